@@ -213,6 +213,7 @@ var setUpHuma = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = humaProblem
 	huma.NewError = func(status int, detail string, _ ...error) huma.StatusError { return newProblem(status, detail) } // of which the document takes the shape
 	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
 })
 
 // BeginStop has /health say from now on that the service is stopping, and each answer that it closes the connection: the client sends its next

@@ -147,11 +147,11 @@ type createFlagBody struct {
 
 type updateFlagBody struct {
 	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200"`
-	Description  clearable          `json:"description,omitzero" maxLength:"2000"`
+	Description  optional[string]   `json:"description,omitzero" maxLength:"2000" nullable:"true" doc:"null clears it"`
 	DefaultValue value              `json:"defaultValue,omitempty"`
 	Tags         optional[[]string] `json:"tags,omitzero"`
 	Status       optional[string]   `json:"status,omitzero" enum:"active,inactive,archived"`
-	Permanent    yesOrNo            `json:"permanent,omitzero"`
+	Permanent    optional[bool]     `json:"permanent,omitzero"`
 	Enabled      value              `json:"enabled,omitempty" hidden:"true"`
 }
 
@@ -377,9 +377,9 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	FlagChange
 	Body updateFlagBody
 }) (*flagOutput, error) {
-	in.Body.Permanent.noteNull(ctx, "permanent")
+	in.Body.Permanent.refuseNull(ctx, "permanent")
 	return a.writeFlag(ctx, commands.UpdateFlag{
-		FlagRef: in.ref(ctx), Name: in.Body.Name.sent, Description: in.Body.Description.text, DefaultValue: json.RawMessage(in.Body.DefaultValue), Tags: in.Body.Tags.sent,
+		FlagRef: in.ref(ctx), Name: in.Body.Name.sent, Description: in.Body.Description.sent, DefaultValue: json.RawMessage(in.Body.DefaultValue), Tags: in.Body.Tags.sent,
 		Status: (*events.FlagStatus)(in.Body.Status.sent), Permanent: in.Body.Permanent.sent, EnabledSent: in.Body.Enabled != nil,
 	})
 }

@@ -60,13 +60,16 @@ func (value) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "A value of the flag's type. Numbers keep their spelling.", Examples: []any{true}}
 }
 
-// optional is a member that may be left out; sent is then nil. null is read as the zero value, which commands refuse together with all else
-// that is wrong.
-type optional[T any] struct{ sent *T }
+// optional is a member of a request that may be left out; sent is then nil. null is read as the zero value: with the tag nullable it clears
+// what there was, otherwise commands refuse that value together with all else that is wrong.
+type optional[T any] struct {
+	sent *T
+	null bool
+}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (o *optional[T]) UnmarshalJSON(data []byte) error {
-	o.sent = new(T)
+	o.sent, o.null = new(T), string(data) == "null"
 	return jsonv2.Unmarshal(data, o.sent)
 }
 
@@ -75,30 +78,15 @@ func (optional[T]) Schema(r huma.Registry) *huma.Schema {
 	return huma.SchemaFromType(r, reflect.TypeFor[T]())
 }
 
-// yesOrNo is a boolean that may be left out; sent is then nil, and for null, which is none.
-type yesOrNo struct {
-	sent *bool
-	null bool
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (y *yesOrNo) UnmarshalJSON(data []byte) error {
-	y.null = string(data) == "null"
-	return jsonv2.Unmarshal(data, &y.sent)
-}
-
-// noteNull notes that null was sent as a member, so that the call is refused with all else that is wrong.
-func (y *yesOrNo) noteNull(ctx context.Context, member string) {
-	if req := requestOf(ctx); y.null {
+// refuseNull notes that null was sent as a member whose zero value is a value, so that the call is refused with all else that is wrong.
+func (o *optional[T]) refuseNull(ctx context.Context, member string) {
+	if req := requestOf(ctx); o.null {
 		if req.wrong == nil {
 			req.wrong = map[string]string{}
 		}
-		req.wrong[member] = "expected " + huma.TypeBoolean
+		req.wrong[member] = "expected " + o.Schema(nil).Type
 	}
 }
-
-// Schema implements huma.SchemaProvider.
-func (yesOrNo) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeBoolean} }
 
 // number is a JSON number that is read without rounding. It is nil where it was not sent.
 type number []byte
@@ -114,25 +102,3 @@ func (n number) MarshalJSON() ([]byte, error) { return n, nil }
 
 // Schema implements huma.SchemaProvider.
 func (number) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
-
-// clearable is a text that null clears. It is nil where it was not sent, and empty for null; blank says that it was sent as an empty text.
-type clearable struct {
-	text  *string
-	blank bool
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *clearable) UnmarshalJSON(data []byte) error {
-	c.text = new(string)
-	if string(data) == "null" {
-		return nil
-	}
-	err := jsonv2.Unmarshal(data, c.text)
-	c.blank = *c.text == ""
-	return err
-}
-
-// Schema implements huma.SchemaProvider.
-func (clearable) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeString, Nullable: true, Description: "null clears it"}
-}

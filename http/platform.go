@@ -112,15 +112,15 @@ func (a *API) addPlatform() {
 		PlatformUserPath
 		Body platformRoleBody
 	}) (*platformUserOutput, error) {
-		if in.Body.Role.blank {
+		if role := in.Body.Role; !role.null && role.sent != nil && *role.sent == "" {
 			return nil, invalid(map[string]string{"role": "must be one of viewer, admin, super_user; null takes the role away"})
 		}
-		return a.changePlatformRole(ctx, in.UserID, in.Body.Role.text)
+		return a.changePlatformRole(ctx, in.UserID, in.Body.Role.sent)
 	})
 }
 
 type platformRoleBody struct {
-	Role clearable `json:"role" enum:"viewer,admin,super_user" example:"admin"`
+	Role optional[string] `json:"role" enum:"viewer,admin,super_user" example:"admin" nullable:"true"`
 }
 
 type ownRoleOutput struct {

@@ -48,7 +48,7 @@ type createProjectBody struct {
 
 type updateProjectBody struct {
 	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"Checkout"`
-	Description clearable        `json:"description,omitzero" maxLength:"2000" example:"All between the basket and the receipt"`
+	Description optional[string] `json:"description,omitzero" maxLength:"2000" example:"All between the basket and the receipt" nullable:"true" doc:"null clears it"`
 	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" example:"#0ea5e9"`
 }
 
@@ -106,7 +106,7 @@ func (a *API) addProjects() {
 			Body updateProjectBody
 		}) (*projectOutput, error) {
 			return a.writeProject(ctx, commands.UpdateProject{
-				ProjectRef: projectRef(ctx, in.ID), Name: in.Body.Name.sent, Description: in.Body.Description.text, Color: in.Body.Color.sent,
+				ProjectRef: projectRef(ctx, in.ID), Name: in.Body.Name.sent, Description: in.Body.Description.sent, Color: in.Body.Color.sent,
 			})
 		})
 	remove := operation("DELETE", "/api/v1/projects/{projectId}", "delete-project", tag, "Delete a project that has no flags")

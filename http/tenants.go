@@ -46,10 +46,10 @@ type tenantOutput struct {
 }
 
 type createTenantBody struct {
-	Name         string    `json:"name" minLength:"1" maxLength:"200" example:"Acme"`
-	PrimaryEmail clearable `json:"primaryEmail,omitzero" maxLength:"254" doc:"The creator's address without it, or with null" example:"ops@example.com"`
-	ContactName  string    `json:"contactName,omitempty" maxLength:"200" example:"Ada Lovelace"`
-	IsSandbox    bool      `json:"isSandbox,omitempty" example:"false"`
+	Name         string           `json:"name" minLength:"1" maxLength:"200" example:"Acme"`
+	PrimaryEmail optional[string] `json:"primaryEmail,omitzero" maxLength:"254" doc:"The creator's address without it, or with null" example:"ops@example.com" nullable:"true"`
+	ContactName  string           `json:"contactName,omitempty" maxLength:"200" example:"Ada Lovelace"`
+	IsSandbox    bool             `json:"isSandbox,omitempty" example:"false"`
 }
 
 // TenantPath names a tenant.
@@ -90,9 +90,9 @@ func (a *API) addTenants() {
 }
 
 // wrongContact tells what is wrong with whom to write to about a tenant, by field.
-func wrongContact(email clearable, name *string) map[string]string {
+func wrongContact(email optional[string], name *string) map[string]string {
 	wrong := map[string]string{}
-	if email.blank || email.text != nil && *email.text != "" && commands.EmailKey(*email.text) == "" {
+	if email.sent != nil && !email.null && commands.EmailKey(*email.sent) == "" {
 		wrong["primaryEmail"] = commands.NotAnEmail
 	}
 	if name != nil && (utf8.RuneCountInString(*name) > maxContactName || strings.ContainsRune(*name, 0)) {
@@ -102,10 +102,10 @@ func wrongContact(email clearable, name *string) map[string]string {
 }
 
 // contact is whom to write to about a tenant, with the canonical form of the address.
-func contact(email clearable, name *string) commands.Contact {
-	c := commands.Contact{Email: email.text, Name: name}
-	if email.text != nil {
-		address, _ := commands.ParseEmail(*email.text)
+func contact(email optional[string], name *string) commands.Contact {
+	c := commands.Contact{Email: email.sent, Name: name}
+	if email.sent != nil {
+		address, _ := commands.ParseEmail(*email.sent)
 		c.Email = &address
 	}
 	return c
@@ -119,15 +119,15 @@ type TenantChange struct {
 
 type updateTenantBody struct {
 	Name         optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"Acme Inc."`
-	PrimaryEmail clearable        `json:"primaryEmail,omitzero" maxLength:"254" doc:"null goes back to the creator's" example:"ops@example.com"`
-	ContactName  clearable        `json:"contactName,omitzero" maxLength:"200" example:"Olive Operator"`
+	PrimaryEmail optional[string] `json:"primaryEmail,omitzero" maxLength:"254" doc:"null goes back to the creator's" example:"ops@example.com" nullable:"true"`
+	ContactName  optional[string] `json:"contactName,omitzero" maxLength:"200" example:"Olive Operator" nullable:"true" doc:"null clears it"`
 }
 
 func (a *API) updateTenant(ctx context.Context, in *struct {
 	TenantChange
 	Body updateTenantBody
 }) (*tenantOutput, error) {
-	email, name := in.Body.PrimaryEmail, in.Body.ContactName.text
+	email, name := in.Body.PrimaryEmail, in.Body.ContactName.sent
 	update := commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Body.Name.sent}
 	if err := checkCommand(ctx, a.Writer, wrongContact(email, name), update); err != nil {
 		return nil, err

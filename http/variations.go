@@ -56,7 +56,7 @@ func (n number) weight() events.Weight {
 type updateVariationBody struct {
 	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"on"`
 	Value       value            `json:"value,omitempty"`
-	Description clearable        `json:"description,omitzero" maxLength:"2000" example:"The checkout of one page"`
+	Description optional[string] `json:"description,omitzero" maxLength:"2000" example:"The checkout of one page" nullable:"true" doc:"null clears it"`
 	Weight      number           `json:"weight,omitempty" minimum:"0" maximum:"10000" example:"50"`
 }
 
@@ -106,7 +106,7 @@ func (a *API) addVariations() {
 			Body updateVariationBody
 		}) (*variationOutput, error) {
 			update := commands.UpdateVariation{
-				FlagRef: in.ref(ctx), ID: in.ID, Name: in.Body.Name.sent, Value: json.RawMessage(in.Body.Value), Description: in.Body.Description.text,
+				FlagRef: in.ref(ctx), ID: in.ID, Name: in.Body.Name.sent, Value: json.RawMessage(in.Body.Value), Description: in.Body.Description.sent,
 			}
 			if in.Body.Weight != nil {
 				update.Weight = new(in.Body.Weight.weight())
