@@ -180,7 +180,7 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 		switch {
 		case member && m.Role != p.Role && !c.OnlyMissing:
 			facts = append(facts, events.MemberRoleChanged{UserID: p.UserID, From: m.Role, To: p.Role})
-		case !member && (!c.OnlyMissing || !t.left[p.UserID]):
+		case !member && (!c.OnlyMissing || !t.formerMembers[p.UserID]):
 			facts = append(facts, events.MemberAdded{UserID: p.UserID, Role: p.Role})
 		}
 	}

@@ -45,9 +45,8 @@ func (w *world) known(t *testing.T) person {
 	if err != nil || pending == "" {
 		t.Fatalf("the pending member is %q: %v", pending, err)
 	}
-	w.directory.NoteUse(p.id, p.tenant)
-	_, err = w.directory.UsedTenants(t.Context(), p.id) // writes the use down
-	err = errors.Join(err,
+	err = errors.Join(
+		w.directory.RecordUse(t.Context(), p.id, p.tenant, time.Time{}),
 		w.directory.NoteDeclined(t.Context(), p.tenant, p.id),
 		w.directory.SaveInvitationEmail(t.Context(), uuid.NewString(), shouted),
 		w.directory.SetContact(t.Context(), uuid.NewString(), 3, &shouted, nil),
@@ -138,7 +137,7 @@ func TestErasingLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	bystander, gone := w.known(t), w.known(t)
-	w.directory.NoteUse(gone.id, gone.tenant) // that this node has not written down yet
+	w.directory.NoteUse(gone.id, gone.tenant, time.Time{}) // that this node has not written down yet
 	if err := w.eraser(gone.tenant).Erase(t.Context(), gone.id); err != nil {
 		t.Fatal(err)
 	}

@@ -35,12 +35,16 @@ type Error struct {
 	AtOnce     int               // how much may be under way at once, for a TooMany that waited in vain; 0 for others
 	PerDay     int               // the daily bound that was reached; 0 if the refusal is for another reason
 	UntilReset time.Duration     // to the next day, where PerDay is set
-	Problem    string            // the name of the problem's type, if it is not that of the kind
+	Problem    Problem           // what tells the refusal apart from others of its kind; empty for most
 	Err        error             // the cause, for the log
 }
 
-// LeftProblem names the refusal to add a person who left a tenant or declined its invitation.
-const LeftProblem = "left"
+// Problem names a refusal that clients tell apart from others of its kind. It is the end of the address of the
+// problem's type.
+type Problem string
+
+// MemberLeft is the refusal to add a person who left a tenant or declined its invitation.
+const MemberLeft Problem = "left"
 
 func (e *Error) Error() string {
 	if e.Err != nil {

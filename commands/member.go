@@ -41,9 +41,9 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	if _, pending := t.Members[c.ID]; member || pending {
 		return nil, refuse(Conflict, "there is a member with this address already")
 	}
-	if (c.Declined || t.declined[c.Person]) && !c.MustAccept {
+	if (c.Declined || t.leavers[c.Person]) && !c.MustAccept {
 		return nil, &Error{
-			Kind: Conflict, Problem: LeftProblem,
+			Kind: Conflict, Problem: MemberLeft,
 			Detail: "the person with this address has left the tenant; send invitation: true to invite them, and they join if they accept",
 		}
 	}
@@ -69,7 +69,7 @@ func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
 	if !t.Exists || !invited || !pending.Pending {
 		return nil, nil
 	}
-	if !c.Accepted && (pending.MustAccept || c.Declined || t.declined[c.UserID]) {
+	if !c.Accepted && (pending.MustAccept || c.Declined || t.leavers[c.UserID]) {
 		return nil, nil
 	}
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil

@@ -73,7 +73,7 @@ func TestMembers(t *testing.T) {
 		} {
 			_, err := add.decide(c.tenant)
 			refusal, _ := errors.AsType[*Error](err)
-			if _, member := c.tenant.Members["u"]; !member && (refusal != nil && refusal.Problem == LeftProblem) != c.refused {
+			if _, member := c.tenant.Members["u"]; !member && (refusal != nil && refusal.Problem == MemberLeft) != c.refused {
 				t.Errorf("added again: %v, want a refusal: %v", err, c.refused)
 			}
 			if !c.refused {
@@ -103,7 +103,7 @@ func TestMembers(t *testing.T) {
 			{given, false}, {and(pending), false}, {and(pending, events.MemberRemoved{UserID: "p"}), true},
 			{and(pending, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}), true},
 		} {
-			if left := stateOf[Tenant](c.facts).left["p"]; left != c.left {
+			if left := stateOf[Tenant](c.facts).formerMembers["p"]; left != c.left {
 				t.Errorf("after %v: %v", c.facts, left)
 			}
 		}

@@ -3,12 +3,31 @@ package commands
 import (
 	"context"
 	"slices"
+	"time"
 )
+
+// A person whom another one has added to a tenant confirms the membership: they open the tenant, or say that they
+// stay. A use confirms a membership that began before it, so that nothing needs to be forgotten if a person is
+// removed and added again.
+
+// TenantUse is a person's last use of a tenant.
+type TenantUse struct {
+	TenantID string
+	At       time.Time
+}
+
+// confirms reports whether a use confirms a membership that began at a time.
+func (u TenantUse) confirms(joined time.Time) bool { return !u.At.Before(joined) }
 
 // TenantUses tells which tenants people have used. The directory implements it.
 type TenantUses interface {
 	// UsedTenants lists the tenants that a person has used, the last one first.
-	UsedTenants(ctx context.Context, userID string) ([]string, error)
+	UsedTenants(ctx context.Context, userID string) ([]TenantUse, error)
+}
+
+func hasConfirmed(used []TenantUse, tenantID string, joined time.Time) bool {
+	confirms := func(u TenantUse) bool { return u.TenantID == tenantID && u.confirms(joined) }
+	return joined.IsZero() || slices.ContainsFunc(used, confirms)
 }
 
 // DeclinedInvitations are kept beside the facts, which do not tell who declined. The directory implements it.
@@ -20,13 +39,39 @@ type DeclinedInvitations interface {
 	HasDeclined(ctx context.Context, tenantID, userID string) (bool, error)
 }
 
-// Answered reports whether a member has opened a tenant, or said that they stay, since another person added them to it.
-func Answered(ctx context.Context, uses TenantUses, tenant Tenant, userID string) (bool, error) {
-	if !tenant.Members[userID].Joined {
+// HasConfirmed reports whether a member has confirmed their membership. One whom nobody added needs not.
+func HasConfirmed(ctx context.Context, uses TenantUses, tenant Tenant, userID string) (bool, error) {
+	member := tenant.Members[userID]
+	if !member.WasPending {
 		return true, nil
 	}
 	used, err := uses.UsedTenants(ctx, userID)
-	return slices.Contains(used, tenant.ID), err
+	return hasConfirmed(used, tenant.ID, member.CreatedAt), err
+}
+
+// CanonicalTenant returns the tenant of a person's calls that name none: the first of their tenants, as TenantsOf
+// lists them, that they created or have confirmed. It is empty without one.
+func CanonicalTenant(ctx context.Context, p People, uses TenantUses, userID string, tenants []string) (string, error) {
+	if len(tenants) == 0 {
+		return "", nil
+	}
+	if p.JoinedAt(tenants[0], userID).IsZero() {
+		return tenants[0], nil
+	}
+	used, err := uses.UsedTenants(ctx, userID)
+	if err != nil {
+		return "", err
+	}
+	return firstConfirmed(p, used, userID, tenants), nil
+}
+
+func firstConfirmed(p People, used []TenantUse, userID string, tenants []string) string {
+	for _, id := range tenants {
+		if hasConfirmed(used, id, p.JoinedAt(id, userID)) {
+			return id
+		}
+	}
+	return ""
 }
 
 // AcceptMembership says that a person stays in a tenant that they were added to, or accepts an invitation to it. It returns NotFound without
@@ -37,31 +82,31 @@ func (s *SignIn) AcceptMembership(ctx context.Context, do Doer[Tenant], c Claims
 		return done, err
 	}
 	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
-		if done, err = s.acceptInvitation(ctx, do, c, tenantID); err != nil {
+		if tenant, done, err = s.acceptInvitation(ctx, do, c, tenantID); err != nil {
 			return done, err
 		}
 	}
-	s.Directory.NoteUse(c.UserID, tenantID)
-	_, err = s.Directory.UsedTenants(ctx, c.UserID) // writes the use down
-	return done, err
+	return done, s.Directory.RecordUse(ctx, c.UserID, tenantID, tenant.Members[c.UserID].CreatedAt)
 }
 
-func (s *SignIn) acceptInvitation(ctx context.Context, do Doer[Tenant], c Claims, tenantID string) (Done, error) {
+func (s *SignIn) acceptInvitation(
+	ctx context.Context, do Doer[Tenant], c Claims, tenantID string,
+) (tenant Tenant, done Done, err error) {
 	id, err := s.invitation(ctx, c, tenantID)
 	if err != nil {
-		return Done{}, err
+		return tenant, done, err
 	}
-	tenant, done, err := do(ctx, JoinTenant{TenantRef: TenantRef{tenantID}, ID: id, UserID: c.UserID, Accepted: true})
+	tenant, done, err = do(ctx, JoinTenant{TenantRef: TenantRef{tenantID}, ID: id, UserID: c.UserID, Accepted: true})
 	if err != nil {
-		return done, err
+		return tenant, done, err
 	}
 	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
-		return done, notInvited()
+		return tenant, done, notInvited()
 	}
 	if err := s.Directory.ForgetDeclined(ctx, tenantID, c.UserID); err != nil {
-		return done, err
+		return tenant, done, err
 	}
-	return done, s.Directory.Forget(ctx, id)
+	return tenant, done, s.Directory.Forget(ctx, id)
 }
 
 // invitation finds the pending member that a tenant has for a person's verified address.
@@ -109,8 +154,8 @@ func (s *SignIn) declineInvitation(ctx context.Context, do Doer[Tenant], c Claim
 	return done, s.Directory.Forget(ctx, id)
 }
 
-// Addition says who added a person to a tenant that they have not opened since, or invited them to one.
-type Addition struct {
+// MembershipOffer is a tenant that another person has added a person to, who has not confirmed it, or invited them to.
+type MembershipOffer struct {
 	TenantID   string
 	TenantName string
 	Role       string
@@ -118,14 +163,14 @@ type Addition struct {
 	Invitation bool   // it must be accepted; otherwise the person is a member
 }
 
-// Additions lists what a person has not answered, up to maxJoins of each kind. What cannot be read in joinTime is left out and logged:
-// it keeps nobody from signing in.
-func (s *SignIn) Additions(ctx context.Context, c Claims) []Addition {
+// MembershipOffers lists the memberships that a person may confirm and the invitations that they may accept, up to
+// maxJoins each. What cannot be read in joinTime is left out and logged: it keeps nobody from signing in.
+func (s *SignIn) MembershipOffers(ctx context.Context, c Claims) []MembershipOffer {
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()
-	list, err := s.unanswered(ctx, c.UserID)
+	list, err := s.unconfirmed(ctx, c.UserID)
 	if err == nil && c.EmailVerified {
-		var invitations []Addition
+		var invitations []MembershipOffer
 		invitations, err = s.invitations(ctx, c)
 		list = append(list, invitations...)
 	}
@@ -135,22 +180,22 @@ func (s *SignIn) Additions(ctx context.Context, c Claims) []Addition {
 	return list
 }
 
-// unanswered lists the tenants that a person was added to and has not opened.
-func (s *SignIn) unanswered(ctx context.Context, userID string) (list []Addition, err error) {
+// unconfirmed lists the memberships that a person has not confirmed.
+func (s *SignIn) unconfirmed(ctx context.Context, userID string) (list []MembershipOffer, err error) {
 	used, err := s.Directory.UsedTenants(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range s.People.TenantsOf(userID) {
-		if slices.Contains(used, id) || s.People.CreatorOf(id) == userID {
+		if hasConfirmed(used, id, s.People.JoinedAt(id, userID)) {
 			continue
 		}
 		tenant, err := ReadTenant(ctx, s.Writer, id)
 		if err != nil {
 			return list, err
 		}
-		if m := tenant.Members[userID]; tenant.Exists && m.Joined {
-			list = append(list, Addition{TenantID: id, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy})
+		if m := tenant.Members[userID]; tenant.Exists && m.WasPending && !hasConfirmed(used, id, m.CreatedAt) {
+			list = append(list, MembershipOffer{TenantID: id, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy})
 		}
 		if len(list) == maxJoins {
 			break
@@ -160,7 +205,7 @@ func (s *SignIn) unanswered(ctx context.Context, userID string) (list []Addition
 }
 
 // invitations lists the invitations that a person may accept.
-func (s *SignIn) invitations(ctx context.Context, c Claims) (list []Addition, err error) {
+func (s *SignIn) invitations(ctx context.Context, c Claims) (list []MembershipOffer, err error) {
 	pending, err := s.Directory.PendingMemberships(ctx, c.Email, true, maxJoins)
 	if err != nil {
 		return nil, err
@@ -171,7 +216,9 @@ func (s *SignIn) invitations(ctx context.Context, c Claims) (list []Addition, er
 			return list, err
 		}
 		if m, invited := tenant.Members[p.ID]; tenant.Exists && invited {
-			list = append(list, Addition{TenantID: p.TenantID, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy, Invitation: true})
+			list = append(list, MembershipOffer{
+				TenantID: p.TenantID, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy, Invitation: true,
+			})
 		}
 	}
 	return list, nil

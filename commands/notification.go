@@ -24,7 +24,7 @@ type Notification struct {
 	CreatedAt   time.Time
 	ReadAt      *time.Time // nil while it is unread
 
-	asks bool // it asks a new member to answer
+	asks bool // it asks a new member whether they stay
 }
 
 // Notifications puts notifications into inboxes, from where they are pushed to people's devices.
@@ -40,8 +40,9 @@ type Notifications struct {
 	Uses TenantUses
 }
 
-// Send adds a notification that somebody has written, in a tenant to its members alone who have answered. The error is Invalid with the wrong fields, Forbidden where the
-// tenant takes no changes, and NotFound alike for a person who is not known and for one who is no member of the tenant.
+// Send adds a notification that somebody has written, in a tenant to its confirmed members alone. The error is
+// Invalid with the wrong fields, Forbidden where the tenant takes no changes, and NotFound alike for a person who is
+// not known and for one who is no member of the tenant.
 func (s *Notifications) Send(ctx context.Context, n Notification) (Notification, error) {
 	if err := CheckNotification(n); err != nil {
 		return Notification{}, err
@@ -123,8 +124,8 @@ func (s *Notifications) checkMember(ctx context.Context, n Notification) error {
 	if n.asks {
 		return nil
 	}
-	answered, err := Answered(ctx, s.Uses, tenant, n.UserID)
-	if err == nil && !answered {
+	confirmed, err := HasConfirmed(ctx, s.Uses, tenant, n.UserID)
+	if err == nil && !confirmed {
 		err = noRecipient()
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -48,7 +49,7 @@ func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 	if _, err := w.directory.SaveProfile(t.Context(), commands.Claims{UserID: userID}); err != nil {
 		t.Fatal(err)
 	}
-	w.directory.NoteUse(userID, tenantID)
+	w.directory.NoteUse(userID, tenantID, time.Time{})
 }
 
 // Whatever is wrong with a recipient, a sender is told the same.

@@ -85,7 +85,7 @@ func (s *SandboxSignUp) Open(ctx context.Context, by By, token, name, password s
 	if err := s.Sandboxes.Fill(ctx, by, tenantID); err != nil {
 		return err
 	}
-	s.SignIn.Directory.NoteUse(session.UserID, tenantID)
+	s.SignIn.Directory.NoteUse(session.UserID, tenantID, time.Time{})
 	return s.Links.RemoveSandboxRequest(ctx, request.ID)
 }
 

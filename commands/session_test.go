@@ -23,6 +23,7 @@ type people struct {
 	role                events.PlatformRole
 	tenants             []string
 	creator             string
+	joined              map[string]time.Time // by tenant, of one to which another person added them
 }
 
 func (p *people) Registered(string) bool                      { return p.registered }
@@ -31,6 +32,7 @@ func (p *people) SessionEnded(string, string, time.Time) bool { return false }
 func (p *people) PlatformRole(string) events.PlatformRole     { return p.role }
 func (p *people) TenantsOf(string) []string                   { return p.tenants }
 func (p *people) CreatorOf(string) string                     { return p.creator }
+func (p *people) JoinedAt(tenantID, _ string) time.Time       { return p.joined[tenantID] }
 func (p *people) RoleIn(tenantID, _ string) (role events.Role) {
 	if slices.Contains(p.tenants, tenantID) {
 		return events.AdminRole
@@ -65,7 +67,7 @@ func (d steppingDirectory) Forget(ctx context.Context, id string) error {
 	return d.Directory.Forget(ctx, id)
 }
 
-func (d steppingDirectory) UsedTenants(ctx context.Context, userID string) ([]string, error) {
+func (d steppingDirectory) UsedTenants(ctx context.Context, userID string) ([]commands.TenantUse, error) {
 	if err := d.take("used tenants"); err != nil {
 		return nil, err
 	}

@@ -20,10 +20,14 @@ type People interface {
 	// SessionEnded reports whether a session of a person has ended that began at an instant.
 	SessionEnded(userID, sessionID string, began time.Time) bool
 	PlatformRole(userID string) events.PlatformRole
-	// TenantsOf lists the tenants that a person is a member of, the canonical one first: their first own, or else the first that they joined.
+	// TenantsOf lists the tenants that a person is a member of: first the first that they created, then the others by
+	// when they joined.
 	TenantsOf(userID string) []string
 	// CreatorOf returns the id of the person who created a tenant, empty if it does not exist.
 	CreatorOf(tenantID string) string
+	// JoinedAt returns when a person whom another one added or invited became a member of a tenant. It is zero for
+	// others, and for no member.
+	JoinedAt(tenantID, userID string) time.Time
 	// RoleIn tells what a person may do in a tenant that exists, empty for one who is no member.
 	RoleIn(tenantID, userID string) events.Role
 }
@@ -50,9 +54,10 @@ type SignIn struct {
 		// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
 		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
 		TenantUses
-		// NoteUse notes that a person uses a tenant now. ForgetUse forgets that they ever did.
-		NoteUse(userID, tenantID string)
-		ForgetUse(ctx context.Context, userID, tenantID string) error
+		// NoteUse notes that a person uses a tenant now, which they joined at a time. It is written down later, by
+		// RecordUse at once.
+		NoteUse(userID, tenantID string, joined time.Time)
+		RecordUse(ctx context.Context, userID, tenantID string, joined time.Time) error
 	}
 	People     People
 	SuperUsers SuperUsers
@@ -123,7 +128,7 @@ func (s *SignIn) LetIn(ctx context.Context, by By, c Claims) (activeTenant strin
 		return "", err
 	}
 	if active != "" {
-		s.Directory.NoteUse(c.UserID, active)
+		s.Directory.NoteUse(c.UserID, active, s.People.JoinedAt(active, c.UserID))
 	}
 	return active, nil
 }
@@ -163,19 +168,16 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 }
 
 // activeTenant returns the tenant that a person used last of those that they are still a member of, and else their canonical one. A tenant that
-// another person added them to is active only once they have opened it.
+// another person added them to is active only once they have confirmed it.
 func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
 	used, err := s.Directory.UsedTenants(ctx, c.UserID)
 	if err != nil {
 		return "", err
 	}
-	for _, id := range used {
-		if s.People.RoleIn(id, c.UserID) != "" {
-			return id, nil
+	for _, use := range used {
+		if s.People.RoleIn(use.TenantID, c.UserID) != "" && use.confirms(s.People.JoinedAt(use.TenantID, c.UserID)) {
+			return use.TenantID, nil
 		}
 	}
-	if tenants := s.People.TenantsOf(c.UserID); len(tenants) > 0 && s.People.CreatorOf(tenants[0]) == c.UserID {
-		return tenants[0], nil
-	}
-	return "", nil
+	return firstConfirmed(s.People, used, c.UserID, s.People.TenantsOf(c.UserID)), nil
 }

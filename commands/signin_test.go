@@ -119,7 +119,7 @@ func TestTheActiveTenant(t *testing.T) {
 	signIn := w.signIn(heard)
 	for _, step := range []struct{ uses, want string }{{"", "first"}, {"second", "second"}, {"elsewhere", "second"}} {
 		if step.uses != "" {
-			w.directory.NoteUse(c.UserID, step.uses)
+			w.directory.NoteUse(c.UserID, step.uses, time.Time{})
 		}
 		if active, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || active != step.want {
 			t.Errorf("having used %q, they use %q: %v", step.uses, active, err)

@@ -13,18 +13,18 @@ import (
 // Tenant is the state of a tenant's stream.
 type Tenant struct {
 	events.TenantCreated
-	Exists       bool // which a tenant that is deleted does no longer
-	Environments []events.EnvironmentRef
-	Clients      map[string]OAuthClient // by id
-	Members      map[string]Member      // by user id, those who are pending by an id of their own
-	Subscription events.Subscription
-	CreatedAt    time.Time
-	added        environmentsAdded
-	customers    int                  // how often the customer at the payment provider has changed
-	taken        bool                 // by a tenant, deleted or not
-	left         map[string]bool      // ids of those who were members, or pending
-	declined     map[string]bool      // ids of people who left by themselves
-	changedAt    map[string]time.Time // environments of a sandbox, by name, and its members, by id; those that are gone too
+	Exists        bool // which a tenant that is deleted does no longer
+	Environments  []events.EnvironmentRef
+	Clients       map[string]OAuthClient // by id
+	Members       map[string]Member      // by user id, those who are pending by an id of their own
+	Subscription  events.Subscription
+	CreatedAt     time.Time
+	added         environmentsAdded
+	customers     int                  // how often the customer at the payment provider has changed
+	taken         bool                 // by a tenant, deleted or not
+	formerMembers map[string]bool      // ids of those who were members, or pending
+	leavers       map[string]bool      // ids of people who left by themselves, and have not accepted an invitation since
+	changedAt     map[string]time.Time // of a sandbox: environments by name, members by id; those that are gone too
 }
 
 // environmentsAdded counts the environments that were added on a day, those that are deleted since included.
@@ -43,22 +43,22 @@ func (a *environmentsAdded) note(at time.Time) {
 // Member is somebody's part in a tenant.
 type Member struct {
 	Role       events.Role
-	Pending    bool   // not signed in yet
-	MustAccept bool   // a pending member who joins only once they accept
-	Joined     bool   // was a pending member
-	InvitedBy  string // the id of the person who invited them as a pending member; empty for others
-	CreatedAt  time.Time
+	Pending    bool      // not signed in yet
+	MustAccept bool      // a pending member who joins only once they accept
+	WasPending bool      // joined as a pending member: another person added or invited them
+	InvitedBy  string    // the id of the person who invited them as a pending member; empty for others
+	CreatedAt  time.Time // when the store recorded that they joined, or were invited if they are pending
 }
 
 func (t *Tenant) evolve(r events.Recorded) {
 	if t.Members == nil {
-		t.Members, t.left, t.declined = map[string]Member{}, map[string]bool{}, map[string]bool{}
+		t.Members, t.formerMembers, t.leavers = map[string]Member{}, map[string]bool{}, map[string]bool{}
 	}
 	switch fact := r.Fact.(events.TenantFact).(type) {
 	case events.TenantCreated:
 		*t = Tenant{
 			TenantCreated: fact, Exists: true, Members: t.Members, Subscription: fact.FirstSubscription(), CreatedAt: r.At, taken: true,
-			left: t.left, declined: t.declined,
+			formerMembers: t.formerMembers, leavers: t.leavers,
 		}
 	case events.TenantUpdated:
 		fact.Name.Apply(&t.Name)
@@ -81,10 +81,10 @@ func (t *Tenant) evolve(r events.Recorded) {
 	case events.MemberJoined:
 		invitedBy := t.Members[fact.ID].InvitedBy
 		delete(t.Members, fact.ID)
-		t.left[fact.ID] = true
-		delete(t.declined, fact.UserID)
+		t.formerMembers[fact.ID] = true
+		delete(t.leavers, fact.UserID)
 		if _, member := t.Members[fact.UserID]; !member {
-			t.Members[fact.UserID] = Member{Role: fact.Role, Joined: true, InvitedBy: invitedBy, CreatedAt: r.At}
+			t.Members[fact.UserID] = Member{Role: fact.Role, WasPending: true, InvitedBy: invitedBy, CreatedAt: r.At}
 		}
 	case events.MemberRoleChanged:
 		t.noteChange(fact.UserID, r.Time)
@@ -94,10 +94,10 @@ func (t *Tenant) evolve(r events.Recorded) {
 	case events.MemberRemoved:
 		t.noteChange(fact.UserID, r.Time)
 		if r.Actor.Kind == events.UserActor && r.Actor.ID == fact.UserID {
-			t.declined[r.Actor.ID] = true
+			t.leavers[r.Actor.ID] = true
 		}
 		delete(t.Members, fact.UserID)
-		t.left[fact.UserID] = true
+		t.formerMembers[fact.UserID] = true
 	case events.SubscriptionChanged:
 		if fact.To.CustomerID != t.Subscription.CustomerID {
 			t.customers++
@@ -130,13 +130,14 @@ func inviter(by events.Actor) string {
 func (t *Tenant) clone() Tenant {
 	c := *t
 	c.Environments = slices.Clone(t.Environments)
-	c.Clients, c.Members, c.left = maps.Clone(t.Clients), maps.Clone(t.Members), maps.Clone(t.left)
-	c.declined, c.changedAt = maps.Clone(t.declined), maps.Clone(t.changedAt)
+	c.Clients, c.Members, c.formerMembers = maps.Clone(t.Clients), maps.Clone(t.Members), maps.Clone(t.formerMembers)
+	c.leavers, c.changedAt = maps.Clone(t.leavers), maps.Clone(t.changedAt)
 	return c
 }
 
 func (t *Tenant) size() int {
-	n := 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) + 96*(len(t.left)+len(t.declined)+len(t.changedAt))
+	n := 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) +
+		96*(len(t.formerMembers)+len(t.leavers)+len(t.changedAt))
 	for _, c := range t.Clients {
 		n += 24 * len(c.previous)
 	}

@@ -43,6 +43,9 @@ type access struct {
 	alone bool
 }
 
+// ofTenant reports whether the call is about a tenant.
+func (need access) ofTenant() bool { return need.platform == "" && need.who > person }
+
 // callerLevel is who may make a call: each level may do what those before it may.
 type callerLevel int
 
@@ -141,12 +144,19 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	if pathTenant != "" && sent != "" && sent != pathTenant {
 		return nil, newProblem(http.StatusBadRequest, "X-Tenant-ID names another tenant than the path")
 	}
-	asked := cmp.Or(pathTenant, sent)
-	if err := a.authorize(p, need, asked); err != nil {
+	named := cmp.Or(pathTenant, sent)
+	id := named
+	if id == "" && p.machine == nil && need.ofTenant() {
+		var err error
+		if id, err = a.canonicalTenant(req, p); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.authorize(p, need, id); err != nil {
 		return nil, err
 	}
-	if p.machine == nil && p.tenant != nil && asked != "" {
-		a.Directory.NoteUse(p.claims.UserID, p.tenant.ID())
+	if p.machine == nil && p.tenant != nil && named != "" {
+		a.Directory.NoteUse(p.claims.UserID, p.tenant.ID(), p.tenant.JoinedAt(p.claims.UserID))
 	}
 	if need.environment && (!need.past || !asksForPast(r.URL)) {
 		name := r.Header.Get(environmentHeader)
@@ -196,7 +206,8 @@ func (a *API) isVerifiedPerson(c commands.Claims) bool {
 	return c.EmailVerified || a.Environment != "production"
 }
 
-// tenantsOf lists the tenants that a person may read, the oldest membership first: those that they created alone, where their address is not verified.
+// tenantsOf lists the tenants that a person may read, as TenantsOf does: without a verified address, those that they
+// created alone.
 func (a *API) tenantsOf(c commands.Claims) []string {
 	tenants := a.Live.TenantsOf(c.UserID)
 	if a.isVerifiedPerson(c) {
@@ -274,26 +285,34 @@ func (a *API) authorize(p *principal, need access, id string) error {
 		return a.authorizeMachine(p, need, id)
 	case need.platform != "":
 		return a.authorizeOnPlatform(p, need.platform)
-	case need.who == person:
+	case !need.ofTenant():
 		return nil
 	default:
 		return a.authorizePerson(p, need, id)
 	}
 }
 
+// canonicalTenant finds the tenant of a person's call that names none. A tenant that another person added them to
+// must be confirmed before.
+func (a *API) canonicalTenant(ctx context.Context, p *principal) (string, error) {
+	tenants := a.tenantsOf(p.claims)
+	id, err := commands.CanonicalTenant(ctx, a.Live, a.Directory, p.claims.UserID, tenants)
+	switch {
+	case err != nil || id != "":
+		return id, err
+	case len(tenants) > 0:
+		return "", newProblem(http.StatusForbidden, "the caller was added to tenants and has confirmed none: "+
+			"name one by X-Tenant-ID, or call POST /api/v1/tenants/{tenantId}/membership/accept")
+	case !a.isVerified(p.credential):
+		return "", unverifiedRefused()
+	default:
+		return "", newProblem(http.StatusForbidden, "the caller is a member of no tenant")
+	}
+}
+
 // authorizePerson finds the tenant of a person's call and their role in it. Whoever is no member is told the same of a tenant that exists and of
 // one that does not.
 func (a *API) authorizePerson(p *principal, need access, id string) error {
-	if id == "" {
-		tenants := a.tenantsOf(p.claims)
-		switch {
-		case len(tenants) == 0 && !a.isVerified(p.credential):
-			return unverifiedRefused()
-		case len(tenants) == 0:
-			return newProblem(http.StatusForbidden, "the caller is a member of no tenant")
-		}
-		id = tenants[0]
-	}
 	tenant, ok := a.Live.Tenant(id)
 	if ok {
 		p.role, ok = tenant.Role(p.claims.UserID)
@@ -353,7 +372,7 @@ func (p *principal) selectEnvironment(name string) error {
 
 // TenantInput shows the header that chooses the tenant of a call. admit has read it by the time that an operation runs.
 type TenantInput struct {
-	TenantID string `header:"X-Tenant-ID" doc:"The tenant of the call; without it the caller's first tenant, where the header is not required"`
+	TenantID string `header:"X-Tenant-ID" doc:"The tenant of the call; without it the caller's canonical tenant, unless the header is required"`
 }
 
 // EnvironmentInput shows the headers that choose the tenant and the environment of a call.

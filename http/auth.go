@@ -32,7 +32,7 @@ type bootstrapData struct {
 	Invitations       []tenantInvitationBody `json:"invitations" doc:"To tenants that the person left or declined before, or that ask before they add: POST /api/v1/tenants/{tenantId}/membership/accept"`
 	ActiveTenantID    string                 `json:"active_tenant_id" doc:"The tenant that the person used last; empty for a person who has opened none and created none" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	ActiveTenantRole  string                 `json:"active_tenant_role" example:"admin"`
-	CanonicalTenantID string                 `json:"canonical_tenant_id" doc:"The first tenant that the person created, or else the first that they joined" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	CanonicalTenantID string                 `json:"canonical_tenant_id" doc:"The first tenant that the person created, or else the first that they joined and have confirmed: opened, or said that they stay. Empty without one" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	CanonicalRole     string                 `json:"canonical_role" example:"admin"`
 }
 
@@ -230,7 +230,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	if err != nil {
 		return nil, err
 	}
-	added, invitations, err := a.additions(ctx, c)
+	added, invitations, err := a.membershipOffers(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -244,15 +244,16 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	data.Subscription.Plan, data.Subscription.Status = planName(events.FreePlan), string(events.NoSubscription)
 	data.User.UID, data.User.Email = c.UserID, c.Email
 	data.User.TenantID, data.User.Role = data.ActiveTenantID, data.ActiveTenantRole
+	if data.CanonicalTenantID, err = commands.CanonicalTenant(ctx, a.Live, a.Directory, c.UserID, tenants); err != nil {
+		return nil, err
+	}
+	data.CanonicalRole = a.roleIn(data.CanonicalTenantID, c.UserID)
 	for _, id := range tenants {
 		tenant, ok := a.Live.Tenant(id)
 		if !ok {
 			continue
 		}
 		role := a.roleIn(id, c.UserID)
-		if data.CanonicalTenantID == "" {
-			data.CanonicalTenantID, data.CanonicalRole = id, role
-		}
 		if id == active {
 			summary := a.summarize(tenant.Subscription(), tenant.Sandbox())
 			data.Subscription.Plan, data.Subscription.Status = summary.Plan, summary.Status
@@ -263,10 +264,11 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	return out, nil
 }
 
-// additions returns by tenant who added a person that has not answered, and which invitations they may accept.
-func (a *API) additions(ctx context.Context, c commands.Claims) (map[string]*string, []tenantInvitationBody, error) {
+// membershipOffers returns by tenant who added a person that has not confirmed it, and which invitations they may
+// accept.
+func (a *API) membershipOffers(ctx context.Context, c commands.Claims) (map[string]*string, []tenantInvitationBody, error) {
 	added, invitations := map[string]*string{}, []tenantInvitationBody{}
-	for _, one := range a.SignIn.Additions(ctx, c) {
+	for _, one := range a.SignIn.MembershipOffers(ctx, c) {
 		profile, err := a.Directory.Profile(ctx, one.TenantID, one.By)
 		if err != nil {
 			return nil, nil, err

@@ -292,7 +292,7 @@ func previewParam() *huma.Param {
 func tenantParam(required bool) *huma.Param {
 	p := &huma.Param{Name: "X-Tenant-ID", In: "header", Required: required, Schema: &huma.Schema{Type: huma.TypeString}, Description: "The tenant of the call"}
 	if !required {
-		p.Description += "; without it the machine's, or the caller's first tenant"
+		p.Description += "; without it the machine's, or the caller's canonical tenant"
 	}
 	return p
 }

@@ -180,6 +180,9 @@ func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd comm
 }
 
 func memberOf(userID string, m commands.Member, p directory.Profile) queries.Member {
+	if p.LastAccessedAt != nil && p.LastAccessedAt.Before(m.CreatedAt) { // of an earlier membership
+		p.LastAccessedAt = nil
+	}
 	return queries.Member{
 		UserID: userID, Email: p.Email, DisplayName: p.DisplayName, Known: p.Known, Role: string(m.Role), Pending: m.Pending,
 		LastAccessedAt: p.LastAccessedAt, CreatedAt: m.CreatedAt,

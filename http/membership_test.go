@@ -96,11 +96,38 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 			add(boss, member, "").Want(201)
 			data := bootstrapOf(member)
 			nodetest.Same(t, "active", []any{data["active_tenant_id"], data["active_tenant_role"]}, []any{"", ""})
+			nodetest.Same(t, "canonical", []any{data["canonical_tenant_id"], data["canonical_role"]}, []any{"", ""})
+			hidden(t, boss, member)
+			anywhere := *member
+			anywhere.Tenant = ""
+			anywhere.Call("GET", "/api/v1/audit", nil).Refused(403)
+			anywhere.Call("POST", "/ofrep/v1/evaluate/flags", `{"context":{"targetingKey":"u"}}`).Refused(403)
 			hidden(t, boss, member)
 			own := member.NewTenant("own")
 			data = bootstrapOf(member)
 			nodetest.Same(t, "active and canonical", []any{data["active_tenant_id"], data["canonical_tenant_id"]}, []any{own.Tenant, own.Tenant})
 			hidden(t, boss, member)
+		},
+		"a call that names no tenant goes to the first that one has confirmed": func(t *testing.T, boss *nodetest.Client) {
+			member := boss.Service.SignUp(nodetest.Address())
+			member.Call("DELETE", "/api/v1/tenants/"+member.Tenant, nil).Want(204)
+			second := boss.NewTenant("second")
+			for _, tenant := range []*nodetest.Client{boss, second} {
+				add(tenant, member, "").Want(201)
+				bootstrapOf(member)
+			}
+			answerMembership(member, second, "accept").Want(200)
+			anywhere := *member
+			anywhere.Tenant = ""
+			answering := func() any {
+				created := anywhere.Call("GET", "/api/v1/audit?action=tenant.created", nil).Want(200).List()
+				return created[0]["resource"].(map[string]any)["id"]
+			}
+			nodetest.Same(t, "the tenant of a call", answering(), any(second.Tenant))
+			nodetest.Same(t, "canonical", bootstrapOf(member)["canonical_tenant_id"], any(second.Tenant))
+			nodetest.Same(t, "last use of the other", shown(boss, member)["lastAccessedAt"], nil)
+			answerMembership(member, boss, "accept").Want(200)
+			nodetest.Same(t, "the tenant of a call", answering(), any(boss.Tenant))
 		},
 		"who left is added again only by an invitation that they accept": func(t *testing.T, boss *nodetest.Client) {
 			for _, leave := range []func(*nodetest.Client){

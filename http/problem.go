@@ -176,7 +176,7 @@ func refused(e *commands.Error) *problem {
 		return newProblem(http.StatusNotFound, e.Detail)
 	case commands.Conflict:
 		p := newProblem(http.StatusConflict, e.Detail)
-		p.name = e.Problem
+		p.name = string(e.Problem)
 		return p
 	case commands.PreconditionFailed:
 		p := newProblem(http.StatusPreconditionFailed, e.Detail)
@@ -281,15 +281,15 @@ func message(err error) string {
 	return err.Error()
 }
 
-// leftKind explains the 409 that is named commands.LeftProblem.
-const leftKind = "The person with this address has left the tenant, or declined to be its member. They join again only if they accept an invitation: send invitation: true."
+// memberLeftText explains the 409 that is named commands.MemberLeft.
+const memberLeftText = "The person with this address has left the tenant, or declined to be its member. They join again only if they accept an invitation: send invitation: true."
 
 // explain answers a GET on a problem's type.
 func explain(w http.ResponseWriter, r *http.Request) {
 	for status, kind := range kinds {
 		name := chi.URLParam(r, "kind")
-		if status == http.StatusConflict && name == commands.LeftProblem {
-			kind.name, kind.text = name, leftKind
+		if status == http.StatusConflict && name == string(commands.MemberLeft) {
+			kind.name, kind.text = name, memberLeftText
 		}
 		if kind.name == name {
 			w.Header().Set("Content-Type", "application/json")

@@ -138,8 +138,8 @@ func (a *API) administers(ctx context.Context, c commands.Claims, person string)
 		if err != nil {
 			return false, err
 		}
-		if answered, err := commands.Answered(ctx, a.Directory, tenant, person); answered || err != nil {
-			return answered, err
+		if confirmed, err := commands.HasConfirmed(ctx, a.Directory, tenant, person); confirmed || err != nil {
+			return confirmed, err
 		}
 	}
 	return false, nil

@@ -23,6 +23,7 @@ func (l testLive) SessionEnded(_, sessionID string, _ time.Time) bool {
 	return l.ended[sessionID]
 }
 func (l testLive) PlatformRole(string) events.PlatformRole { return events.SuperUser }
+func (l testLive) JoinedAt(string, string) time.Time       { return time.Time{} }
 func (l testLive) TenantsOf(string) []string               { return []string{"deleted"} }
 func (l testLive) CreatorOf(string) string                 { return "" }
 func (l testLive) RoleIn(string, string) events.Role       { return "" }

@@ -18,7 +18,9 @@ type Member struct {
 	CreatedAt      time.Time
 }
 
-const memberKeepings = ` left join keep.pending_members i on i.id = m.user_id left join keep.tenant_use u on u.user_id = m.user_id and u.tenant_id = m.tenant_id`
+// memberKeepings joins what the directory knows of members. A use before the membership began is of an earlier one.
+const memberKeepings = ` left join keep.pending_members i on i.id = m.user_id
+	left join keep.tenant_use u on u.user_id = m.user_id and u.tenant_id = m.tenant_id and u.at >= m.created_at`
 
 // withdrawn tells of a row of read.member_spans named m whether it is of a pending member whose invitation was withdrawn.
 const withdrawn = `m.pending and m.joined_as is null and (select true from read.members now where now.user_id = m.user_id and now.tenant_id = m.tenant_id) is null`

@@ -84,7 +84,7 @@ func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) erro
 	if !tenant.Exists || !ends.Equal(job.EndsAt) || !slices.Contains(tenant.Admins(), job.UserID) {
 		return nil
 	}
-	if answered, err := commands.Answered(ctx, m.Directory, tenant, job.UserID); err != nil || !answered {
+	if confirmed, err := commands.HasConfirmed(ctx, m.Directory, tenant, job.UserID); err != nil || !confirmed {
 		return err
 	}
 	email, err := m.Directory.Email(ctx, job.UserID)

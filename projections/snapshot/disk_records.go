@@ -29,7 +29,7 @@ type savedTenant struct {
 
 type savedMember struct {
 	userID string
-	role   events.Role
+	member
 }
 
 type savedProject struct {
@@ -82,8 +82,8 @@ func (s *Snapshot) copyContents() *contents {
 
 func (t *Tenant) saved() savedTenant {
 	saved := savedTenant{id: t.id, state: *t.state.Load(), clients: slices.Clone(t.clients), flags: make([]savedFlag, 0, t.flags.Size())}
-	t.members.Range(func(id string, role events.Role) bool {
-		saved.members = append(saved.members, savedMember{id, role})
+	t.members.Range(func(id string, m member) bool {
+		saved.members = append(saved.members, savedMember{id, m})
 		return true
 	})
 	t.projects.Range(func(id string, p *project) bool {
@@ -199,7 +199,7 @@ func (s *Snapshot) addTenant(saved savedTenant) {
 	t.state.Store(&saved.state)
 	t.clients = saved.clients
 	for _, m := range saved.members {
-		t.members.Store(m.userID, m.role)
+		t.members.Store(m.userID, m.member)
 	}
 	for _, p := range saved.projects {
 		added := &project{}
@@ -233,6 +233,7 @@ func (c *coder) tenant(t *savedTenant) {
 	codeList(c, &t.members, func(m *savedMember) {
 		codeText(c, &m.userID)
 		codeText(c, &m.role)
+		c.instant(&m.joinedAt)
 	})
 	codeList(c, &t.projects, func(p *savedProject) {
 		codeText(c, &p.id)

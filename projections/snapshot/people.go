@@ -1,7 +1,7 @@
 package snapshot
 
 import (
-	"slices"
+	"time"
 
 	"flagledger/events"
 )
@@ -25,15 +25,18 @@ func (s *Snapshot) PlatformRole(userID string) events.PlatformRole {
 	return s.User(userID).PlatformRole
 }
 
-// TenantsOf returns the ids of the tenants that a person is a member of, the oldest membership first, but before all the first tenant that they
-// created: another person may have added them to an older one. The caller must not change the list.
-func (s *Snapshot) TenantsOf(userID string) []string {
-	tenants := s.User(userID).Tenants
-	own := slices.IndexFunc(tenants, func(id string) bool { return s.CreatorOf(id) == userID })
-	if own <= 0 {
-		return tenants
+// TenantsOf returns the ids of the tenants that a person is a member of: first the first that they created, then the
+// others by when they joined. The caller must not change the list.
+func (s *Snapshot) TenantsOf(userID string) []string { return s.User(userID).Tenants }
+
+// JoinedAt returns when a person whom another one added or invited became a member of a tenant. It is zero for
+// others, and for no member.
+func (s *Snapshot) JoinedAt(tenantID, userID string) time.Time {
+	tenant, ok := s.Tenant(tenantID)
+	if !ok {
+		return time.Time{}
 	}
-	return slices.Concat(tenants[own:own+1], tenants[:own], tenants[own+1:])
+	return tenant.JoinedAt(userID)
 }
 
 // CreatorOf returns the id of the person who created a tenant, empty if it does not exist.

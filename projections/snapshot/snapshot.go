@@ -247,7 +247,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	case events.EnvironmentAdded:
 		next.environments = append(next.environments[:len(next.environments):len(next.environments)], fact.Environment)
 	case events.MemberAdded:
-		s.addMember(t, fact.UserID, fact.Role)
+		s.addMember(t, next.creator, fact.UserID, member{role: fact.Role})
 	case events.TenantUpdated:
 		fact.Name.Apply(&next.name)
 	case events.TenantDeleted:
@@ -261,7 +261,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		})
 		t.projects.Clear()
 		s.removeClients(t)
-		t.members.Range(func(userID string, _ events.Role) bool {
+		t.members.Range(func(userID string, _ member) bool {
 			s.removeMember(t, userID, e.Time)
 			return true
 		})
@@ -270,12 +270,13 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		next.environments = slices.DeleteFunc(slices.Clone(next.environments), func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 	case events.MemberInvited:
 	case events.MemberJoined:
-		if _, member := t.members.Load(fact.UserID); !member {
-			s.addMember(t, fact.UserID, fact.Role)
+		if _, ok := t.members.Load(fact.UserID); !ok {
+			s.addMember(t, next.creator, fact.UserID, member{fact.Role, e.At})
 		}
 	case events.MemberRoleChanged:
-		if _, member := t.members.Load(fact.UserID); member { // not a pending one
-			t.members.Store(fact.UserID, fact.To)
+		if m, ok := t.members.Load(fact.UserID); ok { // not a pending one
+			m.role = fact.To
+			t.members.Store(fact.UserID, m)
 		}
 	case events.MemberRemoved:
 		s.removeMember(t, fact.UserID, e.Time)
@@ -290,18 +291,27 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	return nil
 }
 
-func (s *Snapshot) addMember(t *Tenant, userID string, role events.Role) {
-	t.members.Store(userID, role)
+func (s *Snapshot) addMember(t *Tenant, creator, userID string, m member) {
+	t.members.Store(userID, m)
 	u := s.User(userID)
-	u.Tenants = append(u.Tenants[:len(u.Tenants):len(u.Tenants)], t.id)
+	if creator == userID && (len(u.Tenants) == 0 || s.CreatorOf(u.Tenants[0]) != userID) {
+		u.Tenants = slices.Concat([]string{t.id}, u.Tenants)
+	} else {
+		u.Tenants = append(u.Tenants[:len(u.Tenants):len(u.Tenants)], t.id)
+	}
 	s.users.Store(userID, &u)
 }
 
 func (s *Snapshot) removeMember(t *Tenant, userID string, at time.Time) {
-	if _, member := t.members.LoadAndDelete(userID); !member {
+	if _, ok := t.members.LoadAndDelete(userID); !ok {
 		return
 	}
 	u := s.User(userID)
+	wasFirst := slices.Index(u.Tenants, t.id) == 0
 	u.Tenants = slices.DeleteFunc(slices.Clone(u.Tenants), func(id string) bool { return id == t.id })
+	if own := slices.IndexFunc(u.Tenants, func(id string) bool { return s.CreatorOf(id) == userID }); wasFirst && own > 0 {
+		next := u.Tenants[own]
+		u.Tenants = slices.Insert(slices.Delete(u.Tenants, own, own+1), 0, next)
+	}
 	s.keepUser(userID, u, at)
 }

@@ -147,6 +147,50 @@ func TestWithItsTenantAProjectIsForgotten(t *testing.T) {
 	}
 }
 
+func TestTenantsOfAPersonInOrder(t *testing.T) {
+	s := of()
+	joined := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	apply := func(e events.Recorded) {
+		s.apply(events.Page{Events: []events.Recorded{e}}, slog.New(slog.DiscardHandler))
+	}
+	create := func(id, creator string) {
+		e := recorded("tenant-"+id, 1, events.TenantCreated{ID: id})
+		e.Actor = events.Actor{Kind: events.UserActor, ID: creator}
+		apply(e)
+		apply(recorded("tenant-"+id, 2, events.MemberAdded{UserID: creator, Role: events.AdminRole}))
+	}
+	join := func(id string) {
+		e := recorded("tenant-"+id, 3, events.MemberJoined{ID: "p", UserID: "u", Role: events.ViewerRole})
+		e.At = joined
+		apply(e)
+	}
+	want := func(want string) {
+		t.Helper()
+		if got := fmt.Sprint(s.TenantsOf("u")); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	create("x", "v")
+	join("x")
+	want("[x]")
+	create("own", "u")
+	want("[own x]")
+	create("second", "u")
+	create("y", "v")
+	join("y")
+	want("[own x second y]")
+	apply(recorded("tenant-own", 3, events.TenantDeleted{}))
+	want("[second x y]")
+	apply(recorded("tenant-y", 4, events.MemberRoleChanged{UserID: "u", From: events.ViewerRole, To: events.AdminRole}))
+	for id, at := range map[string]time.Time{"second": {}, "y": joined, "own": {}, "none": {}} {
+		if got := s.JoinedAt(id, "u"); !got.Equal(at) {
+			t.Errorf("joined %s at %v, want %v", id, got, at)
+		}
+	}
+	apply(recorded("tenant-second", 3, events.MemberRemoved{UserID: "u"}))
+	want("[x y]")
+}
+
 func TestAccess(t *testing.T) {
 	s := of()
 	s.apply(events.Page{Events: []events.Recorded{

@@ -19,7 +19,7 @@ type Tenant struct {
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
 	flagsChanged   atomic.Pointer[events.Position] // the last change of a flag, or of all by the end of an environment; nil before the first
-	members        *xsync.Map[string, events.Role]
+	members        *xsync.Map[string, member]
 	projects       *xsync.Map[string, *project]
 	clients        []string // the ids of the OAuth clients; only apply uses it
 	feed           tenantFeed
@@ -43,13 +43,18 @@ type flagKeys struct {
 	keys       []string
 }
 
+type member struct {
+	role     events.Role
+	joinedAt time.Time // as recorded, of a person whom another one added or invited; zero for others
+}
+
 type project struct{ flags atomic.Int64 }
 
 func newTenant(id string, uses *uses) *Tenant {
 	t := &Tenant{
 		id:       id,
 		flags:    xsync.NewMap[string, *Flag](),
-		members:  xsync.NewMap[string, events.Role](),
+		members:  xsync.NewMap[string, member](),
 		projects: xsync.NewMap[string, *project](),
 	}
 	t.uses.node = uses
@@ -118,12 +123,22 @@ func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
 func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().environments }
 
 // Role returns the role of a member, and false for a person who is not a member.
-func (t *Tenant) Role(userID string) (events.Role, bool) { return t.members.Load(userID) }
+func (t *Tenant) Role(userID string) (events.Role, bool) {
+	m, ok := t.members.Load(userID)
+	return m.role, ok
+}
+
+// JoinedAt returns when a person whom another one added or invited became a member. It is zero for others, and for no
+// member.
+func (t *Tenant) JoinedAt(userID string) time.Time {
+	m, _ := t.members.Load(userID)
+	return m.joinedAt
+}
 
 // Admins returns the ids of the tenant's admins, in no order.
 func (t *Tenant) Admins() (ids []string) {
-	t.members.Range(func(id string, role events.Role) bool {
-		if role == events.AdminRole {
+	t.members.Range(func(id string, m member) bool {
+		if m.role == events.AdminRole {
 			ids = append(ids, id)
 		}
 		return true

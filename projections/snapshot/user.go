@@ -10,7 +10,7 @@ import (
 // User is what requests need of a person.
 type User struct {
 	Registered   bool
-	Tenants      []string // that the person is a member of, the oldest membership first
+	Tenants      []string // of the person: first the first that they created, then the others by when they joined
 	PlatformRole events.PlatformRole
 	Deactivated  bool
 	Erased       bool

@@ -74,9 +74,23 @@ func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
 	return databaseError(err)
 }
 
-// NoteUse notes that a member uses a tenant now. It only remembers; Run writes it down.
-func (d *Directory) NoteUse(userID, tenantID string) {
-	d.uses.Store(use{userID, tenantID}, d.now())
+// NoteUse notes in memory that a person uses a tenant now, which they joined at a time. Run writes it down.
+func (d *Directory) NoteUse(userID, tenantID string, joined time.Time) {
+	d.uses.Store(use{userID, tenantID}, d.useTime(joined))
+}
+
+// RecordUse is NoteUse that writes the use down at once.
+func (d *Directory) RecordUse(ctx context.Context, userID, tenantID string, joined time.Time) error {
+	return d.write(ctx, []string{userID}, []string{tenantID}, []time.Time{d.useTime(joined)})
+}
+
+// useTime returns the time of a use. It is never before the person joined, by the store's clock: the node's clock may
+// be behind.
+func (d *Directory) useTime(joined time.Time) time.Time {
+	if now := d.now(); now.After(joined) {
+		return now
+	}
+	return joined
 }
 
 // Run writes down the uses of tenants at an interval until ctx ends, and then once more.
@@ -101,12 +115,8 @@ func (d *Directory) flush(ctx context.Context) error {
 	if len(users) == 0 {
 		return nil
 	}
-	_, err := d.db.Exec(ctx, `insert into keep.tenant_use select used.* from unnest($1::text[], $2::text[], $3::timestamptz[]) used (user_id, tenant_id, at)
-		join keep.people using (user_id) order by user_id, tenant_id -- as all nodes do, so that none waits for another that waits for it
-		for key share of people -- of nobody who has been erased since
-		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`, users, tenants, times)
-	if err != nil {
-		return databaseError(err)
+	if err := d.write(ctx, users, tenants, times); err != nil {
+		return err
 	}
 	for i := range users {
 		d.uses.Compute(use{users[i], tenants[i]}, func(at time.Time, _ bool) (time.Time, xsync.ComputeOp) {
@@ -119,24 +129,26 @@ func (d *Directory) flush(ctx context.Context) error {
 	return nil
 }
 
+// write saves uses. A later one that is saved already stays.
+func (d *Directory) write(ctx context.Context, users, tenants []string, times []time.Time) error {
+	_, err := d.db.Exec(ctx, `insert into keep.tenant_use select used.* from unnest($1::text[], $2::text[], $3::timestamptz[]) used (user_id, tenant_id, at)
+		join keep.people using (user_id) order by user_id, tenant_id -- as all nodes do, so that none waits for another that waits for it
+		for key share of people -- of nobody who has been erased since
+		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`, users, tenants, times)
+	return databaseError(err)
+}
+
 // UsedTenants implements commands.TenantUses.
-func (d *Directory) UsedTenants(ctx context.Context, userID string) ([]string, error) {
+func (d *Directory) UsedTenants(ctx context.Context, userID string) ([]commands.TenantUse, error) {
 	if err := d.flush(ctx); err != nil {
 		return nil, err
 	}
-	rows, err := d.db.Query(ctx, `select tenant_id from keep.tenant_use where user_id = $1 order by at desc`, userID)
+	rows, err := d.db.Query(ctx, `select tenant_id, at from keep.tenant_use where user_id = $1 order by at desc`, userID)
 	if err != nil {
 		return nil, databaseError(err)
 	}
-	tenants, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return tenants, databaseError(err)
-}
-
-// ForgetUse forgets that a person has used a tenant.
-func (d *Directory) ForgetUse(ctx context.Context, userID, tenantID string) error {
-	d.uses.Delete(use{userID, tenantID})
-	_, err := d.db.Exec(ctx, `delete from keep.tenant_use where user_id = $1 and tenant_id = $2`, userID, tenantID)
-	return databaseError(err)
+	uses, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.TenantUse])
+	return uses, databaseError(err)
 }
 
 // tenantGrace is how long the use of a tenant is kept that is not known: a node may not have heard of it yet.

@@ -80,8 +80,8 @@ func TestTheTenantThatAPersonUsedLast(t *testing.T) {
 		want  string
 	}{{0, "a", "a"}, {time.Hour, "b", "b"}, {-time.Minute, "a", "b"}, {2 * time.Minute, "a", "a"}} {
 		clock = clock.Add(c.later)
-		people.NoteUse("u", c.used)
-		if last, err := people.UsedTenants(t.Context(), "u"); len(last) == 0 || last[0] != c.want || err != nil {
+		people.NoteUse("u", c.used, time.Time{})
+		if last, err := people.UsedTenants(t.Context(), "u"); len(last) == 0 || last[0].TenantID != c.want || err != nil {
 			t.Errorf("after %q was used at %v: got %q, %v, want %q", c.used, clock, last, err, c.want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestUsesOfDeletedTenantsGo(t *testing.T) {
 		}
 		for _, tenant := range tenants {
 			clock = clock.Add(time.Minute)
-			people.NoteUse(who, tenant)
+			people.NoteUse(who, tenant, time.Time{})
 		}
 		if _, err := people.UsedTenants(t.Context(), who); err != nil { // writes the uses down
 			t.Fatal(err)
