@@ -1,7 +1,10 @@
 package http_test
 
 import (
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -31,10 +34,13 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 			"changeFlags": {
 				{"POST", "/api/v1/flags", `{}`}, {"PATCH", "/api/v1/flags/none", `{}`}, {"DELETE", "/api/v1/flags/none", ""},
 				{"POST", "/api/v1/flags/none/enable", ""}, {"POST", "/api/v1/flags/none/disable", ""},
-				{"POST", "/api/v1/flags/none/variations", `{}`}, {"PUT", "/api/v1/flags/none/rules", `{"rules":[]}`},
+				{"POST", "/api/v1/flags/none/variations", `{}`}, {"PATCH", "/api/v1/flags/none/variations/" + nobody, `{}`},
+				{"DELETE", "/api/v1/flags/none/variations/" + nobody, ""}, {"PUT", "/api/v1/flags/none/rules", `{"rules":[]}`},
 				{"PUT", "/api/v1/flags/none/fallthrough", `{"serve":null}`}, {"POST", "/api/v1/flags/none/revert", `{"version":1}`},
 			},
-			"changeProjects":     {{"POST", "/api/v1/projects", `{}`}, {"DELETE", "/api/v1/projects/" + nobody, ""}},
+			"changeProjects": {
+				{"POST", "/api/v1/projects", `{}`}, {"PATCH", "/api/v1/projects/" + nobody, `{}`}, {"DELETE", "/api/v1/projects/" + nobody, ""},
+			},
 			"changeEnvironments": {{"POST", path + "/environments", `{}`}, {"DELETE", path + "/environments/none", ""}},
 			"changeMembers": {
 				{"POST", path + "/users", `{}`}, {"PATCH", path + "/users/" + nobody, `{"role":"viewer"}`},
@@ -65,6 +71,7 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 			{"POST", admin + "/invitations/" + nobody + "/resend", ""},
 		},
 	}
+	asked := map[string]bool{}
 	check := func(table string, roles []string, people map[string]*nodetest.Client, acts map[string][]call) {
 		t.Helper()
 		least := readLeastRoles(t, text, table)
@@ -73,6 +80,9 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 			if from < 0 {
 				t.Errorf("%s gives %s to the role %q", table, act, least[act])
 				continue
+			}
+			for _, c := range calls {
+				asked[c.method+" "+c.path] = true
 			}
 			for i, role := range roles {
 				for _, c := range calls {
@@ -106,6 +116,36 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 		root.Call("PATCH", admin+"/users/"+operators[role].UserID+"/role", map[string]any{"role": role}).Want(200)
 	}
 	check("platformActs", []string{"viewer", "admin", "super_user"}, operators, platform)
+
+	for _, operation := range callsOfDashboard(t) {
+		if roleRank(leastRole(operation)) <= roleRank("viewer") {
+			continue
+		}
+		of := regexp.MustCompile("^" + regexp.MustCompile(`\{\w+\}`).ReplaceAllString(operation, "[^/]+") + "$")
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(asked)), of.MatchString) {
+			t.Errorf("the dashboard makes the call %s, which no act of the tables has", operation)
+		}
+	}
+}
+
+// callsOfDashboard lists the operations that the dashboard calls.
+func callsOfDashboard(t *testing.T) (operations []string) {
+	t.Helper()
+	call := regexp.MustCompile(`api\.(GET|POST|PUT|PATCH|DELETE)\(\s*'([^']+)'`)
+	err := fs.WalkDir(os.DirFS("dashboard/src"), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path == "api/schema.d.ts" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("dashboard/src", path))
+		for _, found := range call.FindAllSubmatch(text, -1) {
+			operations = append(operations, string(found[1])+" "+string(found[2]))
+		}
+		return err
+	})
+	if err != nil || len(operations) < 20 {
+		t.Fatalf("only %d calls are found: %v", len(operations), err)
+	}
+	return operations
 }
 
 // readLeastRoles reads a table of the dashboard: the least role for each act.

@@ -7,7 +7,8 @@ export type PlatformRole = 'viewer' | 'admin' | 'super_user';
 const roles: Role[] = ['viewer', 'developer', 'admin'];
 const platformRoles: PlatformRole[] = ['viewer', 'admin', 'super_user'];
 
-/** The least role in a tenant that may do something. All members read and evaluate. What a role may not do, no page offers. */
+/** The least role in a tenant that may do something. All members read and evaluate. What a role may not do, no page offers.
+ *  In production a change needs a verified address, too: a page offers it all the same, and then the mail that verifies. */
 const tenantActs = {
   changeFlags: 'developer',
   changeProjects: 'developer',
