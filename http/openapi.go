@@ -32,6 +32,9 @@ over two seconds it answers all the same, with ` + "`Preference-Applied: respond
 **Tracing.** Every call takes an ` + "`X-Request-ID`" + `, a UUID, which the answer bears and the log shows; without one, or with another text, the service makes one. It takes
 an ` + "`X-Correlation-ID`" + ` too, which stands with the request's id in the facts that the call makes.
 
+**Caching.** Answers to changes say ` + "`Cache-Control: no-store`" + `. Those to reads with a token, but for the stream, say ` + "`private, no-cache`" + ` and
+name in ` + "`Vary`" + ` the headers that they depend on. In production on https every answer has ` + "`Strict-Transport-Security`" + `.
+
 **Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
 the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after too many wrong
 passwords or secrets for one account. Costly requests (lists, histories, evaluations of many flags, large bodies) wait in queues that tenants share fairly: one that has
