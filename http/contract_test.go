@@ -188,6 +188,19 @@ func (w *world) newThing(name string) string {
 		return uuid.NewString()
 	case "customerId":
 		return w.shop.stripe.AddCustomer(map[string]string{"flagledger_tenant": w.me.Tenant})
+	case "callerId":
+		return w.me.UserID
+	case "event":
+		return w.me.Call("GET", "/api/v1/audit?limit=1", nil).Want(200).List()[0]["id"].(string)
+	case "ruleId":
+		w.me.SetRules(w.thing("flagKey"), `{"rules":[{"name":"r","conditions":[],"serve":{"value":true}}]}`).Want(200)
+		return asMaps(w.me.Rules("contract").Object()["rules"])[0]["id"].(string)
+	case "served": // by the fallthrough
+		w.me.SetFallthrough(w.thing("flagKey"), `{"serve":{"variationId":"`+w.thing("variationId")+`"}}`).Want(200)
+		return w.thing("variationId")
+	case "rolledOut": // by the fallthrough
+		w.me.SetFallthrough(w.thing("flagKey"), `{"serve":{"rollout":[{"variationId":"`+w.thing("variationId")+`","weight":1}]}}`).Want(200)
+		return w.thing("variationId")
 	case "version":
 		w.thing("flagKey")
 		return "1"
@@ -201,7 +214,7 @@ func (w *world) newThing(name string) string {
 }
 
 // isForm reports whether the row's body is a form, which is that of the token endpoint.
-func (w *world) isForm() bool { return strings.HasPrefix(w.body, "grant_type=") }
+func (row contractRow) isForm() bool { return strings.HasPrefix(row.body, "grant_type=") }
 
 // checkDocumented checks that the document shows the row's headers, each member that it sends, and its status as the only one of success; a device that is
 // registered again is answered with 200.
