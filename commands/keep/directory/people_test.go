@@ -180,3 +180,26 @@ func TestInvitationsToAcceptLeaveRoomForOthers(t *testing.T) {
 		}
 	}
 }
+
+func TestDeclinedInvitationsAreForgotten(t *testing.T) {
+	t.Parallel()
+	people := directory.New(pgtest.Pool(t), time.Now)
+	if _, err := people.SaveProfile(t.Context(), commands.Claims{UserID: "u", Email: "u@example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, forget := range []func() error{
+		func() error { return people.ForgetDeclined(t.Context(), "t", "u") },
+		func() error { return people.ForgetTenant(t.Context(), "t") },
+		func() error { return people.Erase(t.Context(), "u") },
+	} {
+		for step, do := range []func() error{func() error { return people.NoteDeclined(t.Context(), "t", "u") }, forget} {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			has, err := people.HasDeclined(t.Context(), "t", "u")
+			if err != nil || has != (step == 0) {
+				t.Errorf("after step %d they have declined: %v, %v", step, has, err)
+			}
+		}
+	}
+}
