@@ -78,7 +78,6 @@ func roleRank(who string) int {
 }
 
 func TestAccess(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"it is known of every operation who may call it": func(t *testing.T, me *nodetest.Client) {
 			_, operations := me.Document()

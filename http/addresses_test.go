@@ -30,10 +30,9 @@ func lookAlikes(local, domain string) []string {
 // Whoever signs up with an address that folds to another's, or looks like it, gets nothing that is meant for it: no place on the platform, no membership, no
 // invitation, no account.
 func TestLookAlikeAddressesGetNothing(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com", "kim@example.com"},
+		Environment: "development", SuperUsers: []string{"root@example.com", "kim@example.com"},
 	}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	for _, invited := range []string{"kim@example.com", "sisik@example.com"} {
@@ -90,10 +89,9 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 
 // An address that an earlier release has stored in another form matches nothing, although it counted as verified.
 func TestAnAddressThatWasStoredInAnotherForm(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com", "kim@example.com"},
+		Environment: "development", SuperUsers: []string{"root@example.com", "kim@example.com"},
 	}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	for _, stored := range []string{"\u212Aim@example.com", "k\u0130m@example.com", "kim@ex\uff41mple.com", `"kim"@example.com`} {

@@ -15,7 +15,6 @@ import (
 // BenchmarkAttacks measures what the tests of this file show without a clock.
 
 func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	attacker, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
 	const clients, flags = 20, 5 // of which each takes milliseconds: together more than a second
@@ -49,7 +48,6 @@ func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 }
 
 func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	attacker, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
 	other.CreateProject("P")
@@ -88,7 +86,6 @@ func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
 }
 
 func TestLargeChangesOfATenantAreMadeByTurns(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")

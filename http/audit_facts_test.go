@@ -44,7 +44,6 @@ func hashesIn(t *testing.T, file []byte) (header export.Header, list []tlog.Hash
 }
 
 func TestFactsOfATenant(t *testing.T) {
-	nodetest.RunOnce(t)
 	fill := func(me *nodetest.Client) (project string) {
 		project, path := me.CreateProject("p")
 		me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/environments", `{"environment":"staging"}`).Want(201)

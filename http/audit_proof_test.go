@@ -78,7 +78,9 @@ func hashes(t testing.TB, body []byte) (list []tlog.Hash) {
 	return list
 }
 
-func TestTheTrailIsProven(t *testing.T) {
+func TestTheTrailIsProven(t *testing.T) { nodetest.BothEngines(t, testTheTrailIsProven) }
+
+func testTheTrailIsProven(t *testing.T) {
 	nodetest.Cases{
 		"checkpoints and proofs are those of the facts": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("Web")

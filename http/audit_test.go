@@ -59,7 +59,9 @@ func exported(c *nodetest.Client, query string) []map[string]any {
 	return list
 }
 
-func TestAuditTrail(t *testing.T) {
+func TestAuditTrail(t *testing.T) { nodetest.BothEngines(t, testAuditTrail) }
+
+func testAuditTrail(t *testing.T) {
 	nodetest.Cases{
 		"every change of anything is in the trail, with what was before and after": func(t *testing.T, me *nodetest.Client) {
 			tenant := "/api/v1/tenants/" + me.Tenant
@@ -317,6 +319,10 @@ func TestAuditTrailIsFiltered(t *testing.T) {
 }
 
 func TestAuditTrailIsReadPieceByPiece(t *testing.T) {
+	nodetest.BothEngines(t, testAuditTrailIsReadPieceByPiece)
+}
+
+func testAuditTrailIsReadPieceByPiece(t *testing.T) {
 	nodetest.Cases{
 		"a cursor is good for one trail": func(_ *testing.T, me *nodetest.Client) {
 			next := linked(me.Call("GET", auditPath+"?limit=2", nil).Want(200))
@@ -395,6 +401,10 @@ func TestWhoMayReadTheAuditTrail(t *testing.T) {
 
 // Whatever is written meanwhile: a walk along the links, of pages of any size, finds each entry from where it began exactly once, and an export all up to its own end.
 func TestPagesNeitherSkipNorRepeatWhileFactsArrive(t *testing.T) {
+	nodetest.BothEngines(t, testPagesNeitherSkipNorRepeatWhileFactsArrive)
+}
+
+func testPagesNeitherSkipNorRepeatWhileFactsArrive(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	other := me.NewTenant("other")
@@ -457,7 +467,9 @@ func TestPagesNeitherSkipNorRepeatWhileFactsArrive(t *testing.T) {
 var anyLimit = regexp.MustCompile(`limit=\d+`)
 
 // The platform reads the trails of all, in one order, those of deleted tenants among them.
-func TestThePlatformsTrail(t *testing.T) {
+func TestThePlatformsTrail(t *testing.T) { nodetest.BothEngines(t, testThePlatformsTrail) }
+
+func testThePlatformsTrail(t *testing.T) {
 	const path = "/api/v1/admin/audit"
 	platformCases{
 		"it has the facts of all tenants and of the platform": func(t *testing.T, root *nodetest.Client) {

@@ -134,7 +134,6 @@ func sameProblem(t *testing.T, a, b *nodetest.Answer) {
 }
 
 func TestSigningUpAndIn(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"legacy sign-up answers 201 with tokens": func(t *testing.T, me *nodetest.Client) {
 			email := nodetest.Address()

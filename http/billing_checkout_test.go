@@ -41,7 +41,7 @@ func shopOn(t *testing.T, database string, stripe *paymenttest.Server, change ..
 	for price, interval := range map[string]string{"price_standard": "month", "price_enhanced": "month", "price_enterprise": "month", "price_enterprise_year": "year"} {
 		stripe.AddPrice(price, interval)
 	}
-	c := node.Config{Now: stripe.Now, EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
+	c := node.Config{Now: stripe.Now, Environment: "development", Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
 		SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL(),
 		PlanPrices: "standard=price_standard,enhanced=price_enhanced,enterprise=price_enterprise,enterprise=price_enterprise_year",
 	}}
@@ -94,7 +94,6 @@ func subscribed(me *nodetest.Client, plan, status string) {
 
 func TestCheckoutRefusesWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	payment := func(changes ...any) map[string]any {
@@ -146,7 +145,6 @@ func TestCheckoutRefusesWhatIsWrong(t *testing.T) {
 // The calls to Stripe say what the body asks for, and whose it is.
 func TestCheckoutTellsStripe(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	s.stripe.AddProduct("prod_1")
 	s.stripe.AddCoupon("LAUNCH25")
@@ -186,7 +184,6 @@ func TestCheckoutTellsStripe(t *testing.T) {
 // A change of plan asks for the price of the plan, with what takes something off it.
 func TestAPlanChangeTellsStripe(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	s.stripe.AddCoupon("LAUNCH25")
 	promotion := s.stripe.AddPromotion("SPRING")
@@ -216,7 +213,6 @@ func TestAPlanChangeTellsStripe(t *testing.T) {
 // A tenant names its own customer alone, whatever metadata another one bears that is not ours.
 func TestACustomerIsOneTenantsAlone(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	owner, thief, newcomer := s.SignUp(nodetest.Address()), s.SignUp(nodetest.Address()), s.SignUp(nodetest.Address())
 	checkout(owner, purchase("standard"))
@@ -248,7 +244,6 @@ func TestACustomerIsOneTenantsAlone(t *testing.T) {
 // A request that is made again with its key is answered alike, and Stripe is told the same key, which is not ours. So is one of many at once.
 func TestACheckoutIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me, key := s.SignUp(nodetest.Address()), uuid.NewString()
 	s.stripe.Break(paymenttest.Failing)
@@ -283,7 +278,6 @@ func TestACheckoutIsMadeOnce(t *testing.T) {
 
 // From the first checkout to the end: what is paid for is the tenant's as soon as Stripe has told of it.
 func TestASubscriptionsLife(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
@@ -341,7 +335,6 @@ func TestASubscriptionsLife(t *testing.T) {
 // Whoever pays twice before Stripe has told of the first payment is led to the subscription that there is.
 func TestACheckoutAsksStripeForASubscription(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	url, _ := checkout(me, purchase("standard"))
@@ -354,7 +347,6 @@ func TestACheckoutAsksStripeForASubscription(t *testing.T) {
 
 func TestTheOldCheckout(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	me.Call("POST", "/api/billing/checkout", purchase("enhanced")).Refused(422, "planId")
@@ -368,7 +360,6 @@ func TestTheOldCheckout(t *testing.T) {
 
 func TestWithoutStripeNothingIsSold(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	own := me.Service.URL + "/done"
 	for _, path := range []string{checkoutPath, "/api/billing/checkout"} {
@@ -382,7 +373,6 @@ func TestWithoutStripeNothingIsSold(t *testing.T) {
 // However Stripe breaks, it answers 503 in ten seconds, nothing is half done, and the same request succeeds later. Other calls do not notice.
 func TestStripeBreaks(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	for _, how := range []paymenttest.Failure{paymenttest.Down, paymenttest.Garbage, paymenttest.Empty, paymenttest.Strange, paymenttest.Busy, paymenttest.Failing, paymenttest.Hanging} {
 		me, key := s.SignUp(nodetest.Address()), uuid.NewString()
@@ -412,7 +402,6 @@ func TestStripeBreaks(t *testing.T) {
 // A call that Stripe has kept waiting leaves its connection as it was, for the next call that comes over it.
 func TestAConnectionOutlivesASlowCall(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	s.stripe.Break(paymenttest.Hanging)
@@ -453,7 +442,6 @@ func TestAConnectionOutlivesASlowCall(t *testing.T) {
 // The service has one limit at Stripe for all its tenants: nobody spends it by making tenants that cost nothing.
 func TestCheckoutsOfAnHourAreBounded(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
 	second := me.NewTenant("second")

@@ -15,7 +15,6 @@ import (
 const billingPath = "/api/v1/billing"
 
 func TestSubscription(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tenant without one": func(t *testing.T, me *nodetest.Client) {
 			none := map[string]any{
@@ -56,10 +55,14 @@ func TestSubscription(t *testing.T) {
 
 // A plan is in force in every answer, on every node, from when it is known until it ends, although nothing happens then.
 func TestThePlanInForceOnEveryNode(t *testing.T) {
+	nodetest.BothEngines(t, testThePlanInForceOnEveryNode)
+}
+
+func testThePlanInForceOnEveryNode(t *testing.T) {
 	t.Parallel()
 	c := &clock{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}, Now: c.now,
+		Environment: "development", SuperUsers: []string{"root@example.com"}, Now: c.now,
 		Limits:   limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000}, Anonymous: 1_000_000, Auth: 1_000_000},
 		Features: http.Features{events.Analytics: events.FreePlan, events.Experiments: events.StandardPlan, events.Multivariate: events.EnterprisePlan},
 	}, nodetest.Log(t))

@@ -46,7 +46,6 @@ func (s shop) subscriber() (me *nodetest.Client, subscription string) {
 // Events that come late, repeatedly, in any order and at once leave what Stripe says, with a fact for a change and none for a repetition.
 func TestEventsComeInAnyOrder(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	second := shop{s.SecondNode(), s.stripe}
 	me, subscription := s.subscriber()
@@ -80,7 +79,6 @@ func TestEventsComeInAnyOrder(t *testing.T) {
 // An event that comes again is answered, and nothing is done for it.
 func TestAnEventIsFollowedOnce(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	_, subscription := s.subscriber()
 	s.stripe.FailPayment(subscription)
@@ -111,7 +109,6 @@ func TestAnEventIsFollowedOnce(t *testing.T) {
 // While a subscription changes without pause, those who follow it end with what it is in the end.
 func TestTheLastStateIsKept(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	second := shop{s.SecondNode(), s.stripe}
 	me, subscription := s.subscriber()
@@ -132,13 +129,12 @@ func TestTheLastStateIsKept(t *testing.T) {
 
 func TestForgedEventsAreRefused(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	book := &nodetest.LogBook{}
 	stripe := paymenttest.New(t, time.Now)
 	limits := nodetest.Generous
 	limits.Anonymous = 50
 	s := shop{nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Limits: limits,
+		Environment: "development", Limits: limits,
 		Payment: node.PaymentSettings{SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL(), PlanPrices: "standard=price_1"},
 	}, book.Logger()), stripe}
 	body := []byte(`{"id":"evt_forged","type":"customer.subscription.updated","data":{"object":{"customer":"cus_1"}}}`)
@@ -178,7 +174,6 @@ func TestForgedEventsAreRefused(t *testing.T) {
 // Where events are not configured, calls of the webhook are limited as well, and leave no line in the log.
 func TestEventsThatNobodyCanSign(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	for name, settings := range map[string]node.PaymentSettings{
 		"no Stripe":         {},
 		"no webhook secret": {SecretKey: paymenttest.SecretKey, Base: paymenttest.New(t, time.Now).URL(), PlanPrices: "standard=price_1"},
@@ -220,7 +215,6 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 // Whose subscription it is says the metadata that the service noted, and nothing else.
 func TestEventsOfStrangersChangeNothing(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	s.stripe.Subscribe(s.stripe.AddCustomer(nil), "price_standard")
@@ -239,7 +233,6 @@ func TestEventsOfStrangersChangeNothing(t *testing.T) {
 // While Stripe is down events are taken in, and followed once it is back.
 func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me, subscription := s.subscriber()
 	s.stripe.FailPayment(subscription)
@@ -258,7 +251,6 @@ func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
 // The daily comparison mends what no event has told of.
 func TestTheComparisonMends(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	database, stripe := nodetest.Database(t), paymenttest.New(t, time.Now)
 	s := shopOn(t, database, stripe)
 	me, subscription := s.subscriber()
@@ -280,7 +272,6 @@ func TestTheComparisonMends(t *testing.T) {
 
 // A tenant that is deleted pays no longer, and nobody can pay for it on a page that is still open.
 func TestADeletedTenantPaysNoLonger(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := newShop(t)
 	s.stripe.AddProduct("prod_1")
@@ -302,7 +293,6 @@ func TestADeletedTenantPaysNoLonger(t *testing.T) {
 
 // A tenant has one page at a time on which it can subscribe, and none once it has a subscription: nobody pays for two.
 func TestOnePageForAPlan(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := newShop(t)
 	s.stripe.AddProduct("prod_1")
@@ -326,7 +316,6 @@ func TestOnePageForAPlan(t *testing.T) {
 // The daily comparison also cancels what a deleted tenant was subscribed to later, or could not be cancelled at once.
 func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	database, stripe := nodetest.Database(t), paymenttest.New(t, time.Now)
 	s := shopOn(t, database, stripe)
 	me, subscription := s.subscriber()
@@ -351,7 +340,6 @@ func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 // A customer that was deleted at Stripe makes room for another one.
 func TestADeletedCustomer(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me, _ := s.subscriber()
 	payer := func() (customer string) { // of the last page
@@ -379,7 +367,6 @@ func TestADeletedCustomer(t *testing.T) {
 
 func TestSubscriptionShowsEndOnlyAtPeriodEnd(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me, subscription := s.subscriber()
 	ends := func(at func(end time.Time) time.Time) bool {
@@ -395,7 +382,6 @@ func TestSubscriptionShowsEndOnlyAtPeriodEnd(t *testing.T) {
 // Whose a customer is, their own note says, and not what an event is about.
 func TestPaymentEventChangesOnlyCustomersTenant(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := newShop(t)
 	me, subscription := s.subscriber()
 	customer := s.stripe.Calls("POST", "/v1/checkout/sessions")[0].Form.Get("customer")

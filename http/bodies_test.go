@@ -9,7 +9,6 @@ import (
 )
 
 func TestBodies(t *testing.T) {
-	nodetest.RunOnce(t)
 	const flags = "/api/v1/flags"
 	nodetest.Cases{
 		"JSON that is malformed or ambiguous is 400": func(t *testing.T, me *nodetest.Client) {

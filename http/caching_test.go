@@ -8,7 +8,6 @@ import (
 )
 
 func TestCacheHeadersKeepAnswersPrivate(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"nobody stores an answer that may hold a token or a secret": func(t *testing.T, me *nodetest.Client) {
 			nobody := me.Service.Anonymous()
@@ -54,9 +53,8 @@ func TestCacheHeadersKeepAnswersPrivate(t *testing.T) {
 
 func TestBrowsersCallProductionByHTTPSAlone(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "production", PublicURL: "https://flags.example.com",
+		Environment: "production", PublicURL: "https://flags.example.com",
 	}, nodetest.Log(t))
 	for _, path := range []string{"/health", "/none", "/docs", "/api/v1/flags"} {
 		a := s.Anonymous().Call("GET", path, nil)

@@ -38,7 +38,6 @@ func (l lifecycles) calledBy(key string, hour time.Time, clients string) {
 
 func TestCleanup(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const path = "/api/v1/cleanup"
 	l := newLifecycles(t)
 	nodetest.Same(t, "of a tenant without flags", string(l.me.Call("GET", path, nil).Want(200).Body), "[]")

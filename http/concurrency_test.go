@@ -10,7 +10,9 @@ import (
 )
 
 // TestChangesAtOnce has many callers change one thing.
-func TestChangesAtOnce(t *testing.T) {
+func TestChangesAtOnce(t *testing.T) { nodetest.BothEngines(t, testChangesAtOnce) }
+
+func testChangesAtOnce(t *testing.T) {
 	const callers = 16
 	nodetest.Cases{
 		"of creations with one key exactly one succeeds": func(t *testing.T, me *nodetest.Client) {

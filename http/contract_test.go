@@ -21,7 +21,6 @@ import (
 // member of the answer with its type, and the shape of an error. The OpenAPI document has these rows, the additions, and nothing else.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	// Its clock is the machine's: tokens from outside are of that time.
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} })
 	s.stripe.AddProduct("prod_1")

@@ -31,7 +31,6 @@ var statedValues = []struct{ name, member, values string }{
 
 func TestTheDocumentListsTheStatedValues(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	whole, operations := nodetest.Shared(t).Anonymous().Document()
 	for _, stated := range statedValues {
 		var listed []string
@@ -69,7 +68,6 @@ func bodySchemas(whole, schema map[string]any) (ways []map[string]any) {
 // What a call leaves out has the value that the interface states, by the document too.
 func TestTheDocumentShowsTheStatedDefaults(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	_, operations := nodetest.Shared(t).Anonymous().Document()
 	for _, old := range []string{"GET /api/v1/notifications", "GET /api/notifications"} {
 		got := map[string]any{}
@@ -85,7 +83,6 @@ func TestTheDocumentShowsTheStatedDefaults(t *testing.T) {
 // What lists and metrics of the use of flags take is in the document, with what they take where a call says nothing.
 func TestTheDocumentShowsTheUseOfFlags(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	_, operations := nodetest.Shared(t).Anonymous().Document()
 	const ofMetrics = "from to interval=hour(hour,day) environment"
 	for operation, want := range map[string]string{

@@ -35,9 +35,8 @@ const sentByBrowsers = "authorization,baggage,content-type,idempotency-key,if-ma
 
 func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const app, other = "https://app.example.com", "http://localhost:5173"
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{app, other}}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Origins: []string{app, other}}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("k", nil)
 	paths := []string{"/api/v1/flags", nodetest.FlagPath("k"), nodetest.FlagPath("k", "/evaluate"), "/api/flags", "/auth/signin", "/api/v1/tenants", "/none"}
@@ -108,13 +107,12 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 // A page cannot read why a preflight request is refused, and all who sit behind one address would share its limit.
 func TestPreflightRequestsAreNotCounted(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const app = "https://app.example.com"
 	limits := nodetest.Generous
 	limits.Anonymous = 500 // the service is asked for its health until it has started
 	began := time.Now()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{app}, Limits: limits, ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Environment: "development", Origins: []string{app}, Limits: limits, ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Now: func() time.Time { return began }, // so that no minute ends
 	}, nodetest.Log(t))
 	from := func(method string) *nodetest.Answer {
@@ -136,8 +134,7 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 
 func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Origins: []string{"*"}}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Origins: []string{"*"}}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	for _, origin := range []string{"https://app.example.com", "https://any.example", "capacitor://localhost", "null"} {
 		allows(preflight(s, origin, "/api/v1/flags", "POST", sentByBrowsers).Want(204), "*")
@@ -147,7 +144,6 @@ func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
 }
 
 func TestBrowsersOfOtherOriginsMayCallNothing(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"unless an origin is listed": func(t *testing.T, me *nodetest.Client) {
 			preflight(me.Service, "https://app.example.com", "/api/v1/flags", "GET", "authorization").Refused(405)

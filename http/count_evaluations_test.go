@@ -24,7 +24,6 @@ func wantCounts(c *nodetest.Client, path string, evaluations, prefetches int) {
 }
 
 func TestWhatCountsAsUse(t *testing.T) {
-	nodetest.RunOnce(t)
 	const many = "/api/v1/flags/evaluate"
 	nodetest.Cases{
 		"evaluations by whom and what, prefetches, and nothing else": func(t *testing.T, me *nodetest.Client) {
@@ -234,7 +233,6 @@ func TestWhatCountsAsUse(t *testing.T) {
 // What an answer has is counted before it is sent, each flag once: a reader may take long for it, or leave.
 func TestEvaluationsOfManyFlagsCountBeforeTheyAreRead(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	me := nodetest.New(t).SignUp(nodetest.Address())
 	keys := fill(me, 30) // the first three are the first piece
 	first, last := metricsPath(keys[0], ""), metricsPath(keys[29], "")

@@ -12,7 +12,6 @@ import (
 // A tenant adds as many members a day as its plan lets it, a person no more in all of theirs, whichever nodes they call.
 func TestInvitationsOfADay(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Limits: nodetest.Generous, Now: withinADay().now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	there := *me
@@ -47,7 +46,6 @@ func TestInvitationsOfADay(t *testing.T) {
 
 func TestInvitationsToThePlatformCountByThemselves(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}, InvitationsPerDay: 1, Now: withinADay().now}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	for _, email := range []string{"a@example.com", "b@example.com"} {

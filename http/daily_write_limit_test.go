@@ -31,7 +31,6 @@ func keptKeys(s *nodetest.Service) (n int) {
 // What is kept for the Idempotency-Keys of a person's calls about no tenant counts with what their unpaid tenants write in a day.
 func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const ofTenant, bound = 8 << 10, 4 * 8 * (8 << 10)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", FlagBounds: map[events.Plan]int{events.FreePlan: ofTenant, events.SandboxPlan: ofTenant}, Now: withinADay().now,
@@ -82,7 +81,6 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 // A key is not free because its answer is short, or not kept.
 func TestEachKeyCounts(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: withinADay().now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	written := func() int { return s.Node.API.Writer.WrittenToday(me.Tenant) }
@@ -101,7 +99,6 @@ func TestEachKeyCounts(t *testing.T) {
 // What changes without a body take in a day is bounded as well, and then each person still switches flags, whatever others do.
 func TestSwitchesAreBounded(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const bound = 8 * (64 << 10)
 	clock := withinADay()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{

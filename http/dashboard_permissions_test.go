@@ -17,9 +17,8 @@ import (
 // The dashboard offers what its table of permissions lets a role do: the service allows exactly that.
 func TestDashboardOffersWhatRolesMay(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"},
+		Environment: "development", SuperUsers: []string{"root@example.com"},
 	}, nodetest.Log(t))
 	text, err := os.ReadFile("dashboard/src/permissions.ts")
 	if err != nil {

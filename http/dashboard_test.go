@@ -25,7 +25,6 @@ import (
 // A browser that opens the service's address is led to the dashboard. All others get JSON there.
 func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Shared(t)
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for accept, want := range map[string][2]any{
@@ -51,11 +50,10 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 // Many people open the dashboard from one address: the dozens of files that a page loads are no requests to count.
 func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	limits, began := nodetest.Generous, time.Now()
 	limits.Anonymous = 500 // the service is asked for its health until it has started
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Limits: limits, Now: func() time.Time { return began }, // so that no minute ends
+		Environment: "development", Limits: limits, Now: func() time.Time { return began }, // so that no minute ends
 	}, nodetest.Log(t))
 	left := func(path string) int {
 		_, remaining, _ := budget(s.Anonymous().Call("GET", path, nil))
@@ -94,7 +92,6 @@ type storyRequest struct {
 // People use the dashboard in a browser: the stories are in dashboard/stories. One of them has a server of its own killed and started again, some get mails and pay.
 func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Shared(t)
 	chromium := findBrowser(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -107,11 +104,11 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	mails := mailtest.New(t, mailtest.Options{})
 	later := &atomic.Int64{} // how far the clock of stale is ahead
 	stale := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", StaleFor: 30 * time.Minute, // in which a session does not end
+		Environment: "development", StaleFor: 30 * time.Minute, // in which a session does not end
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))
 	production := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "production", SuperUsers: []string{"root@example.com"},
+		Environment: "production", SuperUsers: []string{"root@example.com"},
 		Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	selling := newShop(t)
@@ -167,7 +164,6 @@ func TestTheDashboardInABrowser(t *testing.T) {
 // People of Firebase use the dashboard as all others do.
 func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	chromium := findBrowser(t)
 	s, e := onFirebase(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -10,11 +10,10 @@ import (
 )
 
 func TestDeactivationEndsSessionsAndLinks(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "production", SuperUsers: []string{"root@example.com"},
+		Environment: "production", SuperUsers: []string{"root@example.com"},
 		Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	verified := func(a account, n int) account {

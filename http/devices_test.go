@@ -14,7 +14,6 @@ import (
 const devicesPath = inboxPath + "/device-tokens"
 
 func TestDeviceTokens(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"one is registered, refreshed, moved and removed": func(t *testing.T, me *nodetest.Client) {
 			token := "tok:" + uuid.NewString()

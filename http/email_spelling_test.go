@@ -8,7 +8,6 @@ import (
 )
 
 func TestAddressSpellingsNameOneAccount(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"blanks around it, capitals and decomposed letters make no other": func(_ *testing.T, me *nodetest.Client) {
 			name := strings.ToLower(nodetest.Address()[:12])

@@ -15,7 +15,9 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-func TestErasing(t *testing.T) {
+func TestErasing(t *testing.T) { nodetest.BothEngines(t, testErasing) }
+
+func testErasing(t *testing.T) {
 	platformCases{
 		"whoever signed up and never began to use the service is erased": func(t *testing.T, root *nodetest.Client) {
 			session := outside(root)
@@ -88,6 +90,10 @@ func TestErasing(t *testing.T) {
 
 // A node that dies between the fact and what follows from it leaves nothing personal of a tenant behind.
 func TestADeletedTenantIsForgottenThoughItsNodeDied(t *testing.T) {
+	nodetest.BothEngines(t, testADeletedTenantIsForgottenThoughItsNodeDied)
+}
+
+func testADeletedTenantIsForgottenThoughItsNodeDied(t *testing.T) {
 	nodetest.Cases{
 		"a sandbox": func(t *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)

@@ -43,7 +43,6 @@ func order(t testing.TB, object string) []string {
 }
 
 func TestEvaluatingManyFlags(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tenant's flags, by key and in order, each as it is alone": func(t *testing.T, me *nodetest.Client) {
 			nodetest.Same(t, "no flags", string(me.Call("POST", manyPath, `{}`).Want(200).Body), `{"flags":{}}`)
@@ -164,7 +163,6 @@ func TestEvaluatingManyFlags(t *testing.T) {
 
 func TestEvaluatingManyFlagsEndsWithTheCall(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	for i := range 50 {

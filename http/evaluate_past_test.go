@@ -11,7 +11,9 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-func TestEvaluatingThePast(t *testing.T) {
+func TestEvaluatingThePast(t *testing.T) { nodetest.BothEngines(t, testEvaluatingThePast) }
+
+func testEvaluatingThePast(t *testing.T) {
 	nodetest.Cases{
 		"X-Evaluated-At tells the moment": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
@@ -130,7 +132,6 @@ func TestEvaluatingThePast(t *testing.T) {
 }
 
 func TestExplaining(t *testing.T) {
-	nodetest.RunOnce(t)
 	explain := func(me *nodetest.Client, body string) (result, explanation map[string]any) {
 		me.Service.T.Helper()
 		plain := me.Evaluate("k", body).Want(200)

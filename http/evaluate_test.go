@@ -11,7 +11,6 @@ import (
 )
 
 func TestEvaluation(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a result has exactly these members": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
@@ -184,7 +183,9 @@ func TestEvaluation(t *testing.T) {
 	}.Run(t)
 }
 
-func TestValuesKeepTheirSpelling(t *testing.T) {
+func TestValuesKeepTheirSpelling(t *testing.T) { nodetest.BothEngines(t, testValuesKeepTheirSpelling) }
+
+func testValuesKeepTheirSpelling(t *testing.T) {
 	type spelling struct{ kind, value, stored string }
 	exact := func(kind, value string) spelling { return spelling{kind, value, value} }
 	spellings := []spelling{

@@ -8,7 +8,6 @@ import (
 )
 
 func TestAnExportEndsWithItsCallersAccess(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")

@@ -15,14 +15,13 @@ import (
 func onFirebase(t *testing.T) (*nodetest.Service, *emulator.Emulator) {
 	t.Helper()
 	e := emulator.Start(t)
-	c := node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development"}
+	c := node.Config{Environment: "development"}
 	c.Firebase = node.FirebaseSettings{ProjectID: emulator.Project, APIKey: "any", EmulatorHost: e.Host, CheckEvery: 250 * time.Millisecond}
 	return nodetest.Start(t, nodetest.Database(t), c, nodetest.Log(t)), e
 }
 
 func TestFirebase(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, e := onFirebase(t)
 	second := s.SecondNode()
 	refused := func(c *nodetest.Client) func() bool {

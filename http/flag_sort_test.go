@@ -9,7 +9,6 @@ import (
 )
 
 func TestOrdersOfFlagLists(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"each order, page by page, with filters and at a time": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")

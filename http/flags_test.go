@@ -50,7 +50,6 @@ func kindOf(value string) string {
 }
 
 func TestNullIsNoValueOfMembersThatHoldOne(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"of a flag": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
@@ -185,7 +184,6 @@ func TestCreatingFlags(t *testing.T) {
 }
 
 func TestFlagsThatAreNotThere(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a flag that does not exist is 404": func(_ *testing.T, me *nodetest.Client) {
 			for _, key := range []string{"none", "%00", "%ff", "a%2Fb", "..%2F..", "%F0%9F%98%80", strings.Repeat("k", 300)} {
@@ -273,7 +271,6 @@ func TestFlagsThatAreNotThere(t *testing.T) {
 }
 
 func TestListsOfFlags(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a list shows each change right after it": func(t *testing.T, me *nodetest.Client) {
 			var want []any

@@ -12,7 +12,6 @@ import (
 
 // FuzzBody throws bodies at the calls that take a flag's values or a context. Whatever comes in, the service neither fails nor answers other than in JSON.
 func FuzzBody(f *testing.F) {
-	nodetest.RunOnce(f)
 	for _, body := range []string{
 		``, ` `, `null`, `[]`, `"`, `{`, `{}`, `{"key":"k","type":"boolean"}`, `{"key":"k","KEY":"l","type":"json","defaultValue":{"a":[1e999,"\u0000",null]}}`,
 		`{"key":"k","type":"number","defaultValue":9007199254740993,"tags":["a","a",""],"flag_variations":[{"name":"v","value":1.0,"weight":1e-3},{"name":"v","value":-0,"weight":"1"}]}`,
@@ -47,7 +46,6 @@ func FuzzBody(f *testing.F) {
 // FuzzRules throws bodies at the calls that set rules and a fallthrough; VARIATION in them stands for a variation of the flag, which is of JSON.
 // What is taken is shown and evaluated, and changes nothing when it is sent once more as it is shown.
 func FuzzRules(f *testing.F) {
-	nodetest.RunOnce(f)
 	for _, body := range []string{
 		``, `null`, `[]`, `{}`, `{"rules":null}`, `{"rules":[]}`, `{"rules":{}}`, `{"rules":[null]}`, `{"rules":[{}]}`, `{"serve":null}`, `{"serve":{}}`, `{"serve":[]}`, `{"serve":{"value":null}}`,
 		`{"rules":[` + everyOperator + `],"fallthrough":null}`, `{"rules":[` + everyOperator + `,` + everyOperator + `]}`, `{"rules":[{"conditions":[],"serve":{"value":{"a":[1.50,null]," b":-0}}}]}`,

@@ -58,7 +58,6 @@ func (w workshop) mustRun(program string, arguments ...string) {
 
 func TestAGeneratedClientForGo(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	w := newWorkshop(t, "testdata/clients/go")
 	tooltest.Require(t, "generated-go-client", w.run("go", "mod", "download"))
 	if err := os.Mkdir(filepath.Join(w.folder, "client"), 0o700); err != nil {
@@ -70,7 +69,6 @@ func TestAGeneratedClientForGo(t *testing.T) {
 
 func TestAGeneratedClientForTypeScript(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	packages, err := tooltest.Install("typescript-client", os.DirFS("testdata/clients/typescript"))
 	tooltest.Check(t, "typescript-client", err)
 	w := newWorkshop(t, "testdata/clients/typescript")

@@ -14,7 +14,9 @@ import (
 
 func change(from, to any) map[string]any { return map[string]any{"from": from, "to": to} }
 
-func TestHistory(t *testing.T) {
+func TestHistory(t *testing.T) { nodetest.BothEngines(t, testHistory) }
+
+func testHistory(t *testing.T) {
 	nodetest.Cases{
 		"each change has an entry that tells who did what": func(t *testing.T, me *nodetest.Client) {
 			created := me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Want(201)

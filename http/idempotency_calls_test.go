@@ -156,7 +156,9 @@ func (c act) sent() any {
 	return c.body
 }
 
-func TestAChangeIsMadeOnce(t *testing.T) {
+func TestAChangeIsMadeOnce(t *testing.T) { nodetest.BothEngines(t, testAChangeIsMadeOnce) }
+
+func testAChangeIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := serviceOfRoot(t)
 	owner := s.SignUp("root@example.com")
@@ -215,7 +217,6 @@ func TestAChangeIsMadeOnce(t *testing.T) {
 // Whatever changes something honours a key: here, on things that do not exist.
 func TestEveryChangeHonoursAKey(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := serviceOfRoot(t)
 	me := s.SignUp("root@example.com")
 	_, operations := me.Document()

@@ -32,7 +32,6 @@ func TestMadeAgainAfterOthers(t *testing.T) {
 // An invitation is found again by who accepted it with this request.
 func TestAcceptedOnce(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := serviceOfRoot(t)
 	root := s.SignUp("root@example.com")
 	email := nodetest.Address()
@@ -49,7 +48,6 @@ func TestAcceptedOnce(t *testing.T) {
 // What takes the caller's own access is found again as well by a request whose answer was lost, and never done by one that did nothing.
 func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	setUps := map[string]func(me *nodetest.Client) act{
 		"leave a tenant": func(me *nodetest.Client) act {
 			me.Join("admin")
@@ -80,7 +78,7 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	for range setUps {
 		supers = append(supers, nodetest.Address())
 	}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: supers}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: supers}, nodetest.Log(t))
 	store := s.Store()
 	for name, setUp := range setUps {
 		email := supers[0]
@@ -119,7 +117,6 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 // An invitation that was made, or only noted, by a node that died is made again, whatever has become of it since.
 func TestInvitedOnce(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := serviceOfRoot(t)
 	root := s.SignUp("root@example.com")
 	invite := func(s *nodetest.Service, key, email string) *nodetest.Answer {
@@ -152,7 +149,6 @@ func TestInvitedOnce(t *testing.T) {
 	}
 	t.Run("only noted", func(t *testing.T) {
 		s := s.In(t)
-		nodetest.RunOnce(t) // it takes the log of the Postgres engine away
 		email := nodetest.Address()
 		sql(s, `alter table events.head rename to away`)
 		failed := invite(s, "key", email)
@@ -169,7 +165,6 @@ func TestInvitedOnce(t *testing.T) {
 // A secret that was lost with its answer is replaced.
 func TestTheSecretOfAClientMadeOnce(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	key, body := uuid.NewString(), `{"name":"c","scopes":["flags:read"]}`

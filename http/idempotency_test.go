@@ -106,10 +106,12 @@ func facts(t testing.TB, store events.Store, stream string) (n int) {
 // serviceOfRoot is a service on which root@example.com is a super user.
 func serviceOfRoot(t *testing.T) *nodetest.Service {
 	t.Helper()
-	return nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	return nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 }
 
-func TestIdempotencyKeys(t *testing.T) {
+func TestIdempotencyKeys(t *testing.T) { nodetest.BothEngines(t, testIdempotencyKeys) }
+
+func testIdempotencyKeys(t *testing.T) {
 	create := func(me *nodetest.Client, key, flag string) *nodetest.Answer {
 		me.Service.T.Helper()
 		return keyed(me, key, "POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":"boolean"}`, flag))
@@ -245,7 +247,9 @@ func TestIdempotencyKeys(t *testing.T) {
 	}.Run(t)
 }
 
-func TestAKeyOutlivesARestart(t *testing.T) {
+func TestAKeyOutlivesARestart(t *testing.T) { nodetest.BothEngines(t, testAKeyOutlivesARestart) }
+
+func testAKeyOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
@@ -259,7 +263,6 @@ func TestAKeyOutlivesARestart(t *testing.T) {
 
 func TestAKeyThatTheDatabaseCannotTake(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	sql(s, `create function keep.disk_full() returns trigger language plpgsql as $$ begin raise 'no space is left' using errcode = 'disk_full'; end $$`)
@@ -274,7 +277,6 @@ func TestAKeyThatTheDatabaseCannotTake(t *testing.T) {
 // While nothing can be appended, a request is under way; then it fails, and may be made again.
 func TestARequestUnderWayOnPostgres(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t) // it holds the log of the Postgres engine
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	pool, err := pgxpool.New(t.Context(), s.DatabaseURL)

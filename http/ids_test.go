@@ -13,7 +13,6 @@ import (
 )
 
 func TestIDsAreReadInAnyCase(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"in paths, headers, queries and bodies": func(t *testing.T, me *nodetest.Client) {
 			up := strings.ToUpper

@@ -12,7 +12,6 @@ import (
 // A fault of the service is told as such: where to find it, and nothing of what it is.
 func TestAFaultOfTheService(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	book := &nodetest.LogBook{}
 	s := nodetest.WithLog(t, nodetest.Database(t), book.Logger())
 	me := s.SignUp("me@example.com")
@@ -44,7 +43,6 @@ func TestAFaultOfTheService(t *testing.T) {
 
 // After an update a read model stands in its former shape until it is rebuilt.
 func TestAReadModelOfAFormerVersionCannotBeReadYet(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.On(t, nodetest.Database(t))
 	me := s.SignUp("me@example.com")

@@ -15,7 +15,6 @@ import (
 )
 
 func TestInvitations(t *testing.T) {
-	nodetest.RunOnce(t)
 	platformCases{
 		"an invitation is made, seen, sent again and accepted": func(t *testing.T, root *nodetest.Client) {
 			email := nodetest.Address()

@@ -28,7 +28,6 @@ func noted(s *nodetest.Service, email string) (n int) {
 }
 
 func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Shared(t)
 	boss := s.SignUp(nodetest.Address())
@@ -49,7 +48,6 @@ func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
 
 // The address is noted before the fact: whoever signs in between is not forgotten.
 func TestSigningInWhileBeingInvited(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.Shared(t)
 	boss := s.SignUp(nodetest.Address())
@@ -73,7 +71,6 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 
 // A pending member whose address has been verified since is a member already, although they have not signed in again.
 func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s, server := mailed(t, "production")
 	boss := verifyAddress(s.SignUp(nodetest.Address()))
@@ -91,7 +88,6 @@ func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 // Whoever was invited and has joined since is shown as they were invited to a request that is made again.
 func TestInvitedAgainUnderTheKey(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	boss := s.SignUp(nodetest.Address())
 	invitation := map[string]string{"email": nodetest.Address(), "role": "developer"}

@@ -26,7 +26,6 @@ func compacted(t testing.TB, text string) string {
 // A value comes back byte for byte wherever it is shown.
 func TestJSONValuesSurvive(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	owner := nodetest.Shared(t).SignUp(nodetest.Address())
 	store := owner.Service.Store()
 	var flags atomic.Int64

@@ -21,7 +21,6 @@ var legacyRoutes = []string{
 func legacyPath(path string) string { return strings.Replace(path, "/api/v1/", "/api/", 1) }
 
 func TestLegacyRoutes(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"the document shows them as deprecated, and otherwise like those that they stand for": func(t *testing.T, me *nodetest.Client) {
 			_, operations := me.Document()

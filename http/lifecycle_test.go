@@ -107,7 +107,6 @@ func (l lifecycles) then(key, want string) {
 
 func TestLifecycles(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const little = 10 * time.Minute // more than a list may be kept, whenever it is asked for
 	for what, test := range map[string]func(l lifecycles){
 		"a flag is new until the stale time has passed": func(l lifecycles) {
@@ -222,7 +221,6 @@ func TestLifecycles(t *testing.T) {
 // The times of use are shown with flags, sort and filter them, and are no part of the past.
 func TestUseInLists(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	l := newLifecycles(t)
 	project, _ := l.me.CreateProject("p")
 	for _, key := range []string{"a", "b", "c", "d"} {

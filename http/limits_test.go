@@ -19,7 +19,7 @@ import (
 func limited(t *testing.T, free, anonymous, auth int) *nodetest.Service {
 	t.Parallel()
 	return nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: free}, Anonymous: anonymous, Auth: auth},
 	}, nodetest.Log(t))
 }
@@ -60,7 +60,6 @@ func saysWhenToRetry(a *nodetest.Answer) {
 }
 
 func TestTheLimitOfATenant(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := limited(t, 50, 1_000_000, 1_000_000)
 	me := s.SignUp("me@example.com")
 	another, you := me.NewTenant("another"), s.SignUp("you@example.com")
@@ -145,9 +144,8 @@ func TestTheLimitOfATenant(t *testing.T) {
 
 func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development",
+		Environment: "development",
 		Limits: limit.Limits{
 			Plans: map[events.Plan]int{events.FreePlan: 1000, events.SandboxPlan: 5}, Anonymous: 1_000_000, Auth: 1_000_000,
 		},
@@ -174,7 +172,6 @@ func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 }
 
 func TestTheLimitOfAnAddress(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := limited(t, 1_000_000, 1000, 1000)
 	me := s.SignUp("me@example.com")
 	from := func(c *nodetest.Client, address, path string, headers ...string) *nodetest.Answer {
@@ -196,7 +193,6 @@ func TestTheLimitOfAnAddress(t *testing.T) {
 }
 
 func TestGuessingSecrets(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
 	me := s.SignUp("me@example.com")
 	known, secret := me.OAuthClient("c", "flags:read")
@@ -220,7 +216,6 @@ func TestGuessingSecrets(t *testing.T) {
 }
 
 func TestGuessingPasswords(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
 	s.SignUp("known@example.com")
 	s.SignUp("other@example.com")
@@ -255,7 +250,6 @@ func TestGuessingPasswords(t *testing.T) {
 // Whoever reads the mails has the link, and not the password.
 func TestGuessingThePasswordWithALink(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
 	account := newAccount(s.Anonymous())
 	link, token := linkTo(t, server, account.email, 1)
@@ -271,7 +265,6 @@ func TestGuessingThePasswordWithALink(t *testing.T) {
 }
 
 func TestGuessingOnesOwnPassword(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
 	me := s.SignUp("me@example.com")
 	guess := func(headers ...string) *nodetest.Answer {
@@ -287,7 +280,6 @@ func TestGuessingOnesOwnPassword(t *testing.T) {
 // Whoever signs up, or asks for links, for others causes so many mails a day, whatever a minute allows.
 func TestMailsThatANetworkCausesInADay(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	c := &clock{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Now: c.now,

@@ -16,7 +16,9 @@ import (
 func atNow() string { return "at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)) }
 
 // What is asked for must be a time, and not in the future. Before there was anything, lists are empty, and what is looked for in them is not found.
-func TestTimesThatAreAskedFor(t *testing.T) {
+func TestTimesThatAreAskedFor(t *testing.T) { nodetest.BothEngines(t, testTimesThatAreAskedFor) }
+
+func testTimesThatAreAskedFor(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	tenant := "/api/v1/tenants/" + me.Tenant
@@ -45,7 +47,9 @@ func TestTimesThatAreAskedFor(t *testing.T) {
 }
 
 // An environment's name means the one that bore it then: one that is made again starts with all flags off.
-func TestEnvironmentsOfThePast(t *testing.T) {
+func TestEnvironmentsOfThePast(t *testing.T) { nodetest.BothEngines(t, testEnvironmentsOfThePast) }
+
+func testEnvironmentsOfThePast(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	me.CreateFlag("k", nil)
@@ -81,7 +85,9 @@ func TestEnvironmentsOfThePast(t *testing.T) {
 }
 
 // A pending member of the past is shown by what is known today of the person that they became.
-func TestPendingMembersOfThePast(t *testing.T) {
+func TestPendingMembersOfThePast(t *testing.T) { nodetest.BothEngines(t, testPendingMembersOfThePast) }
+
+func testPendingMembersOfThePast(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	users := "/api/v1/tenants/" + me.Tenant + "/users"

@@ -13,7 +13,6 @@ import (
 
 func TestTheLog(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	book := &nodetest.LogBook{}
 	s := nodetest.WithLog(t, nodetest.Database(t), book.Logger())
 

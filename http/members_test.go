@@ -19,7 +19,6 @@ func usersPath(c *nodetest.Client, rest ...string) string {
 }
 
 func TestMembers(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"whether or not an address has an account, it makes a pending member, who joins at the next sign-in": func(t *testing.T, me *nodetest.Client) {
 			dev := me.Service.SignUp(nodetest.Address())

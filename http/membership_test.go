@@ -22,7 +22,6 @@ func answerMembership(c, tenant *nodetest.Client, choice string) *nodetest.Answe
 }
 
 func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
-	nodetest.RunOnce(t)
 	shown := func(boss, member *nodetest.Client) map[string]any {
 		for _, m := range boss.Call("GET", usersPath(boss), nil).Want(200).List() {
 			if m["userId"] == member.UserID {

@@ -21,7 +21,6 @@ import (
 // The service works behind nginx however that is configured: all that clients meet is told once through each.
 func TestServiceWorksBehindNginx(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	for name, c := range map[string]struct {
 		path, server string
 		chunked      bool
@@ -58,7 +57,7 @@ func behindNginx(t *testing.T, path, server string) (*nodetest.Service, *mailtes
 	address, mails := nodetest.FreeAddress(t), mailtest.New(t, mailtest.Options{})
 	proxy := nodetest.Nginx(t, strings.ReplaceAll(server, "SERVICE", address))
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Addr: address, PublicURL: proxy + path,
+		Environment: "development", Addr: address, PublicURL: proxy + path,
 		Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	s.URL = s.Config.PublicURL
@@ -168,7 +167,6 @@ func resetsPassword(t *testing.T, me *nodetest.Client, mails *mailtest.Server) {
 // The dashboard, and the page of the API, under a path of a host that others share.
 func TestDashboardWorksBehindNginxInABrowser(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	chromium := findBrowser(t)
 	s, _ := behindNginx(t, "/flags", `location /flags/ { proxy_pass http://SERVICE/; }`)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

@@ -13,7 +13,6 @@ import (
 
 // Some proxies send every call with Transfer-Encoding: chunked, whether it has a body or not.
 func TestChunkedCallsMayHaveNoBody(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"and are as those without": func(t *testing.T, me *nodetest.Client) {
 			_, operations := me.Document()
@@ -98,7 +97,6 @@ func sendRequest(t *testing.T, r *http.Request) *http.Response {
 }
 
 func TestCompressedBodiesAreRefused(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"by every route that takes one": func(t *testing.T, me *nodetest.Client) {
 			var body bytes.Buffer

@@ -14,7 +14,6 @@ import (
 
 // What the service itself tells people of.
 func TestNotices(t *testing.T) {
-	nodetest.RunOnce(t)
 	platformCases{
 		"members are told of their tenants and roles, and nobody of their own doing": func(t *testing.T, root *nodetest.Client) {
 			me := root.Service.SignUp(nodetest.Address()).NewTenant("Acme")

@@ -64,7 +64,6 @@ func welcomed(me *nodetest.Client) *nodetest.Client {
 func titles(list []map[string]any) []any { return nodetest.Column(list, "title") }
 
 func TestNotifications(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"one is sent, listed, read and cleared": func(t *testing.T, me *nodetest.Client) {
 			dev := welcomed(me)
@@ -157,7 +156,6 @@ func TestNotifications(t *testing.T) {
 }
 
 func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
@@ -180,9 +178,8 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 }
 
 func TestARefusedNotificationDoesNotCount(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	for range limit.MaxNotifications + 1 {
 		root.Call("POST", inboxPath+"/send", map[string]any{"userId": "nobody", "title": "x", "type": "x"}).Want(404)
@@ -190,7 +187,6 @@ func TestARefusedNotificationDoesNotCount(t *testing.T) {
 }
 
 func TestPagesOfNotifications(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"what arrives meanwhile is neither skipped nor repeated": func(t *testing.T, me *nodetest.Client) {
 			dev := welcomed(me)
@@ -237,7 +233,6 @@ func TestPagesOfNotifications(t *testing.T) {
 // Changes of a person's inbox wait for each other in the database. Only one of them does so at once, and keeps one connection from others.
 func TestOnePersonsChangesAreMadeOneAtATime(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	greedy, quiet := s.SignUp("greedy@example.com"), s.SignUp("quiet@example.com")
 	conn, err := pgx.Connect(t.Context(), s.DatabaseURL)

@@ -13,7 +13,6 @@ import (
 )
 
 func TestOAuthClients(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a client is created with a secret that is shown once": func(t *testing.T, me *nodetest.Client) {
 			a := me.Call("POST", clients, map[string]any{"name": "Checkout backend", "scopes": []string{"projects:read", "flags:evaluate", "projects:read"}}).Want(201)

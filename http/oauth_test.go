@@ -46,7 +46,6 @@ func accessToken(a *nodetest.Answer) string {
 }
 
 func TestTokenEndpoint(t *testing.T) {
-	nodetest.RunOnce(t)
 	const path, form = "/api/v1/oauth/token", "application/x-www-form-urlencoded"
 	nodetest.Cases{
 		"credentials are traded for a token for all scopes, or those asked for": func(t *testing.T, me *nodetest.Client) {
@@ -207,9 +206,8 @@ func (c *clock) add(d time.Duration) {
 
 func TestOAuthInTime(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	c := &clock{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Now: c.now}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: c.now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	id, first := me.OAuthClient("x", "flags:read")
 	second := me.Call("POST", clients+"/"+id+"/rotate", nil).Want(200).Object()["clientSecret"].(string)
@@ -272,7 +270,6 @@ func withTokenOf(c *nodetest.Client, s *nodetest.Service, id, secret string) str
 // A token costs a signature, which takes as long as hundreds of evaluations: what a client asks for counts as its tenant's other calls, from wherever it asks.
 func TestTokensCountForTheTenant(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const most = 60
 	c := &clock{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
@@ -311,7 +308,6 @@ func TestTokensCountForTheTenant(t *testing.T) {
 // Tokens are signed in a queue, in which a creator's unpaid tenants count as one. Sessions are refreshed in another, one of a site at once.
 func TestTokensAndSessionsWaitInQueues(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	id, secret := me.NewTenant("another").OAuthClient("x", "flags:read")

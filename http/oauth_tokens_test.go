@@ -12,7 +12,6 @@ import (
 )
 
 func TestMachineAccess(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a token is good for the scopes that it was asked for, of those that the client has": func(t *testing.T, me *nodetest.Client) {
 			id, secret := me.OAuthClient("x", scopes...)

@@ -36,7 +36,6 @@ func failedWith(a *nodetest.Answer, status int, key, code string) *nodetest.Answ
 }
 
 func TestOFREP(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"an answer has exactly these members": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)

@@ -40,7 +40,6 @@ var aside = []string{
 
 func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	spy := routeSpy{slog.DiscardHandler, &atomic.Pointer[chi.Routes]{}}
 	s := nodetest.WithLog(t, nodetest.Database(t), slog.New(spy))
 	whole, operations := s.Anonymous().Document()
@@ -255,7 +254,6 @@ const exampleProject = "0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"
 var exampleVariations = [2]string{"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77", "0198c5a1-7d2e-7b10-9d0c-4a6b8c0d2e88"}
 
 func TestTheExamplesAreTaken(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"each example of a body is one that its operation takes": func(t *testing.T, me *nodetest.Client) {
 			whole, operations := me.Document()

@@ -71,7 +71,6 @@ func details[T any](t *testing.T, got openfeature.GenericEvaluationDetails[T], v
 
 func TestOpenFeatureForGo(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Shared(t)
 	me := s.SignUp(nodetest.Address()).NewTenant("stage")
 	setStage(me)
@@ -156,12 +155,11 @@ func TestOpenFeatureForGo(t *testing.T) {
 }
 
 func TestOpenFeatureForJavaScript(t *testing.T) {
-	nodetest.RunOnce(t)
 	poor := limited(t, 20, 1_000_000, 1_000_000).SignUp("poor@example.com")
 	folder, err := tooltest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	tooltest.Check(t, "openfeature", err)
 	me := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}), // so that clients come back
+		Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}), // so that clients come back
 		PublicURL: "http://localhost:1", PublicURLAssumed: true, // nobody listens there: the addresses of streams follow the calls
 	}, nodetest.Log(t)).SignUp("me@example.com").NewTenant("stage")
 	setStage(me)

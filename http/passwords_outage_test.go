@@ -15,7 +15,6 @@ import (
 // While the sessions cannot be ended the password stays as it is, so that the same request can be made again.
 func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	mails, store := mailtest.New(t, mailtest.Options{}), esdbtest.New(t)
 	c := node.Config{EventStoreURL: store.URL(), Environment: "development", Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"}}
 	s := nodetest.Start(t, pgtest.Migrated(t), c, nodetest.Log(t))
@@ -53,7 +52,6 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 // A refresh that cannot be answered does not use the token up, and one of a stolen token ends its session as soon as that can be done.
 func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	book, store := &nodetest.LogBook{}, esdbtest.New(t)
 	s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: store.URL(), Environment: "development"}, book.Logger())
 	nobody := s.Anonymous()

@@ -24,7 +24,7 @@ func mailed(t *testing.T, environment string) (*nodetest.Service, *mailtest.Serv
 func mailedHashing(t *testing.T, environment string, hashMemory uint32) (*nodetest.Service, *mailtest.Server) {
 	t.Helper()
 	server := mailtest.New(t, mailtest.Options{})
-	c := node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: environment, HashMemory: hashMemory, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"}}
+	c := node.Config{Environment: environment, HashMemory: hashMemory, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"}}
 	return nodetest.Start(t, nodetest.Database(t), c, nodetest.Log(t)), server
 }
 
@@ -63,7 +63,6 @@ func postForm(s *nodetest.Service, link string, fields url.Values, want int) str
 
 func TestPasswords(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := mailed(t, "development")
 	second := s.SecondNode()
 	const next = "another horse"
@@ -214,7 +213,6 @@ func verified(t *testing.T, token string) bool {
 
 func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
 	owner := verifyAddress(s.SignUp(nodetest.Address()))
 	account := newAccount(owner)
@@ -266,7 +264,6 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 // In body, in headers and in what the service does: nobody learns whether an address is known. Hashing takes nearly all the time of a sign-in, and its
 // memory shows that it is done, however fast the machine is.
 func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { // beside no other, whose memory would count too
-	nodetest.RunOnce(t)
 	const hash = 16 << 20
 	s, _ := mailedHashing(t, "production", hash>>10)
 	account := newAccount(s.Anonymous())
@@ -308,10 +305,9 @@ func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { // beside no o
 }
 
 func TestMailsOfProductionWithoutAServer(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	book := &nodetest.LogBook{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "production"}, book.Logger())
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "production"}, book.Logger())
 	if !strings.Contains(book.String(), "there is no FLAGLEDGER_SMTP_URL") {
 		t.Error("the log does not say at the start that mails are not sent")
 	}
@@ -326,10 +322,9 @@ func TestMailsOfProductionWithoutAServer(t *testing.T) {
 }
 
 func TestMailsOfDevelopmentStandInTheLog(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	book := &nodetest.LogBook{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development"}, book.Logger())
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development"}, book.Logger())
 	email := newAccount(s.Anonymous()).email
 	s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": email}).Want(200)
 	s.Eventually("the log shows the link", func() bool { return strings.Contains(book.String(), s.URL+"/reset-password?token=") })

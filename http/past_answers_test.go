@@ -447,6 +447,10 @@ func makeOneOfEachReason(me *nodetest.Client) {
 
 // Whatever happens in a tenant, each of its answers can be had later as it was, by time and by the flag's version, also from read models that are rebuilt.
 func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
+	nodetest.BothEngines(t, testAnswersCanBeHadAsTheyWere)
+}
+
+func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 	t.Parallel()
 	e := &evolving{types: map[string]string{}, me: nodetest.New(t).SignUp("tester@example.com")}
 	makeOneOfEachReason(e.me)

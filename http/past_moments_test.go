@@ -20,7 +20,6 @@ import (
 // An answer about the last moments waits for the changes that were being recorded then, so that it is the same later.
 func TestChangesUnderWayBelongToThePast(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development"}, nodetest.Log(t))
 	me := s.SignUp(nodetest.Address())
 	me.CreateFlag("k", nil)
@@ -107,7 +106,6 @@ func TestChangesUnderWayBelongToThePast(t *testing.T) {
 // Whether a time is past is decided by the clock of the store: a time that it recorded can be asked for on every node.
 func TestPastIsByTheStoresClock(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	for _, c := range []struct {
 		name  string
 		ahead time.Duration // of the node's clock

@@ -49,7 +49,9 @@ func (c pastCall) call(me *nodetest.Client, query string) *nodetest.Answer {
 
 func atQuery(at time.Time) string { return "?at=" + url.QueryEscape(at.Format(time.RFC3339Nano)) }
 
-func TestThePast(t *testing.T) {
+func TestThePast(t *testing.T) { nodetest.BothEngines(t, testThePast) }
+
+func testThePast(t *testing.T) {
 	nodetest.Cases{
 		"each answer is given again, byte for byte but for how the flag is used": func(t *testing.T, me *nodetest.Client) {
 			environments := "/api/v1/tenants/" + me.Tenant + "/environments"

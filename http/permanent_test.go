@@ -8,7 +8,6 @@ import (
 
 // That a flag is permanent is part of it: it has a history, a past, and comes back with a revert.
 func TestPermanentFlags(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"the history, versions and their differences tell it": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", map[string]any{"permanent": true})

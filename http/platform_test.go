@@ -30,7 +30,7 @@ type platformCases map[string]func(t *testing.T, root *nodetest.Client)
 func (c platformCases) run(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"Root@example.com", "second@example.com"},
+		Environment: "development", SuperUsers: []string{"Root@example.com", "second@example.com"},
 	}, nodetest.Log(t))
 	super := s.SignUp("root@example.com")
 	for name, test := range c {
@@ -45,11 +45,10 @@ func (c platformCases) run(t *testing.T) {
 
 // In production a role is for who has verified the address that it is meant for, not for who signed up with it.
 func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "production", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Environment: "production", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	signIn := func(email string) *nodetest.Client {
 		session := s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Want(200).Object()
@@ -78,9 +77,11 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	invited.Call("GET", usersOfPlatform, nil).Want(200)
 }
 
-func TestListsOfThePlatform(t *testing.T) {
+func TestListsOfThePlatform(t *testing.T) { nodetest.BothEngines(t, testListsOfThePlatform) }
+
+func testListsOfThePlatform(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.OwnEngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	people, tenants, invited := []any{root.UserID}, []any{root.Tenant}, []any{}
 	for range 3 {
@@ -100,10 +101,9 @@ func TestListsOfThePlatform(t *testing.T) {
 
 func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Environment: "development", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	email := nodetest.Address()
@@ -167,7 +167,6 @@ func erase(t *testing.T, s *nodetest.Service, userID string) {
 }
 
 func TestRolesOfThePlatform(t *testing.T) {
-	nodetest.RunOnce(t)
 	platformCases{
 		"an address on the list makes a super user at sign-in": func(t *testing.T, root *nodetest.Client) {
 			list := root.Call("GET", usersOfPlatform, nil).Want(200).List()

@@ -14,7 +14,6 @@ const fresh = `{"completed":false,"completed_at":null,"created_at":null,"updated
 func tourPath(userID, key string) string { return "/api/v1/users/" + userID + "/product-tours/" + key }
 
 func TestProductTours(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tour is completed and reset": func(t *testing.T, me *nodetest.Client) {
 			path := tourPath(me.UserID, "flags@2")

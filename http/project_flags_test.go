@@ -23,7 +23,6 @@ func sent(body string) any {
 }
 
 func TestFlagsOfAProject(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a flag is created in a project, and is the tenant's too": func(t *testing.T, me *nodetest.Client) {
 			project, path := me.CreateProject("p")
@@ -134,7 +133,6 @@ func TestFlagsOfAProject(t *testing.T) {
 }
 
 func TestPathsOfAProjectsFlags(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a flag of another project, or of none, is 404 just as a missing one": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")

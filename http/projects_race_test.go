@@ -12,7 +12,9 @@ import (
 )
 
 // Nothing stops a project from being deleted in the moment in which a flag is created in it. The flag then leaves it.
-func TestAFlagOfADeletedProject(t *testing.T) {
+func TestAFlagOfADeletedProject(t *testing.T) { nodetest.BothEngines(t, testAFlagOfADeletedProject) }
+
+func testAFlagOfADeletedProject(t *testing.T) {
 	by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}
 	writer := func(me *nodetest.Client) *commands.Writer {
 		return commands.NewWriter(me.Service.Store(), commands.NoWait, time.Now)

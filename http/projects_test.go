@@ -9,7 +9,9 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-func TestProjects(t *testing.T) {
+func TestProjects(t *testing.T) { nodetest.BothEngines(t, testProjects) }
+
+func testProjects(t *testing.T) {
 	nodetest.Cases{
 		"a project is created with its defaults, and reads show the same": func(t *testing.T, me *nodetest.Client) {
 			a := me.Call("POST", "/api/v1/projects", `{"name":"Checkout"}`).Want(201)

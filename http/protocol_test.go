@@ -15,7 +15,6 @@ import (
 func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
 func TestRoutes(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"routes that do not exist are 404": func(_ *testing.T, me *nodetest.Client) {
 			for _, path := range []string{
@@ -60,7 +59,6 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestAnswersToAnyone(t *testing.T) {
-	nodetest.RunOnce(t)
 	const flags = "/api/v1/flags"
 	nodetest.Cases{
 		"every problem has a type that explains itself": func(t *testing.T, me *nodetest.Client) {

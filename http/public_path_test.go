@@ -9,7 +9,6 @@ import (
 
 // Clients are given a base URL that ends in a slash, or end a path with one.
 func TestSlashesAroundAPathAreIgnored(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"of calls": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)

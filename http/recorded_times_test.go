@@ -182,10 +182,12 @@ func (r *recordedTimes) count(a *nodetest.Answer, place, value string) {
 }
 
 // Every time of a fact, in every answer, is the time at which the store recorded it: sent as at, it includes the fact.
-func TestTimesOfFactsMatchStore(t *testing.T) {
+func TestTimesOfFactsMatchStore(t *testing.T) { nodetest.BothEngines(t, testTimesOfFactsMatchStore) }
+
+func testTimesOfFactsMatchStore(t *testing.T) {
 	t.Parallel()
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
-		c.EventStoreURL, c.SuperUsers = nodetest.OwnEngineURL(t), []string{"root@example.com"}
+		c.SuperUsers = []string{"root@example.com"}
 		c.StaleFor = time.Nanosecond // so that the list of what can go has flags
 	})
 	root := s.SignUp("root@example.com")

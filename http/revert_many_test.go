@@ -81,7 +81,6 @@ func revertedAs(me *nodetest.Client, id string) (keys []string) {
 }
 
 func TestRevertMany(t *testing.T) {
-	nodetest.RunOnce(t)
 	// shown is what all flags of a tenant show in two environments, without what each change has of its own.
 	shown := func(me *nodetest.Client) string {
 		me.Service.T.Helper()

@@ -9,7 +9,9 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-func TestRevert(t *testing.T) {
+func TestRevert(t *testing.T) { nodetest.BothEngines(t, testRevert) }
+
+func testRevert(t *testing.T) {
 	// seen is what a flag shows and serves, without what each change has of its own.
 	seen := func(me *nodetest.Client) string {
 		me.Service.T.Helper()

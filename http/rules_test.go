@@ -30,7 +30,6 @@ const everyOperator = `{"name":"Röt <&> \"all\"","conditions":[
 	"serve":{"value":"\u00e9\/<&>"}}`
 
 func TestSettingRules(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"rules are set, and shown as they stand": func(t *testing.T, me *nodetest.Client) {
 			a, b := me.TwoVariations("k")
@@ -151,7 +150,6 @@ func TestSettingRules(t *testing.T) {
 }
 
 func TestRulesThatAreRefused(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"all that is wrong is named at once": func(t *testing.T, me *nodetest.Client) {
 			a, _ := me.TwoVariations("k")
@@ -237,7 +235,6 @@ func TestRulesThatAreRefused(t *testing.T) {
 }
 
 func TestRulesAndTheirFlag(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"rules can be changed in any status, and are gone with the flag": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)

@@ -73,7 +73,6 @@ func entriesOf(list []map[string]any, names ...string) (lines []string) {
 }
 
 func TestSandbox(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tenant that is none": func(_ *testing.T, me *nodetest.Client) {
 			me.Call("GET", sandboxPath+"/status", nil).Want(200).Shows(map[string]any{"active": false, "expiresAt": nil})
@@ -262,11 +261,10 @@ func TestSandbox(t *testing.T) {
 
 func TestASandboxEnds(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	var later atomic.Int64
 	database := nodetest.Database(t)
 	c := node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", SandboxFor: 48 * time.Hour, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+		Environment: "development", SandboxFor: 48 * time.Hour, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}
 	service := nodetest.Start(t, database, c, nodetest.Log(t))
 	email := nodetest.Address()
@@ -317,7 +315,6 @@ func TestASandboxEnds(t *testing.T) {
 
 func TestSubscribing(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
 	subscribe := func(email string) *nodetest.Answer {
 		t.Helper()
@@ -394,11 +391,10 @@ func TestSubscribing(t *testing.T) {
 // The admins of a sandbox are told that it ends, and that it is deleted, once each and in time; also when the service was down at that time.
 func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	var later atomic.Int64
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+		Environment: "development", Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 		Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	db, err := pgx.Connect(t.Context(), s.DatabaseURL)

@@ -228,8 +228,7 @@ var ending = []string{"POST /api/v1/auth/logout", "DELETE /api/v1/tenants/{tenan
 // without an entry in leastRoles fails.
 func TestSecurityMatrix(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	super, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
 	everybody := everyone(t, owner, super)
 	_, operations := owner.Document()
@@ -304,7 +303,6 @@ func filled(c *nodetest.Client, path string) string {
 
 // Members that a body does not take are refused, however they are spelt, and so is one that comes twice.
 func TestMassAssignment(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"bodies": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)

@@ -7,6 +7,10 @@ import (
 )
 
 func TestThePlatformIsSeenByThoseWhoRunIt(t *testing.T) {
+	nodetest.BothEngines(t, testThePlatformIsSeenByThoseWhoRunIt)
+}
+
+func testThePlatformIsSeenByThoseWhoRunIt(t *testing.T) {
 	platformCases{
 		"a status says how all read models stand": func(_ *testing.T, root *nodetest.Client) {
 			root.Service.Eventually("all is taken in", func() bool {

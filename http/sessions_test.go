@@ -7,7 +7,6 @@ import (
 )
 
 func TestSessions(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a call without a good token is 401 and says how to do better": func(t *testing.T, me *nodetest.Client) {
 			headers := map[string]string{"none": "", "another scheme": "Basic bWU6cHc=", "no token": "Bearer", "an empty token": "Bearer ", "the token alone": me.Token}
@@ -86,7 +85,6 @@ func TestSessions(t *testing.T) {
 }
 
 func TestTheTenantOfASession(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"the active tenant is the one last used, the canonical one the first": func(t *testing.T, me *nodetest.Client) {
 			account := newAccount(me)

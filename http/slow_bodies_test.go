@@ -53,7 +53,6 @@ func inChunks(body string) string { return fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 
 // A body takes a place among the large ones once more than 32 KiB of it has come.
 func TestWhoSendsSlowlyHoldsNoPlace(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me, nobody := s.SignUp("me@example.com"), s.Anonymous()
 	me.CreateFlag("k", nil)
@@ -80,7 +79,6 @@ func TestWhoSendsSlowlyHoldsNoPlace(t *testing.T) {
 // It takes as long as a slow body may, which is seconds.
 func TestALargeBodyThatDoesNotComeIsEnded(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	me := nodetest.New(t).SignUp("me@example.com")
 	for _, c := range [][2]string{
 		{"Content-Length: 100000\r\n", strings.Repeat(" ", 40_000)},

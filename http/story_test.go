@@ -9,7 +9,9 @@ import (
 )
 
 // One story, from the first sign-up on: a colleague is invited, signs up, toggles a flag and is removed, and the flag's history names both.
-func TestAStory(t *testing.T) {
+func TestAStory(t *testing.T) { nodetest.BothEngines(t, testAStory) }
+
+func testAStory(t *testing.T) {
 	t.Parallel()
 	tellStory(t, nodetest.Shared(t))
 }

@@ -22,7 +22,7 @@ import (
 func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Service {
 	t.Helper()
 	t.Parallel()
-	return nodetest.Start(t, nodetest.Database(t), node.Config{EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(limits)}, nodetest.Log(t))
+	return nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Streams: streamLimits(limits)}, nodetest.Log(t))
 }
 
 func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimits {
@@ -53,7 +53,6 @@ func openStreams(s *nodetest.Service) string {
 }
 
 func TestASilentStreamHasAHeartbeat(t *testing.T) {
-	nodetest.RunOnce(t)
 	me := streaming(t, flagledgerhttp.StreamLimits{Heartbeat: 20 * time.Millisecond}).SignUp("me@example.com")
 	other := me.NewTenant("other")
 	l := listen(me)
@@ -89,7 +88,6 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 }
 
 func TestATenantsStreamsAreLimited(t *testing.T) {
-	nodetest.RunOnce(t)
 	me := streaming(t, flagledgerhttp.StreamLimits{PerTenant: 2, PerCreator: 3}).SignUp("me@example.com")
 	first := listen(me)
 	listen(me, "X-Environment", "development")
@@ -107,17 +105,15 @@ func TestATenantsStreamsAreLimited(t *testing.T) {
 }
 
 func TestAStreamIsOpenForALimitedTime(t *testing.T) {
-	nodetest.RunOnce(t)
 	me := streaming(t, flagledgerhttp.StreamLimits{Life: 200 * time.Millisecond}).SignUp("me@example.com")
 	listen(me).ends()
 }
 
 func TestAStreamEndsWithItsToken(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	var later atomic.Int64
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Heartbeat: 10 * time.Millisecond}),
+		Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Heartbeat: 10 * time.Millisecond}),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
@@ -133,7 +129,6 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 // A stream outlives what the server allows for reading a request and for answering it, and is no duration among the metrics.
 func TestAStreamOutlivesTheTimeOfARequest(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	server := httptest.NewUnstartedServer(nil)
@@ -162,7 +157,6 @@ func TestAStreamOutlivesTheTimeOfARequest(t *testing.T) {
 }
 
 func TestAStreamEndsWithTheService(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
@@ -219,7 +213,6 @@ func dialUnread(t *testing.T, server *httptest.Server) net.Conn {
 }
 
 func TestASlowReaderIsDropped(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := streaming(t, flagledgerhttp.StreamLimits{Write: time.Second, Heartbeat: time.Millisecond})
 	me := s.SignUp("me@example.com")
 	server := httptest.NewUnstartedServer(nil)
@@ -235,7 +228,6 @@ func TestASlowReaderIsDropped(t *testing.T) {
 
 func TestAConnectionWhoseAnswersNobodyReadsIsClosed(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = s.Node.API.Server()

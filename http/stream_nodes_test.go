@@ -13,6 +13,10 @@ import (
 
 // The other node of this test is one that knows the position of a change before there is one.
 func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
+	nodetest.BothEngines(t, testWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt)
+}
+
+func testWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
 	me := streaming(t, flagledgerhttp.StreamLimits{}).SignUp("me@example.com")
 	createHeard(me, "k")
 	l := listen(me)
@@ -37,6 +41,10 @@ func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
 }
 
 func TestAStreamHearsOfOtherNodes(t *testing.T) {
+	nodetest.BothEngines(t, testAStreamHearsOfOtherNodes)
+}
+
+func testAStreamHearsOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	first := nodetest.New(t)
 	second := first.SecondNode()
@@ -68,6 +76,10 @@ func TestAStreamHearsOfOtherNodes(t *testing.T) {
 
 // Whoever hears of a change and reads at once finds it, on the node that told of it.
 func TestAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
+	nodetest.BothEngines(t, testAStreamTellsOfAChangeWhenListsShowIt)
+}
+
+func testAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
 	t.Parallel()
 	const changes = 40
 	first := nodetest.New(t)

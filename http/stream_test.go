@@ -194,7 +194,9 @@ func enable(c *nodetest.Client, key, environment string) {
 	c.Call("POST", nodetest.FlagPath(key, "/enable"), nil, "X-Environment", environment).Want(200)
 }
 
-func TestStream(t *testing.T) {
+func TestStream(t *testing.T) { nodetest.BothEngines(t, testStream) }
+
+func testStream(t *testing.T) {
 	nodetest.Cases{
 		"it begins with how to come back and where it is": func(t *testing.T, me *nodetest.Client) {
 			l := listen(me)

@@ -29,7 +29,6 @@ func streamURL(c *nodetest.Client, headers ...string) string {
 }
 
 func TestStreamURL(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"it opens the stream without a header": func(_ *testing.T, me *nodetest.Client) {
 			machine := me.Machine("flags:evaluate")
@@ -145,11 +144,10 @@ func TestStreamURL(t *testing.T) {
 
 func TestStreamURLsAreTheSameOnAllNodesAndNotLogged(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	book := &nodetest.LogBook{}
 	var later atomic.Int64
 	c := node.Config{
-		EventStoreURL: nodetest.EngineURL(t), Environment: "development", Streams: flagledgerhttp.DefaultStreamLimits(),
+		Environment: "development", Streams: flagledgerhttp.DefaultStreamLimits(),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}
 	s := nodetest.Start(t, nodetest.Database(t), c, slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})))

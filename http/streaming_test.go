@@ -83,7 +83,6 @@ func asAny(keys []string) []any {
 }
 
 func TestLongAnswersComeInPieces(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
@@ -113,7 +112,6 @@ func TestLongAnswersComeInPieces(t *testing.T) {
 }
 
 func TestAnAnswerThatCannotBeReadToItsEndIsBrokenOff(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
@@ -172,7 +170,6 @@ func heap() int {
 
 // Readers who stall must hold neither the answers' memory nor what others need.
 func TestReadersWhoStallHoldLittle(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
 	fill(me, 150) // 3 MB
@@ -192,7 +189,6 @@ func TestReadersWhoStallHoldLittle(t *testing.T) {
 // Whoever leaves many answers unread gets no more of them, and nobody else notices. The answers to it that are in memory are those that hold most: an entry of
 // a history that replaced all rules by others, a flag of 500 KB, and a file of such facts.
 func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
 	var variations []map[string]any

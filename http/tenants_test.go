@@ -14,7 +14,6 @@ import (
 )
 
 func TestTenants(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a tenant is created with its defaults, and reads show the same": func(t *testing.T, me *nodetest.Client) {
 			a := me.Call("POST", "/api/v1/tenants", `{"name":"Acme"}`).Want(201)
@@ -197,6 +196,10 @@ func contains(list []map[string]any, entry map[string]any) bool {
 }
 
 func TestNobodysNameOrAddressStaysOfATenantThatIsDeleted(t *testing.T) {
+	nodetest.BothEngines(t, testNobodysNameOrAddressStaysOfATenantThatIsDeleted)
+}
+
+func testNobodysNameOrAddressStaysOfATenantThatIsDeleted(t *testing.T) {
 	t.Parallel()
 	me := nodetest.New(t).SignUp(nodetest.Address())
 	path := "/api/v1/tenants/" + me.Tenant

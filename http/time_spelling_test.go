@@ -17,7 +17,6 @@ import (
 // RFC 3339 allows t and z in lower case, and seconds that are added to a month in UTC. Each time that a caller may send is read so, and no other spelling.
 func TestTimesAreTakenInEachSpelling(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
 		c.SuperUsers = []string{"root@example.com"}
 	})

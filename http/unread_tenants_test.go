@@ -9,7 +9,6 @@ import (
 // Whoever makes many tenants that nobody pays for has one quota of unread answers, for their machines and for themselves.
 func TestUnpaidTenantsShareOneQuotaOfUnreadAnswers(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	second := me.NewTenant("second")
 	for _, tenantID := range []string{me.Tenant, second.Tenant} {

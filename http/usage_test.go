@@ -30,7 +30,6 @@ func uses(c *nodetest.Client, flags, evaluations, users int) {
 }
 
 func TestUsage(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"each flag that is evaluated counts": func(_ *testing.T, me *nodetest.Client) {
 			uses(me, 0, 0, 1)
@@ -72,7 +71,6 @@ func TestUsage(t *testing.T) {
 // What a tenant's flags take is shown, and they grow as far as the plan in force lets them.
 func TestBytesOfFlags(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const bound = 1 << 18 // of a tenant; what is refused is in proportion
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000}, Anonymous: 1_000_000, Auth: 1_000_000},
@@ -242,7 +240,6 @@ func TestBytesOfFlags(t *testing.T) {
 
 func TestUsageOfSeveralNodes(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	first := nodetest.New(t)
 	me := first.SignUp("me@example.com")
 	me.CreateFlag("f", nil)
@@ -274,7 +271,6 @@ func TestUsageOfSeveralNodes(t *testing.T) {
 
 func TestUsageDuringAnOutage(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	dir, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
 	me := s.SignUp("me@example.com")

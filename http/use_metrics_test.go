@@ -19,7 +19,6 @@ func tenantMetricsPath(c *nodetest.Client, query string) string {
 }
 
 func TestPeriodsOfMetrics(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"points are whole hours or days, without gaps, and the running one is the last": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
@@ -164,7 +163,6 @@ func readMetrics(c *nodetest.Client, path string) usesShown {
 }
 
 func TestMetricsShowWhatWasUsed(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"by everybody, and nothing is lost but with its flag or environment": func(t *testing.T, me *nodetest.Client) {
 			a, _ := me.TwoVariations("k")
@@ -282,7 +280,6 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 // No label of the totals has a value that a tenant decides.
 func TestEvaluationsAreTotalledByReason(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	me := nodetest.New(t).SignUp("me@example.com")
 	me.CreateFlag("k", nil)
 	me.Evaluate("k", `{}`).Want(200)

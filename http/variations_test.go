@@ -11,7 +11,6 @@ import (
 )
 
 func TestVariations(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"a variation is added, and reads show it": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", map[string]any{"type": "string"})

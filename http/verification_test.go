@@ -30,7 +30,6 @@ var openToUnverified = []string{
 // Every operation is tried by somebody whose address is not verified, as admin of their tenant: they read it, and change nothing.
 func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, _ := mailed(t, "production")
 	me := s.SignUp(nodetest.Address())
 	_, operations := me.Document()
@@ -74,7 +73,6 @@ func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 // Whoever joined a tenant of others and counts as not verified since, as after an update, is shown nothing of it until their address is verified.
 func TestAnUnverifiedAccountIsShownNoTenantOfOthers(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, _ := mailed(t, "production")
 	owner, me := verifyAddress(s.SignUp(nodetest.Address())), s.SignUp(nodetest.Address())
 	shared := owner.NewTenant("shared")
@@ -120,7 +118,6 @@ func TestAnUnverifiedAccountIsShownNoTenantOfOthers(t *testing.T) {
 
 func TestAnotherLinkThatVerifiesAnAddress(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
 	me := s.SignUp(nodetest.Address())
 	_, first := linkTo(t, server, me.Email, 1)
@@ -157,7 +154,6 @@ func TestAnotherLinkThatVerifiesAnAddress(t *testing.T) {
 // What development takes on trust counts for nothing in production, which serves the same data: nobody has proved the address.
 func TestDevelopmentProvesNoAddress(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	email := nodetest.Address()
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
@@ -228,7 +224,6 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 // it as if it were new.
 func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := mailed(t, "production")
 	email, other := nodetest.Address(), verifyAddress(s.SignUp(nodetest.Address()))
 	body := s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": nodetest.Password, "displayName": "Not Me"}).Want(201).Object()

@@ -13,7 +13,6 @@ import (
 )
 
 func TestAVersionAndAComparisonWaitToBeAddedUp(t *testing.T) {
-	nodetest.RunOnce(t)
 	me := nodetest.New(t).SignUp("me@example.com") // on a node of its own, which may have one slot for all
 	me.CreateEnabledFlag("k", nil)
 	free := me.Service.Node.API.OccupyPast(me.UserID)
@@ -26,7 +25,6 @@ func TestAVersionAndAComparisonWaitToBeAddedUp(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"the versions of a key, newest first": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)

@@ -16,7 +16,6 @@ import (
 
 // Members that a body must not have, types that do not fit and rules that are broken are told in one answer.
 func TestAllThatIsWrongWithABodyIsToldAtOnce(t *testing.T) {
-	nodetest.RunOnce(t)
 	nodetest.Cases{
 		"of a flag": func(_ *testing.T, me *nodetest.Client) {
 			me.Call("POST", "/api/v1/flags", `{"key":"bad key!","type":"boolean","defaultValue":"x","description":5,"bogus":1}`).
@@ -53,7 +52,6 @@ func TestAllThatIsWrongWithABodyIsToldAtOnce(t *testing.T) {
 // A body that is right but for one member that it must not have changes nothing, whatever the operation: no fact, and nothing that is kept.
 func TestARefusedBodyChangesNothing(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := serviceOfRoot(t)
 	me := s.SignUp("root@example.com")
 	store := s.Store()

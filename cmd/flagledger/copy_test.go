@@ -207,7 +207,6 @@ func TestAMoveLosesNoJobs(t *testing.T) {
 // What a server writes meanwhile would be missed in the copy.
 func TestNothingIsCopiedBesideAServerNorOntoItself(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	s.SignUp(nodetest.Address())
 	target := esdbtest.New(t).URL()

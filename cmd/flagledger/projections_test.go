@@ -14,7 +14,6 @@ import (
 // A rebuild beside a server can be interrupted and killed, and goes on; one that finds wrong rows tells of them.
 func TestRebuildsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t) // the machinery is tested on each engine
 	me := nodetest.New(t).SignUp(nodetest.Address())
 	s := me.Service
 	me.CreateFlag("busy", nil)
@@ -69,7 +68,6 @@ func TestRebuildsOnTheCommandLine(t *testing.T) {
 // What a read model has parked is listed and shown, and followed again once the cause is mended.
 func TestParkedStreamsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	me := nodetest.New(t).SignUp(nodetest.Address())
 	s := me.Service
 	me.CreateFlag("k", nil)

@@ -404,7 +404,6 @@ func TestColoursAreTurnedOff(t *testing.T) {
 // Beside a server, people have their names of today, those who were erased have none, and a state is what the interface shows.
 func TestReplaysBesideAServer(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	me := nodetest.New(t).SignUp(nodetest.Address())
 	gone := me.Join(events.AdminRole)
 	me.CreateFlag("k", nil)

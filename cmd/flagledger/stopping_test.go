@@ -106,7 +106,6 @@ func (c *callers) lostNone() {
 // One process at a time serves, and each is told to stop while all clients call. Whoever finds no listener has not begun a call.
 func TestStoppingServerLosesNoCall(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	p := nodetest.Build(t)
 	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_DRAIN=5s"}
 	running := p.Serve(settings...)
@@ -149,7 +148,6 @@ func TestStoppingServerLosesNoCall(t *testing.T) {
 // Two nodes behind nginx are stopped and started again one after the other, as README.md has it.
 func TestRollingRestartLosesNoCall(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	a := nodetest.Build(t)
 	b := a.In(t)
 	url := nodetest.Nginx(t, `
@@ -185,7 +183,6 @@ func TestRollingRestartLosesNoCall(t *testing.T) {
 // A second signal ends a server that would serve on for a minute.
 func TestSecondSignalEndsServerAtOnce(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	p := nodetest.Build(t)
 	running := p.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(t), "FLAGLEDGER_DRAIN=1h")
 	if err := running.Process.Signal(syscall.SIGTERM); err != nil {
@@ -202,7 +199,6 @@ func TestSecondSignalEndsServerAtOnce(t *testing.T) {
 // The process that reads the log often gets the signal too, and ends first.
 func TestServerOutlivesReaderOfItsLog(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	p := nodetest.Build(t)
 	read, write, err := os.Pipe()
 	if err != nil {

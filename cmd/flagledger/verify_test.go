@@ -259,7 +259,6 @@ func verified(s *nodetest.Service, tenantID string) error {
 
 func TestAnAlteredStoreIsFound(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	me := s.SignUp(nodetest.Address())
 	project, _ := me.CreateProject("Web")
@@ -384,7 +383,6 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 // An export has the key of checkpoints before anybody has asked for one.
 func TestAServerMakesTheAuditKey(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	s.Eventually("there is a key", func() bool {
 		trail, err := node.OpenTrailReader(t.Context(), s.DatabaseURL)
@@ -399,7 +397,6 @@ func TestAServerMakesTheAuditKey(t *testing.T) {
 // On either engine, erasing a person and rebuilding leave the facts as they are.
 func TestAStoreIsVerifiedOnceSomebodyIsErased(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	for name, url := range map[string]func(testing.TB) string{"Postgres": func(testing.TB) string { return "" }, "EventStoreDB": func(t testing.TB) string { return esdbtest.New(t).URL() }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

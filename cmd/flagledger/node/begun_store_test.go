@@ -9,7 +9,9 @@ import (
 )
 
 // Nothing that is changed before reactions run on a new installation lies before their first checkpoint.
-func TestTheFirstChangesMakeJobs(t *testing.T) {
+func TestTheFirstChangesMakeJobs(t *testing.T) { nodetest.BothEngines(t, testTheFirstChangesMakeJobs) }
+
+func testTheFirstChangesMakeJobs(t *testing.T) {
 	t.Parallel()
 	database := nodetest.Database(t)
 	connect := func() *pgx.Conn {

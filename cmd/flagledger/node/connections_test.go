@@ -85,7 +85,6 @@ func busy(failure string) bool { return strings.Contains(failure, "timeout") }
 // load, and the node that carries them on ends.
 func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	_, p := nodetest.OwnPostgres(t, "max_connections=60")
 	nodes := []string{"node1", "node2", "node3"}
 	urls := ownDatabase(t, p.URL(), append(nodes, "rebuilding", "psql")...)
@@ -166,7 +165,6 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 // With EventStoreDB facts take no connection to the database: the pool has those as well.
 func TestConnectionsBesideEventStoreDB(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	config := node.Config{EventStoreURL: esdbtest.New(t).URL(), Environment: "development"}
 	s := nodetest.Start(t, pgtest.Migrated(t), config, nodetest.Log(t))
 	me := s.SignUp("me@example.com")

@@ -88,7 +88,9 @@ var (
 )
 
 // Whatever is done to a flag, all views show the same flag afterwards, and so do those that are rebuilt from the facts.
-func TestAllViewsOfAFlagAgree(t *testing.T) {
+func TestAllViewsOfAFlagAgree(t *testing.T) { nodetest.BothEngines(t, testAllViewsOfAFlagAgree) }
+
+func testAllViewsOfAFlagAgree(t *testing.T) {
 	t.Parallel()
 	v := newViews(t)
 	flags := map[string]commands.Flag{}

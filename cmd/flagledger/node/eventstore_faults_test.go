@@ -38,7 +38,6 @@ func unavailable(t *testing.T, me *nodetest.Client, key string) {
 
 func TestAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := serviceOnEventStore(t)
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)
@@ -88,7 +87,6 @@ func calmTime(t *testing.T) (passed func() time.Duration) {
 // The leader hangs with its connections open and never comes back, and the others have elected a new one.
 func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	servers := esdbtest.NewCluster(t, 3)
 	url := esdbtest.ClusterURL(servers) + "&keepAliveInterval=-1" // so that nothing but the calls finds out
 	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: url, Environment: "development"}, nodetest.Log(t))
@@ -117,7 +115,6 @@ func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 
 func TestHealthTellsThatCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	server := esdbtest.NewTLS(t)
 	server.RequireCredentials("admin", "changeit")
 	url := server.URLAs("admin", "changeit")
@@ -136,7 +133,6 @@ func TestHealthTellsThatCredentialsAreRefused(t *testing.T) {
 
 func TestASlowEventStore(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := serviceOnEventStore(t)
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)
@@ -156,7 +152,6 @@ func TestASlowEventStore(t *testing.T) {
 // Connections break in the middle of appends, before and after the server has applied them: what is acknowledged is there, once.
 func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := serviceOnEventStore(t)
 	me := s.SignUp("me@example.com")
 	const writers, each = 4, 15
@@ -197,7 +192,6 @@ func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 // The checkpoint of a read model may be past others' events, which a rebuild never reaches. The rebuild ends all the same, though no event of ours comes any more.
 func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s, server := serviceOnEventStore(t)
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("k", nil)

@@ -14,7 +14,6 @@ import (
 // A database that is switched to read-only closes no connection.
 func TestReadOnlyDatabaseRefusesChangesAndRecovers(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	_, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
 	c := personWithFlags(s)
@@ -32,7 +31,6 @@ func TestReadOnlyDatabaseRefusesChangesAndRecovers(t *testing.T) {
 // A standby is promoted while the old writer stays up, read-only, with all its connections.
 func TestFailoverIsFollowedThoughConnectionsStay(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	for name, address := range map[string]func(t *testing.T, first, second *url.URL) (address string, failOver func()){
 		"the URL names both hosts": func(_ *testing.T, first, second *url.URL) (string, func()) {
 			return first.Host + "," + second.Host, func() {}

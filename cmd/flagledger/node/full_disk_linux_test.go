@@ -53,7 +53,6 @@ func fill(t *testing.T, dir string) (free func()) {
 // A full disk stops changes and nothing else. Once there is room, all goes on without a restart, also where Postgres has crashed for want of it.
 func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	if testing.Short() {
 		t.Skip("it needs a Postgres, and -short is set")
 	}

@@ -13,7 +13,6 @@ import (
 
 func TestHealthNamesAReadModelThatFails(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	c := s.SignUp("me@example.com")
 	db := connect(t, s.DatabaseURL)
@@ -37,7 +36,6 @@ func TestHealthNamesAReadModelThatFails(t *testing.T) {
 // A fact from the future moves the times of all that follow it, as Postgres records none before another.
 func TestHealthReportsLogAheadOfTime(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := nodetest.New(t)
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Microsecond)
 	copied := events.Stored{Name: "user.registered", Version: 1, Data: []byte(`{"id":"u"}`), At: at, AcceptUntil: at}

@@ -24,7 +24,6 @@ type awaitedMail struct {
 // Whenever the server is killed, before a mail has its job, before it is sent or meanwhile, it is sent, and not more often than once more for each kill.
 func TestKillingTheServerLosesNoMail(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	var answer atomic.Pointer[func() error] // of the mail server
 	answerWith := func(f func() error) { answer.Store(&f) }
 	accept := func() error { return nil }

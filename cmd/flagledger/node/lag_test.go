@@ -10,6 +10,10 @@ import (
 )
 
 func TestAReadModelThatLagsIsWaitedForTwoSeconds(t *testing.T) {
+	nodetest.BothEngines(t, testAReadModelThatLagsIsWaitedForTwoSeconds)
+}
+
+func testAReadModelThatLagsIsWaitedForTwoSeconds(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")

@@ -9,7 +9,9 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-func TestTwoNodesAreOneService(t *testing.T) {
+func TestTwoNodesAreOneService(t *testing.T) { nodetest.BothEngines(t, testTwoNodesAreOneService) }
+
+func testTwoNodesAreOneService(t *testing.T) {
 	t.Parallel()
 	first := nodetest.New(t)
 	second := first.SecondNode()
@@ -83,7 +85,9 @@ func TestTwoNodesAreOneService(t *testing.T) {
 }
 
 // A node that ends hands its projectors on.
-func TestTheOtherNodeTakesOver(t *testing.T) {
+func TestTheOtherNodeTakesOver(t *testing.T) { nodetest.BothEngines(t, testTheOtherNodeTakesOver) }
+
+func testTheOtherNodeTakesOver(t *testing.T) {
 	t.Parallel()
 	first := nodetest.New(t)
 	me := first.SignUp("me@example.com")

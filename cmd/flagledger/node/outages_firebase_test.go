@@ -13,7 +13,6 @@ import (
 // However Firebase fails, sign-in, sign-up and refresh answer 503 in bounded time; who is signed in goes on; and a link that was
 // asked for is mailed once Firebase is back.
 func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK reads the environment
-	nodetest.RunOnce(t)
 	e := emulator.Start(t)
 	firebase := nodetest.FaultyHTTP(t, "http://"+e.Host)
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", firebase.Addr)

@@ -74,7 +74,6 @@ func outages(t *testing.T, c node.Config, test func(t *testing.T, me *nodetest.C
 // taken in meanwhile, and followed once Stripe is back.
 func TestOutagesOfStripe(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	account := paymenttest.New(t, paymenttest.Clock())
 	account.AddPrice("price_1", "month")
 	stripe := nodetest.FaultyHTTP(t, account.URL())
@@ -141,7 +140,6 @@ func TestOutagesOfStripe(t *testing.T) {
 // that the server took it and did not say so.
 func TestOutagesOfSMTP(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	server := mailtest.New(t, mailtest.Options{})
 	smtp := nodetest.FaultySMTP(t, server.Addr)
 	outages(t, node.Config{Mail: node.MailSettings{URL: "smtp://" + smtp.Addr + "?from=flags@example.com"}}, func(t *testing.T, me *nodetest.Client, f nodetest.Fault) {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/events/state"
@@ -35,6 +36,10 @@ func (s *countingStore) Read(ctx context.Context, stream string, from events.Rev
 
 // Every state of a flag with several lives is found again, by version and by time, as its facts add up to from the first one on.
 func TestAnyStateOfAFlagIsFoundAgain(t *testing.T) {
+	nodetest.BothEngines(t, testAnyStateOfAFlagIsFoundAgain)
+}
+
+func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	v := newViews(t)
 	pool, err := node.OpenPool(t.Context(), v.api.Service.DatabaseURL)

@@ -18,7 +18,6 @@ import (
 // has told of before a kill takes effect after it. It takes seconds, for five starts of a server.
 func TestKillingTheServerLosesNoPayment(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	account := paymenttest.New(t, paymenttest.Clock())
 	account.AddPrice("price_1", "month")
 	stripe := nodetest.FaultyHTTP(t, account.URL())

@@ -47,7 +47,6 @@ func pgbouncer(t *testing.T, databaseURL string, settings ...string) (pooledURL 
 // A pooler that gives each connection a session is like Postgres itself: for the schema, for nodes that share locks and notifications, and for rebuilds.
 func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	pooled := pgbouncer(t, pgtest.URL(t), "pool_mode = session")
 	s := nodetest.On(t, pooled+"&timezone=Asia/Tokyo")
 	second := s.SecondNode()
@@ -81,7 +80,6 @@ func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 // A pooler that gives each transaction another session ends the start, however it chooses sessions and whatever else goes on.
 func TestTransactionPoolingIsRefusedAtStart(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	database := pgtest.Migrated(t)
 	for _, mode := range []string{"transaction", "statement"} {
 		for _, order := range []string{"0", "1"} {

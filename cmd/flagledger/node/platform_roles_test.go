@@ -10,7 +10,6 @@ import (
 
 // What was given in development stays: whoever starts the service in production learns of it.
 func TestProductionTellsOfRolesOnThePlatform(t *testing.T) {
-	nodetest.RunOnce(t)
 	t.Parallel()
 	database := nodetest.Database(t)
 	const told = "people have roles on the platform"

@@ -20,7 +20,6 @@ import (
 
 func TestAnOutageOfPostgres(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	dir, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")
@@ -121,7 +120,6 @@ func recordedCommits(t testing.TB, conn *pgx.Conn) []string {
 // What is shown stays shown over a crash, though nothing else is written.
 func TestACrashOfPostgresHidesNothing(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	crashes := killCount(3)
 	dir, p := nodetest.OwnPostgres(t)
 	s := nodetest.On(t, p.URL())
@@ -147,7 +145,6 @@ func TestACrashOfPostgresHidesNothing(t *testing.T) {
 // Postgres is killed some more where no commit has been taken back until then.
 func TestKillingPostgresUnderLoad(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	kills := killCount(4)
 	dir, p := nodetest.OwnPostgres(t, "wal_writer_delay=10s") // commits of read models are brought to the disk by those of facts alone
 	s := nodetest.On(t, p.URL())

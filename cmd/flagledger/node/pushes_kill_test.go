@@ -15,7 +15,6 @@ import (
 // Whenever the server is killed, before or during a push, each device gets each notification, in order, and not more often than once more for each kill.
 func TestKillingTheServerLosesNoPush(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	fcm := pushtest.New(t)
 	database := pgtest.URL(t)
 	p := (&nodetest.Program{Binary: os.Args[0]}).In(t)

@@ -43,7 +43,6 @@ func keepListing(t *testing.T, c *nodetest.Client, writers int) (stop func()) {
 // All read models are rebuilt again and again under writes, lists and evaluations, and one rebuild is killed: no call fails and no row is lost.
 func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const writers = 4
 	c := nodetest.New(t).SignUp("me@example.com")
 	s := c.Service

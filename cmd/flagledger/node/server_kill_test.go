@@ -12,7 +12,6 @@ import (
 
 func TestKillingTheServerUnderLoad(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	i := nodetest.Build(t)
 	running := i.Serve()
 	if len(i.Processes()) < 2 {

@@ -18,7 +18,6 @@ import (
 // A database that is busy while a node starts has it wait. The start does not fail where it has nothing else to go on with.
 func TestAStartWaitsForABusyDatabase(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	address, err := url.Parse(nodetest.Database(t))
 	if err != nil {
 		t.Fatal(err)

@@ -28,8 +28,13 @@ const (
 )
 
 func TestAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
+	nodetest.BothEngines(t, testAStartBeginsWithTheSnapshotOnDisk)
+}
+
+func testAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
 	t.Parallel()
-	database, engine, folder := nodetest.Database(t), nodetest.EngineURL(t), t.TempDir()
+	database, folder := nodetest.Database(t), t.TempDir()
+	engine := nodetest.EventStoreURL(t, database)
 	s, out := keeping(t, database, engine, "http://flags.example.com", folder)
 	me := s.SignUp("ada.lovelace@example.com")
 	me.CreateFlag("on", nil)
@@ -77,7 +82,6 @@ func TestAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
 
 func TestASnapshotOnDiskThatCannotBeUsedIsIgnored(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	folder := t.TempDir()
 	file := filepath.Join(folder, "snapshot")
 	database := nodetest.Database(t)
@@ -129,7 +133,6 @@ func TestASnapshotOnDiskThatCannotBeUsedIsIgnored(t *testing.T) {
 // A log that was restored from an older copy begins as the file's does, and may have grown past the file since.
 func TestASnapshotOfEventsThatARestoreTookBackIsIgnored(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	const publicURL = "http://flags.example.com"
 	var me *nodetest.Client
 	restore := func() (databaseURL string) {
@@ -163,7 +166,6 @@ func TestASnapshotOfEventsThatARestoreTookBackIsIgnored(t *testing.T) {
 // The folder is needed only for what stands in it alone: the private Postgres, and the secret where the settings have none.
 func TestADataFolderThatCannotBeMadeEndsAStartOnlyWhereItIsNeeded(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,6 @@ import (
 // A server that starts while its databases are down evaluates flags as they were, says so and refuses changes. When the databases are back, it goes on by itself.
 func TestAStartWhileAllDatabasesAreDown(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	t.Run("Postgres", func(t *testing.T) { startWithoutDatabases(t, nil) })
 	t.Run("Postgres and EventStoreDB", func(t *testing.T) { startWithoutDatabases(t, esdbtest.New(t)) })
 }

@@ -13,7 +13,6 @@ import (
 // A server that is killed has written down all uses of flags but those of its last five seconds, and the next one adds to them.
 func TestKillingTheServerLosesTheLastUsesAlone(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	p := (&nodetest.Program{Binary: os.Args[0]}).In(t)
 	settings := []string{serveSetting + "=1", "FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t)}
 	running := p.Serve(settings...)
@@ -51,7 +50,6 @@ func TestKillingTheServerLosesTheLastUsesAlone(t *testing.T) {
 // A server that is stopped has written down all uses of flags.
 func TestStoppingTheServerLosesNoUse(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	p := nodetest.Build(t)
 	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t)}
 	running := p.Serve(settings...)

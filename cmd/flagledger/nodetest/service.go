@@ -16,7 +16,6 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
-	"flagledger/events/eventstore/esdbtest"
 	flagledgerhttp "flagledger/http"
 	"flagledger/http/limit"
 	"flagledger/migrations/pgtest"
@@ -58,20 +57,20 @@ func New(t testing.TB) *Service {
 // migrated are the URLs of databases that are known to be at the newest schema: looking at each takes a node four connections.
 var migrated sync.Map
 
-// Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. It is empty where tests share an event store:
-// read models belong to the log that they follow, and only those of logs without events are alike.
+// Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. Its event store has no events.
 func Database(t testing.TB) (url string) {
 	t.Helper()
 	defer func() { migrated.Store(url, true) }()
-	if sharedEngineURL() != "" {
-		return pgtest.Migrated(t)
+	kind := "node"
+	if onEventStoreDB(t) {
+		kind = "node-" + eventStoreDB
 	}
-	return pgtest.Filled(t, "node", func(ctx context.Context, url string) error {
+	return pgtest.Filled(t, kind, func(ctx context.Context, url string) error {
 		log := slog.New(slog.DiscardHandler)
 		if err := node.Migrate(ctx, url, log); err != nil {
 			return err
 		}
-		c := node.Config{EventStoreURL: EngineURL(t), PublicURL: "http://localhost", Environment: "development", Secret: Secret, Now: time.Now}
+		c := node.Config{EventStoreURL: EventStoreURL(t, url), PublicURL: "http://localhost", Environment: "development", Secret: Secret, Now: time.Now}
 		n, err := node.Start(ctx, c, url, log)
 		if err != nil {
 			return err
@@ -116,52 +115,18 @@ func On(t testing.TB, databaseURL string) *Service {
 // WithLog is On with a log.
 func WithLog(t testing.TB, databaseURL string, log *slog.Logger) *Service {
 	t.Helper()
-	return Start(t, databaseURL, node.Config{EventStoreURL: EngineURL(t), Environment: "development"}, log)
-}
-
-// EngineURL is empty for the Postgres engine. With FLAGLEDGER_TEST_ENGINE=eventstore it is the connection string of the event store that
-// FLAGLEDGER_TEST_EVENTSTORE_URL names, which all services of the run share, or else of one of the test's own.
-func EngineURL(t testing.TB) string {
-	if url := sharedEngineURL(); url != "" {
-		return url
-	}
-	return OwnEngineURL(t)
-}
-
-func sharedEngineURL() string {
-	if os.Getenv("FLAGLEDGER_TEST_ENGINE") != "eventstore" {
-		return ""
-	}
-	return os.Getenv("FLAGLEDGER_TEST_EVENTSTORE_URL")
-}
-
-// RunOnce skips a test in the run on the second engine: one that no event store has a part in, or that starts its own. What is stored, read back,
-// streamed, replayed or rebuilt is tested on each engine.
-func RunOnce(t testing.TB) {
-	t.Helper()
-	if os.Getenv("FLAGLEDGER_TEST_ENGINE") == "eventstore" {
-		t.Skip("runs once, in the first run")
-	}
-}
-
-// OwnEngineURL is EngineURL for a log that no other test writes to: for lists of the whole platform.
-func OwnEngineURL(t testing.TB) string {
-	if os.Getenv("FLAGLEDGER_TEST_ENGINE") != "eventstore" {
-		return ""
-	}
-	return esdbtest.New(t).URL()
+	return Start(t, databaseURL, node.Config{Environment: "development"}, log)
 }
 
 // Generous are rate limits that no test reaches.
 var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
 
 // Start starts a service over a database and an event store that may have been used before, and returns when it is healthy and has built its read
-// models. It listens at c.Addr, or else at a free port. Limits that are not set are Generous, and so are the bounds of invitations then. A service that follows no other event store than Postgres has its
-// test RunOnce.
+// models. It listens at c.Addr, or else at a free port. Limits that are not set are Generous, and so are the bounds of invitations then.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
 	if c.EventStoreURL == "" {
-		RunOnce(t)
+		c.EventStoreURL = EventStoreURL(t, databaseURL)
 	}
 	if _, done := migrated.Load(databaseURL); !done {
 		if err := node.Migrate(t.Context(), databaseURL, log); err != nil {

@@ -13,27 +13,34 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// shared is the service of Shared.
-var shared struct {
+// sharedService is the service of Shared on an engine.
+type sharedService struct {
 	sync.Once
 	service *Service
+	process process
 }
+
+var onPostgres, onOther sharedService
 
 // atEnd has the cleanups that wait for the end of the process.
 var atEnd process
 
-// Shared is one service for all tests of the process that ask for it: each works with people and tenants of its own, and changes nothing of the whole
-// service. The package's TestMain must call Main.
+// Shared is one service on each engine for all tests of the process that ask for it: each works with people and tenants of its own, and changes
+// nothing of the whole service. The package's TestMain must call Main.
 func Shared(t testing.TB) *Service {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it needs a Postgres, and -short is set")
 	}
+	shared := &onPostgres
+	if onEventStoreDB(t) {
+		shared = &onOther
+	}
 	shared.Do(func() {
-		atEnd.TB = t
+		shared.process.TB = t
 		// So much goes on in it at once that its database may lag on a busy machine.
-		c := node.Config{EventStoreURL: EngineURL(&atEnd), Environment: "development", Patience: time.Minute, SuperUsers: []string{"root@example.com"}}
-		shared.service = Start(&atEnd, Database(&atEnd), c, Log(&atEnd))
+		c := node.Config{Environment: "development", Patience: time.Minute, SuperUsers: []string{"root@example.com"}}
+		shared.service = Start(&shared.process, Database(&shared.process), c, Log(&shared.process))
 	})
 	if shared.service == nil {
 		t.Fatal("the shared service has not started; the first test that asked for it says why")
@@ -43,7 +50,11 @@ func Shared(t testing.TB) *Service {
 
 // Main is pgtest.Main for a package whose tests use Shared or Build.
 func Main(m *testing.M) {
-	pgtest.Main(m, atEnd.end)
+	pgtest.Main(m, func() {
+		onPostgres.process.end()
+		onOther.process.end()
+		atEnd.end()
+	})
 }
 
 // process is a TB whose cleanups wait for the end of the process.
