@@ -90,7 +90,7 @@ func PeriodText(d time.Duration) string {
 		length time.Duration
 		name   string
 	}{{24 * time.Hour, "days"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}, {time.Millisecond, "ms"}} {
-		if n := d / unit.length; n*unit.length == d && (n > 1 || unit.name != "days") && n > 0 {
+		if n := int64(d / unit.length); d%unit.length == 0 && (n > 1 || unit.name != "days") && n > 0 {
 			return fmt.Sprintf("%d %s", n, unit.name)
 		}
 	}

@@ -99,7 +99,6 @@ func hasPlace(value any, place string) bool {
 // Every id that a caller may send is taken in capitals, and means the same.
 func TestEachIDIsTakenInCapitals(t *testing.T) {
 	t.Parallel()
-	nodetest.RunOnce(t)
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
 		c.SuperUsers, c.StaleFor = []string{"root@example.com"}, time.Nanosecond
 	})

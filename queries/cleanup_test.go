@@ -17,7 +17,7 @@ func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
 		update read.flags set created_at = '2025-01-01Z', updated_at = '2025-01-01Z';
 		insert into read.environments select r.* from (values ('e1'), ('e2'), ('e3')) e (id), jsonb_populate_record(null::read.environments,
 			jsonb_build_object('tenant_id', 't', 'id', e.id, 'name', e.id, 'position', 1, 'created_at', now())) r;
-		insert into keep.flag_outcomes select 't', key, 1, outcome, null, null, to_json(outcome)
+		insert into keep.flag_outcomes select 't', key, 1, outcome, null, null::text, to_json(outcome)
 			from (values ('settled'), ('differs')) f (key), (values ('old'), ('new'), ('other')) o (outcome);
 		insert into keep.flag_uses values
 			('t', 'settled', 1, 'e1', '2026-03-14T11:00:00Z', null, 'new', '2026-03-14T11:00:00Z', null),

@@ -33,11 +33,8 @@ var built struct {
 	err    error
 }
 
-// EnvProgram names the setting with the path of a binary that is built already, for all test processes of a run.
-const EnvProgram = "FLAGLEDGER_TEST_PROGRAM"
-
-// Build gives the binary that EnvProgram names. Without it, it builds one as this test is built: with the race detector, if that is on. It does so once in a
-// process, whose TestMain must call Main.
+// Build builds the program as this test is built: with the race detector, if that is on. It does so once in a process, whose TestMain must call
+// Main.
 func Build(t testing.TB) *Program {
 	t.Helper()
 	if testing.Short() {
@@ -51,9 +48,6 @@ func Build(t testing.TB) *Program {
 }
 
 func build() (binary string, err error) {
-	if binary := os.Getenv(EnvProgram); binary != "" {
-		return binary, nil
-	}
 	dir, err := os.MkdirTemp("", "flagledger-binary-")
 	if err != nil {
 		return "", err
