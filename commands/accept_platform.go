@@ -7,8 +7,9 @@ import (
 	"flagledger/events"
 )
 
-// AcceptToPlatform gives whoever is signed in the role that their verified address was invited to, or NotFound where no invitation to it is pending. It writes the
-// invitation's stream and then the person's: where the second write fails, the same call made again gives the role.
+// AcceptToPlatform gives whoever is signed in the role that their verified address was invited to, or NotFound where no
+// invitation to it is pending. It writes the invitation's stream and then the person's: where the second write fails,
+// the same call made again gives the role.
 func (i *Inviter) AcceptToPlatform(ctx context.Context, by By, c Claims, now time.Time) (Invitation, Done, error) {
 	who := invitationTaker{UserID: c.UserID, Listed: i.SuperUsers.Has(c.Email)}
 	if c.EmailVerified {
@@ -27,8 +28,8 @@ type invitationTaker struct {
 	Listed      bool     // their address is on the list of those who may be super users
 }
 
-// accept gives a person the role of their first pending invitation; a higher role stays. An accepted invitation whose role was not given, because the node
-// died in between, counts as pending.
+// accept gives a person the role of their first pending invitation; a higher role stays. An accepted invitation whose
+// role was not given, because the node died in between, counts as pending.
 func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		accepting := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}

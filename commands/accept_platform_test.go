@@ -24,7 +24,11 @@ func newAccepting(t *testing.T, once bool) *accepting {
 	store, w := newMemory()
 	a := &accepting{t: t, store: store, w: w, once: once, invitations: []string{"i"}}
 	a.do("root", events.UserStream("u"), events.UserRegistered{ID: "u"})
-	a.do("root", events.InvitationStream("i"), events.InvitationCreated{ID: "i", Role: events.PlatformAdmin, ExpiresAt: time.Now().Add(time.Hour)})
+	a.do(
+		"root",
+		events.InvitationStream("i"),
+		events.InvitationCreated{ID: "i", Role: events.PlatformAdmin, ExpiresAt: time.Now().Add(time.Hour)},
+	)
 	return a
 }
 
@@ -32,8 +36,17 @@ func newAccepting(t *testing.T, once bool) *accepting {
 func (a *accepting) do(who, stream string, facts ...events.Fact) {
 	a.t.Helper()
 	for _, fact := range facts {
-		e := events.Event{ID: uuid.New(), Fact: fact, Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{ID: who}}}
-		if _, err := a.store.Append(a.t.Context(), stream, events.Revision(len(a.store.streams[stream])), []events.Event{e}); err != nil {
+		e := events.Event{
+			ID:       uuid.New(),
+			Fact:     fact,
+			Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{ID: who}},
+		}
+		if _, err := a.store.Append(
+			a.t.Context(),
+			stream,
+			events.Revision(len(a.store.streams[stream])),
+			[]events.Event{e},
+		); err != nil {
 			a.t.Fatal(err)
 		}
 	}
@@ -44,7 +57,13 @@ func (a *accepting) accept() error {
 	if a.once {
 		by.Once = NewOnce([]byte("key"), time.UnixMilli(0))
 	}
-	accepted, _, err := accept(a.t.Context(), a.w, by, invitationTaker{UserID: "u", Invitations: a.invitations}, time.Now())
+	accepted, _, err := accept(
+		a.t.Context(),
+		a.w,
+		by,
+		invitationTaker{UserID: "u", Invitations: a.invitations},
+		time.Now(),
+	)
 	if err == nil && (accepted.ID != "i" || !accepted.Accepted) {
 		a.t.Errorf("accepted %+v", accepted)
 	}
@@ -115,7 +134,11 @@ func TestAcceptingAnInvitation(t *testing.T) {
 		if err := a.accept(); err != nil {
 			t.Fatal(err)
 		}
-		a.do("root", events.InvitationStream("j"), events.InvitationCreated{ID: "j", Role: events.PlatformViewer, ExpiresAt: time.Now().Add(time.Hour)})
+		a.do(
+			"root",
+			events.InvitationStream("j"),
+			events.InvitationCreated{ID: "j", Role: events.PlatformViewer, ExpiresAt: time.Now().Add(time.Hour)},
+		)
 		a.do("u", events.InvitationStream("j"), events.InvitationAccepted{UserID: "u"})
 		a.invitations = []string{"j", "i"}
 		if err := a.accept(); err != nil {

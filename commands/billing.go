@@ -74,14 +74,21 @@ func (b *Billing) CheckCheckout(c Checkout) error {
 	b.checkReturn(wrong, "cancelUrl", c.CancelURL)
 	switch c.Type {
 	case SubscriptionCheckout:
-		names := events.PlanNames(func(t events.PlanTerms) bool { return t.Checkout && !c.Legacy || t.LegacyCheckout && c.Legacy })
+		names := events.PlanNames(
+			func(t events.PlanTerms) bool { return t.Checkout && !c.Legacy || t.LegacyCheckout && c.Legacy },
+		)
 		wrong.check(c.Plan != "", "planId", "is required for a subscription")
 		wrong.check(slices.Contains(names, string(c.Plan)), "planId", "must be one of %s", strings.Join(names, ", "))
 	case PaymentCheckout:
 		wrong.check(c.ProductID != "", "productId", "is required for a payment")
 		checkPaymentID(wrong, "productId", c.ProductID)
 		wrong.check(c.Amount != nil, "amount", "is required for a payment")
-		wrong.check(c.Amount == nil || *c.Amount > 0 && *c.Amount <= maxAmount, "amount", "must be a whole number from 1 to %d", maxAmount)
+		wrong.check(
+			c.Amount == nil || *c.Amount > 0 && *c.Amount <= maxAmount,
+			"amount",
+			"must be a whole number from 1 to %d",
+			maxAmount,
+		)
 	case "":
 		wrong.check(false, "type", "is required")
 	default:
@@ -97,7 +104,11 @@ func (b *Billing) CheckCheckout(c Checkout) error {
 	}
 	checkText(wrong, "referralId", c.ReferralID, 0, maxReferral)
 	checkText(wrong, "affiliate_referral", c.AffiliateReferral, 0, maxReferral)
-	wrong.check(c.ReferralID == "" || c.AffiliateReferral == "" || c.ReferralID == c.AffiliateReferral, "affiliate_referral", "must not differ from referralId, whose old name it is")
+	wrong.check(
+		c.ReferralID == "" || c.AffiliateReferral == "" || c.ReferralID == c.AffiliateReferral,
+		"affiliate_referral",
+		"must not differ from referralId, whose old name it is",
+	)
 	return wrong.err()
 }
 
@@ -109,14 +120,18 @@ func (b *Billing) checkReturn(wrong fields, field, text string) {
 
 // checkPaymentID checks an id at the payment provider, which may be left out.
 func checkPaymentID(wrong fields, field, id string) {
-	wrong.check(id == "" || paymentIDPattern.MatchString(id) && utf8.RuneCountInString(id) <= maxPaymentID, field, "must be an id at the payment provider")
+	wrong.check(
+		id == "" || paymentIDPattern.MatchString(id) && utf8.RuneCountInString(id) <= maxPaymentID,
+		field,
+		"must be an id at the payment provider",
+	)
 }
 
-// Checkout makes a page on which a tenant pays, and returns its address and its type. A tenant that has a subscription gets a page that changes its plan.
-// What is bought is the tenant's once the provider tells of it.
+// Checkout makes a page on which a tenant pays, and returns its address and its type. A tenant that has a subscription
+// gets a page that changes its plan. What is bought is the tenant's once the provider tells of it.
 //
-// The customer comes first, with a key of the tenant, then its fact, then the page with the key of the request. So the request may be made again after any step.
-// Errors are *Error.
+// The customer comes first, with a key of the tenant, then its fact, then the page with the key of the request. So the
+// request may be made again after any step. Errors are *Error.
 func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind string, err error) {
 	if err := b.CheckCheckout(c); err != nil {
 		return "", "", err
@@ -131,7 +146,11 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 		return b.cancelPlan(ctx, tenant, c)
 	}
 	page := CheckoutPage{
-		TenantID: c.TenantID, SuccessURL: c.SuccessURL, CancelURL: c.CancelURL, Referral: max(c.ReferralID, c.AffiliateReferral), // of which one may be empty
+		// of which one may be empty
+		TenantID:   c.TenantID,
+		SuccessURL: c.SuccessURL,
+		CancelURL:  c.CancelURL,
+		Referral:   max(c.ReferralID, c.AffiliateReferral),
 	}
 	if c.Type == SubscriptionCheckout {
 		if page.PriceID, err = b.priceOf(tenant, c.Plan); err != nil {
@@ -162,7 +181,8 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 	return url, c.Type, err
 }
 
-// tenant reads a tenant that is to pay. A customer that was deleted at the provider is noted no longer: its event may come later.
+// tenant reads a tenant that is to pay. A customer that was deleted at the provider is noted no longer: its event may
+// come later.
 func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
 	if b.Payments == nil {
 		return Tenant{}, refuse(Unavailable, "payments are not configured")
@@ -207,8 +227,13 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 		return known, err
 	}
 	if named == "" {
-		// The key is the same for all checkouts at about one time, and another one for the customer after one that was deleted.
-		id, err = b.Payments.NewCustomer(ctx, b.idempotencyKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)), tenant.ID)
+		// The key is the same for all checkouts at about one time, and another one for the customer after one that was
+		// deleted.
+		id, err = b.Payments.NewCustomer(
+			ctx,
+			b.idempotencyKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)),
+			tenant.ID,
+		)
 	} else {
 		var found PaymentCustomer
 		found, err = b.Payments.Customer(ctx, named)
@@ -233,7 +258,8 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 // providerKeyTTL is how long a key is used at the payment provider, at most.
 const providerKeyTTL = 10 * time.Minute
 
-// idempotencyKey is a key for a while. For one key the payment provider repeats a failure of its own for a day, although it has got over it.
+// idempotencyKey is a key for a while. For one key the payment provider repeats a failure of its own for a day,
+// although it has got over it.
 func (b *Billing) idempotencyKey(key string) string {
 	return fmt.Sprintf("%s-%d", key, b.Now().Truncate(providerKeyTTL).Unix())
 }
@@ -252,7 +278,8 @@ func (b *Billing) discount(ctx context.Context, c Checkout) (d Discount, err err
 	return d, err
 }
 
-// subscriptions lists the subscriptions to plans of the customer that is noted of a tenant. Conflict says that the provider does not know the customer.
+// subscriptions lists the subscriptions to plans of the customer that is noted of a tenant. Conflict says that the
+// provider does not know the customer.
 func (b *Billing) subscriptions(ctx context.Context, customerID, notedID string) ([]PaymentSubscription, error) {
 	list, err := b.Payments.Subscriptions(ctx, customerID)
 	if KindOf(err) == NotFound {
@@ -261,8 +288,8 @@ func (b *Billing) subscriptions(ctx context.Context, customerID, notedID string)
 	return b.onlyPlans(list, notedID), err
 }
 
-// onlyPlans leaves out what else the operator sells to the customer: subscriptions at no known price, unless they were bought on a page of the service or are
-// noted.
+// onlyPlans leaves out what else the operator sells to the customer: subscriptions at no known price, unless they were
+// bought on a page of the service or are noted.
 func (b *Billing) onlyPlans(list []PaymentSubscription, notedID string) []PaymentSubscription {
 	return slices.DeleteFunc(list, func(s PaymentSubscription) bool {
 		_, _, known := b.Prices.planItem(s)
@@ -270,7 +297,8 @@ func (b *Billing) onlyPlans(list []PaymentSubscription, notedID string) []Paymen
 	})
 }
 
-// manageable is the subscription of a customer that can be managed: of several the noted one, which counts, and else the newest.
+// manageable is the subscription of a customer that can be managed: of several the noted one, which counts, and else
+// the newest.
 func manageable(list []PaymentSubscription, notedID string) *PaymentSubscription {
 	var found *PaymentSubscription
 	for i := range list {
@@ -282,24 +310,40 @@ func manageable(list []PaymentSubscription, notedID string) *PaymentSubscription
 }
 
 // changePlan makes a page that asks to confirm the change of a subscription to the price of another plan.
-func (b *Billing) changePlan(ctx context.Context, c Checkout, page CheckoutPage, s PaymentSubscription) (url, kind string, err error) {
+func (b *Billing) changePlan(
+	ctx context.Context,
+	c Checkout,
+	page CheckoutPage,
+	s PaymentSubscription,
+) (url, kind string, err error) {
 	item, plan, found := b.Prices.planItem(s)
 	switch {
 	case !found && len(s.Items) == 1:
 		item = s.Items[0]
 	case !found:
-		return "", "", refuse(Conflict, "the tenant's subscription is for none of the plans; the operator of the service can change it")
+		return "", "", refuse(
+			Conflict,
+			"the tenant's subscription is for none of the plans; the operator of the service can change it",
+		)
 	case plan == c.Plan:
 		return "", "", refuse(Conflict, "the tenant has a subscription to the plan %s already", plan)
 	}
 	url, err = b.Payments.Portal(ctx, b.idempotencyKey(c.Key), PortalPage{
-		CustomerID: page.CustomerID, ReturnURL: c.CancelURL,
-		Change: &PlanChange{SubscriptionID: s.ID, ItemID: item.ID, PriceID: page.PriceID, Discount: page.Discount, DoneURL: c.SuccessURL},
+		CustomerID: page.CustomerID,
+		ReturnURL:  c.CancelURL,
+		Change: &PlanChange{
+			SubscriptionID: s.ID,
+			ItemID:         item.ID,
+			PriceID:        page.PriceID,
+			Discount:       page.Discount,
+			DoneURL:        c.SuccessURL,
+		},
 	})
 	return url, PlanChangeCheckout, err
 }
 
-// cancelPlan makes a page that asks to confirm the end of a tenant's subscription. Without one there is nothing to do, and the page is that of success.
+// cancelPlan makes a page that asks to confirm the end of a tenant's subscription. Without one there is nothing to do,
+// and the page is that of success.
 func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (url, kind string, err error) {
 	customer := tenant.Subscription.CustomerID
 	wrong := fields{}
@@ -318,7 +362,11 @@ func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (ur
 	if current == nil {
 		return c.SuccessURL, SubscriptionCheckout, nil
 	}
-	url, err = b.Payments.Portal(ctx, b.idempotencyKey(c.Key), PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID})
+	url, err = b.Payments.Portal(
+		ctx,
+		b.idempotencyKey(c.Key),
+		PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID},
+	)
 	return url, PlanChangeCheckout, err
 }
 
@@ -329,8 +377,8 @@ func (b *Billing) CheckPortal(returnURL string) error {
 	return wrong.err()
 }
 
-// Portal makes a page on which a tenant manages its subscription, its means of payment and its invoices. key is the same when the request is made again.
-// Errors are *Error.
+// Portal makes a page on which a tenant manages its subscription, its means of payment and its invoices. key is the
+// same when the request is made again. Errors are *Error.
 func (b *Billing) Portal(ctx context.Context, tenantID, returnURL, key string) (url string, err error) {
 	if err := b.CheckPortal(returnURL); err != nil {
 		return "", err
@@ -344,5 +392,9 @@ func (b *Billing) Portal(ctx context.Context, tenantID, returnURL, key string) (
 	if tenant.Subscription.CustomerID == "" {
 		return "", refuse(Conflict, "the tenant is no customer yet: it has never checked out")
 	}
-	return b.Payments.Portal(ctx, b.idempotencyKey(key), PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL})
+	return b.Payments.Portal(
+		ctx,
+		b.idempotencyKey(key),
+		PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL},
+	)
 }

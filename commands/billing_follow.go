@@ -9,8 +9,9 @@ import (
 	"flagledger/events"
 )
 
-// ReadEvent reads what the payment provider tells of a change. ErrSignature says that the message is not the provider's, ErrUnreadableEvent that it is and
-// cannot be read, and an *Error that messages of the provider are not configured.
+// ReadEvent reads what the payment provider tells of a change. ErrSignature says that the message is not the
+// provider's, ErrUnreadableEvent that it is and cannot be read, and an *Error that messages of the provider are not
+// configured.
 func (b *Billing) ReadEvent(payload []byte, signature string) (PaymentEvent, error) {
 	return b.Payments.Event(payload, signature, b.Now())
 }
@@ -26,15 +27,17 @@ func (b *Billing) Receive(ctx context.Context, e PaymentEvent) error {
 // maxFollow is how often a subscription is read again because it has changed meanwhile.
 const maxFollow = 5
 
-// Follow makes the subscription of a tenant what the payment provider says it is now. Of a deleted tenant it ends what can be paid for. Without a payment
-// provider it does nothing.
+// Follow makes the subscription of a tenant what the payment provider says it is now. Of a deleted tenant it ends what
+// can be paid for. Without a payment provider it does nothing.
 //
-// Either the tenant or the customer may be empty. A customer belongs to the tenant that the service noted on it, whatever an event says; one without a
-// note and without a tenant is left alone.
+// Either the tenant or the customer may be empty. A customer belongs to the tenant that the service noted on it,
+// whatever an event says; one without a note and without a tenant is left alone.
 //
-// It may be repeated, and several may do it at once: each reads the subscription again after changing it, so the last one leaves what the provider says.
+// It may be repeated, and several may do it at once: each reads the subscription again after changing it, so the last
+// one leaves what the provider says.
 //
-// A subscription at an unknown price is noted, and the tenant keeps its plan. That is an error, so that the operator is told.
+// A subscription at an unknown price is noted, and the tenant keeps its plan. That is an error, so that the operator is
+// told.
 func (b *Billing) Follow(ctx context.Context, tenantID, customerID string) error {
 	if b.Payments == nil {
 		return nil
@@ -71,7 +74,14 @@ func (b *Billing) ownerOf(ctx context.Context, tenantID, customerID string) (str
 		return "", err
 	}
 	if tenantID != "" && found.TenantID != "" && found.TenantID != tenantID {
-		b.Log.WarnContext(ctx, "an event of the payment provider names another tenant than its customer does", "event", tenantID, "customer", found.TenantID)
+		b.Log.WarnContext(
+			ctx,
+			"an event of the payment provider names another tenant than its customer does",
+			"event",
+			tenantID,
+			"customer",
+			found.TenantID,
+		)
 	}
 	return cmp.Or(found.TenantID, tenantID), nil
 }
@@ -100,7 +110,8 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	if err != nil || cmd == nil {
 		return false, err
 	}
-	if current != nil && current.ID != noted.ID && current.Status.Manageable() { // a page that is still open would sell a second one
+	// a page that is still open would sell a second one
+	if current != nil && current.ID != noted.ID && current.Status.Manageable() {
 		if err := b.Payments.CloseCheckouts(ctx, current.CustomerID, true); err != nil {
 			return false, err
 		}
@@ -117,8 +128,8 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	return false, err
 }
 
-// endPayments has nobody pay for a tenant that was deleted any more. What was bought in the moment of the deletion is cancelled too, and the log warns of it:
-// giving the money back is left to the operator.
+// endPayments has nobody pay for a tenant that was deleted any more. What was bought in the moment of the deletion is
+// cancelled too, and the log warns of it: giving the money back is left to the operator.
 func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID string) error {
 	// The pages come first: what is paid for on one before it is closed is listed afterwards.
 	for _, id := range customersOf(tenant.Subscription, customerID) {
@@ -138,16 +149,35 @@ func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID str
 			return err
 		}
 		if s.ID == tenant.Subscription.ID {
-			b.Log.InfoContext(ctx, "the subscription of a tenant that was deleted is cancelled", "tenant", tenant.ID, "subscription", s.ID)
+			b.Log.InfoContext(
+				ctx,
+				"the subscription of a tenant that was deleted is cancelled",
+				"tenant",
+				tenant.ID,
+				"subscription",
+				s.ID,
+			)
 		} else {
-			b.Log.WarnContext(ctx, "a subscription that a deleted tenant did not have is cancelled; what was paid is not given back", "tenant", tenant.ID, "subscription", s.ID)
+			b.Log.WarnContext(
+				ctx,
+				"a subscription that a deleted tenant did not have is cancelled; what was paid is not given back",
+				"tenant",
+				tenant.ID,
+				"subscription",
+				s.ID,
+			)
 		}
 	}
 	return nil
 }
 
-// changeToNote is the command that notes what the provider has; nil where there is nothing to note. A customer that was deleted is noted no longer.
-func (b *Billing) changeToNote(ctx context.Context, tenant Tenant, current *PaymentSubscription) (Command[Tenant], error) {
+// changeToNote is the command that notes what the provider has; nil where there is nothing to note. A customer that was
+// deleted is noted no longer.
+func (b *Billing) changeToNote(
+	ctx context.Context,
+	tenant Tenant,
+	current *PaymentSubscription,
+) (Command[Tenant], error) {
 	noted := tenant.Subscription.CustomerID
 	if current == nil {
 		gone, err := b.customerDeleted(ctx, noted)
@@ -186,7 +216,11 @@ func customersOf(noted events.Subscription, customerID string) []string {
 }
 
 // subscriptionsOf lists their subscriptions to plans.
-func (b *Billing) subscriptionsOf(ctx context.Context, noted events.Subscription, customerID string) (list []PaymentSubscription, err error) {
+func (b *Billing) subscriptionsOf(
+	ctx context.Context,
+	noted events.Subscription,
+	customerID string,
+) (list []PaymentSubscription, err error) {
 	for _, id := range customersOf(noted, customerID) {
 		found, err := b.Payments.Subscriptions(ctx, id)
 		if err != nil && KindOf(err) != NotFound { // a customer that was deleted may not be found, its subscriptions are
@@ -197,9 +231,14 @@ func (b *Billing) subscriptionsOf(ctx context.Context, noted events.Subscription
 	return b.onlyPlans(list, noted.ID), nil
 }
 
-// current is the subscription that counts: one that can be managed, the noted one rather than another, and else the noted one, which has ended. It is nil
-// where the provider has none that the tenant was ever on.
-func (b *Billing) current(ctx context.Context, tenantID string, noted events.Subscription, list []PaymentSubscription) (*PaymentSubscription, error) {
+// current is the subscription that counts: one that can be managed, the noted one rather than another, and else the
+// noted one, which has ended. It is nil where the provider has none that the tenant was ever on.
+func (b *Billing) current(
+	ctx context.Context,
+	tenantID string,
+	noted events.Subscription,
+	list []PaymentSubscription,
+) (*PaymentSubscription, error) {
 	live := 0
 	for _, s := range list {
 		if s.Status.Manageable() {
@@ -207,7 +246,14 @@ func (b *Billing) current(ctx context.Context, tenantID string, noted events.Sub
 		}
 	}
 	if live > 1 {
-		b.Log.WarnContext(ctx, "a tenant pays for several subscriptions; one counts", "tenant", tenantID, "subscriptions", live)
+		b.Log.WarnContext(
+			ctx,
+			"a tenant pays for several subscriptions; one counts",
+			"tenant",
+			tenantID,
+			"subscriptions",
+			live,
+		)
 	}
 	if s := manageable(list, noted.ID); s != nil {
 		return s, nil

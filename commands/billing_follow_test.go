@@ -19,7 +19,12 @@ func TestFollowingADeletedTenant(t *testing.T) {
 	b := w.billing(t, server)
 	tenant := w.newTenant(t)
 	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant}); err != nil {
+	if _, _, err := commands.Do(
+		t.Context(),
+		w.writer,
+		commands.By{},
+		commands.DeleteTenant{TenantRef: tenant},
+	); err != nil {
 		t.Fatal(err)
 	}
 	status := map[string]string{}
@@ -42,7 +47,8 @@ func TestFollowingADeletedTenant(t *testing.T) {
 	}
 }
 
-// Somebody who has read the subscription long ago and writes it last leaves what Stripe has, also where others had nothing to write meanwhile.
+// Somebody who has read the subscription long ago and writes it last leaves what Stripe has, also where others had
+// nothing to write meanwhile.
 func TestFollowingWithOldNews(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -84,7 +90,8 @@ func TestFollowingWithOldNews(t *testing.T) {
 	}
 }
 
-// A subscription that Stripe does not know, as where the settings name another account, ends nothing; nor does one at a price that is not known.
+// A subscription that Stripe does not know, as where the settings name another account, ends nothing; nor does one at a
+// price that is not known.
 func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -114,8 +121,8 @@ func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Of several subscriptions the noted one counts, as long as it can be managed; the end of an older one takes no plan away. A checkout changes the one
-// that counts.
+// Of several subscriptions the noted one counts, as long as it can be managed; the end of an older one takes no plan
+// away. A checkout changes the one that counts.
 func TestFollowingSeveralSubscriptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -137,7 +144,12 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 	has(events.StandardPlan, events.Active)
 	second := server.Subscribe(customer, "price_2")
 	has(events.StandardPlan, events.Active)
-	if _, kind, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.EnhancedPlan)); err != nil || kind != commands.PlanChangeCheckout {
+	if _, kind, err := b.Checkout(
+		t.Context(),
+		commands.By{},
+		checkoutOf(tenant, events.EnhancedPlan),
+	); err != nil ||
+		kind != commands.PlanChangeCheckout {
 		t.Errorf("a checkout is a %s, %v", kind, err)
 	}
 	for _, call := range server.Calls("POST", "/v1/billing_portal/sessions") {
@@ -153,8 +165,8 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 	has(events.EnhancedPlan, events.Canceled)
 }
 
-// What the operator sells to the same customer besides plans is none of the service's business: it fails nothing, is not changed by a checkout, and goes on
-// when the tenant is deleted.
+// What the operator sells to the same customer besides plans is none of the service's business: it fails nothing, is
+// not changed by a checkout, and goes on when the tenant is deleted.
 func TestWhatIsSoldBesidePlans(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -182,7 +194,12 @@ func TestWhatIsSoldBesidePlans(t *testing.T) {
 	if err != nil || state.Subscription.ID != plan || state.Subscription.Plan != events.StandardPlan {
 		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
 	}
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant}); err != nil {
+	if _, _, err := commands.Do(
+		t.Context(),
+		w.writer,
+		commands.By{},
+		commands.DeleteTenant{TenantRef: tenant},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
@@ -193,7 +210,8 @@ func TestWhatIsSoldBesidePlans(t *testing.T) {
 	}
 }
 
-// A sandbox that pays, although at a price that is not known, is not deleted: the operator is told, and it has its plan once the price is known.
+// A sandbox that pays, although at a price that is not known, is not deleted: the operator is told, and it has its plan
+// once the price is known.
 func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

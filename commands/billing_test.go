@@ -50,8 +50,20 @@ func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Bill
 	t.Helper()
 	server.AddPrice("price_1", "month")
 	server.AddPrice("price_2", "month")
-	stripe := payment.Open(payment.Settings{SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: server.URL(), Currency: "eur"})
-	b := &commands.Billing{Writer: w.writer, Payments: till{stripe, w.steps, nil}, Now: server.Now, Log: slog.New(slog.DiscardHandler)}
+	stripe := payment.Open(
+		payment.Settings{
+			SecretKey:     paymenttest.SecretKey,
+			WebhookSecret: paymenttest.WebhookSecret,
+			Base:          server.URL(),
+			Currency:      "eur",
+		},
+	)
+	b := &commands.Billing{
+		Writer:   w.writer,
+		Payments: till{stripe, w.steps, nil},
+		Now:      server.Now,
+		Log:      slog.New(slog.DiscardHandler),
+	}
 	queue, err := jobs.Open(w.pool)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +79,14 @@ func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Bill
 }
 
 func checkoutOf(tenant commands.TenantRef, plan events.Plan) commands.Checkout {
-	return commands.Checkout{TenantID: tenant.TenantID, Type: commands.SubscriptionCheckout, Plan: plan, SuccessURL: "https://app.example.com", CancelURL: "https://app.example.com", Key: tenant.TenantID}
+	return commands.Checkout{
+		TenantID:   tenant.TenantID,
+		Type:       commands.SubscriptionCheckout,
+		Plan:       plan,
+		SuccessURL: "https://app.example.com",
+		CancelURL:  "https://app.example.com",
+		Key:        tenant.TenantID,
+	}
 }
 
 // Whichever step of a first checkout fails, nothing is sold, and the checkout made again has one customer.
@@ -98,7 +117,8 @@ func TestACheckoutThatFails(t *testing.T) {
 			t.Errorf("step %d: the steps (-want +got):\n%s", failing, diff)
 		}
 		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
-		if err != nil || state.Subscription.CustomerID == "" || state.Subscription.Plan != events.FreePlan || state.Subscription.Status != events.NoSubscription {
+		if err != nil || state.Subscription.CustomerID == "" || state.Subscription.Plan != events.FreePlan ||
+			state.Subscription.Status != events.NoSubscription {
 			t.Errorf("step %d: the tenant has %+v, %v", failing, state.Subscription, err)
 		}
 		customers := map[string]bool{}
@@ -142,18 +162,26 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 // ended has every tenant end at once.
 func ended(string) time.Time { return time.Now().Add(-time.Hour) }
 
-// A customer that Stripe does not know is a conflict for a checkout, and makes room for another one once that is followed.
+// A customer that Stripe does not know is a conflict for a checkout, and makes room for another one once that is
+// followed.
 func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant := w.newTenant(t)
-	if _, _, err := w.billing(t, paymenttest.New(t, paymenttest.Clock())).Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
+	if _, _, err := w.billing(t, paymenttest.New(t, paymenttest.Clock())).
+		Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
 		t.Fatal(err)
 	}
 	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	for _, plan := range []events.Plan{events.StandardPlan, events.EnhancedPlan} {
-		if _, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, plan)); commands.KindOf(err) != commands.Conflict {
+		if _, _, err := b.Checkout(
+			t.Context(),
+			commands.By{},
+			checkoutOf(tenant, plan),
+		); commands.KindOf(
+			err,
+		) != commands.Conflict {
 			t.Errorf("a checkout of %s: %v", plan, err)
 		}
 	}
@@ -165,7 +193,8 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A checkout that is made again, as after an answer that got lost, has the page that was made first, and it can be paid on.
+// A checkout that is made again, as after an answer that got lost, has the page that was made first, and it can be paid
+// on.
 func TestACheckoutThatIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -184,7 +213,8 @@ func TestACheckoutThatIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A failure that Stripe repeats for a key stands in the way for some minutes alone, whether a customer or a page was to be made.
+// A failure that Stripe repeats for a key stands in the way for some minutes alone, whether a customer or a page was to
+// be made.
 func TestAFailureOfStripePasses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -8,23 +8,37 @@ import (
 	"flagledger/events"
 )
 
-// countMargin is how far below a bound exact counting begins, or a tenth of the bound if that is less. A snapshot that lacks more would pass the bound.
+// countMargin is how far below a bound exact counting begins, or a tenth of the bound if that is less. A snapshot that
+// lacks more would pass the bound.
 const countMargin = 1000
 
-// Admit counts in the snapshot of this node what a bound limits and other streams hold, such as the flags of a tenant, and those that were admitted and are not
-// released. Far from the bound the caller is admitted too, until release. Near it one caller counts at a time, until release, once the snapshot holds all that was
-// appended. So one node never passes the bound, each further node by one at most.
+// Admit counts in the snapshot of this node what a bound limits and other streams hold, such as the flags of a tenant,
+// and those that were admitted and are not released. Far from the bound the caller is admitted too, until release. Near
+// it one caller counts at a time, until release, once the snapshot holds all that was appended. So one node never
+// passes the bound, each further node by one at most.
 //
 // Errors are *Error: TooMany for a caller that waited for 5 s, Unavailable where the snapshot is behind.
-func (w *Writer) Admit(ctx context.Context, things string, bound int, count func() int) (n int, release func(), err error) {
+func (w *Writer) Admit(
+	ctx context.Context,
+	things string,
+	bound int,
+	count func() int,
+) (n int, release func(), err error) {
 	return w.admitUpTo(ctx, things, limit{bound: bound, margin: min(countMargin, bound/10), growth: 1}, nil, count)
 }
 
 // limit is a bound, the margin below it where exact counting begins, and by how much the caller makes it grow.
 type limit struct{ bound, margin, growth int }
 
-// admitUpTo is Admit with a limit. Where names are given, what shows facts of those names has to hold all too, as the count is of a read model.
-func (w *Writer) admitUpTo(ctx context.Context, things string, l limit, names []string, count func() int) (n int, release func(), err error) {
+// admitUpTo is Admit with a limit. Where names are given, what shows facts of those names has to hold all too, as the
+// count is of a read model.
+func (w *Writer) admitUpTo(
+	ctx context.Context,
+	things string,
+	l limit,
+	names []string,
+	count func() int,
+) (n int, release func(), err error) {
 	if l.margin < l.bound {
 		fits := func(admitted int) (int, bool) {
 			n := count() + admitted
@@ -61,10 +75,14 @@ func (w *Writer) admitUpTo(ctx context.Context, things string, l limit, names []
 }
 
 func countedInVain(bound int) error {
-	return waitedInVain(1, fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound))
+	return waitedInVain(
+		1,
+		fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound),
+	)
 }
 
-// admitted is by how much things grow by those that were admitted and are not released. It remembers only things of which there are some.
+// admitted is by how much things grow by those that were admitted and are not released. It remembers only things of
+// which there are some.
 type admitted struct {
 	mu     sync.Mutex
 	things map[string]*growing
@@ -76,7 +94,11 @@ type growing struct {
 }
 
 // add admits a growth of things if fits, which gets what is admitted, says so. n is what fits has returned.
-func (a *admitted) add(things string, growth int, fits func(admitted int) (n int, ok bool)) (n int, release func(), ok bool) {
+func (a *admitted) add(
+	things string,
+	growth int,
+	fits func(admitted int) (n int, ok bool),
+) (n int, release func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	g := a.things[things]
@@ -116,7 +138,8 @@ func (a *admitted) now(things string) (by int, changed <-chan struct{}) {
 	return 0, nil
 }
 
-// awaitHead waits until the snapshot, and the read models that show facts of the names, hold all that has been appended.
+// awaitHead waits until the snapshot, and the read models that show facts of the names, hold all that has been
+// appended.
 func (w *Writer) awaitHead(ctx context.Context, names []string) error {
 	var retry storeRetry
 	head, err := w.store.Head(ctx)

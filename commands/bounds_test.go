@@ -12,7 +12,8 @@ import (
 	"flagledger/events"
 )
 
-// lagging is a node whose snapshot sees what is made only when the head of the log is waited for; whoever waits for less gives up before.
+// lagging is a node whose snapshot sees what is made only when the head of the log is waited for; whoever waits for
+// less gives up before.
 type lagging struct {
 	*Writer
 	shown atomic.Int64
@@ -43,7 +44,8 @@ func (n *lagging) create(ctx context.Context, key string) error {
 	return err
 }
 
-// However many make the last flags of a tenant at once, a node makes no more than there may be, and each further node at most one.
+// However many make the last flags of a tenant at once, a node makes no more than there may be, and each further node
+// at most one.
 func TestABoundIsHeld(t *testing.T) {
 	for nodes := 1; nodes <= 4; nodes++ {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
@@ -85,7 +87,14 @@ func TestFarFromABoundNobodyWaits(t *testing.T) {
 	}
 	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false }, time.Now)
 	given(t, behind, 0)
-	if _, _, err := behind.Admit(t.Context(), "flags of t", MaxFlags, func() int { return MaxFlags - 1 }); KindOf(err) != Unavailable {
+	if _, _, err := behind.Admit(
+		t.Context(),
+		"flags of t",
+		MaxFlags,
+		func() int { return MaxFlags - 1 },
+	); KindOf(
+		err,
+	) != Unavailable {
 		t.Errorf("behind the log, it is counted: %v", err)
 	}
 	if len(behind.counting.keys) > 0 {

@@ -13,7 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// What a sandbox has at its beginning. The ids of all but flags, and the salts, are derived from the tenant's: what is brought back is what it was.
+// What a sandbox has at its beginning. The ids of all but flags, and the salts, are derived from the tenant's: what is
+// brought back is what it was.
 
 //go:embed demo.json
 var demoJSON []byte
@@ -138,8 +139,9 @@ func demoProjects(tenantID string) []string {
 
 // DemoReset says what of the demo data is made again.
 type DemoReset struct {
-	OnlyMissing bool      // add what the sandbox never had, and touch nothing else
-	Asked       time.Time // what was changed after this time, when the cleanup was asked for, stays; zero if OnlyMissing is set
+	OnlyMissing bool // add what the sandbox never had, and touch nothing else
+	// what was changed after this time, when the cleanup was asked for, stays; zero if OnlyMissing is set
+	Asked time.Time
 }
 
 // ResetDemoPeople gives a sandbox its first environments and its demo people back.
@@ -154,7 +156,11 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 		return nil, err
 	}
 	if !c.OnlyMissing && t.Subscription.KeepsSandbox() {
-		return nil, refuse(Conflict, "a sandbox is not cleaned up while it has a subscription or another plan; it has the plan %s", t.Subscription.Plan)
+		return nil, refuse(
+			Conflict,
+			"a sandbox is not cleaned up while it has a subscription or another plan; it has the plan %s",
+			t.Subscription.Plan,
+		)
 	}
 	var facts []events.Fact
 	named := func(name string) bool {
@@ -250,13 +256,29 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 	case c.OnlyMissing && !p.ChangedAt.IsZero(), !c.OnlyMissing && p.ChangedAt.After(c.Asked):
 		return nil, nil
 	case p.Exists:
-		return UpdateProject{ProjectRef: ProjectRef{c.TenantID, id}, Name: &d.Name, Description: &d.Description, Color: &d.Color}.decide(p)
+		return UpdateProject{
+			ProjectRef:  ProjectRef{c.TenantID, id},
+			Name:        &d.Name,
+			Description: &d.Description,
+			Color:       &d.Color,
+		}.decide(
+			p,
+		)
 	default:
-		return CreateProject{ID: id, TenantID: c.TenantID, Name: d.Name, Description: d.Description, Color: &d.Color}.decide(p)
+		return CreateProject{
+			ID:          id,
+			TenantID:    c.TenantID,
+			Name:        d.Name,
+			Description: d.Description,
+			Color:       &d.Color,
+		}.decide(
+			p,
+		)
 	}
 }
 
-// ResetDemoFlag makes a demo flag what it was at first. One that has been changed is deleted and created again, with the same variations, rules and salts.
+// ResetDemoFlag makes a demo flag what it was at first. One that has been changed is deleted and created again, with
+// the same variations, rules and salts.
 type ResetDemoFlag struct {
 	DemoReset
 	TenantID     string
@@ -300,14 +322,24 @@ func (c ResetDemoFlag) fresh(d demoFlag) (facts []events.Fact, f Flag, err error
 		facts = append(facts, more...)
 	}
 	create := CreateFlag{
-		TenantID: c.TenantID, Key: d.Key, ID: c.ID, Name: &d.Name, Type: d.Type, DefaultValue: d.DefaultValue, Description: d.Description, Tags: d.Tags,
-		Salt: demoID(c.TenantID, "flag", d.Key),
+		TenantID:     c.TenantID,
+		Key:          d.Key,
+		ID:           c.ID,
+		Name:         &d.Name,
+		Type:         d.Type,
+		DefaultValue: d.DefaultValue,
+		Description:  d.Description,
+		Tags:         d.Tags,
+		Salt:         demoID(c.TenantID, "flag", d.Key),
 	}
 	if d.Project != "" {
 		create.ProjectID = demoID(c.TenantID, "project", d.Project)
 	}
 	for _, v := range d.Variations {
-		create.Variations = append(create.Variations, NewVariation{ID: c.variation(v.Name), Name: v.Name, Value: v.Value, Description: v.Description, Weight: v.Weight})
+		create.Variations = append(
+			create.Variations,
+			NewVariation{ID: c.variation(v.Name), Name: v.Name, Value: v.Value, Description: v.Description, Weight: v.Weight},
+		)
 	}
 	do(create)
 	ref := FlagRef{TenantID: c.TenantID, Key: c.Key}

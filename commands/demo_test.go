@@ -15,7 +15,13 @@ import (
 var later = time.Now().AddDate(100, 0, 0)
 
 func resetDemo(key string, isNew bool) ResetDemoFlag {
-	return ResetDemoFlag{TenantID: "t", Key: key, ID: NewID(), Environments: []events.EnvironmentRef{production, development}, DemoReset: DemoReset{OnlyMissing: isNew, Asked: later}}
+	return ResetDemoFlag{
+		TenantID:     "t",
+		Key:          key,
+		ID:           NewID(),
+		Environments: []events.EnvironmentRef{production, development},
+		DemoReset:    DemoReset{OnlyMissing: isNew, Asked: later},
+	}
 }
 
 func TestDemoFlags(t *testing.T) {
@@ -39,15 +45,25 @@ func TestDemoFlags(t *testing.T) {
 		second.then()
 		when[Flag](t, facts, resetDemo(key, true)).then()
 	}
-	if len(DemoFlags()) != 10 || len(types) != 4 || rules < 5 || rollouts < 2 || split < 2 || len(demoProjects("t")) != 2 || len(DemoPeople("t")) != 3 {
-		t.Errorf("there are %d flags of the types %v, with %d rules, %d rollouts and %d splits", len(DemoFlags()), types, rules, rollouts, split)
+	if len(DemoFlags()) != 10 || len(types) != 4 || rules < 5 || rollouts < 2 || split < 2 ||
+		len(demoProjects("t")) != 2 ||
+		len(DemoPeople("t")) != 3 {
+		t.Errorf(
+			"there are %d flags of the types %v, with %d rules, %d rollouts and %d splits",
+			len(DemoFlags()),
+			types,
+			rules,
+			rollouts,
+			split,
+		)
 	}
 	if mine, yours := DemoPeople("t")[0], DemoPeople("u")[0]; mine.UserID == yours.UserID || mine.Email == yours.Email {
 		t.Errorf("%v and %v are of two sandboxes", mine, yours)
 	}
 }
 
-// Whatever was done to a demo flag, resetting it brings it back with the ids and salts that decide what it serves to whom.
+// Whatever was done to a demo flag, resetting it brings it back with the ids and salts that decide what it serves to
+// whom.
 func TestResettingADemoFlag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SampledFrom(DemoFlags()).Draw(t, "key")
@@ -108,22 +124,51 @@ func TestResettingADemoFlag(t *testing.T) {
 func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	shop := demo().Projects[0]
 	id := demoID("t", "project", shop.Name)
-	created := events.ProjectCreated{ID: id, TenantID: "t", Name: shop.Name, Description: shop.Description, Color: shop.Color}
-	reset, add := ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: later}}, ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{OnlyMissing: true}}
+	created := events.ProjectCreated{
+		ID:          id,
+		TenantID:    "t",
+		Name:        shop.Name,
+		Description: shop.Description,
+		Color:       shop.Color,
+	}
+	reset, add := ResetDemoProject{
+		TenantID:  "t",
+		Name:      shop.Name,
+		DemoReset: DemoReset{Asked: later},
+	}, ResetDemoProject{
+		TenantID:  "t",
+		Name:      shop.Name,
+		DemoReset: DemoReset{OnlyMissing: true},
+	}
 	renamed := events.ProjectUpdated{Name: &events.Change[string]{From: shop.Name, To: "other"}}
 	when[Project](t, nil, add).then(created)
 	when[Project](t, []events.Fact{created}, reset).then()
 	when[Project](t, []events.Fact{created, renamed}, add).then()
-	when[Project](t, []events.Fact{created, renamed}, reset).then(events.ProjectUpdated{Name: &events.Change[string]{From: "other", To: shop.Name}})
+	when[Project](
+		t,
+		[]events.Fact{created, renamed},
+		reset,
+	).then(events.ProjectUpdated{Name: &events.Change[string]{From: "other", To: shop.Name}})
 	when[Project](t, []events.Fact{created, events.ProjectDeleted{}}, add).then()
 	when[Project](t, []events.Fact{created, events.ProjectDeleted{}}, reset).then(created)
 
 	people := DemoPeople("t")
 	sandbox := []events.Fact{
-		events.TenantCreated{ID: "t", Name: "n", Sandbox: true, Plan: events.SandboxPlan}, events.MemberAdded{UserID: "u", Role: events.AdminRole},
-		events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: development},
+		events.TenantCreated{
+			ID:      "t",
+			Name:    "n",
+			Sandbox: true,
+			Plan:    events.SandboxPlan,
+		},
+		events.MemberAdded{UserID: "u", Role: events.AdminRole},
+		events.EnvironmentAdded{Environment: production},
+		events.EnvironmentAdded{Environment: development},
 	}
-	fill := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: []events.EnvironmentRef{{ID: "n1", Name: "production"}, {ID: "n2", Name: "development"}}, DemoReset: DemoReset{OnlyMissing: true}}
+	fill := ResetDemoPeople{
+		TenantRef:    TenantRef{"t"},
+		Environments: []events.EnvironmentRef{{ID: "n1", Name: "production"}, {ID: "n2", Name: "development"}},
+		DemoReset:    DemoReset{OnlyMissing: true},
+	}
 	clean := fill
 	clean.OnlyMissing, clean.Asked = false, later
 	var added []events.Fact
@@ -135,22 +180,40 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	when[Tenant](t, filled, clean).then()
 	staging := events.EnvironmentRef{ID: "e3", Name: "staging"}
 	changed := slices.Concat(filled, []events.Fact{
-		events.EnvironmentDeleted{Environment: development}, events.EnvironmentAdded{Environment: staging}, events.MemberRemoved{UserID: people[0].UserID},
+		events.EnvironmentDeleted{
+			Environment: development,
+		},
+		events.EnvironmentAdded{Environment: staging},
+		events.MemberRemoved{UserID: people[0].UserID},
 		events.MemberRoleChanged{UserID: people[1].UserID, From: people[1].Role, To: events.AdminRole},
 	})
 	when[Tenant](t, changed, fill).then()
 	when[Tenant](t, changed, clean).then(
-		events.EnvironmentDeleted{Environment: staging}, events.EnvironmentAdded{Environment: clean.Environments[1]}, events.MemberAdded{UserID: people[0].UserID, Role: people[0].Role},
+		events.EnvironmentDeleted{
+			Environment: staging,
+		}, events.EnvironmentAdded{Environment: clean.Environments[1]}, events.MemberAdded{UserID: people[0].UserID, Role: people[0].Role},
 		events.MemberRoleChanged{UserID: people[1].UserID, From: events.AdminRole, To: people[1].Role},
 	)
-	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, clean).refused(Conflict)
+	when[Tenant](
+		t,
+		[]events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},
+		clean,
+	).refused(Conflict)
 	has := func(s events.Subscription) []events.Fact {
 		return append(slices.Clip(filled), events.SubscriptionChanged{To: s})
 	}
-	when[Tenant](t, has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}), clean).refused(Conflict)
+	when[Tenant](
+		t,
+		has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}),
+		clean,
+	).refused(Conflict)
 	when[Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Canceled}), clean).then()
 	long := time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC) // ago: a renewal that was not heard of
-	when[Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}), clean).refused(Conflict)
+	when[Tenant](
+		t,
+		has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}),
+		clean,
+	).refused(Conflict)
 	when[Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
 }
 
@@ -158,10 +221,17 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	end := time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)
 	sandbox := events.TenantCreated{ID: "t", Name: "n", Sandbox: true, Plan: events.SandboxPlan, SandboxEndsAt: end}
 	remove := func(at time.Time) DeleteEndedSandbox { return DeleteEndedSandbox{TenantRef{"t"}, end, at} }
-	paid := events.SubscriptionChanged{From: sandbox.FirstSubscription(), To: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active}}
+	paid := events.SubscriptionChanged{
+		From: sandbox.FirstSubscription(),
+		To:   events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active},
+	}
 	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd-1))).then()
 	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd))).then(events.TenantDeleted{})
-	when[Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)}).then()
+	when[Tenant](
+		t,
+		[]events.Fact{sandbox},
+		DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)},
+	).then()
 	when[Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxKeptAfterEnd))).then()
 	over := paid
 	over.To.PeriodEnd = end.Add(-time.Hour) // whose renewal was not heard of
@@ -173,7 +243,11 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	unknown.To.Plan = events.SandboxPlan // at a price that is no plan's
 	when[Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
 	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxKeptAfterEnd))).then()
-	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, remove(end.Add(10*SandboxKeptAfterEnd))).then()
+	when[Tenant](
+		t,
+		[]events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},
+		remove(end.Add(10*SandboxKeptAfterEnd)),
+	).then()
 }
 
 // What was changed after a cleanup was asked for stays, however late it is made.
@@ -182,7 +256,10 @@ func TestACleanupHasAMoment(t *testing.T) {
 	asked, after := before.Add(time.Minute), before.Add(time.Hour)
 	at := func(time time.Time, facts ...events.Fact) (list []events.Recorded) {
 		for _, f := range facts {
-			list = append(list, events.Recorded{Event: events.Event{Fact: f, Metadata: events.Metadata{Time: time}}, Revision: 1})
+			list = append(
+				list,
+				events.Recorded{Event: events.Event{Fact: f, Metadata: events.Metadata{Time: time}}, Revision: 1},
+			)
 		}
 		return list
 	}
@@ -215,7 +292,9 @@ func TestACleanupHasAMoment(t *testing.T) {
 		if n := decided(CleanUpProject{ProjectRef{"t", p.ID}, asked}.decide(p)); (n > 0) != touched {
 			t.Errorf("a project of %v: %d facts", changed, n)
 		}
-		if n := decided(ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: asked}}.decide(p)); (n > 0) != touched {
+		if n := decided(
+			ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: asked}}.decide(p),
+		); (n > 0) != touched {
 			t.Errorf("a demo project of %v: %d facts", changed, n)
 		}
 		people := DemoPeople("t")
@@ -228,7 +307,11 @@ func TestACleanupHasAMoment(t *testing.T) {
 		) {
 			tenant.evolve(r)
 		}
-		clean := ResetDemoPeople{TenantRef: TenantRef{"t"}, Environments: FirstEnvironments(), DemoReset: DemoReset{Asked: asked}}
+		clean := ResetDemoPeople{
+			TenantRef:    TenantRef{"t"},
+			Environments: FirstEnvironments(),
+			DemoReset:    DemoReset{Asked: asked},
+		}
 		if n := decided(clean.decide(tenant)); n != map[bool]int{true: 4, false: 0}[touched] {
 			t.Errorf("environments and people of %v: %d facts", changed, n)
 		}

@@ -15,10 +15,12 @@ const (
 	maxLocalPart = 64 // bytes, before the @
 )
 
-// ParseEmail returns the canonical form of an e-mail address, in which it is stored and mailed to; ok is false for a text that has none. The local part is a
-// dot-atom of ASCII (RFC 5321) as it was typed, the domain in ASCII (IDNA 2008) and lower case. Blanks around it are ignored.
+// ParseEmail returns the canonical form of an e-mail address, in which it is stored and mailed to; ok is false for a
+// text that has none. The local part is a dot-atom of ASCII (RFC 5321) as it was typed, the domain in ASCII (IDNA 2008)
+// and lower case. Blanks around it are ignored.
 //
-// Two addresses are the same if their ASCII lower case is. EmailKey compares them in Go, lower(email collate "C") in Postgres.
+// Two addresses are the same if their ASCII lower case is. EmailKey compares them in Go, lower(email collate "C") in
+// Postgres.
 func ParseEmail(text string) (address string, ok bool) {
 	text = strings.TrimSpace(text)
 	at := strings.LastIndexByte(text, '@')
@@ -60,15 +62,16 @@ func isDotAtom(text string) bool {
 }
 
 func isAtext(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("!#$%&'*+-/=?^_`{|}~", r)
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+		strings.ContainsRune("!#$%&'*+-/=?^_`{|}~", r)
 }
 
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
-// lowerDomain writes the letters of a domain small and composed, as IDNA 2008 has them. A letter that would become another one, such as the sign of
-// Kelvin, stays as it is, and is refused.
+// lowerDomain writes the letters of a domain small and composed, as IDNA 2008 has them. A letter that would become
+// another one, such as the sign of Kelvin, stays as it is, and is refused.
 func lowerDomain(domain string) string {
 	lower := func(r rune) rune {
 		small := unicode.ToLower(r)

@@ -72,7 +72,8 @@ func TestAddresses(t *testing.T) {
 func TestTheCanonicalFormOfAnAddress(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.OneOf(rapid.StringMatching(`[A-Za-z.+_-]{1,6}@[A-Za-z.\-]{1,8}`), rapid.StringMatching(`\PC{1,4}@\PC{1,4}`)).Draw(t, "text")
+		text := rapid.OneOf(rapid.StringMatching(`[A-Za-z.+_-]{1,6}@[A-Za-z.\-]{1,8}`), rapid.StringMatching(`\PC{1,4}@\PC{1,4}`)).
+			Draw(t, "text")
 		address, ok := ParseEmail(text)
 		if !ok {
 			return

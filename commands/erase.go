@@ -41,8 +41,8 @@ type Eraser struct {
 //  3. what the keepings hold, each its own;
 //  4. the account at the identity provider outside, without which nobody could sign in to ask for it.
 //
-// Where a step fails, those before it stay done, and Erase is called again: each step may be repeated. The error is NotFound for somebody of whom
-// nothing is known, and nothing is done then.
+// Where a step fails, those before it stay done, and Erase is called again: each step may be repeated. The error is
+// NotFound for somebody of whom nothing is known, and nothing is done then.
 func (e *Eraser) Erase(ctx context.Context, userID string) error {
 	known := false
 	for _, keeping := range e.Keepings {

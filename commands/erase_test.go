@@ -31,8 +31,21 @@ func (w *world) tablesWith(t *testing.T, texts ...string) []string {
 type person struct{ id, email, tenant string }
 
 var keptOfAPerson = []string{
-	"declined_invitations", "devices", "invitations", "mailed_invitations", "mailed_tokens", "notifications", "passwords", "pending_members", "people", "product_tours", "refresh_tokens",
-	"reset_requests", "sandbox_requests", "tenant_contacts", "tenant_use",
+	"declined_invitations",
+	"devices",
+	"invitations",
+	"mailed_invitations",
+	"mailed_tokens",
+	"notifications",
+	"passwords",
+	"pending_members",
+	"people",
+	"product_tours",
+	"refresh_tokens",
+	"reset_requests",
+	"sandbox_requests",
+	"tenant_contacts",
+	"tenant_use",
 }
 
 // known makes a person of whom every keeping holds something.
@@ -60,13 +73,26 @@ func (w *world) known(t *testing.T) person {
 	if _, _, err := w.inbox.Register(t.Context(), p.id, inbox.Device{Token: "token of " + p.id}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: p.id, Title: "Dear " + p.email}); err != nil {
+	if _, err := w.inbox.Add(
+		t.Context(),
+		commands.Notification{ID: uuid.NewString(), UserID: p.id, Title: "Dear " + p.email},
+	); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_invitations values ($1, $2, now())`, rand.Int64(), shouted); err != nil {
+	if _, err := w.pool.Exec(
+		t.Context(),
+		`insert into keep.mailed_invitations values ($1, $2, now())`,
+		rand.Int64(),
+		shouted,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, uuid.NewString(), p.id); err != nil {
+	if _, err := w.pool.Exec(
+		t.Context(),
+		`insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`,
+		uuid.NewString(),
+		p.id,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tours.New(w.pool).Set(t.Context(), p.id, "flags@2", nil, true, time.Now()); err != nil {
@@ -129,8 +155,22 @@ func (w *world) eraser(tenant string) *commands.Eraser {
 }
 
 var erasing = []string{
-	"ask accounts", "ask links", "ask invited", "ask directory", "ask tours", "ask inbox", "append user.erased", "tenants created", "forget contacts",
-	"erase accounts", "erase links", "erase invited", "erase directory", "erase tours", "erase inbox", "delete account",
+	"ask accounts",
+	"ask links",
+	"ask invited",
+	"ask directory",
+	"ask tours",
+	"ask inbox",
+	"append user.erased",
+	"tenants created",
+	"forget contacts",
+	"erase accounts",
+	"erase links",
+	"erase invited",
+	"erase directory",
+	"erase tours",
+	"erase inbox",
+	"delete account",
 }
 
 func TestErasingLeavesNothing(t *testing.T) {
@@ -147,7 +187,12 @@ func TestErasingLeavesNothing(t *testing.T) {
 	if _, err := w.directory.UsedTenants(t.Context(), gone.id); err != nil { // which writes down what this node has noted
 		t.Fatal(err)
 	}
-	if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: gone.id}); commands.KindOf(err) != commands.NotFound {
+	if _, err := w.inbox.Add(
+		t.Context(),
+		commands.Notification{ID: uuid.NewString(), UserID: gone.id},
+	); commands.KindOf(
+		err,
+	) != commands.NotFound {
 		t.Errorf("somebody erased is notified: %v", err)
 	}
 	if left := w.tablesWith(t, gone.id, gone.email); len(left) > 0 {
@@ -199,7 +244,10 @@ func TestErasingNobody(t *testing.T) {
 	if err := w.eraser("").Erase(t.Context(), id); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}
-	if diff := cmp.Diff([]string{"ask accounts", "ask links", "ask invited", "ask directory", "ask tours", "ask inbox"}, w.taken); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"ask accounts", "ask links", "ask invited", "ask directory", "ask tours", "ask inbox"},
+		w.taken,
+	); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
 }

@@ -70,7 +70,8 @@ func refuse(kind Kind, format string, args ...any) error {
 // dayOf is the beginning of a day in UTC.
 func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// TooManyToday refuses what has reached a bound of each day in UTC. reached says so, and the detail adds when the next day begins.
+// TooManyToday refuses what has reached a bound of each day in UTC. reached says so, and the detail adds when the next
+// day begins.
 func TooManyToday(bound int, now time.Time, reached string) error {
 	tomorrow := dayOf(now).Add(24 * time.Hour)
 	return &Error{
@@ -81,7 +82,11 @@ func TooManyToday(bound int, now time.Time, reached string) error {
 
 // waitedInVain refuses what has waited for others for writeTimeout. So many of them go on at once.
 func waitedInVain(atOnce int, others string) error {
-	return &Error{Kind: TooMany, Detail: fmt.Sprintf("%s; this one waited for %v and was not made", others, writeTimeout), AtOnce: atOnce}
+	return &Error{
+		Kind:   TooMany,
+		Detail: fmt.Sprintf("%s; this one waited for %v and was not made", others, writeTimeout),
+		AtOnce: atOnce,
+	}
 }
 
 // fields collects what is wrong with an input, so that all of it is told at once.

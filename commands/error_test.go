@@ -10,7 +10,13 @@ import (
 func TestMergeFieldErrors(t *testing.T) {
 	shape := map[string]string{"rules[0]": "expected object", "x": "unexpected property"}
 	ofRules := &Error{Kind: Invalid, Detail: "validation failed", Fields: map[string]string{
-		"rules[0].serve": "is required", "rules[0]": "is empty", "rules[01].serve": "is required", "rulesets": "is required", "x.y": "is bad", "y": "is bad", "y.z": "is bad",
+		"rules[0].serve":  "is required",
+		"rules[0]":        "is empty",
+		"rules[01].serve": "is required",
+		"rulesets":        "is required",
+		"x.y":             "is bad",
+		"y":               "is bad",
+		"y.z":             "is bad",
 	}}
 	for name, c := range map[string]struct {
 		wrong map[string]string

@@ -28,7 +28,15 @@ func (f *Flag) evolve(r events.Recorded) {
 func (f *Flag) clone() Flag { return Flag{f.Clone(), f.Bytes, f.ChangedAt} }
 
 func (f *Flag) size() int {
-	n := 1024 + len(f.Name) + len(f.Description) + len(f.DefaultValue) + 64*len(f.Tags) + 128*(len(f.Enabled)+len(f.Fallthrough))
+	n := 1024 + len(
+		f.Name,
+	) + len(
+		f.Description,
+	) + len(
+		f.DefaultValue,
+	) + 64*len(
+		f.Tags,
+	) + 128*(len(f.Enabled)+len(f.Fallthrough))
 	for _, v := range f.Variations {
 		n += 256 + len(v.Name) + len(v.Description) + len(v.Value)
 	}
@@ -60,7 +68,8 @@ const (
 	maxFlagKey     = 128
 )
 
-// MaxFlags is how many flags a tenant may have: all are held in memory, on all nodes. See Writer.Admit for how exactly it is held.
+// MaxFlags is how many flags a tenant may have: all are held in memory, on all nodes. See Writer.Admit for how exactly
+// it is held.
 const MaxFlags = 20_000
 
 var keyPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxFlagKey-1))
@@ -79,7 +88,8 @@ type CreateFlag struct {
 	Description  string
 	Tags         []string
 	ProjectID    string
-	// ProjectMissing says that the tenant has no such project. A project that is deleted at the same moment may still count as there.
+	// ProjectMissing says that the tenant has no such project. A project that is deleted at the same moment may still
+	// count as there.
 	ProjectMissing bool
 	Permanent      bool
 	// FlagCount is how many flags the tenant has, by Writer.Admit with MaxFlags.
@@ -116,8 +126,17 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 	wrong.check(!c.ProjectMissing, "projectId", "no such project")
 	wrong.check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
 	created := events.FlagCreated{
-		TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: name, Type: c.Type, DefaultValue: compact(value), Description: c.Description,
-		Tags: tagSet(c.Tags), ProjectID: c.ProjectID, Permanent: c.Permanent, Salt: c.Salt,
+		TenantID:     c.TenantID,
+		Key:          c.Key,
+		ID:           c.ID,
+		Name:         name,
+		Type:         c.Type,
+		DefaultValue: compact(value),
+		Description:  c.Description,
+		Tags:         tagSet(c.Tags),
+		ProjectID:    c.ProjectID,
+		Permanent:    c.Permanent,
+		Salt:         c.Salt,
 	}
 	draft := Flag{Flag: state.Flag{FlagCreated: created}}
 	for i, v := range c.Variations[:min(len(c.Variations), maxVariations)] {
@@ -143,7 +162,8 @@ type FlagRef struct {
 	Key      string
 	// ProjectID, if set, is the project that the flag must belong to; one of another is not found.
 	ProjectID string
-	// IfVersions, if not nil, are the versions of which the flag must have one, else PreconditionFailed. An empty list refuses any.
+	// IfVersions, if not nil, are the versions of which the flag must have one, else PreconditionFailed. An empty list
+	// refuses any.
 	IfVersions []events.Revision
 }
 
@@ -162,7 +182,11 @@ func (r FlagRef) admit(f Flag) error {
 // admitVersion refuses a flag that has another version than the caller expects.
 func (r FlagRef) admitVersion(f Flag) error {
 	if r.IfVersions != nil && !slices.Contains(r.IfVersions, f.Version) {
-		return &Error{Kind: PreconditionFailed, Detail: "the flag has changed: its version is " + strconv.FormatUint(uint64(f.Version), 10), Version: f.Version}
+		return &Error{
+			Kind:    PreconditionFailed,
+			Detail:  "the flag has changed: its version is " + strconv.FormatUint(uint64(f.Version), 10),
+			Version: f.Version,
+		}
 	}
 	return nil
 }

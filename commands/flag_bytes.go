@@ -9,12 +9,13 @@ import (
 
 const (
 	maxValueBytes = 64 << 10 // bytes of a value that is served, as JSON without white space
-	// maxFlagBytes is how many bytes a flag may have, with its variations and the rules and fallthroughs of all environments: see events.FlagBytesAfter.
+	// maxFlagBytes is how many bytes a flag may have, with its variations and the rules and fallthroughs of all
+	// environments: see events.FlagBytesAfter.
 	maxFlagBytes = 512 << 10
 )
 
-// checkSizes returns facts, unless they make the flag or one of its values larger than it may be. What an earlier release has taken may stay as large as it
-// is, and shrink.
+// checkSizes returns facts, unless they make the flag or one of its values larger than it may be. What an earlier
+// release has taken may stay as large as it is, and shrink.
 func (f *Flag) checkSizes(facts ...events.Fact) ([]events.Fact, error) {
 	for _, fact := range facts {
 		for _, v := range valuesIn(fact) {
@@ -24,7 +25,12 @@ func (f *Flag) checkSizes(facts ...events.Fact) ([]events.Fact, error) {
 		}
 	}
 	if growth := flagGrowth(f, facts); growth > 0 && f.Bytes+growth > maxFlagBytes {
-		return nil, refuse(Conflict, "the flag would take %d bytes: with its variations and the rules of all environments it may take %d", f.Bytes+growth, maxFlagBytes)
+		return nil, refuse(
+			Conflict,
+			"the flag would take %d bytes: with its variations and the rules of all environments it may take %d",
+			f.Bytes+growth,
+			maxFlagBytes,
+		)
 	}
 	return facts, nil
 }

@@ -18,7 +18,11 @@ func textValue(n int) json.RawMessage { return raw(`"` + strings.Repeat("x", n-2
 // ofText is a flag of texts, with values of n bytes.
 func ofText(n int) events.FlagCreated {
 	return created(func(f *events.FlagCreated) {
-		f.Type, f.DefaultValue, f.Variations = events.StringFlag, textValue(n), []events.Variation{{ID: "v1", Name: "low", Value: textValue(n)}}
+		f.Type, f.DefaultValue, f.Variations = events.StringFlag, textValue(
+			n,
+		), []events.Variation{
+			{ID: "v1", Name: "low", Value: textValue(n)},
+		}
 	})
 }
 
@@ -28,7 +32,14 @@ func TestAValueHasABound(t *testing.T) {
 		return events.Rule{ID: "r1", Salt: "s", Serve: events.Serve{Value: textValue(n)}}
 	}
 	large := []events.Fact{
-		ofText(maxValueBytes + 100), events.RulesChanged{Environment: production, Added: []events.Rule{rule(maxValueBytes + 100)}, Order: &events.Change[[]string]{To: []string{"r1"}}},
+		ofText(
+			maxValueBytes + 100,
+		),
+		events.RulesChanged{
+			Environment: production,
+			Added:       []events.Rule{rule(maxValueBytes + 100)},
+			Order:       &events.Change[[]string]{To: []string{"r1"}},
+		},
 		events.FallthroughChanged{Environment: production, To: &events.Serve{Value: textValue(maxValueBytes + 100)}},
 	}
 	for name, change := range map[string]func(n int) Command[Flag]{
@@ -55,7 +66,10 @@ func TestAValueHasABound(t *testing.T) {
 		})
 	}
 	t.Run("a new one's", func(t *testing.T) {
-		add := AddVariation{FlagRef: theFlag, Variation: NewVariation{ID: "v2", Name: "high", Value: textValue(maxValueBytes)}}
+		add := AddVariation{
+			FlagRef:   theFlag,
+			Variation: NewVariation{ID: "v2", Name: "high", Value: textValue(maxValueBytes)},
+		}
 		if err := when(t, []events.Fact{ofText(2)}, add).err; err != nil {
 			t.Error(err)
 		}
@@ -63,13 +77,21 @@ func TestAValueHasABound(t *testing.T) {
 		when(t, large, add).refused(Conflict)
 	})
 	t.Run("those of a new flag, which are named", func(t *testing.T) {
-		c := CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag, DefaultValue: textValue(maxValueBytes), Variations: []NewVariation{{ID: "v1", Name: "v1", Value: textValue(maxValueBytes)}}}
+		c := CreateFlag{
+			TenantID:     "t",
+			Key:          "k",
+			Type:         events.StringFlag,
+			DefaultValue: textValue(maxValueBytes),
+			Variations:   []NewVariation{{ID: "v1", Name: "v1", Value: textValue(maxValueBytes)}},
+		}
 		if err := when(t, nil, c).err; err != nil {
 			t.Error(err)
 		}
 		c.Variations[0].Value = textValue(maxValueBytes + 1)
 		refused := when(t, nil, c)
-		if refused.refused(Conflict); refused.err.Error() != "flag_variations[0].value takes 65537 bytes as JSON: a value may take 65536" {
+		if refused.refused(
+			Conflict,
+		); refused.err.Error() != "flag_variations[0].value takes 65537 bytes as JSON: a value may take 65536" {
 			t.Error(refused.err)
 		}
 	})
@@ -79,14 +101,23 @@ func TestAFlagHasABound(t *testing.T) {
 	serving := func(n int) []NewRule {
 		rules := make([]NewRule, n)
 		for i := range rules {
-			rules[i] = NewRule{NewID: fmt.Sprint("r", i), Conditions: []events.Condition{}, Serve: &NewServe{Value: textValue(maxValueBytes)}}
+			rules[i] = NewRule{
+				NewID:      fmt.Sprint("r", i),
+				Conditions: []events.Condition{},
+				Serve:      &NewServe{Value: textValue(maxValueBytes)},
+			}
 		}
 		return rules
 	}
 	given := []events.Fact{ofText(2)}
 	for range 7 {
-		facts, err := AddVariation{FlagRef: theFlag, Variation: NewVariation{ID: fmt.Sprint(len(given)), Name: fmt.Sprint(len(given)), Value: textValue(maxValueBytes)}}.
-			decide(stateOf[Flag](given))
+		facts, err := AddVariation{
+			FlagRef:   theFlag,
+			Variation: NewVariation{ID: fmt.Sprint(len(given)), Name: fmt.Sprint(len(given)), Value: textValue(maxValueBytes)},
+		}.
+			decide(
+				stateOf[Flag](given),
+			)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,23 +167,40 @@ func TestNumbersInValuesFit(t *testing.T) {
 			continue
 		}
 		condition := []events.Condition{{Attribute: "a", Op: events.In, Values: []json.RawMessage{raw(value)}}}
-		refused(setting(NewRule{NewID: "r1", Conditions: condition, Serve: &NewServe{Value: raw("1")}}), "rules[0].conditions[0].values[0]")
+		refused(
+			setting(NewRule{NewID: "r1", Conditions: condition, Serve: &NewServe{Value: raw("1")}}),
+			"rules[0].conditions[0].values[0]",
+		)
 		if value[0] != '"' {
 			condition[0].Op = events.Greater
-			refused(setting(NewRule{NewID: "r1", Conditions: condition, Serve: &NewServe{Value: raw("1")}}), "rules[0].conditions[0].values[0]")
+			refused(
+				setting(NewRule{NewID: "r1", Conditions: condition, Serve: &NewServe{Value: raw("1")}}),
+				"rules[0].conditions[0].values[0]",
+			)
 		}
 	}
 }
 
-// The largest facts that commands make, with the longest metadata, leave a quarter of an event's bytes. Those of rules are tested in
-// TestRulesThatFitOnceCanAlwaysBeChanged.
+// The largest facts that commands make, with the longest metadata, leave a quarter of an event's bytes. Those of rules
+// are tested in TestRulesThatFitOnceCanAlwaysBeChanged.
 func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 	worst := func(n int, c string) string { return strings.Repeat(c, n) }
 	text := func(i int) string { return worst(maxName-3, "\x01") + fmt.Sprintf("%03d", i) }
-	create := CreateFlag{TenantID: uuid.NewString(), Key: worst(128, "k"), ID: uuid.NewString(), Type: events.StringFlag, Salt: NewSalt(), ProjectID: uuid.NewString(), DefaultValue: textValue(maxValueBytes)}
+	create := CreateFlag{
+		TenantID:     uuid.NewString(),
+		Key:          worst(128, "k"),
+		ID:           uuid.NewString(),
+		Type:         events.StringFlag,
+		Salt:         NewSalt(),
+		ProjectID:    uuid.NewString(),
+		DefaultValue: textValue(maxValueBytes),
+	}
 	var given []events.Fact
 	for i := range maxVariations {
-		create.Variations = append(create.Variations, NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")})
+		create.Variations = append(
+			create.Variations,
+			NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")},
+		)
 	}
 	for { // as many as are taken
 		facts, err := create.decide(Flag{})
@@ -175,7 +223,14 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		return &list
 	}
 	smaller := stateOf[Flag]([]events.Fact{ofText(maxValueBytes)})
-	from, err := UpdateFlag{FlagRef: ref, Name: new(worst(maxName, "\x01")), Description: new(worst(maxDescription, "\x01")), Tags: tags("\x01")}.decide(smaller)
+	from, err := UpdateFlag{
+		FlagRef:     ref,
+		Name:        new(worst(maxName, "\x01")),
+		Description: new(worst(maxDescription, "\x01")),
+		Tags:        tags("\x01"),
+	}.decide(
+		smaller,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,8 +271,11 @@ func storedBytes(t *testing.T, facts ...events.Fact) (n int) {
 	t.Helper()
 	for _, fact := range facts {
 		stored, err := events.Encode(events.Event{ID: uuid.New(), Fact: fact, Metadata: events.Metadata{
-			Time: time.Now(), Actor: events.Actor{Kind: events.ClientActor, ID: uuid.NewString()}, RequestID: uuid.NewString(), CorrelationID: strings.Repeat("c", 200),
-			Reason: strings.Repeat("\u2028", 500), // three bytes that JSON writes as six
+			Time:          time.Now(),
+			Actor:         events.Actor{Kind: events.ClientActor, ID: uuid.NewString()},
+			RequestID:     uuid.NewString(),
+			CorrelationID: strings.Repeat("c", 200),
+			Reason:        strings.Repeat("\u2028", 500), // three bytes that JSON writes as six
 		}})
 		if err != nil {
 			t.Fatal(err)

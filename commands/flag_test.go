@@ -11,7 +11,15 @@ import (
 var production = events.EnvironmentRef{ID: "e1", Name: "production"}
 
 func created(change ...func(*events.FlagCreated)) events.FlagCreated {
-	f := events.FlagCreated{TenantID: "t", Key: "k", ID: "f", Name: "k", Type: events.NumberFlag, DefaultValue: raw("0"), Salt: "s"}
+	f := events.FlagCreated{
+		TenantID:     "t",
+		Key:          "k",
+		ID:           "f",
+		Name:         "k",
+		Type:         events.NumberFlag,
+		DefaultValue: raw("0"),
+		Salt:         "s",
+	}
 	for _, c := range change {
 		c(&f)
 	}
@@ -118,12 +126,22 @@ func TestUpdateFlag(t *testing.T) {
 	given := []events.Fact{created(func(f *events.FlagCreated) { f.Tags = []string{"a"} })}
 	t.Run("what changes is told with what was", func(t *testing.T) {
 		when(t, given, UpdateFlag{
-			FlagRef: theFlag, Name: new("n"), Description: new("d"), DefaultValue: raw(" 7 "), Tags: &[]string{"b", "b"}, Status: new(events.ArchivedFlag),
-			Permanent: new(true),
+			FlagRef:      theFlag,
+			Name:         new("n"),
+			Description:  new("d"),
+			DefaultValue: raw(" 7 "),
+			Tags:         &[]string{"b", "b"},
+			Status:       new(events.ArchivedFlag),
+			Permanent:    new(true),
 		}).then(
 			events.FlagUpdated{
-				Name: &events.Change[string]{From: "k", To: "n"}, Description: &events.Change[string]{To: "d"},
-				DefaultValue: &events.Change[json.RawMessage]{From: raw("0"), To: raw("7")}, Tags: &events.Change[[]string]{From: []string{"a"}, To: []string{"b"}},
+				Name:        &events.Change[string]{From: "k", To: "n"},
+				Description: &events.Change[string]{To: "d"},
+				DefaultValue: &events.Change[json.RawMessage]{
+					From: raw("0"),
+					To:   raw("7"),
+				},
+				Tags:      &events.Change[[]string]{From: []string{"a"}, To: []string{"b"}},
 				Permanent: &events.Change[bool]{From: false, To: true},
 			},
 			events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
@@ -131,7 +149,13 @@ func TestUpdateFlag(t *testing.T) {
 	})
 	t.Run("what is so already is no change", func(t *testing.T) {
 		when(t, given, UpdateFlag{
-			FlagRef: theFlag, Name: new("k"), Description: new(""), DefaultValue: raw("0"), Tags: &[]string{"a"}, Status: new(events.ActiveFlag), Permanent: new(false),
+			FlagRef:      theFlag,
+			Name:         new("k"),
+			Description:  new(""),
+			DefaultValue: raw("0"),
+			Tags:         &[]string{"a"},
+			Status:       new(events.ActiveFlag),
+			Permanent:    new(false),
 		}).then()
 	})
 	t.Run("any status follows any", func(t *testing.T) {
@@ -140,7 +164,17 @@ func TestUpdateFlag(t *testing.T) {
 			then(events.FlagStatusChanged{From: events.ArchivedFlag, To: events.InactiveFlag})
 	})
 	t.Run("all that is wrong is named", func(t *testing.T) {
-		when(t, given, UpdateFlag{FlagRef: theFlag, Name: new(""), DefaultValue: raw("true"), Tags: &[]string{""}, Status: new(events.FlagStatus("x"))}).
+		when(
+			t,
+			given,
+			UpdateFlag{
+				FlagRef:      theFlag,
+				Name:         new(""),
+				DefaultValue: raw("true"),
+				Tags:         &[]string{""},
+				Status:       new(events.FlagStatus("x")),
+			},
+		).
 			refused(Invalid, "name", "defaultValue", "tags[0]", "status")
 	})
 	t.Run("of no flag", func(t *testing.T) { when(t, nil, UpdateFlag{FlagRef: theFlag}).refused(NotFound) })
@@ -203,7 +237,14 @@ func TestAChangeMayExpectAProject(t *testing.T) {
 }
 
 func TestSwitchFlag(t *testing.T) {
-	on, off := SwitchFlag{FlagRef: theFlag, Environment: production, On: true}, SwitchFlag{FlagRef: theFlag, Environment: production}
+	on, off := SwitchFlag{
+		FlagRef:     theFlag,
+		Environment: production,
+		On:          true,
+	}, SwitchFlag{
+		FlagRef:     theFlag,
+		Environment: production,
+	}
 	enabled := []events.Fact{created(), events.FlagEnabled{Environment: production}}
 	when(t, []events.Fact{created()}, on).then(events.FlagEnabled{Environment: production})
 	when(t, enabled, on).then()
@@ -212,7 +253,11 @@ func TestSwitchFlag(t *testing.T) {
 	when(t, nil, on).refused(NotFound)
 	t.Run("environments are apart", func(t *testing.T) {
 		recreated := events.EnvironmentRef{ID: "e2", Name: "production"}
-		when(t, enabled, SwitchFlag{FlagRef: theFlag, Environment: recreated, On: true}).then(events.FlagEnabled{Environment: recreated})
+		when(
+			t,
+			enabled,
+			SwitchFlag{FlagRef: theFlag, Environment: recreated, On: true},
+		).then(events.FlagEnabled{Environment: recreated})
 	})
 }
 
@@ -234,10 +279,21 @@ func TestLeaveProject(t *testing.T) {
 
 func TestAFlagBeginsANewLifeClean(t *testing.T) {
 	f := stateOf[Flag]([]events.Fact{
-		created(withVariation), events.FlagEnabled{Environment: production}, events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
-		ruled(storedRule("r1")), events.FallthroughChanged{Environment: production, To: &events.Serve{VariationID: "v1"}}, events.FlagDeleted{}, created(),
+		created(
+			withVariation,
+		),
+		events.FlagEnabled{Environment: production},
+		events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
+		ruled(
+			storedRule("r1"),
+		),
+		events.FallthroughChanged{Environment: production, To: &events.Serve{VariationID: "v1"}},
+		events.FlagDeleted{},
+		created(),
 	})
-	if !f.Exists || f.Status != events.ActiveFlag || len(f.Enabled)+len(f.Variations)+len(f.Rules)+len(f.Fallthrough) > 0 || f.Version != 7 {
+	if !f.Exists || f.Status != events.ActiveFlag ||
+		len(f.Enabled)+len(f.Variations)+len(f.Rules)+len(f.Fallthrough) > 0 ||
+		f.Version != 7 {
 		t.Errorf("the second life is %+v", f)
 	}
 }
@@ -249,7 +305,11 @@ func TestVariations(t *testing.T) {
 	t.Run("add", func(t *testing.T) {
 		when(t, given, AddVariation{theFlag, high}).
 			then(events.VariationAdded{Variation: events.Variation{ID: "v2", Name: "high", Value: raw("2"), Description: "more", Weight: 500}})
-		when(t, given, AddVariation{theFlag, NewVariation{ID: "v2", Name: "low", Value: raw(`"x"`), Weight: events.MaxWeight + 1}}).
+		when(
+			t,
+			given,
+			AddVariation{theFlag, NewVariation{ID: "v2", Name: "low", Value: raw(`"x"`), Weight: events.MaxWeight + 1}},
+		).
 			refused(Invalid, "name", "value", "weight")
 		when(t, given, AddVariation{theFlag, NewVariation{ID: "v2", Name: "n"}}).refused(Invalid, "value")
 	})
@@ -261,18 +321,40 @@ func TestVariations(t *testing.T) {
 		when(t, full, AddVariation{theFlag, high}).refused(Conflict)
 	})
 	t.Run("update", func(t *testing.T) {
-		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("lower"), Value: raw("0.5"), Description: new("d"), Weight: new(events.Weight(1))}).
+		when(
+			t,
+			given,
+			UpdateVariation{
+				FlagRef:     theFlag,
+				ID:          "v1",
+				Name:        new("lower"),
+				Value:       raw("0.5"),
+				Description: new("d"),
+				Weight:      new(events.Weight(1)),
+			},
+		).
 			then(events.VariationUpdated{
-				ID: "v1", Name: &events.Change[string]{From: "low", To: "lower"}, Value: &events.Change[json.RawMessage]{From: raw("1"), To: raw("0.5")},
-				Description: &events.Change[string]{To: "d"}, Weight: &events.Change[events.Weight]{From: 1000, To: 1},
+				ID:          "v1",
+				Name:        &events.Change[string]{From: "low", To: "lower"},
+				Value:       &events.Change[json.RawMessage]{From: raw("1"), To: raw("0.5")},
+				Description: &events.Change[string]{To: "d"},
+				Weight:      &events.Change[events.Weight]{From: 1000, To: 1},
 			})
-		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("low"), Value: raw(" 1 "), Weight: new(events.Weight(1000))}).then()
+		when(
+			t,
+			given,
+			UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("low"), Value: raw(" 1 "), Weight: new(events.Weight(1000))},
+		).then()
 		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v9"}).refused(NotFound)
 		two := append(given, events.VariationAdded{Variation: high.variation()})
 		when(t, two, UpdateVariation{FlagRef: theFlag, ID: "v2", Name: new("low")}).refused(Invalid, "name")
 	})
 	t.Run("remove", func(t *testing.T) {
 		when(t, given, RemoveVariation{FlagRef: theFlag, ID: "v1"}).then(events.VariationRemoved{Variation: low})
-		when(t, append(given, events.VariationRemoved{Variation: low}), RemoveVariation{FlagRef: theFlag, ID: "v1"}).refused(NotFound)
+		when(
+			t,
+			append(given, events.VariationRemoved{Variation: low}),
+			RemoveVariation{FlagRef: theFlag, ID: "v1"},
+		).refused(NotFound)
 	})
 }

@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// gate is a semaphore for each key: a key has so many slots, and who finds none free waits, in the order of arrival. It remembers only keys in use.
+// gate is a semaphore for each key: a key has so many slots, and who finds none free waits, in the order of arrival. It
+// remembers only keys in use.
 type gate struct {
 	limit int // of slots of a key
-	// rest keeps a slot free for so many times as long as it was held, though for no longer than maxGateRest, if others wait for the key.
+	// rest keeps a slot free for so many times as long as it was held, though for no longer than maxGateRest, if others
+	// wait for the key.
 	rest int
 
 	mu   sync.Mutex
@@ -39,8 +41,13 @@ func (g *gate) enter(ctx context.Context, key string) (leave func(), err error) 
 	return g.enterPausing(ctx, key, nil)
 }
 
-// enterPausing is enter with what is to be paused meanwhile: it calls pause, unless that is nil, before it waits, and resume once it has the slot. The error may be that of resume.
-func (g *gate) enterPausing(ctx context.Context, key string, pause func() (resume func(context.Context) error)) (leave func(), err error) {
+// enterPausing is enter with what is to be paused meanwhile: it calls pause, unless that is nil, before it waits, and
+// resume once it has the slot. The error may be that of resume.
+func (g *gate) enterPausing(
+	ctx context.Context,
+	key string,
+	pause func() (resume func(context.Context) error),
+) (leave func(), err error) {
 	g.mu.Lock()
 	s := g.keys[key]
 	if s == nil {

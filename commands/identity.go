@@ -16,36 +16,42 @@ import (
 //   - Unavailable if it cannot be reached or is not set up for what is asked.
 type Identity interface {
 	Passwords
-	// SignUp creates an account and signs it in. Where the provider does not take addresses on trust, it mails a link that verifies this one.
+	// SignUp creates an account and signs it in. Where the provider does not take addresses on trust, it mails a link that
+	// verifies this one.
 	SignUp(ctx context.Context, email, password, displayName string) (Session, error)
 	// SignUpVerified is SignUp for somebody who has shown that the address is theirs.
 	SignUpVerified(ctx context.Context, email, password, displayName string) (Session, error)
-	// MarkVerified notes that the address of an account is its owner's, who has shown it by a mailed link. It may be repeated.
+	// MarkVerified notes that the address of an account is its owner's, who has shown it by a mailed link. It may be
+	// repeated.
 	MarkVerified(ctx context.Context, userID string) error
-	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address is known.
+	// SignIn answers a right address and password. It tells neither by its answer nor by its duration whether the address
+	// is known.
 	SignIn(ctx context.Context, email, password string) (Session, error)
-	// Refresh trades a refresh token for new tokens of the same session, unless mayContinue refuses: then the token stays good. A token that was used
-	// before is refused with a *ReusedTokenError.
+	// Refresh trades a refresh token for new tokens of the same session, unless mayContinue refuses: then the token stays
+	// good. A token that was used before is refused with a *ReusedTokenError.
 	Refresh(ctx context.Context, refreshToken string, mayContinue func(Claims) error) (Session, error)
-	// Verify tells whom an ID token speaks of. It does no I/O once it knows the provider's keys, and knows nothing of sessions that have ended
-	// since the token was issued.
+	// Verify tells whom an ID token speaks of. It does no I/O once it knows the provider's keys, and knows nothing of
+	// sessions that have ended since the token was issued.
 	Verify(ctx context.Context, idToken string) (Claims, error)
 	// Admit is Verify for somebody who begins to use the service: it asks the provider whether the session still stands.
 	Admit(ctx context.Context, idToken string) (Claims, error)
-	// Revoke ends a session's refresh tokens. ID tokens stay valid to the provider until they expire: who must refuse them keeps track.
+	// Revoke ends a session's refresh tokens. ID tokens stay valid to the provider until they expire: who must refuse them
+	// keeps track.
 	Revoke(ctx context.Context, userID, sessionID string) error
-	// EndSessions ends all refresh tokens and mailed links of a person who has been shut out at a time, and returns the sessions that end. It may be
-	// repeated.
+	// EndSessions ends all refresh tokens and mailed links of a person who has been shut out at a time, and returns the
+	// sessions that end. It may be repeated.
 	EndSessions(ctx context.Context, userID string, at time.Time) (EndSessions, error)
-	// ForgotPassword has a link mailed that sets a new password, if the address is known. It returns at once, the same for any address.
+	// ForgotPassword has a link mailed that sets a new password, if the address is known. It returns at once, the same for
+	// any address.
 	ForgotPassword(ctx context.Context, email string) error
-	// VerifyEmail marks the address of an account as verified, for whoever has the token of the link that was mailed to it. The password proves that
-	// the account is theirs, and not of somebody who signed up with their address; with a wrong one the link stays good, as it does if mayVerify
-	// refuses the person.
+	// VerifyEmail marks the address of an account as verified, for whoever has the token of the link that was mailed to
+	// it. The password proves that the account is theirs, and not of somebody who signed up with their address; with a
+	// wrong one the link stays good, as it does if mayVerify refuses the person.
 	VerifyEmail(ctx context.Context, token, password string, mayVerify func(userID string) error) error
 }
 
-// ReusedTokenError refuses a refresh token that was used before. Either use may be a thief's, so the caller ends the session.
+// ReusedTokenError refuses a refresh token that was used before. Either use may be a thief's, so the caller ends the
+// session.
 type ReusedTokenError struct {
 	UserID    string
 	SessionID string
@@ -74,7 +80,8 @@ type Claims struct {
 // EmailProved reports whether the person has proved that the address is theirs.
 func (c Claims) EmailProved() bool { return c.EmailVerified && !c.EmailAssumed }
 
-// Canonical is the claims with the address in its canonical form. An address that has none counts as not verified, so that it matches nothing.
+// Canonical is the claims with the address in its canonical form. An address that has none counts as not verified, so
+// that it matches nothing.
 func (c Claims) Canonical() Claims {
 	if address, ok := ParseEmail(c.Email); ok {
 		c.Email = address
@@ -99,7 +106,13 @@ func CheckSignUp(email, password, displayName string) error {
 	wrong := fields{}
 	wrong.checkEmail("email", email)
 	wrong.checkPassword("password", password)
-	wrong.check(utf8.RuneCountInString(displayName) <= maxDisplayName, "displayName", "must be at most %d characters", maxDisplayName) // it goes into tokens
+	// it goes into tokens
+	wrong.check(
+		utf8.RuneCountInString(displayName) <= maxDisplayName,
+		"displayName",
+		"must be at most %d characters",
+		maxDisplayName,
+	)
 	wrong.check(utf8.ValidString(displayName) && !strings.ContainsRune(displayName, 0), "displayName", "must be text")
 	return wrong.err()
 }

@@ -59,8 +59,8 @@ type CreateInvitation struct {
 	Listed bool // the address is in FLAGLEDGER_SUPER_USERS
 	Legacy bool // super_user can be invited too
 	Now    time.Time
-	// AlreadyPending says that the address has a pending invitation in the read model. It may miss one that is made at the same moment: then
-	// either can be accepted.
+	// AlreadyPending says that the address has a pending invitation in the read model. It may miss one that is made at the
+	// same moment: then either can be accepted.
 	AlreadyPending bool
 }
 
@@ -96,7 +96,8 @@ func (r InvitationRef) stream() string { return events.InvitationStream(r.ID) }
 
 func (r InvitationRef) tenant() string { return "" }
 
-// admit returns NotFound for an invitation that does not exist, and Conflict for one whose status is none of the given ones.
+// admit returns NotFound for an invitation that does not exist, and Conflict for one whose status is none of the given
+// ones.
 func (r InvitationRef) admit(i Invitation, states ...string) error {
 	if i.ID == "" {
 		return refuse(NotFound, "no invitation has the id %q", r.ID)
@@ -143,8 +144,8 @@ func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
 }
 
-// GrantInvited gives a person the role of an invitation that they have accepted. It can be repeated at any time: it does nothing if their role is higher, or
-// was changed after they accepted, by the clocks of the nodes.
+// GrantInvited gives a person the role of an invitation that they have accepted. It can be repeated at any time: it
+// does nothing if their role is higher, or was changed after they accepted, by the clocks of the nodes.
 type GrantInvited struct {
 	UserRef
 	Role       events.PlatformRole

@@ -38,7 +38,11 @@ func TestInvitations(t *testing.T) {
 	t.Run("accept", func(t *testing.T) {
 		when(t, given, AcceptInvitation{at, "u"}).then(accepted)
 		when(t, given, AcceptInvitation{late, "u"}).refused(Conflict)
-		when(t, append(given[:1:1], events.InvitationResent{ExpiresAt: late.Now.Add(time.Hour)}), AcceptInvitation{late, "u"}).then(accepted)
+		when(
+			t,
+			append(given[:1:1], events.InvitationResent{ExpiresAt: late.Now.Add(time.Hour)}),
+			AcceptInvitation{late, "u"},
+		).then(accepted)
 		when(t, append(given[:1:1], revoked), AcceptInvitation{at, "u"}).refused(Conflict)
 		when(t, append(given[:1:1], accepted), AcceptInvitation{at, "u"}).refused(Conflict)
 		when(t, nil, AcceptInvitation{at, "u"}).refused(NotFound)
@@ -52,7 +56,11 @@ func TestPlatformUsers(t *testing.T) {
 		admin := events.PlatformRoleChanged{To: events.PlatformAdmin}
 		when(t, given, ChangePlatformRole{ref, events.PlatformAdmin, false}).then(admin)
 		when(t, append(given[:1:1], admin), ChangePlatformRole{ref, events.PlatformAdmin, false}).then()
-		when(t, append(given[:1:1], admin), ChangePlatformRole{ref, "", false}).then(events.PlatformRoleChanged{From: events.PlatformAdmin})
+		when(
+			t,
+			append(given[:1:1], admin),
+			ChangePlatformRole{ref, "", false},
+		).then(events.PlatformRoleChanged{From: events.PlatformAdmin})
 		when(t, given, ChangePlatformRole{ref, events.SuperUser, true}).then(events.PlatformRoleChanged{To: events.SuperUser})
 		when(t, given, ChangePlatformRole{ref, events.SuperUser, false}).refused(Invalid, "role")
 		when(t, given, ChangePlatformRole{ref, "owner", true}).refused(Invalid, "role")

@@ -2,7 +2,8 @@ package commands
 
 import "context"
 
-// Inviter invites people to tenants and to the platform. The facts hold ids alone; the addresses stand in the directory.
+// Inviter invites people to tenants and to the platform. The facts hold ids alone; the addresses stand in the
+// directory.
 type Inviter struct {
 	Writer    *Writer
 	Directory interface {
@@ -27,12 +28,19 @@ type Inviter struct {
 	SuperUsers SuperUsers
 }
 
-// InviteMember makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and its id. It does the same whether or not
-// somebody has an account with the address, unless that person has left the tenant or declined its invitation.
+// InviteMember makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and
+// its id. It does the same whether or not somebody has an account with the address, unless that person has left the
+// tenant or declined its invitation.
 //
-// The address is saved before the fact, so that a pending member is never without it. If the fact cannot be appended, the same call made again uses the id that was
-// saved. An address that is never used is dropped when its owner signs in.
-func (i *Inviter) InviteMember(ctx context.Context, do Doer[Tenant], invite InviteMember, email, newID string) (id string, m Member, done Done, err error) {
+// The address is saved before the fact, so that a pending member is never without it. If the fact cannot be appended,
+// the same call made again uses the id that was saved. An address that is never used is dropped when its owner signs
+// in.
+func (i *Inviter) InviteMember(
+	ctx context.Context,
+	do Doer[Tenant],
+	invite InviteMember,
+	email, newID string,
+) (id string, m Member, done Done, err error) {
 	if invite.Person, err = i.Directory.Person(ctx, email); err != nil {
 		return "", Member{}, Done{}, err
 	}
@@ -60,20 +68,33 @@ func (i *Inviter) InviteMember(ctx context.Context, do Doer[Tenant], invite Invi
 	if err != nil {
 		return "", Member{}, Done{}, err
 	}
-	if refused != nil && tenant.Members[invite.ID].Pending { // what it was refused for has gone meanwhile, or it is repeated
-		if _, err = i.Directory.AddPending(ctx, invite.TenantID, email, invite.ID, tenant.Members[invite.ID].MustAccept); err != nil {
+	// what it was refused for has gone meanwhile, or it is repeated
+	if refused != nil && tenant.Members[invite.ID].Pending {
+		if _, err = i.Directory.AddPending(
+			ctx,
+			invite.TenantID,
+			email,
+			invite.ID,
+			tenant.Members[invite.ID].MustAccept,
+		); err != nil {
 			return "", Member{}, Done{}, err
 		}
 	}
-	if m, repeated := tenant.Members[newID]; repeated { // the request invited them when it was made before; they may have signed in since
+	// the request invited them when it was made before; they may have signed in since
+	if m, repeated := tenant.Members[newID]; repeated {
 		return newID, m, done, nil
 	}
 	return invite.ID, tenant.Members[invite.ID], done, nil
 }
 
-// RemoveMember ends a membership, and then drops the address that a pending member was invited by. Where that fails, the address is dropped when its
-// owner signs in, or the tenant is deleted.
-func (i *Inviter) RemoveMember(ctx context.Context, do Doer[Tenant], remove Command[Tenant], userID string) (Done, error) {
+// RemoveMember ends a membership, and then drops the address that a pending member was invited by. Where that fails,
+// the address is dropped when its owner signs in, or the tenant is deleted.
+func (i *Inviter) RemoveMember(
+	ctx context.Context,
+	do Doer[Tenant],
+	remove Command[Tenant],
+	userID string,
+) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err != nil {
 		return done, err
@@ -81,9 +102,14 @@ func (i *Inviter) RemoveMember(ctx context.Context, do Doer[Tenant], remove Comm
 	return done, i.Directory.Forget(ctx, userID)
 }
 
-// InviteToPlatform invites an address to a role on the platform. The address is saved before the fact, so that an invitation is never without it; without the
-// fact it invites nobody.
-func (i *Inviter) InviteToPlatform(ctx context.Context, do Doer[Invitation], create CreateInvitation, email string) (Invitation, Done, error) {
+// InviteToPlatform invites an address to a role on the platform. The address is saved before the fact, so that an
+// invitation is never without it; without the fact it invites nobody.
+func (i *Inviter) InviteToPlatform(
+	ctx context.Context,
+	do Doer[Invitation],
+	create CreateInvitation,
+	email string,
+) (Invitation, Done, error) {
 	var err error
 	if create.AlreadyPending, err = i.Invitations.HasPendingInvitation(ctx, email); err != nil {
 		return Invitation{}, Done{}, err

@@ -20,7 +20,11 @@ func doing[S any, P commands.State[S]](w *world, by commands.By) commands.Doer[S
 	}
 }
 
-func (d steppingDirectory) AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (string, error) {
+func (d steppingDirectory) AddPending(
+	ctx context.Context,
+	tenantID, email, newID string,
+	mustAccept bool,
+) (string, error) {
 	if err := d.take("note address"); err != nil {
 		return "", err
 	}
@@ -42,14 +46,23 @@ func (n noInvitations) HasPendingInvitation(context.Context, string) (bool, erro
 }
 
 func (w *world) inviter() *commands.Inviter {
-	return &commands.Inviter{Writer: w.writer, Directory: steppingDirectory{w.directory, w.steps}, Invitations: noInvitations{w.steps}}
+	return &commands.Inviter{
+		Writer:      w.writer,
+		Directory:   steppingDirectory{w.directory, w.steps},
+		Invitations: noInvitations{w.steps},
+	}
 }
 
 // newTenant makes a tenant.
 func (w *world) newTenant(t *testing.T) commands.TenantRef {
 	t.Helper()
 	ref := commands.TenantRef{TenantID: uuid.NewString()}
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.CreateTenant{ID: ref.TenantID, Name: "Acme", Creator: "owner"}); err != nil {
+	if _, _, err := commands.Do(
+		t.Context(),
+		w.writer,
+		commands.By{},
+		commands.CreateTenant{ID: ref.TenantID, Name: "Acme", Creator: "owner"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	*w.steps = steps{}
@@ -84,7 +97,11 @@ func TestInvitingAMember(t *testing.T) {
 			t.Errorf("the steps (-want +got):\n%s", diff)
 		}
 		waiting, err := w.directory.PendingMemberships(t.Context(), email, false, 10)
-		if diff := cmp.Diff([]commands.PendingMember{{TenantID: tenant.TenantID, ID: id}}, waiting); diff != "" || err != nil {
+		if diff := cmp.Diff(
+			[]commands.PendingMember{{TenantID: tenant.TenantID, ID: id}},
+			waiting,
+		); diff != "" ||
+			err != nil {
 			t.Errorf("who waits (-want +got):\n%s%v", diff, err)
 		}
 		if _, _, err := invite(); commands.KindOf(err) != commands.Conflict {
@@ -93,7 +110,8 @@ func TestInvitingAMember(t *testing.T) {
 
 		*w.steps = steps{failing: 2} // the address cannot be forgotten
 		remove := func(by commands.By) error {
-			_, err := w.inviter().RemoveMember(t.Context(), doing[commands.Tenant](w, by), commands.RemoveMember{TenantRef: tenant, UserID: id}, id)
+			_, err := w.inviter().
+				RemoveMember(t.Context(), doing[commands.Tenant](w, by), commands.RemoveMember{TenantRef: tenant, UserID: id}, id)
 			return err
 		}
 		once := func() commands.By { return commands.By{Once: commands.NewOnce([]byte(id), time.UnixMilli(0))} }
@@ -127,7 +145,10 @@ func TestInvitingToThePlatform(t *testing.T) {
 		c := commands.Claims{UserID: uuid.NewString(), Email: email, EmailVerified: true}
 		if failing > 0 {
 			*w.steps = steps{}
-			if _, _, err := w.inviter().AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); commands.KindOf(err) != commands.NotFound {
+			if _, _, err := w.inviter().
+				AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); commands.KindOf(
+				err,
+			) != commands.NotFound {
 				t.Errorf("an invitation that was not made is accepted: %v", err)
 			}
 			if err := invite(); err != nil {
@@ -145,10 +166,15 @@ func TestInvitingToThePlatform(t *testing.T) {
 		}
 		unproven := c
 		unproven.EmailVerified = false
-		if _, _, err := w.inviter().AcceptToPlatform(t.Context(), commands.By{}, unproven, time.Now()); commands.KindOf(err) != commands.NotFound {
+		if _, _, err := w.inviter().
+			AcceptToPlatform(t.Context(), commands.By{}, unproven, time.Now()); commands.KindOf(
+			err,
+		) != commands.NotFound {
 			t.Errorf("it is accepted with an address that is not verified: %v", err)
 		}
-		if accepted, _, err := w.inviter().AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); err != nil || accepted.ID != id {
+		if accepted, _, err := w.inviter().
+			AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); err != nil ||
+			accepted.ID != id {
 			t.Errorf("accepted %q: %v", accepted.ID, err)
 		}
 	}

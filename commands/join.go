@@ -12,8 +12,8 @@ const (
 	joinTime = 2 * time.Second
 )
 
-// joinTenants makes a person a member of the tenants that have invited their address, of all at once. A tenant that cannot be joined in time keeps nobody out,
-// and holds up no other.
+// joinTenants makes a person a member of the tenants that have invited their address, of all at once. A tenant that
+// cannot be joined in time keeps nobody out, and holds up no other.
 func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
 	invited, err := s.Directory.PendingMemberships(ctx, c.Email, false, maxJoins)
 	if err != nil {
@@ -34,14 +34,19 @@ func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
 	return nil
 }
 
-// join makes a person the member that a tenant waits for, and forgets the address once it waits no longer. A tenant that has not begun to wait may be
-// about to: the address was noted first.
+// join makes a person the member that a tenant waits for, and forgets the address once it waits no longer. A tenant
+// that has not begun to wait may be about to: the address was noted first.
 func (s *SignIn) join(ctx context.Context, by By, c Claims, p PendingMember) error {
 	declined, err := s.Directory.HasDeclined(ctx, p.TenantID, c.UserID)
 	if err != nil {
 		return err
 	}
-	tenant, _, err := Do(ctx, s.Writer, by, JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: c.UserID, Declined: declined})
+	tenant, _, err := Do(
+		ctx,
+		s.Writer,
+		by,
+		JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: c.UserID, Declined: declined},
+	)
 	switch {
 	case err != nil:
 		return err

@@ -43,8 +43,9 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	}
 	if (c.Declined || t.leavers[c.Person]) && !c.MustAccept {
 		return nil, &Error{
-			Kind: Conflict, Problem: MemberLeft,
-			Detail: "the person with this address has left the tenant; send invitation: true to invite them, and they join if they accept",
+			Kind:    Conflict,
+			Problem: MemberLeft,
+			Detail:  "the person with this address has left the tenant; send invitation: true to invite them, and they join if they accept",
 		}
 	}
 	if len(t.Members) >= maxMembers {
@@ -53,8 +54,8 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberInvited{ID: c.ID, Role: c.Role, MustAccept: c.MustAccept}}, nil
 }
 
-// JoinTenant makes a pending member a member, once the person has signed in with the invited address or accepted. It does nothing if the
-// invitation was taken back, or if it must be accepted and was not.
+// JoinTenant makes a pending member a member, once the person has signed in with the invited address or accepted. It
+// does nothing if the invitation was taken back, or if it must be accepted and was not.
 type JoinTenant struct {
 	TenantRef
 	ID       string // of the pending member
@@ -75,13 +76,14 @@ func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil
 }
 
-// ChangeRole changes the role of a member. The last admin who can sign in must stay an admin, and a demo person cannot become one.
+// ChangeRole changes the role of a member. The last admin who can sign in must stay an admin, and a demo person cannot
+// become one.
 type ChangeRole struct {
 	TenantRef
 	UserID string
 	Role   events.Role
-	// ShutOut are the tenant's admins who cannot sign in because they have been deactivated or erased. They come from the snapshot, which may miss
-	// a change of the same moment.
+	// ShutOut are the tenant's admins who cannot sign in because they have been deactivated or erased. They come from the
+	// snapshot, which may miss a change of the same moment.
 	ShutOut []string
 }
 
@@ -129,11 +131,12 @@ func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberRemoved{UserID: c.UserID}}, nil
 }
 
-// LeaveTenant takes a member from a tenant, also from a sandbox that has ended. It is refused with Conflict for the last admin who can sign in.
+// LeaveTenant takes a member from a tenant, also from a sandbox that has ended. It is refused with Conflict for the
+// last admin who can sign in.
 type LeaveTenant struct{ RemoveMember }
 
-// DeclineInvitation removes a pending member, whose id is UserID, for the person who is invited. Its fact names the invitation as the actor,
-// since the tenant does not know the person.
+// DeclineInvitation removes a pending member, whose id is UserID, for the person who is invited. Its fact names the
+// invitation as the actor, since the tenant does not know the person.
 type DeclineInvitation struct{ RemoveMember }
 
 func (c DeclineInvitation) actor() events.Actor {

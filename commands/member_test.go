@@ -11,7 +11,10 @@ import (
 
 func TestMembers(t *testing.T) {
 	ref := TenantRef{"t"}
-	given := []events.Fact{events.TenantCreated{ID: "t", Name: "Acme"}, events.MemberAdded{UserID: "boss", Role: events.AdminRole}}
+	given := []events.Fact{
+		events.TenantCreated{ID: "t", Name: "Acme"},
+		events.MemberAdded{UserID: "boss", Role: events.AdminRole},
+	}
 	and := func(more ...events.Fact) []events.Fact { return append(given[:len(given):len(given)], more...) }
 	second := events.MemberAdded{UserID: "second", Role: events.AdminRole}
 	pending := events.MemberInvited{ID: "p", Role: events.AdminRole}
@@ -24,22 +27,40 @@ func TestMembers(t *testing.T) {
 		when(t, given, InviteMember{TenantRef: ref, ID: "p", Role: "owner", Person: ""}).refused(Invalid, "role")
 		when(t, given, InviteMember{TenantRef: ref, ID: "p", Role: "", Person: ""}).refused(Invalid, "role")
 		when(t, nil, InviteMember{TenantRef: ref, ID: "p", Role: events.ViewerRole, Person: ""}).refused(NotFound)
-		when(t, and(events.TenantDeleted{}), InviteMember{TenantRef: ref, ID: "p", Role: events.ViewerRole, Person: ""}).refused(NotFound)
+		when(
+			t,
+			and(events.TenantDeleted{}),
+			InviteMember{TenantRef: ref, ID: "p", Role: events.ViewerRole, Person: ""},
+		).refused(NotFound)
 	})
 	t.Run("join", func(t *testing.T) {
-		join, joined := JoinTenant{TenantRef: ref, ID: "p", UserID: "u"}, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}
+		join, joined := JoinTenant{
+			TenantRef: ref,
+			ID:        "p",
+			UserID:    "u",
+		}, events.MemberJoined{
+			ID:     "p",
+			UserID: "u",
+			Role:   events.AdminRole,
+		}
 		when(t, and(pending), join).then(joined)
 		when(t, and(pending, joined), join).then()
 		when(t, and(pending, events.MemberRemoved{UserID: "p"}), join).then()
 		when(t, and(pending, events.TenantDeleted{}), join).then()
 		when(t, given, JoinTenant{TenantRef: ref, ID: "boss", UserID: "u"}).then()
-		when(t, and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}), ChangeRole{TenantRef: ref, UserID: "boss", Role: events.AdminRole}).then()
+		when(
+			t,
+			and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}),
+			ChangeRole{TenantRef: ref, UserID: "boss", Role: events.AdminRole},
+		).then()
 	})
 	t.Run("declined", func(t *testing.T) {
 		asked := and(events.MemberInvited{ID: "q", Role: events.ViewerRole, MustAccept: true})
 		decline := DeclineInvitation{RemoveMember{TenantRef: ref, UserID: "q"}}
 		when(t, asked, decline).then(events.MemberRemoved{UserID: "q"})
-		if by := (By{Actor: events.Actor{Kind: events.UserActor, ID: "ada"}}).of(decline); by.Actor != (events.Actor{Kind: events.InvitedActor, ID: "q"}) {
+		if by := (By{Actor: events.Actor{Kind: events.UserActor, ID: "ada"}}).of(
+			decline,
+		); by.Actor != (events.Actor{Kind: events.InvitedActor, ID: "q"}) {
 			t.Errorf("the actor is %v", by.Actor)
 		}
 		add := InviteMember{TenantRef: ref, ID: "p", Role: events.AdminRole, Person: "u", Declined: true}
@@ -84,13 +105,20 @@ func TestMembers(t *testing.T) {
 			if !c.refused {
 				continue
 			}
-			if facts, err := invite.decide(c.tenant); err != nil || facts[0] != (events.MemberInvited{ID: "q", Role: events.ViewerRole, MustAccept: true}) {
+			if facts, err := invite.decide(
+				c.tenant,
+			); err != nil ||
+				facts[0] != (events.MemberInvited{ID: "q", Role: events.ViewerRole, MustAccept: true}) {
 				t.Errorf("invited: %v, %v", facts, err)
 			}
 		}
 		waiting := then(hasLeft, "boss", events.MemberInvited{ID: "q", Role: events.ViewerRole})
 		for accepted, want := range map[bool]int{false: 0, true: 1} {
-			if facts, _ := (JoinTenant{TenantRef: ref, ID: "q", UserID: "u", Accepted: accepted}).decide(waiting); len(facts) != want {
+			if facts, _ := (JoinTenant{TenantRef: ref, ID: "q", UserID: "u", Accepted: accepted}).decide(
+				waiting,
+			); len(
+				facts,
+			) != want {
 				t.Errorf("joined when accepted is %v: %v", accepted, facts)
 			}
 		}
@@ -120,13 +148,25 @@ func TestMembers(t *testing.T) {
 		return RemoveMember{ref, userID, shutOut}
 	}
 	t.Run("change a role", func(t *testing.T) {
-		when(t, and(second), change("boss", events.ViewerRole)).then(events.MemberRoleChanged{UserID: "boss", From: events.AdminRole, To: events.ViewerRole})
+		when(
+			t,
+			and(second),
+			change("boss", events.ViewerRole),
+		).then(events.MemberRoleChanged{UserID: "boss", From: events.AdminRole, To: events.ViewerRole})
 		when(t, given, change("boss", events.AdminRole)).then()
 		when(t, given, change("boss", events.ViewerRole)).refused(Conflict)
 		when(t, and(pending), change("boss", events.ViewerRole)).refused(Conflict)
-		when(t, and(pending), change("p", events.ViewerRole)).then(events.MemberRoleChanged{UserID: "p", From: events.AdminRole, To: events.ViewerRole})
+		when(
+			t,
+			and(pending),
+			change("p", events.ViewerRole),
+		).then(events.MemberRoleChanged{UserID: "p", From: events.AdminRole, To: events.ViewerRole})
 		when(t, and(second), change("boss", events.ViewerRole, "second")).refused(Conflict)
-		when(t, and(second), change("second", events.ViewerRole, "second")).then(events.MemberRoleChanged{UserID: "second", From: events.AdminRole, To: events.ViewerRole})
+		when(
+			t,
+			and(second),
+			change("second", events.ViewerRole, "second"),
+		).then(events.MemberRoleChanged{UserID: "second", From: events.AdminRole, To: events.ViewerRole})
 		when(t, and(second), change("boss", events.ViewerRole, "boss", "second")).refused(Conflict)
 		when(t, given, change("none", events.ViewerRole)).refused(NotFound)
 		when(t, given, change("boss", "root")).refused(Invalid, "role")
@@ -148,11 +188,20 @@ func TestMembers(t *testing.T) {
 func TestADemoPersonIsNoAdmin(t *testing.T) {
 	dana := DemoPeople("t")[0]
 	given := []events.Fact{
-		events.TenantCreated{ID: "t", Sandbox: true}, events.MemberAdded{UserID: "boss", Role: events.AdminRole}, events.MemberAdded{UserID: dana.UserID, Role: dana.Role},
+		events.TenantCreated{
+			ID:      "t",
+			Sandbox: true,
+		},
+		events.MemberAdded{UserID: "boss", Role: events.AdminRole},
+		events.MemberAdded{UserID: dana.UserID, Role: dana.Role},
 	}
 	ref := TenantRef{"t"}
 	when(t, given, ChangeRole{ref, dana.UserID, events.AdminRole, nil}).refused(Conflict)
-	when(t, given, ChangeRole{ref, dana.UserID, events.ViewerRole, nil}).then(events.MemberRoleChanged{UserID: dana.UserID, From: dana.Role, To: events.ViewerRole})
+	when(
+		t,
+		given,
+		ChangeRole{ref, dana.UserID, events.ViewerRole, nil},
+	).then(events.MemberRoleChanged{UserID: dana.UserID, From: dana.Role, To: events.ViewerRole})
 	promoted := append(given, events.MemberRoleChanged{UserID: dana.UserID, From: dana.Role, To: events.AdminRole})
 	when(t, promoted, RemoveMember{ref, "boss", nil}).refused(Conflict)
 	when(t, promoted, ChangeRole{ref, "boss", events.ViewerRole, nil}).refused(Conflict)
@@ -166,10 +215,18 @@ func TestADemoPersonIsNoAdmin(t *testing.T) {
 func TestTenantChanges(t *testing.T) {
 	ref := TenantRef{"t"}
 	staging := events.EnvironmentRef{ID: "e2", Name: "staging"}
-	given := []events.Fact{events.TenantCreated{ID: "t", Name: "Acme"}, events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: staging}}
+	given := []events.Fact{
+		events.TenantCreated{ID: "t", Name: "Acme"},
+		events.EnvironmentAdded{Environment: production},
+		events.EnvironmentAdded{Environment: staging},
+	}
 	gone := append(given[:len(given):len(given)], events.TenantDeleted{})
 	t.Run("update", func(t *testing.T) {
-		when(t, given, UpdateTenant{TenantRef: ref, Name: new("Acme Inc.")}).then(events.TenantUpdated{Name: &events.Change[string]{From: "Acme", To: "Acme Inc."}})
+		when(
+			t,
+			given,
+			UpdateTenant{TenantRef: ref, Name: new("Acme Inc.")},
+		).then(events.TenantUpdated{Name: &events.Change[string]{From: "Acme", To: "Acme Inc."}})
 		when(t, given, UpdateTenant{TenantRef: ref, Name: new("Acme")}).then()
 		when(t, given, UpdateTenant{TenantRef: ref}).then()
 		contact := []events.ContactField{events.ContactName}
@@ -185,9 +242,17 @@ func TestTenantChanges(t *testing.T) {
 	t.Run("add an environment", func(t *testing.T) {
 		qa := events.EnvironmentRef{ID: "e3", Name: "qa-1"}
 		when(t, given, AddEnvironment{TenantRef: ref, Environment: qa}).then(events.EnvironmentAdded{Environment: qa})
-		when(t, given, AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: "e3", Name: "staging"}}).refused(Conflict)
+		when(
+			t,
+			given,
+			AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: "e3", Name: "staging"}},
+		).refused(Conflict)
 		for _, name := range []string{"", "QA", "-a", "a b", "ä", "a/b"} {
-			when(t, given, AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: "e3", Name: name}}).refused(Invalid, "environment")
+			when(
+				t,
+				given,
+				AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: "e3", Name: name}},
+			).refused(Invalid, "environment")
 		}
 		when(t, gone, AddEnvironment{TenantRef: ref, Environment: qa}).refused(NotFound)
 	})

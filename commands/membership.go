@@ -32,7 +32,8 @@ func hasConfirmed(used []TenantUse, tenantID string, joined time.Time) bool {
 
 // DeclinedInvitations are kept beside the facts, which do not tell who declined. The directory implements it.
 type DeclinedInvitations interface {
-	// NoteDeclined notes that a person has declined an invitation of a tenant, and ForgetDeclined forgets it. Both may be repeated.
+	// NoteDeclined notes that a person has declined an invitation of a tenant, and ForgetDeclined forgets it. Both may be
+	// repeated.
 	NoteDeclined(ctx context.Context, tenantID, userID string) error
 	ForgetDeclined(ctx context.Context, tenantID, userID string) error
 	// HasDeclined reports whether a person has declined an invitation of a tenant.
@@ -74,9 +75,14 @@ func firstConfirmed(p People, used []TenantUse, userID string, tenants []string)
 	return ""
 }
 
-// AcceptMembership says that a person stays in a tenant that they were added to, or accepts an invitation to it. It returns NotFound without
-// either.
-func (s *SignIn) AcceptMembership(ctx context.Context, do Doer[Tenant], c Claims, tenantID string) (done Done, err error) {
+// AcceptMembership says that a person stays in a tenant that they were added to, or accepts an invitation to it. It
+// returns NotFound without either.
+func (s *SignIn) AcceptMembership(
+	ctx context.Context,
+	do Doer[Tenant],
+	c Claims,
+	tenantID string,
+) (done Done, err error) {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
 		return done, err
@@ -124,7 +130,8 @@ func notInvited() error {
 	return refuse(NotFound, "the caller is no member of the tenant, and it has not invited their verified address")
 }
 
-// DeclineMembership takes a person from a tenant that they were added to, or declines an invitation to it. It returns NotFound without either.
+// DeclineMembership takes a person from a tenant that they were added to, or declines an invitation to it. It returns
+// NotFound without either.
 func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claims, leave LeaveTenant) (Done, error) {
 	tenant, err := ReadTenant(ctx, s.Writer, leave.TenantID)
 	if err != nil {
@@ -138,7 +145,8 @@ func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claim
 	return done, err
 }
 
-// declineInvitation notes who declines before the fact, which does not tell it: without the fact, the note only makes the person accept.
+// declineInvitation notes who declines before the fact, which does not tell it: without the fact, the note only makes
+// the person accept.
 func (s *SignIn) declineInvitation(ctx context.Context, do Doer[Tenant], c Claims, of TenantRef) (Done, error) {
 	id, err := s.invitation(ctx, c, of.TenantID)
 	if err != nil {

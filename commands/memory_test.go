@@ -39,7 +39,12 @@ func (m *memory) writer() *Writer {
 }
 
 // Append implements events.Store.
-func (m *memory) Append(_ context.Context, stream string, expected events.Revision, list []events.Event) (events.Appended, error) {
+func (m *memory) Append(
+	_ context.Context,
+	stream string,
+	expected events.Revision,
+	list []events.Event,
+) (events.Appended, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.appendsLeft--; m.appendsLeft < 0 {
@@ -57,7 +62,12 @@ func (m *memory) Append(_ context.Context, stream string, expected events.Revisi
 		at := time.Now().UTC().Truncate(time.Microsecond)
 		appended.Recorded = append(appended.Recorded, at)
 		m.streams[stream] = append(m.streams[stream], events.Recorded{
-			Event: e, Stream: stream, Revision: events.Revision(len(m.streams[stream]) + 1), Name: e.Fact.StoredName(), Position: m.position(), At: at,
+			Event:    e,
+			Stream:   stream,
+			Revision: events.Revision(len(m.streams[stream]) + 1),
+			Name:     e.Fact.StoredName(),
+			Position: m.position(),
+			At:       at,
 		})
 	}
 	appended.Position = m.position()

@@ -16,29 +16,39 @@ const (
 	SandboxDeletionNotice    = "sandbox.deletion"
 )
 
-// MemberAdded tells a person that they are a member of a tenant now. It does not name the tenant: they have not asked for the words of whoever named it.
+// MemberAdded tells a person that they are a member of a tenant now. It does not name the tenant: they have not asked
+// for the words of whoever named it.
 func (s *Notifications) MemberAdded(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
 		return err
 	}
 	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
-		UserID: userID, asks: true, Type: MemberAddedNotice, Title: "You are now a member of another tenant", Body: roleSentence(tenant, userID),
+		UserID: userID,
+		asks:   true,
+		Type:   MemberAddedNotice,
+		Title:  "You are now a member of another tenant",
+		Body:   roleSentence(tenant, userID),
 	}))
 }
 
-// RoleChanged tells a member of a tenant that their role is another one now. As MemberAdded, it does not name the tenant.
+// RoleChanged tells a member of a tenant that their role is another one now. As MemberAdded, it does not name the
+// tenant.
 func (s *Notifications) RoleChanged(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
 		return err
 	}
 	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
-		UserID: userID, Type: RoleChangedNotice, Title: "Your role in a tenant has changed", Body: roleSentence(tenant, userID),
+		UserID: userID,
+		Type:   RoleChangedNotice,
+		Title:  "Your role in a tenant has changed",
+		Body:   roleSentence(tenant, userID),
 	}))
 }
 
-// InvitationAccepted tells whoever invited a person to a tenant that they have joined it, but not who they are: that would outlive their erasure.
+// InvitationAccepted tells whoever invited a person to a tenant that they have joined it, but not who they are: that
+// would outlive their erasure.
 func (s *Notifications) InvitationAccepted(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
@@ -49,7 +59,10 @@ func (s *Notifications) InvitationAccepted(ctx context.Context, cause, tenantID,
 		return nil
 	}
 	return s.Notify(ctx, cause, ofTenant(tenant, Notification{
-		UserID: inviter, Type: InvitationAcceptedNotice, Title: "Your invitation to " + tenant.Name + " was accepted", Body: "Somebody whom you invited is a member now.",
+		UserID: inviter,
+		Type:   InvitationAcceptedNotice,
+		Title:  "Your invitation to " + tenant.Name + " was accepted",
+		Body:   "Somebody whom you invited is a member now.",
 	}))
 }
 
@@ -60,8 +73,14 @@ func (s *Notifications) PlatformInvitationAccepted(ctx context.Context, cause, i
 		return err
 	}
 	return s.Notify(ctx, cause, Notification{
-		UserID: invitation.InvitedBy, Type: InvitationAcceptedNotice, Title: "Your invitation to the platform was accepted",
-		Body: "Somebody whom you invited has the platform role " + string(invitation.Role) + " now.", ActionType: "invitation", ReferenceID: invitationID,
+		UserID: invitation.InvitedBy,
+		Type:   InvitationAcceptedNotice,
+		Title:  "Your invitation to the platform was accepted",
+		Body: "Somebody whom you invited has the platform role " + string(
+			invitation.Role,
+		) + " now.",
+		ActionType:  "invitation",
+		ReferenceID: invitationID,
 	})
 }
 
@@ -72,7 +91,9 @@ func (s *Notifications) PaymentFailed(ctx context.Context, cause, tenantID strin
 		return err
 	}
 	return s.NotifyAdmins(ctx, cause, ofTenant(tenant, Notification{
-		Type: PaymentFailedNotice, Title: "A payment for " + tenant.Name + " failed", Body: "Check the way of payment: the plan ends soon if it stays unpaid.",
+		Type:  PaymentFailedNotice,
+		Title: "A payment for " + tenant.Name + " failed",
+		Body:  "Check the way of payment: the plan ends soon if it stays unpaid.",
 	}))
 }
 

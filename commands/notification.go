@@ -31,8 +31,8 @@ type Notification struct {
 type Notifications struct {
 	Writer *Writer
 	Inbox  interface {
-		// Add adds a notification and has it pushed. If there is one with its id, it returns that and adds nothing. The error is NotFound for a person who is
-		// not known.
+		// Add adds a notification and has it pushed. If there is one with its id, it returns that and adds nothing. The error
+		// is NotFound for a person who is not known.
 		Add(ctx context.Context, n Notification) (Notification, error)
 		// ForgetTenant drops all notifications of a tenant. It may be repeated.
 		ForgetTenant(ctx context.Context, tenantID string) error
@@ -56,7 +56,8 @@ func (s *Notifications) Send(ctx context.Context, n Notification) (Notification,
 // notices is the namespace of the ids of the service's own notifications.
 var notices = uuid.MustParse("0d6f3a52-6c0f-5e63-9d2c-7a51f4e0b8c6")
 
-// Notify notifies a person in the name of the service. n has no id: a second call with the same cause and person changes nothing.
+// Notify notifies a person in the name of the service. n has no id: a second call with the same cause and person
+// changes nothing.
 //
 // It does nothing for a person who is not known or, if n.TenantID is set, is no member of that tenant.
 func (s *Notifications) Notify(ctx context.Context, cause string, n Notification) error {
@@ -81,7 +82,8 @@ func (s *Notifications) NotifyAdmins(ctx context.Context, cause string, n Notifi
 	return nil
 }
 
-// add adds a notification. A tenant that is deleted meanwhile keeps none: either its deletion finds this one, or the check after adding finds the deletion.
+// add adds a notification. A tenant that is deleted meanwhile keeps none: either its deletion finds this one, or the
+// check after adding finds the deletion.
 func (s *Notifications) add(ctx context.Context, n Notification) (Notification, error) {
 	if n.TenantID == "" {
 		return s.Inbox.Add(ctx, n)
@@ -162,7 +164,9 @@ func CheckNotification(n Notification) error {
 	return wrong.err()
 }
 
-// reservedForPushes reports whether FCM takes no data of a name: https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#Message.
+// reservedForPushes reports whether FCM takes no data of a name:
+// https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#Message.
 func reservedForPushes(name string) bool {
-	return name == "" || name == "from" || name == "message_type" || strings.HasPrefix(name, "google") || strings.HasPrefix(name, "gcm")
+	return name == "" || name == "from" || name == "message_type" || strings.HasPrefix(name, "google") ||
+		strings.HasPrefix(name, "gcm")
 }

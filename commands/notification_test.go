@@ -30,7 +30,12 @@ func (w *world) titles(t *testing.T, userID string) (titles []string) {
 func (w *world) tenant(t *testing.T, creator string) (id string) {
 	t.Helper()
 	id = uuid.NewString()
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.CreateTenant{ID: id, Name: "Acme", Creator: creator}); err != nil {
+	if _, _, err := commands.Do(
+		t.Context(),
+		w.writer,
+		commands.By{},
+		commands.CreateTenant{ID: id, Name: "Acme", Creator: creator},
+	); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -57,7 +62,13 @@ func TestRecipients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Uses: w.directory}
-	me, stranger := w.signUp(t, uuid.NewString()+"@example.com").UserID, w.signUp(t, uuid.NewString()+"@example.com").UserID
+	me, stranger := w.signUp(
+		t,
+		uuid.NewString()+"@example.com",
+	).UserID, w.signUp(
+		t,
+		uuid.NewString()+"@example.com",
+	).UserID
 	acme := w.tenant(t, me)
 	pending := uuid.NewString()
 	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.InviteMember{
@@ -77,7 +88,10 @@ func TestRecipients(t *testing.T) {
 		"a pending member":          {pending, acme, false},
 		"one of a tenant of nobody": {me, uuid.NewString(), false},
 	} {
-		n, err := s.Send(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: c.userID, TenantID: c.tenantID, Type: "x", Title: "Hello"})
+		n, err := s.Send(
+			t.Context(),
+			commands.Notification{ID: uuid.NewString(), UserID: c.userID, TenantID: c.tenantID, Type: "x", Title: "Hello"},
+		)
 		switch {
 		case c.known && (err != nil || n.Title != "Hello" || n.CreatedAt.IsZero()):
 			t.Errorf("%s: %+v, %v", who, n, err)
@@ -100,11 +114,19 @@ func TestTheServiceNotifiesOnce(t *testing.T) {
 	w.join(t, acme, people[2], events.DeveloperRole)
 	for range 2 {
 		for i, cause := range []string{"first", "second"} {
-			if err := s.NotifyAdmins(t.Context(), cause, commands.Notification{TenantID: acme, Type: "x", Title: fmt.Sprint(i)}); err != nil {
+			if err := s.NotifyAdmins(
+				t.Context(),
+				cause,
+				commands.Notification{TenantID: acme, Type: "x", Title: fmt.Sprint(i)},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.Notify(t.Context(), "first", commands.Notification{UserID: people[2], TenantID: acme, Type: "x", Title: "mine"}); err != nil {
+		if err := s.Notify(
+			t.Context(),
+			"first",
+			commands.Notification{UserID: people[2], TenantID: acme, Type: "x", Title: "mine"},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -139,11 +161,18 @@ func TestATenantThatIsDeletedMeanwhileLeavesNoNotification(t *testing.T) {
 	tenancies := &commands.Tenancies{Directory: w.directory, Keepings: []commands.TenantData{w.directory, w.inbox}}
 	s := &commands.Notifications{Writer: w.writer, Inbox: deletingInbox{w.inbox, func() {
 		do := doing[commands.Tenant](w, commands.By{})
-		if _, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: acme}}); err != nil {
+		if _, err := tenancies.Delete(
+			t.Context(),
+			do,
+			commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: acme}},
+		); err != nil {
 			t.Error(err)
 		}
 	}}}
-	_, err := s.Send(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: acme, Type: "x", Title: "late"})
+	_, err := s.Send(
+		t.Context(),
+		commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: acme, Type: "x", Title: "late"},
+	)
 	if commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}

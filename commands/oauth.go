@@ -22,7 +22,13 @@ const (
 	SecretOverlap = 24 * time.Hour
 )
 
-var scopes = []events.Scope{events.FlagsRead, events.FlagsWrite, events.FlagsEvaluate, events.ProjectsRead, events.ProjectsWrite}
+var scopes = []events.Scope{
+	events.FlagsRead,
+	events.FlagsWrite,
+	events.FlagsEvaluate,
+	events.ProjectsRead,
+	events.ProjectsWrite,
+}
 
 // OAuthClient is the state of an OAuth client in its tenant's stream.
 type OAuthClient struct {
@@ -60,9 +66,18 @@ func NewSecret() (secret string, hash []byte) {
 	return secret, sum[:]
 }
 
-// IssueSecret carries out a command that gives an OAuth client a new secret, made from the secret's hash, and returns the client and the secret, which
-// is not kept. Where the request was made before, and so its secret was lost with the answer, the client gets another one.
-func IssueSecret(ctx context.Context, w *Writer, by By, do Doer[Tenant], client ClientRef, now time.Time, command func(hash []byte) Command[Tenant]) (OAuthClient, string, Done, error) {
+// IssueSecret carries out a command that gives an OAuth client a new secret, made from the secret's hash, and returns
+// the client and the secret, which is not kept. Where the request was made before, and so its secret was lost with the
+// answer, the client gets another one.
+func IssueSecret(
+	ctx context.Context,
+	w *Writer,
+	by By,
+	do Doer[Tenant],
+	client ClientRef,
+	now time.Time,
+	command func(hash []byte) Command[Tenant],
+) (OAuthClient, string, Done, error) {
 	secret, hash := NewSecret()
 	tenant, done, err := do(ctx, command(hash))
 	if err == nil && done.Repeated {
@@ -95,7 +110,9 @@ func (c CreateClient) decide(t Tenant) ([]events.Fact, error) {
 	if len(t.Clients) >= maxClients {
 		return nil, refuse(Conflict, "the tenant has %d OAuth clients, the most that it may have", maxClients)
 	}
-	return []events.Fact{events.OAuthClientCreated{ClientID: c.ID, Name: c.Name, Scopes: granted, SecretHash: c.SecretHash}}, nil
+	return []events.Fact{
+		events.OAuthClientCreated{ClientID: c.ID, Name: c.Name, Scopes: granted, SecretHash: c.SecretHash},
+	}, nil
 }
 
 // checkScopes drops repeated scopes, keeping the order, and reports unknown ones.
@@ -104,7 +121,11 @@ func checkScopes(wrong fields, names []string) (set []events.Scope) {
 	for i, name := range names {
 		scope := events.Scope(name)
 		if !slices.Contains(scopes, scope) {
-			wrong.check(false, "scopes["+strconv.Itoa(i)+"]", "must be flags:read, flags:write, flags:evaluate, projects:read or projects:write")
+			wrong.check(
+				false,
+				"scopes["+strconv.Itoa(i)+"]",
+				"must be flags:read, flags:write, flags:evaluate, projects:read or projects:write",
+			)
 		} else if !slices.Contains(set, scope) {
 			set = append(set, scope)
 		}
@@ -152,7 +173,12 @@ func (c RotateSecret) decide(t Tenant) ([]events.Fact, error) {
 		}
 	}
 	if good >= maxPrevious {
-		return nil, refuse(Conflict, "%d earlier secrets of the client are still good, the most that may be; each ends %v after it was rotated", good, SecretOverlap)
+		return nil, refuse(
+			Conflict,
+			"%d earlier secrets of the client are still good, the most that may be; each ends %v after it was rotated",
+			good,
+			SecretOverlap,
+		)
 	}
 	until := c.Now.UTC().Truncate(time.Millisecond).Add(SecretOverlap)
 	return []events.Fact{events.OAuthSecretRotated{ClientID: c.ID, SecretHash: c.SecretHash, PreviousUntil: until}}, nil

@@ -11,8 +11,13 @@ import (
 )
 
 var (
-	acme       = events.TenantCreated{ID: "t", Name: "Acme", Plan: events.FreePlan}
-	backend    = events.OAuthClientCreated{ClientID: "c", Name: "Backend", Scopes: []events.Scope{events.FlagsRead}, SecretHash: []byte("h")}
+	acme    = events.TenantCreated{ID: "t", Name: "Acme", Plan: events.FreePlan}
+	backend = events.OAuthClientCreated{
+		ClientID:   "c",
+		Name:       "Backend",
+		Scopes:     []events.Scope{events.FlagsRead},
+		SecretHash: []byte("h"),
+	}
 	noon       = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	clientRef  = ClientRef{TenantRef{"t"}, "c"}
 	strangeRef = ClientRef{TenantRef{"t"}, "d"}
@@ -20,13 +25,33 @@ var (
 
 func TestCreateClient(t *testing.T) {
 	given := []events.Fact{acme}
-	create := CreateClient{TenantRef: TenantRef{"t"}, ID: "c", Name: "Backend", Scopes: []string{"flags:read"}, SecretHash: []byte("h")}
+	create := CreateClient{
+		TenantRef:  TenantRef{"t"},
+		ID:         "c",
+		Name:       "Backend",
+		Scopes:     []string{"flags:read"},
+		SecretHash: []byte("h"),
+	}
 	when(t, given, create).then(backend)
 	when(t, nil, create).refused(NotFound)
 
-	create.Scopes = []string{"projects:write", "flags:read", "projects:write", "flags:evaluate", "flags:write", "projects:read", "flags:read"}
+	create.Scopes = []string{
+		"projects:write",
+		"flags:read",
+		"projects:write",
+		"flags:evaluate",
+		"flags:write",
+		"projects:read",
+		"flags:read",
+	}
 	all := backend
-	all.Scopes = []events.Scope{events.ProjectsWrite, events.FlagsRead, events.FlagsEvaluate, events.FlagsWrite, events.ProjectsRead}
+	all.Scopes = []events.Scope{
+		events.ProjectsWrite,
+		events.FlagsRead,
+		events.FlagsEvaluate,
+		events.FlagsWrite,
+		events.ProjectsRead,
+	}
 	when(t, given, create).then(all)
 
 	when(t, given, CreateClient{TenantRef: TenantRef{"t"}, ID: "c"}).refused(Invalid, "name", "scopes")
@@ -41,7 +66,13 @@ func TestATenantHasAtMostAHundredClients(t *testing.T) {
 		client.ClientID = fmt.Sprint("c", i)
 		given = append(given, client)
 	}
-	create := CreateClient{TenantRef: TenantRef{"t"}, ID: "c", Name: "Backend", Scopes: []string{"flags:read"}, SecretHash: []byte("h")}
+	create := CreateClient{
+		TenantRef:  TenantRef{"t"},
+		ID:         "c",
+		Name:       "Backend",
+		Scopes:     []string{"flags:read"},
+		SecretHash: []byte("h"),
+	}
 	when(t, given, create).refused(Conflict)
 	when(t, append(given, events.OAuthClientDeleted{ClientID: "c7"}), create).then(backend)
 }
@@ -61,7 +92,11 @@ func TestRotateSecret(t *testing.T) {
 	}
 	when(t, given, rotate).refused(Conflict)
 	rotate.Now = noon.Add(24 * time.Hour)
-	when(t, given, rotate).then(events.OAuthSecretRotated{ClientID: "c", SecretHash: []byte("i"), PreviousUntil: noon.Add(48 * time.Hour)})
+	when(
+		t,
+		given,
+		rotate,
+	).then(events.OAuthSecretRotated{ClientID: "c", SecretHash: []byte("i"), PreviousUntil: noon.Add(48 * time.Hour)})
 }
 
 func TestOldSecretsDoNotAddUp(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Once identifies a request that may be made again because its answer was lost. All ids that come of it are derived from it: made again, the
-// request finds its own facts instead of adding them once more.
+// Once identifies a request that may be made again because its answer was lost. All ids that come of it are derived
+// from it: made again, the request finds its own facts instead of adding them once more.
 type Once struct {
 	seed  uuid.UUID
 	began time.Time
@@ -25,14 +25,15 @@ type Once struct {
 // requests is the namespace of the seeds.
 var requests = uuid.MustParse("6c6b2c9e-0c1b-5f0d-8a41-6f0f8b0d9a35")
 
-// NewOnce identifies a request by what is the same each time that it is made, and by the time, to the millisecond, at which it was first made.
+// NewOnce identifies a request by what is the same each time that it is made, and by the time, to the millisecond, at
+// which it was first made.
 func NewOnce(identity []byte, began time.Time) *Once {
 	data := binary.BigEndian.AppendUint64(nil, uint64(began.UnixMilli()))
 	return &Once{seed: uuid.NewSHA1(requests, append(data, identity...)), began: began, used: map[string]int{}}
 }
 
-// FirstUntil notes that the request is made for the first time, and that nobody makes it once more before a time: until then its facts need not be
-// looked for.
+// FirstUntil notes that the request is made for the first time, and that nobody makes it once more before a time: until
+// then its facts need not be looked for.
 func (o *Once) FirstUntil(t time.Time) { o.first = t }
 
 // MayBeRepeated reports whether the facts of the request may stand in the store already.
@@ -64,7 +65,8 @@ func (o *Once) NewID() string {
 	}
 	seed, n := o.next("id")
 	sum := sha256.Sum256(seed[:])
-	id := uuid.UUID(sum[:16]) // shaped as a version 7: milliseconds, then the number of the call, then what no other request has
+	// shaped as a version 7: milliseconds, then the number of the call, then what no other request has
+	id := uuid.UUID(sum[:16])
 	binary.BigEndian.PutUint64(id[:8], uint64(o.began.UnixMilli())<<16|7<<12|uint64(n)&0xfff)
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
@@ -94,8 +96,8 @@ func idsFrom(seed uuid.UUID) func(i int) uuid.UUID {
 // storedNames are what commands are called in the ids of events, where their types have other names by now.
 var storedNames = map[string]string{"commands.InviteMember": "commands.AddMember"}
 
-// storedName is what a command is called in the ids of the events of a request with an Idempotency-Key. It never changes, so that a retry after an update
-// finds what the request did before it.
+// storedName is what a command is called in the ids of the events of a request with an Idempotency-Key. It never
+// changes, so that a retry after an update finds what the request did before it.
 func storedName(cmd any) string {
 	name := fmt.Sprintf("%T", cmd)
 	return cmp.Or(storedNames[name], name)

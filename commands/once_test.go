@@ -40,7 +40,8 @@ func TestIDsOfARequest(t *testing.T) {
 	}
 	for i, id := range ids {
 		parsed := uuid.MustParse(id)
-		if want := map[bool]uuid.Version{true: 7, false: 5}[i < 3]; parsed.Version() != want || parsed.Variant() != uuid.RFC4122 {
+		if want := map[bool]uuid.Version{true: 7, false: 5}[i < 3]; parsed.Version() != want ||
+			parsed.Variant() != uuid.RFC4122 {
 			t.Errorf("%s is of version %d", id, parsed.Version())
 		}
 	}
@@ -52,7 +53,8 @@ func TestIDsOfARequest(t *testing.T) {
 	}
 }
 
-// A retry after an update finds what the request did before it. Whoever gives a command's type another name notes the one before in storedNames.
+// A retry after an update finds what the request did before it. Whoever gives a command's type another name notes the
+// one before in storedNames.
 func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
 	want := strings.Fields(`
 		AcceptInvitation AddEnvironment AddMember AddVariation ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateFlag

@@ -36,7 +36,11 @@ func (p settingPasswords) PrepareReset(ctx context.Context, token, password stri
 	return p.step(p.Passwords.PrepareReset(ctx, token, password))
 }
 
-func (p settingPasswords) PrepareUpdate(ctx context.Context, c commands.Claims, current, password string) (commands.PasswordChange, error) {
+func (p settingPasswords) PrepareUpdate(
+	ctx context.Context,
+	c commands.Claims,
+	current, password string,
+) (commands.PasswordChange, error) {
 	return p.step(p.Passwords.PrepareUpdate(ctx, c, current, password))
 }
 
@@ -67,7 +71,12 @@ func TestSettingAPassword(t *testing.T) {
 				*w.steps = steps{}
 				up, link := w.signUp(t, email), strings.Repeat("A", 42)+string(rune('A'+len(name)+failing))
 				hash := sha256.Sum256([]byte(link))
-				if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, hash[:], up.UserID); err != nil {
+				if _, err := w.pool.Exec(
+					t.Context(),
+					`insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`,
+					hash[:],
+					up.UserID,
+				); err != nil {
 					t.Fatal(err)
 				}
 				works := func(password string) bool {

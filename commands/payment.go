@@ -10,30 +10,34 @@ import (
 
 // Payments is the payment provider. A call that has an effect is repeated with the same key, and has the effect once.
 //
-// Errors are *Error, without secrets and addresses: Unavailable if the provider cannot be reached, is too busy or gives an answer that cannot be read.
+// Errors are *Error, without secrets and addresses: Unavailable if the provider cannot be reached, is too busy or gives
+// an answer that cannot be read.
 type Payments interface {
 	// NewCustomer makes a customer of a tenant.
 	NewCustomer(ctx context.Context, key, tenantID string) (customerID string, err error)
 	// Customer finds a customer, NotFound where there is none.
 	Customer(ctx context.Context, customerID string) (PaymentCustomer, error)
-	// Subscriptions lists the newest 100 subscriptions of a customer, also those that have ended, the newest first. NotFound says that there is no such
-	// customer.
+	// Subscriptions lists the newest 100 subscriptions of a customer, also those that have ended, the newest first.
+	// NotFound says that there is no such customer.
 	Subscriptions(ctx context.Context, customerID string) ([]PaymentSubscription, error)
 	// Subscription finds a subscription, NotFound where there is none.
 	Subscription(ctx context.Context, id string) (PaymentSubscription, error)
 	// CancelSubscription ends a subscription at once. It may be repeated.
 	CancelSubscription(ctx context.Context, id string) error
-	// PromotionCode finds the promotion that a customer's code stands for, NotFound where it stands for none that can be used.
+	// PromotionCode finds the promotion that a customer's code stands for, NotFound where it stands for none that can be
+	// used.
 	PromotionCode(ctx context.Context, code string) (id string, err error)
-	// Checkout makes a page on which something is paid for. One for a plan closes the customer's other ones for a plan, also where it fails afterwards. Invalid
-	// names the fields of the request that the provider refuses.
+	// Checkout makes a page on which something is paid for. One for a plan closes the customer's other ones for a plan,
+	// also where it fails afterwards. Invalid names the fields of the request that the provider refuses.
 	Checkout(ctx context.Context, key string, c CheckoutPage) (url string, err error)
-	// CloseCheckouts has nobody pay any more on the pages that Checkout made for a customer, or on those for a plan alone. It may be repeated.
+	// CloseCheckouts has nobody pay any more on the pages that Checkout made for a customer, or on those for a plan alone.
+	// It may be repeated.
 	CloseCheckouts(ctx context.Context, customerID string, plansOnly bool) error
-	// Portal makes a page on which a customer manages what they pay for. Conflict says that the provider's settings do not allow it.
+	// Portal makes a page on which a customer manages what they pay for. Conflict says that the provider's settings do not
+	// allow it.
 	Portal(ctx context.Context, key string, p PortalPage) (url string, err error)
-	// Event reads what the provider tells of a change. The error is ErrSignature if the provider has not signed it within five minutes of now, and
-	// ErrUnreadableEvent if it is signed and cannot be read.
+	// Event reads what the provider tells of a change. The error is ErrSignature if the provider has not signed it within
+	// five minutes of now, and ErrUnreadableEvent if it is signed and cannot be read.
 	Event(payload []byte, signature string, now time.Time) (PaymentEvent, error)
 }
 
@@ -110,7 +114,8 @@ type PlanChange struct {
 	DoneURL        string // where the page leads to once it is confirmed
 }
 
-// PaymentEvent is a change at the payment provider. What has changed is to be read there: events come late, repeatedly and in any order.
+// PaymentEvent is a change at the payment provider. What has changed is to be read there: events come late, repeatedly
+// and in any order.
 type PaymentEvent struct {
 	ID         string
 	CustomerID string // empty where it concerns no customer's subscription

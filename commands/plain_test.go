@@ -17,7 +17,8 @@ import (
 	"flagledger/events/state"
 )
 
-// oneOfEach is a command of each type, with what JSON could lose: values that are null, lists that are empty or not sent.
+// oneOfEach is a command of each type, with what JSON could lose: values that are null, lists that are empty or not
+// sent.
 func oneOfEach() []any {
 	ref := FlagRef{TenantID: "t", Key: "k", ProjectID: "p", IfVersions: []events.Revision{}}
 	tenant, user, now := TenantRef{"t"}, UserRef{"u"}, time.Date(2026, 3, 14, 15, 9, 26, 535_000_000, time.UTC)
@@ -25,16 +26,45 @@ func oneOfEach() []any {
 	rollout := &NewServe{Rollout: []events.Share{{VariationID: "v", Weight: 1}}, BucketBy: new("company.id")}
 	fallthroughs := SetFallthrough{FlagRef: ref, Environment: production, Serve: rollout}
 	return []any{
-		CreateFlag{TenantID: "t", Key: "k", Name: new(""), FlagCount: 7, Variations: []NewVariation{{ID: "v", Value: raw("null"), Weight: 1}}},
+		CreateFlag{
+			TenantID:   "t",
+			Key:        "k",
+			Name:       new(""),
+			FlagCount:  7,
+			Variations: []NewVariation{{ID: "v", Value: raw("null"), Weight: 1}},
+		},
 		CreateFlag{TenantID: "t", Key: "k", DefaultValue: raw("null"), ProjectMissing: true},
-		UpdateFlag{FlagRef: ref, DefaultValue: raw("null"), Tags: &[]string{}, Status: new(events.ArchivedFlag), Permanent: new(false), EnabledSent: true},
+		UpdateFlag{
+			FlagRef:      ref,
+			DefaultValue: raw("null"),
+			Tags:         &[]string{},
+			Status:       new(events.ArchivedFlag),
+			Permanent:    new(false),
+			EnabledSent:  true,
+		},
 		UpdateFlag{FlagRef: FlagRef{TenantID: "t", Key: "k"}},
 		SwitchFlag{FlagRef: ref, Environment: production, On: true},
 		DeleteFlag{FlagRef: ref},
 		RevertFlag{
-			FlagRef: ref, At: now, Environments: []events.EnvironmentRef{production}, Only: &production, ProjectMissing: true, FlagCount: 7, To: state.Flag{
-				FlagCreated: events.FlagCreated{Key: "k", DefaultValue: raw("null"), Variations: []events.Variation{{ID: "v", Value: raw("1.50"), Weight: 1500}}}, Exists: true,
-				Enabled: map[string]bool{"e": true}, Rules: map[string][]events.Rule{"e": {{ID: "r", Serve: events.Serve{Value: raw("null")}}}}, UpdatedAt: now, Version: 7,
+			FlagRef:        ref,
+			At:             now,
+			Environments:   []events.EnvironmentRef{production},
+			Only:           &production,
+			ProjectMissing: true,
+			FlagCount:      7,
+			To: state.Flag{
+				FlagCreated: events.FlagCreated{
+					Key:          "k",
+					DefaultValue: raw("null"),
+					Variations:   []events.Variation{{ID: "v", Value: raw("1.50"), Weight: 1500}},
+				},
+				Exists: true,
+				Enabled: map[string]bool{
+					"e": true,
+				},
+				Rules:     map[string][]events.Rule{"e": {{ID: "r", Serve: events.Serve{Value: raw("null")}}}},
+				UpdatedAt: now,
+				Version:   7,
 			},
 		},
 		LeaveProject{FlagRef: ref},
@@ -45,18 +75,40 @@ func oneOfEach() []any {
 		SetRules{FlagRef: ref, Environment: production},
 		SetRules{FlagRef: ref, Environment: production, Fallthrough: &fallthroughs, Rules: []NewRule{
 			{ID: new("r"), Conditions: []events.Condition{}, Serve: serve},
-			{NewID: "r", Salt: "s", Conditions: []events.Condition{{Attribute: "a", Op: events.In, Values: []json.RawMessage{raw("1")}}}},
+			{
+				NewID:      "r",
+				Salt:       "s",
+				Conditions: []events.Condition{{Attribute: "a", Op: events.In, Values: []json.RawMessage{raw("1")}}},
+			},
 		}},
 		fallthroughs,
 		SetFallthrough{FlagRef: ref, Environment: production, Unset: true},
 		CreateProject{ID: "p", TenantID: "t", Name: "n", Color: new("#000000")},
 		UpdateProject{ProjectRef: ProjectRef{"t", "p"}, Name: new("n")},
 		DeleteProject{ProjectRef: ProjectRef{"t", "p"}, FlagCount: 1},
-		CreateTenant{ID: "t", Name: "n", SandboxEndsAt: now, Creator: "u", Created: CreatedBefore{Tenants: 3, Today: 4, At: now}, Environments: []events.EnvironmentRef{production}},
-		ResetDemoPeople{TenantRef: tenant, Environments: []events.EnvironmentRef{production}, DemoReset: DemoReset{OnlyMissing: true}},
+		CreateTenant{
+			ID:            "t",
+			Name:          "n",
+			SandboxEndsAt: now,
+			Creator:       "u",
+			Created:       CreatedBefore{Tenants: 3, Today: 4, At: now},
+			Environments:  []events.EnvironmentRef{production},
+		},
+		ResetDemoPeople{
+			TenantRef:    tenant,
+			Environments: []events.EnvironmentRef{production},
+			DemoReset:    DemoReset{OnlyMissing: true},
+		},
 		ResetDemoProject{TenantID: "t", Name: "n", DemoReset: DemoReset{OnlyMissing: true}},
-		CleanUpFlag{FlagRef: ref, Asked: time.Now()}, CleanUpProject{ProjectRef: ProjectRef{"t", "p"}, Asked: time.Now()},
-		ResetDemoFlag{TenantID: "t", Key: "k", ID: "f", Environments: []events.EnvironmentRef{production}, DemoReset: DemoReset{OnlyMissing: true}},
+		CleanUpFlag{FlagRef: ref, Asked: time.Now()},
+		CleanUpProject{ProjectRef: ProjectRef{"t", "p"}, Asked: time.Now()},
+		ResetDemoFlag{
+			TenantID:     "t",
+			Key:          "k",
+			ID:           "f",
+			Environments: []events.EnvironmentRef{production},
+			DemoReset:    DemoReset{OnlyMissing: true},
+		},
 		DeleteEndedSandbox{TenantRef: tenant, EndsAt: now, Now: now},
 		UpdateTenant{TenantRef: tenant, Name: new("n")},
 		DeleteTenant{TenantRef: tenant},
@@ -70,7 +122,11 @@ func oneOfEach() []any {
 		CreateClient{TenantRef: tenant, ID: "c", Name: "n", Scopes: []string{"flags:read"}, SecretHash: []byte{1, 2}},
 		RotateSecret{ClientRef: ClientRef{tenant, "c"}, SecretHash: []byte{1, 2}, Now: now},
 		DeleteClient{ClientRef: ClientRef{tenant, "c"}},
-		SetSubscription{TenantRef: tenant, Subscription: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: now}, Now: now},
+		SetSubscription{
+			TenantRef:    tenant,
+			Subscription: events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: now},
+			Now:          now,
+		},
 		SetPlan{TenantRef: tenant, Plan: events.StandardPlan},
 		NoteCustomer{TenantRef: tenant, CustomerID: "cus", Replaces: "other"},
 		RegisterUser{ID: "u", Provider: "password"},

@@ -15,8 +15,8 @@ type PlanPrices struct {
 
 var pricePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
 
-// ParsePlanPrices reads prices such as standard=price_1,enhanced=price_2. A plan may have several: it is sold at the first, and subscriptions at the others
-// are for it too.
+// ParsePlanPrices reads prices such as standard=price_1,enhanced=price_2. A plan may have several: it is sold at the
+// first, and subscriptions at the others are for it too.
 func ParsePlanPrices(text string) (PlanPrices, error) {
 	p := PlanPrices{sold: map[events.Plan]string{}, plans: map[string]events.Plan{}}
 	for entry := range events.SettingEntries(text) {

@@ -67,7 +67,9 @@ func (c CreateProject) decide(Project) ([]events.Fact, error) {
 	if c.Projects >= MaxProjects {
 		return nil, refuse(Conflict, "the tenant has %d projects, as many as it may have: delete one before", c.Projects)
 	}
-	return []events.Fact{events.ProjectCreated{ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: color}}, nil
+	return []events.Fact{
+		events.ProjectCreated{ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: color},
+	}, nil
 }
 
 func checkProject(wrong fields, name, description, color string) {
@@ -129,8 +131,8 @@ func (c UpdateProject) decide(p Project) ([]events.Fact, error) {
 // DeleteProject deletes a project that has no flags.
 type DeleteProject struct {
 	ProjectRef
-	// FlagCount is how many flags the project has in the read model. It may miss one that is created at the same moment: DeletedProjects takes that out of
-	// the project.
+	// FlagCount is how many flags the project has in the read model. It may miss one that is created at the same moment:
+	// DeletedProjects takes that out of the project.
 	FlagCount int
 }
 

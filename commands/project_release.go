@@ -6,7 +6,8 @@ import (
 	"flagledger/events"
 )
 
-// DeletedProjects takes flags out of projects that were deleted in the moment in which the flags were created: no command sees both streams.
+// DeletedProjects takes flags out of projects that were deleted in the moment in which the flags were created: no
+// command sees both streams.
 type DeletedProjects struct {
 	Writer *Writer
 	Flags  interface {
@@ -15,8 +16,8 @@ type DeletedProjects struct {
 	}
 }
 
-// ReleaseFlags takes flags out of a project, unless it exists: the one with the key, or all where that is empty. Errors are *Error, Unavailable where this
-// node does not show the deletion yet.
+// ReleaseFlags takes flags out of a project, unless it exists: the one with the key, or all where that is empty. Errors
+// are *Error, Unavailable where this node does not show the deletion yet.
 func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, key string) error {
 	project, last, err := load[Project](ctx, d.Writer, &storeRetry{}, events.ProjectStream(projectID), "")
 	if err != nil || project.Exists { // as a demo project that is there again
@@ -30,7 +31,12 @@ func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, ke
 		keys = d.Flags.FlagsIn(project.TenantID, projectID)
 	}
 	for _, key := range keys {
-		if _, _, err := Do(ctx, d.Writer, by, LeaveProject{FlagRef{TenantID: project.TenantID, Key: key, ProjectID: projectID}}); err != nil {
+		if _, _, err := Do(
+			ctx,
+			d.Writer,
+			by,
+			LeaveProject{FlagRef{TenantID: project.TenantID, Key: key, ProjectID: projectID}},
+		); err != nil {
 			return err
 		}
 	}

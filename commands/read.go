@@ -24,7 +24,8 @@ func ProjectExists(ctx context.Context, w *Writer, id string) (bool, error) {
 	return p.Exists, err
 }
 
-// ReadInvitation reads an invitation to the platform as it is now, with an empty ID where it does not exist. Its errors are *Error.
+// ReadInvitation reads an invitation to the platform as it is now, with an empty ID where it does not exist. Its errors
+// are *Error.
 func ReadInvitation(ctx context.Context, w *Writer, id string) (Invitation, error) {
 	i, _, err := load[Invitation](ctx, w, &storeRetry{}, events.InvitationStream(id), "")
 	return i, err

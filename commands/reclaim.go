@@ -7,7 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Reclaimer gives an account to the owner of its address. Until the address was verified somebody else may have made the account and used it.
+// Reclaimer gives an account to the owner of its address. Until the address was verified somebody else may have made
+// the account and used it.
 type Reclaimer struct {
 	Writer    *Writer
 	People    People
@@ -19,8 +20,8 @@ type Reclaimer struct {
 // secondPersonalTenants is the namespace of the ids of tenants that people get in place of their first ones.
 var secondPersonalTenants = uuid.MustParse("d0c2b1de-95a4-5c0e-8a1b-6c1d5a0f7e42")
 
-// reclaim drops what an account has made and joined. It leaves each tenant that has another admin, and deletes the others with their clients, members and flags.
-// Somebody who has begun to use the service then gets an empty tenant.
+// reclaim drops what an account has made and joined. It leaves each tenant that has another admin, and deletes the
+// others with their clients, members and flags. Somebody who has begun to use the service then gets an empty tenant.
 //
 // All sessions must have ended before. It may be repeated.
 func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
@@ -50,21 +51,28 @@ func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
 	return createPersonalTenant(ctx, r.Writer, by, fresh, userID)
 }
 
-// catchUp waits until People knows what was appended before, also by other nodes: the account may have made or joined a tenant a moment ago.
+// catchUp waits until People knows what was appended before, also by other nodes: the account may have made or joined a
+// tenant a moment ago.
 func (r *Reclaimer) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return r.Writer.awaitHead(ctx, nil)
 }
 
-// dropTenant takes a person from a tenant, or deletes it where nobody else is an admin who can sign in. One that they are no member of is left alone.
+// dropTenant takes a person from a tenant, or deletes it where nobody else is an admin who can sign in. One that they
+// are no member of is left alone.
 func (r *Reclaimer) dropTenant(ctx context.Context, by By, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, r.Writer, tenantID)
 	if err != nil {
 		return err
 	}
 	shutOut := slices.DeleteFunc(tenant.Admins(), func(id string) bool { return !r.People.ShutOut(id) })
-	_, _, err = Do(ctx, r.Writer, by, LeaveTenant{RemoveMember{TenantRef: TenantRef{tenantID}, UserID: userID, ShutOut: shutOut}})
+	_, _, err = Do(
+		ctx,
+		r.Writer,
+		by,
+		LeaveTenant{RemoveMember{TenantRef: TenantRef{tenantID}, UserID: userID, ShutOut: shutOut}},
+	)
 	if KindOf(err) == Conflict {
 		do := func(ctx context.Context, cmd Command[Tenant]) (Tenant, Done, error) {
 			return Do(ctx, r.Writer, by, cmd)

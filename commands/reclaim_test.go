@@ -16,7 +16,8 @@ import (
 	"flagledger/events"
 )
 
-// A new password that verifies the address drops what the account made and joined before. Whichever step fails, the old password is good and the same request does the rest.
+// A new password that verifies the address drops what the account made and joined before. Whichever step fails, the old
+// password is good and the same request does the rest.
 func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -28,18 +29,32 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 		up, link := w.signUp(t, email), strings.Repeat("A", 42)+string(rune('A'+failing))
 		me, by := up.UserID, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: up.UserID}}
 		made := commands.NewID()
-		if _, _, err := commands.Do(t.Context(), w.writer, by, commands.CreateTenant{ID: made, Name: "made", Creator: me}); err != nil {
+		if _, _, err := commands.Do(
+			t.Context(),
+			w.writer,
+			by,
+			commands.CreateTenant{ID: made, Name: "made", Creator: me},
+		); err != nil {
 			t.Fatal(err)
 		}
 		heard := &people{registered: true}
-		writer := commands.NewWriter(stepping{w.store, w.steps}, func(_ context.Context, _ events.Position, names []string) bool {
-			if names == nil { // the head of the log: until then this node has not heard of the tenant
-				heard.tenants = []string{made}
-			}
-			return true
-		}, time.Now)
+		writer := commands.NewWriter(
+			stepping{w.store, w.steps},
+			func(_ context.Context, _ events.Position, names []string) bool {
+				if names == nil { // the head of the log: until then this node has not heard of the tenant
+					heard.tenants = []string{made}
+				}
+				return true
+			},
+			time.Now,
+		)
 		hash := sha256.Sum256([]byte(link))
-		if _, err := w.pool.Exec(t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, hash[:], me); err != nil {
+		if _, err := w.pool.Exec(
+			t.Context(),
+			`insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`,
+			hash[:],
+			me,
+		); err != nil {
 			t.Fatal(err)
 		}
 		reset := func() error {
@@ -51,7 +66,12 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 		*w.steps = steps{failing: failing}
 		err := reset()
 		if failing > 0 {
-			if _, old := w.identity.SignIn(t.Context(), email, oldPassword); !errors.Is(err, errStep) && commands.KindOf(err) != commands.Unavailable || old != nil {
+			if _, old := w.identity.SignIn(
+				t.Context(),
+				email,
+				oldPassword,
+			); !errors.Is(err, errStep) && commands.KindOf(err) != commands.Unavailable ||
+				old != nil {
 				t.Errorf("step %d: got %v, and with the old password %v", failing, err, old)
 			}
 			*w.steps = steps{}

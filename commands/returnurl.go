@@ -17,13 +17,15 @@ type ReturnURLs struct {
 
 const maxReturnURL = 2000 // characters
 
-// NewReturnURLs allows the pages of origins such as https://app.example.com. Pages over http are allowed on the machine of whoever looks at them, and only
-// in development.
+// NewReturnURLs allows the pages of origins such as https://app.example.com. Pages over http are allowed on the machine
+// of whoever looks at them, and only in development.
 func NewReturnURLs(origins []string, development bool) (ReturnURLs, error) {
 	r := ReturnURLs{http: development}
 	for _, text := range origins {
 		u, err := url.Parse(strings.TrimSpace(text))
-		if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http" {
+		if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" ||
+			u.Fragment != "" ||
+			u.Scheme != "https" && u.Scheme != "http" {
 			return r, fmt.Errorf("%q is no origin such as https://app.example.com", text)
 		}
 		r.origins = append(r.origins, origin(u))
@@ -50,7 +52,8 @@ func (r ReturnURLs) check(text string) error {
 	if len(text) > maxReturnURL {
 		return fmt.Errorf("must have at most %d characters", maxReturnURL)
 	}
-	// Browsers read a backslash as a slash, and leave out tabs and line breaks, so that what they open may be another page than what is checked here.
+	// Browsers read a backslash as a slash, and leave out tabs and line breaks, so that what they open may be another page
+	// than what is checked here.
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == '\\' || c >= 0x7f }) {
 		return errors.New("must be a URL of visible ASCII characters without a backslash")
 	}

@@ -8,7 +8,15 @@ import (
 
 func returnURLs(t testing.TB, development bool) ReturnURLs {
 	t.Helper()
-	r, err := NewReturnURLs([]string{"https://app.example.com", "https://Flags.Example.com:8443", "http://localhost:5173", "http://app.example.com"}, development)
+	r, err := NewReturnURLs(
+		[]string{
+			"https://app.example.com",
+			"https://Flags.Example.com:8443",
+			"http://localhost:5173",
+			"http://app.example.com",
+		},
+		development,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +72,8 @@ func TestOriginsOfReturnURLs(t *testing.T) {
 
 // authority is where a browser would go: it reads a backslash as a slash, and leaves out tabs and line breaks.
 func authority(text string) string {
-	text = strings.NewReplacer("\t", "", "\n", "", "\r", "", "\\", "/").Replace(strings.Trim(text, "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f "))
+	text = strings.NewReplacer("\t", "", "\n", "", "\r", "", "\\", "/").
+		Replace(strings.Trim(text, "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f "))
 	_, rest, _ := strings.Cut(text, ":")
 	rest = strings.TrimLeft(rest, "/")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -81,7 +90,12 @@ func FuzzReturnURL(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	hosts := map[string]bool{"app.example.com": true, "app.example.com:443": true, "flags.example.com:8443": true, "localhost:5173": true}
+	hosts := map[string]bool{
+		"app.example.com":        true,
+		"app.example.com:443":    true,
+		"flags.example.com:8443": true,
+		"localhost:5173":         true,
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if returnURLs(t, true).check(text) != nil {
 			return
@@ -98,7 +112,8 @@ func FuzzReturnURL(f *testing.F) {
 func TestPlanPrices(t *testing.T) {
 	t.Parallel()
 	p, err := ParsePlanPrices(" standard=price_1, enhanced=price_2,standard=price_3,")
-	if err != nil || p.sold["standard"] != "price_1" || p.plans["price_3"] != "standard" || p.plans["price_2"] != "enhanced" {
+	if err != nil || p.sold["standard"] != "price_1" || p.plans["price_3"] != "standard" ||
+		p.plans["price_2"] != "enhanced" {
 		t.Errorf("got %+v, %v", p, err)
 	}
 	for _, text := range []string{"standard", "standard=", "=price_1", "gold=price_1", "free=price_1", "standard=price_1,enhanced=price_1", "standard=a b"} {

@@ -9,15 +9,17 @@ import (
 	"flagledger/events/state"
 )
 
-// RevertFlag brings a flag back to what it was, in one append. A flag that is like that already stays as it is. One that was deleted since, or whose key another
-// flag has now, begins a new life of the key with the ids and salts of then.
+// RevertFlag brings a flag back to what it was, in one append. A flag that is like that already stays as it is. One
+// that was deleted since, or whose key another flag has now, begins a new life of the key with the ids and salts of
+// then.
 //
 // Environments that were added since are as in a new flag: it is off there, without rules.
 type RevertFlag struct {
 	FlagRef
 	To state.Flag
 	At time.Time // the time that was asked for; zero where the version was
-	// Environments are the tenant's, and EnvironmentsThen those that it had then. One that is gone must not have been used.
+	// Environments are the tenant's, and EnvironmentsThen those that it had then. One that is gone must not have been
+	// used.
 	Environments, EnvironmentsThen []events.EnvironmentRef
 	// Only, if set, is the environment that alone is brought back.
 	Only *events.EnvironmentRef
@@ -67,7 +69,12 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 		r.turnOn(c.Environments)
 	}
 	reverted := events.FlagReverted{Version: c.To.Version, At: c.At, Environment: c.Only}
-	if from, to := variationIDs(r.flag.Variations), variationIDs(c.To.Variations); c.Only == nil && !slices.Equal(from, to) {
+	if from, to := variationIDs(
+		r.flag.Variations,
+	), variationIDs(
+		c.To.Variations,
+	); c.Only == nil &&
+		!slices.Equal(from, to) {
 		reverted.Variations = &events.Change[[]string]{From: from, To: to}
 	}
 	if len(r.facts) == 0 && reverted.Variations == nil {
@@ -85,13 +92,15 @@ func (c RevertFlag) Changes(f Flag) bool {
 	return err == nil && len(facts) > 0
 }
 
-// Bytes is about how many bytes the facts of the command may have for a flag: those of the flag, or of what it is brought back to if that is more.
+// Bytes is about how many bytes the facts of the command may have for a flag: those of the flag, or of what it is
+// brought back to if that is more.
 func (c RevertFlag) Bytes(f Flag) int {
 	then := Flag{Flag: c.To}
 	return max(f.size(), then.size())
 }
 
-// checkPlaces refuses a state that cannot come back, because its project or an environment is gone, or the tenant has too many flags.
+// checkPlaces refuses a state that cannot come back, because its project or an environment is gone, or the tenant has
+// too many flags.
 func (c RevertFlag) checkPlaces(f *Flag) error {
 	if c.ProjectMissing {
 		return refuse(Conflict, "the project %s, which the flag was in, is gone", c.To.ProjectID)
@@ -107,14 +116,19 @@ func (c RevertFlag) checkPlaces(f *Flag) error {
 	case len(gone) == 1:
 		return refuse(Conflict, "the environment %s, in which the flag was on or had rules, is gone", gone[0])
 	case len(gone) > 1:
-		return refuse(Conflict, "the environments %s, in which the flag was on or had rules, are gone", strings.Join(gone, " and "))
+		return refuse(
+			Conflict,
+			"the environments %s, in which the flag was on or had rules, are gone",
+			strings.Join(gone, " and "),
+		)
 	case !f.Exists && c.FlagCount >= MaxFlags:
 		return refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.FlagCount)
 	}
 	return nil
 }
 
-// checkEnvironment refuses to bring back one environment of a flag that is another now, or lacks variations that were served there.
+// checkEnvironment refuses to bring back one environment of a flag that is another now, or lacks variations that were
+// served there.
 func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
 	if other {
 		return refuse(Conflict, "the flag was deleted since: one environment of it alone cannot be brought back")
@@ -136,8 +150,9 @@ func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
 	return nil
 }
 
-// reversal collects the facts that make a flag what it was. Their order is safe for whoever evaluates between two of them: the flag goes off first, variations come
-// before the rules that serve them and go after these, and the flag becomes active and goes on last.
+// reversal collects the facts that make a flag what it was. Their order is safe for whoever evaluates between two of
+// them: the flag goes off first, variations come before the rules that serve them and go after these, and the flag
+// becomes active and goes on last.
 type reversal struct {
 	to    *state.Flag
 	flag  Flag // with the facts so far

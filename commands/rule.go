@@ -22,8 +22,8 @@ const (
 	maxAttribute  = 200
 	maxRegexp     = 1000
 	maxRegexps    = 10_000 // the sum of rules.RegexpSize: 1 or 2 MB of memory, and bounded time to match
-	// maxServed bounds the JSON of an environment's rules. If all of them change at once, one event must hold the old and the new ones, their order, and
-	// metadata.
+	// maxServed bounds the JSON of an environment's rules. If all of them change at once, one event must hold the old and
+	// the new ones, their order, and metadata.
 	maxServed = 384 << 10
 )
 
@@ -35,7 +35,8 @@ var operatorNames = func() string {
 	return strings.Join(names, ", ")
 }()
 
-// SetRules replaces the ordered rules of a flag in an environment. A rule that is kept keeps its salt, even if it moves or changes.
+// SetRules replaces the ordered rules of a flag in an environment. A rule that is kept keeps its salt, even if it moves
+// or changes.
 type SetRules struct {
 	FlagRef
 	Environment events.EnvironmentRef
@@ -47,7 +48,8 @@ type SetRules struct {
 // costlyParsing is the rules.RegexpCost from which a list of rules counts as costly: 1 ms.
 const costlyParsing = 10_000
 
-// Costly reports whether the regular expressions of the rules take so long to parse that the change should wait in turn with those of other tenants.
+// Costly reports whether the regular expressions of the rules take so long to parse that the change should wait in turn
+// with those of other tenants.
 func (c SetRules) Costly() bool {
 	cost := 0
 	for _, r := range c.Rules {
@@ -173,9 +175,15 @@ func (c *ruleCheck) rules(sent []NewRule, before []events.Rule) []events.Rule {
 	return read
 }
 
-// rule checks the rule at a place of the list. before are the rules that the environment has, read those ahead of this one in the list.
+// rule checks the rule at a place of the list. before are the rules that the environment has, read those ahead of this
+// one in the list.
 func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) events.Rule {
-	rule := events.Rule{ID: sent.NewID, Salt: sent.Salt, Name: sent.Name, Conditions: make([]events.Condition, 0, len(sent.Conditions))}
+	rule := events.Rule{
+		ID:         sent.NewID,
+		Salt:       sent.Salt,
+		Name:       sent.Name,
+		Conditions: make([]events.Condition, 0, len(sent.Conditions)),
+	}
 	if sent.ID != nil {
 		same := func(r events.Rule) bool { return r.ID == *sent.ID }
 		kept := slices.IndexFunc(before, same)
@@ -204,7 +212,12 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 	c.wrong.check(known, at+".op", "must be one of %s", operatorNames)
 	values := at + ".values"
 	c.wrong.check(!takesValues || len(sent.Values) > 0, values, "needs at least one value for the operator %s", sent.Op)
-	c.wrong.check(!known || takesValues || len(sent.Values) == 0, values, "must be empty: the operator %s takes no values", sent.Op)
+	c.wrong.check(
+		!known || takesValues || len(sent.Values) == 0,
+		values,
+		"must be empty: the operator %s takes no values",
+		sent.Op,
+	)
 	c.wrong.check(len(sent.Values) <= maxValues, values, "at most %d values", maxValues)
 	for i, v := range sent.Values[:min(len(sent.Values), maxValues)] {
 		v = compact(v)
@@ -219,7 +232,11 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 // attribute checks the name of an attribute: parts separated by dots, each a step into an object.
 func (c *ruleCheck) attribute(at, name string) {
 	checkText(c.wrong, at, name, 1, maxAttribute)
-	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at, "must not have an empty part before, between or after dots")
+	c.wrong.check(
+		!slices.Contains(strings.Split(name, "."), ""),
+		at,
+		"must not have an empty part before, between or after dots",
+	)
 }
 
 // value returns what is wrong with a value of a condition, which is well-formed JSON, or nil.
@@ -240,8 +257,8 @@ func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
 	return c.regexp(pattern)
 }
 
-// regexp stops checking once the expressions of a list are too large together, so that only one value is reported for it. None is parsed before its cost is
-// known.
+// regexp stops checking once the expressions of a list are too large together, so that only one value is reported for
+// it. None is parsed before its cost is known.
 func (c *ruleCheck) regexp(pattern string) error {
 	if len(pattern) > maxRegexp {
 		return fmt.Errorf("must be a regular expression of at most %d bytes", maxRegexp)
@@ -315,7 +332,14 @@ func (c *ruleCheck) variation(at, id string) {
 }
 
 func (c *ruleCheck) rollout(at string, shares []events.Share) {
-	if c.wrong.check(len(shares) <= maxVariations, at, "at most %d variations", maxVariations); len(shares) > maxVariations {
+	if c.wrong.check(
+		len(shares) <= maxVariations,
+		at,
+		"at most %d variations",
+		maxVariations,
+	); len(
+		shares,
+	) > maxVariations {
 		return
 	}
 	total, seen := events.Weight(0), map[string]bool{}
@@ -324,7 +348,12 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 		c.wrong.check(!seen[share.VariationID], place(at, i)+".variationId", "stands in the rollout already")
 		seen[share.VariationID] = true
 		if share.Weight < 0 || share.Weight > events.MaxWeight {
-			c.wrong.check(false, place(at, i)+".weight", "must be a number from 0 to %d with at most three decimals", events.MaxWeight/1000)
+			c.wrong.check(
+				false,
+				place(at, i)+".weight",
+				"must be a number from 0 to %d with at most three decimals",
+				events.MaxWeight/1000,
+			)
 			total++ // so that the sum is not reported too
 			continue
 		}
@@ -334,7 +363,8 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 	c.wrong.check(total > 0, at, "needs weights that add up to more than 0")
 }
 
-// size checks that rules take at most maxServed bytes in a fact, or no more than those before, which an earlier release may have taken.
+// size checks that rules take at most maxServed bytes in a fact, or no more than those before, which an earlier release
+// may have taken.
 func (c *ruleCheck) size(at string, before, after []events.Rule) {
 	if events.RulesBytes(after) <= maxServed {
 		return // as most are: writing them as JSON takes long

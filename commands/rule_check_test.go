@@ -76,7 +76,10 @@ func TestWhatIsWrongWithARule(t *testing.T) {
 	t.Run("expressions that are too large together", func(t *testing.T) {
 		size, _ := rules.RegexpSize("a{1000}")
 		fit := maxRegexps / size
-		large := []events.Condition{{Attribute: "a", Op: events.Matches, Values: many(fit-1, `"a{1000}"`)}, {Attribute: "a", Op: events.Matches, Values: many(1, `"a{1000}"`)}}
+		large := []events.Condition{
+			{Attribute: "a", Op: events.Matches, Values: many(fit-1, `"a{1000}"`)},
+			{Attribute: "a", Op: events.Matches, Values: many(1, `"a{1000}"`)},
+		}
 		set := setting(sentRule("", func(r *NewRule) { r.Conditions = large }))
 		if err := when(t, []events.Fact{split}, set).err; err != nil {
 			t.Error(err)
@@ -99,7 +102,10 @@ func TestWhatIsWrongWithARule(t *testing.T) {
 			"(?i)[一-龥]":  9,
 		} {
 			set := setting(sentRule("", func(r *NewRule) {
-				r.Conditions = []events.Condition{{Attribute: "a", Op: events.Matches, Values: many(max(fit, 1), pattern)}, {Attribute: "a", Op: events.Matches, Values: many(200, pattern)}}
+				r.Conditions = []events.Condition{
+					{Attribute: "a", Op: events.Matches, Values: many(max(fit, 1), pattern)},
+					{Attribute: "a", Op: events.Matches, Values: many(200, pattern)},
+				}
 			}))
 			place := "rules[0].conditions[0].values[0]"
 			if fit > 0 {
@@ -150,7 +156,17 @@ func TestValuesAreOfTheKindThatTheOperatorTakes(t *testing.T) {
 		rules.Text:    {`null`, `1`, `true`, `{}`, `[]`},
 		rules.Pattern: {`null`, `1`, `"("`, `"a{1001}"`, `"(?=a)"`, `"\\C"`, `{}`},
 		rules.Number:  {`null`, `"1"`, `true`, `{}`, `[]`, `-1e999`},
-		rules.Time:    {`null`, `1`, `""`, `"2026-03-14"`, `"2026-03-14T15:09:26"`, `"14 March"`, `"2026-03-14T5:09:26Z"`, `"2026-02-30T00:00:00Z"`, `true`},
+		rules.Time: {
+			`null`,
+			`1`,
+			`""`,
+			`"2026-03-14"`,
+			`"2026-03-14T15:09:26"`,
+			`"14 March"`,
+			`"2026-03-14T5:09:26Z"`,
+			`"2026-02-30T00:00:00Z"`,
+			`true`,
+		},
 		rules.Version: {`null`, `1`, `""`, `"1.2"`, `"v1.2.3"`, `"1.2.03"`, `1.2`, `{}`},
 	}
 	for _, operator := range rules.Operators() {

@@ -61,7 +61,11 @@ func TestWhatIsServed(t *testing.T) {
 	}
 	t.Run("null of a flag of JSON", func(t *testing.T) {
 		ofJSON := created(func(f *events.FlagCreated) { f.Type, f.DefaultValue = events.JSONFlag, raw("{}") })
-		when(t, []events.Fact{ofJSON}, SetFallthrough{FlagRef: theFlag, Environment: production, Serve: &NewServe{Value: raw("null")}}).
+		when(
+			t,
+			[]events.Fact{ofJSON},
+			SetFallthrough{FlagRef: theFlag, Environment: production, Serve: &NewServe{Value: raw("null")}},
+		).
 			then(events.FallthroughChanged{Environment: production, To: &events.Serve{Value: raw("null")}})
 	})
 }
@@ -87,14 +91,31 @@ func TestSetFallthrough(t *testing.T) {
 		t.Error(err)
 	}
 	ofText := created(func(f *events.FlagCreated) { f.Type, f.DefaultValue = events.StringFlag, raw(`""`) })
-	when(t, []events.Fact{ofText}, SetFallthrough{FlagRef: theFlag, Environment: production, Serve: &NewServe{Value: raw(`"` + strings.Repeat("x", maxServed) + `"`)}}).
+	when(
+		t,
+		[]events.Fact{ofText},
+		SetFallthrough{
+			FlagRef:     theFlag,
+			Environment: production,
+			Serve:       &NewServe{Value: raw(`"` + strings.Repeat("x", maxServed) + `"`)},
+		},
+	).
 		refused(Conflict)
 }
 
 func TestAVariationThatIsServedStays(t *testing.T) {
 	rollout := storedRule("r2")
-	rollout.Name, rollout.Serve = "", events.Serve{Rollout: []events.Share{{VariationID: "v2", Weight: 1}, {VariationID: "v1", Weight: 0}}}
-	inProduction, inDevelopment := ruled(storedRule("r1"), rollout), events.ChangeRules(development, nil, []events.Rule{rollout})
+	rollout.Name, rollout.Serve = "", events.Serve{
+		Rollout: []events.Share{{VariationID: "v2", Weight: 1}, {VariationID: "v1", Weight: 0}},
+	}
+	inProduction, inDevelopment := ruled(
+		storedRule("r1"),
+		rollout,
+	), events.ChangeRules(
+		development,
+		nil,
+		[]events.Rule{rollout},
+	)
 	byFallthrough := events.FallthroughChanged{Environment: development, To: &events.Serve{VariationID: "v1"}}
 	both := []events.EnvironmentRef{production, development}
 	removed := events.VariationRemoved{Variation: split.Variations[0]}
@@ -112,7 +133,11 @@ func TestAVariationThatIsServedStays(t *testing.T) {
 		"by rules that are gone": {[]events.Fact{inProduction, byFallthrough, events.RulesChanged{Environment: production, Order: &events.Change[[]string]{}}, events.FallthroughChanged{Environment: development}}, both, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decided := when(t, append([]events.Fact{split}, c.given...), RemoveVariation{FlagRef: theFlag, ID: "v1", Environments: c.environments})
+			decided := when(
+				t,
+				append([]events.Fact{split}, c.given...),
+				RemoveVariation{FlagRef: theFlag, ID: "v1", Environments: c.environments},
+			)
 			if c.detail == "" {
 				decided.then(removed)
 				return

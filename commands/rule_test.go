@@ -32,12 +32,24 @@ func onPlan(values ...string) []events.Condition {
 
 // storedRule is a rule of an environment, whose salt is salt-<id>.
 func storedRule(id string) events.Rule {
-	return events.Rule{ID: id, Name: "n", Salt: "salt-" + id, Conditions: onPlan(`"pro"`), Serve: events.Serve{VariationID: "v1"}}
+	return events.Rule{
+		ID:         id,
+		Name:       "n",
+		Salt:       "salt-" + id,
+		Conditions: onPlan(`"pro"`),
+		Serve:      events.Serve{VariationID: "v1"},
+	}
 }
 
 // sentRule is what a caller sends for a storedRule; one without id is new.
 func sentRule(id string, change ...func(*NewRule)) NewRule {
-	r := NewRule{NewID: "new", Salt: "new salt", Name: "n", Conditions: onPlan(`"pro"`), Serve: &NewServe{VariationID: new("v1")}}
+	r := NewRule{
+		NewID:      "new",
+		Salt:       "new salt",
+		Name:       "n",
+		Conditions: onPlan(`"pro"`),
+		Serve:      &NewServe{VariationID: new("v1")},
+	}
 	if id != "" {
 		r.ID = &id
 	}
@@ -62,8 +74,18 @@ func TestSetRules(t *testing.T) {
 	r1, r2 := storedRule("r1"), storedRule("r2")
 	given := []events.Fact{split, ruled(r1, r2)}
 	t.Run("the first ones", func(t *testing.T) {
-		fresh := events.Rule{ID: "new", Name: "n", Salt: "new salt", Conditions: onPlan(`"pro"`), Serve: events.Serve{VariationID: "v1"}}
-		when(t, []events.Fact{split}, setting(sentRule(""))).then(events.RulesChanged{Environment: production, Added: []events.Rule{fresh}, Order: &events.Change[[]string]{From: orderOf(), To: orderOf("new")}})
+		fresh := events.Rule{
+			ID:         "new",
+			Name:       "n",
+			Salt:       "new salt",
+			Conditions: onPlan(`"pro"`),
+			Serve:      events.Serve{VariationID: "v1"},
+		}
+		when(
+			t,
+			[]events.Fact{split},
+			setting(sentRule("")),
+		).then(events.RulesChanged{Environment: production, Added: []events.Rule{fresh}, Order: &events.Change[[]string]{From: orderOf(), To: orderOf("new")}})
 	})
 	t.Run("that are there already", func(t *testing.T) {
 		when(t, given, setting(sentRule("r1"), sentRule("r2"))).then()
@@ -71,7 +93,11 @@ func TestSetRules(t *testing.T) {
 		when(t, append(given, events.ChangeRules(production, []events.Rule{r1, r2}, nil)), setting()).then()
 	})
 	t.Run("none", func(t *testing.T) {
-		when(t, given, setting()).then(events.RulesChanged{Environment: production, Removed: []events.Rule{r1, r2}, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf()}})
+		when(
+			t,
+			given,
+			setting(),
+		).then(events.RulesChanged{Environment: production, Removed: []events.Rule{r1, r2}, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf()}})
 	})
 	t.Run("that move keep their salt", func(t *testing.T) {
 		when(t, given, setting(sentRule("r2"), sentRule("r1"))).
@@ -86,11 +112,18 @@ func TestSetRules(t *testing.T) {
 		changes := []events.Change[events.Rule]{{From: r2, To: changed}}
 		when(t, given, setting(sentRule("r1"), sent)).then(events.RulesChanged{Environment: production, Changed: changes})
 		when(t, given, setting(sent)).then(events.RulesChanged{
-			Environment: production, Removed: []events.Rule{r1}, Changed: changes, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf("r2")},
+			Environment: production,
+			Removed:     []events.Rule{r1},
+			Changed:     changes,
+			Order:       &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf("r2")},
 		})
 	})
 	t.Run("that were there once are new", func(t *testing.T) {
-		when(t, append(given, events.ChangeRules(production, []events.Rule{r1, r2}, []events.Rule{r1})), setting(sentRule("r1"), sentRule("r2"))).
+		when(
+			t,
+			append(given, events.ChangeRules(production, []events.Rule{r1, r2}, []events.Rule{r1})),
+			setting(sentRule("r1"), sentRule("r2")),
+		).
 			refused(Invalid, "rules[1].id")
 	})
 	t.Run("of another environment", func(t *testing.T) {
@@ -100,7 +133,11 @@ func TestSetRules(t *testing.T) {
 		elsewhere.Rules[0].ID = nil
 		fresh := r1
 		fresh.ID, fresh.Salt = "new", "new salt"
-		when(t, given, elsewhere).then(events.RulesChanged{Environment: development, Added: []events.Rule{fresh}, Order: &events.Change[[]string]{From: orderOf(), To: orderOf("new")}})
+		when(
+			t,
+			given,
+			elsewhere,
+		).then(events.RulesChanged{Environment: development, Added: []events.Rule{fresh}, Order: &events.Change[[]string]{From: orderOf(), To: orderOf("new")}})
 	})
 	t.Run("with one id twice", func(t *testing.T) {
 		when(t, given, setting(sentRule("r1"), sentRule("r2"), sentRule("r1"))).refused(Invalid, "rules[2].id")
@@ -108,7 +145,11 @@ func TestSetRules(t *testing.T) {
 	})
 	t.Run("whatever the flag's status", func(t *testing.T) {
 		archived := append(given, events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag})
-		when(t, archived, setting()).then(events.RulesChanged{Environment: production, Removed: []events.Rule{r1, r2}, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf()}})
+		when(
+			t,
+			archived,
+			setting(),
+		).then(events.RulesChanged{Environment: production, Removed: []events.Rule{r1, r2}, Order: &events.Change[[]string]{From: orderOf("r1", "r2"), To: orderOf()}})
 	})
 	t.Run("that are not sent", func(t *testing.T) {
 		when(t, given, SetRules{FlagRef: theFlag, Environment: production}).refused(Invalid, "rules")
@@ -125,7 +166,11 @@ func TestSetRules(t *testing.T) {
 		when(t, given, with(SetFallthrough{Unset: true})).then()
 		when(t, given, with(SetFallthrough{Serve: &NewServe{VariationID: new("v1")}})).refused(Invalid, "fallthrough")
 		when(t, served, with(SetFallthrough{Unset: true})).refused(Invalid, "fallthrough")
-		when(t, served, with(SetFallthrough{Serve: &NewServe{VariationID: new("v3")}})).refused(Invalid, "fallthrough", "fallthrough.variationId")
+		when(
+			t,
+			served,
+			with(SetFallthrough{Serve: &NewServe{VariationID: new("v3")}}),
+		).refused(Invalid, "fallthrough", "fallthrough.variationId")
 	})
 	t.Run("so large that they could not be changed again", func(t *testing.T) {
 		large := raw(`"` + strings.Repeat("x", maxServed/2) + `"`)
@@ -139,13 +184,19 @@ func TestSetRules(t *testing.T) {
 	})
 }
 
-// The largest lists that are taken differ in every rule and in their order: the change must fit in one event, with the longest reason.
+// The largest lists that are taken differ in every rule and in their order: the change must fit in one event, with the
+// longest reason.
 func TestRulesThatFitOnceCanAlwaysBeChanged(t *testing.T) {
 	list := func(fill string) []events.Rule {
 		rules := make([]events.Rule, MaxRules)
 		for i := range rules {
 			id := fmt.Sprintf("0198c5a1-9c51-7f3d-8b26-%012d", i)
-			rules[i] = events.Rule{ID: id, Salt: strings.Repeat("s", 26), Conditions: onPlan(`""`), Serve: events.Serve{VariationID: "v1"}}
+			rules[i] = events.Rule{
+				ID:         id,
+				Salt:       strings.Repeat("s", 26),
+				Conditions: onPlan(`""`),
+				Serve:      events.Serve{VariationID: "v1"},
+			}
 		}
 		stored, err := events.Marshal(rules)
 		if err != nil {
@@ -168,8 +219,11 @@ func TestRulesThatFitOnceCanAlwaysBeChanged(t *testing.T) {
 		events.ChangeRules(production, before, after), events.ChangeRules(production, nil, after), events.ChangeRules(production, before, nil),
 	} {
 		_, err := events.Encode(events.Event{ID: uuid.New(), Fact: c, Metadata: events.Metadata{
-			Time: time.Now(), Actor: events.Actor{Kind: events.ClientActor, ID: uuid.NewString()}, RequestID: uuid.NewString(), CorrelationID: strings.Repeat("c", 200),
-			Reason: strings.Repeat("\u2028", 500), // three bytes that JSON writes as six
+			Time:          time.Now(),
+			Actor:         events.Actor{Kind: events.ClientActor, ID: uuid.NewString()},
+			RequestID:     uuid.NewString(),
+			CorrelationID: strings.Repeat("c", 200),
+			Reason:        strings.Repeat("\u2028", 500), // three bytes that JSON writes as six
 		}})
 		if err != nil {
 			t.Errorf("%d changed, %d added, %d removed: %v", len(c.Changed), len(c.Added), len(c.Removed), err)
@@ -218,7 +272,13 @@ func TestRulesSentAgainChangeNothing(t *testing.T) {
 	} {
 		sent := setting(sentRule("", func(r *NewRule) {
 			r.Conditions = []events.Condition{
-				{Attribute: "a", Op: events.In, Values: []json.RawMessage{raw(` "<\u00e9>"`), raw("1.0")}, Negate: true}, {Attribute: "b", Op: events.Exists, Values: []json.RawMessage{}},
+				{
+					Attribute: "a",
+					Op:        events.In,
+					Values:    []json.RawMessage{raw(` "<\u00e9>"`), raw("1.0")},
+					Negate:    true,
+				},
+				{Attribute: "b", Op: events.Exists, Values: []json.RawMessage{}},
 			}
 			r.Serve = serve
 		}))

@@ -12,8 +12,8 @@ type RulesDraft struct {
 	Fallthrough *SetFallthrough // nil leaves the one that it has
 }
 
-// Apply returns a flag with what the draft changes. Its version stays. The error names what SetRules would be refused for, by the same fields, and what is wrong with
-// the fallthrough under fallthrough.
+// Apply returns a flag with what the draft changes. Its version stays. The error names what SetRules would be refused
+// for, by the same fields, and what is wrong with the fallthrough under fallthrough.
 func (d RulesDraft) Apply(f state.Flag) (state.Flag, error) {
 	f = f.Clone()
 	check := ruleCheck{wrong: fields{}, flag: &Flag{Flag: f}}

@@ -42,7 +42,11 @@ func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := stateOf[Flag](saved).Flag
-			if diff := cmp.Diff([]any{want.Rules[production.ID], want.FallthroughIn(production.ID)}, []any{got.Rules[production.ID], got.FallthroughIn(production.ID)}, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(
+				[]any{want.Rules[production.ID], want.FallthroughIn(production.ID)},
+				[]any{got.Rules[production.ID], got.FallthroughIn(production.ID)},
+				cmpopts.EquateEmpty(),
+			); diff != "" {
 				t.Error("(-saved +draft)\n", diff)
 			}
 			if diff := cmp.Diff(stateOf[Flag](given), before); diff != "" {
@@ -50,7 +54,13 @@ func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 			}
 		})
 	}
-	_, err := RulesDraft{Environment: production, Rules: []NewRule{sentRule("none")}, Fallthrough: &SetFallthrough{}}.Apply(stateOf[Flag](given).Flag)
+	_, err := RulesDraft{
+		Environment: production,
+		Rules:       []NewRule{sentRule("none")},
+		Fallthrough: &SetFallthrough{},
+	}.Apply(
+		stateOf[Flag](given).Flag,
+	)
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok || refusal.Fields["rules[0].id"] == "" || refusal.Fields["fallthrough"] == "" {
 		t.Errorf("got %v", err)

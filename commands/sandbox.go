@@ -30,8 +30,9 @@ type Sandboxes struct {
 	}
 	// Jobs finish the cleanups that this node does not.
 	Jobs interface {
-		// NoteCleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted before. It waits while a job cleans the sandbox up. drop
-		// takes the note back. After an error that is Unavailable the cleanup may have been noted.
+		// NoteCleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted before. It waits while
+		// a job cleans the sandbox up. drop takes the note back. After an error that is Unavailable the cleanup may have been
+		// noted.
 		NoteCleanup(ctx context.Context, by By, tenantID string, asked time.Time) (drop func(context.Context) error, err error)
 	}
 	People People
@@ -43,7 +44,8 @@ type Sandboxes struct {
 // NewEnd is when a sandbox that is created now ends.
 func (s *Sandboxes) NewEnd() time.Time { return s.Now().UTC().Add(s.Active).Truncate(time.Millisecond) }
 
-// Fill adds the demo data that a sandbox has never had. What was changed or deleted since stays so, and the call may be repeated.
+// Fill adds the demo data that a sandbox has never had. What was changed or deleted since stays so, and the call may be
+// repeated.
 func (s *Sandboxes) Fill(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
 	_, err := s.addDemo(ctx, by, tenantID, time.Time{})
@@ -52,10 +54,11 @@ func (s *Sandboxes) Fill(ctx context.Context, by By, tenantID string) error {
 
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup brings a sandbox back to its demo data: other flags, projects and environments are deleted. Members, clients and the end of the sandbox stay, and so
-// does what is made or changed from the call on.
+// Cleanup brings a sandbox back to its demo data: other flags, projects and environments are deleted. Members, clients
+// and the end of the sandbox stay, and so does what is made or changed from the call on.
 //
-// Its errors are *Error: Conflict for a tenant that is no sandbox or is paid for, and Unavailable where it is not complete and a job goes on with it.
+// Its errors are *Error: Conflict for a tenant that is no sandbox or is paid for, and Unavailable where it is not
+// complete and a job goes on with it.
 func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
 	asked := s.Now().UTC().Truncate(time.Millisecond) // as the times of facts
@@ -74,19 +77,27 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	default:
 		if err != nil {
 			return &Error{
-				Kind: Unavailable, Err: err,
+				Kind:   Unavailable,
+				Err:    err,
 				Detail: "the cleanup is not complete: it goes on by itself within two minutes, and leaves alone what was made or changed after it was asked for",
 			}
 		}
 	}
 	if failed := drop(context.WithoutCancel(ctx)); failed != nil {
-		s.Log.WarnContext(ctx, "a job for a cleanup that has ended is not dropped, and will do nothing", "tenant", tenantID, "err", failed)
+		s.Log.WarnContext(
+			ctx,
+			"a job for a cleanup that has ended is not dropped, and will do nothing",
+			"tenant",
+			tenantID,
+			"err",
+			failed,
+		)
 	}
 	return err
 }
 
-// FinishCleanup goes on with the Cleanup that by asked for at a time, unless it or a later one has been completed. The error is Forbidden if by is no admin any
-// more.
+// FinishCleanup goes on with the Cleanup that by asked for at a time, unless it or a later one has been completed. The
+// error is Forbidden if by is no admin any more.
 func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, asked time.Time) error {
 	if clean, err := s.Meter.RestartedSince(ctx, tenantID, asked); err != nil || clean {
 		return err
@@ -165,9 +176,14 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	return s.Meter.Restart(ctx, tenantID, asked)
 }
 
-// addDemo makes the demo data what they were at first, but for what was changed after asked. If asked is zero, it adds only what was never there. It returns the
-// ids of the projects that the data are in.
-func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked time.Time) (projects []string, err error) {
+// addDemo makes the demo data what they were at first, but for what was changed after asked. If asked is zero, it adds
+// only what was never there. It returns the ids of the projects that the data are in.
+func (s *Sandboxes) addDemo(
+	ctx context.Context,
+	by By,
+	tenantID string,
+	asked time.Time,
+) (projects []string, err error) {
 	reset := DemoReset{OnlyMissing: asked.IsZero(), Asked: asked}
 	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), DemoReset: reset}
 	if _, err := Check(ctx, s.Writer, by, people); err != nil {
@@ -191,7 +207,12 @@ func (s *Sandboxes) addDemo(ctx context.Context, by By, tenantID string, asked t
 	var mu sync.Mutex
 	projects = demoProjects(tenantID)
 	err = eachAtOnce(ctx, demo().Flags, func(d demoFlag) error {
-		f, _, err := Do(ctx, s.Writer, by, ResetDemoFlag{TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, DemoReset: reset})
+		f, _, err := Do(
+			ctx,
+			s.Writer,
+			by,
+			ResetDemoFlag{TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, DemoReset: reset},
+		)
 		mu.Lock()
 		defer mu.Unlock()
 		if f.Exists {

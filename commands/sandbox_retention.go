@@ -12,7 +12,8 @@ import (
 // SandboxKeptAfterEnd is how long a sandbox that has ended is kept before it is deleted.
 const SandboxKeptAfterEnd = 30 * 24 * time.Hour
 
-// SandboxRetention tells the admins of sandboxes before these end and before they are deleted, and deletes those that ended long ago. SandboxGuard ends them.
+// SandboxRetention tells the admins of sandboxes before these end and before they are deleted, and deletes those that
+// ended long ago. SandboxGuard ends them.
 type SandboxRetention struct {
 	Writer *Writer
 	// Sandboxes lists the sandboxes that end, with their ends. It may miss one that was created just now.
@@ -28,8 +29,8 @@ type SandboxRetention struct {
 // maxSettled is how many notices one run settles. The next one goes on.
 const maxSettled = 500
 
-// Run does what is due, and may be repeated: if one sandbox fails, the others are done all the same. A sandbox is deleted only three days after its admins were
-// told, however late that was.
+// Run does what is due, and may be repeated: if one sandbox fails, the others are done all the same. A sandbox is
+// deleted only three days after its admins were told, however late that was.
 func (s *SandboxRetention) Run(ctx context.Context) error {
 	notices, err := s.Notices.Given(ctx)
 	if err != nil {
@@ -62,13 +63,18 @@ func (s *SandboxRetention) Run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// settle deletes a sandbox whose admins were told so long enough ago, with what is kept of it. It drops the notice of a sandbox that no longer ends at that
-// time.
+// settle deletes a sandbox whose admins were told so long enough ago, with what is kept of it. It drops the notice of a
+// sandbox that no longer ends at that time.
 func (s *SandboxRetention) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
 	var tenant Tenant
 	var err error
 	if n.deletionDue(now) {
-		tenant, _, err = Do(ctx, s.Writer, ByService(), DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now})
+		tenant, _, err = Do(
+			ctx,
+			s.Writer,
+			ByService(),
+			DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now},
+		)
 	} else {
 		tenant, err = ReadTenant(ctx, s.Writer, n.TenantID)
 	}
@@ -87,7 +93,8 @@ func (s *SandboxRetention) settle(ctx context.Context, n SandboxNoticeGiven, now
 	return s.Notices.Forget(ctx, n.TenantID)
 }
 
-// give notifies the admins of a sandbox and has the notice mailed to them. The notifications come first: repeated, they change nothing.
+// give notifies the admins of a sandbox and has the notice mailed to them. The notifications come first: repeated, they
+// change nothing.
 func (s *SandboxRetention) give(ctx context.Context, n SandboxNoticeGiven) error {
 	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
 	if err != nil || !tenant.Exists {
@@ -99,7 +106,8 @@ func (s *SandboxRetention) give(ctx context.Context, n SandboxNoticeGiven) error
 	return s.Notices.Give(ctx, n, tenant.Admins())
 }
 
-// DeleteEndedSandbox deletes a sandbox that ended at a time SandboxKeptAfterEnd ago or earlier. Any other tenant stays as it is.
+// DeleteEndedSandbox deletes a sandbox that ended at a time SandboxKeptAfterEnd ago or earlier. Any other tenant stays
+// as it is.
 type DeleteEndedSandbox struct {
 	TenantRef
 	EndsAt time.Time

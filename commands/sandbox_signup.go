@@ -17,10 +17,12 @@ type SandboxRequest struct {
 	Name  string
 }
 
-// SandboxSignUp makes an account and a sandbox for people who have asked for one, and have shown by a mailed link that the address is theirs.
+// SandboxSignUp makes an account and a sandbox for people who have asked for one, and have shown by a mailed link that
+// the address is theirs.
 type SandboxSignUp struct {
 	Links interface {
-		// FindSandboxRequest finds a request by the token of its link. The error is Invalid in the field token where the link is not good.
+		// FindSandboxRequest finds a request by the token of its link. The error is Invalid in the field token where the link
+		// is not good.
 		FindSandboxRequest(ctx context.Context, token string, now time.Time) (SandboxRequest, error)
 		// RemoveSandboxRequest uses the link up.
 		RemoveSandboxRequest(ctx context.Context, requestID string) error
@@ -44,7 +46,8 @@ func CheckSandboxRequest(email, name string) error {
 	return wrong.err()
 }
 
-// requestedSandboxes is the namespace of the ids of sandboxes, which are made from the ids of requests: an attempt that is repeated makes the same one.
+// requestedSandboxes is the namespace of the ids of sandboxes, which are made from the ids of requests: an attempt that
+// is repeated makes the same one.
 var requestedSandboxes = uuid.MustParse("a3f6d4c9-3e0b-5c2d-9b7a-51e0c8f2d714")
 
 // Request is what a link was mailed for. The error is Invalid in the field token where the link is not good.
@@ -52,8 +55,9 @@ func (s *SandboxSignUp) Request(ctx context.Context, token string) (SandboxReque
 	return s.Links.FindSandboxRequest(ctx, token, s.Sandboxes.Now())
 }
 
-// Open makes the account and the sandbox. An account that has the address already is used: the error is Unauthenticated if the password is not its own. A new
-// account has the name that the link was asked for with, or else name, which may be empty.
+// Open makes the account and the sandbox. An account that has the address already is used: the error is Unauthenticated
+// if the password is not its own. A new account has the name that the link was asked for with, or else name, which may
+// be empty.
 //
 // If a step fails, those before it stay done. The call can be made again with the same link and password.
 func (s *SandboxSignUp) Open(ctx context.Context, by By, token, name, password string) error {
@@ -89,8 +93,8 @@ func (s *SandboxSignUp) Open(ctx context.Context, by By, token, name, password s
 	return s.Links.RemoveSandboxRequest(ctx, request.ID)
 }
 
-// account signs up whoever has a link, or signs them in. The link shows that the address is theirs, also where an earlier attempt made the account and
-// could not note that.
+// account signs up whoever has a link, or signs them in. The link shows that the address is theirs, also where an
+// earlier attempt made the account and could not note that.
 func (s *SandboxSignUp) account(ctx context.Context, request SandboxRequest, password string) (Session, error) {
 	session, err := s.Identity.SignUpVerified(ctx, request.Email, password, request.Name)
 	if KindOf(err) != Conflict {
@@ -118,7 +122,12 @@ func (s *SandboxSignUp) create(ctx context.Context, by By, tenantID string) erro
 	}
 	defer release()
 	tenant, _, err := Do(ctx, s.Sandboxes.Writer, by, CreateTenant{
-		ID: tenantID, Name: "Sandbox", Creator: by.Actor.ID, SandboxEndsAt: s.Sandboxes.NewEnd(), Created: created, Environments: FirstEnvironments(),
+		ID:            tenantID,
+		Name:          "Sandbox",
+		Creator:       by.Actor.ID,
+		SandboxEndsAt: s.Sandboxes.NewEnd(),
+		Created:       created,
+		Environments:  FirstEnvironments(),
 	})
 	if KindOf(err) == Conflict && tenant.taken {
 		return nil

@@ -25,7 +25,10 @@ type twoStepIdentity struct {
 	*steps
 }
 
-func (i twoStepIdentity) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+func (i twoStepIdentity) SignUpVerified(
+	ctx context.Context,
+	email, password, displayName string,
+) (commands.Session, error) {
 	session, err := i.SignUp(ctx, email, password, displayName)
 	if err != nil {
 		return session, err
@@ -76,7 +79,15 @@ func (w *world) sandboxSignUp(heard commands.People) *commands.SandboxSignUp {
 		Tenants: noTenants{},
 		Links:   steppingLinks{w.links, w.steps}, Identity: twoStepIdentity{w.identity, w.steps}, SignIn: signIn,
 		Sandboxes: &commands.Sandboxes{
-			Writer: commands.NewWriter(w.store, shown, time.Now), Directory: steppingDirectory{w.directory, w.steps}, Active: time.Hour, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Writer: commands.NewWriter(
+				w.store,
+				shown,
+				time.Now,
+			),
+			Directory: steppingDirectory{w.directory, w.steps},
+			Active:    time.Hour,
+			Now:       time.Now,
+			Log:       slog.New(slog.DiscardHandler),
 		},
 	}
 }
@@ -117,7 +128,14 @@ func (w *world) sandboxes(t *testing.T, creator string) (ids []string) {
 const sandboxPassword = "correct horse battery"
 
 var opening = []string{
-	"mark verified", "save profile", "append user.registered", "append tenant.created", "pending memberships", "used tenants", "save demo people", "close",
+	"mark verified",
+	"save profile",
+	"append user.registered",
+	"append tenant.created",
+	"pending memberships",
+	"used tenants",
+	"save demo people",
+	"close",
 }
 
 // Whichever step of a link fails, its next use ends as if none had: with one verified account, and one sandbox in it.
@@ -163,7 +181,15 @@ func TestALinkToASandboxVerifiesAnAccount(t *testing.T) {
 	email := uuid.NewString() + "@example.com"
 	before := w.signUp(t, email)
 	token, signUp := w.sandboxLink(t, email), w.sandboxSignUp(&people{})
-	if err := signUp.Open(t.Context(), commands.By{}, token, "", "another horse"); commands.KindOf(err) != commands.Unauthenticated {
+	if err := signUp.Open(
+		t.Context(),
+		commands.By{},
+		token,
+		"",
+		"another horse",
+	); commands.KindOf(
+		err,
+	) != commands.Unauthenticated {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	if in, err := w.identity.SignIn(t.Context(), email, sandboxPassword); err != nil || in.EmailVerified {
@@ -172,7 +198,12 @@ func TestALinkToASandboxVerifiesAnAccount(t *testing.T) {
 	if err := signUp.Open(t.Context(), commands.By{}, token, "", sandboxPassword); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := w.identity.SignIn(t.Context(), email, sandboxPassword); err != nil || !in.EmailVerified || in.UserID != before.UserID {
+	if in, err := w.identity.SignIn(
+		t.Context(),
+		email,
+		sandboxPassword,
+	); err != nil || !in.EmailVerified ||
+		in.UserID != before.UserID {
 		t.Errorf("got %+v: %v", in.Claims, err)
 	}
 }
@@ -183,7 +214,10 @@ type atOnceIdentity struct {
 	all *sync.WaitGroup
 }
 
-func (i atOnceIdentity) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+func (i atOnceIdentity) SignUpVerified(
+	ctx context.Context,
+	email, password, displayName string,
+) (commands.Session, error) {
 	session, err := i.Provider.SignUpVerified(ctx, email, password, displayName)
 	if err == nil {
 		i.all.Done()
@@ -251,7 +285,10 @@ func TestLinksToSandboxesAtTheBound(t *testing.T) {
 		tokens = append(tokens, w.sandboxLink(t, email))
 	}
 	errs := w.atOnce(t, &people{registered: true, tenants: []string{"other"}}, commands.MaxCreated-1, tokens...)
-	refused := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return commands.KindOf(err) != commands.Conflict })
+	refused := slices.DeleteFunc(
+		slices.Clone(errs),
+		func(err error) bool { return commands.KindOf(err) != commands.Conflict },
+	)
 	if made := w.sandboxes(t, ""); len(made) != 1 || len(refused) != 3 {
 		t.Errorf("there are %d sandboxes: %v", len(made), errs)
 	}

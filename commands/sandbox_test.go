@@ -22,7 +22,12 @@ func (c contents) ProjectIDs(context.Context, string) ([]string, error)         
 // noted tells whether a cleanup is noted as a job.
 type noted bool
 
-func (n *noted) NoteCleanup(context.Context, commands.By, string, time.Time) (drop func(context.Context) error, err error) {
+func (n *noted) NoteCleanup(
+	context.Context,
+	commands.By,
+	string,
+	time.Time,
+) (drop func(context.Context) error, err error) {
 	*n = true
 	return func(context.Context) error {
 		*n = false
@@ -35,7 +40,11 @@ func TestACleanupTellsWhetherItGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	create := commands.CreateTenant{
-		ID: uuid.NewString(), Name: "Sandbox", Creator: "boss", SandboxEndsAt: time.Now().Add(time.Hour), Environments: commands.FirstEnvironments(),
+		ID:            uuid.NewString(),
+		Name:          "Sandbox",
+		Creator:       "boss",
+		SandboxEndsAt: time.Now().Add(time.Hour),
+		Environments:  commands.FirstEnvironments(),
 	}
 	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, create); err != nil {
 		t.Fatal(err)
@@ -48,10 +57,17 @@ func TestACleanupTellsWhetherItGoesOn(t *testing.T) {
 	} {
 		var job noted
 		s := &commands.Sandboxes{
-			Writer: w.writer, Contents: contents{&commands.Error{Kind: c.kind, Detail: "it has not been made"}}, Jobs: &job, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Writer:   w.writer,
+			Contents: contents{&commands.Error{Kind: c.kind, Detail: "it has not been made"}},
+			Jobs:     &job,
+			Now:      time.Now,
+			Log:      slog.New(slog.DiscardHandler),
 		}
 		err := s.Cleanup(t.Context(), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "boss"}}, create.ID)
-		if refusal, ok := errors.AsType[*commands.Error](err); !ok || refusal.Kind != c.want || (refusal.Detail == "it has not been made") == c.goesOn || bool(job) != c.goesOn {
+		if refusal, ok := errors.AsType[*commands.Error](
+			err,
+		); !ok || refusal.Kind != c.want || (refusal.Detail == "it has not been made") == c.goesOn ||
+			bool(job) != c.goesOn {
 			t.Errorf("%v: got %v; a job goes on: %v", c.kind, err, job)
 		}
 	}
@@ -87,7 +103,11 @@ func TestACleanupKeepsTheProjectOfAFlagThatIsMadeMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "boss"}}
 	create := commands.CreateTenant{
-		ID: uuid.NewString(), Name: "Sandbox", Creator: "boss", SandboxEndsAt: time.Now().Add(time.Hour), Environments: commands.FirstEnvironments(),
+		ID:            uuid.NewString(),
+		Name:          "Sandbox",
+		Creator:       "boss",
+		SandboxEndsAt: time.Now().Add(time.Hour),
+		Environments:  commands.FirstEnvironments(),
 	}
 	if _, _, err := commands.Do(t.Context(), w.writer, by, create); err != nil {
 		t.Fatal(err)
@@ -97,8 +117,13 @@ func TestACleanupKeepsTheProjectOfAFlagThatIsMadeMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &commands.Sandboxes{
-		Writer: w.writer, Directory: w.directory, Contents: &lateFlag{project: project.ID}, Meter: neverRestarted{}, Jobs: new(noted),
-		Now: func() time.Time { return time.Now().Add(time.Second) }, Log: slog.New(slog.DiscardHandler),
+		Writer:    w.writer,
+		Directory: w.directory,
+		Contents:  &lateFlag{project: project.ID},
+		Meter:     neverRestarted{},
+		Jobs:      new(noted),
+		Now:       func() time.Time { return time.Now().Add(time.Second) },
+		Log:       slog.New(slog.DiscardHandler),
 	}
 	if err := s.Cleanup(t.Context(), by, create.ID); err != nil {
 		t.Fatal(err)

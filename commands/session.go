@@ -12,9 +12,13 @@ import (
 // maxTokenTTL is the longest that an ID token of any identity provider is good for, with room for clocks that differ.
 const maxTokenTTL = 2 * time.Hour
 
-// Refresh trades a refresh token for new tokens of its session, and returns the active tenant. A token that was used before ends its session. A call that fails
-// may be made again: the token is used up last.
-func (s *SignIn) Refresh(ctx context.Context, by By, refreshToken string) (session Session, activeTenant string, err error) {
+// Refresh trades a refresh token for new tokens of its session, and returns the active tenant. A token that was used
+// before ends its session. A call that fails may be made again: the token is used up last.
+func (s *SignIn) Refresh(
+	ctx context.Context,
+	by By,
+	refreshToken string,
+) (session Session, activeTenant string, err error) {
 	session, err = s.Sessions.Refresh(ctx, refreshToken, func(c Claims) (err error) {
 		if err := CheckSession(s.People, c); err != nil { // the provider may know it later
 			return err
@@ -28,11 +32,19 @@ func (s *SignIn) Refresh(ctx context.Context, by By, refreshToken string) (sessi
 	return session, activeTenant, err
 }
 
-// endStolen ends a session of which a refresh token was used twice: its ID tokens first, and then the refresh tokens. Where either fails, the next use
-// of the token tries again.
+// endStolen ends a session of which a refresh token was used twice: its ID tokens first, and then the refresh tokens.
+// Where either fails, the next use of the token tries again.
 func (s *SignIn) endStolen(ctx context.Context, by By, of *ReusedTokenError) error {
 	by.Actor = events.Actor{Kind: events.UserActor, ID: of.UserID}
-	s.Log.Warn("a refresh token was used twice: its session ends", "request", by.RequestID, "user", of.UserID, "session", of.SessionID)
+	s.Log.Warn(
+		"a refresh token was used twice: its session ends",
+		"request",
+		by.RequestID,
+		"user",
+		of.UserID,
+		"session",
+		of.SessionID,
+	)
 	if _, _, err := Do(ctx, s.Writer, by, s.endSession(of.UserID, of.SessionID)); err != nil {
 		return err
 	}
@@ -43,8 +55,8 @@ func (s *SignIn) endSession(userID, sessionID string) EndSession {
 	return EndSession{UserID: userID, SessionID: sessionID, Until: s.Now().Add(maxTokenTTL)}
 }
 
-// LogOut ends a session on all nodes: its refresh tokens first, and then the ID tokens. Where the fact cannot be appended the ID token is still good,
-// and the call may be made again with it.
+// LogOut ends a session on all nodes: its refresh tokens first, and then the ID tokens. Where the fact cannot be
+// appended the ID token is still good, and the call may be made again with it.
 func (s *SignIn) LogOut(ctx context.Context, do Doer[User], c Claims) (Done, error) {
 	if err := s.Sessions.Revoke(ctx, c.UserID, c.SessionID); err != nil {
 		return Done{}, err

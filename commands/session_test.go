@@ -53,7 +53,12 @@ func (d steppingDirectory) SaveProfile(ctx context.Context, c commands.Claims) (
 	return d.Directory.SaveProfile(ctx, c)
 }
 
-func (d steppingDirectory) PendingMemberships(ctx context.Context, email string, mustAccept bool, most int) ([]commands.PendingMember, error) {
+func (d steppingDirectory) PendingMemberships(
+	ctx context.Context,
+	email string,
+	mustAccept bool,
+	most int,
+) ([]commands.PendingMember, error) {
 	if err := d.take("pending memberships"); err != nil {
 		return nil, err
 	}
@@ -89,8 +94,13 @@ func (s steppingSessions) Revoke(ctx context.Context, userID, sessionID string) 
 
 func (w *world) signIn(heard *people, superUsers ...string) *commands.SignIn {
 	return &commands.SignIn{
-		Writer: w.writer, Sessions: steppingSessions{w.identity, w.steps}, Directory: steppingDirectory{w.directory, w.steps}, People: heard,
-		SuperUsers: commands.NewSuperUsers(superUsers), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Writer:     w.writer,
+		Sessions:   steppingSessions{w.identity, w.steps},
+		Directory:  steppingDirectory{w.directory, w.steps},
+		People:     heard,
+		SuperUsers: commands.NewSuperUsers(superUsers),
+		Now:        time.Now,
+		Log:        slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -141,9 +151,13 @@ func TestLoggingOut(t *testing.T) {
 	w := newWorld(t)
 	signIn := w.signIn(&people{})
 	logOut := func(s commands.Session) error {
-		_, err := signIn.LogOut(t.Context(), func(ctx context.Context, cmd commands.Command[commands.User]) (commands.User, commands.Done, error) {
-			return commands.Do(ctx, w.writer, commands.By{}, cmd)
-		}, s.Claims)
+		_, err := signIn.LogOut(
+			t.Context(),
+			func(ctx context.Context, cmd commands.Command[commands.User]) (commands.User, commands.Done, error) {
+				return commands.Do(ctx, w.writer, commands.By{}, cmd)
+			},
+			s.Claims,
+		)
 		return err
 	}
 	for failing := range 3 {

@@ -45,7 +45,8 @@ type SignIn struct {
 		Erase(ctx context.Context, userID string) error
 		// PendingMemberships lists the last tenants that have invited an address, so many at most.
 		PendingMemberships(ctx context.Context, email string, mustAccept bool, most int) ([]PendingMember, error)
-		// Forget drops the address of a pending member, ForgetUninvited that of one whom the tenant has not invited within a minute.
+		// Forget drops the address of a pending member, ForgetUninvited that of one whom the tenant has not invited within a
+		// minute.
 		Forget(ctx context.Context, id string) error
 		ForgetUninvited(ctx context.Context, id string) error
 		// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
@@ -92,15 +93,15 @@ func (s *SignIn) CheckNew(c Claims) error {
 	return nil
 }
 
-// LetIn lets a person begin to use the service, or go on, and tells the active tenant, which is used with it. In this order:
+// LetIn lets a person begin to use the service, or go on, and tells the active tenant, which is used with it. In this
+// order:
 //
-//  1. the directory notes the name and the address;
-//  2. the person is registered, and gets a tenant of their own where they are a member of none;
-//  3. a verified address on the list makes a super user;
-//  4. a verified address joins the tenants that have invited it. What fails here is logged and tried again at the next sign-in.
+// 1. the directory notes the name and the address; 2. the person is registered, and gets a tenant of their own where
+// they are a member of none; 3. a verified address on the list makes a super user; 4. a verified address joins the
+// tenants that have invited it. What fails here is logged and tried again at the next sign-in.
 //
-// Where a step fails, those before it stay done, and the person signs in again: each step may be repeated. Whoever has been shut out is Forbidden,
-// and nothing of them is noted.
+// Where a step fails, those before it stay done, and the person signs in again: each step may be repeated. Whoever has
+// been shut out is Forbidden, and nothing of them is noted.
 func (s *SignIn) LetIn(ctx context.Context, by By, c Claims) (activeTenant string, err error) {
 	by.Actor = events.Actor{Kind: events.UserActor, ID: c.UserID}
 	if err := CheckActive(s.People, c.UserID); err != nil {
@@ -133,8 +134,8 @@ func (s *SignIn) LetIn(ctx context.Context, by By, c Claims) (activeTenant strin
 	return active, nil
 }
 
-// personalTenants is the namespace in which the id of a person's own tenant is derived from the person's, so that two first sign-ins at once
-// make one tenant.
+// personalTenants is the namespace in which the id of a person's own tenant is derived from the person's, so that two
+// first sign-ins at once make one tenant.
 var personalTenants = uuid.MustParse("5b2d2f1c-5d5b-5d0e-9a57-0b1f4c1f9a3e")
 
 // register registers a person and gives them a tenant of their own, unless both are there.
@@ -149,9 +150,15 @@ func (s *SignIn) register(ctx context.Context, by By, c Claims) error {
 	return createPersonalTenant(ctx, s.Writer, by, uuid.NewSHA1(personalTenants, []byte(c.UserID)).String(), c.UserID)
 }
 
-// createPersonalTenant gives a person a tenant of their own with an id that is derived from theirs, unless it was made before.
+// createPersonalTenant gives a person a tenant of their own with an id that is derived from theirs, unless it was made
+// before.
 func createPersonalTenant(ctx context.Context, w *Writer, by By, id, userID string) error {
-	_, _, err := Do(ctx, w, by, CreateTenant{ID: id, Name: "Personal workspace", Creator: userID, Environments: FirstEnvironments()})
+	_, _, err := Do(
+		ctx,
+		w,
+		by,
+		CreateTenant{ID: id, Name: "Personal workspace", Creator: userID, Environments: FirstEnvironments()},
+	)
 	if KindOf(err) == Conflict {
 		return nil
 	}
@@ -163,12 +170,17 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 	if !s.SuperUsers.Has(c.Email) || s.People.PlatformRole(c.UserID) == events.SuperUser {
 		return nil
 	}
-	_, _, err := Do(ctx, s.Writer, by, ChangePlatformRole{UserRef: UserRef{c.UserID}, Role: events.SuperUser, Listed: true})
+	_, _, err := Do(
+		ctx,
+		s.Writer,
+		by,
+		ChangePlatformRole{UserRef: UserRef{c.UserID}, Role: events.SuperUser, Listed: true},
+	)
 	return err
 }
 
-// activeTenant returns the tenant that a person used last of those that they are still a member of, and else their canonical one. A tenant that
-// another person added them to is active only once they have confirmed it.
+// activeTenant returns the tenant that a person used last of those that they are still a member of, and else their
+// canonical one. A tenant that another person added them to is active only once they have confirmed it.
 func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
 	used, err := s.Directory.UsedTenants(ctx, c.UserID)
 	if err != nil {

@@ -18,7 +18,13 @@ import (
 // newcomer is somebody with a verified address that a tenant has invited, and that is on the list of super users.
 func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID string) {
 	t.Helper()
-	c = commands.Claims{UserID: uuid.NewString(), Email: uuid.NewString() + "@example.com", EmailVerified: true, DisplayName: "Ada", Provider: "password"}
+	c = commands.Claims{
+		UserID:        uuid.NewString(),
+		Email:         uuid.NewString() + "@example.com",
+		EmailVerified: true,
+		DisplayName:   "Ada",
+		Provider:      "password",
+	}
 	tenantID, pendingID = uuid.NewString(), uuid.NewString()
 	if _, err := w.directory.AddPending(t.Context(), tenantID, c.Email, pendingID, false); err != nil {
 		t.Fatal(err)
@@ -36,8 +42,14 @@ func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID s
 }
 
 var lettingIn = []string{
-	"save profile", "append user.registered", "append tenant.created", "append user.platform_role_changed", "pending memberships",
-	"append tenant.member_joined", "forget", "used tenants",
+	"save profile",
+	"append user.registered",
+	"append tenant.created",
+	"append user.platform_role_changed",
+	"pending memberships",
+	"append tenant.member_joined",
+	"forget",
+	"used tenants",
 }
 
 // Whichever step of a first sign-in fails, the next one ends as if none had.
@@ -54,7 +66,8 @@ func TestAFirstSignIn(t *testing.T) {
 			signIn := w.signIn(&people{}, c.Email)
 			*w.steps = steps{failing: failing}
 			_, err := signIn.LetIn(t.Context(), commands.By{}, c)
-			passed := slices.Contains([]string{"append tenant.member_joined", "forget"}, name[:len(name)-len(" fails")]) || failing == 0
+			passed := slices.Contains([]string{"append tenant.member_joined", "forget"}, name[:len(name)-len(" fails")]) ||
+				failing == 0
 			if passed != (err == nil) || !passed && !errors.Is(err, errStep) {
 				t.Errorf("got %v", err)
 			}
@@ -67,7 +80,10 @@ func TestAFirstSignIn(t *testing.T) {
 			if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{"user.registered", "user.platform_role_changed"}, w.facts(t, events.UserStream(c.UserID))); diff != "" {
+			if diff := cmp.Diff(
+				[]string{"user.registered", "user.platform_role_changed"},
+				w.facts(t, events.UserStream(c.UserID)),
+			); diff != "" {
 				t.Errorf("the facts of the person (-want +got):\n%s", diff)
 			}
 			joined := []string{"tenant.created", "tenant.member_added", "tenant.member_invited", "tenant.member_joined"}
@@ -85,7 +101,9 @@ func TestWhoIsShutOutIsNotNoted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c, _, _ := w.newcomer(t)
-	if _, err := w.signIn(&people{shutOut: true}).LetIn(t.Context(), commands.By{}, c); commands.KindOf(err) != commands.Forbidden || len(w.taken) > 0 {
+	if _, err := w.signIn(&people{shutOut: true}).
+		LetIn(t.Context(), commands.By{}, c); commands.KindOf(err) != commands.Forbidden ||
+		len(w.taken) > 0 {
 		t.Errorf("got %v after %v", err, w.taken)
 	}
 }
@@ -146,7 +164,8 @@ func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
 	c, broken, _ := w.newcomer(t)
 	sound := w.newTenant(t)
 	invite := commands.InviteMember{TenantRef: sound, Role: events.ViewerRole}
-	if _, _, _, err := w.inviter().InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}), invite, c.Email, uuid.NewString()); err != nil {
+	if _, _, _, err := w.inviter().
+		InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}), invite, c.Email, uuid.NewString()); err != nil {
 		t.Fatal(err)
 	}
 	signIn := w.signIn(&people{})
@@ -179,7 +198,8 @@ func (s stuck) Read(ctx context.Context, stream string, from events.Revision) it
 	}
 }
 
-// Whoever invites many addresses to tenants that are kept busy holds nobody's sign-in up for long, nor keeps them from other tenants.
+// Whoever invites many addresses to tenants that are kept busy holds nobody's sign-in up for long, nor keeps them from
+// other tenants.
 func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -187,7 +207,8 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	busy := stuck{Store: w.store}
 	invite := func(to commands.TenantRef) {
 		t.Helper()
-		if _, _, _, err := w.inviter().InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}), commands.InviteMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
+		if _, _, _, err := w.inviter().
+			InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}), commands.InviteMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,7 +28,8 @@ type mark struct {
 
 func markOf(r events.Recorded) mark { return mark{r.ID, r.Revision, r.Position, r.Name} }
 
-// keptState is the state of a stream as of an event. It is shared, so nothing changes it: what comes after is taken in by a clone.
+// keptState is the state of a stream as of an event. It is shared, so nothing changes it: what comes after is taken in
+// by a clone.
 type keptState struct {
 	state any // an S
 	last  mark
@@ -65,11 +66,17 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 	return s, k.last, ok
 }
 
-// load is the state of a stream as it is now. It reads on from the state that is kept, or from the beginning if the log has another event there. Its errors are
-// *Error.
+// load is the state of a stream as it is now. It reads on from the state that is kept, or from the beginning if the log
+// has another event there. Its errors are *Error.
 //
-// If reading breaks off, what was read is kept, so that several commands can fold a stream that takes longer than one may.
-func load[S any, P State[S]](ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string) (s S, last mark, err error) {
+// If reading breaks off, what was read is kept, so that several commands can fold a stream that takes longer than one
+// may.
+func load[S any, P State[S]](
+	ctx context.Context,
+	w *Writer,
+	retry *storeRetry,
+	stream, tenant string,
+) (s S, last mark, err error) {
 	for {
 		s, last, err = catchUp[S, P](ctx, w, stream, tenant)
 		if err == nil {
@@ -128,9 +135,15 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant s
 	return s, last, nil
 }
 
-// search is load for a request that may have been made before. Where the stream holds events with the ids of the request, found is true and the state is the one
-// that the last of these left.
-func search[S any, P State[S]](ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
+// search is load for a request that may have been made before. Where the stream holds events with the ids of the
+// request, found is true and the state is the one that the last of these left.
+func search[S any, P State[S]](
+	ctx context.Context,
+	w *Writer,
+	retry *storeRetry,
+	stream, tenant string,
+	ids func(i int) uuid.UUID,
+) (s S, last mark, found bool, err error) {
 	for {
 		s, last, found, err = loadOrFind[S, P](ctx, w, stream, tenant, ids)
 		if err == nil {
@@ -142,8 +155,14 @@ func search[S any, P State[S]](ctx context.Context, w *Writer, retry *storeRetry
 	}
 }
 
-// loadOrFind looks for the request's events once the state is known: an earlier attempt that appends after that makes a conflict of what is decided from the state.
-func loadOrFind[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
+// loadOrFind looks for the request's events once the state is known: an earlier attempt that appends after that makes a
+// conflict of what is decided from the state.
+func loadOrFind[S any, P State[S]](
+	ctx context.Context,
+	w *Writer,
+	stream, tenant string,
+	ids func(i int) uuid.UUID,
+) (s S, last mark, found bool, err error) {
 	if s, last, err = catchUp[S, P](ctx, w, stream, tenant); err != nil {
 		return s, last, false, err
 	}
@@ -162,8 +181,14 @@ func loadOrFind[S any, P State[S]](ctx context.Context, w *Writer, stream, tenan
 	return fold[S, P](ctx, w, stream, ids)
 }
 
-// fold folds a stream from its first event, and keeps the state, also that of a part, unless it stops at the events with the given ids.
-func fold[S any, P State[S]](ctx context.Context, w *Writer, stream string, ids func(i int) uuid.UUID) (s S, last mark, found bool, err error) {
+// fold folds a stream from its first event, and keeps the state, also that of a part, unless it stops at the events
+// with the given ids.
+func fold[S any, P State[S]](
+	ctx context.Context,
+	w *Writer,
+	stream string,
+	ids func(i int) uuid.UUID,
+) (s S, last mark, found bool, err error) {
 	own := 0
 	for r, err := range w.store.Read(ctx, stream, 0) {
 		if err != nil {

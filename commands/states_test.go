@@ -42,7 +42,8 @@ func (b breaking) Read(ctx context.Context, stream string, from events.Revision)
 	}
 }
 
-// A stream that takes longer to fold than a command may take would be locked for ever if each command began at the first event.
+// A stream that takes longer to fold than a command may take would be locked for ever if each command began at the
+// first event.
 func TestFoldingGoesOnWhereItBrokeOff(t *testing.T) {
 	store, w := newMemory()
 	given(t, w, 25)
@@ -66,11 +67,18 @@ func TestStreamsThatNobodyHereWroteDoNotPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, w := newMemory()
-			if _, err := store.Append(t.Context(), theFlag.stream(), 0, []events.Event{{ID: uuid.New(), Fact: test.fact}}); err != nil {
+			if _, err := store.Append(
+				t.Context(),
+				theFlag.stream(),
+				0,
+				[]events.Event{{ID: uuid.New(), Fact: test.fact}},
+			); err != nil {
 				t.Fatal(err)
 			}
 			_, _, err := Do(t.Context(), w, By{}, switchTo(true))
-			if told := err != nil && strings.Contains(err.Error(), "is no fact of such a stream"); told != test.refuse || !told && KindOf(err) != NotFound {
+			if told := err != nil &&
+				strings.Contains(err.Error(), "is no fact of such a stream"); told != test.refuse ||
+				!told && KindOf(err) != NotFound {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -171,7 +179,13 @@ func drawFlagCommand(t *rapid.T, i int) Command[Flag] {
 	text := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "text")
 	serve := &NewServe{Value: raw("true")}
 	all := []Command[Flag]{
-		CreateFlag{TenantID: "t", Key: key, ID: fmt.Sprint(i), Type: events.BooleanFlag, Variations: []NewVariation{{ID: "v0", Name: "zero", Value: raw("true")}}},
+		CreateFlag{
+			TenantID:   "t",
+			Key:        key,
+			ID:         fmt.Sprint(i),
+			Type:       events.BooleanFlag,
+			Variations: []NewVariation{{ID: "v0", Name: "zero", Value: raw("true")}},
+		},
 		CreateFlag{TenantID: "t", Key: key, ID: fmt.Sprint(i), Type: events.BooleanFlag, Tags: []string{"x"}},
 		UpdateFlag{FlagRef: ref, Name: &text, Tags: &[]string{text}},
 		SwitchFlag{FlagRef: ref, Environment: production, On: rapid.Bool().Draw(t, "on")},
@@ -226,7 +240,8 @@ func timeOf(i int) time.Time { return time.Date(2026, 3, 14, i, 0, 0, 0, time.UT
 func drawUserCommand(t *rapid.T, i int) Command[User] {
 	id := rapid.SampledFrom([]string{"u", "v"}).Draw(t, "user")
 	ref, session := UserRef{id}, rapid.SampledFrom([]string{"s1", "s2", "s3"}).Draw(t, "session")
-	role := rapid.SampledFrom([]events.PlatformRole{"", events.PlatformViewer, events.PlatformAdmin, events.SuperUser}).Draw(t, "role")
+	role := rapid.SampledFrom([]events.PlatformRole{"", events.PlatformViewer, events.PlatformAdmin, events.SuperUser}).
+		Draw(t, "role")
 	yes := rapid.Bool().Draw(t, "listed or known")
 	return rapid.SampledFrom([]Command[User]{
 		RegisterUser{ID: id, Provider: "password"},
@@ -242,8 +257,16 @@ func drawUserCommand(t *rapid.T, i int) Command[User] {
 }
 
 func drawInvitationCommand(t *rapid.T, i int) Command[Invitation] {
-	ref := InvitationRef{rapid.SampledFrom([]string{"i", "j"}).Draw(t, "invitation"), timeOf(i * rapid.SampledFrom([]int{1, 24}).Draw(t, "hours"))}
-	create := CreateInvitation{ID: ref.ID, Role: events.PlatformAdmin, Now: ref.Now, AlreadyPending: rapid.IntRange(0, 4).Draw(t, "pending") == 0}
+	ref := InvitationRef{
+		rapid.SampledFrom([]string{"i", "j"}).Draw(t, "invitation"),
+		timeOf(i * rapid.SampledFrom([]int{1, 24}).Draw(t, "hours")),
+	}
+	create := CreateInvitation{
+		ID:             ref.ID,
+		Role:           events.PlatformAdmin,
+		Now:            ref.Now,
+		AlreadyPending: rapid.IntRange(0, 4).Draw(t, "pending") == 0,
+	}
 	return rapid.SampledFrom([]Command[Invitation]{
 		create, create, ResendInvitation{ref}, RevokeInvitation{ref}, AcceptInvitation{ref, "u"},
 	}).Draw(t, "command")
@@ -380,7 +403,12 @@ func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
 					t.Errorf("got %+v, %v", flag, err)
 				}
 			}
-			if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag}); (want == 0) != (err == nil) {
+			if _, _, err := Do(
+				t.Context(),
+				w,
+				By{},
+				CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag},
+			); (want == 0) != (err == nil) {
 				t.Errorf("creating it: %v", err)
 			}
 		})
@@ -395,7 +423,10 @@ func TestAnEventThatCannotBeDecoded(t *testing.T) {
 			store, w := newMemory()
 			given(t, w, 3)
 			given := store.streams[theFlag.stream()]
-			store.streams[theFlag.stream()] = append(given, events.Recorded{Stream: theFlag.stream(), Revision: 5, Err: bad, Event: events.Event{ID: uuid.New()}})
+			store.streams[theFlag.stream()] = append(
+				given,
+				events.Recorded{Stream: theFlag.stream(), Revision: 5, Err: bad, Event: events.Event{ID: uuid.New()}},
+			)
 			if !kept {
 				w = store.writer()
 			}
@@ -418,7 +449,12 @@ func TestKeptStatesAreBounded(t *testing.T) {
 	_, w := newMemory()
 	w.states = newStates(100_000)
 	for i := range 50 {
-		create := CreateFlag{TenantID: "t", Key: fmt.Sprint("k", i), Type: events.JSONFlag, DefaultValue: raw(`"` + strings.Repeat("x", 10_000) + `"`)}
+		create := CreateFlag{
+			TenantID:     "t",
+			Key:          fmt.Sprint("k", i),
+			Type:         events.JSONFlag,
+			DefaultValue: raw(`"` + strings.Repeat("x", 10_000) + `"`),
+		}
 		if _, _, err := Do(t.Context(), w, By{}, create); err != nil {
 			t.Fatal(err)
 		}
@@ -451,7 +487,12 @@ func TestChangesOfTheSameFlagsAtOnce(t *testing.T) {
 			for i := range each {
 				ref := FlagRef{TenantID: "t", Key: []string{"k", "l"}[i%2]}
 				environment := events.EnvironmentRef{ID: fmt.Sprint(caller), Name: "e"}
-				flag, _, err := Do(t.Context(), nodes[caller%2], By{}, SwitchFlag{FlagRef: ref, Environment: environment, On: i/2%2 == 0})
+				flag, _, err := Do(
+					t.Context(),
+					nodes[caller%2],
+					By{},
+					SwitchFlag{FlagRef: ref, Environment: environment, On: i/2%2 == 0},
+				)
 				if err != nil {
 					t.Error(err)
 					return

@@ -11,8 +11,8 @@ import (
 	"flagledger/retry"
 )
 
-// outageTimeout is how long a command goes on trying after the store was first found to be gone: long enough for a lost connection, short enough
-// to answer within a second.
+// outageTimeout is how long a command goes on trying after the store was first found to be gone: long enough for a lost
+// connection, short enough to answer within a second.
 const outageTimeout = 700 * time.Millisecond
 
 // storeRetry bounds how long a command goes on trying to reach a store. The zero storeRetry has not failed yet.

@@ -11,8 +11,8 @@ import (
 
 // SetSubscription records what the payment provider says of a subscription of a tenant. It may be repeated.
 //
-// A subscription that is not in use changes nothing unless it is the tenant's present one: neither a checkout that was not completed nor the end of an earlier
-// subscription takes the plan away.
+// A subscription that is not in use changes nothing unless it is the tenant's present one: neither a checkout that was
+// not completed nor the end of an earlier subscription takes the plan away.
 type SetSubscription struct {
 	TenantRef
 	Subscription events.Subscription // without PastDueSince
@@ -27,7 +27,11 @@ func (c SetSubscription) decide(t Tenant) ([]events.Fact, error) {
 	wrong := fields{}
 	checkPlan(wrong, to.Plan)
 	wrong.check(to.Status.Known(), "status", "is none that a subscription can have")
-	wrong.check(to.BillingCycle == "" || to.BillingCycle == events.Monthly || to.BillingCycle == events.Yearly, "billingCycle", "must be monthly or yearly")
+	wrong.check(
+		to.BillingCycle == "" || to.BillingCycle == events.Monthly || to.BillingCycle == events.Yearly,
+		"billingCycle",
+		"must be monthly or yearly",
+	)
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
@@ -63,9 +67,16 @@ func (c SetPlan) decide(t Tenant) ([]events.Fact, error) {
 	}
 	from := t.Subscription
 	if from.Status.Manageable() {
-		return nil, refuse(Conflict, "the tenant has the subscription %s, which its plan follows: change or cancel it at the payment provider", from.ID)
+		return nil, refuse(
+			Conflict,
+			"the tenant has the subscription %s, which its plan follows: change or cancel it at the payment provider",
+			from.ID,
+		)
 	}
-	return changeSubscription(from, events.Subscription{CustomerID: from.CustomerID, Plan: c.Plan, Status: events.NoSubscription}), nil
+	return changeSubscription(
+		from,
+		events.Subscription{CustomerID: from.CustomerID, Plan: c.Plan, Status: events.NoSubscription},
+	), nil
 }
 
 func changeSubscription(from, to events.Subscription) []events.Fact {
@@ -76,5 +87,11 @@ func changeSubscription(from, to events.Subscription) []events.Fact {
 }
 
 func checkPlan(wrong fields, plan events.Plan) {
-	wrong.check(plan.Known(), "plan", "%q is no plan; there are %s", plan, strings.Join(events.PlanNames(events.AnyPlan), ", "))
+	wrong.check(
+		plan.Known(),
+		"plan",
+		"%q is no plan; there are %s",
+		plan,
+		strings.Join(events.PlanNames(events.AnyPlan), ", "),
+	)
 }

@@ -56,10 +56,18 @@ func TestSetSubscription(t *testing.T) {
 	})
 	t.Run("a payment is missing since it was first heard of", func(t *testing.T) {
 		due := paid("sub_1", events.PastDue, missed)
-		when(t, subscribed(active), set(paid("sub_1", events.PastDue))).then(events.SubscriptionChanged{From: active, To: due})
+		when(
+			t,
+			subscribed(active),
+			set(paid("sub_1", events.PastDue)),
+		).then(events.SubscriptionChanged{From: active, To: due})
 		earlier := paid("sub_1", events.PastDue, pastDueSince(billedAt))
 		when(t, subscribed(earlier), set(paid("sub_1", events.PastDue))).then()
-		when(t, subscribed(earlier), set(paid("sub_2", events.PastDue))).then(events.SubscriptionChanged{From: earlier, To: paid("sub_2", events.PastDue, missed)})
+		when(
+			t,
+			subscribed(earlier),
+			set(paid("sub_2", events.PastDue)),
+		).then(events.SubscriptionChanged{From: earlier, To: paid("sub_2", events.PastDue, missed)})
 		when(t, subscribed(due), set(active)).then(events.SubscriptionChanged{From: due, To: active})
 	})
 	t.Run("a subscription that is not in use takes nothing away", func(t *testing.T) {
@@ -69,13 +77,21 @@ func TestSetSubscription(t *testing.T) {
 		} {
 			when(t, subscribed(given), set(paid("sub_1", status))).then()
 			when(t, subscribed(active), set(paid("sub_2", status))).then()
-			when(t, subscribed(active), set(paid("sub_1", status))).then(events.SubscriptionChanged{From: active, To: paid("sub_1", status)})
+			when(
+				t,
+				subscribed(active),
+				set(paid("sub_1", status)),
+			).then(events.SubscriptionChanged{From: active, To: paid("sub_1", status)})
 		}
 		when(t, subscribed(given), set(active)).then(events.SubscriptionChanged{From: given, To: active})
 	})
 	when(t, nil, set(active)).refused(NotFound)
 	when(t, append(subscribed(), events.TenantDeleted{}), set(active)).refused(NotFound)
-	when(t, subscribed(), set(events.Subscription{ID: "sub_1", BillingCycle: "weekly"})).refused(Invalid, "plan", "status", "billingCycle")
+	when(
+		t,
+		subscribed(),
+		set(events.Subscription{ID: "sub_1", BillingCycle: "weekly"}),
+	).refused(Invalid, "plan", "status", "billingCycle")
 }
 
 func TestSetPlan(t *testing.T) {

@@ -28,9 +28,14 @@ type Addresses interface {
 	Email(ctx context.Context, userID string) (string, error)
 }
 
-// ChangeRole is the command that gives a person a role on the platform, with what the list says of their address. Nothing is changed before it is
-// carried out.
-func (s SuperUsers) ChangeRole(ctx context.Context, people Addresses, userID string, role events.PlatformRole) (ChangePlatformRole, error) {
+// ChangeRole is the command that gives a person a role on the platform, with what the list says of their address.
+// Nothing is changed before it is carried out.
+func (s SuperUsers) ChangeRole(
+	ctx context.Context,
+	people Addresses,
+	userID string,
+	role events.PlatformRole,
+) (ChangePlatformRole, error) {
 	email, err := people.Email(ctx, userID)
 	return ChangePlatformRole{UserRef: UserRef{userID}, Role: role, Listed: s.Has(email)}, err
 }

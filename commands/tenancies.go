@@ -11,13 +11,15 @@ import (
 // Contact is whom to write to about a tenant: what was sent of it. nil leaves a part as it is, and empty clears it.
 type Contact struct{ Email, Name *string }
 
-// Tenancies creates, changes and deletes tenants together with whom to write to about them, which is no fact: it stands in the directory.
+// Tenancies creates, changes and deletes tenants together with whom to write to about them, which is no fact: it stands
+// in the directory.
 type Tenancies struct {
 	Directory interface {
 		ContactChanges(ctx context.Context, tenantID string, email, name *string) ([]events.ContactField, error)
 		SetContact(ctx context.Context, tenantID string, version events.Revision, email, name *string) error
 	}
-	// Keepings are all that hold something personal of tenants. The directory is the first: the others take nothing for people who are not in it.
+	// Keepings are all that hold something personal of tenants. The directory is the first: the others take nothing for
+	// people who are not in it.
 	Keepings []TenantData
 	// Uses are what it counted, which may be too much for one request; nil without.
 	Uses TenantData
@@ -32,8 +34,8 @@ type TenantData interface {
 	ForgetTenant(ctx context.Context, tenantID string) error
 }
 
-// Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where the facts then cannot be
-// appended, the contact belongs to no tenant until the request is made again with its key.
+// Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where
+// the facts then cannot be appended, the contact belongs to no tenant until the request is made again with its key.
 func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
 	if sent && create.Created.check() == nil {
@@ -55,9 +57,15 @@ func (c Contact) only(fields []events.ContactField) (part Contact) {
 	return part
 }
 
-// Update changes a tenant, and then what its fact tells of its contact: changes that are made at once take effect in the order of their facts. Where the contact cannot be
-// noted, the fact stays, and the same request made again notes it, unless it was changed since.
-func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTenant, c Contact) (tenant Tenant, done Done, err error) {
+// Update changes a tenant, and then what its fact tells of its contact: changes that are made at once take effect in
+// the order of their facts. Where the contact cannot be noted, the fact stays, and the same request made again notes
+// it, unless it was changed since.
+func (t *Tenancies) Update(
+	ctx context.Context,
+	do Doer[Tenant],
+	update UpdateTenant,
+	c Contact,
+) (tenant Tenant, done Done, err error) {
 	if c != (Contact{}) {
 		if update.Contact, err = t.Directory.ContactChanges(ctx, update.TenantID, c.Email, c.Name); err != nil {
 			return tenant, done, err
@@ -71,7 +79,8 @@ func (t *Tenancies) Update(ctx context.Context, do Doer[Tenant], update UpdateTe
 	return tenant, done, t.Directory.SetContact(ctx, update.TenantID, done.Revision, c.Email, c.Name)
 }
 
-// Delete ends a tenant, and then forgets it. Where that fails, the tenant has ended all the same, and a job forgets it, as it does uses that are many.
+// Delete ends a tenant, and then forgets it. Where that fails, the tenant has ended all the same, and a job forgets it,
+// as it does uses that are many.
 func (t *Tenancies) Delete(ctx context.Context, do Doer[Tenant], remove DeleteTenant) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err == nil {

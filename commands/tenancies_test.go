@@ -17,7 +17,12 @@ import (
 	"flagledger/events"
 )
 
-func (d steppingDirectory) SetContact(ctx context.Context, tenantID string, version events.Revision, email, name *string) error {
+func (d steppingDirectory) SetContact(
+	ctx context.Context,
+	tenantID string,
+	version events.Revision,
+	email, name *string,
+) error {
 	if err := d.take("note contact"); err != nil {
 		return err
 	}
@@ -45,7 +50,10 @@ func (i steppingInbox) ForgetTenant(ctx context.Context, tenantID string) error 
 
 func (w *world) tenancies() *commands.Tenancies {
 	people := steppingDirectory{w.directory, w.steps}
-	return &commands.Tenancies{Directory: people, Keepings: []commands.TenantData{people, tours.New(w.pool), steppingInbox{w.inbox, w.steps}}}
+	return &commands.Tenancies{
+		Directory: people,
+		Keepings:  []commands.TenantData{people, tours.New(w.pool), steppingInbox{w.inbox, w.steps}},
+	}
 }
 
 // Whichever step fails, the same request made again ends as if none had.
@@ -62,7 +70,10 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 			t.Helper()
 			key++
 			do := func() commands.Doer[commands.Tenant] {
-				return doing[commands.Tenant](w, commands.By{Once: commands.NewOnce([]byte{byte(key)}, time.UnixMilli(int64(failing)))})
+				return doing[commands.Tenant](
+					w,
+					commands.By{Once: commands.NewOnce([]byte{byte(key)}, time.UnixMilli(int64(failing)))},
+				)
 			}
 			*w.steps = steps{failing: failing}
 			if err := request(do()); errors.Is(err, errStep) != (failing > 0 && failing <= len(want)) {
@@ -83,7 +94,12 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 			return found
 		}
 		twice([]string{"note contact", "append tenant.created"}, func(do commands.Doer[commands.Tenant]) error {
-			_, _, err := tenancies.Create(t.Context(), do, commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"}, commands.Contact{Email: &email, Name: &name})
+			_, _, err := tenancies.Create(
+				t.Context(),
+				do,
+				commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
+				commands.Contact{Email: &email, Name: &name},
+			)
 			return err
 		})
 		if diff := cmp.Diff([]bool{true, false}, noted()); diff != "" {
@@ -91,29 +107,43 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		}
 		twice([]string{"append tenant.updated", "note contact"}, func(do commands.Doer[commands.Tenant]) error {
 			to := "Acme Inc."
-			_, _, err := tenancies.Update(t.Context(), do, commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}, Name: &to}, commands.Contact{Email: &newEmail})
+			_, _, err := tenancies.Update(
+				t.Context(),
+				do,
+				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}, Name: &to},
+				commands.Contact{Email: &newEmail},
+			)
 			return err
 		})
 		if diff := cmp.Diff([]bool{false, true}, noted()); diff != "" {
 			t.Errorf("updated: the contact (-want +got):\n%s", diff)
 		}
-		if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: owner, TenantID: id}); err != nil {
+		if _, err := w.inbox.Add(
+			t.Context(),
+			commands.Notification{ID: uuid.NewString(), UserID: owner, TenantID: id},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if kept := w.tablesWith(t, id); !slices.Contains(kept, "notifications") {
 			t.Fatalf("of the tenant there is %v", kept)
 		}
-		twice([]string{"append tenant.deleted", "forget tenant", "forget notifications"}, func(do commands.Doer[commands.Tenant]) error {
-			_, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: id}})
-			return err
-		})
+		twice(
+			[]string{"append tenant.deleted", "forget tenant", "forget notifications"},
+			func(do commands.Doer[commands.Tenant]) error {
+				_, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: id}})
+				return err
+			},
+		)
 		if diff := cmp.Diff([]bool{false, false}, noted()); diff != "" {
 			t.Errorf("deleted: the contact (-want +got):\n%s", diff)
 		}
 		if left := w.tablesWith(t, id); len(left) > 0 {
 			t.Errorf("of the deleted tenant there is something left in %v", left)
 		}
-		if diff := cmp.Diff([]string{"tenant.created", "tenant.member_added", "tenant.updated", "tenant.deleted"}, w.facts(t, events.TenantStream(id))); diff != "" {
+		if diff := cmp.Diff(
+			[]string{"tenant.created", "tenant.member_added", "tenant.updated", "tenant.deleted"},
+			w.facts(t, events.TenantStream(id)),
+		); diff != "" {
 			t.Errorf("the facts (-want +got):\n%s", diff)
 		}
 	}
@@ -128,7 +158,8 @@ func (u largeUses) ForgetTenant(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-// What a tenant counted may take longer to forget than a request: the rest is the job's. What ended the request is told.
+// What a tenant counted may take longer to forget than a request: the rest is the job's. What ended the request is
+// told.
 func TestDeletingATenantWithManyUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forgotten := 0
@@ -137,7 +168,12 @@ func TestDeletingATenantWithManyUses(t *testing.T) {
 			return commands.Tenant{}, commands.Done{}, nil
 		}
 		began := time.Now()
-		if _, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{}); err != nil || time.Since(began) >= time.Minute {
+		if _, err := tenancies.Delete(
+			t.Context(),
+			do,
+			commands.DeleteTenant{},
+		); err != nil ||
+			time.Since(began) >= time.Minute {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -160,8 +196,18 @@ func TestNoContactWithoutATenant(t *testing.T) {
 	w := newWorld(t)
 	tenancies := w.tenancies()
 	email := uuid.NewString() + "@example.com"
-	create := commands.CreateTenant{ID: uuid.NewString(), Name: "Acme", Creator: "owner", Created: commands.CreatedBefore{Tenants: commands.MaxCreated}}
-	_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}), create, commands.Contact{Email: &email})
+	create := commands.CreateTenant{
+		ID:      uuid.NewString(),
+		Name:    "Acme",
+		Creator: "owner",
+		Created: commands.CreatedBefore{Tenants: commands.MaxCreated},
+	}
+	_, _, err := tenancies.Create(
+		t.Context(),
+		doing[commands.Tenant](w, commands.By{}),
+		create,
+		commands.Contact{Email: &email},
+	)
 	if commands.KindOf(err) != commands.Conflict || len(w.taken) > 0 {
 		t.Errorf("got %v after %v", err, w.taken)
 	}
@@ -173,7 +219,11 @@ type interruptedDirectory struct {
 	interrupt func()
 }
 
-func (d interruptedDirectory) ContactChanges(ctx context.Context, tenantID string, email, name *string) ([]events.ContactField, error) {
+func (d interruptedDirectory) ContactChanges(
+	ctx context.Context,
+	tenantID string,
+	email, name *string,
+) ([]events.ContactField, error) {
 	changes, err := d.steppingDirectory.ContactChanges(ctx, tenantID, email, name)
 	d.interrupt()
 	return changes, err
@@ -182,7 +232,8 @@ func (d interruptedDirectory) ContactChanges(ctx context.Context, tenantID strin
 // contact is what is kept of a tenant's contact, and how many facts tell that it changed.
 func (w *world) contact(t *testing.T, tenantID string) (email, name string, facts int) {
 	t.Helper()
-	err := w.pool.QueryRow(t.Context(), `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).Scan(&email, &name)
+	err := w.pool.QueryRow(t.Context(), `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).
+		Scan(&email, &name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +255,8 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 	for _, c := range []struct {
 		what        string
 		first, then commands.Contact
-		// interrupted is true where the second change is made while the first one is under way, and not between two attempts at the first, of which one fails.
+		// interrupted is true where the second change is made while the first one is under way, and not between two attempts
+		// at the first, of which one fails.
 		interrupted bool
 		email, name string
 		facts       int
@@ -216,14 +268,23 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 		{"two that change something", commands.Contact{Email: new("a@example.com")}, commands.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
 	} {
 		id := uuid.NewString()
-		_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}), commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
-			commands.Contact{Email: new("old@example.com"), Name: new("Ada")})
+		_, _, err := tenancies.Create(
+			t.Context(),
+			doing[commands.Tenant](w, commands.By{}),
+			commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
+			commands.Contact{Email: new("old@example.com"), Name: new("Ada")},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		update := func(tenancies *commands.Tenancies, key byte, contact commands.Contact) error {
 			by := commands.By{Once: commands.NewOnce([]byte{key}, time.UnixMilli(1))}
-			_, _, err := tenancies.Update(t.Context(), doing[commands.Tenant](w, by), commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}}, contact)
+			_, _, err := tenancies.Update(
+				t.Context(),
+				doing[commands.Tenant](w, by),
+				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}},
+				contact,
+			)
 			return err
 		}
 		then := func() {
@@ -232,7 +293,11 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 			}
 		}
 		if c.interrupted {
-			err = update(&commands.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}}, 1, c.first)
+			err = update(
+				&commands.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}},
+				1,
+				c.first,
+			)
 		} else {
 			*w.steps = steps{failing: 2} // the fact is appended, and the contact is not noted
 			if err := update(tenancies, 1, c.first); !errors.Is(err, errStep) {
@@ -246,7 +311,16 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		if email, name, facts := w.contact(t, id); email != c.email || name != c.name || facts != c.facts {
-			t.Errorf("%s: the contact is %s, %s, with %d facts that tell of it; want %s, %s, %d", c.what, email, name, facts, c.email, c.name, c.facts)
+			t.Errorf(
+				"%s: the contact is %s, %s, with %d facts that tell of it; want %s, %s, %d",
+				c.what,
+				email,
+				name,
+				facts,
+				c.email,
+				c.name,
+				c.facts,
+			)
 		}
 	}
 }

@@ -57,8 +57,14 @@ func (t *Tenant) evolve(r events.Recorded) {
 	switch fact := r.Fact.(events.TenantFact).(type) {
 	case events.TenantCreated:
 		*t = Tenant{
-			TenantCreated: fact, Exists: true, Members: t.Members, Subscription: fact.FirstSubscription(), CreatedAt: r.At, taken: true,
-			formerMembers: t.formerMembers, leavers: t.leavers,
+			TenantCreated: fact,
+			Exists:        true,
+			Members:       t.Members,
+			Subscription:  fact.FirstSubscription(),
+			CreatedAt:     r.At,
+			taken:         true,
+			formerMembers: t.formerMembers,
+			leavers:       t.leavers,
 		}
 	case events.TenantUpdated:
 		fact.Name.Apply(&t.Name)
@@ -70,7 +76,10 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Environments = append(t.Environments, fact.Environment)
 	case events.EnvironmentDeleted:
 		t.noteChange(fact.Environment.Name, r.Time)
-		t.Environments = slices.DeleteFunc(t.Environments, func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+		t.Environments = slices.DeleteFunc(
+			t.Environments,
+			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID },
+		)
 	case events.MemberAdded:
 		t.noteChange(fact.UserID, r.Time)
 		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.At}
@@ -176,7 +185,13 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 		plan = events.SandboxPlan
 	}
 	facts := []events.Fact{
-		events.TenantCreated{ID: c.ID, Name: c.Name, Sandbox: plan == events.SandboxPlan, Plan: plan, SandboxEndsAt: c.SandboxEndsAt.UTC()},
+		events.TenantCreated{
+			ID:            c.ID,
+			Name:          c.Name,
+			Sandbox:       plan == events.SandboxPlan,
+			Plan:          plan,
+			SandboxEndsAt: c.SandboxEndsAt.UTC(),
+		},
 		events.MemberAdded{UserID: c.Creator, Role: events.AdminRole},
 	}
 	for _, e := range c.Environments {
@@ -243,8 +258,8 @@ func (c DeleteTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.TenantDeleted{}}, nil
 }
 
-// Limits of a tenant's environments. The second one is of a day in UTC, those that are deleted since included: a flag's stream tells of each environment that it
-// was ever on in.
+// Limits of a tenant's environments. The second one is of a day in UTC, those that are deleted since included: a flag's
+// stream tells of each environment that it was ever on in.
 const (
 	maxEnvironments    = 100
 	maxEnvironmentsDay = 200
@@ -277,7 +292,11 @@ func (c AddEnvironment) decide(t Tenant) ([]events.Fact, error) {
 		return nil, refuse(Conflict, "a tenant has at most %d environments", maxEnvironments)
 	}
 	if t.added.count >= maxEnvironmentsDay && t.added.day.Equal(dayOf(c.Now)) {
-		return nil, TooManyToday(maxEnvironmentsDay, c.Now, fmt.Sprintf("%d environments were added to the tenant today, as many as a day may have", t.added.count))
+		return nil, TooManyToday(
+			maxEnvironmentsDay,
+			c.Now,
+			fmt.Sprintf("%d environments were added to the tenant today, as many as a day may have", t.added.count),
+		)
 	}
 	return []events.Fact{events.EnvironmentAdded{Environment: c.Environment}}, nil
 }

@@ -11,7 +11,8 @@ import (
 	"flagledger/events"
 )
 
-// However many grow a tenant's flags at once, a node makes them no larger than they may be, and each further node by one change at most.
+// However many grow a tenant's flags at once, a node makes them no larger than they may be, and each further node by
+// one change at most.
 func TestTheBytesOfATenantAreBounded(t *testing.T) {
 	const size = 10_000
 	for nodes := 1; nodes <= 3; nodes++ {
@@ -26,7 +27,12 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 				for caller := range 16 {
 					running.Go(func() {
 						value := textValue(size - events.FlagBytesAfter(0, events.FlagCreated{Key: "k00.00", Name: "k00.00"}))
-						c := CreateFlag{TenantID: "t", Key: fmt.Sprintf("k%02d.%02d", node, caller), Type: events.StringFlag, DefaultValue: value}
+						c := CreateFlag{
+							TenantID:     "t",
+							Key:          fmt.Sprintf("k%02d.%02d", node, caller),
+							Type:         events.StringFlag,
+							DefaultValue: value,
+						}
 						switch flag, _, err := Do(t.Context(), n.Writer, By{}, c); {
 						case err == nil:
 							if made.Add(1); flag.Bytes != size {
@@ -53,11 +59,23 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 			return true
 		}
 		w.TenantFlagBytes = func(string) (int, int) { return used, bound }
-		if _, _, err := Do(t.Context(), w, By{}, CreateTenant{ID: "t", Name: "n", Creator: "u", Environments: []events.EnvironmentRef{production}}); err != nil {
+		if _, _, err := Do(
+			t.Context(),
+			w,
+			By{},
+			CreateTenant{ID: "t", Name: "n", Creator: "u", Environments: []events.EnvironmentRef{production}},
+		); err != nil {
 			t.Fatal(err)
 		}
 		used = bound - 7*maxFlagBytes
-		if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag}); KindOf(err) != Conflict {
+		if _, _, err := Do(
+			t.Context(),
+			w,
+			By{},
+			CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag},
+		); KindOf(
+			err,
+		) != Conflict {
 			t.Errorf("one more is made: %v", err)
 		}
 	})
@@ -69,7 +87,10 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		w.UnpaidCreator = func(string) string { return "u" }
 		w.UnpaidFlagBytes = func(string) (int, int) { return 123_456_789, 5000 }
 		_, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag})
-		if text := fmt.Sprint(err); KindOf(err) != Conflict || !strings.Contains(text, "5000") || strings.Contains(text, "123") {
+		if text := fmt.Sprint(
+			err,
+		); KindOf(err) != Conflict || !strings.Contains(text, "5000") ||
+			strings.Contains(text, "123") {
 			t.Errorf("another flag is made, or refused with what others have: %v", err)
 		}
 		demo := ResetDemoFlag{TenantID: "t", Key: DemoFlags()[0], ID: "f", DemoReset: DemoReset{OnlyMissing: true}}
@@ -91,11 +112,16 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 			_, _, err := Do(context.Background(), w, By{}, c)
 			return err
 		}
-		if err := do(CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag, DefaultValue: textValue(1000)}); err != nil {
+		if err := do(
+			CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag, DefaultValue: textValue(1000)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		bound = 5000
-		if err := do(UpdateFlag{FlagRef: ref, DefaultValue: textValue(1001)}); KindOf(err) != Conflict || !strings.Contains(err.Error(), "5000") {
+		if err := do(
+			UpdateFlag{FlagRef: ref, DefaultValue: textValue(1001)},
+		); KindOf(err) != Conflict ||
+			!strings.Contains(err.Error(), "5000") {
 			t.Errorf("it grows: %v", err)
 		}
 		for _, c := range []Command[Flag]{

@@ -49,7 +49,12 @@ type stepping struct {
 	*steps
 }
 
-func (s stepping) Append(ctx context.Context, stream string, expected events.Revision, list []events.Event) (events.Appended, error) {
+func (s stepping) Append(
+	ctx context.Context,
+	stream string,
+	expected events.Revision,
+	list []events.Event,
+) (events.Appended, error) {
 	if err := s.take("append " + list[0].Fact.StoredName()); err != nil {
 		return events.Appended{}, err
 	}
@@ -94,7 +99,17 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.links, w.inbox = jobs.NewLinks(queue), inbox.New(pool, queue, time.Now)
-	w.identity = local.New(pool, local.Options{Keys: signing, Issuer: "http://localhost", Audience: "flagledger", Links: w.links, Now: time.Now, HashMemory: 8})
+	w.identity = local.New(
+		pool,
+		local.Options{
+			Keys:       signing,
+			Issuer:     "http://localhost",
+			Audience:   "flagledger",
+			Links:      w.links,
+			Now:        time.Now,
+			HashMemory: 8,
+		},
+	)
 	return w
 }
 

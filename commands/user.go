@@ -63,7 +63,8 @@ func (u *User) clone() User {
 
 func (u *User) size() int { return 512 + 128*len(u.Ended) }
 
-// RegisterUser records that a person signs in for the first time, and does nothing for one who is known. An erased person is Forbidden.
+// RegisterUser records that a person signs in for the first time, and does nothing for one who is known. An erased
+// person is Forbidden.
 type RegisterUser struct {
 	ID       string
 	Provider string
@@ -148,7 +149,8 @@ func checkPlatformRole(wrong fields, role events.PlatformRole, listed bool, know
 	wrong.check(role != events.SuperUser || listed, "role", "super_user is for the addresses on the allow-list alone")
 }
 
-// DeactivateUser locks a person out everywhere until ReactivateUser. Their tokens are refused at once. Deactivate also ends their sessions.
+// DeactivateUser locks a person out everywhere until ReactivateUser. Their tokens are refused at once. Deactivate also
+// ends their sessions.
 type DeactivateUser struct{ UserRef }
 
 func (c DeactivateUser) decide(u User) ([]events.Fact, error) {

@@ -14,7 +14,14 @@ func TestEndedSessionsAreForgottenOnceTheirTokensHaveExpired(t *testing.T) {
 	for i := range 10_000 {
 		now := began.Add(time.Duration(i) * time.Minute)
 		session := strconv.Itoa(i)
-		u.evolve(events.Recorded{Event: events.Event{Metadata: events.Metadata{Time: now}, Fact: events.SessionEnded{UserID: "u", SessionID: session, Until: now.Add(time.Hour)}}})
+		u.evolve(
+			events.Recorded{
+				Event: events.Event{
+					Metadata: events.Metadata{Time: now},
+					Fact:     events.SessionEnded{UserID: "u", SessionID: session, Until: now.Add(time.Hour)},
+				},
+			},
+		)
 		for j := max(0, i-59); j <= i; j++ {
 			if facts, err := (EndSession{UserID: "u", SessionID: strconv.Itoa(j)}).decide(u); err != nil || len(facts) > 0 {
 				t.Fatalf("after %d sessions, %d ends once more: %v, %v", i+1, j, facts, err)
@@ -35,6 +42,10 @@ func TestSessionsEndOnce(t *testing.T) {
 	given := []events.Fact{registered, ended}
 	when(t, given, EndSessions{UserID: "u", Before: at(5), Except: "s"}).then()
 	when(t, given, EndSessions{UserID: "u", Before: at(4), Except: "x"}).then()
-	when(t, given, EndSessions{UserID: "u", Before: at(5), Except: "x"}).then(events.SessionsEnded{Before: at(5), Except: "x"})
+	when(
+		t,
+		given,
+		EndSessions{UserID: "u", Before: at(5), Except: "x"},
+	).then(events.SessionsEnded{Before: at(5), Except: "x"})
 	when(t, given, EndSessions{UserID: "u", Before: at(6)}).then(events.SessionsEnded{Before: at(6)})
 }

@@ -26,7 +26,8 @@ func zeroValue(t events.FlagType) json.RawMessage {
 	return nil
 }
 
-// checkValue checks that a value, which is well-formed JSON, is of a flag's type. An unknown type is not the value's fault.
+// checkValue checks that a value, which is well-formed JSON, is of a flag's type. An unknown type is not the value's
+// fault.
 func checkValue(wrong fields, field string, t events.FlagType, value json.RawMessage) {
 	wrong.check(len(value) > 0, field, "is required")
 	first := byte(0)

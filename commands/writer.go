@@ -1,4 +1,5 @@
-// Package commands decides what may happen: a command names a stream and turns what is known of it into facts, or refuses.
+// Package commands decides what may happen: a command names a stream and turns what is known of it into facts, or
+// refuses.
 package commands
 
 import (
@@ -16,11 +17,12 @@ import (
 	"flagledger/events"
 )
 
-// Command is a decision about one stream with the state S. It is plain data that can be stored as JSON, and deciding is pure: time and new ids are fields
-// of it.
+// Command is a decision about one stream with the state S. It is plain data that can be stored as JSON, and deciding is
+// pure: time and new ids are fields of it.
 type Command[S any] interface {
 	stream() string
-	// tenant is the id of the tenant whose share of the node the command takes; empty where it is about a person or the platform.
+	// tenant is the id of the tenant whose share of the node the command takes; empty where it is about a person or the
+	// platform.
 	tenant() string
 	// decide does not change the state, which is shared.
 	decide(state S) ([]events.Fact, error)
@@ -37,19 +39,22 @@ type State[S any] interface {
 	size() int
 }
 
-// Writer carries out commands on a store. It keeps the states of the streams that were used last, and carries out one command of a stream at a time.
+// Writer carries out commands on a store. It keeps the states of the streams that were used last, and carries out one
+// command of a stream at a time.
 type Writer struct {
 	store events.Store
 	await Await
 
 	// Guard, if set, tells why a tenant takes no changes, nil where it does. Commands that are exempt do not ask it.
 	Guard func(tenantID string) error
-	// TenantFlagBytes tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see events.FlagBytesAfter. A new
-	// Writer has no bound.
+	// TenantFlagBytes tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see
+	// events.FlagBytesAfter. A new Writer has no bound.
 	TenantFlagBytes func(tenantID string) (used, bound int)
-	// UnpaidCreator tells who created a tenant that pays nothing; it is empty for a tenant that is paid for, and of a new Writer for any.
+	// UnpaidCreator tells who created a tenant that pays nothing; it is empty for a tenant that is paid for, and of a new
+	// Writer for any.
 	UnpaidCreator func(tenantID string) string
-	// UnpaidFlagBytes tells the same as TenantFlagBytes of all tenants together that a person created and pays nothing for.
+	// UnpaidFlagBytes tells the same as TenantFlagBytes of all tenants together that a person created and pays nothing
+	// for.
 	UnpaidFlagBytes func(creator string) (used, bound int)
 	now             func() time.Time
 
@@ -62,28 +67,38 @@ type Writer struct {
 	written  written
 }
 
-// Await waits until the snapshot of this node, and the read models that show facts of the given stored names or prefixes such as "flag.", hold a
-// position. It returns false where that takes too long.
+// Await waits until the snapshot of this node, and the read models that show facts of the given stored names or
+// prefixes such as "flag.", hold a position. It returns false where that takes too long.
 type Await func(ctx context.Context, position events.Position, names []string) bool
 
 // NoWait is the Await of a writer whose changes nobody reads at once.
 func NoWait(context.Context, events.Position, []string) bool { return true }
 
-// tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not counted.
+// tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not
+// counted.
 const tenantCommands = 16
 
-// holdStream is the longest that a command holds its stream after its change, while it waits until that can be read. So writers of one stream go at the pace of
-// its read models.
+// holdStream is the longest that a command holds its stream after its change, while it waits until that can be read. So
+// writers of one stream go at the pace of its read models.
 const holdStream = 50 * time.Millisecond
 
-// streamRest is for how many times as long as a command took its stream rests if others wait for it: so many writers of one flag do not keep the store, the read
-// models and the processors busy without a break, for which every change of others would wait.
+// streamRest is for how many times as long as a command took its stream rests if others wait for it: so many writers of
+// one flag do not keep the store, the read models and the processors busy without a break, for which every change of
+// others would wait.
 const streamRest = 3
 
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 	return &Writer{
-		store: store, await: await, now: now, states: newStates(maxStates), streams: newRestingGate(streamRest), tenants: newGate(tenantCommands), folds: newGate(1), counting: newGate(1), admitted: admitted{things: map[string]*growing{}},
+		store:           store,
+		await:           await,
+		now:             now,
+		states:          newStates(maxStates),
+		streams:         newRestingGate(streamRest),
+		tenants:         newGate(tenantCommands),
+		folds:           newGate(1),
+		counting:        newGate(1),
+		admitted:        admitted{things: map[string]*growing{}},
 		TenantFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
 		UnpaidCreator:   func(string) string { return "" },
 		UnpaidFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
@@ -97,14 +112,20 @@ type By struct {
 	CorrelationID string
 	Reason        string
 	Once          *Once // nil where the request is not repeated
-	// Pause, if set, is called before a command waits for others of its stream, and resume after that: what the request holds of the node is others' meanwhile.
+	// Pause, if set, is called before a command waits for others of its stream, and resume after that: what the request
+	// holds of the node is others' meanwhile.
 	Pause func() (resume func(context.Context) error)
 }
 
 // metadata is that of events of a time.
 func (by By) metadata(at time.Time) events.Metadata {
 	return events.Metadata{
-		Time: at.UTC().Truncate(time.Millisecond), Actor: by.Actor, RequestID: by.RequestID, CorrelationID: by.CorrelationID, Reason: by.Reason,
+		Time: at.UTC().
+			Truncate(time.Millisecond),
+		Actor:         by.Actor,
+		RequestID:     by.RequestID,
+		CorrelationID: by.CorrelationID,
+		Reason:        by.Reason,
 	}
 }
 
@@ -140,9 +161,9 @@ const writeTimeout = 5 * time.Second
 
 // Do carries out a command and returns the state that it leaves, which is shared and must not be changed.
 //
-// It decides from the state that the Writer keeps. Where that refuses, changes nothing or loses a race, it decides again from the stream as it is now. Also a
-// refusal is told only once what made it so can be read: another caller may have done that just now. What the request did when it was made before is not
-// decided again.
+// It decides from the state that the Writer keeps. Where that refuses, changes nothing or loses a race, it decides
+// again from the stream as it is now. Also a refusal is told only once what made it so can be read: another caller may
+// have done that just now. What the request did when it was made before is not decided again.
 //
 // Its errors are *Error, TooMany if it waited for its stream or its tenant for 5 s.
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
@@ -238,12 +259,23 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 }
 
 // evolved is the state that a batch leaves, which was appended after the event last.
-func evolved[S any, P State[S]](s S, stream string, last mark, appended events.Appended, batch []events.Event) (S, outcome) {
+func evolved[S any, P State[S]](
+	s S,
+	stream string,
+	last mark,
+	appended events.Appended,
+	batch []events.Event,
+) (S, outcome) {
 	s = P(&s).clone()
 	did := outcome{last: last, changed: true}
 	for i, e := range batch {
 		r := events.Recorded{
-			Event: e, Stream: stream, Position: appended.Position, Revision: did.last.revision + 1, Name: e.Fact.StoredName(), At: appended.Recorded[i],
+			Event:    e,
+			Stream:   stream,
+			Position: appended.Position,
+			Revision: did.last.revision + 1,
+			Name:     e.Fact.StoredName(),
+			At:       appended.Recorded[i],
 		}
 		P(&s).evolve(r)
 		did.last = markOf(r)
@@ -262,8 +294,8 @@ func notAppended(err error) error {
 	return unavailable(err)
 }
 
-// enterStream waits for a command's stream: one command of it is carried out at a time, so that none loses a race to another. A tenant that names a stream of another
-// is refused without having kept anybody waiting.
+// enterStream waits for a command's stream: one command of it is carried out at a time, so that none loses a race to
+// another. A tenant that names a stream of another is refused without having kept anybody waiting.
 func (w *Writer) enterStream(ctx context.Context, by By, tenant, stream string) (leave func(), err error) {
 	leave, err = w.streams.enterPausing(ctx, streamKey(tenant, stream), by.Pause)
 	if err != nil {
@@ -286,8 +318,8 @@ func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), 
 	return leave, nil
 }
 
-// enterFold waits until no other stream is read from its beginning for the same tenant, creator of unpaid tenants or, without a tenant, stream: a long one keeps
-// one of the store's few connections.
+// enterFold waits until no other stream is read from its beginning for the same tenant, creator of unpaid tenants or,
+// without a tenant, stream: a long one keeps one of the store's few connections.
 func (w *Writer) enterFold(ctx context.Context, tenant, stream string) (leave func(), err error) {
 	if tenant != "" {
 		tenant = cmp.Or(w.UnpaidCreator(tenant), tenant)
@@ -323,15 +355,22 @@ func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Met
 	return batch
 }
 
-// Check decides a command as Do would and appends nothing: it returns the state as it is, and why the command would be refused, as an *Error. What
-// the request has done before is not refused.
+// Check decides a command as Do would and appends nothing: it returns the state as it is, and why the command would be
+// refused, as an *Error. What the request has done before is not refused.
 func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	var last mark
 	var found bool
 	if by.Once.MayBeRepeated() {
-		s, last, found, err = search[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
+		s, last, found, err = search[S, P](
+			ctx,
+			w,
+			&storeRetry{},
+			cmd.stream(),
+			cmd.tenant(),
+			by.Once.peekEventIDs(cmd.stream(), storedName(cmd)),
+		)
 	} else {
 		s, last, err = load[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant())
 	}
@@ -347,19 +386,36 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	return s, err
 }
 
-// Find returns what Do would return for a command that the request carried out when it was made before, and changes nothing. found is false where it did
-// not, or has no Idempotency-Key; errors are *Error.
-func Find[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, done Done, found bool, err error) {
+// Find returns what Do would return for a command that the request carried out when it was made before, and changes
+// nothing. found is false where it did not, or has no Idempotency-Key; errors are *Error.
+func Find[S any, P State[S]](
+	ctx context.Context,
+	w *Writer,
+	by By,
+	cmd Command[S],
+) (s S, done Done, found bool, err error) {
 	if !by.Once.MayBeRepeated() {
 		return s, Done{}, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	s, last, found, err := search[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant(), by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
+	s, last, found, err := search[S, P](
+		ctx,
+		w,
+		&storeRetry{},
+		cmd.stream(),
+		cmd.tenant(),
+		by.Once.peekEventIDs(cmd.stream(), storedName(cmd)),
+	)
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}
-	return s, Done{Position: last.position, Revision: last.revision, NotShown: !w.await(ctx, last.position, last.factPrefixes()), Repeated: true}, true, nil
+	return s, Done{
+		Position: last.position,
+		Revision: last.revision,
+		NotShown: !w.await(ctx, last.position, last.factPrefixes()),
+		Repeated: true,
+	}, true, nil
 }
 
 // factPrefixes are what the names of the facts of the event's stream begin with: one.
@@ -370,10 +426,18 @@ func (m mark) factPrefixes() []string {
 
 func unavailable(err error) error {
 	if errors.Is(err, events.ErrDiskFull) {
-		return &Error{Kind: Unavailable, Detail: "the disk of the event store is full; the change may or may not have been made", Err: err}
+		return &Error{
+			Kind:   Unavailable,
+			Detail: "the disk of the event store is full; the change may or may not have been made",
+			Err:    err,
+		}
 	}
 	if errors.Is(err, events.ErrUnavailable) {
-		return &Error{Kind: Unavailable, Detail: "the event store cannot be reached; the change may or may not have been made", Err: err}
+		return &Error{
+			Kind:   Unavailable,
+			Detail: "the event store cannot be reached; the change may or may not have been made",
+			Err:    err,
+		}
 	}
 	return err
 }

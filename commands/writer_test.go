@@ -47,7 +47,12 @@ func TestCheckAndFind(t *testing.T) {
 	if _, done, err := Do(t.Context(), w, by, create); err != nil || done.Repeated {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if _, _, err := Do(t.Context(), w, request("b"), SwitchFlag{FlagRef: theFlag, Environment: production, On: true}); err != nil {
+	if _, _, err := Do(
+		t.Context(),
+		w,
+		request("b"),
+		SwitchFlag{FlagRef: theFlag, Environment: production, On: true},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if flag, found := find(request("a")); !found || flag.Version != 1 || len(flag.Enabled) > 0 {
@@ -104,7 +109,13 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 			<-waiting
 			leave()
 		}()
-		if _, _, err := Do(t.Context(), w, pausing, switchTo(true)); KindOf(err) != TooMany || fmt.Sprint(order) != "[pause resume]" || len(store.streams[stream]) != 1 {
+		if _, _, err := Do(
+			t.Context(),
+			w,
+			pausing,
+			switchTo(true),
+		); KindOf(err) != TooMany || fmt.Sprint(order) != "[pause resume]" ||
+			len(store.streams[stream]) != 1 {
 			t.Errorf("a request that has given its slot back: %v, %v", order, err)
 		}
 		pausing.Pause = func() func(context.Context) error {
@@ -122,7 +133,12 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 			defer leave()
 		}
 		refused("while the tenant has as many as it may")
-		if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "other", Key: "k", Type: events.BooleanFlag}); err != nil {
+		if _, _, err := Do(
+			t.Context(),
+			w,
+			By{},
+			CreateFlag{TenantID: "other", Key: "k", Type: events.BooleanFlag},
+		); err != nil {
 			t.Errorf("another tenant: %v", err)
 		}
 		if _, _, err := Do(t.Context(), w, By{}, RegisterUser{ID: "u"}); err != nil {
@@ -237,7 +253,10 @@ func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 			on := SwitchFlag{FlagRef: FlagRef{TenantID: "t", Key: name}, Environment: production, On: true}
 			awaits := func(what string, done Done, names string) {
 				t.Helper()
-				if want := []string{fmt.Sprintf("%d %s", store.commit, names)}; !slices.Equal(awaited, want) || done.NotShown == shown {
+				if want := []string{
+					fmt.Sprintf("%d %s", store.commit, names),
+				}; !slices.Equal(awaited, want) ||
+					done.NotShown == shown {
 					t.Errorf("%s awaits %v, want %v, and is told to be %+v", what, awaited, want, done)
 				}
 				awaited = nil
@@ -276,7 +295,16 @@ func TestEventsBearTheTimeOfTheWritersClock(t *testing.T) {
 	clock := time.Date(2026, 5, 1, 14, 0, 0, 123_456_789, time.FixedZone("", 2*60*60))
 	w := NewWriter(store, NoWait, func() time.Time { return clock })
 	given(t, w, 0)
-	if got, want := store.streams[theFlag.stream()][0].Time, time.Date(2026, 5, 1, 12, 0, 0, 123_000_000, time.UTC); got != want {
+	if got, want := store.streams[theFlag.stream()][0].Time, time.Date(
+		2026,
+		5,
+		1,
+		12,
+		0,
+		0,
+		123_000_000,
+		time.UTC,
+	); got != want {
 		t.Errorf("the event is of %v, want %v", got, want)
 	}
 }

@@ -15,7 +15,8 @@ type written struct {
 	bytes map[string]int
 }
 
-// on returns the counts of the day of a time. It forgets those of the day before, and of a day far ahead, which the clock has been on.
+// on returns the counts of the day of a time. It forgets those of the day before, and of a day far ahead, which the
+// clock has been on.
 func (w *written) on(now time.Time) map[string]int {
 	if day := dayOf(now); w.bytes == nil || day.After(w.day) || w.day.Sub(day) > 24*time.Hour {
 		w.day, w.bytes = day, map[string]int{}
@@ -23,16 +24,16 @@ func (w *written) on(now time.Time) map[string]int {
 	return w.bytes
 }
 
-// WrittenToday is how many bytes a tenant has written on this node since the beginning of the day in UTC, or since the node started: its facts, and what
-// NoteWritten added.
+// WrittenToday is how many bytes a tenant has written on this node since the beginning of the day in UTC, or since the
+// node started: its facts, and what NoteWritten added.
 func (w *Writer) WrittenToday(tenantID string) int {
 	w.written.mu.Lock()
 	defer w.written.mu.Unlock()
 	return w.written.on(w.now())[tenantID]
 }
 
-// UnpaidWrittenToday is how many bytes the tenants of a person have written that nobody pays for, as WrittenToday has it, those that were deleted since included,
-// and what NoteWrittenBy added.
+// UnpaidWrittenToday is how many bytes the tenants of a person have written that nobody pays for, as WrittenToday has
+// it, those that were deleted since included, and what NoteWrittenBy added.
 func (w *Writer) UnpaidWrittenToday(creator string) int {
 	return w.WrittenToday(unpaidOf(creator))
 }
@@ -74,8 +75,8 @@ func encodedBytes(batch []events.Event) (n int) {
 	return n
 }
 
-// pastBytes is about how many bytes the read models keep of the past because of facts, beside what the facts hold: what lists show of a flag or project once more
-// for each fact that changes it, and of a flag a whole state now and then.
+// pastBytes is about how many bytes the read models keep of the past because of facts, beside what the facts hold: what
+// lists show of a flag or project once more for each fact that changes it, and of a flag a whole state now and then.
 func pastBytes(of any, facts []events.Fact) (n int) {
 	for _, fact := range facts {
 		switch s := of.(type) {

@@ -76,15 +76,25 @@ func TestWhatIsKeptOfThePastCounts(t *testing.T) {
 	for i := range tags {
 		tags[i] = fmt.Sprintf("%050d", i)
 	}
-	wrote(flag(CreateFlag{TenantID: "t", Key: "k", Type: "string", DefaultValue: textValue(40_000), Description: long, Tags: tags}))
+	wrote(
+		flag(
+			CreateFlag{TenantID: "t", Key: "k", Type: "string", DefaultValue: textValue(40_000), Description: long, Tags: tags},
+		),
+	)
 	if n := wrote(flag(UpdateFlag{FlagRef: ref, Status: new(events.FlagStatus("inactive"))})); n < 4500+400 || n > 6000 {
 		t.Errorf("a status of a flag with 4,500 bytes of texts counts as %d bytes", n)
 	}
-	if n := wrote(flag(SwitchFlag{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "production"}, On: true})); n < 400 || n > 1500 {
+	if n := wrote(
+		flag(SwitchFlag{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "production"}, On: true}),
+	); n < 400 ||
+		n > 1500 {
 		t.Errorf("a switch of a flag of 40,000 bytes counts as %d bytes", n)
 	}
 	wrote(project(CreateProject{TenantID: "t", ID: "p", Name: "P", Description: long}))
-	if n := wrote(project(UpdateProject{ProjectRef: ProjectRef{TenantID: "t", ID: "p"}, Color: new("#000000")})); n < 2000 || n > 3000 {
+	if n := wrote(
+		project(UpdateProject{ProjectRef: ProjectRef{TenantID: "t", ID: "p"}, Color: new("#000000")}),
+	); n < 2000 ||
+		n > 3000 {
 		t.Errorf("a color of a project with a description of 2,000 bytes counts as %d bytes", n)
 	}
 }
@@ -100,7 +110,14 @@ func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
 	w.NoteWrittenBy("me", 16)
 	w.NoteWrittenBy("", 32)
 	delete(unpaid, "t1")
-	if mine, theirs, nobodys := w.UnpaidWrittenToday("me"), w.UnpaidWrittenToday("other"), w.UnpaidWrittenToday(""); mine != 19 || theirs != 4 || nobodys != 0 {
+	if mine, theirs, nobodys := w.UnpaidWrittenToday(
+		"me",
+	), w.UnpaidWrittenToday(
+		"other",
+	), w.UnpaidWrittenToday(
+		"",
+	); mine != 19 || theirs != 4 ||
+		nobodys != 0 {
 		t.Errorf("the creators have written %d and %d, nobody %d", mine, theirs, nobodys)
 	}
 }

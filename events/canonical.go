@@ -8,11 +8,13 @@ import (
 	"strings"
 )
 
-// RecordedFormat is how a recorded time is written in canonical bytes and exports, for time.Time.Format: in UTC, with six decimals.
+// RecordedFormat is how a recorded time is written in canonical bytes and exports, for time.Time.Format: in UTC, with
+// six decimals.
 const RecordedFormat = "2006-01-02T15:04:05.000000Z"
 
-// Canonical returns the bytes of an event that proofs and digests are about, as docs/audit.md describes them. They are the same in every engine and after a copy: the
-// position is left out. The error is for an event whose bytes are no JSON, or whose stream or name contains a line feed.
+// Canonical returns the bytes of an event that proofs and digests are about, as docs/audit.md describes them. They are
+// the same in every engine and after a copy: the position is left out. The error is for an event whose bytes are no
+// JSON, or whose stream or name contains a line feed.
 func Canonical(e Recorded) ([]byte, error) {
 	if strings.Contains(e.Stream, "\n") || strings.Contains(e.Name, "\n") {
 		return nil, fmt.Errorf("%q@%d: the stream or the name %q contains a line feed", e.Stream, e.Revision, e.Name)
@@ -26,8 +28,17 @@ func Canonical(e Recorded) ([]byte, error) {
 		return nil, fmt.Errorf("%s@%d: data: %w", e.Stream, e.Revision, err)
 	}
 	b := make([]byte, 0, 256+len(e.Stream)+len(metadata)+data.Len())
-	b = fmt.Appendf(b, "flagledger fact v1\n%s\n%d\n%s\n%s\n%d\n%s\n%d\n", e.Stream, e.Revision, e.ID, e.Name, e.Stored.Version,
-		e.At.UTC().Format(RecordedFormat), len(metadata))
+	b = fmt.Appendf(
+		b,
+		"flagledger fact v1\n%s\n%d\n%s\n%s\n%d\n%s\n%d\n",
+		e.Stream,
+		e.Revision,
+		e.ID,
+		e.Name,
+		e.Stored.Version,
+		e.At.UTC().Format(RecordedFormat),
+		len(metadata),
+	)
 	b = append(b, metadata...)
 	b = fmt.Appendf(b, "\n%d\n", data.Len())
 	b = append(b, data.Bytes()...)
@@ -48,7 +59,8 @@ func CanonicalMetadata(e Recorded) ([]byte, error) {
 	return b, nil
 }
 
-// CheckMetadata returns an error where the metadata that an event is stored with are not the canonical ones, but for white space: what a reader finds in them is not what is hashed.
+// CheckMetadata returns an error where the metadata that an event is stored with are not the canonical ones, but for
+// white space: what a reader finds in them is not what is hashed.
 func CheckMetadata(e Recorded) error {
 	canonical, err := CanonicalMetadata(e)
 	if err != nil || bytes.Equal(e.Stored.Metadata, canonical) {
@@ -56,7 +68,11 @@ func CheckMetadata(e Recorded) error {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, e.Stored.Metadata); err != nil || !bytes.Equal(compact.Bytes(), canonical) {
-		return fmt.Errorf("%s@%d: metadata: a member is unknown, stands twice, or has another name, place or spelling than this program writes: it was altered", e.Stream, e.Revision)
+		return fmt.Errorf(
+			"%s@%d: metadata: a member is unknown, stands twice, or has another name, place or spelling than this program writes: it was altered",
+			e.Stream,
+			e.Revision,
+		)
 	}
 	return nil
 }

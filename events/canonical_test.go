@@ -13,7 +13,11 @@ import (
 
 func recorded(t *testing.T) Recorded {
 	t.Helper()
-	e := example(FlagUpdated{DefaultValue: &Change[json.RawMessage]{From: json.RawMessage(`1.50`), To: json.RawMessage(`9007199254740993`)}})
+	e := example(
+		FlagUpdated{
+			DefaultValue: &Change[json.RawMessage]{From: json.RawMessage(`1.50`), To: json.RawMessage(`9007199254740993`)},
+		},
+	)
 	stored, err := Encode(e)
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +89,10 @@ func TestCanonicalBytesAreOfWhatIsStored(t *testing.T) {
 	} {
 		e := recorded(t)
 		change(&e)
-		if _, err := LeafHash(e); err == nil || !strings.Contains(err.Error(), "flag-t1.checkout") || !strings.Contains(err.Error(), what) {
+		if _, err := LeafHash(
+			e,
+		); err == nil || !strings.Contains(err.Error(), "flag-t1.checkout") ||
+			!strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v, want an error that names the event and what is wrong", what, err)
 		}
 	}
@@ -112,7 +119,10 @@ func TestStoredMetadataAreCanonical(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Event = decoded
-		if err := CheckMetadata(e); (err == nil) != test.canonical || err != nil && !strings.Contains(err.Error(), "flag-t1.checkout@7") {
+		if err := CheckMetadata(
+			e,
+		); (err == nil) != test.canonical ||
+			err != nil && !strings.Contains(err.Error(), "flag-t1.checkout@7") {
 			t.Errorf("%s: %v, want an error that names the fact unless it is canonical", what, err)
 		}
 	}

@@ -10,15 +10,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stored is an event as engines keep it: JSON, the permanent name of its fact, and the version of that fact's shape. As the fact of an Event it is
-// appended unchanged, so that a copy has the same bytes.
+// Stored is an event as engines keep it: JSON, the permanent name of its fact, and the version of that fact's shape. As
+// the fact of an Event it is appended unchanged, so that a copy has the same bytes.
 type Stored struct {
 	ID       uuid.UUID
 	Name     string
 	Version  int
 	Data     []byte
 	Metadata []byte
-	At       time.Time // when a store recorded it; zero until one has. An engine that is given it keeps it, in whole microseconds
+	// when a store recorded it; zero until one has. An engine that is given it keeps it, in whole microseconds
+	At time.Time
 	// AcceptUntil lets an engine take a copy with an At up to this time, even if the engine's clock has not come there.
 	AcceptUntil time.Time
 }
@@ -37,7 +38,8 @@ type kind struct {
 	upcast  upcasters
 }
 
-// kinds lists all facts that may be stored. A name stays here forever, and so does a golden file in testdata for each of its versions.
+// kinds lists all facts that may be stored. A name stays here forever, and so does a golden file in testdata for each
+// of its versions.
 var kinds = map[string]kind{
 	"flag.created":                {2, decode[FlagCreated], nil},
 	"flag.updated":                {3, decode[FlagUpdated], nil},
@@ -81,7 +83,8 @@ var kinds = map[string]kind{
 	"invitation.accepted":         {1, decode[InvitationAccepted], nil},
 }
 
-// upcasters turn the data of a version, the key, into that of the next one. A version without one is read as the next as it stands.
+// upcasters turn the data of a version, the key, into that of the next one. A version without one is read as the next
+// as it stands.
 type upcasters map[int]func([]byte) ([]byte, error)
 
 func decode[F Fact](data []byte) (Fact, error) {
@@ -93,8 +96,8 @@ func decode[F Fact](data []byte) (Fact, error) {
 // StoredName implements Fact.
 func (s Stored) StoredName() string { return s.Name }
 
-// Encode turns an event into its stored form; JSON values in facts are kept as they are written, except for white space. It returns an error for a
-// fact that is not in kinds, and ErrTooLarge for an event over MaxEventBytes.
+// Encode turns an event into its stored form; JSON values in facts are kept as they are written, except for white
+// space. It returns an error for a fact that is not in kinds, and ErrTooLarge for an event over MaxEventBytes.
 func Encode(e Event) (Stored, error) {
 	stored, copied := e.Fact.(Stored)
 	if !copied {
@@ -141,8 +144,8 @@ func StoredEqual[T any](a, b T) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Decode turns a stored event into a fact, step by step where its version is an older one. It returns an error for a name or a version that this
-// program does not know.
+// Decode turns a stored event into a fact, step by step where its version is an older one. It returns an error for a
+// name or a version that this program does not know.
 func Decode(s Stored) (Event, error) {
 	e := Event{ID: s.ID}
 	if err := json.Unmarshal(s.Metadata, &e.Metadata); err != nil {
@@ -174,7 +177,8 @@ func Decode(s Stored) (Event, error) {
 	return e, nil
 }
 
-// tenantCreatedV1 adds the plan, which version 1 did not record: sandboxes had the sandbox plan, all others the free one.
+// tenantCreatedV1 adds the plan, which version 1 did not record: sandboxes had the sandbox plan, all others the free
+// one.
 func tenantCreatedV1(data []byte) ([]byte, error) {
 	var t TenantCreated
 	if err := json.Unmarshal(data, &t); err != nil {

@@ -1,6 +1,7 @@
 package events
 
-// Fact is something that happened in a stream. The facts of each kind of stream are a sealed interface, such as FlagFact.
+// Fact is something that happened in a stream. The facts of each kind of stream are a sealed interface, such as
+// FlagFact.
 type Fact interface {
 	// StoredName is the permanent name of the fact in the store. It stays when Go code is renamed.
 	StoredName() string
@@ -22,8 +23,8 @@ func (c *Change[T]) Apply(field *T) {
 // DefaultEnvironment is the environment that every tenant has. Calls that name no environment use it.
 const DefaultEnvironment = "production"
 
-// EnvironmentRef names an environment of a tenant by an id that no other ever has: one that is added under the name of a deleted one starts empty.
-// Name is the name at the time of the fact.
+// EnvironmentRef names an environment of a tenant by an id that no other ever has: one that is added under the name of
+// a deleted one starts empty. Name is the name at the time of the fact.
 type EnvironmentRef struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`

@@ -52,7 +52,8 @@ type FlagFact interface {
 	flagFact()
 }
 
-// FlagCreated creates a flag. When a flag is deleted its key is free: the next flag with that key has its own FlagCreated in the same stream.
+// FlagCreated creates a flag. When a flag is deleted its key is free: the next flag with that key has its own
+// FlagCreated in the same stream.
 type FlagCreated struct {
 	TenantID     string          `json:"tenantId"`
 	Key          string          `json:"key"`
@@ -125,12 +126,14 @@ type VariationRemoved struct {
 // FlagDeleted deletes a flag. Its key is free again.
 type FlagDeleted struct{}
 
-// FlagReverted ends what brings a flag back to what it was: the facts before it in the same append, and the order of its variations.
+// FlagReverted ends what brings a flag back to what it was: the facts before it in the same append, and the order of
+// its variations.
 type FlagReverted struct {
-	Version     Revision          `json:"version"`               // that the flag had then
-	At          time.Time         `json:"at,omitzero"`           // the time that was asked for; zero where the version was
-	Environment *EnvironmentRef   `json:"environment,omitempty"` // to which it was limited; nil for the whole flag
-	Variations  *Change[[]string] `json:"variations,omitempty"`  // the ids of all in their order, if that is another than before
+	Version     Revision        `json:"version"`               // that the flag had then
+	At          time.Time       `json:"at,omitzero"`           // the time that was asked for; zero where the version was
+	Environment *EnvironmentRef `json:"environment,omitempty"` // to which it was limited; nil for the whole flag
+	// the ids of all in their order, if that is another than before
+	Variations *Change[[]string] `json:"variations,omitempty"`
 }
 
 // OrderVariations returns variations in an order, those that it does not name after the others.

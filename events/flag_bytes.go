@@ -2,7 +2,8 @@ package events
 
 import "encoding/json"
 
-// What the ids, salts and names of members take, beside the texts and values that somebody chose, and what a node needs to find a value of a condition.
+// What the ids, salts and names of members take, beside the texts and values that somebody chose, and what a node needs
+// to find a value of a condition.
 const (
 	flagOverhead      = 384
 	variationOverhead = 128
@@ -13,19 +14,42 @@ const (
 	shareOverhead     = 96
 )
 
-// FlagBytesAfter is the size of a flag after a fact, from its size before: 0 for one that was deleted. It is about that of the flag's texts, values and rules as
-// JSON, and 16 bytes for each value of a condition, so that the memory that a flag takes is a small multiple of it.
+// FlagBytesAfter is the size of a flag after a fact, from its size before: 0 for one that was deleted. It is about that
+// of the flag's texts, values and rules as JSON, and 16 bytes for each value of a condition, so that the memory that a
+// flag takes is a small multiple of it.
 //
 // The rules of a deleted environment count until their flag is deleted.
 func FlagBytesAfter(n int, fact FlagFact) int {
 	switch fact := fact.(type) {
 	case FlagCreated:
-		n = flagOverhead + len(fact.Key) + textBytes(fact.Name) + len(fact.DefaultValue) + textBytes(fact.Description) + textsBytes(fact.Tags)
+		n = flagOverhead + len(
+			fact.Key,
+		) + textBytes(
+			fact.Name,
+		) + len(
+			fact.DefaultValue,
+		) + textBytes(
+			fact.Description,
+		) + textsBytes(
+			fact.Tags,
+		)
 		for _, v := range fact.Variations {
 			n += v.bytes()
 		}
 	case FlagUpdated:
-		n += grown(fact.Name, textBytes) + grown(fact.DefaultValue, valueBytes) + grown(fact.Description, textBytes) + grown(fact.Tags, textsBytes)
+		n += grown(
+			fact.Name,
+			textBytes,
+		) + grown(
+			fact.DefaultValue,
+			valueBytes,
+		) + grown(
+			fact.Description,
+			textBytes,
+		) + grown(
+			fact.Tags,
+			textsBytes,
+		)
 	case VariationAdded:
 		n += fact.Variation.bytes()
 	case VariationUpdated:

@@ -4,7 +4,8 @@ import "strings"
 
 // CanonicalID returns an id as facts have it: a UUID is taken in any case. It returns any other text as it is.
 func CanonicalID(id string) string {
-	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' || strings.Trim(id, "0123456789abcdefABCDEF-") != "" {
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' ||
+		strings.Trim(id, "0123456789abcdefABCDEF-") != "" {
 		return id
 	}
 	return strings.ToLower(id)

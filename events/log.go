@@ -2,7 +2,8 @@ package events
 
 import "context"
 
-// Log identifies a log, so that positions of one are not taken for those of another: of another server, or of this one before a restore.
+// Log identifies a log, so that positions of one are not taken for those of another: of another server, or of this one
+// before a restore.
 type Log struct {
 	Engine string
 	ID     string   // the id and the position of its first event; empty while it has none
@@ -27,7 +28,9 @@ type LogPosition struct {
 	Engine   string
 	LogID    string // empty where the log had no events, or where a release noted it that did not know of ids
 	Position Position
-	Last     EventRef // the last event up to the position; empty where nobody has read that, or where a release noted it that did not know of it
+	// the last event up to the position; empty where nobody has read that, or where a release noted it that did not know
+	// of it
+	Last EventRef
 }
 
 // After returns the position after events that follow this one, where the log goes on from next.
@@ -42,8 +45,8 @@ func (p LogPosition) After(list []Recorded, next Position) LogPosition {
 	return p
 }
 
-// Holds reports whether the log, which is that of a store, holds all up to a position; what is empty in that counts as of this log. The position must have
-// been read before the log was identified: the end may have moved on since.
+// Holds reports whether the log, which is that of a store, holds all up to a position; what is empty in that counts as
+// of this log. The position must have been read before the log was identified: the end may have moved on since.
 func (l Log) Holds(ctx context.Context, store Store, p LogPosition) (bool, error) {
 	if p.Engine != l.Engine || p.LogID != "" && p.LogID != l.ID || p.Position.Compare(l.End) > 0 {
 		return false, nil

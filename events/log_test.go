@@ -22,13 +22,22 @@ func TestACheckpointIsOfTheLogThatItWasTakenFrom(t *testing.T) {
 		{"postgres", "", 7, true},
 		{"postgres", "", 8, false},
 	} {
-		c := events.LogPosition{Engine: test.engine, LogID: test.id, Position: events.Position{Commit: test.commit, Prepare: test.commit}}
+		c := events.LogPosition{
+			Engine:   test.engine,
+			LogID:    test.id,
+			Position: events.Position{Commit: test.commit, Prepare: test.commit},
+		}
 		if got, err := log.Holds(t.Context(), nil, c); got != test.want || err != nil {
 			t.Errorf("%+v: %v, %v, want %v", c, got, err, test.want)
 		}
 	}
 	empty := events.Log{Engine: "postgres"}
-	if held, err := empty.Holds(t.Context(), nil, events.LogPosition{Engine: "postgres", LogID: "a 1/1"}); held || err != nil {
+	if held, err := empty.Holds(
+		t.Context(),
+		nil,
+		events.LogPosition{Engine: "postgres", LogID: "a 1/1"},
+	); held ||
+		err != nil {
 		t.Errorf("a log without events is taken for one that had some, %v", err)
 	}
 }

@@ -23,12 +23,26 @@ type PlanTerms struct {
 	LegacyCheckout    bool // a checkout of the old interface may
 }
 
-// Plans lists the plans with what they give, each with the features of those before it. No other place says what a plan is worth.
+// Plans lists the plans with what they give, each with the features of those before it. No other place says what a plan
+// is worth.
 var Plans = []PlanTerms{
 	{Plan: FreePlan, RequestsPerMinute: 1_200, TenantFlagBytes: 16 << 20, InvitationsPerDay: 25, LegacyCheckout: true},
 	{Plan: SandboxPlan, RequestsPerMinute: 1_200, TenantFlagBytes: 16 << 20, InvitationsPerDay: 25, Checkout: true},
-	{Plan: StandardPlan, RequestsPerMinute: 6_000, TenantFlagBytes: 64 << 20, InvitationsPerDay: 250, Checkout: true, LegacyCheckout: true},
-	{Plan: PremiumPlan, RequestsPerMinute: 60_000, TenantFlagBytes: 256 << 20, InvitationsPerDay: 2_500, LegacyCheckout: true},
+	{
+		Plan:              StandardPlan,
+		RequestsPerMinute: 6_000,
+		TenantFlagBytes:   64 << 20,
+		InvitationsPerDay: 250,
+		Checkout:          true,
+		LegacyCheckout:    true,
+	},
+	{
+		Plan:              PremiumPlan,
+		RequestsPerMinute: 60_000,
+		TenantFlagBytes:   256 << 20,
+		InvitationsPerDay: 2_500,
+		LegacyCheckout:    true,
+	},
 	{Plan: EnhancedPlan, RequestsPerMinute: 60_000, TenantFlagBytes: 256 << 20, InvitationsPerDay: 2_500, Checkout: true},
 	{Plan: EnterprisePlan, RequestsPerMinute: 600_000, TenantFlagBytes: 1 << 30, InvitationsPerDay: 2_500, Checkout: true},
 }

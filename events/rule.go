@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Rule serves something to everyone who meets all of its conditions. The first rule of an environment that matches decides.
+// Rule serves something to everyone who meets all of its conditions. The first rule of an environment that matches
+// decides.
 type Rule struct {
 	ID         string      `json:"id"`
 	Name       string      `json:"name,omitempty"`
@@ -54,7 +55,8 @@ type Serve struct {
 	VariationID string          `json:"variationId,omitempty"`
 	Value       json.RawMessage `json:"value,omitempty"`
 	Rollout     []Share         `json:"rollout,omitempty"`
-	BucketBy    string          `json:"bucketBy,omitempty"` // an attribute, named as in a condition; empty for targetingKey
+	// an attribute, named as in a condition; empty for targetingKey
+	BucketBy string `json:"bucketBy,omitempty"`
 }
 
 // Share is a variation's part of a rollout, in proportion to the sum of all weights.
@@ -75,7 +77,8 @@ func (s Serve) Variations() []string {
 	return ids
 }
 
-// RulesChanged says what changed in the rules of an environment; ApplyRules applies it. Version 1 held both lists whole.
+// RulesChanged says what changed in the rules of an environment; ApplyRules applies it. Version 1 held both lists
+// whole.
 type RulesChanged struct {
 	Environment EnvironmentRef `json:"environment"`
 	Added       []Rule         `json:"added,omitempty"`
@@ -112,8 +115,9 @@ func (c RulesChanged) Empty() bool {
 	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0 && c.Order == nil
 }
 
-// ApplyRules returns the list after a change: elements of rules that did not change are kept, those of new and changed rules are made by entry. Each
-// element stands for the rule whose id is id(element); an id that is neither in the list nor in the change is skipped.
+// ApplyRules returns the list after a change: elements of rules that did not change are kept, those of new and changed
+// rules are made by entry. Each element stands for the rule whose id is id(element); an id that is neither in the list
+// nor in the change is skipped.
 func ApplyRules[T any](before []T, c RulesChanged, id func(T) string, entry func(Rule) T) []T {
 	sent := rulesByID(c.Added)
 	for _, changed := range c.Changed {

@@ -12,13 +12,25 @@ import (
 
 // rulesGen draws lists of rules: few ids, so that two lists share some of them.
 var rulesGen = rapid.Custom(func(t *rapid.T) []Rule {
-	ids := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 0, 6, rapid.ID[string]).Draw(t, "ids")
+	ids := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 0, 6, rapid.ID[string]).
+		Draw(t, "ids")
 	rules := make([]Rule, len(ids))
 	for i, id := range ids {
-		rules[i] = Rule{ID: id, Name: rapid.SampledFrom([]string{"", "n"}).Draw(t, "name"), Salt: "salt of " + id, Conditions: []Condition{}, Serve: Serve{VariationID: "v"}}
+		rules[i] = Rule{
+			ID:         id,
+			Name:       rapid.SampledFrom([]string{"", "n"}).Draw(t, "name"),
+			Salt:       "salt of " + id,
+			Conditions: []Condition{},
+			Serve:      Serve{VariationID: "v"},
+		}
 		for range rapid.IntRange(0, 1).Draw(t, "conditions") {
-			value := json.RawMessage(rapid.SampledFrom([]string{`"pro"`, `1.0`, `9007199254740993`, `"<\u2028"`}).Draw(t, "value"))
-			rules[i].Conditions = append(rules[i].Conditions, Condition{Attribute: "plan", Op: In, Values: []json.RawMessage{value}})
+			value := json.RawMessage(
+				rapid.SampledFrom([]string{`"pro"`, `1.0`, `9007199254740993`, `"<\u2028"`}).Draw(t, "value"),
+			)
+			rules[i].Conditions = append(
+				rules[i].Conditions,
+				Condition{Attribute: "plan", Op: In, Values: []json.RawMessage{value}},
+			)
 		}
 	}
 	return rules
@@ -51,7 +63,10 @@ func TestWhatChangedInRulesMakesTheListAfterFromTheListBefore(t *testing.T) {
 }
 
 func sortedRules(rules []Rule) []Rule {
-	return slices.SortedFunc(slices.Values(rules), func(a, b Rule) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) })
+	return slices.SortedFunc(
+		slices.Values(rules),
+		func(a, b Rule) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) },
+	)
 }
 
 // Facts hold what others decided: however odd, they make some list, and one that has no rule twice.
@@ -87,7 +102,11 @@ func TestVersion1OfRulesChangedIsReadAsVersion2(t *testing.T) {
 			t.Fatalf("%d rules, %v", len(v1.To), err)
 		}
 		got := decodeAs(t, 1, data)
-		want := RulesChanged{Environment: EnvironmentRef{ID: "e1", Name: "production"}, Added: v1.To, Order: &Change[[]string]{[]string{}, []string{"r1", "r2"}}}
+		want := RulesChanged{
+			Environment: EnvironmentRef{ID: "e1", Name: "production"},
+			Added:       v1.To,
+			Order:       &Change[[]string]{[]string{}, []string{"r1", "r2"}},
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("it differs (-want +got):\n%s", diff)
 		}
@@ -117,7 +136,16 @@ func TestVersion1OfRulesChangedIsReadAsVersion2(t *testing.T) {
 func TestAChangeOfOneRuleCostsThatRule(t *testing.T) {
 	rules := make([]Rule, 60)
 	for i := range rules {
-		rules[i] = Rule{ID: string(rune('A' + i)), Conditions: []Condition{{Attribute: "plan", Op: In, Values: slices.Repeat([]json.RawMessage{json.RawMessage(`"a value of some length"`)}, 300)}}}
+		rules[i] = Rule{
+			ID: string(rune('A' + i)),
+			Conditions: []Condition{
+				{
+					Attribute: "plan",
+					Op:        In,
+					Values:    slices.Repeat([]json.RawMessage{json.RawMessage(`"a value of some length"`)}, 300),
+				},
+			},
+		}
 	}
 	after := slices.Clone(rules)
 	after[7].Name = "beta"

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// SettingEntry is an entry of a setting such as "free=16, standard=64", without the spaces around it, its name and its value.
+// SettingEntry is an entry of a setting such as "free=16, standard=64", without the spaces around it, its name and its
+// value.
 type SettingEntry struct {
 	Text  string // as it was written
 	Name  string

@@ -1,4 +1,5 @@
-// Package events defines the facts that flagledger records, how they are encoded, and the Store interface that engines implement.
+// Package events defines the facts that flagledger records, how they are encoded, and the Store interface that engines
+// implement.
 package events
 
 import (
@@ -11,40 +12,47 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store keeps facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests in eventstest.
+// Store keeps facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests in
+// eventstest.
 type Store interface {
-	// Append adds events to the end of a stream, all or none, and returns once they are on disk. The error is ErrConflict where
-	// the stream is not at the expected revision (0: it must not exist), ErrTooLarge for events over MaxEventBytes, and ErrAhead for a copied event
-	// from the future.
+	// Append adds events to the end of a stream, all or none, and returns once they are on disk. The error is ErrConflict
+	// where the stream is not at the expected revision (0: it must not exist), ErrTooLarge for events over MaxEventBytes,
+	// and ErrAhead for a copied event from the future.
 	//
-	// The same call can be repeated, also after ErrUnavailable, when its outcome is unknown: where events with the same ids already follow the expected
-	// revision, it changes nothing and succeeds.
+	// The same call can be repeated, also after ErrUnavailable, when its outcome is unknown: where events with the same
+	// ids already follow the expected revision, it changes nothing and succeeds.
 	Append(ctx context.Context, stream string, expected Revision, batch []Event) (Appended, error)
 
-	// Read yields the events of a stream in order, from a revision on (0 and 1 both mean the first event), and ends after the first error. A stream that
-	// does not exist has no events.
+	// Read yields the events of a stream in order, from a revision on (0 and 1 both mean the first event), and ends after
+	// the first error. A stream that does not exist has no events.
 	Read(ctx context.Context, stream string, from Revision) iter.Seq2[Recorded, error]
 
 	// Find returns the revision of the event with an id in a stream, 0 if there is none. It decodes no event.
 	Find(ctx context.Context, stream string, id uuid.UUID) (Revision, error)
 
-	// Subscribe yields all events after a position and then new ones as they are appended, page by page, in order, each exactly once; it reconnects by
-	// itself. With the first Live page, everything that was appended before the call has been delivered.
+	// Subscribe yields all events after a position and then new ones as they are appended, page by page, in order, each
+	// exactly once; it reconnects by itself. With the first Live page, everything that was appended before the call has
+	// been delivered.
 	//
-	// It ends with an error when ctx ends or the log cannot be read: ErrPastEnd where the position is past the end of the log.
+	// It ends with an error when ctx ends or the log cannot be read: ErrPastEnd where the position is past the end of the
+	// log.
 	Subscribe(ctx context.Context, after Position) iter.Seq2[Page, error]
 
 	// Head returns the position of the last event, or the zero Position if there is none.
 	Head(ctx context.Context) (Position, error)
 
-	// Watermark returns a time that the log has passed, in UTC and whole microseconds: all that was recorded before it can be read, and what is appended from now on is not recorded before it,
-	// but for events that are copied, which keep their times. An engine says where its clock allows no such promise. It is after at if it can be; for that it waits for appends under way.
+	// Watermark returns a time that the log has passed, in UTC and whole microseconds: all that was recorded before it can
+	// be read, and what is appended from now on is not recorded before it, but for events that are copied, which keep
+	// their times. An engine says where its clock allows no such promise. It is after at if it can be; for that it waits
+	// for appends under way.
 	Watermark(ctx context.Context, at time.Time) (time.Time, error)
 
-	// Clock returns the time by the store's clock, and the time at which the last event was recorded; zero if there is none.
+	// Clock returns the time by the store's clock, and the time at which the last event was recorded; zero if there is
+	// none.
 	Clock(ctx context.Context) (now, last time.Time, err error)
 
-	// Log identifies the log. It reads a few events of it at most, but for the first time, when an engine may have to look for the first event.
+	// Log identifies the log. It reads a few events of it at most, but for the first time, when an engine may have to look
+	// for the first event.
 	Log(ctx context.Context) (Log, error)
 
 	// Engine returns the name of the engine. Positions of different engines cannot be compared.
@@ -60,26 +68,31 @@ var (
 	ErrDiskFull = errors.New("the disk of the event store is full")
 	// ErrPastEnd says that a position is past the end of the log: it was taken from another one, or before a restore.
 	ErrPastEnd = errors.New("the position is past the end of the log")
-	// ErrAhead says that a copied event is recorded more than MaxAhead later than the store's clock, and later than AcceptUntil.
+	// ErrAhead says that a copied event is recorded more than MaxAhead later than the store's clock, and later than
+	// AcceptUntil.
 	ErrAhead = errors.New("the recorded time is more than 5 minutes later than the store's clock")
 	// ErrTooLarge says that an event exceeds MaxEventBytes.
 	ErrTooLarge = fmt.Errorf("event is larger than %d bytes", MaxEventBytes)
 )
 
-// GapError says that events are gone from a log whose positions have no gaps. All events before the gap are delivered ahead of it.
+// GapError says that events are gone from a log whose positions have no gaps. All events before the gap are delivered
+// ahead of it.
 type GapError struct{ First, Last uint64 } // the positions that are missing
 
 func (e *GapError) Error() string {
 	return fmt.Sprintf("the log has a gap: position %d comes after %d", e.Last+1, e.First-1)
 }
 
-// MaxEventBytes is the limit for one event's data and metadata together. It is EventStoreDB's limit; every engine enforces it.
+// MaxEventBytes is the limit for one event's data and metadata together. It is EventStoreDB's limit; every engine
+// enforces it.
 const MaxEventBytes = 1 << 20
 
-// Revision is the number of an event in its stream, from 1. A stream's revision is that of its last event, or 0 if it has none.
+// Revision is the number of an event in its stream, from 1. A stream's revision is that of its last event, or 0 if it
+// has none.
 type Revision uint64
 
-// Position is the place of an event in the whole log, as EventStoreDB counts it. The zero Position is before the first event.
+// Position is the place of an event in the whole log, as EventStoreDB counts it. The zero Position is before the first
+// event.
 type Position struct {
 	Commit  uint64
 	Prepare uint64
@@ -99,7 +112,8 @@ func (p Position) Compare(q Position) int {
 
 func (p Position) String() string { return fmt.Sprintf("%d/%d", p.Commit, p.Prepare) }
 
-// MaxAhead is how much later than the store's clock the recorded time of a copied event may be. The clocks of two stores never agree wholly.
+// MaxAhead is how much later than the store's clock the recorded time of a copied event may be. The clocks of two
+// stores never agree wholly.
 const MaxAhead = 5 * time.Minute
 
 // Appended says where an append ended, and when the store recorded each of its events.
@@ -132,7 +146,8 @@ const (
 	UserActor   ActorKind = "user"
 	ClientActor ActorKind = "client"
 	SystemActor ActorKind = "system"
-	// InvitedActor is a person who declined a tenant's invitation. The id is the invitation's: the tenant does not know the person.
+	// InvitedActor is a person who declined a tenant's invitation. The id is the invitation's: the tenant does not know
+	// the person.
 	InvitedActor ActorKind = "invited"
 )
 
@@ -148,10 +163,12 @@ type Recorded struct {
 	Position Position
 	Stream   string
 	Revision Revision
-	At       time.Time // when the store recorded it: UTC, whole microseconds; an event that was copied keeps the time of the store that it came from
-	Name     string    // the stored name of the fact
-	Stored   Stored    // as it is stored, for copies
-	Err      error
+	// when the store recorded it: UTC, whole microseconds; an event that was copied keeps the time of the store that it
+	// came from
+	At     time.Time
+	Name   string // the stored name of the fact
+	Stored Stored // as it is stored, for copies
+	Err    error
 }
 
 // Page is a run of consecutive events.

@@ -5,14 +5,14 @@ import "strings"
 // PerStream holds a value for each kind of stream. EachStream makes one.
 type PerStream[T any] struct{ values []T }
 
-// EachStream makes a PerStream, with a parameter for each kind of stream: when a kind is added, code that forgets it does not compile. Code that has
-// nothing to do with a kind passes an empty value.
+// EachStream makes a PerStream, with a parameter for each kind of stream: when a kind is added, code that forgets it
+// does not compile. Code that has nothing to do with a kind passes an empty value.
 func EachStream[T any](flag, project, tenant, user, invitation T) PerStream[T] {
 	return PerStream[T]{[]T{flag, project, tenant, user, invitation}}
 }
 
-// prefixes is the registry of streams: the beginning of the names of each kind. The stored names of their facts begin in the same way, with a dot instead
-// of the hyphen: the facts of flag- streams are flag.created and so on.
+// prefixes is the registry of streams: the beginning of the names of each kind. The stored names of their facts begin
+// in the same way, with a dot instead of the hyphen: the facts of flag- streams are flag.created and so on.
 var prefixes = EachStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams)
 
 // ofTenants tells which kinds are of a tenant: their facts are its audit trail.

@@ -39,7 +39,8 @@ const (
 	Yearly  BillingCycle = "yearly"
 )
 
-// Subscription is the plan that a tenant was given, and what pays for it. With NoSubscription the plan costs nothing and does not end.
+// Subscription is the plan that a tenant was given, and what pays for it. With NoSubscription the plan costs nothing
+// and does not end.
 type Subscription struct {
 	ID                string             `json:"id,omitempty"`         // at the payment provider
 	CustomerID        string             `json:"customerId,omitempty"` // likewise
@@ -71,7 +72,8 @@ func (t TenantCreated) FirstSubscription() Subscription {
 // PastDueGrace is how long a subscription keeps its plan without a payment.
 const PastDueGrace = 7 * 24 * time.Hour
 
-// PlanAt is the plan in force at a time. A plan ends with its paid period; from then on the tenant has the free plan, and a sandbox that of sandboxes.
+// PlanAt is the plan in force at a time. A plan ends with its paid period; from then on the tenant has the free plan,
+// and a sandbox that of sandboxes.
 func (s Subscription) PlanAt(now time.Time, sandbox bool) Plan {
 	switch {
 	case s.inForce(now):

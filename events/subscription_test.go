@@ -73,14 +73,22 @@ func TestThePlanInForce(t *testing.T) {
 	}
 }
 
-// Whatever the subscription, its plan ends once and for good as time goes by, and never later than a week after what was paid.
+// Whatever the subscription, its plan ends once and for good as time goes by, and never later than a week after what
+// was paid.
 func TestAPlanEndsOnce(t *testing.T) {
 	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	moment := rapid.Map(rapid.Int64Range(0, 100*24*3600), func(n int64) time.Time { return base.Add(time.Duration(n) * time.Second) })
+	moment := rapid.Map(
+		rapid.Int64Range(0, 100*24*3600),
+		func(n int64) time.Time { return base.Add(time.Duration(n) * time.Second) },
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		s := Subscription{
-			ID: "sub_1", Plan: StandardPlan, CancelAtPeriodEnd: rapid.Bool().Draw(t, "cancelled"), PeriodEnd: moment.Draw(t, "period end"),
-			Status: rapid.SampledFrom([]SubscriptionStatus{Incomplete, IncompleteExpired, Trialing, Active, PastDue, Unpaid, Canceled, Paused}).Draw(t, "status"),
+			ID:                "sub_1",
+			Plan:              StandardPlan,
+			CancelAtPeriodEnd: rapid.Bool().Draw(t, "cancelled"),
+			PeriodEnd:         moment.Draw(t, "period end"),
+			Status: rapid.SampledFrom([]SubscriptionStatus{Incomplete, IncompleteExpired, Trialing, Active, PastDue, Unpaid, Canceled, Paused}).
+				Draw(t, "status"),
 		}
 		if s.Status == PastDue {
 			s.PastDueSince = moment.Draw(t, "past due since")
@@ -125,12 +133,16 @@ func TestThePlansAreInOrder(t *testing.T) {
 			if terms.Plan.Includes(other.Plan) != (i >= j) {
 				t.Errorf("%s includes %s: %v", terms.Plan, other.Plan, i < j)
 			}
-			if i >= j && (terms.RequestsPerMinute < other.RequestsPerMinute || terms.TenantFlagBytes < other.TenantFlagBytes || terms.InvitationsPerDay < other.InvitationsPerDay) {
+			if i >= j &&
+				(terms.RequestsPerMinute < other.RequestsPerMinute || terms.TenantFlagBytes < other.TenantFlagBytes || terms.InvitationsPerDay < other.InvitationsPerDay) {
 				t.Errorf("%s gives less than %s", terms.Plan, other.Plan)
 			}
 		}
 	}
-	if unknown := Plan("gold"); unknown.Known() || unknown.Includes(FreePlan) || unknown.Includes(unknown) || unknown.Terms() != FreePlan.Terms() {
+	if unknown := Plan(
+		"gold",
+	); unknown.Known() || unknown.Includes(FreePlan) || unknown.Includes(unknown) ||
+		unknown.Terms() != FreePlan.Terms() {
 		t.Error("a plan that is not known gives more than the free one")
 	}
 	for feature, plan := range FeaturePlans() {

@@ -25,7 +25,8 @@ type TenantFact interface {
 	tenantFact()
 }
 
-// TenantCreated creates a tenant, whose contact the directory holds. Version 1 had no plan, and version 2 no end of a sandbox.
+// TenantCreated creates a tenant, whose contact the directory holds. Version 1 had no plan, and version 2 no end of a
+// sandbox.
 type TenantCreated struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
@@ -45,7 +46,8 @@ type EnvironmentDeleted struct {
 	Environment EnvironmentRef `json:"environment"`
 }
 
-// TenantUpdated changes fields of a tenant. Contact names those of its contact that change, whose values the directory alone holds; version 1 did not tell.
+// TenantUpdated changes fields of a tenant. Contact names those of its contact that change, whose values the directory
+// alone holds; version 1 did not tell.
 type TenantUpdated struct {
 	Name    *Change[string] `json:"name,omitempty"`
 	Contact []ContactField  `json:"contact,omitempty"`
@@ -63,7 +65,8 @@ const (
 // TenantDeleted deletes a tenant and everything in it.
 type TenantDeleted struct{}
 
-// MemberAdded makes a person a member of a tenant: its creator, or a demo person. Earlier releases also added whoever was invited and had an account.
+// MemberAdded makes a person a member of a tenant: its creator, or a demo person. Earlier releases also added whoever
+// was invited and had an account.
 type MemberAdded struct {
 	UserID string `json:"userId"`
 	Role   Role   `json:"role"`

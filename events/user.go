@@ -43,15 +43,16 @@ type UserRegistered struct {
 	Provider string `json:"provider"` // as the identity provider names it: password, google.com, ...
 }
 
-// SessionEnded says that a person signed out of one session, whose tokens are refused from now on. The last of them expires at Until.
+// SessionEnded says that a person signed out of one session, whose tokens are refused from now on. The last of them
+// expires at Until.
 type SessionEnded struct {
 	UserID    string    `json:"userId"`
 	SessionID string    `json:"sessionId"`
 	Until     time.Time `json:"until"`
 }
 
-// SessionsEnded ends all sessions of a person that began before a time, in whole seconds, because the password has changed. Except is the id of a session that
-// goes on, if any.
+// SessionsEnded ends all sessions of a person that began before a time, in whole seconds, because the password has
+// changed. Except is the id of a session that goes on, if any.
 type SessionsEnded struct {
 	Before time.Time `json:"before"`
 	Except string    `json:"except,omitempty"`

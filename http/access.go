@@ -28,18 +28,23 @@ type access struct {
 	requireTenant bool
 	// environment says that the call is about one environment, from X-Environment.
 	environment bool
-	// allEnvironments says that it may be about all of the tenant's instead, for which X-Environment is *. The principal has no environment then.
+	// allEnvironments says that it may be about all of the tenant's instead, for which X-Environment is *. The principal
+	// has no environment then.
 	allEnvironments bool
-	// past says that the call may ask for a moment of the past: its environment may be one that the tenant no longer has, and the operation finds it.
+	// past says that the call may ask for a moment of the past: its environment may be one that the tenant no longer has,
+	// and the operation finds it.
 	past bool
-	// unverified says that a person may call it whose address is not verified: it changes nothing, signs out, or has a link mailed.
+	// unverified says that a person may call it whose address is not verified: it changes nothing, signs out, or has a
+	// link mailed.
 	unverified bool
-	// endsAccess says that the call may take the caller's own role, endsSession that it ends their session: a replay with its Idempotency-Key is
-	// answered all the same.
+	// endsAccess says that the call may take the caller's own role, endsSession that it ends their session: a replay with
+	// its Idempotency-Key is answered all the same.
 	endsAccess, endsSession bool
-	// pays says that the call leads to a higher plan: it is made as long as flags are switched, however much the tenant has written today.
+	// pays says that the call leads to a higher plan: it is made as long as flags are switched, however much the tenant
+	// has written today.
 	pays bool
-	// alone says that one such call of a tenant, or of a site where anyone may make it, goes on at once: it asks the database for much.
+	// alone says that one such call of a tenant, or of a site where anyone may make it, goes on at once: it asks the
+	// database for much.
 	alone bool
 }
 
@@ -57,7 +62,11 @@ const (
 	admin
 )
 
-var levelOfRole = map[events.Role]callerLevel{events.ViewerRole: viewer, events.DeveloperRole: developer, events.AdminRole: admin}
+var levelOfRole = map[events.Role]callerLevel{
+	events.ViewerRole:    viewer,
+	events.DeveloperRole: developer,
+	events.AdminRole:     admin,
+}
 
 // principal is who makes a call, and where.
 type principal struct {
@@ -105,7 +114,14 @@ func by(ctx context.Context) commands.By {
 	if p.machine != nil {
 		actor = events.Actor{Kind: events.ClientActor, ID: p.machine.clientID}
 	}
-	return commands.By{Actor: actor, RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason, Once: req.once, Pause: req.pauseChange()}
+	return commands.By{
+		Actor:         actor,
+		RequestID:     req.id,
+		CorrelationID: req.correlation,
+		Reason:        req.reason,
+		Once:          req.once,
+		Pause:         req.pauseChange(),
+	}
 }
 
 // bearer tells what the token of a request proves, or its ticket.
@@ -120,7 +136,8 @@ func (a *API) bearer(r *http.Request) (*credential, error) {
 	return a.authenticate(r.Context(), token)
 }
 
-// admit finds out who makes a request and whether they may. pathTenant is the tenant that the path names, empty where it names none.
+// admit finds out who makes a request and whether they may. pathTenant is the tenant that the path names, empty where
+// it names none.
 func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal, error) {
 	p := &principal{credential: nobody}
 	if need.who == anyone {
@@ -170,8 +187,9 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	return p, nil
 }
 
-// checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase them. Calls about no tenant are let through for
-// somebody who began on another node just now, which this node's snapshot may not show yet.
+// checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase them. Calls
+// about no tenant are let through for somebody who began on another node just now, which this node's snapshot may not
+// show yet.
 func (a *API) checkRegistered(ctx context.Context, p *principal, need access) error {
 	if p.machine != nil || a.Live.Registered(p.claims.UserID) {
 		return nil
@@ -181,10 +199,14 @@ func (a *API) checkRegistered(ctx context.Context, p *principal, need access) er
 			return err
 		}
 	}
-	return newProblem(http.StatusForbidden, "the caller has not begun to use the service: call POST /api/v1/auth/login first")
+	return newProblem(
+		http.StatusForbidden,
+		"the caller has not begun to use the service: call POST /api/v1/auth/login first",
+	)
 }
 
-// checkVerified refuses a person in production whose address is not verified what they may not do before: somebody else may have signed up with it.
+// checkVerified refuses a person in production whose address is not verified what they may not do before: somebody else
+// may have signed up with it.
 func (a *API) checkVerified(p *principal, need access) error {
 	if need.unverified || a.isVerified(p.credential) {
 		return nil
@@ -193,11 +215,15 @@ func (a *API) checkVerified(p *principal, need access) error {
 }
 
 func unverifiedRefused() *problem {
-	return newProblem(http.StatusForbidden, "the e-mail address is not verified: it needs verification by the mailed link, after which a new sign-in or refresh counts; "+
-		"POST "+verificationRoute+" has another link mailed")
+	return newProblem(
+		http.StatusForbidden,
+		"the e-mail address is not verified: it needs verification by the mailed link, after which a new sign-in or refresh counts; "+
+			"POST "+verificationRoute+" has another link mailed",
+	)
 }
 
-// isVerified reports whether a credential is no person's, or one's whose address is verified. Outside of production all addresses count as verified.
+// isVerified reports whether a credential is no person's, or one's whose address is verified. Outside of production all
+// addresses count as verified.
 func (a *API) isVerified(c *credential) bool {
 	return c.machine != nil || a.isVerifiedPerson(c.claims)
 }
@@ -252,7 +278,8 @@ func (a *API) checkRevoked(c *credential) error {
 	return commands.CheckSession(a.Live, c.claims)
 }
 
-// stillAllowed reports whether a principal who was admitted to a tenant, and to an environment where the call is about one, would be admitted again.
+// stillAllowed reports whether a principal who was admitted to a tenant, and to an environment where the call is about
+// one, would be admitted again.
 func (a *API) stillAllowed(p *principal, need access) bool {
 	if !a.Now().Before(p.expires) || a.checkRevoked(p.credential) != nil {
 		return false
@@ -267,7 +294,8 @@ func (a *API) stillAllowed(p *principal, need access) bool {
 	return now.selectEnvironment(p.environment.Name) == nil && now.environment == p.environment
 }
 
-// authorizeOnPlatform refuses a person who lacks a role on the platform, or whose address is not verified: their role does not count.
+// authorizeOnPlatform refuses a person who lacks a role on the platform, or whose address is not verified: their role
+// does not count.
 func (a *API) authorizeOnPlatform(p *principal, need events.PlatformRole) error {
 	if !p.claims.EmailVerified {
 		return unverifiedRefused()
@@ -310,8 +338,8 @@ func (a *API) canonicalTenant(ctx context.Context, p *principal) (string, error)
 	}
 }
 
-// authorizePerson finds the tenant of a person's call and their role in it. Whoever is no member is told the same of a tenant that exists and of
-// one that does not.
+// authorizePerson finds the tenant of a person's call and their role in it. Whoever is no member is told the same of a
+// tenant that exists and of one that does not.
 func (a *API) authorizePerson(p *principal, need access, id string) error {
 	tenant, ok := a.Live.Tenant(id)
 	if ok {
@@ -323,7 +351,8 @@ func (a *API) authorizePerson(p *principal, need access, id string) error {
 	if levelOfRole[p.role] < need.who {
 		return roleRefused(p.role)
 	}
-	if tenant.Creator() != p.claims.UserID && !a.isVerified(p.credential) { // joined in development, or before this was asked
+	// joined in development, or before this was asked
+	if tenant.Creator() != p.claims.UserID && !a.isVerified(p.credential) {
 		return unverifiedRefused()
 	}
 	p.tenant = tenant

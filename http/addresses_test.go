@@ -8,7 +8,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// lookAlikes are texts that fold to an address, look like it, or are another spelling of it to some programs, and are not the same address.
+// lookAlikes are texts that fold to an address, look like it, or are another spelling of it to some programs, and are
+// not the same address.
 func lookAlikes(local, domain string) []string {
 	fold := strings.NewReplacer("k", "\u212A", "i", "\u0130", "s", "\u017F")
 	wide := func(text string) string {
@@ -20,15 +21,40 @@ func lookAlikes(local, domain string) []string {
 		}, text)
 	}
 	return []string{
-		fold.Replace(local) + "@" + domain, strings.Replace(local, "k", "\u212A", 1) + "@" + domain, strings.Replace(local, "i", "\u0130", 1) + "@" + domain,
-		strings.Replace(local, "i", "\u0131", 1) + "@" + domain, wide(local) + "@" + domain, local + "@" + wide(domain), local + "@" + strings.Replace(domain, ".", "\u3002", 1),
-		local + "@" + strings.Replace(domain, "a", "\u0430", 1), local + "@" + strings.Replace(domain, "m", "\uff4d", 1), local + "\u200b@" + domain, "\u00ad" + local + "@" + domain,
-		`"` + local + `"@` + domain, local + "@" + domain + ".", local + "+@" + domain, local + "@xn--" + domain, local + "\x00@" + domain, local + "@" + domain + "\u0000",
+		fold.Replace(
+			local,
+		) + "@" + domain,
+		strings.Replace(local, "k", "\u212A", 1) + "@" + domain,
+		strings.Replace(local, "i", "\u0130", 1) + "@" + domain,
+		strings.Replace(
+			local,
+			"i",
+			"\u0131",
+			1,
+		) + "@" + domain,
+		wide(local) + "@" + domain,
+		local + "@" + wide(domain),
+		local + "@" + strings.Replace(domain, ".", "\u3002", 1),
+		local + "@" + strings.Replace(
+			domain,
+			"a",
+			"\u0430",
+			1,
+		),
+		local + "@" + strings.Replace(domain, "m", "\uff4d", 1),
+		local + "\u200b@" + domain,
+		"\u00ad" + local + "@" + domain,
+		`"` + local + `"@` + domain,
+		local + "@" + domain + ".",
+		local + "+@" + domain,
+		local + "@xn--" + domain,
+		local + "\x00@" + domain,
+		local + "@" + domain + "\u0000",
 	}
 }
 
-// Whoever signs up with an address that folds to another's, or looks like it, gets nothing that is meant for it: no place on the platform, no membership, no
-// invitation, no account.
+// Whoever signs up with an address that folds to another's, or looks like it, gets nothing that is meant for it: no
+// place on the platform, no membership, no invitation, no account.
 func TestLookAlikeAddressesGetNothing(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
@@ -65,7 +91,11 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 		}
 		body := map[string]string{"email": email, "role": "admin"}
 		for path, field := range map[string]string{usersPath(root): "email", invitationsPath: "email", "/api/v1/tenants": "primaryEmail"} {
-			a := root.Call("POST", path, map[bool]map[string]string{true: body, false: {"name": "n", "primaryEmail": email}}[field == "email"])
+			a := root.Call(
+				"POST",
+				path,
+				map[bool]map[string]string{true: body, false: {"name": "n", "primaryEmail": email}}[field == "email"],
+			)
 			if strings.Contains(email, "\x00") {
 				a.Refused(400)
 			} else {
@@ -74,17 +104,30 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 		}
 	}
 	kim := s.SignUp("KIM@Example.Com")
-	nodetest.Same(t, "tenants of the person who has the address", len(kim.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 2)
+	nodetest.Same(
+		t,
+		"tenants of the person who has the address",
+		len(kim.Call("GET", "/api/v1/tenants", nil).Want(200).List()),
+		2,
+	)
 	kim.Call("GET", usersOfPlatform, nil).Want(200)
-	s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": "kim@example.com", "password": nodetest.Password}).Refused(409)
-	s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": "kIm@EXAMPLE.com", "password": nodetest.Password}).Want(200)
+	s.Anonymous().
+		Call("POST", "/auth/signup", map[string]string{"email": "kim@example.com", "password": nodetest.Password}).
+		Refused(409)
+	s.Anonymous().
+		Call("POST", "/auth/signin", map[string]string{"email": "kIm@EXAMPLE.com", "password": nodetest.Password}).
+		Want(200)
 	for range 7 { // guesses count for the address, however it is spelt
 		for _, email := range []string{"kim@example.com", " KIM@example.COM"} {
 			s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "wrong horse"}).Refused(401)
 		}
-		s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": "kIM@example.com", "password": "wrong horse"}).Refused(409)
+		s.Anonymous().
+			Call("POST", "/auth/signup", map[string]string{"email": "kIM@example.com", "password": "wrong horse"}).
+			Refused(409)
 	}
-	s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": "Kim@example.com", "password": nodetest.Password}).Refused(429)
+	s.Anonymous().
+		Call("POST", "/auth/signin", map[string]string{"email": "Kim@example.com", "password": nodetest.Password}).
+		Refused(429)
 }
 
 // An address that an earlier release has stored in another form matches nothing, although it counted as verified.
@@ -98,13 +141,23 @@ func TestAnAddressThatWasStoredInAnotherForm(t *testing.T) {
 		old := newAccount(root)
 		sql(s, `update keep.people set email = $2, email_verified = true where user_id = $1`, old.user, stored)
 		root.Call("POST", usersPath(root), map[string]string{"email": "kim@example.com", "role": "admin"})
-		session := s.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": old.refresh}).Want(200).Object()
+		session := s.Anonymous().
+			Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": old.refresh}).
+			Want(200).
+			Object()
 		they := withToken(root, session["token"].(string))
 		they.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": they.Token}).Want(200)
 		nodetest.Same(t, stored+": tenants", len(they.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 1)
 		they.Call("GET", usersOfPlatform, nil).Refused(403)
 		root.Call("PATCH", usersOfPlatform+"/"+old.user+"/role", `{"role":"super_user"}`).Refused(422, "role")
-		s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": "kim@example.com", "password": nodetest.Password}).Refused(401)
+		s.Anonymous().
+			Call("POST", "/auth/signin", map[string]string{"email": "kim@example.com", "password": nodetest.Password}).
+			Refused(401)
 	}
-	nodetest.Same(t, "the address is still waited for", root.Call("GET", usersPath(root), nil).Want(200).List()[1]["pending"], true)
+	nodetest.Same(
+		t,
+		"the address is still waited for",
+		root.Call("GET", usersPath(root), nil).Want(200).List()[1]["pending"],
+		true,
+	)
 }

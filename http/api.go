@@ -122,15 +122,28 @@ type API struct {
 	ending        chan struct{} // closed by EndStreams
 	end           func()
 
-	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, evaluateDraftSchema *huma.Schema // of bodies that huma does not read
+	// of bodies that huma does not read
+	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, evaluateDraftSchema *huma.Schema
 }
 
 // New builds the interface.
 func New(o Options) *API {
 	a := &API{
-		Options: o, verifier: newTokenVerifier(o), limiter: limit.New(o.Limits, o.Proxies, o.Now), queues: newQueues(o.Reads, cmp.Or(o.Patience, patience)), router: chi.NewMux(),
-		durations: newDurations(), evaluated: newEvaluationCounters(o.Metrics), unread: unread{by: map[string]int{}}, refusedUnread: newUnreadCounter(), openStreams: newStreamGauge(), publicPath: publicPathOf(o.PublicURL),
-		onlyHTTPS: o.Environment == "production" && strings.HasPrefix(o.PublicURL, "https://"), streams: streamCounts{of: map[string]int{}}, ending: make(chan struct{}),
+		Options:       o,
+		verifier:      newTokenVerifier(o),
+		limiter:       limit.New(o.Limits, o.Proxies, o.Now),
+		queues:        newQueues(o.Reads, cmp.Or(o.Patience, patience)),
+		router:        chi.NewMux(),
+		durations:     newDurations(),
+		evaluated:     newEvaluationCounters(o.Metrics),
+		unread:        unread{by: map[string]int{}},
+		refusedUnread: newUnreadCounter(),
+		openStreams:   newStreamGauge(),
+		publicPath:    publicPathOf(o.PublicURL),
+		onlyHTTPS: o.Environment == "production" &&
+			strings.HasPrefix(o.PublicURL, "https://"),
+		streams: streamCounts{of: map[string]int{}},
+		ending:  make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
 	o.Metrics.MustRegister(a.durations, a.openStreams, a.refusedUnread)
@@ -211,13 +224,14 @@ func (a *API) addRoutes(r chi.Router) {
 // setUpHuma sets what huma has for the whole process.
 var setUpHuma = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = humaProblem
-	huma.NewError = func(status int, detail string, _ ...error) huma.StatusError { return newProblem(status, detail) } // of which the document takes the shape
+	// of which the document takes the shape
+	huma.NewError = func(status int, detail string, _ ...error) huma.StatusError { return newProblem(status, detail) }
 	huma.DefaultArrayNullable = false
 	huma.ValidateStrictCasing = true
 })
 
-// BeginStop has /health say from now on that the service is stopping, and each answer that it closes the connection: the client sends its next
-// call on a new one, which a load balancer leads to another node.
+// BeginStop has /health say from now on that the service is stopping, and each answer that it closes the connection:
+// the client sends its next call on a new one, which a load balancer leads to another node.
 func (a *API) BeginStop() { a.stopping.Store(true) }
 
 // EndStreams ends all streams, and those that are opened later.

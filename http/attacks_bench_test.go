@@ -53,7 +53,10 @@ func attacks() []attack {
 	for i := range values {
 		values[i] = fmt.Sprintf("%q", fmt.Sprintf("%095d", i))
 	}
-	rule := `{"conditions":[{"attribute":"a","op":"in","values":[` + strings.Join(values, ",") + `]}],"serve":{"value":false}}`
+	rule := `{"conditions":[{"attribute":"a","op":"in","values":[` + strings.Join(
+		values,
+		",",
+	) + `]}],"serve":{"value":false}}`
 	manyValues := `{"rules":[` + strings.Join([]string{rule, rule, rule}, ",") + `]}`
 	return []attack{
 		{name: "20-evaluations-unread", clients: 20, method: "POST", path: manyPath, body: `{}`, unread: true},
@@ -62,14 +65,64 @@ func attacks() []attack {
 		{name: "15-lists", clients: 15, method: "GET", path: "/api/v1/flags"},
 		{name: "history-unread", clients: 1, method: "GET", path: nodetest.FlagPath("storied", "/history"), unread: true},
 		{name: "5-histories", clients: 5, method: "GET", path: nodetest.FlagPath("storied", "/history")},
-		{name: "20-rules-of-270KB", clients: 20, method: "PUT", path: nodetest.FlagPath("ruled-N", "/rules"), body: manyValues},
-		{name: "60-creations-of-1MB", clients: 60, method: "POST", path: "/api/v1/flags", body: `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 1_000_000) + `"}`},
-		{name: "60-creations-of-60KB", clients: 60, method: "POST", path: "/api/v1/flags", body: `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 60_000) + `"}`},
-		{name: "40-costly-evaluations", clients: 40, method: "POST", path: manyPath, body: `{"attributes":{"a":"` + longText + `"}}`},
-		{name: "40-costly-single", clients: 40, method: "POST", path: nodetest.FlagPath("costly-0", "/evaluate"), body: `{"attributes":{"a":"` + longText + `"}}`},
-		{name: "10-evaluations-of-the-past", clients: 10, method: "POST", path: manyPath + "?at=TIME", body: `{}`, past: true},
-		{name: "10-reads-of-the-past", clients: 10, method: "GET", path: nodetest.FlagPath("fat-N", "/rules?at=TIME"), past: true},
-		{name: "4-reverts-of-all", clients: 4, method: "POST", path: "/api/v1/flags/revert", body: `{"at":"TIME"}`, past: true},
+		{
+			name:    "20-rules-of-270KB",
+			clients: 20,
+			method:  "PUT",
+			path:    nodetest.FlagPath("ruled-N", "/rules"),
+			body:    manyValues,
+		},
+		{
+			name:    "60-creations-of-1MB",
+			clients: 60,
+			method:  "POST",
+			path:    "/api/v1/flags",
+			body:    `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 1_000_000) + `"}`,
+		},
+		{
+			name:    "60-creations-of-60KB",
+			clients: 60,
+			method:  "POST",
+			path:    "/api/v1/flags",
+			body:    `{"key":"KEY","type":"string","defaultValue":"` + strings.Repeat("v", 60_000) + `"}`,
+		},
+		{
+			name:    "40-costly-evaluations",
+			clients: 40,
+			method:  "POST",
+			path:    manyPath,
+			body:    `{"attributes":{"a":"` + longText + `"}}`,
+		},
+		{
+			name:    "40-costly-single",
+			clients: 40,
+			method:  "POST",
+			path:    nodetest.FlagPath("costly-0", "/evaluate"),
+			body:    `{"attributes":{"a":"` + longText + `"}}`,
+		},
+		{
+			name:    "10-evaluations-of-the-past",
+			clients: 10,
+			method:  "POST",
+			path:    manyPath + "?at=TIME",
+			body:    `{}`,
+			past:    true,
+		},
+		{
+			name:    "10-reads-of-the-past",
+			clients: 10,
+			method:  "GET",
+			path:    nodetest.FlagPath("fat-N", "/rules?at=TIME"),
+			past:    true,
+		},
+		{
+			name:    "4-reverts-of-all",
+			clients: 4,
+			method:  "POST",
+			path:    "/api/v1/flags/revert",
+			body:    `{"at":"TIME"}`,
+			past:    true,
+		},
 	}
 }
 
@@ -95,7 +148,8 @@ func armed(s *nodetest.Service) *nodetest.Client {
 	return c
 }
 
-// armedWithPast is a tenant with 20 flags of 350 KB and 300 small ones, all of which have changed since each of two times.
+// armedWithPast is a tenant with 20 flags of 350 KB and 300 small ones, all of which have changed since each of two
+// times.
 func armedWithPast(s *nodetest.Service) (c *nodetest.Client, times []string) {
 	c = s.SignUp(nodetest.Address())
 	rules := func(round int) string {
@@ -105,7 +159,10 @@ func armedWithPast(s *nodetest.Service) (c *nodetest.Client, times []string) {
 			for j := range values {
 				values[j] = fmt.Sprintf("%q", fmt.Sprintf("%d %093d", round, i*len(values)+j))
 			}
-			list = append(list, `{"conditions":[{"attribute":"a","op":"in","values":[`+strings.Join(values, ",")+`]}],"serve":{"value":false}}`)
+			list = append(
+				list,
+				`{"conditions":[{"attribute":"a","op":"in","values":[`+strings.Join(values, ",")+`]}],"serve":{"value":false}}`,
+			)
 		}
 		return `{"rules":[` + strings.Join(list, ",") + `]}`
 	}
@@ -121,7 +178,8 @@ func armedWithPast(s *nodetest.Service) (c *nodetest.Client, times []string) {
 			c.SetRules(fmt.Sprintf("fat-%d", i), changed).Want(200)
 		}
 		for i := range 300 {
-			c.Call("PATCH", nodetest.FlagPath(fmt.Sprintf("small-%d", i)), map[string]any{"name": fmt.Sprint("Changed ", round)}).Want(200)
+			c.Call("PATCH", nodetest.FlagPath(fmt.Sprintf("small-%d", i)), map[string]any{"name": fmt.Sprint("Changed ", round)}).
+				Want(200)
 		}
 		times = append(times, time.Now().UTC().Format(time.RFC3339Nano))
 	}
@@ -188,8 +246,15 @@ func (a attack) once(ctx context.Context, c *nodetest.Client, path string, body 
 	for _, part := range body {
 		size += len(part)
 	}
-	header := fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-		a.method, path, c.Token, c.Tenant, size)
+	header := fmt.Appendf(
+		nil,
+		"%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		a.method,
+		path,
+		c.Token,
+		c.Tenant,
+		size,
+	)
 	request := net.Buffers(append([][]byte{header}, body...))
 	if _, err := request.WriteTo(conn); err != nil {
 		return "request not taken", err
@@ -241,11 +306,13 @@ func (y *bystander) call(c *nodetest.Client, d time.Duration) {
 	all.Wait()
 }
 
-// BenchmarkAttacks measures another tenant's calls while one tenant attacks, beside those of quiet times. The ratios of the p99 of evaluations and of
-// changes are to be at most 3, none may fail, /health takes 100 ms at most and memory grows by 100 MB at most.
+// BenchmarkAttacks measures another tenant's calls while one tenant attacks, beside those of quiet times. The ratios of
+// the p99 of evaluations and of changes are to be at most 3, none may fail, /health takes 100 ms at most and memory
+// grows by 100 MB at most.
 func BenchmarkAttacks(b *testing.B) {
 	program := nodetest.Build(b)
-	node := program.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(b), "FLAGLEDGER_LOG=json", "FLAGLEDGER_FLAG_MIB=free=64") // or most changes are refused
+	// or most changes are refused
+	node := program.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(b), "FLAGLEDGER_LOG=json", "FLAGLEDGER_FLAG_MIB=free=64")
 	attacker, other := armed(program.Service()), program.Service().SignUp(nodetest.Address())
 	historian, pastTimes := armedWithPast(program.Service())
 	benchFlag(other)

@@ -31,7 +31,12 @@ func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 		all.Go(func() {
 			for begun.Add(1); !over.Load(); {
 				// On a busy machine it may wait for a slot in vain, or the evaluation take too long.
-				if reply := attacker.Attempt("POST", manyPath, `{"attributes":{"a":"`+strings.Repeat("a", 4000)+`"}}`); reply.Status != 200 && reply.Status != 429 && reply.Status != 503 {
+				if reply := attacker.Attempt(
+					"POST",
+					manyPath,
+					`{"attributes":{"a":"`+strings.Repeat("a", 4000)+`"}}`,
+				); reply.Status != 200 && reply.Status != 429 &&
+					reply.Status != 503 {
 					t.Errorf("an attacker is answered %v", reply)
 				}
 			}
@@ -41,10 +46,18 @@ func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 	defer over.Store(true)
 	s.Eventually("the attack is under way", func() bool { return begun.Load() == clients })
 	other.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
-	nodetest.Same(t, "the evaluations of another", other.Call("POST", manyPath, `{}`).Want(200).Object()["flags"].(map[string]any)["k"].(map[string]any)["reason"].(string), "FALLTHROUGH")
+	nodetest.Same(
+		t,
+		"the evaluations of another",
+		other.Call("POST", manyPath, `{}`).Want(200).Object()["flags"].(map[string]any)["k"].(map[string]any)["reason"].(string),
+		"FALLTHROUGH",
+	)
 	other.Call("POST", ofrepPath, `{"context":{}}`).Want(200)
 	nodetest.Same(t, "the flags of another", other.FlagKeys(""), []string{"k"})
-	other.CreateFlag("l", map[string]any{"description": "large", "type": "string", "defaultValue": strings.Repeat("v", 40_000)})
+	other.CreateFlag(
+		"l",
+		map[string]any{"description": "large", "type": "string", "defaultValue": strings.Repeat("v", 40_000)},
+	)
 }
 
 func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
@@ -71,13 +84,19 @@ func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
 			switch reply := attacker.Attempt("GET", "/api/v1/flags", ""); {
 			case reply.Status == http.StatusTooManyRequests && reply.Header.Get("Retry-After") == "1" && reply.Header.Get("RateLimit-Reset") == "1":
 				refused.Add(1)
-			case reply.Status != http.StatusOK && reply.Status != http.StatusServiceUnavailable: // after 10 s Postgres ends what hangs
+			case reply.Status != http.StatusOK && reply.Status != http.StatusServiceUnavailable:
+				// after 10 s Postgres ends what hangs
 				t.Errorf("an attacker is answered %v", reply)
 			}
 		})
 	}
 	s.Eventually("those that find too many waiting are refused", func() bool { return refused.Load() > 0 })
-	nodetest.Same(t, "the environments of another", len(other.Call("GET", "/api/v1/tenants/"+other.Tenant+"/environments", nil).Want(200).JSON().([]any)) > 0, true)
+	nodetest.Same(
+		t,
+		"the environments of another",
+		len(other.Call("GET", "/api/v1/tenants/"+other.Tenant+"/environments", nil).Want(200).JSON().([]any)) > 0,
+		true,
+	)
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +112,12 @@ func TestLargeChangesOfATenantAreMadeByTurns(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			if reply := me.Attempt("POST", "/api/v1/flags", fmt.Sprintf(`{"key":"k%d","type":"string","defaultValue":%q}`, i, value)); reply.Status != http.StatusCreated && reply.Status != http.StatusTooManyRequests {
+			if reply := me.Attempt(
+				"POST",
+				"/api/v1/flags",
+				fmt.Sprintf(`{"key":"k%d","type":"string","defaultValue":%q}`, i, value),
+			); reply.Status != http.StatusCreated &&
+				reply.Status != http.StatusTooManyRequests {
 				t.Errorf("it is answered %v", reply)
 			}
 		})

@@ -53,9 +53,18 @@ func showAuditEntry(e queries.AuditEntry) AuditEntryBody {
 		resource.Name = unknownName(e.ResourceWithdrawn)
 	}
 	return AuditEntryBody{
-		ID: e.ID, Timestamp: recordedTime(e.Timestamp), Action: e.Action,
-		Resource: resource, Environment: e.Environment, Changes: value(e.Changes), UserID: e.ActorID, UserName: actorName(e.Actor),
-		ActorType: e.ActorKind, Reason: e.Reason, RequestID: e.RequestID, Version: e.Version,
+		ID:          e.ID,
+		Timestamp:   recordedTime(e.Timestamp),
+		Action:      e.Action,
+		Resource:    resource,
+		Environment: e.Environment,
+		Changes:     value(e.Changes),
+		UserID:      e.ActorID,
+		UserName:    actorName(e.Actor),
+		ActorType:   e.ActorKind,
+		Reason:      e.Reason,
+		RequestID:   e.RequestID,
+		Version:     e.Version,
 	}
 }
 
@@ -76,7 +85,14 @@ func (a *API) auditFilter(in AuditFilterInput) queries.AuditFilter {
 		resource = a.personID(resource) // or the id of something else
 	}
 	return queries.AuditFilter{
-		Action: in.Action, UserID: a.personID(in.UserID), ResourceType: in.ResourceType, ResourceID: resource, Environment: in.EnvironmentFilter, From: in.From, To: in.To, Search: in.Search,
+		Action:       in.Action,
+		UserID:       a.personID(in.UserID),
+		ResourceType: in.ResourceType,
+		ResourceID:   resource,
+		Environment:  in.EnvironmentFilter,
+		From:         in.From,
+		To:           in.To,
+		Search:       in.Search,
 	}
 }
 
@@ -105,7 +121,13 @@ func (a *API) addAudit() {
 	}) (*auditOutput[AuditEntryBody], error) {
 		return tenantAudit(ctx, a, principalOf(ctx).tenant.ID(), in.AuditPageInput, showAuditEntry)
 	})
-	op = operation("GET", platformAuditRoute, "get-platform-audit-trail", "Platform", "Every change of anything in all tenants and on the platform, newest first")
+	op = operation(
+		"GET",
+		platformAuditRoute,
+		"get-platform-audit-trail",
+		"Platform",
+		"Every change of anything in all tenants and on the platform, newest first",
+	)
 	op.Description = auditPages + " The trail of a tenant stays when that is deleted."
 	register(a, onPlatform(events.PlatformAdmin), op, func(ctx context.Context, in *struct {
 		Tenant string `query:"tenantId" doc:"The changes in this tenant alone, deleted or not"`
@@ -127,7 +149,13 @@ func (a *API) addAudit() {
 	a.addAuditProof()
 }
 
-func tenantAudit[T any](ctx context.Context, a *API, tenantID string, in AuditPageInput, show func(queries.AuditEntry) T) (*auditOutput[T], error) {
+func tenantAudit[T any](
+	ctx context.Context,
+	a *API,
+	tenantID string,
+	in AuditPageInput,
+	show func(queries.AuditEntry) T,
+) (*auditOutput[T], error) {
 	before, err := readCursor(tenantID, in.Cursor, 1)
 	if err != nil {
 		return nil, err
@@ -136,7 +164,14 @@ func tenantAudit[T any](ctx context.Context, a *API, tenantID string, in AuditPa
 	return auditPage(ctx, tenantID, page, next, err, show)
 }
 
-func auditPage[T any](ctx context.Context, trail string, page *queries.List[queries.AuditEntry], next queries.AuditCursor, err error, show func(queries.AuditEntry) T) (*auditOutput[T], error) {
+func auditPage[T any](
+	ctx context.Context,
+	trail string,
+	page *queries.List[queries.AuditEntry],
+	next queries.AuditCursor,
+	err error,
+	show func(queries.AuditEntry) T,
+) (*auditOutput[T], error) {
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,8 @@ import (
 // benchFacts is how many facts the trail has that BenchmarkAudit reads.
 const benchFacts = 1_000_000
 
-// BenchmarkAudit is a page of 50 of a trail of a million facts, with each filter, and an export of all of them. Each filter by time asks for a month in the middle.
+// BenchmarkAudit is a page of 50 of a trail of a million facts, with each filter, and an export of all of them. Each
+// filter by time asks for a month in the middle.
 func BenchmarkAudit(b *testing.B) {
 	me := nodetest.New(b).SignUp("me@example.com")
 	fillTrail(me)
@@ -84,13 +85,17 @@ func benchExport(b *testing.B, me *nodetest.Client, format string) {
 		b.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if size, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK || size < 100*benchFacts {
+	if size, err := io.Copy(
+		io.Discard,
+		answer.Body,
+	); err != nil || answer.StatusCode != http.StatusOK ||
+		size < 100*benchFacts {
 		b.Fatalf("%d, %d bytes, %v", answer.StatusCode, size, err)
 	}
 }
 
-// fillTrail writes facts into the trail of a tenant, as the projection would: of a thousand flags and a hundred people over a year, some of projects, one in a
-// hundred with a reason.
+// fillTrail writes facts into the trail of a tenant, as the projection would: of a thousand flags and a hundred people
+// over a year, some of projects, one in a hundred with a reason.
 func fillTrail(c *nodetest.Client) {
 	c.Service.T.Helper()
 	sql(c.Service, fmt.Sprintf(`
@@ -104,7 +109,8 @@ func fillTrail(c *nodetest.Client) {
 		analyze read.audit; analyze keep.people`, c.Tenant, c.UserID, benchFacts))
 }
 
-// completeTree has the tenant change until the trail has added the nodes of its tree that are missing, which it does at one fact of 64.
+// completeTree has the tenant change until the trail has added the nodes of its tree that are missing, which it does at
+// one fact of 64.
 func completeTree(c *nodetest.Client) {
 	c.Service.T.Helper()
 	conn, err := pgx.Connect(c.Service.T.Context(), c.Service.DatabaseURL)
@@ -114,7 +120,8 @@ func completeTree(c *nodetest.Client) {
 	defer func() { _ = conn.Close(c.Service.T.Context()) }()
 	c.Service.Eventually("the tree has its nodes", func() (complete bool) {
 		c.CreateProject("another")
-		if err := conn.QueryRow(c.Service.T.Context(), `select exists (select from read.audit_nodes where level = 16)`).Scan(&complete); err != nil {
+		if err := conn.QueryRow(c.Service.T.Context(), `select exists (select from read.audit_nodes where level = 16)`).
+			Scan(&complete); err != nil {
 			c.Service.T.Fatal(err)
 		}
 		return complete

@@ -58,7 +58,21 @@ func writeNDJSON(b *bytes.Buffer, rows []queries.AuditEntry) error {
 }
 
 var exportColumns = []string{
-	"position", "id", "timestamp", "action", "resourceType", "resourceId", "resourceName", "environment", "userId", "userName", "actorType", "reason", "requestId", "version", "changes",
+	"position",
+	"id",
+	"timestamp",
+	"action",
+	"resourceType",
+	"resourceId",
+	"resourceName",
+	"environment",
+	"userId",
+	"userName",
+	"actorType",
+	"reason",
+	"requestId",
+	"version",
+	"changes",
 }
 
 func writeCSVEntries(b *bytes.Buffer, rows []queries.AuditEntry) error {
@@ -69,8 +83,26 @@ func writeCSVEntries(b *bytes.Buffer, rows []queries.AuditEntry) error {
 			environment = *e.Environment
 		}
 		lines[i] = []string{
-			strconv.FormatInt(row.Position, 10), e.ID, e.Timestamp.String(), e.Action, e.Resource.Type, cell(e.Resource.ID), cell(e.Resource.Name), cell(environment), e.UserID,
-			cell(e.UserName), e.ActorType, cell(e.Reason), e.RequestID, strconv.FormatInt(e.Version, 10), jsonCell(string(e.Changes)),
+			strconv.FormatInt(
+				row.Position,
+				10,
+			),
+			e.ID,
+			e.Timestamp.String(),
+			e.Action,
+			e.Resource.Type,
+			cell(e.Resource.ID),
+			cell(e.Resource.Name),
+			cell(environment),
+			e.UserID,
+			cell(
+				e.UserName,
+			),
+			e.ActorType,
+			cell(e.Reason),
+			e.RequestID,
+			strconv.FormatInt(e.Version, 10),
+			jsonCell(string(e.Changes)),
 		}
 	}
 	return writeCSV(b, lines)
@@ -90,7 +122,8 @@ func cell(text string) string {
 	return withoutFormulas(text, true, func(r rune) string { return "'" + string(r) })
 }
 
-// jsonCell is JSON for a cell. What would begin a formula after a separator stands in a string, where an escape means the same.
+// jsonCell is JSON for a cell. What would begin a formula after a separator stands in a string, where an escape means
+// the same.
 func jsonCell(text string) string {
 	return withoutFormulas(text, false, func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
@@ -139,13 +172,23 @@ func (a *API) whileAllowed(ctx context.Context, need access, read func() (more b
 }
 
 func (a *API) addAuditExport() {
-	op := operation("GET", auditRoute+"/export", "export-audit-trail", "Audit", "The whole trail, oldest first, for other programs")
+	op := operation(
+		"GET",
+		auditRoute+"/export",
+		"export-audit-trail",
+		"Audit",
+		"The whole trail, oldest first, for other programs",
+	)
 	op.Description = `It is sent piece by piece, as it stood when the export began. One that was broken off goes on with ` + "`after`" + `, the last whole line's position: a long one is broken off.
 What goes on so has no line of names in CSV: append it to the whole lines that you have. In CSV, texts that a spreadsheet would take for formulas have an apostrophe before them.`
 	line := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AuditExportBody](), true, "")
 	op.Responses = map[string]*huma.Response{"200": {Description: "The entries", Content: map[string]*huma.MediaType{
 		exportFormats["ndjson"].media: {
-			Schema:  &huma.Schema{Type: huma.TypeArray, Description: "Each element stands on a line of its own, without brackets and commas", Items: line},
+			Schema: &huma.Schema{
+				Type:        huma.TypeArray,
+				Description: "Each element stands on a line of its own, without brackets and commas",
+				Items:       line,
+			},
 			Example: exportedLine,
 		},
 		exportFormats["csv"].media: {Schema: &huma.Schema{Type: huma.TypeString}, Example: exportedCSV},

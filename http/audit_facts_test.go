@@ -78,7 +78,12 @@ func TestFactsOfATenant(t *testing.T) {
 			facts := len(lines) - 2
 			for _, have := range []int{1, 63, 64, 65, facts} {
 				rest := me.Call("GET", fmt.Sprintf("%s?after=%d", factsPath, have-1), nil).Want(200).Body
-				if joined := append(bytes.Join(lines[:1+have], nil), rest...); !bytes.Equal(bytes.TrimSpace(joined), bytes.TrimSpace(whole)) {
+				if joined := append(
+					bytes.Join(lines[:1+have], nil),
+					rest...); !bytes.Equal(
+					bytes.TrimSpace(joined),
+					bytes.TrimSpace(whole),
+				) {
 					t.Errorf("after %d of %d facts it goes on with %.200s", have, facts, rest)
 				}
 			}

@@ -87,7 +87,13 @@ func (a *API) addAuditProof() {
 		key, err := a.Checkpoints.VerifierKey(ctx)
 		return newText([]byte(key + "\n")), err
 	})
-	op = operation("GET", auditCheckpointRoute, "get-audit-checkpoint", "Audit", "A signed statement of what the trail is now")
+	op = operation(
+		"GET",
+		auditCheckpointRoute,
+		"get-audit-checkpoint",
+		"Audit",
+		"A signed statement of what the trail is now",
+	)
 	op.Description = proofs + ` A checkpoint has their number and the root of that tree, in the form of https://c2sp.org/tlog-checkpoint. Keep it where nobody can reach it who
 could alter the trail: it shows later that nothing was altered. The service keeps all checkpoints, and signs none that contradicts an earlier one.`
 	op.Responses = textResponse("The checkpoint", exampleCheckpoint)
@@ -97,7 +103,13 @@ could alter the trail: it shows later that nothing was altered. The service keep
 	op.Description = proofs
 	op.Errors = []int{http.StatusNotFound}
 	register(a, readAudit, op, a.proveAuditEntry)
-	op = operation("GET", auditConsistencyRoute, "prove-audit-consistency", "Audit", "Proof that the trail begins with an earlier one")
+	op = operation(
+		"GET",
+		auditConsistencyRoute,
+		"prove-audit-consistency",
+		"Audit",
+		"Proof that the trail begins with an earlier one",
+	)
 	op.Description = proofs
 	register(a, readAudit, op, a.proveAuditConsistency)
 }
@@ -166,7 +178,9 @@ func (a *API) proveAuditConsistency(ctx context.Context, in *auditConsistencyInp
 		return nil, err
 	}
 	if in.From > size {
-		return nil, invalid(map[string]string{"from": "must not be more than size, or without it than the facts that there are"})
+		return nil, invalid(
+			map[string]string{"from": "must not be more than size, or without it than the facts that there are"},
+		)
 	}
 	hashes, err := tree.ProveGrowth(ctx, size, in.From)
 	if err != nil {

@@ -72,67 +72,205 @@ func testAuditTrail(t *testing.T) {
 				changes              map[string]any
 			}
 			want := []entry{
-				{"tenant.created", "tenant", me.Tenant, "every change of anything is in the trail, with what was before and after", nil, nil},
+				{
+					"tenant.created",
+					"tenant",
+					me.Tenant,
+					"every change of anything is in the trail, with what was before and after",
+					nil,
+					nil,
+				},
 				{"tenant.member_added", "member", me.UserID, me.Email, nil, map[string]any{"role": change(nil, "admin")}},
-				{"tenant.environment_added", "environment", "", "production", "production", map[string]any{"name": change(nil, "production")}},
-				{"tenant.environment_added", "environment", "", "development", "development", map[string]any{"name": change(nil, "development")}},
+				{
+					"tenant.environment_added",
+					"environment",
+					"",
+					"production",
+					"production",
+					map[string]any{"name": change(nil, "production")},
+				},
+				{
+					"tenant.environment_added",
+					"environment",
+					"",
+					"development",
+					"development",
+					map[string]any{"name": change(nil, "development")},
+				},
 			}
 			me.Call("PATCH", tenant, `{"name":"Acme"}`).Want(200)
-			want = append(want, entry{"tenant.updated", "tenant", me.Tenant, "Acme", nil, map[string]any{"name": change(want[0].name, "Acme")}})
+			want = append(
+				want,
+				entry{"tenant.updated", "tenant", me.Tenant, "Acme", nil, map[string]any{"name": change(want[0].name, "Acme")}},
+			)
 			for range 2 { // the second changes nothing
 				me.Call("PATCH", tenant, map[string]string{"primaryEmail": "ops@example.org", "contactName": "Olive"}).Want(200)
 			}
-			want = append(want, entry{"tenant.updated", "tenant", me.Tenant, "Acme", nil, map[string]any{"primaryEmail": map[string]any{}, "contactName": map[string]any{}}})
+			want = append(
+				want,
+				entry{
+					"tenant.updated",
+					"tenant",
+					me.Tenant,
+					"Acme",
+					nil,
+					map[string]any{"primaryEmail": map[string]any{}, "contactName": map[string]any{}},
+				},
+			)
 
 			project, path := me.CreateProject("Shop")
 			me.Call("PATCH", path, `{"name":"Web shop","color":"#112233"}`).Want(200)
 			me.Call("DELETE", path, nil).Want(204)
-			want = append(want,
-				entry{"project.created", "project", project, "Shop", nil, map[string]any{"name": change(nil, "Shop"), "color": change(nil, "#6b7280")}},
-				entry{"project.updated", "project", project, "Web shop", nil, map[string]any{"name": change("Shop", "Web shop"), "color": change("#6b7280", "#112233")}},
-				entry{"project.deleted", "project", project, "Web shop", nil, map[string]any{"name": change("Web shop", nil)}})
+			want = append(
+				want,
+				entry{
+					"project.created",
+					"project",
+					project,
+					"Shop",
+					nil,
+					map[string]any{"name": change(nil, "Shop"), "color": change(nil, "#6b7280")},
+				},
+				entry{
+					"project.updated",
+					"project",
+					project,
+					"Web shop",
+					nil,
+					map[string]any{"name": change("Shop", "Web shop"), "color": change("#6b7280", "#112233")},
+				},
+				entry{"project.deleted", "project", project, "Web shop", nil, map[string]any{"name": change("Web shop", nil)}},
+			)
 
 			me.CreateFlag("k", map[string]any{"name": "Checkout"})
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "development").Want(200)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"Till"}`).Want(200)
 			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
-			want = append(want,
-				entry{"flag.created", "flag", "k", "Checkout", nil, map[string]any{"name": change(nil, "Checkout"), "type": change(nil, "boolean"), "defaultValue": change(nil, false)}},
+			want = append(
+				want,
+				entry{
+					"flag.created",
+					"flag",
+					"k",
+					"Checkout",
+					nil,
+					map[string]any{
+						"name":         change(nil, "Checkout"),
+						"type":         change(nil, "boolean"),
+						"defaultValue": change(nil, false),
+					},
+				},
 				entry{"flag.enabled", "flag", "k", "Checkout", "development", map[string]any{"enabled": change(false, true)}},
 				entry{"flag.updated", "flag", "k", "Till", nil, map[string]any{"name": change("Checkout", "Till")}},
-				entry{"flag.deleted", "flag", "k", "Till", nil, map[string]any{"name": change("Till", nil)}})
+				entry{"flag.deleted", "flag", "k", "Till", nil, map[string]any{"name": change("Till", nil)}},
+			)
 
 			me.Call("POST", tenant+"/environments", `{"environment":"staging"}`).Want(201)
 			me.Call("DELETE", tenant+"/environments/staging", nil).Want(204)
-			want = append(want,
-				entry{"tenant.environment_added", "environment", "", "staging", "staging", map[string]any{"name": change(nil, "staging")}},
-				entry{"tenant.environment_deleted", "environment", "", "staging", "staging", map[string]any{"name": change("staging", nil)}})
+			want = append(
+				want,
+				entry{
+					"tenant.environment_added",
+					"environment",
+					"",
+					"staging",
+					"staging",
+					map[string]any{"name": change(nil, "staging")},
+				},
+				entry{
+					"tenant.environment_deleted",
+					"environment",
+					"",
+					"staging",
+					"staging",
+					map[string]any{"name": change("staging", nil)},
+				},
+			)
 
 			email := nodetest.Address()
 			pending := me.Call("POST", tenant+"/users", map[string]string{"email": email, "role": "viewer"}).Want(201).Object()["userId"].(string)
-			nodetest.Same(t, "the name of a pending member", me.Call("GET", auditPath+"?limit=1", nil).Want(200).List()[0]["resource"].(map[string]any)["name"], email)
+			nodetest.Same(
+				t,
+				"the name of a pending member",
+				me.Call("GET", auditPath+"?limit=1", nil).Want(200).List()[0]["resource"].(map[string]any)["name"],
+				email,
+			)
 			member := me.Service.SignUp(email)
 			me.Call("PATCH", tenant+"/users/"+member.UserID, `{"role":"developer"}`).Want(200)
 			me.Call("DELETE", tenant+"/users/"+member.UserID, nil).Want(204)
-			want = append(want,
-				entry{"tenant.member_invited", "member", pending, email, nil, map[string]any{"role": change(nil, "viewer"), "pending": change(nil, true)}},
-				entry{"tenant.member_joined", "member", member.UserID, email, nil, map[string]any{"userId": change(pending, member.UserID), "pending": change(true, false)}},
-				entry{"tenant.member_role_changed", "member", member.UserID, email, nil, map[string]any{"role": change("viewer", "developer")}},
-				entry{"tenant.member_removed", "member", member.UserID, email, nil, map[string]any{"role": change("developer", nil)}})
+			want = append(
+				want,
+				entry{
+					"tenant.member_invited",
+					"member",
+					pending,
+					email,
+					nil,
+					map[string]any{"role": change(nil, "viewer"), "pending": change(nil, true)},
+				},
+				entry{
+					"tenant.member_joined",
+					"member",
+					member.UserID,
+					email,
+					nil,
+					map[string]any{"userId": change(pending, member.UserID), "pending": change(true, false)},
+				},
+				entry{
+					"tenant.member_role_changed",
+					"member",
+					member.UserID,
+					email,
+					nil,
+					map[string]any{"role": change("viewer", "developer")},
+				},
+				entry{
+					"tenant.member_removed",
+					"member",
+					member.UserID,
+					email,
+					nil,
+					map[string]any{"role": change("developer", nil)},
+				},
+			)
 
 			client, _ := me.OAuthClient("CI", "flags:read")
 			me.Call("POST", "/api/v1/oauth/clients/"+client+"/rotate", nil).Want(200)
 			me.Call("DELETE", "/api/v1/oauth/clients/"+client, nil).Want(204)
-			want = append(want,
-				entry{"tenant.oauth_client_created", "oauth_client", client, "CI", nil, map[string]any{"name": change(nil, "CI"), "scopes": change(nil, []string{"flags:read"})}},
+			want = append(
+				want,
+				entry{
+					"tenant.oauth_client_created",
+					"oauth_client",
+					client,
+					"CI",
+					nil,
+					map[string]any{"name": change(nil, "CI"), "scopes": change(nil, []string{"flags:read"})},
+				},
 				entry{"tenant.oauth_secret_rotated", "oauth_client", client, "CI", nil, nil},
-				entry{"tenant.oauth_client_deleted", "oauth_client", client, "CI", nil, map[string]any{"name": change("CI", nil)}})
+				entry{"tenant.oauth_client_deleted", "oauth_client", client, "CI", nil, map[string]any{"name": change("CI", nil)}},
+			)
 
 			ends := time.Date(2999, 1, 2, 3, 4, 5, 0, time.UTC)
-			me.Subscribe(events.Subscription{ID: "sub_" + me.Tenant, Plan: events.StandardPlan, Status: events.Active, PeriodEnd: ends})
-			want = append(want, entry{"tenant.subscription_changed", "subscription", me.Tenant, "Acme", nil, map[string]any{
-				"id": change(nil, "sub_"+me.Tenant), "plan": change("free", "standard"), "status": change("none", "active"), "currentPeriodEnd": change(nil, "2999-01-02T03:04:05.000Z"),
-			}})
+			me.Subscribe(
+				events.Subscription{ID: "sub_" + me.Tenant, Plan: events.StandardPlan, Status: events.Active, PeriodEnd: ends},
+			)
+			want = append(want, entry{
+				"tenant.subscription_changed",
+				"subscription",
+				me.Tenant,
+				"Acme",
+				nil,
+				map[string]any{
+					"id": change(
+						nil,
+						"sub_"+me.Tenant,
+					),
+					"plan":             change("free", "standard"),
+					"status":           change("none", "active"),
+					"currentPeriodEnd": change(nil, "2999-01-02T03:04:05.000Z"),
+				},
+			})
 
 			got := trail(me, "")
 			if len(got) != len(want) {
@@ -140,7 +278,23 @@ func testAuditTrail(t *testing.T) {
 			}
 			ids := map[any]bool{}
 			for i, entry := range got {
-				nodetest.Members(t, "an entry", entry, "id", "timestamp", "action", "resource", "environment", "changes", "userId", "userName", "actorType", "reason", "requestId", "version")
+				nodetest.Members(
+					t,
+					"an entry",
+					entry,
+					"id",
+					"timestamp",
+					"action",
+					"resource",
+					"environment",
+					"changes",
+					"userId",
+					"userName",
+					"actorType",
+					"reason",
+					"requestId",
+					"version",
+				)
 				if !recordedPattern.MatchString(entry["timestamp"].(string)) {
 					t.Errorf("timestamp is %v", entry["timestamp"])
 				}
@@ -149,8 +303,12 @@ func testAuditTrail(t *testing.T) {
 				if want[i].id == "" {
 					want[i].id = resource["id"].(string)
 				}
-				nodetest.Same(t, "an entry", []any{entry["action"], resource["type"], resource["id"], resource["name"], entry["environment"]},
-					[]any{want[i].action, want[i].resource, want[i].id, want[i].name, want[i].environment})
+				nodetest.Same(
+					t,
+					"an entry",
+					[]any{entry["action"], resource["type"], resource["id"], resource["name"], entry["environment"]},
+					[]any{want[i].action, want[i].resource, want[i].id, want[i].name, want[i].environment},
+				)
 				if want[i].changes != nil {
 					nodetest.Same(t, want[i].action+": changes", entry["changes"], want[i].changes)
 				}
@@ -286,7 +444,8 @@ func TestAuditTrailIsFiltered(t *testing.T) {
 			}
 			me.Call("GET", auditPath+"?q=%00", nil).Refused(400)
 			for _, path := range []string{auditPath, exportPath} {
-				a := me.Call("GET", path+"?from=zz&to=2026-01-02T03:04:51,5Z&action=a&action=b", nil).Refused(422, "from", "to", "action")
+				a := me.Call("GET", path+"?from=zz&to=2026-01-02T03:04:51,5Z&action=a&action=b", nil).
+					Refused(422, "from", "to", "action")
 				wrong := a.Object()["errors"].(map[string]any)
 				const words = "must be a time of RFC 3339, such as 2026-03-14T15:09:26.535Z"
 				nodetest.Same(t, "what "+path+" says of times", []any{wrong["from"], wrong["to"]}, []any{words, words})
@@ -331,7 +490,8 @@ func testAuditTrailIsReadPieceByPiece(t *testing.T) {
 			for _, text := range []string{me.Tenant, me.Tenant + " ", me.Tenant + " x", me.Tenant + " -1", me.Tenant + " 1 1", me.Tenant + " 99999999999999999999"} {
 				me.Call("GET", auditPath+"?cursor="+base64.RawURLEncoding.EncodeToString([]byte(text)), nil).Refused(422, "cursor")
 			}
-			me.Call("GET", auditPath+"?cursor="+base64.RawURLEncoding.EncodeToString([]byte(me.Tenant+" 9223372036854775807")), nil).Want(200)
+			me.Call("GET", auditPath+"?cursor="+base64.RawURLEncoding.EncodeToString([]byte(me.Tenant+" 9223372036854775807")), nil).
+				Want(200)
 		},
 		"an export goes on after a position, in either format": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", map[string]any{"type": "string", "defaultValue": "a \"quoted\",\nvalue", "name": "=1+1, \"x\""})
@@ -347,13 +507,32 @@ func testAuditTrailIsReadPieceByPiece(t *testing.T) {
 				nodetest.Same(t, "the rest", nodetest.Column(rest, "id"), nodetest.Column(all[after+1:], "id"))
 			}
 			a := me.Call("GET", exportPath+"?format=csv", nil).Want(200)
-			nodetest.Same(t, "headers", []string{a.Header.Get("Content-Type"), a.Header.Get("Content-Disposition")}, []string{"text/csv", `attachment; filename="audit.csv"`})
+			nodetest.Same(
+				t,
+				"headers",
+				[]string{a.Header.Get("Content-Type"), a.Header.Get("Content-Disposition")},
+				[]string{"text/csv", `attachment; filename="audit.csv"`},
+			)
 			lines, err := csv.NewReader(strings.NewReader(string(a.Body))).ReadAll()
-			if err != nil || len(lines) != len(all)+1 || strings.Join(lines[0], " ") != "position id timestamp action resourceType resourceId resourceName environment userId userName actorType reason requestId version changes" {
+			if err != nil || len(lines) != len(all)+1 ||
+				strings.Join(
+					lines[0],
+					" ",
+				) != "position id timestamp action resourceType resourceId resourceName environment userId userName actorType reason requestId version changes" {
 				t.Fatalf("%v, %v", lines, err)
 			}
-			goesOn, wholeLines := me.Call("GET", exportPath+"?format=csv&after=1", nil).Want(200), strings.SplitAfter(string(a.Body), "\n")
-			nodetest.Same(t, "what goes on, appended to what there is", strings.Join(wholeLines[:3], "")+string(goesOn.Body), string(a.Body))
+			goesOn, wholeLines := me.Call("GET", exportPath+"?format=csv&after=1", nil).
+				Want(200),
+				strings.SplitAfter(
+					string(a.Body),
+					"\n",
+				)
+			nodetest.Same(
+				t,
+				"what goes on, appended to what there is",
+				strings.Join(wholeLines[:3], "")+string(goesOn.Body),
+				string(a.Body),
+			)
 			formulas := 0
 			for i, line := range lines[1:] {
 				e := all[i]
@@ -372,8 +551,22 @@ func testAuditTrailIsReadPieceByPiece(t *testing.T) {
 				}
 				nodetest.Same(t, "changes", changes, e["changes"])
 				nodetest.Same(t, "a line", line[:14], []any{
-					fmt.Sprint(i), e["id"], e["timestamp"], e["action"], resource["type"], resource["id"], name, environment, e["userId"], e["userName"], e["actorType"], e["reason"],
-					e["requestId"], fmt.Sprint(e["version"]),
+					fmt.Sprint(
+						i,
+					),
+					e["id"],
+					e["timestamp"],
+					e["action"],
+					resource["type"],
+					resource["id"],
+					name,
+					environment,
+					e["userId"],
+					e["userName"],
+					e["actorType"],
+					e["reason"],
+					e["requestId"],
+					fmt.Sprint(e["version"]),
 				})
 			}
 			nodetest.Same(t, "lines", len(lines)-1, len(all))
@@ -399,7 +592,8 @@ func TestWhoMayReadTheAuditTrail(t *testing.T) {
 	}.Run(t)
 }
 
-// Whatever is written meanwhile: a walk along the links, of pages of any size, finds each entry from where it began exactly once, and an export all up to its own end.
+// Whatever is written meanwhile: a walk along the links, of pages of any size, finds each entry from where it began
+// exactly once, and an export all up to its own end.
 func TestPagesNeitherSkipNorRepeatWhileFactsArrive(t *testing.T) {
 	nodetest.BothEngines(t, testPagesNeitherSkipNorRepeatWhileFactsArrive)
 }
@@ -424,7 +618,11 @@ func testPagesNeitherSkipNorRepeatWhileFactsArrive(t *testing.T) {
 				default:
 				}
 				for _, c := range []*nodetest.Client{me, other} {
-					if r := c.Attempt("POST", nodetest.FlagPath(fmt.Sprint("k", i), map[bool]string{true: "/enable", false: "/disable"}[on]), ""); r.Status != 200 {
+					if r := c.Attempt(
+						"POST",
+						nodetest.FlagPath(fmt.Sprint("k", i), map[bool]string{true: "/enable", false: "/disable"}[on]),
+						"",
+					); r.Status != 200 {
 						t.Error(r)
 					}
 				}
@@ -477,7 +675,9 @@ func testThePlatformsTrail(t *testing.T) {
 			a, b := owner.NewTenant("a"), owner.NewTenant("b")
 			a.CreateFlag("k", nil)
 			b.CreateFlag("k", nil)
-			want := append(nodetest.Column(trail(a, "?userId="+owner.UserID), "id"), nodetest.Column(trail(b, "?userId="+owner.UserID), "id")...)
+			want := append(
+				nodetest.Column(trail(a, "?userId="+owner.UserID), "id"),
+				nodetest.Column(trail(b, "?userId="+owner.UserID), "id")...)
 			a.Call("DELETE", "/api/v1/tenants/"+a.Tenant, nil).Want(204)
 			a.Call("GET", auditPath, nil).Refused(403)
 			var got []map[string]any
@@ -498,11 +698,31 @@ func testThePlatformsTrail(t *testing.T) {
 				}
 			}
 			deleted := root.Call("GET", path+"?limit=1&tenantId="+a.Tenant, nil).Want(200)
-			nodetest.Same(t, "the last fact of the deleted tenant", []any{deleted.List()[0]["action"], deleted.List()[0]["tenantId"]}, []any{"tenant.deleted", a.Tenant})
-			nodetest.Same(t, "the one before", root.Call("GET", linked(deleted), nil).Want(200).List()[0]["action"], "flag.created")
+			nodetest.Same(
+				t,
+				"the last fact of the deleted tenant",
+				[]any{deleted.List()[0]["action"], deleted.List()[0]["tenantId"]},
+				[]any{"tenant.deleted", a.Tenant},
+			)
+			nodetest.Same(
+				t,
+				"the one before",
+				root.Call("GET", linked(deleted), nil).Want(200).List()[0]["action"],
+				"flag.created",
+			)
 			registered := root.Call("GET", path+"?resourceType=user&resourceId="+owner.UserID, nil).Want(200).List()
-			nodetest.Same(t, "the person", []any{registered[len(registered)-1]["action"], registered[0]["tenantId"], registered[0]["resource"].(map[string]any)["name"]}, []any{"user.registered", nil, owner.Email})
-			root.Call("GET", path+"?cursor="+base64.RawURLEncoding.EncodeToString([]byte("platform 1")), nil).Refused(422, "cursor")
+			nodetest.Same(
+				t,
+				"the person",
+				[]any{
+					registered[len(registered)-1]["action"],
+					registered[0]["tenantId"],
+					registered[0]["resource"].(map[string]any)["name"],
+				},
+				[]any{"user.registered", nil, owner.Email},
+			)
+			root.Call("GET", path+"?cursor="+base64.RawURLEncoding.EncodeToString([]byte("platform 1")), nil).
+				Refused(422, "cursor")
 		},
 		"people and invitations are found by the name that the entry shows": func(t *testing.T, root *nodetest.Client) {
 			email := nodetest.Address()
@@ -516,7 +736,12 @@ func testThePlatformsTrail(t *testing.T) {
 						types = append(types, e["resource"].(map[string]any)["type"])
 					}
 				}
-				nodetest.Same(t, "some are found", len(types) > 0 && len(types) == len(found) && slices.Contains(types, any(resource)), true)
+				nodetest.Same(
+					t,
+					"some are found",
+					len(types) > 0 && len(types) == len(found) && slices.Contains(types, any(resource)),
+					true,
+				)
 			}
 		},
 		"it can be cut by time": func(t *testing.T, root *nodetest.Client) {

@@ -91,29 +91,55 @@ func (a *API) addAuth() {
 	signUp.DefaultStatus = http.StatusCreated
 	signUp.Errors = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict}
 	signUp.Description = "Where it answered 500 or more, the account may be there: the same call is made again, or the person signs in."
-	example := map[string]string{"email": "ada@example.com", "password": "correct horse battery", "displayName": "Ada Lovelace"}
-	register(a, access{who: anyone}, showing(signUp, example, nil), func(ctx context.Context, in *struct{ Body signUpBody }) (*bootstrapOutput, error) {
-		claims, err := a.signUp(ctx, in.Body)
-		if err != nil {
-			return nil, err
-		}
-		return a.bootstrap(ctx, claims, "signed up")
-	})
-	login := operation("POST", "/api/v1/auth/login", "log-in", "Authentication", "Begin to use the service with an ID token")
+	example := map[string]string{
+		"email":       "ada@example.com",
+		"password":    "correct horse battery",
+		"displayName": "Ada Lovelace",
+	}
+	register(
+		a,
+		access{who: anyone},
+		showing(signUp, example, nil),
+		func(ctx context.Context, in *struct{ Body signUpBody }) (*bootstrapOutput, error) {
+			claims, err := a.signUp(ctx, in.Body)
+			if err != nil {
+				return nil, err
+			}
+			return a.bootstrap(ctx, claims, "signed up")
+		},
+	)
+	login := operation(
+		"POST",
+		"/api/v1/auth/login",
+		"log-in",
+		"Authentication",
+		"Begin to use the service with an ID token",
+	)
 	login.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
-	register(a, access{who: anyone}, login, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
-		claims, err := a.claimsOf(ctx, in.Body.IDToken)
-		if err != nil {
-			return nil, err
-		}
-		return a.bootstrap(ctx, claims, "signed in")
-	})
+	register(
+		a,
+		access{who: anyone},
+		login,
+		func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
+			claims, err := a.claimsOf(ctx, in.Body.IDToken)
+			if err != nil {
+				return nil, err
+			}
+			return a.bootstrap(ctx, claims, "signed in")
+		},
+	)
 	a.addProviders()
 	a.addPasswords()
 	logout := operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session")
 	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase ends the refresh tokens of all of a person's sessions."
 	register(a, access{who: person, endsSession: true, unverified: true}, logout, a.logOut)
-	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication", "Trade a refresh token for new tokens")
+	refresh := operation(
+		"POST",
+		"/api/v1/auth/refresh",
+		"refresh",
+		"Authentication",
+		"Trade a refresh token for new tokens",
+	)
 	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session on every node, ID tokens included. A call that is " +
 		"refused or fails for another reason does not use it up. With Firebase a token is good until its session ends."
 	refresh.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
@@ -140,9 +166,13 @@ func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput,
 	return a.showSession(session, active), nil
 }
 
-// createAccount creates an account. The facts of whoever signs up come after it. If they could not be appended, the same call made again takes the account up with
-// its password, without a mail; anybody else is told that the address is taken.
-func (a *API) createAccount(ctx context.Context, email, password, displayName string) (session commands.Session, err error) {
+// createAccount creates an account. The facts of whoever signs up come after it. If they could not be appended, the
+// same call made again takes the account up with its password, without a mail; anybody else is told that the address is
+// taken.
+func (a *API) createAccount(
+	ctx context.Context,
+	email, password, displayName string,
+) (session commands.Session, err error) {
 	tried := false // not where the network has caused too many mails
 	err = a.limitMails(ctx, func() (err error) {
 		tried = true
@@ -205,7 +235,8 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 	return a.Identity.Admit(ctx, idToken)
 }
 
-// letIn lets in whoever the identity provider has answered for, one person of a site at a time: it asks the database for much.
+// letIn lets in whoever the identity provider has answered for, one person of a site at a time: it asks the database
+// for much.
 func (a *API) letIn(ctx context.Context, c commands.Claims) (activeTenant string, err error) {
 	slot, err := a.enterQueue(ctx, a.queues.people, principalOf(ctx))
 	if err != nil {
@@ -266,7 +297,10 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 
 // membershipOffers returns by tenant who added a person that has not confirmed it, and which invitations they may
 // accept.
-func (a *API) membershipOffers(ctx context.Context, c commands.Claims) (map[string]*string, []tenantInvitationBody, error) {
+func (a *API) membershipOffers(
+	ctx context.Context,
+	c commands.Claims,
+) (map[string]*string, []tenantInvitationBody, error) {
 	added, invitations := map[string]*string{}, []tenantInvitationBody{}
 	for _, one := range a.SignIn.MembershipOffers(ctx, c) {
 		profile, err := a.Directory.Profile(ctx, one.TenantID, one.By)
@@ -283,8 +317,8 @@ func (a *API) membershipOffers(ctx context.Context, c commands.Claims) (map[stri
 	return added, invitations, nil
 }
 
-// activeAmong returns the active tenant if it is among the tenants that a person may read, and else the first of them. It is empty if
-// no tenant is active, or none may be read.
+// activeAmong returns the active tenant if it is among the tenants that a person may read, and else the first of them.
+// It is empty if no tenant is active, or none may be read.
 func activeAmong(tenants []string, active string) string {
 	switch {
 	case active == "" || slices.Contains(tenants, active):
@@ -307,8 +341,13 @@ func (a *API) openSession(ctx context.Context, s commands.Session) (*sessionOutp
 
 // showSession shows a session with the role in the tenant that the person used last.
 func (a *API) showSession(s commands.Session, active string) *sessionOutput {
-	out := &sessionOutput{Body: sessionBody{Token: s.IDToken, RefreshToken: s.RefreshToken, ExpiresIn: int(s.ExpiresIn.Seconds())}}
-	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName, out.Body.User.Role = s.UserID, s.Email, s.DisplayName, a.roleIn(activeAmong(a.tenantsOf(s.Claims), active), s.UserID)
+	out := &sessionOutput{
+		Body: sessionBody{Token: s.IDToken, RefreshToken: s.RefreshToken, ExpiresIn: int(s.ExpiresIn.Seconds())},
+	}
+	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName, out.Body.User.Role = s.UserID, s.Email, s.DisplayName, a.roleIn(
+		activeAmong(a.tenantsOf(s.Claims), active),
+		s.UserID,
+	)
 	return out
 }
 

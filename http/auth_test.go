@@ -27,7 +27,10 @@ func newAccount(c *nodetest.Client) account {
 func signUpAs(s *nodetest.Service, email string) account {
 	s.T.Helper()
 	a := account{email: email}
-	body := s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": a.email, "password": nodetest.Password}).Want(201).Object()
+	body := s.Anonymous().
+		Call("POST", "/auth/signup", map[string]string{"email": a.email, "password": nodetest.Password}).
+		Want(201).
+		Object()
 	a.token, a.refresh, a.user = body["token"].(string), body["refreshToken"].(string), body["user"].(map[string]any)["id"].(string)
 	return a
 }
@@ -39,7 +42,10 @@ func withToken(c *nodetest.Client, token string) *nodetest.Client {
 
 // signIn is a further session of the account.
 func (a account) signIn(c *nodetest.Client) account {
-	body := c.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": a.email, "password": nodetest.Password}).Want(200).Object()
+	body := c.Service.Anonymous().
+		Call("POST", "/auth/signin", map[string]string{"email": a.email, "password": nodetest.Password}).
+		Want(200).
+		Object()
 	a.token, a.refresh = body["token"].(string), body["refreshToken"].(string)
 	return a
 }
@@ -60,7 +66,17 @@ func outside(c *nodetest.Client) commands.Session {
 	if err != nil {
 		c.Service.T.Fatal(err)
 	}
-	provider := local.New(pool, local.Options{Keys: signing, Issuer: c.Service.URL, Audience: node.Audience, AssumeEmailsVerified: true, Now: time.Now, HashMemory: 8})
+	provider := local.New(
+		pool,
+		local.Options{
+			Keys:                 signing,
+			Issuer:               c.Service.URL,
+			Audience:             node.Audience,
+			AssumeEmailsVerified: true,
+			Now:                  time.Now,
+			HashMemory:           8,
+		},
+	)
 	session, err := provider.SignUp(c.Service.T.Context(), nodetest.Address(), nodetest.Password, "From Outside")
 	if err != nil {
 		c.Service.T.Fatal(err)
@@ -76,7 +92,19 @@ func checkBootstrap(t *testing.T, a *nodetest.Answer, email string) map[string]a
 		t.Errorf("success or message is wrong: %s", a.Body)
 	}
 	data, _ := body["data"].(map[string]any)
-	nodetest.Members(t, "data", data, "user", "subscription", "tenants", "invitations", "active_tenant_id", "active_tenant_role", "canonical_tenant_id", "canonical_role")
+	nodetest.Members(
+		t,
+		"data",
+		data,
+		"user",
+		"subscription",
+		"tenants",
+		"invitations",
+		"active_tenant_id",
+		"active_tenant_role",
+		"canonical_tenant_id",
+		"canonical_role",
+	)
 	user := data["user"].(map[string]any)
 	nodetest.Members(t, "user", user, "uid", "email", "tenant_id", "role")
 	nodetest.Members(t, "subscription", data["subscription"], "plan", "status", "billingCycle")
@@ -137,28 +165,46 @@ func TestSigningUpAndIn(t *testing.T) {
 	nodetest.Cases{
 		"legacy sign-up answers 201 with tokens": func(t *testing.T, me *nodetest.Client) {
 			email := nodetest.Address()
-			a := me.Service.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": nodetest.Password, "displayName": "Ada Lovelace"}).Want(201)
+			a := me.Service.Anonymous().
+				Call("POST", "/auth/signup", map[string]string{"email": email, "password": nodetest.Password, "displayName": "Ada Lovelace"}).
+				Want(201)
 			checkLegacy(t, a)
 			body := a.Object()
 			nodetest.Members(t, "the answer", body, "token", "refreshToken", "expiresIn", "user")
 			nodetest.Members(t, "user", body["user"], "id", "email", "displayName", "role")
 			a.Shows(map[string]any{"expiresIn": 3600})
 			user := body["user"].(map[string]any)
-			nodetest.Same(t, "user", []any{user["email"], user["displayName"], user["role"]}, []string{email, "Ada Lovelace", "admin"})
+			nodetest.Same(
+				t,
+				"user",
+				[]any{user["email"], user["displayName"], user["role"]},
+				[]string{email, "Ada Lovelace", "admin"},
+			)
 			withToken(me, body["token"].(string)).Call("GET", "/api/v1/tenants", nil).Want(200)
 		},
 		"legacy sign-in answers as legacy sign-up does": func(t *testing.T, me *nodetest.Client) {
 			account := newAccount(me)
-			a := me.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": strings.ToUpper(account.email), "password": nodetest.Password}).Want(200)
+			a := me.Service.Anonymous().
+				Call("POST", "/auth/signin", map[string]string{"email": strings.ToUpper(account.email), "password": nodetest.Password}).
+				Want(200)
 			checkLegacy(t, a)
 			nodetest.Members(t, "the answer", a.Object(), "token", "refreshToken", "expiresIn", "user")
 			user := a.Object()["user"].(map[string]any)
-			nodetest.Same(t, "user", []any{user["id"], user["email"], user["role"]}, []string{account.user, account.email, "admin"})
+			nodetest.Same(
+				t,
+				"user",
+				[]any{user["id"], user["email"], user["role"]},
+				[]string{account.user, account.email, "admin"},
+			)
 		},
 		"a wrong password and an unknown address are told alike": func(t *testing.T, me *nodetest.Client) {
 			account := newAccount(me)
-			wrong := me.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": account.email, "password": "wrong password"}).Refused(401)
-			unknown := me.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": nodetest.Address(), "password": nodetest.Password}).Refused(401)
+			wrong := me.Service.Anonymous().
+				Call("POST", "/auth/signin", map[string]string{"email": account.email, "password": "wrong password"}).
+				Refused(401)
+			unknown := me.Service.Anonymous().
+				Call("POST", "/auth/signin", map[string]string{"email": nodetest.Address(), "password": nodetest.Password}).
+				Refused(401)
 			sameProblem(t, wrong, unknown)
 		},
 		"legacy sign-in names what is missing": func(_ *testing.T, me *nodetest.Client) {
@@ -167,11 +213,18 @@ func TestSigningUpAndIn(t *testing.T) {
 		},
 		"sign-up answers 201 with the bootstrap": func(t *testing.T, me *nodetest.Client) {
 			email := nodetest.Address()
-			a := me.Service.Anonymous().Call("POST", "/api/v1/auth/signup", map[string]string{"email": email, "password": nodetest.Password}).Want(201)
+			a := me.Service.Anonymous().
+				Call("POST", "/api/v1/auth/signup", map[string]string{"email": email, "password": nodetest.Password}).
+				Want(201)
 			data := checkBootstrap(t, a, email)
 			nodetest.Same(t, "canonical role", data["canonical_role"], "admin")
 			nodetest.Same(t, "canonical tenant", data["canonical_tenant_id"], data["active_tenant_id"])
-			nodetest.Same(t, "subscription", data["subscription"], map[string]any{"plan": "free", "status": "active", "billingCycle": nil})
+			nodetest.Same(
+				t,
+				"subscription",
+				data["subscription"],
+				map[string]any{"plan": "free", "status": "active", "billingCycle": nil},
+			)
 			if len(data["tenants"].([]any)) != 1 {
 				t.Errorf("a new person has the tenants %v", data["tenants"])
 			}
@@ -192,7 +245,8 @@ func TestSigningUpAndIn(t *testing.T) {
 			answers := make([]*nodetest.Answer, 8)
 			for i := range answers {
 				all.Go(func() {
-					answers[i] = me.Service.Anonymous().Call("POST", "/api/v1/auth/login", map[string]string{"idToken": session.IDToken})
+					answers[i] = me.Service.Anonymous().
+						Call("POST", "/api/v1/auth/login", map[string]string{"idToken": session.IDToken})
 				})
 			}
 			all.Wait()
@@ -227,7 +281,9 @@ func TestSigningUpAndIn(t *testing.T) {
 			account := newAccount(me)
 			for _, path := range []string{"/auth/signup", "/api/v1/auth/signup"} {
 				for _, email := range []string{account.email, strings.ToUpper(account.email)} {
-					me.Service.Anonymous().Call("POST", path, map[string]string{"email": email, "password": nodetest.Password}).Refused(409)
+					me.Service.Anonymous().
+						Call("POST", path, map[string]string{"email": email, "password": nodetest.Password}).
+						Refused(409)
 				}
 			}
 		},
@@ -263,12 +319,22 @@ func TestSigningUpAndIn(t *testing.T) {
 		},
 		"a bad address and a short password are both named": func(_ *testing.T, me *nodetest.Client) {
 			for _, path := range []string{"/auth/signup", "/api/v1/auth/signup"} {
-				me.Service.Anonymous().Call("POST", path, `{"email":"nobody","password":"1234567"}`).Refused(422, "email", "password")
+				me.Service.Anonymous().
+					Call("POST", path, `{"email":"nobody","password":"1234567"}`).
+					Refused(422, "email", "password")
 				me.Service.Anonymous().Call("POST", path, `{}`).Refused(422, "email", "password")
-				me.Service.Anonymous().Call("POST", path, map[string]string{"email": nodetest.Address(), "password": "short"}).Refused(422, "password")
-				me.Service.Anonymous().Call("POST", path, map[string]string{"email": nodetest.Address(), "password": "ééééééé"}).Refused(422, "password")
-				me.Service.Anonymous().Call("POST", path, map[string]string{"email": "Ada <ada@example.com>", "password": nodetest.Password}).Refused(422, "email")
-				me.Service.Anonymous().Call("POST", path, map[string]string{"email": nodetest.Address(), "password": nodetest.Password, "displayName": strings.Repeat("x", 201)}).Refused(422, "displayName")
+				me.Service.Anonymous().
+					Call("POST", path, map[string]string{"email": nodetest.Address(), "password": "short"}).
+					Refused(422, "password")
+				me.Service.Anonymous().
+					Call("POST", path, map[string]string{"email": nodetest.Address(), "password": "ééééééé"}).
+					Refused(422, "password")
+				me.Service.Anonymous().
+					Call("POST", path, map[string]string{"email": "Ada <ada@example.com>", "password": nodetest.Password}).
+					Refused(422, "email")
+				me.Service.Anonymous().
+					Call("POST", path, map[string]string{"email": nodetest.Address(), "password": nodetest.Password, "displayName": strings.Repeat("x", 201)}).
+					Refused(422, "displayName")
 			}
 		},
 		"login refuses tokens that do not verify": func(t *testing.T, me *nodetest.Client) {
@@ -287,7 +353,8 @@ func TestSigningUpAndIn(t *testing.T) {
 			for name, alias := range map[string]string{"google": "/auth/google", "github": "", "microsoft": "/auth/microsoft"} {
 				path := "/api/v1/auth/signin/" + name
 				signIn := func(idToken, providerName string) *nodetest.Answer {
-					return me.Service.Anonymous().Call("POST", path, map[string]string{"idToken": idToken, "providerName": providerName})
+					return me.Service.Anonymous().
+						Call("POST", path, map[string]string{"idToken": idToken, "providerName": providerName})
 				}
 				signIn(account.token, name).Refused(422, "idToken")
 				signIn(account.token, strings.ToUpper(name)+".com").Refused(422, "idToken")
@@ -296,7 +363,10 @@ func TestSigningUpAndIn(t *testing.T) {
 				signIn(account.token+"x", name).Refused(401)
 				me.Service.Anonymous().Call("POST", path, `{}`).Refused(422, "idToken", "providerName")
 				if alias != "" {
-					checkLegacy(t, me.Service.Anonymous().Call("POST", alias, map[string]string{"idToken": account.token}).Refused(422, "idToken"))
+					checkLegacy(
+						t,
+						me.Service.Anonymous().Call("POST", alias, map[string]string{"idToken": account.token}).Refused(422, "idToken"),
+					)
 					me.Service.Anonymous().Call("POST", alias, `{}`).Refused(422, "idToken")
 					me.Service.Anonymous().Call("POST", alias, `{"idToken":"nonsense"}`).Refused(401)
 				}

@@ -66,8 +66,13 @@ func (a *API) addBilling() {
 		tenant := principalOf(ctx).tenant
 		s := tenant.Subscription()
 		body := subscriptionBody{
-			Plan: planName(tenant.Plan(a.Now())), Status: string(s.Status), CurrentPeriodStart: unlessZero(s.PeriodStart), CurrentPeriodEnd: unlessZero(s.PeriodEnd),
-			CancelAtPeriodEnd: s.CancelAtPeriodEnd,
+			Plan: planName(
+				tenant.Plan(a.Now()),
+			),
+			Status:             string(s.Status),
+			CurrentPeriodStart: unlessZero(s.PeriodStart),
+			CurrentPeriodEnd:   unlessZero(s.PeriodEnd),
+			CancelAtPeriodEnd:  s.CancelAtPeriodEnd,
 		}
 		if s.ID != "" {
 			body.ID = &s.ID

@@ -100,8 +100,12 @@ const (
 
 // checkoutExample leaves out what goes with a payment alone, and discounts, which do not go with a promotion code.
 var checkoutExample = map[string]string{
-	"type": "subscription", "planId": "standard", "successUrl": "https://app.example.com/billing/done", "cancelUrl": "https://app.example.com/billing",
-	"promoCode": "SPRING", "referralId": "partner-7",
+	"type":       "subscription",
+	"planId":     "standard",
+	"successUrl": "https://app.example.com/billing/done",
+	"cancelUrl":  "https://app.example.com/billing",
+	"promoCode":  "SPRING",
+	"referralId": "partner-7",
 }
 
 func (a *API) addCheckout() {
@@ -109,16 +113,27 @@ func (a *API) addCheckout() {
 	checkout.Description = "Answers a page of Stripe. A tenant that has a subscription gets one that asks to confirm the change to the other plan. What is paid for is the tenant's as soon as Stripe tells the service of it, usually within seconds. " +
 		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow, and a tenant whose customer Stripe does not know. Beyond 20 checkouts and portals in an hour it is 429. Without Stripe it answers 503."
 	checkout.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, requireTenant: true, pays: true}, showing(checkout, checkoutExample, nil), func(ctx context.Context, in *struct {
-		TenantInput
-		ChangeInput
-		Body checkoutBody
-	}) (*checkoutOutput, error) {
-		url, kind, err := a.checkout(ctx, in.Body.checkout(ctx, events.Plan(in.Body.PlanID)))
-		return &checkoutOutput{checkoutAnswer{url, kind}}, err
-	})
+	register(
+		a,
+		access{who: admin, requireTenant: true, pays: true},
+		showing(checkout, checkoutExample, nil),
+		func(ctx context.Context, in *struct {
+			TenantInput
+			ChangeInput
+			Body checkoutBody
+		}) (*checkoutOutput, error) {
+			url, kind, err := a.checkout(ctx, in.Body.checkout(ctx, events.Plan(in.Body.PlanID)))
+			return &checkoutOutput{checkoutAnswer{url, kind}}, err
+		},
+	)
 	a.addLegacyCheckout()
-	portal := operation("POST", "/api/v1/billing/portal", "create-portal", "Billing", "Open the page on which a tenant manages what it pays for")
+	portal := operation(
+		"POST",
+		"/api/v1/billing/portal",
+		"create-portal",
+		"Billing",
+		"Open the page on which a tenant manages what it pays for",
+	)
 	portal.Description = "Answers a page of Stripe with the tenant's subscription, means of payment and invoices. A tenant that has never checked out is 409. Without Stripe it answers 503."
 	portal.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, pays: true}, portal, func(ctx context.Context, in *struct {
@@ -150,8 +165,8 @@ func (a *API) checkout(ctx context.Context, c commands.Checkout) (url, kind stri
 	return url, kind, err
 }
 
-// limitPayments opens a page of the payment provider, unless too many were opened in this hour: the provider bounds the calls of the service, which all tenants
-// share, and answers which promotion codes there are.
+// limitPayments opens a page of the payment provider, unless too many were opened in this hour: the provider bounds the
+// calls of the service, which all tenants share, and answers which promotion codes there are.
 func (a *API) limitPayments(ctx context.Context, open func() error) error {
 	if !a.Billing.Configured() {
 		return open()
@@ -168,19 +183,24 @@ func (a *API) limitPayments(ctx context.Context, open func() error) error {
 	return open()
 }
 
-// addLegacyCheckout adds the old checkout, which knows other plans and answers url. Asked for the plan that costs nothing, it leads to the end of the
-// subscription.
+// addLegacyCheckout adds the old checkout, which knows other plans and answers url. Asked for the plan that costs
+// nothing, it leads to the end of the subscription.
 func (a *API) addLegacyCheckout() {
 	op := legacyOperation("POST", legacyCheckoutRoute, "legacy-create-checkout", "Begin to pay for a plan or a product")
 	op.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, requireTenant: true, pays: true}, showing(op, checkoutExample, nil), func(ctx context.Context, in *struct {
-		TenantInput
-		ChangeInput
-		Body legacyCheckoutBody
-	}) (*legacyCheckoutOutput, error) {
-		c := in.Body.checkout(ctx, events.Plan(in.Body.PlanID))
-		c.Legacy = true
-		url, kind, err := a.checkout(ctx, c)
-		return &legacyCheckoutOutput{legacyCheckoutAnswer{url, kind}}, err
-	})
+	register(
+		a,
+		access{who: admin, requireTenant: true, pays: true},
+		showing(op, checkoutExample, nil),
+		func(ctx context.Context, in *struct {
+			TenantInput
+			ChangeInput
+			Body legacyCheckoutBody
+		}) (*legacyCheckoutOutput, error) {
+			c := in.Body.checkout(ctx, events.Plan(in.Body.PlanID))
+			c.Legacy = true
+			url, kind, err := a.checkout(ctx, c)
+			return &legacyCheckoutOutput{legacyCheckoutAnswer{url, kind}}, err
+		},
+	)
 }

@@ -41,10 +41,17 @@ func shopOn(t *testing.T, database string, stripe *paymenttest.Server, change ..
 	for price, interval := range map[string]string{"price_standard": "month", "price_enhanced": "month", "price_enterprise": "month", "price_enterprise_year": "year"} {
 		stripe.AddPrice(price, interval)
 	}
-	c := node.Config{Now: stripe.Now, Environment: "development", Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
-		SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL(),
-		PlanPrices: "standard=price_standard,enhanced=price_enhanced,enterprise=price_enterprise,enterprise=price_enterprise_year",
-	}}
+	c := node.Config{
+		Now:         stripe.Now,
+		Environment: "development",
+		Origins:     []string{"https://app.example.com"},
+		Payment: node.PaymentSettings{
+			SecretKey:     paymenttest.SecretKey,
+			WebhookSecret: paymenttest.WebhookSecret,
+			Base:          stripe.URL(),
+			PlanPrices:    "standard=price_standard,enhanced=price_enhanced,enterprise=price_enterprise,enterprise=price_enterprise_year",
+		},
+	}
 	for _, f := range change {
 		f(&c)
 	}
@@ -53,7 +60,12 @@ func shopOn(t *testing.T, database string, stripe *paymenttest.Server, change ..
 
 // purchase is the body of a checkout of a plan, with changes of its members.
 func purchase(plan string, changes ...any) map[string]any {
-	body := map[string]any{"type": "subscription", "planId": plan, "successUrl": "https://app.example.com/done", "cancelUrl": "https://app.example.com/billing"}
+	body := map[string]any{
+		"type":       "subscription",
+		"planId":     plan,
+		"successUrl": "https://app.example.com/done",
+		"cancelUrl":  "https://app.example.com/billing",
+	}
 	for i := 0; i < len(changes); i += 2 {
 		if body[changes[i].(string)] = changes[i+1]; changes[i+1] == nil {
 			delete(body, changes[i].(string))
@@ -97,7 +109,9 @@ func TestCheckoutRefusesWhatIsWrong(t *testing.T) {
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	payment := func(changes ...any) map[string]any {
-		return purchase("", append([]any{"planId", nil, "type", "payment", "productId", "prod_1", "amount", 4900}, changes...)...)
+		return purchase(
+			"",
+			append([]any{"planId", nil, "type", "payment", "productId", "prod_1", "amount", 4900}, changes...)...)
 	}
 	for _, c := range []struct {
 		body   any
@@ -220,7 +234,12 @@ func TestACustomerIsOneTenantsAlone(t *testing.T) {
 	for _, id := range []string{customer, "cus_none", s.stripe.AddCustomer(nil), s.stripe.AddCustomer(map[string]string{"tenant": thief.Tenant})} {
 		before := len(s.stripe.Calls("POST", "/v1/checkout/sessions"))
 		refusal := thief.Call("POST", checkoutPath, purchase("standard", "customerId", id)).Refused(422, "customerId")
-		nodetest.Same(t, "what is said of "+id, refusal.Object()["errors"], map[string]string{"customerId": "is not the customer of the tenant"})
+		nodetest.Same(
+			t,
+			"what is said of "+id,
+			refusal.Object()["errors"],
+			map[string]string{"customerId": "is not the customer of the tenant"},
+		)
 		if len(s.stripe.Calls("POST", "/v1/checkout/sessions")) != before {
 			t.Errorf("a page was made for %s", id)
 		}
@@ -228,7 +247,8 @@ func TestACustomerIsOneTenantsAlone(t *testing.T) {
 	thief.Call("POST", "/api/billing/checkout", purchase("free", "customerId", customer)).Refused(422, "customerId")
 	thief.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(409)
 	checkout(owner, purchase("standard", "customerId", customer))
-	owner.Call("POST", checkoutPath, purchase("standard", "customerId", s.stripe.AddCustomer(map[string]string{"flagledger_tenant": owner.Tenant}))).Refused(422, "customerId")
+	owner.Call("POST", checkoutPath, purchase("standard", "customerId", s.stripe.AddCustomer(map[string]string{"flagledger_tenant": owner.Tenant}))).
+		Refused(422, "customerId")
 	// One that the operator has made at Stripe for the tenant.
 	made := s.stripe.AddCustomer(map[string]string{"flagledger_tenant": newcomer.Tenant})
 	checkout(newcomer, purchase("standard", "customerId", made))
@@ -236,12 +256,16 @@ func TestACustomerIsOneTenantsAlone(t *testing.T) {
 	if got := calls[len(calls)-1].Form.Get("customer"); got != made {
 		t.Errorf("the customer is %s, want %s", got, made)
 	}
-	if url := newcomer.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Want(200).Object()["portalUrl"].(string); !strings.Contains(url, "/p/session/") {
+	if url := newcomer.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Want(200).Object()["portalUrl"].(string); !strings.Contains(
+		url,
+		"/p/session/",
+	) {
 		t.Errorf("the portal is at %s", url)
 	}
 }
 
-// A request that is made again with its key is answered alike, and Stripe is told the same key, which is not ours. So is one of many at once.
+// A request that is made again with its key is answered alike, and Stripe is told the same key, which is not ours. So
+// is one of many at once.
 func TestACheckoutIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -296,7 +320,8 @@ func TestASubscriptionsLife(t *testing.T) {
 		t.Errorf("the upgrade is a %s", kind)
 	}
 	form := s.stripe.Calls("POST", "/v1/billing_portal/sessions")[0].Form
-	if form.Get("flow_data[after_completion][redirect][return_url]") != "https://app.example.com/done" || form.Get("return_url") != "https://app.example.com/billing" {
+	if form.Get("flow_data[after_completion][redirect][return_url]") != "https://app.example.com/done" ||
+		form.Get("return_url") != "https://app.example.com/billing" {
 		t.Errorf("the page leads to %v", form)
 	}
 	subscribed(me, "standard", "active")
@@ -351,11 +376,18 @@ func TestTheOldCheckout(t *testing.T) {
 	me := s.SignUp(nodetest.Address())
 	me.Call("POST", "/api/billing/checkout", purchase("enhanced")).Refused(422, "planId")
 	me.Call("POST", "/api/billing/checkout", purchase("premium")).Refused(422, "planId") // which has no price here
-	me.Call("POST", "/api/billing/checkout", purchase("free")).Want(200).Shows(map[string]any{"url": "https://app.example.com/done"})
-	if url := me.Call("POST", "/api/billing/checkout", purchase("standard")).Want(200).Object()["url"].(string); !strings.Contains(url, "/c/pay/") {
+	me.Call("POST", "/api/billing/checkout", purchase("free")).
+		Want(200).
+		Shows(map[string]any{"url": "https://app.example.com/done"})
+	if url := me.Call("POST", "/api/billing/checkout", purchase("standard")).Want(200).Object()["url"].(string); !strings.Contains(
+		url,
+		"/c/pay/",
+	) {
 		t.Errorf("the page is %s", url)
 	}
-	me.Call("POST", "/api/billing/checkout", purchase("free")).Want(200).Shows(map[string]any{"url": "https://app.example.com/done"})
+	me.Call("POST", "/api/billing/checkout", purchase("free")).
+		Want(200).
+		Shows(map[string]any{"url": "https://app.example.com/done"})
 }
 
 func TestWithoutStripeNothingIsSold(t *testing.T) {
@@ -370,7 +402,8 @@ func TestWithoutStripeNothingIsSold(t *testing.T) {
 	me.Call("POST", checkoutPath, `{}`).Refused(422, "type", "successUrl", "cancelUrl")
 }
 
-// However Stripe breaks, it answers 503 in ten seconds, nothing is half done, and the same request succeeds later. Other calls do not notice.
+// However Stripe breaks, it answers 503 in ten seconds, nothing is half done, and the same request succeeds later.
+// Other calls do not notice.
 func TestStripeBreaks(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -381,7 +414,9 @@ func TestStripeBreaks(t *testing.T) {
 		refusal := make(chan *nodetest.Answer, 1)
 		go func() { refusal <- me.Call("POST", checkoutPath, purchase("standard"), "Idempotency-Key", key) }()
 		for range 20 {
-			me.Call("GET", "/api/v1/tenants/"+me.Tenant, nil).Want(200).Shows(map[string]any{"subscription": map[string]any{"plan": "free", "status": "active"}})
+			me.Call("GET", "/api/v1/tenants/"+me.Tenant, nil).
+				Want(200).
+				Shows(map[string]any{"subscription": map[string]any{"plan": "free", "status": "active"}})
 		}
 		if a := (<-refusal).Refused(503); a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: no Retry-After", how)
@@ -406,17 +441,23 @@ func TestAConnectionOutlivesASlowCall(t *testing.T) {
 	me := s.SignUp(nodetest.Address())
 	s.stripe.Break(paymenttest.Hanging)
 	var connections atomic.Int32
-	one := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		connections.Add(1)
-		return (&net.Dialer{}).DialContext(ctx, network, address)
-	}}}
+	one := &http.Client{
+		Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			connections.Add(1)
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}},
+	}
 	defer one.CloseIdleConnections()
 	call := func(method, path, body string) int {
 		r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header = http.Header{"Authorization": {"Bearer " + me.Token}, "X-Tenant-Id": {me.Tenant}, "Content-Type": {"application/json"}}
+		r.Header = http.Header{
+			"Authorization": {"Bearer " + me.Token},
+			"X-Tenant-Id":   {me.Tenant},
+			"Content-Type":  {"application/json"},
+		}
 		answer, err := one.Do(r)
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,8 @@ func (a *API) receive(r *http.Request) error {
 	return a.Billing.Receive(r.Context(), event)
 }
 
-// readEvent reads an event that Stripe has signed. Its errors other than ErrUnreadableEvent are problems: a caller that is not known is not logged.
+// readEvent reads an event that Stripe has signed. Its errors other than ErrUnreadableEvent are problems: a caller that
+// is not known is not logged.
 func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error) {
 	refused := func(text string) (commands.PaymentEvent, error) {
 		return event, newProblem(http.StatusBadRequest, text)
@@ -82,13 +83,25 @@ func (a *API) documentWebhook() {
 	doc := a.huma.OpenAPI()
 	op := operation("POST", webhookRoute, "receive-webhook", "Billing", "Take in an event of Stripe")
 	op.Description = "Called by Stripe alone, which signs each event. The service then reads at Stripe what has changed: events may come late, repeatedly and in any order."
-	op.Parameters = []*huma.Param{{
-		Name: signatureHeader, In: "header", Required: true, Description: "Stripe's signature over the body, of the last minutes",
-		Schema: &huma.Schema{Type: huma.TypeString},
-	}}
+	op.Parameters = []*huma.Param{
+		{
+			Name:        signatureHeader,
+			In:          "header",
+			Required:    true,
+			Description: "Stripe's signature over the body, of the last minutes",
+			Schema:      &huma.Schema{Type: huma.TypeString},
+		},
+	}
 	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {
-		Schema:  &huma.Schema{Type: huma.TypeObject, Description: "An event as Stripe describes it: https://docs.stripe.com/api/events"},
-		Example: map[string]any{"id": "evt_1NG8Du2eZvKYlo2CUI79vXWy", "object": "event", "type": "customer.subscription.updated"},
+		Schema: &huma.Schema{
+			Type:        huma.TypeObject,
+			Description: "An event as Stripe describes it: https://docs.stripe.com/api/events",
+		},
+		Example: map[string]any{
+			"id":     "evt_1NG8Du2eZvKYlo2CUI79vXWy",
+			"object": "event",
+			"type":   "customer.subscription.updated",
+		},
 	}}}
 	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 		"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[success](), true, "")},

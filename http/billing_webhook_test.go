@@ -43,7 +43,8 @@ func (s shop) subscriber() (me *nodetest.Client, subscription string) {
 	return me, subscription
 }
 
-// Events that come late, repeatedly, in any order and at once leave what Stripe says, with a fact for a change and none for a repetition.
+// Events that come late, repeatedly, in any order and at once leave what Stripe says, with a fact for a change and none
+// for a repetition.
 func TestEventsComeInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -97,7 +98,8 @@ func TestAnEventIsFollowedOnce(t *testing.T) {
 		}
 		defer pool.Close()
 		var jobs int
-		if err := pool.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'payments.follow' and args ->> 'cause' not like 'comparison %'`).Scan(&jobs); err != nil {
+		if err := pool.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'payments.follow' and args ->> 'cause' not like 'comparison %'`).
+			Scan(&jobs); err != nil {
 			t.Fatal(err)
 		}
 		return jobs
@@ -115,7 +117,10 @@ func TestTheLastStateIsKept(t *testing.T) {
 	prices := []string{"price_enhanced", "price_enterprise", "price_standard"}
 	var all sync.WaitGroup
 	for i := range 30 {
-		s.stripe.Change(subscription, func(sub *paymenttest.Subscription) { sub.Price, sub.CancelAtEnd = prices[i%3], i%2 == 0 })
+		s.stripe.Change(
+			subscription,
+			func(sub *paymenttest.Subscription) { sub.Price, sub.CancelAtEnd = prices[i%3], i%2 == 0 },
+		)
 		for _, e := range s.stripe.Events() {
 			all.Go(func() { s.stripe.Deliver([]string{s.URL, second.URL}[i%2]+webhookPath, e) })
 		}
@@ -134,8 +139,14 @@ func TestForgedEventsAreRefused(t *testing.T) {
 	limits := nodetest.Generous
 	limits.Anonymous = 50
 	s := shop{nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", Limits: limits,
-		Payment: node.PaymentSettings{SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL(), PlanPrices: "standard=price_1"},
+		Environment: "development",
+		Limits:      limits,
+		Payment: node.PaymentSettings{
+			SecretKey:     paymenttest.SecretKey,
+			WebhookSecret: paymenttest.WebhookSecret,
+			Base:          stripe.URL(),
+			PlanPrices:    "standard=price_1",
+		},
 	}, book.Logger()), stripe}
 	body := []byte(`{"id":"evt_forged","type":"customer.subscription.updated","data":{"object":{"customer":"cus_1"}}}`)
 	nobody := s.Anonymous()
@@ -144,12 +155,19 @@ func TestForgedEventsAreRefused(t *testing.T) {
 		nobody.Call("POST", webhookPath, body, "Stripe-Signature", signature).Refused(400)
 	}
 	unreadable := []byte(`{"id":""}`)
-	nodetest.Same(t, "what is wrong with an event that is signed and is none",
+	nodetest.Same(
+		t,
+		"what is wrong with an event that is signed and is none",
 		nobody.Call("POST", webhookPath, unreadable, "Stripe-Signature", paymenttest.Sign(unreadable, now)).Refused(400).Object()["detail"],
-		"the message is no event of the payment provider that can be read")
+		"the message is no event of the payment provider that can be read",
+	)
 	large := []byte(`{"id":"evt_large","pad":"` + strings.Repeat("x", 256<<10) + `"}`)
-	nodetest.Same(t, "what is wrong with a large event",
-		nobody.Call("POST", webhookPath, large, "Stripe-Signature", paymenttest.Sign(large, now)).Refused(400).Object()["detail"], "the body is larger than 256 KiB")
+	nodetest.Same(
+		t,
+		"what is wrong with a large event",
+		nobody.Call("POST", webhookPath, large, "Stripe-Signature", paymenttest.Sign(large, now)).Refused(400).Object()["detail"],
+		"the body is larger than 256 KiB",
+	)
 	refused := 0
 	for range 100 {
 		if nobody.Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign([]byte("{}"), now)).Status == 429 {
@@ -165,7 +183,8 @@ func TestForgedEventsAreRefused(t *testing.T) {
 	// What is signed goes through all the same.
 	nobody.Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign(body, now)).Want(200)
 	for line := range strings.Lines(book.String()) {
-		if strings.Contains(line, webhookPath) && !strings.Contains(line, `"level":"DEBUG"`) && strings.Contains(line, `"status":4`) {
+		if strings.Contains(line, webhookPath) && !strings.Contains(line, `"level":"DEBUG"`) &&
+			strings.Contains(line, `"status":4`) {
 			t.Errorf("a forged event is logged: %s", line)
 		}
 	}
@@ -183,7 +202,12 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 			book := &nodetest.LogBook{}
 			limits := nodetest.Generous
 			limits.Anonymous = 100 // the test asks for the health while the service starts
-			s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Limits: limits, Payment: settings}, book.Logger())
+			s := nodetest.Start(
+				t,
+				nodetest.Database(t),
+				node.Config{Environment: "development", Limits: limits, Payment: settings},
+				book.Logger(),
+			)
 			nobody := s.Anonymous()
 			signature := fmt.Sprintf("t=%d,v1=00", time.Now().Unix())
 			nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature).Refused(503)
@@ -195,13 +219,16 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 					t.Fatal("calls are not limited")
 				}
 			}
-			nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature, "X-Correlation-Id", strings.Repeat("x", 129)).Refused(400) // which does not get as far
+			// which does not get as far
+			nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature, "X-Correlation-Id", strings.Repeat("x", 129)).
+				Refused(400)
 			requests := 0
 			for line := range strings.Lines(book.String()) {
 				if strings.Contains(line, webhookPath) {
 					requests++
 				}
-				if !strings.Contains(line, `"level":"DEBUG"`) && (strings.Contains(line, webhookPath) || strings.Contains(line, `"msg":"unavailable"`)) {
+				if !strings.Contains(line, `"level":"DEBUG"`) &&
+					(strings.Contains(line, webhookPath) || strings.Contains(line, `"msg":"unavailable"`)) {
 					t.Errorf("a call is logged: %s", line)
 				}
 			}
@@ -218,7 +245,10 @@ func TestEventsOfStrangersChangeNothing(t *testing.T) {
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	s.stripe.Subscribe(s.stripe.AddCustomer(nil), "price_standard")
-	s.stripe.Subscribe(s.stripe.AddCustomer(map[string]string{"tenant": me.Tenant, "client_reference_id": me.Tenant}), "price_standard")
+	s.stripe.Subscribe(
+		s.stripe.AddCustomer(map[string]string{"tenant": me.Tenant, "client_reference_id": me.Tenant}),
+		"price_standard",
+	)
 	s.stripe.Subscribe(s.stripe.AddCustomer(map[string]string{"flagledger_tenant": "another service's"}), "price_standard")
 	s.deliver()
 	if list := s.changes(me.Tenant); len(list) > 0 {
@@ -243,7 +273,10 @@ func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
 			t.Errorf("%s is answered with %d", e.Type, status)
 		}
 	}
-	s.Eventually("Stripe has been asked in vain", func() bool { return len(s.stripe.Calls("GET", "/v1/subscriptions")) > 2 })
+	s.Eventually(
+		"Stripe has been asked in vain",
+		func() bool { return len(s.stripe.Calls("GET", "/v1/subscriptions")) > 2 },
+	)
 	s.stripe.Break(paymenttest.Working)
 	subscribed(me, "standard", "past_due")
 }
@@ -303,7 +336,12 @@ func TestOnePageForAPlan(t *testing.T) {
 	theirs, _ := checkout(s.SignUp(nodetest.Address()), purchase("standard"))
 	payable := func(when string, want ...bool) {
 		t.Helper()
-		nodetest.Same(t, "what can be paid for "+when, []bool{s.stripe.Payable(first), s.stripe.Payable(second), s.stripe.Payable(product), s.stripe.Payable(theirs)}, want)
+		nodetest.Same(
+			t,
+			"what can be paid for "+when,
+			[]bool{s.stripe.Payable(first), s.stripe.Payable(second), s.stripe.Payable(product), s.stripe.Payable(theirs)},
+			want,
+		)
 	}
 	payable("after a second checkout", false, true, true, true)
 	customer := s.stripe.Calls("POST", "/v1/checkout/sessions")[0].Form.Get("customer")
@@ -334,7 +372,10 @@ func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := shopOn(t, database, stripe)
-	later.Eventually("the subscription that was left is cancelled", func() bool { return stripe.Status(left) == "canceled" })
+	later.Eventually(
+		"the subscription that was left is cancelled",
+		func() bool { return stripe.Status(left) == "canceled" },
+	)
 }
 
 // A customer that was deleted at Stripe makes room for another one.
@@ -390,7 +431,10 @@ func TestPaymentEventChangesOnlyCustomersTenant(t *testing.T) {
 		body := []byte(`{"id":"` + id + `","type":"customer.subscription.updated","data":{"object":` + object + `}}`)
 		return s.Anonymous().Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign(body, s.stripe.Now()))
 	}
-	send("evt_other", `{"id":"`+subscription+`","customer":"`+customer+`","metadata":{"flagledger_tenant":"`+other.Tenant+`"}}`).Want(200)
+	send(
+		"evt_other",
+		`{"id":"`+subscription+`","customer":"`+customer+`","metadata":{"flagledger_tenant":"`+other.Tenant+`"}}`,
+	).Want(200)
 	s.JobsDone()
 	subscribed(other, "free", "active")
 	subscribed(me, "standard", "active")

@@ -60,17 +60,22 @@ func TestBodies(t *testing.T) {
 			me.Call("PATCH", nodetest.FlagPath("deep"), `{"defaultValue":`+nested(63)+`}`).Want(200)
 			me.Evaluate("deep", `{"attributes":{"a":`+nested(62)+`}}`).Want(200)
 			me.Evaluate("deep", `{"attributes":{"a":`+nested(63)+`}}`).Refused(400)
-			me.Call("POST", flags, `{"key":"brackets","type":"string","defaultValue":"`+strings.Repeat("[", 100)+`\"{{"}`).Want(201)
+			me.Call("POST", flags, `{"key":"brackets","type":"string","defaultValue":"`+strings.Repeat("[", 100)+`\"{{"}`).
+				Want(201)
 			me.Call("POST", flags, `{"key":"escapes","type":"string","defaultValue":"\\u0000"}`).Want(201)
 		},
 		"members that do not exist are 422, all of them": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			me.Call("POST", flags, `{"key":"n","KEY":"m","type":"json"}`).Refused(422, "KEY")
-			me.Call("POST", flags, `{"Key":"n","Type":"json","TYPE":"json","bogus":1,"":2}`).Refused(422, "Key", "Type", "TYPE", "bogus", "", "key", "type")
-			me.Call("POST", flags, `{"key":"n","type":"json","flag_variations":[{"Name":"v"},{"name":"w","VALUE":1}]}`).Refused(422, "flag_variations[0].Name", "flag_variations[0].name", "flag_variations[0].value", "flag_variations[1].VALUE", "flag_variations[1].value")
+			me.Call("POST", flags, `{"Key":"n","Type":"json","TYPE":"json","bogus":1,"":2}`).
+				Refused(422, "Key", "Type", "TYPE", "bogus", "", "key", "type")
+			me.Call("POST", flags, `{"key":"n","type":"json","flag_variations":[{"Name":"v"},{"name":"w","VALUE":1}]}`).
+				Refused(422, "flag_variations[0].Name", "flag_variations[0].name", "flag_variations[0].value", "flag_variations[1].VALUE", "flag_variations[1].value")
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"Name":"x","ENABLED":true}`).Refused(422, "Name", "ENABLED")
-			me.Call("POST", nodetest.FlagPath("k", "/variations"), `{"name":"v","value":{"any":{"Name":1}},"Weight":1}`).Refused(422, "Weight", "value")
-			me.Evaluate("k", `{"TARGETINGKEY":"u","bogus":1,"targetingKey":2,"attributes":{"any":3}}`).Refused(422, "TARGETINGKEY", "bogus", "targetingKey")
+			me.Call("POST", nodetest.FlagPath("k", "/variations"), `{"name":"v","value":{"any":{"Name":1}},"Weight":1}`).
+				Refused(422, "Weight", "value")
+			me.Evaluate("k", `{"TARGETINGKEY":"u","bogus":1,"targetingKey":2,"attributes":{"any":3}}`).
+				Refused(422, "TARGETINGKEY", "bogus", "targetingKey")
 			me.Evaluate("k", `{"attributes":{"any":1,"ANY":2}}`).Want(200)
 			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 1})
 		},
@@ -107,7 +112,8 @@ func TestBodies(t *testing.T) {
 			large := `{}` + strings.Repeat(" ", 16<<10-1)
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), large).Refused(400)
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), large, "Idempotency-Key", "a").Refused(400)
-			form := me.Call("POST", "/api/v1/oauth/token", "grant_type="+large, "Content-Type", "application/x-www-form-urlencoded").Want(400)
+			form := me.Call("POST", "/api/v1/oauth/token", "grant_type="+large, "Content-Type", "application/x-www-form-urlencoded").
+				Want(400)
 			nodetest.Same(t, "what is wrong with the form", form.Object()["detail"], "the body is larger than 16 KiB")
 			me.Lenient().Call("POST", nodetest.FlagPath("k", "/enable"), large[:16<<10], "Idempotency-Key", "b").Want(200)
 		},
@@ -126,10 +132,14 @@ func TestBodies(t *testing.T) {
 				variations.WriteString(`,{"value":1}`)
 			}
 			me.Call("POST", flags, `{"key":"k","type":"json","tags":["t"`+tags.String()+`]}`).Refused(422, "tags")
-			if a := me.Call("POST", flags, `{"key":"k","type":"json","flag_variations":[{"value":1}`+variations.String()+`]}`).Want(422); len(a.Body) > 100_000 {
+			if a := me.Call("POST", flags, `{"key":"k","type":"json","flag_variations":[{"value":1}`+variations.String()+`]}`).
+				Want(422); len(
+				a.Body,
+			) > 100_000 {
 				me.Service.T.Errorf("the answer has %d bytes", len(a.Body))
 			}
-			me.Call("POST", flags, `{"key":"k","type":"json","tags":[""`+strings.Repeat(`,""`, 40_000)+`]}`).Refused(422, "tags[0]")
+			me.Call("POST", flags, `{"key":"k","type":"json","tags":[""`+strings.Repeat(`,""`, 40_000)+`]}`).
+				Refused(422, "tags[0]")
 		},
 	}.Run(t)
 }

@@ -15,8 +15,8 @@ import (
 	"flagledger/http/strictjson"
 )
 
-// A body is checked in two places. Here its members and their types are checked against the schema, and what does not fit is removed; commands check the values of
-// the rest. All that is wrong is told at once.
+// A body is checked in two places. Here its members and their types are checked against the schema, and what does not
+// fit is removed; commands check the values of the rest. All that is wrong is told at once.
 
 // heldBody is a body that is in memory. Nobody changes its bytes.
 type heldBody struct {
@@ -33,7 +33,8 @@ func holdBody(data []byte) *heldBody {
 // Close implements io.Closer.
 func (*heldBody) Close() error { return nil }
 
-// peekBody reports whether a request has a body. If the length is unknown, as with Transfer-Encoding: chunked, it waits for the first byte and puts it back.
+// peekBody reports whether a request has a body. If the length is unknown, as with Transfer-Encoding: chunked, it waits
+// for the first byte and puts it back.
 func peekBody(r *http.Request) bool {
 	if r.ContentLength >= 0 {
 		return r.ContentLength > 0
@@ -91,7 +92,8 @@ func bodyUpTo(r *http.Request, limit int64, tooLarge string) ([]byte, error) {
 	return body, nil
 }
 
-// bodyErrors refuses a request whose body does not fit its schema; nil where it fits. Whatever changes something without a command must call it first.
+// bodyErrors refuses a request whose body does not fit its schema; nil where it fits. Whatever changes something
+// without a command must call it first.
 func bodyErrors(ctx context.Context) error {
 	return commands.MergeFieldErrors(requestOf(ctx).wrong, nil)
 }
@@ -112,14 +114,19 @@ func wrongFields(wrong map[string]string) error {
 	return invalid(wrong)
 }
 
-// fitBody notes what does not fit the schema of a request's body, and leaves the rest to be read. Its error is a problem.
+// fitBody notes what does not fit the schema of a request's body, and leaves the rest to be read. Its error is a
+// problem.
 func (a *API) fitBody(r *http.Request, schema *huma.Schema) error {
 	body, err := wholeBody(r)
 	if err != nil {
 		return err
 	}
 	if len(body) > 0 {
-		if body, requestOf(r.Context()).wrong, err = strictjson.Fit(body, schema, a.huma.OpenAPI().Components.Schemas); err != nil {
+		if body, requestOf(r.Context()).wrong, err = strictjson.Fit(
+			body,
+			schema,
+			a.huma.OpenAPI().Components.Schemas,
+		); err != nil {
 			return problemOfBody(err)
 		}
 	}

@@ -26,7 +26,11 @@ type cleanupOutcome struct {
 func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag {
 	return func(f queries.CleanupFlag) cleanupFlag {
 		body := cleanupFlag{
-			FlagKey: f.Key, Lifecycle: string(f.Lifecycle(s)), Since: showSince(f), LastEvaluatedAt: orNoTime(f.LastEvaluated), Clients: []clientUse{},
+			FlagKey:         f.Key,
+			Lifecycle:       string(f.Lifecycle(s)),
+			Since:           showSince(f),
+			LastEvaluatedAt: orNoTime(f.LastEvaluated),
+			Clients:         []clientUse{},
 		}
 		if f.SameOutcome && body.Lifecycle == string(queries.Settled) {
 			body.Outcome.value = &cleanupOutcome{f.VariationID, f.VariationName, value(f.Value)}
@@ -53,7 +57,13 @@ func CleanupEntry(f queries.CleanupFlag, s queries.Staleness) []byte {
 }
 
 func (a *API) addCleanup() {
-	op := operation("GET", "/api/v1/cleanup", "list-cleanup", "Flags", "The flags that can go, and what can stand in their place")
+	op := operation(
+		"GET",
+		"/api/v1/cleanup",
+		"list-cleanup",
+		"Flags",
+		"The flags that can go, and what can stand in their place",
+	)
 	op.Description = "Flags that are `unused` or `settled`, those first of which that has been so for longest. Permanent flags are never among them."
 	register(a, access{who: viewer, scope: events.FlagsRead}, op, func(ctx context.Context, in *struct {
 		TenantInput

@@ -13,9 +13,17 @@ import (
 func (l lifecycles) served(key, environment, outcome, variationID, variationName, value string) {
 	l.t.Helper()
 	l.given(key, use{environmentID: l.environmentID(environment), evaluated: time.Minute, outcome: outcome})
-	_, err := l.db.Exec(l.t.Context(), `insert into keep.flag_outcomes (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)
+	_, err := l.db.Exec(
+		l.t.Context(),
+		`insert into keep.flag_outcomes (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)
 		select tenant_id, key, created_version, $3, nullif($4, ''), nullif($5, ''), $6::text::json from read.flags where tenant_id = $1 and key = $2 on conflict do nothing`,
-		l.me.Tenant, key, outcome, variationID, variationName, value)
+		l.me.Tenant,
+		key,
+		outcome,
+		variationID,
+		variationName,
+		value,
+	)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -25,12 +33,22 @@ func (l lifecycles) served(key, environment, outcome, variationID, variationName
 func (l lifecycles) calledBy(key string, hour time.Time, clients string) {
 	l.t.Helper()
 	var b pgx.Batch
-	b.Queue(`insert into keep.flag_hours (tenant_id, hour, flag_key, life, environment_id, run, evaluations, prefetches, reasons, outcomes, clients)
+	b.Queue(
+		`insert into keep.flag_hours (tenant_id, hour, flag_key, life, environment_id, run, evaluations, prefetches, reasons, outcomes, clients)
 		select tenant_id, $3, key, created_version, '', gen_random_uuid(), 1, 0, '{}', '{}', $4::text::json from read.flags where tenant_id = $1 and key = $2`,
-		l.me.Tenant, key, hour, clients)
-	b.Queue(`insert into keep.flag_days (tenant_id, day, flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients)
+		l.me.Tenant,
+		key,
+		hour,
+		clients,
+	)
+	b.Queue(
+		`insert into keep.flag_days (tenant_id, day, flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients)
 		select tenant_id, $3, key, created_version, '', 1, 0, '{}', '{}', $4::text::json from read.flags where tenant_id = $1 and key = $2`,
-		l.me.Tenant, key, hour.Truncate(24*time.Hour), clients)
+		l.me.Tenant,
+		key,
+		hour.Truncate(24*time.Hour),
+		clients,
+	)
 	if err := l.db.SendBatch(l.t.Context(), &b).Close(); err != nil {
 		l.t.Fatal(err)
 	}
@@ -70,7 +88,17 @@ func TestCleanup(t *testing.T) {
 		}
 	}
 	nodetest.Same(t, "flags that can go", len(list), 4)
-	nodetest.Members(t, "an entry", byKey["unused"], "flagKey", "lifecycle", "since", "lastEvaluatedAt", "outcome", "clients")
+	nodetest.Members(
+		t,
+		"an entry",
+		byKey["unused"],
+		"flagKey",
+		"lifecycle",
+		"since",
+		"lastEvaluatedAt",
+		"outcome",
+		"clients",
+	)
 	for key, want := range map[string]struct {
 		lifecycle string
 		outcome   any
@@ -81,10 +109,20 @@ func TestCleanup(t *testing.T) {
 	} {
 		nodetest.Same(t, key, []any{byKey[key]["lifecycle"], byKey[key]["outcome"]}, []any{want.lifecycle, want.outcome})
 	}
-	nodetest.Same(t, "since when a flag that was evaluated can go", byKey["settled"]["since"], byKey["settled"]["lastEvaluatedAt"])
+	nodetest.Same(
+		t,
+		"since when a flag that was evaluated can go",
+		byKey["settled"]["since"],
+		byKey["settled"]["lastEvaluatedAt"],
+	)
 	nodetest.Same(t, "who never was evaluated", byKey["unused"]["lastEvaluatedAt"], nil)
 	nodetest.Same(t, "who called", byKey["settled"]["clients"], []any{
-		map[string]any{"clientId": machine.UserID, "name": "Machine", "evaluations": 7, "lastSeenAt": "1970-01-01T00:16:40.000Z"},
+		map[string]any{
+			"clientId":    machine.UserID,
+			"name":        "Machine",
+			"evaluations": 7,
+			"lastSeenAt":  "1970-01-01T00:16:40.000Z",
+		},
 		map[string]any{"clientId": nil, "name": nil, "evaluations": 1, "lastSeenAt": "1970-01-01T00:16:39.000Z"},
 	})
 	nodetest.Same(t, "nobody", byKey["valued"]["clients"], []any{})
@@ -92,5 +130,10 @@ func TestCleanup(t *testing.T) {
 	keys := nodetest.Column(list, "flagKey")
 	checkPages(t, l.me, path, "flagKey", keys)
 	l.given("unused", use{evaluated: time.Minute, outcome: "x", varied: time.Minute}) // the list may be one that was kept
-	nodetest.Same(t, "once it is evaluated", nodetest.Column(l.me.Call("GET", path, nil).Want(200).List(), "flagKey"), keys[1:])
+	nodetest.Same(
+		t,
+		"once it is evaluated",
+		nodetest.Column(l.me.Call("GET", path, nil).Want(200).List(), "flagKey"),
+		keys[1:],
+	)
 }

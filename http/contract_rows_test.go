@@ -5,43 +5,85 @@ type contractRow struct {
 	name string // method and path
 	// headers are those that the row states, apart from Authorization. X-Tenant-ID must be sent where it is among them.
 	headers string
-	// body has each member that the row states; of a GET it is the query. What stands between double angle brackets is made for the call, as the path's
-	// parameters are.
+	// body has each member that the row states; of a GET it is the query. What stands between double angle brackets is
+	// made for the call, as the path's parameters are.
 	body   string
 	status int
 	answer any // a shape, nil for none
 }
 
-// contractRows has each row of the interface. Where a row states no answer, it is what semantics of this kind of call say: the resource as it now is,
-// or success.
+// contractRows has each row of the interface. Where a row states no answer, it is what semantics of this kind of call
+// say: the resource as it now is, or success.
 var contractRows = []contractRow{
 	// Token and user authentication
-	{"POST /api/v1/oauth/token", "", "grant_type=client_credentials&client_id=<<clientId>>&client_secret=<<clientSecret>>&scope=flags:read%20flags:evaluate", 200, tokenShape},
+	{
+		"POST /api/v1/oauth/token",
+		"",
+		"grant_type=client_credentials&client_id=<<clientId>>&client_secret=<<clientSecret>>&scope=flags:read%20flags:evaluate",
+		200,
+		tokenShape,
+	},
 	{"POST /api/v1/auth/signup", "", `{"email":"<<newEmail>>","password":"correct horse"}`, 201, bootstrap},
 	{"POST /api/v1/auth/signup", "", `{"idToken":"<<tokenFromOutside>>"}`, 201, bootstrap},
 	{"POST /api/v1/auth/login", "", `{"idToken":"<<idToken>>"}`, 200, bootstrap},
 	{"POST /api/v1/auth/signin/google", "", `{"idToken":"<<googleToken>>","providerName":"google"}`, 200, bootstrap},
 	{"POST /api/v1/auth/signin/github", "", `{"idToken":"<<githubToken>>","providerName":"github"}`, 200, bootstrap},
-	{"POST /api/v1/auth/signin/microsoft", "", `{"idToken":"<<microsoftToken>>","providerName":"microsoft"}`, 200, bootstrap},
+	{
+		"POST /api/v1/auth/signin/microsoft",
+		"",
+		`{"idToken":"<<microsoftToken>>","providerName":"microsoft"}`,
+		200,
+		bootstrap,
+	},
 	{"POST /api/v1/auth/forgot-password", "", `{"email":"<<newEmail>>"}`, 200, success},
-	{"POST /api/v1/auth/update-password", "", `{"currentPassword":"correct horse","newPassword":"correct horse battery"}`, 200, success},
+	{
+		"POST /api/v1/auth/update-password",
+		"",
+		`{"currentPassword":"correct horse","newPassword":"correct horse battery"}`,
+		200,
+		success,
+	},
 	{"POST /api/v1/auth/logout", "", "", 200, success},
 
 	// Flags
 	{"GET /api/v1/flags", "X-Tenant-ID X-Environment", "", 200, list1{flagShape}},
-	{"POST /api/v1/flags", "X-Tenant-ID X-Environment", `{"key":"new","name":"N","type":"string","defaultValue":"v","description":"D","tags":["a"]}`, 201, flagShape},
+	{
+		"POST /api/v1/flags",
+		"X-Tenant-ID X-Environment",
+		`{"key":"new","name":"N","type":"string","defaultValue":"v","description":"D","tags":["a"]}`,
+		201,
+		flagShape,
+	},
 	{"GET /api/v1/flags/{flagKey}", "X-Tenant-ID X-Environment", "", 200, flagShape},
-	{"PATCH /api/v1/flags/{flagKey}", "", `{"name":"N","description":"D","defaultValue":true,"tags":["a"]}`, 200, flagShape},
+	{
+		"PATCH /api/v1/flags/{flagKey}",
+		"",
+		`{"name":"N","description":"D","defaultValue":true,"tags":["a"]}`,
+		200,
+		flagShape,
+	},
 	{"DELETE /api/v1/flags/{flagKey}", "", "", 204, nil},
 	{"POST /api/v1/flags/{flagKey}/enable", "", "", 200, success},
 	{"POST /api/v1/flags/{flagKey}/disable", "", "", 200, success},
-	{"POST /api/v1/flags/{flagKey}/evaluate", "X-Tenant-ID X-Environment", `{"targetingKey":"u","attributes":{"plan":"pro"},"environment":"production"}`, 200, evaluation},
+	{
+		"POST /api/v1/flags/{flagKey}/evaluate",
+		"X-Tenant-ID X-Environment",
+		`{"targetingKey":"u","attributes":{"plan":"pro"},"environment":"production"}`,
+		200,
+		evaluation,
+	},
 	{"GET /api/v1/flags/{flagKey}/history", "", "", 200, list1{historyShape}},
 
 	// Flag variations
 	{"GET /api/v1/flags/{flagKey}/variations", "", "", 200, list1{variation}},
 	{"POST /api/v1/flags/{flagKey}/variations", "", `{"name":"new","value":true,"description":"D"}`, 201, variation},
-	{"PATCH /api/v1/flags/{flagKey}/variations/{variationId}", "", `{"name":"new","value":false,"description":"D"}`, 200, variation},
+	{
+		"PATCH /api/v1/flags/{flagKey}/variations/{variationId}",
+		"",
+		`{"name":"new","value":false,"description":"D"}`,
+		200,
+		variation,
+	},
 	{"DELETE /api/v1/flags/{flagKey}/variations/{variationId}", "", "", 204, nil},
 
 	// Projects
@@ -53,18 +95,42 @@ var contractRows = []contractRow{
 
 	// Project-scoped flags
 	{"GET /api/v1/flags/projects/{projectId}/flags", "", "", 200, list1{flagShape}},
-	{"POST /api/v1/flags/projects/{projectId}/flags", "", `{"key":"new","name":"N","type":"number","defaultValue":1,"description":"D","flag_variations":[{"name":"a","value":2,"description":"D"}]}`, 201, merged(flagShape, shape{"tags": "empty list"})},
+	{
+		"POST /api/v1/flags/projects/{projectId}/flags",
+		"",
+		`{"key":"new","name":"N","type":"number","defaultValue":1,"description":"D","flag_variations":[{"name":"a","value":2,"description":"D"}]}`,
+		201,
+		merged(flagShape, shape{"tags": "empty list"}),
+	},
 	{"GET /api/v1/flags/projects/{projectId}/flags/{flagKey}", "", "", 200, flagShape},
-	{"PATCH /api/v1/flags/projects/{projectId}/flags/{flagKey}", "", `{"status":"inactive","name":"N","description":"D"}`, 200, flagShape},
+	{
+		"PATCH /api/v1/flags/projects/{projectId}/flags/{flagKey}",
+		"",
+		`{"status":"inactive","name":"N","description":"D"}`,
+		200,
+		flagShape,
+	},
 	{"DELETE /api/v1/flags/projects/{projectId}/flags/{flagKey}", "", "", 204, nil},
 	{"POST /api/v1/flags/projects/{projectId}/flags/{flagKey}/enable", "", "", 200, success},
 	{"POST /api/v1/flags/projects/{projectId}/flags/{flagKey}/disable", "", "", 200, success},
 
 	// Tenants, environments, users
 	{"GET /api/v1/tenants", "", "", 200, list1{ownTenant}},
-	{"POST /api/v1/tenants", "", `{"name":"N","primaryEmail":"ops@example.com","contactName":"C","isSandbox":true}`, 201, tenantShape},
+	{
+		"POST /api/v1/tenants",
+		"",
+		`{"name":"N","primaryEmail":"ops@example.com","contactName":"C","isSandbox":true}`,
+		201,
+		tenantShape,
+	},
 	{"GET /api/v1/tenants/{tenantId}", "X-Tenant-ID", "", 200, tenantShape},
-	{"PATCH /api/v1/tenants/{tenantId}", "", `{"name":"N","primaryEmail":"ops@example.com","contactName":"C"}`, 200, tenantShape},
+	{
+		"PATCH /api/v1/tenants/{tenantId}",
+		"",
+		`{"name":"N","primaryEmail":"ops@example.com","contactName":"C"}`,
+		200,
+		tenantShape,
+	},
 	{"DELETE /api/v1/tenants/{tenantId}", "", "", 204, nil},
 	{"GET /api/v1/tenants/{tenantId}/usage", "", "", 200, usageShape},
 	{"GET /api/v1/tenants/{tenantId}/environments", "", "", 200, list1{"string"}},
@@ -75,21 +141,77 @@ var contractRows = []contractRow{
 	{"DELETE /api/v1/tenants/{tenantId}/users/{userId}", "", "", 204, nil},
 
 	// Billing
-	{"POST /api/v1/billing/checkout", "X-Tenant-ID", `{"type":"subscription","planId":"standard","successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no","customerId":"<<customerId>>","discounts":[{"coupon":"LAUNCH25"}],"referralId":"p","affiliate_referral":"p"}`, 200, shape{"checkoutUrl": "string", "type": "string"}},
-	{"POST /api/v1/billing/checkout", "X-Tenant-ID", `{"type":"payment","productId":"prod_1","amount":4900,"successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no","promoCode":"SPRING"}`, 200, shape{"checkoutUrl": "string", "type": "string"}},
-	{"POST /api/v1/billing/portal", "", `{"returnUrl":"https://app.example.com/billing"}`, 200, shape{"portalUrl": "string"}},
-	{"GET /api/v1/billing/subscription", "", "", 200, shape{"id": "string or null", "plan": "string", "status": "string", "currentPeriodStart": "time or null", "currentPeriodEnd": "time or null", "cancelAtPeriodEnd": "boolean"}},
-	{"GET /api/v1/billing/subscription", "", "", 200, shape{"id": "string", "plan": "string", "status": "string", "currentPeriodStart": "time", "currentPeriodEnd": "time", "cancelAtPeriodEnd": "boolean"}},
+	{
+		"POST /api/v1/billing/checkout",
+		"X-Tenant-ID",
+		`{"type":"subscription","planId":"standard","successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no","customerId":"<<customerId>>","discounts":[{"coupon":"LAUNCH25"}],"referralId":"p","affiliate_referral":"p"}`,
+		200,
+		shape{"checkoutUrl": "string", "type": "string"},
+	},
+	{
+		"POST /api/v1/billing/checkout",
+		"X-Tenant-ID",
+		`{"type":"payment","productId":"prod_1","amount":4900,"successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no","promoCode":"SPRING"}`,
+		200,
+		shape{"checkoutUrl": "string", "type": "string"},
+	},
+	{
+		"POST /api/v1/billing/portal",
+		"",
+		`{"returnUrl":"https://app.example.com/billing"}`,
+		200,
+		shape{"portalUrl": "string"},
+	},
+	{
+		"GET /api/v1/billing/subscription",
+		"",
+		"",
+		200,
+		shape{
+			"id":                 "string or null",
+			"plan":               "string",
+			"status":             "string",
+			"currentPeriodStart": "time or null",
+			"currentPeriodEnd":   "time or null",
+			"cancelAtPeriodEnd":  "boolean",
+		},
+	},
+	{
+		"GET /api/v1/billing/subscription",
+		"",
+		"",
+		200,
+		shape{
+			"id":                 "string",
+			"plan":               "string",
+			"status":             "string",
+			"currentPeriodStart": "time",
+			"currentPeriodEnd":   "time",
+			"cancelAtPeriodEnd":  "boolean",
+		},
+	},
 	{"GET /api/v1/billing/features/analytics", "", "", 200, shape{"hasAccess": "boolean"}},
 	{"GET /api/v1/billing/features/experiments/check", "", "", 200, shape{"hasAccess": "boolean"}},
 	{"GET /api/v1/billing/features/multivariate/check", "", "", 200, shape{"hasAccess": "boolean"}},
 
 	// OAuth clients
-	{"POST /api/v1/oauth/clients", "X-Tenant-ID", `{"name":"N","scopes":["flags:read","flags:write","flags:evaluate","projects:read","projects:write"]}`, 201, newClient},
+	{
+		"POST /api/v1/oauth/clients",
+		"X-Tenant-ID",
+		`{"name":"N","scopes":["flags:read","flags:write","flags:evaluate","projects:read","projects:write"]}`,
+		201,
+		newClient,
+	},
 
 	// Product tours
 	{"GET /api/v1/users/{userId}/product-tours/{tourKey}", "", "", 200, tourShape},
-	{"PUT /api/v1/users/{userId}/product-tours/{tourKey}", "Idempotency-Key", `{"completed":true,"completed_at":"2026-03-14T15:09:26.535Z"}`, 200, merged(tourShape, shape{"completed_at": "time", "created_at": "time", "updated_at": "time"})},
+	{
+		"PUT /api/v1/users/{userId}/product-tours/{tourKey}",
+		"Idempotency-Key",
+		`{"completed":true,"completed_at":"2026-03-14T15:09:26.535Z"}`,
+		200,
+		merged(tourShape, shape{"completed_at": "time", "created_at": "time", "updated_at": "time"}),
+	},
 	{"DELETE /api/v1/users/{userId}/product-tours/{tourKey}", "", "", 204, nil},
 
 	// Sandbox
@@ -100,15 +222,33 @@ var contractRows = []contractRow{
 	{"POST /api/v1/sandbox/subscribe", "", `{"email":"<<newEmail>>","name":"N"}`, 202, success},
 
 	// Notifications
-	{"GET /api/v1/notifications", "", "limit=20&offset=0&unreadOnly=false", 200, shape{"notifications": list1{notificationShape}, "totalCount": "integer", "unreadCount": "integer"}},
+	{
+		"GET /api/v1/notifications",
+		"",
+		"limit=20&offset=0&unreadOnly=false",
+		200,
+		shape{"notifications": list1{notificationShape}, "totalCount": "integer", "unreadCount": "integer"},
+	},
 	{"GET /api/v1/notifications/{id}", "", "", 200, notificationShape},
 	{"PATCH /api/v1/notifications/{id}/read", "", "", 200, merged(notificationShape, shape{"readAt": "time"})},
 	{"PATCH /api/v1/notifications/read-all", "", "", 200, merged(success, shape{"markedCount": "integer"})},
 	{"DELETE /api/v1/notifications/clear", "", "", 200, merged(success, shape{"clearedCount": "integer"})},
 	{"GET /api/v1/notifications/device-tokens", "", "", 200, list1{deviceShape}},
-	{"POST /api/v1/notifications/device-tokens", "", `{"deviceToken":"<<newDeviceToken>>","deviceName":"N","deviceType":"ios"}`, 201, deviceShape},
+	{
+		"POST /api/v1/notifications/device-tokens",
+		"",
+		`{"deviceToken":"<<newDeviceToken>>","deviceName":"N","deviceType":"ios"}`,
+		201,
+		deviceShape,
+	},
 	{"DELETE /api/v1/notifications/device-tokens/{token}", "", "", 204, nil},
-	{"POST /api/v1/notifications/send", "", `{"userId":"<<userId>>","tenantId":"<<tenantId>>","title":"T","body":"B","type":"t","icon":"i","actionType":"a","referenceId":"r","data":{"k":"v"}}`, 201, notificationShape},
+	{
+		"POST /api/v1/notifications/send",
+		"",
+		`{"userId":"<<userId>>","tenantId":"<<tenantId>>","title":"T","body":"B","type":"t","icon":"i","actionType":"a","referenceId":"r","data":{"k":"v"}}`,
+		201,
+		notificationShape,
+	},
 
 	// Admin
 	{"GET /api/v1/admin/users", "", "", 200, list1{userShape}},
@@ -127,17 +267,53 @@ var contractRows = []contractRow{
 
 	// Health and system
 	{"GET /health", "", "", 200, shape{"status": "string", "timestamp": "time"}},
-	{"GET /api/v1/version", "", "", 200, shape{"version": "string", "build_number": "string", "status": "string", "timestamp": "time", "environment": "string"}},
+	{
+		"GET /api/v1/version",
+		"",
+		"",
+		200,
+		shape{
+			"version":      "string",
+			"build_number": "string",
+			"status":       "string",
+			"timestamp":    "time",
+			"environment":  "string",
+		},
+	},
 	{"GET /", "", "", 200, shape{"name": "string", "version": "string"}},
 
 	// Legacy aliases that differ from their successors
-	{"POST /oauth/token", "", "grant_type=client_credentials&client_id=<<clientId>>&client_secret=<<clientSecret>>&scope=flags:read", 200, tokenShape},
+	{
+		"POST /oauth/token",
+		"",
+		"grant_type=client_credentials&client_id=<<clientId>>&client_secret=<<clientSecret>>&scope=flags:read",
+		200,
+		tokenShape,
+	},
 	{"POST /auth/signin", "", `{"email":"<<email>>","password":"correct horse"}`, 200, sessionShape},
-	{"POST /auth/signup", "", `{"email":"<<newEmail>>","password":"correct horse","displayName":"Ada"}`, 201, sessionShape},
+	{
+		"POST /auth/signup",
+		"",
+		`{"email":"<<newEmail>>","password":"correct horse","displayName":"Ada"}`,
+		201,
+		sessionShape,
+	},
 	{"POST /auth/google", "", `{"idToken":"<<googleToken>>"}`, 200, bootstrap},
 	{"POST /auth/microsoft", "", `{"idToken":"<<microsoftToken>>"}`, 200, bootstrap},
-	{"POST /api/flags/{flagKey}/evaluate", "X-Tenant-ID X-Environment", `{"userId":"u","attributes":{"plan":"pro"},"environment":"production"}`, 200, evaluation},
-	{"POST /api/billing/checkout", "", `{"type":"subscription","planId":"standard","successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no"}`, 200, shape{"url": "string"}},
+	{
+		"POST /api/flags/{flagKey}/evaluate",
+		"X-Tenant-ID X-Environment",
+		`{"userId":"u","attributes":{"plan":"pro"},"environment":"production"}`,
+		200,
+		evaluation,
+	},
+	{
+		"POST /api/billing/checkout",
+		"",
+		`{"type":"subscription","planId":"standard","successUrl":"https://app.example.com/done","cancelUrl":"https://app.example.com/no"}`,
+		200,
+		shape{"url": "string"},
+	},
 	{"GET /admin/users", "", "", 200, list1{userShape}},
 	{"PATCH /admin/users/{userId}/role", "", `{"role":"vendor_support"}`, 200, userShape},
 	{"POST /admin/invitations", "", `{"email":"<<newEmail>>","role":"vendor_support"}`, 201, invitationShape},
@@ -145,15 +321,34 @@ var contractRows = []contractRow{
 
 // sameShape are the old paths whose operations are as those under /api/v1 with the same tail.
 var sameShape = []string{
-	"GET /api/flags", "POST /api/flags", "GET /api/flags/{flagKey}", "PATCH /api/flags/{flagKey}", "DELETE /api/flags/{flagKey}",
-	"GET /api/flags/{flagKey}/variations", "POST /api/flags/{flagKey}/variations",
-	"GET /api/projects", "POST /api/projects", "GET /api/flags/projects/{projectId}/flags", "POST /api/flags/projects/{projectId}/flags",
-	"GET /api/tenants", "POST /api/tenants", "GET /api/tenants/{tenantId}/users", "POST /api/tenants/{tenantId}/users",
-	"POST /api/oauth/clients", "POST /api/billing/portal", "GET /api/billing/subscription",
-	"GET /api/notifications", "PATCH /api/notifications/read-all", "DELETE /api/notifications/clear", "POST /api/notifications/send",
-	"GET /api/notifications/device-tokens", "POST /api/notifications/device-tokens",
+	"GET /api/flags",
+	"POST /api/flags",
+	"GET /api/flags/{flagKey}",
+	"PATCH /api/flags/{flagKey}",
+	"DELETE /api/flags/{flagKey}",
+	"GET /api/flags/{flagKey}/variations",
+	"POST /api/flags/{flagKey}/variations",
+	"GET /api/projects",
+	"POST /api/projects",
+	"GET /api/flags/projects/{projectId}/flags",
+	"POST /api/flags/projects/{projectId}/flags",
+	"GET /api/tenants",
+	"POST /api/tenants",
+	"GET /api/tenants/{tenantId}/users",
+	"POST /api/tenants/{tenantId}/users",
+	"POST /api/oauth/clients",
+	"POST /api/billing/portal",
+	"GET /api/billing/subscription",
+	"GET /api/notifications",
+	"PATCH /api/notifications/read-all",
+	"DELETE /api/notifications/clear",
+	"POST /api/notifications/send",
+	"GET /api/notifications/device-tokens",
+	"POST /api/notifications/device-tokens",
 	"GET /v1/users/{userId}/product-tours/{tourKey}",
-	"GET /api/sandbox/status", "GET /api/sandbox/indicators", "GET /api/sandbox/demo-data",
+	"GET /api/sandbox/status",
+	"GET /api/sandbox/indicators",
+	"GET /api/sandbox/demo-data",
 }
 
 // additions are the operations that the interface does not list, each with the reason why it is there.

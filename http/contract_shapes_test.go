@@ -8,8 +8,8 @@ import (
 	"flagledger/events"
 )
 
-// A shape says of each member that the interface states which type it has: the name of one, a shape, a list with the shape of its entries, or an
-// object whose members all have one shape. An answer may have more members.
+// A shape says of each member that the interface states which type it has: the name of one, a shape, a list with the
+// shape of its entries, or an object whose members all have one shape. An answer may have more members.
 type (
 	shape map[string]any
 	list1 []any          // of one entry: what each entry is like, of which there is one at least
@@ -17,30 +17,137 @@ type (
 )
 
 var (
-	success      = shape{"success": "boolean"}
-	flagShape    = shape{"id": "string", "key": "string", "name": "string", "type": "string", "enabled": "boolean", "defaultValue": "any", "description": "string", "tags": list1{"string"}, "projectId": "string or null", "permanent": "boolean", "status": "string", "createdAt": "time", "updatedAt": "time", "lastEvaluatedAt": "time or null", "lastPrefetchedAt": "time or null", "lifecycle": "string"}
+	success   = shape{"success": "boolean"}
+	flagShape = shape{
+		"id":               "string",
+		"key":              "string",
+		"name":             "string",
+		"type":             "string",
+		"enabled":          "boolean",
+		"defaultValue":     "any",
+		"description":      "string",
+		"tags":             list1{"string"},
+		"projectId":        "string or null",
+		"permanent":        "boolean",
+		"status":           "string",
+		"createdAt":        "time",
+		"updatedAt":        "time",
+		"lastEvaluatedAt":  "time or null",
+		"lastPrefetchedAt": "time or null",
+		"lifecycle":        "string",
+	}
 	variation    = shape{"id": "string", "name": "string", "value": "any", "description": "string", "weight": "number"}
-	historyShape = shape{"id": "string", "action": "string", "changes": mapOf{"": shape{"from": "any", "to": "any"}}, "userId": "string", "userName": "string", "timestamp": "time"}
+	historyShape = shape{
+		"id":        "string",
+		"action":    "string",
+		"changes":   mapOf{"": shape{"from": "any", "to": "any"}},
+		"userId":    "string",
+		"userName":  "string",
+		"timestamp": "time",
+	}
 	evaluation   = shape{"enabled": "boolean", "value": "any", "reason": "string"}
-	projectShape = shape{"id": "string", "name": "string", "description": "string", "color": "string", "flagCount": "integer", "createdAt": "time", "updatedAt": "time"}
-	tenantShape  = shape{"id": "string", "name": "string", "primaryEmail": "string", "contactName": "string", "isSandbox": "boolean", "subscription": shape{"plan": "string", "status": "string"}, "createdAt": "time"}
-	memberShape  = shape{"userId": "string", "email": "string", "displayName": "string", "role": "string", "lastAccessedAt": "time or null", "createdAt": "time"}
-	newClient    = shape{"clientId": "string", "clientSecret": "string", "name": "string", "scopes": list1{"string"}, "createdAt": "time"}
-	tourShape    = shape{"completed": "boolean", "completed_at": "time or null", "created_at": "time or null", "updated_at": "time or null"}
-	deviceShape  = shape{"deviceToken": "string", "deviceName": "string", "deviceType": "string", "createdAt": "time", "lastSeenAt": "time"}
+	projectShape = shape{
+		"id":          "string",
+		"name":        "string",
+		"description": "string",
+		"color":       "string",
+		"flagCount":   "integer",
+		"createdAt":   "time",
+		"updatedAt":   "time",
+	}
+	tenantShape = shape{
+		"id":           "string",
+		"name":         "string",
+		"primaryEmail": "string",
+		"contactName":  "string",
+		"isSandbox":    "boolean",
+		"subscription": shape{"plan": "string", "status": "string"},
+		"createdAt":    "time",
+	}
+	memberShape = shape{
+		"userId":         "string",
+		"email":          "string",
+		"displayName":    "string",
+		"role":           "string",
+		"lastAccessedAt": "time or null",
+		"createdAt":      "time",
+	}
+	newClient = shape{
+		"clientId":     "string",
+		"clientSecret": "string",
+		"name":         "string",
+		"scopes":       list1{"string"},
+		"createdAt":    "time",
+	}
+	tourShape = shape{
+		"completed":    "boolean",
+		"completed_at": "time or null",
+		"created_at":   "time or null",
+		"updated_at":   "time or null",
+	}
+	deviceShape = shape{
+		"deviceToken": "string",
+		"deviceName":  "string",
+		"deviceType":  "string",
+		"createdAt":   "time",
+		"lastSeenAt":  "time",
+	}
 	tokenShape   = shape{"access_token": "string", "token_type": "string", "expires_in": "integer", "scope": "string"}
-	sessionShape = shape{"token": "string", "refreshToken": "string", "expiresIn": "integer", "user": shape{"id": "string", "email": "string", "displayName": "string", "role": "string"}}
-	membership   = shape{"tenant_id": "string", "tenant_name": "string", "role": "string"}
-	bootstrap    = shape{"success": "boolean", "message": "string", "data": shape{
-		"user": shape{"uid": "string", "email": "string", "tenant_id": "string", "role": "string"}, "subscription": shape{"plan": "string", "status": "string", "billingCycle": "string or null"},
-		"tenants": list1{membership}, "active_tenant_id": "string", "active_tenant_role": "string", "canonical_tenant_id": "string", "canonical_role": "string",
+	sessionShape = shape{
+		"token":        "string",
+		"refreshToken": "string",
+		"expiresIn":    "integer",
+		"user":         shape{"id": "string", "email": "string", "displayName": "string", "role": "string"},
+	}
+	membership = shape{"tenant_id": "string", "tenant_name": "string", "role": "string"}
+	bootstrap  = shape{"success": "boolean", "message": "string", "data": shape{
+		"user": shape{
+			"uid":       "string",
+			"email":     "string",
+			"tenant_id": "string",
+			"role":      "string",
+		},
+		"subscription": shape{"plan": "string", "status": "string", "billingCycle": "string or null"},
+		"tenants": list1{
+			membership,
+		},
+		"active_tenant_id":    "string",
+		"active_tenant_role":  "string",
+		"canonical_tenant_id": "string",
+		"canonical_role":      "string",
 	}}
-	userShape         = shape{"userId": "string", "email": "string", "displayName": "string", "role": "string or null", "active": "boolean", "createdAt": "time", "lastAccessedAt": "time or null", "tenants": list1{membership}}
-	invitationShape   = shape{"id": "string", "email": "string", "role": "string", "status": "string", "invitedBy": "string", "createdAt": "time", "expiresAt": "time"}
+	userShape = shape{
+		"userId":         "string",
+		"email":          "string",
+		"displayName":    "string",
+		"role":           "string or null",
+		"active":         "boolean",
+		"createdAt":      "time",
+		"lastAccessedAt": "time or null",
+		"tenants":        list1{membership},
+	}
+	invitationShape = shape{
+		"id":        "string",
+		"email":     "string",
+		"role":      "string",
+		"status":    "string",
+		"invitedBy": "string",
+		"createdAt": "time",
+		"expiresAt": "time",
+	}
 	usageShape        = shape{"flags": "integer", "evaluations": "integer", "users": "integer"}
 	notificationShape = shape{
-		"id": "string", "type": "string", "title": "string", "body": "string", "icon": "string", "actionType": "string", "referenceId": "string", "data": mapOf{"": "string"},
-		"read": "boolean", "readAt": "time or null", "createdAt": "time",
+		"id":          "string",
+		"type":        "string",
+		"title":       "string",
+		"body":        "string",
+		"icon":        "string",
+		"actionType":  "string",
+		"referenceId": "string",
+		"data":        mapOf{"": "string"},
+		"read":        "boolean",
+		"readAt":      "time or null",
+		"createdAt":   "time",
 	}
 	ownTenant      = merged(tenantShape, shape{"role": "string"})
 	platformTenant = merged(tenantShape, shape{"usage": usageShape, "active": "boolean"})

@@ -17,12 +17,18 @@ import (
 	"flagledger/events"
 )
 
-// Each row of the interface is called once as it should be, and once as nobody may: the path and the method, the headers, what is sent, the status, each
-// member of the answer with its type, and the shape of an error. The OpenAPI document has these rows, the additions, and nothing else.
+// Each row of the interface is called once as it should be, and once as nobody may: the path and the method, the
+// headers, what is sent, the status, each member of the answer with its type, and the shape of an error. The OpenAPI
+// document has these rows, the additions, and nothing else.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	// Its clock is the machine's: tokens from outside are of that time.
-	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} })
+	s := shopOn(
+		t,
+		nodetest.Database(t),
+		paymenttest.New(t, time.Now),
+		func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} },
+	)
 	s.stripe.AddProduct("prod_1")
 	s.stripe.AddCoupon("LAUNCH25")
 	s.stripe.AddPromotion("SPRING")
@@ -103,7 +109,12 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 		if row.answer.(shape)["id"] == "string" {
 			now := time.Now()
 			w.me.Subscribe(events.Subscription{
-				ID: "sub_" + w.me.Tenant, CustomerID: "cus_" + w.me.Tenant, Plan: events.StandardPlan, Status: events.Active, PeriodStart: now, PeriodEnd: now.AddDate(0, 1, 0),
+				ID:          "sub_" + w.me.Tenant,
+				CustomerID:  "cus_" + w.me.Tenant,
+				Plan:        events.StandardPlan,
+				Status:      events.Active,
+				PeriodStart: now,
+				PeriodEnd:   now.AddDate(0, 1, 0),
 			})
 		}
 	default:
@@ -181,7 +192,8 @@ func (w *world) newThing(name string) string {
 			"userId": w.me.UserID, "tenantId": w.me.Tenant, "title": "T", "type": "t", "data": map[string]string{"k": "v"},
 		}).Want(201).Object()["id"].(string)
 	case "token":
-		w.me.Call("POST", devicesPath, map[string]string{"deviceToken": w.thing("newDeviceToken") + "2", "deviceType": "web"}).Want(201)
+		w.me.Call("POST", devicesPath, map[string]string{"deviceToken": w.thing("newDeviceToken") + "2", "deviceType": "web"}).
+			Want(201)
 		return w.thing("newDeviceToken") + "2"
 	case "newDeviceToken":
 		return uuid.NewString()
@@ -198,7 +210,8 @@ func (w *world) newThing(name string) string {
 		w.me.SetFallthrough(w.thing("flagKey"), `{"serve":{"variationId":"`+w.thing("variationId")+`"}}`).Want(200)
 		return w.thing("variationId")
 	case "rolledOut": // by the fallthrough
-		w.me.SetFallthrough(w.thing("flagKey"), `{"serve":{"rollout":[{"variationId":"`+w.thing("variationId")+`","weight":1}]}}`).Want(200)
+		w.me.SetFallthrough(w.thing("flagKey"), `{"serve":{"rollout":[{"variationId":"`+w.thing("variationId")+`","weight":1}]}}`).
+			Want(200)
 		return w.thing("variationId")
 	case "version":
 		w.thing("flagKey")
@@ -215,15 +228,18 @@ func (w *world) newThing(name string) string {
 // isForm reports whether the row's body is a form, which is that of the token endpoint.
 func (row contractRow) isForm() bool { return strings.HasPrefix(row.body, "grant_type=") }
 
-// checkDocumented checks that the document shows the row's headers, each member that it sends, and its status as the only one of success; a device that is
-// registered again is answered with 200.
+// checkDocumented checks that the document shows the row's headers, each member that it sends, and its status as the
+// only one of success; a device that is registered again is answered with 200.
 func (w *world) checkDocumented(operation map[string]any) {
 	w.t.Helper()
 	if operation == nil {
 		w.t.Fatalf("%s is not in the document", w.name)
 	}
 	for name := range strings.FieldsSeq(w.headers) {
-		i := slices.IndexFunc(asMaps(operation["parameters"]), func(p map[string]any) bool { return p["in"] == "header" && p["name"] == name })
+		i := slices.IndexFunc(
+			asMaps(operation["parameters"]),
+			func(p map[string]any) bool { return p["in"] == "header" && p["name"] == name },
+		)
 		if i < 0 {
 			w.t.Errorf("the document does not show the header %s", name)
 		} else if required, _ := asMaps(operation["parameters"])[i]["required"].(bool); required != (name == "X-Tenant-ID") {
@@ -233,7 +249,8 @@ func (w *world) checkDocumented(operation map[string]any) {
 	responses := object(operation["responses"])
 	for status := range responses {
 		// Where something is made that may be there already, the answer may be 200 too.
-		if status[0] == '2' && status != strconv.Itoa(w.status) && (w.status != 201 || status != "200") || responses[strconv.Itoa(w.status)] == nil {
+		if status[0] == '2' && status != strconv.Itoa(w.status) && (w.status != 201 || status != "200") ||
+			responses[strconv.Itoa(w.status)] == nil {
 			w.t.Errorf("the document shows %s, want %d", status, w.status)
 		}
 	}
@@ -241,7 +258,10 @@ func (w *world) checkDocumented(operation map[string]any) {
 		w.t.Errorf("the document shows a body: %v", sends)
 	}
 	for name := range w.query() {
-		if !slices.ContainsFunc(asMaps(operation["parameters"]), func(p map[string]any) bool { return p["in"] == "query" && p["name"] == name }) {
+		if !slices.ContainsFunc(
+			asMaps(operation["parameters"]),
+			func(p map[string]any) bool { return p["in"] == "query" && p["name"] == name },
+		) {
 			w.t.Errorf("the document does not show the parameter %s", name)
 		}
 	}
@@ -304,10 +324,14 @@ func (w *world) checkAnswer() {
 	hasShape(w.t, "the body", a.JSON(), w.answer)
 }
 
-// checkHeaders checks where what was made is, the version of a single flag, and what an old path says of itself. A sign-up makes nothing that has a path.
+// checkHeaders checks where what was made is, the version of a single flag, and what an old path says of itself. A
+// sign-up makes nothing that has a path.
 func (w *world) checkHeaders(a *nodetest.Answer) {
 	w.t.Helper()
-	if location := a.Header.Get("Location"); w.status == 201 && !strings.HasSuffix(w.path, "/signup") && !strings.HasPrefix(location, "/api/v1/") {
+	if location := a.Header.Get(
+		"Location",
+	); w.status == 201 && !strings.HasSuffix(w.path, "/signup") &&
+		!strings.HasPrefix(location, "/api/v1/") {
 		w.t.Errorf("Location is %q", location)
 	}
 	if single, ok := w.answer.(shape); ok && single["defaultValue"] != nil && a.Header.Get("ETag") == "" {

@@ -10,20 +10,45 @@ import (
 // browserCache is how long browsers may remember the answer to a preflight request; none remembers it longer.
 const browserCache = 2 * time.Hour
 
-// crossOrigin lets pages of the configured origins call the interface, "*" for all, and answers preflight requests itself. Preflight requests show the rate
-// limit of their address, but are not counted: answering one costs no more than refusing it, and a page could not tell why it was refused.
+// crossOrigin lets pages of the configured origins call the interface, "*" for all, and answers preflight requests
+// itself. Preflight requests show the rate limit of their address, but are not counted: answering one costs no more
+// than refusing it, and a page could not tell why it was refused.
 func (a *API) crossOrigin(next http.Handler) http.Handler {
 	answer := cors.New(cors.Options{
 		AllowedOrigins: a.Origins,
 		AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
 		AllowedHeaders: []string{
-			"Authorization", "Content-Type", "X-Tenant-ID", "X-Environment", "If-Match", "If-None-Match", "Idempotency-Key", "X-Change-Reason",
-			"X-Request-ID", "X-Correlation-ID", "Last-Event-ID", "X-Requested-With",
-			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // which libraries for tracing add to every call of a page
+			"Authorization",
+			"Content-Type",
+			"X-Tenant-ID",
+			"X-Environment",
+			"If-Match",
+			"If-None-Match",
+			"Idempotency-Key",
+			"X-Change-Reason",
+			"X-Request-ID",
+			"X-Correlation-ID",
+			"Last-Event-ID",
+			"X-Requested-With",
+			"Traceparent",
+			"Tracestate",
+			"Baggage",
+			"Sentry-Trace", // which libraries for tracing add to every call of a page
 		},
 		ExposedHeaders: []string{
-			"ETag", "Retry-After", "Location", "Link", "X-Total-Count", "X-Request-ID", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
-			"Preference-Applied", "Idempotent-Replayed", "Deprecation", evaluatedAtHeader,
+			"ETag",
+			"Retry-After",
+			"Location",
+			"Link",
+			"X-Total-Count",
+			"X-Request-ID",
+			"RateLimit-Limit",
+			"RateLimit-Remaining",
+			"RateLimit-Reset",
+			"Preference-Applied",
+			"Idempotent-Replayed",
+			"Deprecation",
+			evaluatedAtHeader,
 		},
 		MaxAge: int(browserCache.Seconds()),
 	}).Handler(next)

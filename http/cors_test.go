@@ -19,7 +19,8 @@ func browser(c *nodetest.Client, origin, method, path string, body any, headers 
 // preflight asks, as a browser does before it makes a call, whether the page of an origin may make it.
 func preflight(s *nodetest.Service, origin, path, method, headers string) *nodetest.Answer {
 	s.T.Helper()
-	return s.Anonymous().Call("OPTIONS", path, nil, "Origin", origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", headers)
+	return s.Anonymous().
+		Call("OPTIONS", path, nil, "Origin", origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", headers)
 }
 
 func allows(a *nodetest.Answer, origin string) *nodetest.Answer {
@@ -36,18 +37,39 @@ const sentByBrowsers = "authorization,baggage,content-type,idempotency-key,if-ma
 func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 	t.Parallel()
 	const app, other = "https://app.example.com", "http://localhost:5173"
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Origins: []string{app, other}}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", Origins: []string{app, other}},
+		nodetest.Log(t),
+	)
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("k", nil)
-	paths := []string{"/api/v1/flags", nodetest.FlagPath("k"), nodetest.FlagPath("k", "/evaluate"), "/api/flags", "/auth/signin", "/api/v1/tenants", "/none"}
+	paths := []string{
+		"/api/v1/flags",
+		nodetest.FlagPath("k"),
+		nodetest.FlagPath("k", "/evaluate"),
+		"/api/flags",
+		"/auth/signin",
+		"/api/v1/tenants",
+		"/none",
+	}
 	t.Run("a preflight request is answered without credentials", func(t *testing.T) {
 		s := s.In(t)
 		for _, path := range paths {
 			for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 				for _, origin := range []string{app, other} {
 					a := allows(preflight(s, origin, path, method, sentByBrowsers).Want(204), origin)
-					nodetest.Same(t, "what is allowed", []string{a.Header.Get("Access-Control-Allow-Methods"), a.Header.Get("Access-Control-Allow-Headers"), a.Header.Get("Access-Control-Max-Age")},
-						[]string{method, sentByBrowsers, "7200"})
+					nodetest.Same(
+						t,
+						"what is allowed",
+						[]string{
+							a.Header.Get("Access-Control-Allow-Methods"),
+							a.Header.Get("Access-Control-Allow-Headers"),
+							a.Header.Get("Access-Control-Max-Age"),
+						},
+						[]string{method, sentByBrowsers, "7200"},
+					)
 					nodetest.Same(t, "whether cookies are taken", a.Header.Get("Access-Control-Allow-Credentials"), "")
 				}
 			}
@@ -55,14 +77,20 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 	})
 	t.Run("a preflight request shows the limits and is told of in the metrics", func(t *testing.T) {
 		s := s.In(t)
-		if limit, remaining, _ := budget(preflight(s, app, "/api/v1/flags", "GET", "authorization").Want(204)); limit != nodetest.Generous.Anonymous || remaining < limit/2 {
+		if limit, remaining, _ := budget(
+			preflight(s, app, "/api/v1/flags", "GET", "authorization").Want(204),
+		); limit != nodetest.Generous.Anonymous ||
+			remaining < limit/2 {
 			t.Errorf("it shows %d of %d", remaining, limit)
 		}
 		if a := preflight(s, app, "/api/v1/flags", "GET", "authorization"); a.Header.Get("X-Request-ID") == "" {
 			t.Error("it has no id")
 		}
 		s.Eventually("they are counted", func() bool {
-			return strings.Contains(string(s.Anonymous().Call("GET", "/metrics", nil).Body), `flagledger_http_request_duration_seconds_count{method="OPTIONS",route="unknown",status="2xx"}`)
+			return strings.Contains(
+				string(s.Anonymous().Call("GET", "/metrics", nil).Body),
+				`flagledger_http_request_duration_seconds_count{method="OPTIONS",route="unknown",status="2xx"}`,
+			)
 		})
 	})
 	t.Run("what is not allowed is not", func(t *testing.T) {
@@ -95,8 +123,19 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 			allows(a, app)
 			exposed := strings.Split(a.Header.Get("Access-Control-Expose-Headers"), ", ")
 			nodetest.Same(t, "what is exposed", exposed, []string{
-				"Etag", "Retry-After", "Location", "Link", "X-Total-Count", "X-Request-Id", "Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset",
-				"Preference-Applied", "Idempotent-Replayed", "Deprecation", "X-Evaluated-At",
+				"Etag",
+				"Retry-After",
+				"Location",
+				"Link",
+				"X-Total-Count",
+				"X-Request-Id",
+				"Ratelimit-Limit",
+				"Ratelimit-Remaining",
+				"Ratelimit-Reset",
+				"Preference-Applied",
+				"Idempotent-Replayed",
+				"Deprecation",
+				"X-Evaluated-At",
 			})
 			nodetest.Same(t, "whether cookies are taken", a.Header.Get("Access-Control-Allow-Credentials"), "")
 		}
@@ -112,11 +151,15 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 	limits.Anonymous = 500 // the service is asked for its health until it has started
 	began := time.Now()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", Origins: []string{app}, Limits: limits, ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Now: func() time.Time { return began }, // so that no minute ends
+		Environment:   "development",
+		Origins:       []string{app},
+		Limits:        limits,
+		ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Now:           func() time.Time { return began }, // so that no minute ends
 	}, nodetest.Log(t))
 	from := func(method string) *nodetest.Answer {
-		return s.Anonymous().Call(method, "/api/v1/flags", nil, "X-Forwarded-For", "192.0.2.1", "Origin", app, "Access-Control-Request-Method", "GET")
+		return s.Anonymous().
+			Call(method, "/api/v1/flags", nil, "X-Forwarded-For", "192.0.2.1", "Origin", app, "Access-Control-Request-Method", "GET")
 	}
 	for want := limits.Anonymous; want > 0; want-- {
 		if want%100 == 0 {
@@ -134,7 +177,12 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 
 func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Origins: []string{"*"}}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", Origins: []string{"*"}},
+		nodetest.Log(t),
+	)
 	me := s.SignUp("me@example.com")
 	for _, origin := range []string{"https://app.example.com", "https://any.example", "capacitor://localhost", "null"} {
 		allows(preflight(s, origin, "/api/v1/flags", "POST", sentByBrowsers).Want(204), "*")
@@ -148,7 +196,12 @@ func TestBrowsersOfOtherOriginsMayCallNothing(t *testing.T) {
 		"unless an origin is listed": func(t *testing.T, me *nodetest.Client) {
 			preflight(me.Service, "https://app.example.com", "/api/v1/flags", "GET", "authorization").Refused(405)
 			a := browser(me, "https://app.example.com", "GET", "/api/v1/flags", nil).Want(200)
-			nodetest.Same(t, "headers", []bool{a.Header.Get("Access-Control-Allow-Origin") == "", strings.Contains(a.Header.Get("Vary"), "Origin")}, []bool{true, false})
+			nodetest.Same(
+				t,
+				"headers",
+				[]bool{a.Header.Get("Access-Control-Allow-Origin") == "", strings.Contains(a.Header.Get("Vary"), "Origin")},
+				[]bool{true, false},
+			)
 		},
 	}.Run(t)
 }

@@ -40,7 +40,8 @@ func (u *uncounted) add(key string, r *snapshot.Result) {
 	}
 }
 
-// count counts what was added since it was called last. It is called before that is sent, which the client may read slowly. u may be nil.
+// count counts what was added since it was called last. It is called before that is sent, which the client may read
+// slowly. u may be nil.
 func (u *uncounted) count() {
 	if u == nil {
 		return

@@ -17,17 +17,27 @@ import (
 // wantCounts waits until the metrics show so many evaluations and prefetches, and no more.
 func wantCounts(c *nodetest.Client, path string, evaluations, prefetches int) {
 	c.Service.T.Helper()
-	c.Service.Eventually(fmt.Sprintf("%s shows %d evaluations and %d prefetches", path, evaluations, prefetches), func() bool {
-		shown := readMetrics(c, path)
-		return shown.Evaluations == evaluations && shown.Prefetches == prefetches
-	})
+	c.Service.Eventually(
+		fmt.Sprintf("%s shows %d evaluations and %d prefetches", path, evaluations, prefetches),
+		func() bool {
+			shown := readMetrics(c, path)
+			return shown.Evaluations == evaluations && shown.Prefetches == prefetches
+		},
+	)
 }
 
 func TestWhatCountsAsUse(t *testing.T) {
 	const many = "/api/v1/flags/evaluate"
 	nodetest.Cases{
 		"evaluations by whom and what, prefetches, and nothing else": func(t *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", map[string]any{"type": "string", "defaultValue": "none", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
+			me.CreateFlag(
+				"k",
+				map[string]any{
+					"type":            "string",
+					"defaultValue":    "none",
+					"flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}},
+				},
+			)
 			me.CreateFlag("other", nil)
 			machine := me.Machine("flags:evaluate")
 			me.Evaluate("k", `{"targetingKey":"u"}`).Want(200) // off
@@ -52,7 +62,8 @@ func TestWhatCountsAsUse(t *testing.T) {
 			me.Call("POST", many+"?preview=true", `{"targetingKey":"u"}`).Want(200)
 			me.Call("POST", many+"?preview=true", `{"targetingKey":"u","flagKeys":["k"]}`).Want(200)
 			me.Call("POST", "/api/flags/k/evaluate?preview=true", `{"userId":"u"}`).Want(200)
-			me.Call("POST", many+"?at="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)), `{"targetingKey":"u","flagKeys":["k"]}`).Want(200)
+			me.Call("POST", many+"?at="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)), `{"targetingKey":"u","flagKeys":["k"]}`).
+				Want(200)
 
 			wantCounts(me, metricsPath("k", ""), 5, 3)
 			wantCounts(me, metricsPath("other", ""), 1, 4)
@@ -90,7 +101,9 @@ func TestWhatCountsAsUse(t *testing.T) {
 			for _, key := range []string{"a", "b", "c"} {
 				me.CreateFlag(key, nil)
 			}
-			never := "/api/v1/flags?limit=1&evaluatedBefore=" + url.QueryEscape(time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+			never := "/api/v1/flags?limit=1&evaluatedBefore=" + url.QueryEscape(
+				time.Now().Add(-time.Hour).UTC().Format(time.RFC3339),
+			)
 			page := me.Call("GET", never, nil).Want(200)
 			nodetest.Same(t, "the first page", page.List()[0]["key"], any("a"))
 			me.Evaluate("b", `{}`).Want(200)
@@ -217,7 +230,8 @@ func TestWhatCountsAsUse(t *testing.T) {
 			defer pool.Close()
 			rows := func() (n int) {
 				err := pool.QueryRow(t.Context(), `select (select count(*) from keep.flag_hours where tenant_id = $1) + (select count(*) from keep.tenant_hours where tenant_id = $1)
-					+ (select count(*) from keep.flag_uses where tenant_id = $1) + (select count(*) from keep.flag_outcomes where tenant_id = $1)`, me.Tenant).Scan(&n)
+					+ (select count(*) from keep.flag_uses where tenant_id = $1) + (select count(*) from keep.flag_outcomes where tenant_id = $1)`, me.Tenant).
+					Scan(&n)
 				if err != nil {
 					t.Fatal(err)
 				}

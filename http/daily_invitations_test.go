@@ -9,15 +9,25 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// A tenant adds as many members a day as its plan lets it, a person no more in all of theirs, whichever nodes they call.
+// A tenant adds as many members a day as its plan lets it, a person no more in all of theirs, whichever nodes they
+// call.
 func TestInvitationsOfADay(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Limits: nodetest.Generous, Now: withinADay().now}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", Limits: nodetest.Generous, Now: withinADay().now},
+		nodetest.Log(t),
+	)
 	me := s.SignUp("me@example.com")
 	there := *me
 	there.Service = s.SecondNode()
 	add := func(who *nodetest.Client, i int, headers ...string) *nodetest.Answer {
-		return who.Call("POST", "/api/v1/tenants/"+who.Tenant+"/users", map[string]string{"email": fmt.Sprintf("person%d@example.com", i), "role": "viewer"}, headers...)
+		return who.Call(
+			"POST",
+			"/api/v1/tenants/"+who.Tenant+"/users",
+			map[string]string{"email": fmt.Sprintf("person%d@example.com", i), "role": "viewer"},
+			headers...)
 	}
 	for i := range 24 {
 		add(me, i).Want(201)
@@ -29,7 +39,10 @@ func TestInvitationsOfADay(t *testing.T) {
 	refused := func(who *nodetest.Client) {
 		t.Helper()
 		a := add(who, 99).Refused(429)
-		if wait := a.Header.Get("Retry-After"); wait == "" || wait != a.Header.Get("RateLimit-Reset") || a.Header.Get("RateLimit-Limit") != "25" || !strings.Contains(fmt.Sprint(a.Object()["detail"]), "25 invitations") {
+		if wait := a.Header.Get(
+			"Retry-After",
+		); wait == "" || wait != a.Header.Get("RateLimit-Reset") || a.Header.Get("RateLimit-Limit") != "25" ||
+			!strings.Contains(fmt.Sprint(a.Object()["detail"]), "25 invitations") {
 			t.Errorf("refused with %v: %s", a.Header, a.Body)
 		}
 	}
@@ -46,7 +59,17 @@ func TestInvitationsOfADay(t *testing.T) {
 
 func TestInvitationsToThePlatformCountByThemselves(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}, InvitationsPerDay: 1, Now: withinADay().now}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{
+			Environment:       "development",
+			SuperUsers:        []string{"root@example.com"},
+			InvitationsPerDay: 1,
+			Now:               withinADay().now,
+		},
+		nodetest.Log(t),
+	)
 	root := s.SignUp("root@example.com")
 	for _, email := range []string{"a@example.com", "b@example.com"} {
 		root.Call("POST", invitationsPath, map[string]string{"email": email, "role": "viewer"}).Want(201)

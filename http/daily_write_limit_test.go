@@ -28,12 +28,15 @@ func keptKeys(s *nodetest.Service) (n int) {
 	return n
 }
 
-// What is kept for the Idempotency-Keys of a person's calls about no tenant counts with what their unpaid tenants write in a day.
+// What is kept for the Idempotency-Keys of a person's calls about no tenant counts with what their unpaid tenants write
+// in a day.
 func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	t.Parallel()
 	const ofTenant, bound = 8 << 10, 4 * 8 * (8 << 10)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", FlagBounds: map[events.Plan]int{events.FreePlan: ofTenant, events.SandboxPlan: ofTenant}, Now: withinADay().now,
+		Environment: "development",
+		FlagBounds:  map[events.Plan]int{events.FreePlan: ofTenant, events.SandboxPlan: ofTenant},
+		Now:         withinADay().now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	const path = "/api/v1/tenants"
@@ -52,7 +55,12 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	}
 	before := keptKeys(s)
 	for range 2 {
-		if detail := fmt.Sprint(largeRefusal(n).Refused(429).Object()["detail"]); !strings.Contains(detail, fmt.Sprint(bound)) {
+		if detail := fmt.Sprint(
+			largeRefusal(n).Refused(429).Object()["detail"],
+		); !strings.Contains(
+			detail,
+			fmt.Sprint(bound),
+		) {
 			t.Errorf("refused with %q", detail)
 		}
 	}
@@ -81,13 +89,19 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 // A key is not free because its answer is short, or not kept.
 func TestEachKeyCounts(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: withinADay().now}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", Now: withinADay().now},
+		nodetest.Log(t),
+	)
 	me := s.SignUp("me@example.com")
 	written := func() int { return s.Node.API.Writer.WrittenToday(me.Tenant) }
 	before := written()
 	const calls, least = 20, 500
 	for i := range calls {
-		keyed(me, fmt.Sprint(i), "POST", "/api/v1/billing/portal", map[string]string{"returnUrl": s.URL}).Refused(503) // payments are not configured
+		// payments are not configured
+		keyed(me, fmt.Sprint(i), "POST", "/api/v1/billing/portal", map[string]string{"returnUrl": s.URL}).Refused(503)
 		keyed(me, fmt.Sprint(i), "DELETE", nodetest.FlagPath("none"), nil).Refused(404)
 	}
 	if n := written() - before; n < 2*calls*least {
@@ -96,13 +110,16 @@ func TestEachKeyCounts(t *testing.T) {
 	nodetest.Same(t, "keys", keptKeys(s), 2*calls)
 }
 
-// What changes without a body take in a day is bounded as well, and then each person still switches flags, whatever others do.
+// What changes without a body take in a day is bounded as well, and then each person still switches flags, whatever
+// others do.
 func TestSwitchesAreBounded(t *testing.T) {
 	t.Parallel()
 	const bound = 8 * (64 << 10)
 	clock := withinADay()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", FlagBounds: map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10}, Now: clock.now,
+		Environment: "development",
+		FlagBounds:  map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10},
+		Now:         clock.now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	member, machine, other := me.Join("developer"), me.Machine("flags:write"), me.Machine("flags:write")
@@ -140,7 +157,12 @@ func TestSwitchesAreBounded(t *testing.T) {
 	}
 	for _, c := range []*nodetest.Client{machine, other} {
 		refused := change(c).Refused(429)
-		nodetest.Same(t, "the limit that refuses", refused.Header["Ratelimit-Limit"], []string{fmt.Sprint(limit.SwitchesPerMinute)})
+		nodetest.Same(
+			t,
+			"the limit that refuses",
+			refused.Header["Ratelimit-Limit"],
+			[]string{fmt.Sprint(limit.SwitchesPerMinute)},
+		)
 		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
 		if detail := fmt.Sprint(refused.Object()["detail"]); !strings.Contains(detail, fmt.Sprint(bound+bound/4)) {
 			t.Errorf("refused with %q", detail)
@@ -167,7 +189,12 @@ func TestSwitchesAreBounded(t *testing.T) {
 		for range limit.SwitchesPerMinute - 1 {
 			creator.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 		}
-		if detail := fmt.Sprint(creator.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Refused(429).Object()["detail"]); !strings.Contains(detail, "all free and sandbox tenants") {
+		if detail := fmt.Sprint(
+			creator.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Refused(429).Object()["detail"],
+		); !strings.Contains(
+			detail,
+			"all free and sandbox tenants",
+		) {
 			t.Errorf("refused with %q", detail)
 		}
 	})

@@ -9,7 +9,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// BenchmarkDashboard has a browser that has seen nothing yet open the page of a tenant's 20,000 flags, search it, and switch a flag that somebody else sees too.
+// BenchmarkDashboard has a browser that has seen nothing yet open the page of a tenant's 20,000 flags, search it, and
+// switch a flag that somebody else sees too.
 func BenchmarkDashboard(b *testing.B) {
 	chromium := findBrowser(b)
 	me := nodetest.New(b).SignUp("me@example.com")
@@ -17,7 +18,15 @@ func BenchmarkDashboard(b *testing.B) {
 	var medians map[string]float64
 	for b.Loop() {
 		command := exec.CommandContext(b.Context(), "node", "dashboard/stories/speed.mjs")
-		command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+me.Service.URL, "EMAIL=me@example.com", "PASSWORD="+nodetest.Password, "TENANT="+me.Tenant, "ROUNDS=9")
+		command.Env = append(
+			os.Environ(),
+			"CHROMIUM="+chromium,
+			"SERVICE_URL="+me.Service.URL,
+			"EMAIL=me@example.com",
+			"PASSWORD="+nodetest.Password,
+			"TENANT="+me.Tenant,
+			"ROUNDS=9",
+		)
 		command.Stderr = os.Stderr
 		out, err := command.Output()
 		if err != nil {

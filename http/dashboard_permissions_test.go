@@ -38,7 +38,13 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 				{"PUT", "/api/v1/flags/none/fallthrough", `{"serve":null}`}, {"POST", "/api/v1/flags/none/revert", `{"version":1}`},
 			},
 			"changeProjects": {
-				{"POST", "/api/v1/projects", `{}`}, {"PATCH", "/api/v1/projects/" + nobody, `{}`}, {"DELETE", "/api/v1/projects/" + nobody, ""},
+				{
+					"POST",
+					"/api/v1/projects",
+					`{}`,
+				},
+				{"PATCH", "/api/v1/projects/" + nobody, `{}`},
+				{"DELETE", "/api/v1/projects/" + nobody, ""},
 			},
 			"changeEnvironments": {{"POST", path + "/environments", `{}`}, {"DELETE", path + "/environments/none", ""}},
 			"changeMembers": {

@@ -43,7 +43,12 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = answer.Body.Close()
-		nodetest.Same(t, "Accept: "+accept, []any{answer.StatusCode, answer.Header.Get("Location"), answer.Header.Values("Vary")}, []any{want[0], want[1], []string{"Accept"}})
+		nodetest.Same(
+			t,
+			"Accept: "+accept,
+			[]any{answer.StatusCode, answer.Header.Get("Location"), answer.Header.Values("Vary")},
+			[]any{want[0], want[1], []string{"Accept"}},
+		)
 	}
 }
 
@@ -83,13 +88,15 @@ func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 	}
 }
 
-// storyRequest is what a story has the test do, or asks it: of a service, an address, or a page of the payment provider.
+// storyRequest is what a story has the test do, or asks it: of a service, an address, or a page of the payment
+// provider.
 type storyRequest struct {
 	what, of string
 	done     chan any // with the answer
 }
 
-// People use the dashboard in a browser: the stories are in dashboard/stories. One of them has a server of its own killed and started again, some get mails and pay.
+// People use the dashboard in a browser: the stories are in dashboard/stories. One of them has a server of its own
+// killed and started again, some get mails and pay.
 func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
@@ -123,9 +130,20 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	}))
 	defer control.Close()
 
-	command := exec.CommandContext(ctx, "node", append([]string{"dashboard/stories/run.mjs"}, strings.Fields(os.Getenv("FLAGLEDGER_STORIES"))...)...)
-	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL, "RESTARTED_URL="+restarted.Service().URL, "STALE_URL="+stale.URL,
-		"PRODUCTION_URL="+production.URL, "SELLING_URL="+selling.URL, "CONTROL_URL="+control.URL)
+	command := exec.CommandContext(
+		ctx,
+		"node",
+		append([]string{"dashboard/stories/run.mjs"}, strings.Fields(os.Getenv("FLAGLEDGER_STORIES"))...)...)
+	command.Env = append(
+		os.Environ(),
+		"CHROMIUM="+chromium,
+		"SERVICE_URL="+s.URL,
+		"RESTARTED_URL="+restarted.Service().URL,
+		"STALE_URL="+stale.URL,
+		"PRODUCTION_URL="+production.URL,
+		"SELLING_URL="+selling.URL,
+		"CONTROL_URL="+control.URL,
+	)
 	ended := make(chan error, 1)
 	var out []byte
 	go func() {
@@ -177,8 +195,8 @@ func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
 	}
 }
 
-// findBrowser returns the path of the browser that plays stories: the one without windows, which takes half the time, or else the other. It skips the
-// test if the browser or the dashboard is missing.
+// findBrowser returns the path of the browser that plays stories: the one without windows, which takes half the time,
+// or else the other. It skips the test if the browser or the dashboard is missing.
 func findBrowser(t testing.TB) string {
 	t.Helper()
 	if !dashboard.Built() {

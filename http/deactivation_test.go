@@ -18,7 +18,9 @@ func TestDeactivationEndsSessionsAndLinks(t *testing.T) {
 	}, nodetest.Log(t))
 	verified := func(a account, n int) account {
 		_, token := linkTo(t, server, a.email, n)
-		s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).Want(200)
+		s.Anonymous().
+			Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).
+			Want(200)
 		return a
 	}
 	root := verified(signUpAs(s, "root@example.com"), 1)
@@ -30,10 +32,12 @@ func TestDeactivationEndsSessionsAndLinks(t *testing.T) {
 	_, reset := linkTo(t, server, person.email, 2)
 
 	setPassword := func(token string) *nodetest.Answer {
-		return s.Anonymous().Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": "another horse"})
+		return s.Anonymous().
+			Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": "another horse"})
 	}
 	verify := func() *nodetest.Answer {
-		return s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": verification, "password": nodetest.Password})
+		return s.Anonymous().
+			Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": verification, "password": nodetest.Password})
 	}
 	for _, a := range []account{person, unverified} {
 		super.Call("PATCH", usersOfPlatform+"/"+a.user+"/deactivate", nil).Want(200)
@@ -62,5 +66,10 @@ func TestDeactivationEndsSessionsAndLinks(t *testing.T) {
 		}
 		names = append(names, r.Name)
 	}
-	nodetest.Same(t, "facts", names, []string{"user.registered", "user.deactivated", "user.sessions_ended", "user.sessions_ended", "user.reactivated"})
+	nodetest.Same(
+		t,
+		"facts",
+		names,
+		[]string{"user.registered", "user.deactivated", "user.sessions_ended", "user.sessions_ended", "user.reactivated"},
+	)
 }

@@ -21,7 +21,13 @@ type deviceBody struct {
 }
 
 func showDevice(d inbox.Device) deviceBody {
-	return deviceBody{DeviceToken: d.Token, DeviceName: d.Name, DeviceType: d.Type, CreatedAt: timestamp(d.CreatedAt), LastSeenAt: timestamp(d.LastSeenAt)}
+	return deviceBody{
+		DeviceToken: d.Token,
+		DeviceName:  d.Name,
+		DeviceType:  d.Type,
+		CreatedAt:   timestamp(d.CreatedAt),
+		LastSeenAt:  timestamp(d.LastSeenAt),
+	}
 }
 
 type newDeviceBody struct {
@@ -34,7 +40,10 @@ const devicesRoute = "/api/v1/notifications/device-tokens"
 
 func (a *API) addDevices(tag string) {
 	const path = devicesRoute
-	register(a, access{who: person}, operation("GET", path, "list-device-tokens", tag, "The devices that the caller's notifications are pushed to"),
+	register(
+		a,
+		access{who: person},
+		operation("GET", path, "list-device-tokens", tag, "The devices that the caller's notifications are pushed to"),
 		func(ctx context.Context, in *PageInput) (*listOutput[deviceBody], error) {
 			devices, err := a.Inbox.Devices(ctx, principalOf(ctx).claims.UserID)
 			rest := devices[min(in.Offset, len(devices)):]
@@ -42,7 +51,8 @@ func (a *API) addDevices(tag string) {
 				rest = rest[:min(in.Limit, len(rest))]
 			}
 			return listed(ctx, *in, &queries.List[inbox.Device]{Rows: rest, Total: len(devices)}, err, showDevice)
-		})
+		},
+	)
 	add := operation("POST", path, "register-device-token", tag, "Have the caller's notifications pushed to a device")
 	add.Description = "A token that the caller has registered before is updated (200); one of another person passes to the caller. If the person has too many devices, the one that was seen longest ago goes."
 	add.DefaultStatus = http.StatusCreated

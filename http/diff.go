@@ -37,7 +37,13 @@ type patchBody struct {
 }
 
 func (a *API) addDiff() {
-	diff := operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags", "What changed of a flag between two versions or times")
+	diff := operation(
+		"GET",
+		"/api/v1/flags/{flagKey}/diff",
+		"compare-flag-versions",
+		"Flags",
+		"What changed of a flag between two versions or times",
+	)
 	diff.Description = "It is 404 where the flag did not exist at one of them, and says at which."
 	register(a, readFlags, diff,
 		func(ctx context.Context, in *struct {
@@ -91,8 +97,8 @@ func (a *API) addDiff() {
 		})
 }
 
-// smallPatch is the size from which a patch that is longer than the flag replaces the whole flag instead: each value of a list of thousands that shifts is a
-// step with a long path.
+// smallPatch is the size from which a patch that is longer than the flag replaces the whole flag instead: each value of
+// a list of thousands that shifts is a step with a long path.
 const smallPatch = 64 << 10
 
 // compareFlags tells what differs between two versions.
@@ -157,7 +163,8 @@ func byID[T any](list []T, id func(T) string) listOf {
 func variationID(v variationBody) string { return v.ID }
 func ruleID(r ruleBody) string           { return r.ID }
 
-// compareLists adds each element that came, went or changed, whole, and their order where others come in between or it changed.
+// compareLists adds each element that came, went or changed, whole, and their order where others come in between or it
+// changed.
 func (d *diffBody) compareLists(field string, environment *string, from, to listOf) {
 	for _, id := range from.ids {
 		d.add(field+"."+id, environment, from.by[id], to.by[id])

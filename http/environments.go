@@ -40,20 +40,38 @@ func (a *API) addEnvironments() {
 		Body environmentBody
 	}) (*environmentOutput, error) {
 		_, done, err := do(ctx, a.Writer, commands.AddEnvironment{
-			TenantRef: commands.TenantRef{TenantID: in.ID}, Environment: events.EnvironmentRef{ID: newID(ctx), Name: in.Body.Environment}, Now: a.Now(),
+			TenantRef: commands.TenantRef{
+				TenantID: in.ID,
+			},
+			Environment: events.EnvironmentRef{ID: newID(ctx), Name: in.Body.Environment},
+			Now:         a.Now(),
 		})
 		return &environmentOutput{
-			Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(in.ID)+"/environments/"+in.Body.Environment), Body: in.Body,
+			Changed: changedBy(
+				done,
+			),
+			Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(in.ID)+"/environments/"+in.Body.Environment),
+			Body:     in.Body,
 		}, err
 	})
-	remove := operation("DELETE", path+"/{environment}", "delete-environment", tag, "Delete an environment, and what flags are in it")
+	remove := operation(
+		"DELETE",
+		path+"/{environment}",
+		"delete-environment",
+		tag,
+		"Delete an environment, and what flags are in it",
+	)
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *struct {
 		TenantChange
 		Environment string `path:"environment" example:"staging"`
 	}) (*noContent, error) {
-		_, done, err := do(ctx, a.Writer, commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
+		_, done, err := do(
+			ctx,
+			a.Writer,
+			commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment},
+		)
 		return &noContent{changedBy(done)}, err
 	})
 }

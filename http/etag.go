@@ -37,7 +37,8 @@ func noneMatch(header []string, tag string) bool {
 	return false
 }
 
-// originalTag undoes what proxies that compress do to a tag: nginx makes "5" W/"5", Apache makes it "5-gzip". The tags of this service have no hyphen.
+// originalTag undoes what proxies that compress do to a tag: nginx makes "5" W/"5", Apache makes it "5-gzip". The tags
+// of this service have no hyphen.
 func originalTag(tag string) string {
 	tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
 	if version, _, changed := strings.Cut(tag, "-"); changed {

@@ -72,7 +72,12 @@ type evaluationError struct {
 }
 
 // readEvaluation finds out who makes an evaluation and where, and reads its body, which the caller releases.
-func (a *API) readEvaluation(r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema) (*principal, *evaluationRequest, error) {
+func (a *API) readEvaluation(
+	r *http.Request,
+	need access,
+	read func(*evaluationRequest) error,
+	schema *huma.Schema,
+) (*principal, *evaluationRequest, error) {
 	p, e, err := a.admitEvaluation(r, need, read, schema)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +90,12 @@ func (a *API) readEvaluation(r *http.Request, need access, read func(*evaluation
 }
 
 // admitEvaluation is readEvaluation without finding the environment.
-func (a *API) admitEvaluation(r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema) (*principal, *evaluationRequest, error) {
+func (a *API) admitEvaluation(
+	r *http.Request,
+	need access,
+	read func(*evaluationRequest) error,
+	schema *huma.Schema,
+) (*principal, *evaluationRequest, error) {
 	p, err := a.admit(r, need, "")
 	if err != nil {
 		return nil, nil, err
@@ -169,7 +179,12 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*evaluationRequest) error, schema *huma.Schema) error {
+func (a *API) evaluateOne(
+	w http.ResponseWriter,
+	r *http.Request,
+	read func(*evaluationRequest) error,
+	schema *huma.Schema,
+) error {
 	preview := false
 	if r.URL.RawQuery != "" {
 		asked, err := readEvaluationQuery(r.URL, a.Now())
@@ -204,7 +219,8 @@ func (a *API) evaluateOne(w http.ResponseWriter, r *http.Request, read func(*eva
 	return nil
 }
 
-// evaluateFlag evaluates a flag. Where that takes long it begins again when it has a slot, so that others do not wait for it.
+// evaluateFlag evaluates a flag. Where that takes long it begins again when it has a slot, so that others do not wait
+// for it.
 func (a *API) evaluateFlag(r *http.Request, p *principal, key string, e *evaluationRequest) (snapshot.Result, error) {
 	result, err := queries.EvaluateShort(p.tenant, p.environment, key, &e.Context)
 	if err == nil || !errors.Is(err, snapshot.ErrTooLarge) {
@@ -238,7 +254,15 @@ func (a *API) documentEvaluate() {
 	one.Description += " With `at` or `version` it is what the flag served then: see X-Evaluated-At. That, as `explain`, asks the database, and counts as no evaluation; a machine " +
 		"needs the scope `flags:read` for it too."
 	one.Description += " " + previewText
-	one.Parameters = []*huma.Param{flagKeyParam(), tenantParam(true), environmentParam(), atParam(), versionParam(), explainParam(), previewParam()}
+	one.Parameters = []*huma.Param{
+		flagKeyParam(),
+		tenantParam(true),
+		environmentParam(),
+		atParam(),
+		versionParam(),
+		explainParam(),
+		previewParam(),
+	}
 	one.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateSchema = a.document(&one, evaluateAccess, ContextBody{}, evaluationBody{})
 	one.Responses["200"].Headers = evaluatedAtDocument()
@@ -261,36 +285,72 @@ func (a *API) documentEvaluate() {
 }
 
 func flagKeyParam() *huma.Param {
-	return &huma.Param{Name: "flagKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "new-checkout"}
+	return &huma.Param{
+		Name:     "flagKey",
+		In:       "path",
+		Required: true,
+		Schema:   &huma.Schema{Type: huma.TypeString},
+		Example:  "new-checkout",
+	}
 }
 
 func atParam() *huma.Param {
-	return &huma.Param{Name: "at", In: "query", Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"}, Description: "A time that is past by the store's clock: what was served then, with the environments of then"}
+	return &huma.Param{
+		Name:        "at",
+		In:          "query",
+		Schema:      &huma.Schema{Type: huma.TypeString, Format: "date-time"},
+		Description: "A time that is past by the store's clock: what was served then, with the environments of then",
+	}
 }
 
 func versionParam() *huma.Param {
-	return &huma.Param{Name: "version", In: "query", Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)}, Description: "A version of the flag: what was served once the flag had it. Goes without at"}
+	return &huma.Param{
+		Name:        "version",
+		In:          "query",
+		Schema:      &huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)},
+		Description: "A version of the flag: what was served once the flag had it. Goes without at",
+	}
 }
 
 func evaluatedAtDocument() map[string]*huma.Param {
 	return map[string]*huma.Param{evaluatedAtHeader: {
-		Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"}, Description: "Of an evaluation of the past alone: the time that was asked for, or that at which the flag got the version",
+		Schema: &huma.Schema{
+			Type:   huma.TypeString,
+			Format: "date-time",
+		},
+		Description: "Of an evaluation of the past alone: the time that was asked for, or that at which the flag got the version",
 	}}
 }
 
 func explainParam() *huma.Param {
-	return &huma.Param{Name: "explain", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Description: "Whether to say why: each step, rule and condition that was asked, and how a split chose"}
+	return &huma.Param{
+		Name:        "explain",
+		In:          "query",
+		Schema:      &huma.Schema{Type: huma.TypeBoolean},
+		Description: "Whether to say why: each step, rule and condition that was asked, and how a split chose",
+	}
 }
 
 const previewText = "With `preview=true` the answer is the same, also from memory, and counts as no use of a flag and no evaluation: for whoever only looks at what " +
 	"somebody would get. A machine needs the scope `flags:read` for it too."
 
 func previewParam() *huma.Param {
-	return &huma.Param{Name: "preview", In: "query", Schema: &huma.Schema{Type: huma.TypeBoolean}, Description: "Whether the answer is only to be shown: nothing is counted"}
+	return &huma.Param{
+		Name:        "preview",
+		In:          "query",
+		Schema:      &huma.Schema{Type: huma.TypeBoolean},
+		Description: "Whether the answer is only to be shown: nothing is counted",
+	}
 }
 
 func tenantParam(required bool) *huma.Param {
-	p := &huma.Param{Name: "X-Tenant-ID", In: "header", Required: required, Schema: &huma.Schema{Type: huma.TypeString}, Description: "The tenant of the call"}
+	p := &huma.Param{
+		Name:        "X-Tenant-ID",
+		In:          "header",
+		Required:    required,
+		Schema:      &huma.Schema{Type: huma.TypeString},
+		Description: "The tenant of the call",
+	}
 	if !required {
 		p.Description += "; without it the machine's, or the caller's canonical tenant"
 	}
@@ -298,14 +358,22 @@ func tenantParam(required bool) *huma.Param {
 }
 
 func environmentParam() *huma.Param {
-	return &huma.Param{Name: "X-Environment", In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Description: "The environment of the call: production without it"}
+	return &huma.Param{
+		Name:        "X-Environment",
+		In:          "header",
+		Schema:      &huma.Schema{Type: huma.TypeString},
+		Description: "The environment of the call: production without it",
+	}
 }
 
-// document adds an operation that is no huma operation, from examples of its bodies, and returns the schema of what it reads.
+// document adds an operation that is no huma operation, from examples of its bodies, and returns the schema of what it
+// reads.
 func (a *API) document(op *huma.Operation, need access, in, out any) *huma.Schema {
 	doc := a.huma.OpenAPI()
 	content := func(v any) map[string]*huma.MediaType {
-		return map[string]*huma.MediaType{"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "")}}
+		return map[string]*huma.MediaType{
+			"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "")},
+		}
 	}
 	op.Security = need.security()
 	op.RequestBody = &huma.RequestBody{Required: true, Content: content(in)}

@@ -26,7 +26,8 @@ type draftBody struct {
 	Fallthrough fallthroughServe `json:"fallthrough,omitzero" doc:"null tries none; that of the environment without it"`
 }
 
-// draft is what the body tries. A new rule's id is its place in the list, and its rollouts are drawn by that, so that the same draft always gives the same answer.
+// draft is what the body tries. A new rule's id is its place in the list, and its rollouts are drawn by that, so that
+// the same draft always gives the same answer.
 func (b draftBody) draft(in events.EnvironmentRef) commands.RulesDraft {
 	d := commands.RulesDraft{Environment: in, Rules: sentRules(b.Rules)}
 	for i := range d.Rules {
@@ -117,6 +118,8 @@ func (a *API) documentEvaluateDraft() {
 	op.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateDraftSchema = a.document(&op, evaluateDraftAccess, draftBody{}, evaluationBody{})
 	op.RequestBody.Content["application/json"].Example = map[string]any{
-		"targetingKey": "user-42", "attributes": map[string]any{"plan": "pro"}, "rules": exampleRules(false).(map[string]any)["rules"],
+		"targetingKey": "user-42",
+		"attributes":   map[string]any{"plan": "pro"},
+		"rules":        exampleRules(false).(map[string]any)["rules"],
 	}
 }

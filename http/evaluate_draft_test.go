@@ -17,11 +17,19 @@ func TestTryingRules(t *testing.T) {
 			on, off := me.TwoVariations("k")
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 			rollout := fmt.Sprintf(`{"rollout":[{"variationId":%q,"weight":20},{"variationId":%q,"weight":80}]}`, on, off)
-			rules := fmt.Sprintf(`[{"name":"split","conditions":[{"attribute":"seats","op":"gte","values":[1.50]}],"serve":%s}]`, rollout)
+			rules := fmt.Sprintf(
+				`[{"name":"split","conditions":[{"attribute":"seats","op":"gte","values":[1.50]}],"serve":%s}]`,
+				rollout,
+			)
 			me.SetRules("k", `{"rules":`+rules+`}`).Want(200)
 			kept := me.Rules("k").Object()["rules"].([]any)[0].(map[string]any)["id"]
-			rules = fmt.Sprintf(`[{"conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"variationId":%q}},{"id":%q,"name":"split",`+
-				`"conditions":[{"attribute":"seats","op":"gte","values":[2]}],"serve":%s}]`, off, kept, rollout)
+			rules = fmt.Sprintf(
+				`[{"conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"variationId":%q}},{"id":%q,"name":"split",`+
+					`"conditions":[{"attribute":"seats","op":"gte","values":[2]}],"serve":%s}]`,
+				off,
+				kept,
+				rollout,
+			)
 			serve := fmt.Sprintf(`{"variationId":%q}`, on)
 			before := string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body) + string(me.Rules("k").Body)
 			context := func(i int) string {
@@ -29,9 +37,17 @@ func TestTryingRules(t *testing.T) {
 			}
 			var tried []map[string]any
 			for i := range 20 {
-				tried = append(tried, try(me, fmt.Sprintf(`{%s,"rules":%s,"fallthrough":%s}`, context(i), rules, serve)).Want(200).Object())
+				tried = append(
+					tried,
+					try(me, fmt.Sprintf(`{%s,"rules":%s,"fallthrough":%s}`, context(i), rules, serve)).Want(200).Object(),
+				)
 			}
-			nodetest.Same(t, "the flag", string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body)+string(me.Rules("k").Body), before)
+			nodetest.Same(
+				t,
+				"the flag",
+				string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body)+string(me.Rules("k").Body),
+				before,
+			)
 			me.SetRules("k", `{"rules":`+rules+`}`).Want(200)
 			me.SetFallthrough("k", `{"serve":`+serve+`}`).Want(200)
 			saved := me.Rules("k").Object()["rules"].([]any)[0].(map[string]any)["id"]
@@ -67,18 +83,30 @@ func TestTryingRules(t *testing.T) {
 				got := try(me, body).Want(200).Object()
 				nodetest.Same(t, body, fmt.Sprintf("%v %v", got["reason"], got["value"]), reason)
 			}
-			nodetest.Same(t, "of the header's environment", try(me, `{}`, "X-Environment", "development").Want(200).Object()["reason"], "OFF")
+			nodetest.Same(
+				t,
+				"of the header's environment",
+				try(me, `{}`, "X-Environment", "development").Want(200).Object()["reason"],
+				"OFF",
+			)
 		},
 		"the same draft gives the same answer": func(t *testing.T, me *nodetest.Client) {
 			on, off := me.TwoVariations("k")
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
-			body := fmt.Sprintf(`{"targetingKey":"u","rules":[{"conditions":[],"serve":{"rollout":[{"variationId":%q,"weight":1},{"variationId":%q,"weight":1}]}}]}`, on, off)
+			body := fmt.Sprintf(
+				`{"targetingKey":"u","rules":[{"conditions":[],"serve":{"rollout":[{"variationId":%q,"weight":1},{"variationId":%q,"weight":1}]}}]}`,
+				on,
+				off,
+			)
 			nodetest.Same(t, "the second answer", string(try(me, body).Want(200).Body), string(try(me, body).Want(200).Body))
 		},
 		"all that is wrong is told as it is when rules are saved": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
-			try(me, `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["("]}],"serve":{"value":1}},{"id":"none","conditions":[],"serve":{"value":true,"rollout":[]}}],`+
-				`"fallthrough":{"variationId":"none"},"targetingKey":1,"more":true}`).
+			try(
+				me,
+				`{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["("]}],"serve":{"value":1}},{"id":"none","conditions":[],"serve":{"value":true,"rollout":[]}}],`+
+					`"fallthrough":{"variationId":"none"},"targetingKey":1,"more":true}`,
+			).
 				Refused(422, "rules[0].conditions[0].values[0]", "rules[0].serve.value", "rules[1].id", "rules[1].serve", "rules[1].serve.rollout", "fallthrough.variationId", "targetingKey", "more")
 		},
 		"it is refused where an evaluation is": func(_ *testing.T, me *nodetest.Client) {

@@ -12,7 +12,8 @@ import (
 // chunk is how much of a large answer is gathered before it is sent.
 const chunk = 32 << 10
 
-// evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the others.
+// evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the
+// others.
 func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	preview := false
 	if r.URL.RawQuery != "" {
@@ -45,8 +46,15 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	sendEvaluations(w, r, e, results, used)
 }
 
-// sendEvaluations answers with the results for many flags, and counts those that succeeded as used, unless that is nil: none where it refuses the call. e holds its slot for costly work.
-func sendEvaluations(w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated], used *uncounted) {
+// sendEvaluations answers with the results for many flags, and counts those that succeeded as used, unless that is nil:
+// none where it refuses the call. e holds its slot for costly work.
+func sendEvaluations(
+	w http.ResponseWriter,
+	r *http.Request,
+	e *evaluationRequest,
+	results iter.Seq2[string, queries.Evaluated],
+	used *uncounted,
+) {
 	out := newOutput(w)
 	defer out.release()
 	var failures []failedFlag

@@ -15,7 +15,8 @@ import (
 	"flagledger/queries"
 )
 
-// readEvaluateManyQuery reads the query of an evaluation of many flags, which takes a time and preview alone. Its error is a problem, which names all that is wrong.
+// readEvaluateManyQuery reads the query of an evaluation of many flags, which takes a time and preview alone. Its error
+// is a problem, which names all that is wrong.
 func readEvaluateManyQuery(u *url.URL, now time.Time) (asked evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	refuseOthers(query, wrong, "at", "version", "explain", "preview")
@@ -32,7 +33,8 @@ func readEvaluateManyQuery(u *url.URL, now time.Time) (asked evaluationQuery, er
 	return asked, nil
 }
 
-// evaluateManyAt answers what many flags served at a time, or all that the tenant had then, unless the query is wrong. Nothing is counted.
+// evaluateManyAt answers what many flags served at a time, or all that the tenant had then, unless the query is wrong.
+// Nothing is counted.
 func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Time, wrong error) {
 	p, e, err := a.admitEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
 	if err != nil {
@@ -80,9 +82,15 @@ func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at
 	return s, err
 }
 
-// evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends, the flags cannot be read, or all has taken longer than
-// atMost.
-func (s flagsAt) evaluate(ctx context.Context, a *API, p *principal, e *evaluationRequest, atMost time.Duration) iter.Seq2[string, queries.Evaluated] {
+// evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends, the flags
+// cannot be read, or all has taken longer than atMost.
+func (s flagsAt) evaluate(
+	ctx context.Context,
+	a *API,
+	p *principal,
+	e *evaluationRequest,
+	atMost time.Duration,
+) iter.Seq2[string, queries.Evaluated] {
 	return func(yield func(string, queries.Evaluated) bool) {
 		for _, f := range s.flags {
 			began := time.Now()
@@ -102,9 +110,15 @@ func (s flagsAt) evaluate(ctx context.Context, a *API, p *principal, e *evaluati
 	}
 }
 
-// compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one that its facts give. Meanwhile it leaves its
-// slot for costly work.
-func (s flagsAt) compile(ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.VersionThen) (*snapshot.Flag, error) {
+// compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one
+// that its facts give. Meanwhile it leaves its slot for costly work.
+func (s flagsAt) compile(
+	ctx context.Context,
+	a *API,
+	p *principal,
+	e *evaluationRequest,
+	f queries.VersionThen,
+) (*snapshot.Flag, error) {
 	if f.Version == 0 {
 		return nil, queries.ErrNotFound
 	}

@@ -17,7 +17,10 @@ const manyPath = "/api/v1/flags/evaluate"
 // split is a flag whose traffic is split by the targeting key.
 func split(c *nodetest.Client, key string) {
 	c.Service.T.Helper()
-	c.CreateEnabledFlag(key, map[string]any{"type": "string", "flag_variations": []any{map[string]any{"name": "all", "value": "v", "weight": 1}}})
+	c.CreateEnabledFlag(
+		key,
+		map[string]any{"type": "string", "flag_variations": []any{map[string]any{"name": "all", "value": "v", "weight": 1}}},
+	)
 }
 
 // order are the members of an object in the order of the text.
@@ -67,7 +70,12 @@ func TestEvaluatingManyFlags(t *testing.T) {
 				nodetest.Same(t, key, string(flags[key]), string(me.Evaluate(key, context).Want(200).Body))
 			}
 			me.CreateFlag("another", nil)
-			nodetest.Same(t, "the keys", order(t, me.Call("POST", manyPath, context).Want(200).Raw("flags")), []string{"Off", "another", "archived", "on", "split"})
+			nodetest.Same(
+				t,
+				"the keys",
+				order(t, me.Call("POST", manyPath, context).Want(200).Raw("flags")),
+				[]string{"Off", "another", "archived", "on", "split"},
+			)
 		},
 		"those that are named": func(t *testing.T, me *nodetest.Client) {
 			for _, key := range []string{"a", "b", "c"} {
@@ -77,12 +85,21 @@ func TestEvaluatingManyFlags(t *testing.T) {
 			nodetest.Same(t, "the keys", order(t, a.Raw("flags")), []string{"a", "c"})
 			nodetest.Members(t, "the answer", a.Object(), "flags")
 			nodetest.Same(t, "none", string(me.Call("POST", manyPath, `{"flagKeys":[]}`).Want(200).Body), `{"flags":{}}`)
-			nodetest.Same(t, "null", order(t, me.Lenient().Call("POST", manyPath, `{"flagKeys":null}`).Want(200).Raw("flags")), []string{"a", "b", "c"})
+			nodetest.Same(
+				t,
+				"null",
+				order(t, me.Lenient().Call("POST", manyPath, `{"flagKeys":null}`).Want(200).Raw("flags")),
+				[]string{"a", "b", "c"},
+			)
 		},
 		"one that cannot be evaluated does not spoil the others": func(t *testing.T, me *nodetest.Client) {
 			split(me, "split")
 			me.CreateEnabledFlag("on", nil)
-			missing := map[string]any{"status": 422, "detail": "validation failed", "errors": map[string]any{"targetingKey": "is required: the flag splits its traffic by it"}}
+			missing := map[string]any{
+				"status": 422,
+				"detail": "validation failed",
+				"errors": map[string]any{"targetingKey": "is required: the flag splits its traffic by it"},
+			}
 			a := me.Call("POST", manyPath, `{}`).Want(200)
 			nodetest.Same(t, "the keys", order(t, a.Raw("flags")), []string{"on"})
 			nodetest.Same(t, "errors", a.Object()["errors"], map[string]any{"split": missing})
@@ -100,12 +117,18 @@ func TestEvaluatingManyFlags(t *testing.T) {
 				on           bool
 			}{{`{}`, "", false}, {`{}`, "development", true}, {`{"environment":"development"}`, "production", true}} {
 				a := me.Call("POST", manyPath, test.body, "X-Environment", test.header).Want(200)
-				nodetest.Same(me.Service.T, "enabled", a.Object()["flags"].(map[string]any)["k"].(map[string]any)["enabled"], test.on)
+				nodetest.Same(
+					me.Service.T,
+					"enabled",
+					a.Object()["flags"].(map[string]any)["k"].(map[string]any)["enabled"],
+					test.on,
+				)
 			}
 			me.Call("POST", manyPath, `{"environment":"none"}`).Refused(404)
 		},
 		"bad input is refused": func(_ *testing.T, me *nodetest.Client) {
-			me.Call("POST", manyPath, `{"flagKeys":"k","userId":"u","targetingKey":7}`).Refused(422, "flagKeys", "userId", "targetingKey")
+			me.Call("POST", manyPath, `{"flagKeys":"k","userId":"u","targetingKey":7}`).
+				Refused(422, "flagKeys", "userId", "targetingKey")
 			me.Call("POST", manyPath, `{"flagKeys":["k",null,5]}`).Refused(422, "flagKeys[1]", "flagKeys[2]")
 			me.Call("POST", manyPath, `{"flagkeys":[]}`).Refused(422, "flagkeys")
 			me.Call("POST", manyPath, map[string]any{"flagKeys": make([]string, 1001)}).Refused(422, "flagKeys")
@@ -125,13 +148,19 @@ func TestEvaluatingManyFlags(t *testing.T) {
 		"the header may choose the tenant": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
 			nodetest.Same(t, "flags", len(me.Call("POST", manyPath, `{}`).Want(200).Object()["flags"].(map[string]any)), 1)
-			nodetest.Same(t, "flags of the first tenant", string(me.Call("POST", manyPath, `{}`, "X-Tenant-ID", "").Want(200).Body), `{"flags":{}}`)
+			nodetest.Same(
+				t,
+				"flags of the first tenant",
+				string(me.Call("POST", manyPath, `{}`, "X-Tenant-ID", "").Want(200).Body),
+				`{"flags":{}}`,
+			)
 			withToken(me, newAccount(me).token).Call("POST", manyPath, `{}`, "X-Tenant-ID", me.Tenant).Refused(403)
 		},
 		"a context that is too large for a flag's rules": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
 			me.CreateEnabledFlag("slow", nil)
-			me.SetRules("slow", `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b","(?:a?){400}c"]}],"serve":{"value":false}}]}`).Want(200)
+			me.SetRules("slow", `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b","(?:a?){400}c"]}],"serve":{"value":false}}]}`).
+				Want(200)
 			long := strings.Repeat("a", 4096)
 			context := map[string]any{"attributes": map[string]any{"a": []string{long, long, long}}}
 			me.Evaluate("slow", map[string]any{"attributes": map[string]any{"a": long[:1000]}}).Want(200)
@@ -168,17 +197,25 @@ func TestEvaluatingManyFlagsEndsWithTheCall(t *testing.T) {
 	for i := range 50 {
 		key := fmt.Sprintf("slow-%d", i)
 		me.CreateEnabledFlag(key, nil)
-		me.SetRules(key, `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`).Want(200)
+		me.SetRules(key, `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`).
+			Want(200)
 	}
 	long := `"` + strings.Repeat("a", 4096) + `"`
 	for path, body := range map[string]string{manyPath: `{"attributes":{"a":` + long + `}}`, ofrepPath: `{"context":{"a":` + long + `}}`} {
 		ctx, hangUp := context.WithCancel(t.Context())
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { hangUp() }})
+		ctx = httptrace.WithClientTrace(
+			ctx,
+			&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { hangUp() }},
+		)
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header = http.Header{"Authorization": {"Bearer " + me.Token}, "X-Tenant-Id": {me.Tenant}, "Content-Type": {"application/json"}}
+		r.Header = http.Header{
+			"Authorization": {"Bearer " + me.Token},
+			"X-Tenant-Id":   {me.Tenant},
+			"Content-Type":  {"application/json"},
+		}
 		if response, err := http.DefaultClient.Do(r); err == nil {
 			_ = response.Body.Close()
 			t.Fatalf("%s has been answered with %d", path, response.StatusCode)

@@ -19,8 +19,8 @@ import (
 // evaluatedAtHeader tells the moment that an evaluation was about.
 const evaluatedAtHeader = "X-Evaluated-At"
 
-// evaluatedAt sets the header to the moment that an evaluation was about: to six digits, as times of facts have them, or to the
-// more that the caller sent.
+// evaluatedAt sets the header to the moment that an evaluation was about: to six digits, as times of facts have them,
+// or to the more that the caller sent.
 func evaluatedAt(w http.ResponseWriter, at time.Time) {
 	format := events.RecordedFormat
 	if !at.Equal(at.Truncate(time.Microsecond)) {
@@ -64,7 +64,8 @@ func readWhether(query url.Values, name string, wrong map[string]string) bool {
 // unknownParameter is what is wrong with a query parameter that a call does not take, in huma's words.
 const unknownParameter = "unknown query parameter"
 
-// refuseOthers notes the parameters of a query that a call does not take, and those that are sent more than once or are empty.
+// refuseOthers notes the parameters of a query that a call does not take, and those that are sent more than once or are
+// empty.
 func refuseOthers(query url.Values, wrong map[string]string, taken ...string) {
 	for name, values := range query {
 		if !slices.Contains(taken, name) {
@@ -83,8 +84,16 @@ func (p *principal) requireFlagsRead() error {
 	return scopeRefused(events.FlagsRead)
 }
 
-// evaluateQuery answers what a flag served at a moment, or why it serves what it does, unless the query is wrong. Nothing is counted: nobody is served.
-func (a *API) evaluateQuery(w http.ResponseWriter, r *http.Request, asked evaluationQuery, wrong error, read func(*evaluationRequest) error, schema *huma.Schema) error {
+// evaluateQuery answers what a flag served at a moment, or why it serves what it does, unless the query is wrong.
+// Nothing is counted: nobody is served.
+func (a *API) evaluateQuery(
+	w http.ResponseWriter,
+	r *http.Request,
+	asked evaluationQuery,
+	wrong error,
+	read func(*evaluationRequest) error,
+	schema *huma.Schema,
+) error {
 	p, e, err := a.admitEvaluation(r, evaluateAccess, read, schema)
 	if err != nil {
 		return err
@@ -127,8 +136,14 @@ func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *snapshot.R
 	out.send()
 }
 
-// flagOfQuery reads the state of a flag that an evaluation asks for, and finds the environment. Without a moment it is the state that this node serves.
-func (a *API) flagOfQuery(r *http.Request, p *principal, e *evaluationRequest, asked evaluationQuery) (f state.Flag, in events.EnvironmentRef, err error) {
+// flagOfQuery reads the state of a flag that an evaluation asks for, and finds the environment. Without a moment it is
+// the state that this node serves.
+func (a *API) flagOfQuery(
+	r *http.Request,
+	p *principal,
+	e *evaluationRequest,
+	asked evaluationQuery,
+) (f state.Flag, in events.EnvironmentRef, err error) {
 	key, m := pathKey(r, "flagKey"), asked.moment
 	if !asked.past {
 		if err := p.selectEnvironment(e.environmentOf(r)); err != nil {

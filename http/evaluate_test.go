@@ -14,9 +14,31 @@ func TestEvaluation(t *testing.T) {
 	nodetest.Cases{
 		"a result has exactly these members": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
-			a := me.Evaluate("k", `{"targetingKey":"u","attributes":{"plan":"pro","deep":{"a":[1,null,1e5]}},"environment":"production"}`).Want(200)
-			nodetest.Members(t, "a result", a.Object(), "enabled", "value", "reason", "variationId", "variationName", "ruleId", "flagVersion")
-			a.Shows(map[string]any{"enabled": true, "value": true, "reason": "FALLTHROUGH", "variationId": nil, "variationName": nil, "ruleId": nil, "flagVersion": 2})
+			a := me.Evaluate("k", `{"targetingKey":"u","attributes":{"plan":"pro","deep":{"a":[1,null,1e5]}},"environment":"production"}`).
+				Want(200)
+			nodetest.Members(
+				t,
+				"a result",
+				a.Object(),
+				"enabled",
+				"value",
+				"reason",
+				"variationId",
+				"variationName",
+				"ruleId",
+				"flagVersion",
+			)
+			a.Shows(
+				map[string]any{
+					"enabled":       true,
+					"value":         true,
+					"reason":        "FALLTHROUGH",
+					"variationId":   nil,
+					"variationName": nil,
+					"ruleId":        nil,
+					"flagVersion":   2,
+				},
+			)
 			nodetest.Same(t, "Content-Type", a.Header.Get("Content-Type"), "application/json")
 		},
 		"step 1: no such flag": func(_ *testing.T, me *nodetest.Client) {
@@ -36,7 +58,14 @@ func TestEvaluation(t *testing.T) {
 		},
 		"step 3: an inactive flag, or one disabled in the environment, serves its default": func(_ *testing.T, me *nodetest.Client) {
 			off := map[string]any{"enabled": false, "value": "off", "reason": "OFF", "variationId": nil, "variationName": nil}
-			me.CreateFlag("k", map[string]any{"type": "string", "defaultValue": "off", "flag_variations": []any{map[string]any{"name": "v", "value": "on", "weight": 1}}})
+			me.CreateFlag(
+				"k",
+				map[string]any{
+					"type":            "string",
+					"defaultValue":    "off",
+					"flag_variations": []any{map[string]any{"name": "v", "value": "on", "weight": 1}},
+				},
+			)
 			me.Evaluate("k", `{"targetingKey":"u"}`).Want(200).Shows(off)
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "development").Want(200)
 			me.Evaluate("k", `{"targetingKey":"u"}`).Want(200).Shows(off)
@@ -48,7 +77,12 @@ func TestEvaluation(t *testing.T) {
 		},
 		"step 6: weights split the traffic, the same unit always alike": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", map[string]any{"type": "string", "defaultValue": "default", "flag_variations": []any{
-				map[string]any{"name": "never", "value": "n"}, map[string]any{"name": "a", "value": "A", "weight": 1}, map[string]any{"name": "b", "value": "B", "weight": 3},
+				map[string]any{
+					"name":  "never",
+					"value": "n",
+				},
+				map[string]any{"name": "a", "value": "A", "weight": 1},
+				map[string]any{"name": "b", "value": "B", "weight": 3},
 			}})
 			ids := map[string]string{}
 			for _, v := range me.Variations("k") {
@@ -59,9 +93,17 @@ func TestEvaluation(t *testing.T) {
 			split := func() map[string]int {
 				count := map[string]int{}
 				for i := range units {
-					body := me.Evaluate("k", fmt.Sprintf(`{"targetingKey":"user-%d"}`, i)).Want(200).Shows(map[string]any{"enabled": true, "reason": "FALLTHROUGH"}).Object()
+					body := me.Evaluate("k", fmt.Sprintf(`{"targetingKey":"user-%d"}`, i)).
+						Want(200).
+						Shows(map[string]any{"enabled": true, "reason": "FALLTHROUGH"}).
+						Object()
 					name := body["variationName"].(string)
-					nodetest.Same(t, "the variation", []any{body["variationId"], body["value"]}, []string{ids[name], strings.ToUpper(name)})
+					nodetest.Same(
+						t,
+						"the variation",
+						[]any{body["variationId"], body["value"]},
+						[]string{ids[name], strings.ToUpper(name)},
+					)
 					count[name]++
 					if before := served[i]; before != "" && before != name && name != "a" {
 						t.Errorf("unit %d moved from %s to %s", i, before, name)
@@ -82,21 +124,37 @@ func TestEvaluation(t *testing.T) {
 			}
 		},
 		"step 6: a split needs a targetingKey": func(_ *testing.T, me *nodetest.Client) {
-			me.CreateEnabledFlag("k", map[string]any{"flag_variations": []any{map[string]any{"name": "v", "value": false, "weight": 0.001}}})
+			me.CreateEnabledFlag(
+				"k",
+				map[string]any{"flag_variations": []any{map[string]any{"name": "v", "value": false, "weight": 0.001}}},
+			)
 			me.Evaluate("k", `{}`).Refused(422, "targetingKey")
 			me.Evaluate("k", `{"targetingKey":"","attributes":{"targetingKey":"u"}}`).Refused(422, "targetingKey")
-			me.Evaluate("k", `{"targetingKey":"u"}`).Want(200).Shows(map[string]any{"value": false, "variationName": "v", "enabled": true})
+			me.Evaluate("k", `{"targetingKey":"u"}`).
+				Want(200).
+				Shows(map[string]any{"value": false, "variationName": "v", "enabled": true})
 			me.Evaluate("k", map[string]string{"targetingKey": strings.Repeat("long", 10_000)}).Want(200)
 			me.Evaluate("k", `{"targetingKey":"日本\n🚀"}`).Want(200)
 		},
 		"step 7: a boolean flag serves true": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", map[string]any{"flag_variations": []any{map[string]any{"name": "v", "value": false}}})
-			me.Evaluate("k", `{}`).Want(200).Shows(map[string]any{"value": true, "enabled": true, "reason": "FALLTHROUGH", "variationId": nil})
+			me.Evaluate("k", `{}`).
+				Want(200).
+				Shows(map[string]any{"value": true, "enabled": true, "reason": "FALLTHROUGH", "variationId": nil})
 		},
 		"step 8: any other serves its default": func(_ *testing.T, me *nodetest.Client) {
 			for kind, value := range map[string]any{"string": "s", "number": 1.5, "json": map[string]any{"a": []any{nil}}} {
-				me.CreateEnabledFlag(kind, map[string]any{"type": kind, "defaultValue": value, "flag_variations": []any{map[string]any{"name": "v", "value": value}}})
-				me.Evaluate(kind, `{}`).Want(200).Shows(map[string]any{"value": value, "enabled": true, "reason": "FALLTHROUGH", "variationId": nil})
+				me.CreateEnabledFlag(
+					kind,
+					map[string]any{
+						"type":            kind,
+						"defaultValue":    value,
+						"flag_variations": []any{map[string]any{"name": "v", "value": value}},
+					},
+				)
+				me.Evaluate(kind, `{}`).
+					Want(200).
+					Shows(map[string]any{"value": value, "enabled": true, "reason": "FALLTHROUGH", "variationId": nil})
 			}
 		},
 		"every change is served right after its answer": func(_ *testing.T, me *nodetest.Client) {
@@ -145,13 +203,19 @@ func TestEvaluation(t *testing.T) {
 		"a split by an attribute needs that one, and names it": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", map[string]any{"flag_variations": []any{map[string]any{"name": "v", "value": false}}})
 			rollout := func(by string) string {
-				return fmt.Sprintf(`{"serve":{"rollout":[{"variationId":%q,"weight":1}],"bucketBy":%q}}`, me.Variations("k")[0]["id"], by)
+				return fmt.Sprintf(
+					`{"serve":{"rollout":[{"variationId":%q,"weight":1}],"bucketBy":%q}}`,
+					me.Variations("k")[0]["id"],
+					by,
+				)
 			}
 			me.SetFallthrough("k", rollout("company.id")).Want(200)
 			for _, body := range []string{`{"targetingKey":"u"}`, `{"attributes":{"company":{"id":""}}}`, `{"attributes":{"company":{"id":null}}}`, `{"attributes":{"company":"c"}}`} {
 				me.Evaluate("k", body).Refused(422, "attributes.company.id")
 			}
-			me.Evaluate("k", `{"attributes":{"company":{"id":"c"}}}`).Want(200).Shows(map[string]any{"value": false, "variationName": "v"})
+			me.Evaluate("k", `{"attributes":{"company":{"id":"c"}}}`).
+				Want(200).
+				Shows(map[string]any{"value": false, "variationName": "v"})
 			failure := me.Call("POST", manyPath, `{}`).Want(200).Object()["errors"].(map[string]any)["k"].(map[string]any)
 			nodetest.Members(me.Service.T, "errors", failure["errors"], "attributes.company.id")
 			failedWith(callOFREP(me, "k", `{"targetingKey":"u"}`), 400, "k", "INVALID_CONTEXT")
@@ -177,7 +241,11 @@ func TestEvaluation(t *testing.T) {
 			viewer.Evaluate("k", `{}`).Want(200).Shows(map[string]any{"value": true})
 			viewer.Evaluate("k", `{}`, "X-Tenant-ID", "").Refused(400)
 			stranger := withToken(me, newAccount(me).token)
-			sameProblem(t, stranger.Evaluate("k", `{}`, "X-Tenant-ID", me.Tenant).Refused(403), stranger.Evaluate("k", `{}`, "X-Tenant-ID", uuid.NewString()).Refused(403))
+			sameProblem(
+				t,
+				stranger.Evaluate("k", `{}`, "X-Tenant-ID", me.Tenant).Refused(403),
+				stranger.Evaluate("k", `{}`, "X-Tenant-ID", uuid.NewString()).Refused(403),
+			)
 			withToken(me, "").Evaluate("k", `{}`, "X-Tenant-ID", me.Tenant).Refused(401)
 		},
 	}.Run(t)
@@ -189,13 +257,44 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 	type spelling struct{ kind, value, stored string }
 	exact := func(kind, value string) spelling { return spelling{kind, value, value} }
 	spellings := []spelling{
-		exact("number", "9007199254740993"), exact("number", "1.0"), exact("number", "-0"), exact("number", "-0.0"), exact("number", "1E+2"), exact("number", "0.10"), exact("number", "1e-400"),
+		exact(
+			"number",
+			"9007199254740993",
+		),
+		exact("number", "1.0"),
+		exact("number", "-0"),
+		exact("number", "-0.0"),
+		exact("number", "1E+2"),
+		exact("number", "0.10"),
+		exact("number", "1e-400"),
 		exact("number", "123456789012345678901234567890.123456789012345678901234567890"),
-		exact("string", `"\u00e9"`), exact("string", `"é"`), exact("string", `"\/<>&"`), exact("string", `"\ud83d\ude80"`), exact("string", `"\u2028"`), exact("string", "\"\u2028\""),
-		exact("string", `"\u003c\t\u0009"`), exact("string", `"\\u0000"`),
-		exact("json", `{"b":1.0,"a":9007199254740993,"\u00e9":[1e2,"\u00e9",null,true]}`), exact("json", `[]`), exact("json", `null`), exact("json", `1.0e308`), exact("json", `{"a":[-1e-999]}`),
-		exact("json", `"text"`), exact("json", `{"":{"":""}}`), exact("json", strings.Repeat("[", 61)+strings.Repeat("]", 61)),
-		{"json", " {\n\t\"a\" :\r[ 1 , 2 ] } ", `{"a":[1,2]}`}, {"string", `  " a  b "`, `" a  b "`},
+		exact(
+			"string",
+			`"\u00e9"`,
+		),
+		exact("string", `"é"`),
+		exact("string", `"\/<>&"`),
+		exact("string", `"\ud83d\ude80"`),
+		exact("string", `"\u2028"`),
+		exact("string", "\"\u2028\""),
+		exact("string", `"\u003c\t\u0009"`),
+		exact("string", `"\\u0000"`),
+		exact(
+			"json",
+			`{"b":1.0,"a":9007199254740993,"\u00e9":[1e2,"\u00e9",null,true]}`,
+		),
+		exact("json", `[]`),
+		exact("json", `null`),
+		exact("json", `1.0e308`),
+		exact("json", `{"a":[-1e-999]}`),
+		exact(
+			"json",
+			`"text"`,
+		),
+		exact("json", `{"":{"":""}}`),
+		exact("json", strings.Repeat("[", 61)+strings.Repeat("]", 61)),
+		{"json", " {\n\t\"a\" :\r[ 1 , 2 ] } ", `{"a":[1,2]}`},
+		{"string", `  " a  b "`, `" a  b "`},
 	}
 	nodetest.Cases{
 		"of a flag's default": func(t *testing.T, me *nodetest.Client) {
@@ -212,15 +311,26 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 					}
 					nodetest.Same(t, "evaluation", me.Evaluate(key, `{}`).Want(200).Raw("value"), s.stored)
 				}
-				check(me.Call("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s}`, key, s.kind, s.value)).Want(201))
-				if history := me.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200); !strings.Contains(string(history.Body), `"defaultValue":{"from":null,"to":`+s.stored+`}`) {
+				check(
+					me.Call("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s}`, key, s.kind, s.value)).
+						Want(201),
+				)
+				if history := me.Call("GET", nodetest.FlagPath(key, "/history"), nil).
+					Want(200); !strings.Contains(
+					string(history.Body),
+					`"defaultValue":{"from":null,"to":`+s.stored+`}`,
+				) {
 					t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 				}
 				me.Call("PATCH", nodetest.FlagPath(key), map[string]any{"defaultValue": other(s.kind)}).Want(200)
 				check(me.Call("PATCH", nodetest.FlagPath(key), fmt.Sprintf(`{"defaultValue":%s}`, s.value)).Want(200))
 				repeated := me.Call("PATCH", nodetest.FlagPath(key), fmt.Sprintf(`{"defaultValue":%s}`, s.value)).Want(200)
 				nodetest.Same(t, "the version after the same once more", repeated.Raw("version"), "3")
-				if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).Want(200); !strings.Contains(string(history.Body), `,"to":`+s.stored+`}`) {
+				if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).
+					Want(200); !strings.Contains(
+					string(history.Body),
+					`,"to":`+s.stored+`}`,
+				) {
 					t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 				}
 			}
@@ -238,7 +348,11 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 						}
 					}
 					nodetest.Same(t, "evaluation", me.Evaluate(key, `{"targetingKey":"u"}`).Want(200).Raw("value"), s.stored)
-					if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).Want(200); !strings.Contains(string(history.Body), s.stored) {
+					if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).
+						Want(200); !strings.Contains(
+						string(history.Body),
+						s.stored,
+					) {
 						t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 					}
 				}
@@ -250,7 +364,11 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 				check(me.Call("PATCH", path, fmt.Sprintf(`{"value":%s}`, s.value)).Want(200))
 				nodetest.Same(t, "the version", me.Call("GET", nodetest.FlagPath(key), nil).Want(200).Raw("version"), "5")
 				me.Call("DELETE", path, nil).Want(204)
-				if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).Want(200); !strings.Contains(string(history.Body), `"value":`+s.stored) {
+				if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).
+					Want(200); !strings.Contains(
+					string(history.Body),
+					`"value":`+s.stored,
+				) {
 					t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 				}
 			}

@@ -6,12 +6,14 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// evaluationCounters count evaluations by reason, those of all tenants together: no tenant makes a series of metrics up.
+// evaluationCounters count evaluations by reason, those of all tenants together: no tenant makes a series of metrics
+// up.
 type evaluationCounters map[snapshot.Reason]prometheus.Counter
 
 func newEvaluationCounters(metrics *prometheus.Registry) evaluationCounters {
 	total := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "flagledger_evaluations_total", Help: "Evaluations of flags that calls named, by reason. Calls for all flags are no evaluations.",
+		Name: "flagledger_evaluations_total",
+		Help: "Evaluations of flags that calls named, by reason. Calls for all flags are no evaluations.",
 	}, []string{"reason"})
 	metrics.MustRegister(total)
 	by := evaluationCounters{}

@@ -11,8 +11,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// evaluationRequest is the body of an evaluation, read token by token, since reflection costs several times as much. Its memory is reused: nothing
-// of it may be used after release.
+// evaluationRequest is the body of an evaluation, read token by token, since reflection costs several times as much.
+// Its memory is reused: nothing of it may be used after release.
 type evaluationRequest struct {
 	snapshot.Context
 	environment string
@@ -35,7 +35,8 @@ const (
 
 var evaluationRequests = sync.Pool{New: func() any { return &evaluationRequest{members: map[string]any{}} }}
 
-// readEvaluationBody reads a request's body, and waits for a slot where that is large. The caller decodes and releases it. Its error is a problem.
+// readEvaluationBody reads a request's body, and waits for a slot where that is large. The caller decodes and releases
+// it. Its error is a problem.
 func (a *API) readEvaluationBody(r *http.Request, p *principal) (*evaluationRequest, error) {
 	e := evaluationRequests.Get().(*evaluationRequest)
 	err := a.fill(e, r, p)
@@ -63,7 +64,8 @@ func (a *API) fill(e *evaluationRequest, r *http.Request, p *principal) (err err
 	return err
 }
 
-// takeWorkSlot waits for a slot to do costly work for an evaluation, or for the one that was left. Its error is a problem, or that of ctx.
+// takeWorkSlot waits for a slot to do costly work for an evaluation, or for the one that was left. Its error is a
+// problem, or that of ctx.
 func (a *API) takeWorkSlot(ctx context.Context, e *evaluationRequest, p *principal) (err error) {
 	if e.workSlot != nil {
 		return e.workSlot.Resume(ctx)

@@ -33,12 +33,30 @@ func decoded(t *testing.T, body string, read func(*evaluationRequest) error) (q 
 func TestAnEvaluationRequestIsReadWhole(t *testing.T) {
 	number := func(text string) snapshot.Number { return snapshot.ParseNumber([]byte(text)) }
 	want := map[string]any{
-		"text": "a\"é🚀\n", "empty": "", "yes": true, "no": false, "nothing": nil, "exact": number("9007199254740993"), "large": number("1e999"),
-		"list": []any{number("1"), "two", nil, []any{}, map[string]any{"deep": []any{true}}}, "object": map[string]any{"a": map[string]any{}}, "": "no name",
+		"text":    "a\"é🚀\n",
+		"empty":   "",
+		"yes":     true,
+		"no":      false,
+		"nothing": nil,
+		"exact":   number("9007199254740993"),
+		"large":   number("1e999"),
+		"list": []any{
+			number("1"),
+			"two",
+			nil,
+			[]any{},
+			map[string]any{"deep": []any{true}},
+		},
+		"object": map[string]any{"a": map[string]any{}},
+		"":       "no name",
 	}
 	for range 3 { // memory is used again
-		q, err := decoded(t, ` { "targetingKey" : "u\u00e9", "attributes":{"text":"a\"\u00e9\ud83d\ude80\n","empty":"","yes":true,"no":false,"nothing":null,
-			"exact":9007199254740993,"large":1e999,"list":[1,"two",null,[],{"deep":[true]}],"object":{"a":{}},"":"no name"}, "environment":"e" } `, readEvaluate)
+		q, err := decoded(
+			t,
+			` { "targetingKey" : "u\u00e9", "attributes":{"text":"a\"\u00e9\ud83d\ude80\n","empty":"","yes":true,"no":false,"nothing":null,
+			"exact":9007199254740993,"large":1e999,"list":[1,"two",null,[],{"deep":[true]}],"object":{"a":{}},"":"no name"}, "environment":"e" } `,
+			readEvaluate,
+		)
 		if err != nil || q.TargetingKey != "ué" || q.environment != "e" {
 			t.Errorf("read: %q %q %v", q.TargetingKey, q.environment, err)
 		}
@@ -55,7 +73,8 @@ func TestAnEvaluationRequestIsReadWhole(t *testing.T) {
 	}
 }
 
-// FuzzContext reads bodies token by token and by reflection: both must agree whether one is malformed, does not fit, or holds.
+// FuzzContext reads bodies token by token and by reflection: both must agree whether one is malformed, does not fit, or
+// holds.
 func FuzzEvaluationRequest(f *testing.F) {
 	for _, body := range []string{
 		``, ` `, `null`, `{}`, `[]`, `{"targetingKey":"u","attributes":{"a":{"b":[true,{"c":1e400}]}},"environment":"production"}`, `{"flagKeys":["a",null]}`, `{"flagKeys":["a",["b"]]}`,
@@ -84,7 +103,8 @@ func FuzzEvaluationRequest(f *testing.F) {
 		if strings.TrimSpace(body) == "null" {
 			other = strictjson.FieldError{Field: "body", Text: "is not of the right type"}
 		}
-		// Either stops at the first fault; which one that is may differ, so that what is malformed too may only be found by one of them.
+		// Either stops at the first fault; which one that is may differ, so that what is malformed too may only be found by
+		// one of them.
 		if (err == nil) != (other == nil) {
 			t.Errorf("%q: %v, by reflection %v", body, err, other)
 		}

@@ -45,8 +45,8 @@ type splitBody struct {
 }
 
 const (
-	// maxActual is how much of an attribute's value a condition shows, in bytes of JSON. Where many conditions show one, each shows less: all together
-	// allActual, before they are quoted.
+	// maxActual is how much of an attribute's value a condition shows, in bytes of JSON. Where many conditions show one,
+	// each shows less: all together allActual, before they are quoted.
 	maxActual = 1000
 	allActual = 256 << 10
 )
@@ -76,7 +76,12 @@ func showExplanation(x snapshot.Explanation) explanationBody {
 				actual[c.Attribute] = showActual(c.Actual, longest)
 			}
 			asked := askedConditionBody{
-				Attribute: c.Attribute, Op: operatorName(c.Op), Values: showOperands(c.Values), Negate: c.Negate, Actual: actual[c.Attribute], Matched: c.Matched,
+				Attribute: c.Attribute,
+				Op:        operatorName(c.Op),
+				Values:    showOperands(c.Values),
+				Negate:    c.Negate,
+				Actual:    actual[c.Attribute],
+				Matched:   c.Matched,
 			}
 			step.Conditions = append(step.Conditions, asked)
 		}
@@ -98,7 +103,8 @@ func showActual(attribute any, longest int) value {
 	return cut
 }
 
-// appendAttribute appends the JSON of an attribute as snapshot.Context holds it. What comes after so many bytes may be left out.
+// appendAttribute appends the JSON of an attribute as snapshot.Context holds it. What comes after so many bytes may be
+// left out.
 func appendAttribute(b []byte, attribute any, longest int) []byte {
 	if len(b) > longest {
 		return b

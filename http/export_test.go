@@ -8,7 +8,8 @@ import (
 	"flagledger/http/fair"
 )
 
-// OccupyTokens takes all that a flow may have where tokens are signed, the places of those that wait included, until free is called.
+// OccupyTokens takes all that a flow may have where tokens are signed, the places of those that wait included, until
+// free is called.
 func (a *API) OccupyTokens(flow string) (free func()) { return occupy(a.queues.signing, flow) }
 
 // OccupyChanges is OccupyTokens for costly changes of flags.

@@ -11,16 +11,28 @@ import (
 // Features is the lowest plan that includes each feature.
 type Features map[events.Feature]events.Plan
 
-// ParseFeatures reads features such as "analytics=standard,experiments=enhanced". Those that it does not name keep their defaults.
+// ParseFeatures reads features such as "analytics=standard,experiments=enhanced". Those that it does not name keep
+// their defaults.
 func ParseFeatures(text string) (Features, error) {
 	features := Features(events.FeaturePlans())
 	for entry := range events.SettingEntries(text) {
 		feature, required := events.Feature(entry.Name), events.Plan(entry.Value)
 		if _, known := features[feature]; !known {
-			return nil, fmt.Errorf("%q is none of the features %s, %s, %s", feature, events.Analytics, events.Experiments, events.Multivariate)
+			return nil, fmt.Errorf(
+				"%q is none of the features %s, %s, %s",
+				feature,
+				events.Analytics,
+				events.Experiments,
+				events.Multivariate,
+			)
 		}
 		if !required.Known() {
-			return nil, fmt.Errorf("%q must name a plan for %s: %s", entry.Text, feature, strings.Join(events.PlanNames(events.AnyPlan), ", "))
+			return nil, fmt.Errorf(
+				"%q must name a plan for %s: %s",
+				entry.Text,
+				feature,
+				strings.Join(events.PlanNames(events.AnyPlan), ", "),
+			)
 		}
 		features[feature] = required
 	}
@@ -41,7 +53,9 @@ func (a *API) addFeatures() {
 		op := operation("GET", "/api/v1/billing/features/"+tail, "check-"+string(feature), "Billing", summary)
 		register(a, access{who: viewer}, op, func(ctx context.Context, _ *TenantInput) (*featureOutput, error) {
 			plan, required := principalOf(ctx).tenant.Plan(a.Now()), a.Features[feature]
-			return &featureOutput{featureBody{HasAccess: plan.Includes(required), Plan: planName(plan), RequiredPlan: planName(required)}}, nil
+			return &featureOutput{
+				featureBody{HasAccess: plan.Includes(required), Plan: planName(plan), RequiredPlan: planName(required)},
+			}, nil
 		})
 	}
 	check(events.Analytics, "analytics", "Whether the plan of a tenant includes analytics")

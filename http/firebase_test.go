@@ -16,7 +16,12 @@ func onFirebase(t *testing.T) (*nodetest.Service, *emulator.Emulator) {
 	t.Helper()
 	e := emulator.Start(t)
 	c := node.Config{Environment: "development"}
-	c.Firebase = node.FirebaseSettings{ProjectID: emulator.Project, APIKey: "any", EmulatorHost: e.Host, CheckEvery: 250 * time.Millisecond}
+	c.Firebase = node.FirebaseSettings{
+		ProjectID:    emulator.Project,
+		APIKey:       "any",
+		EmulatorHost: e.Host,
+		CheckEvery:   250 * time.Millisecond,
+	}
 	return nodetest.Start(t, nodetest.Database(t), c, nodetest.Log(t)), e
 }
 
@@ -83,7 +88,8 @@ func TestFirebase(t *testing.T) {
 			withToken(me, account.token).Call("POST", "/api/v1/auth/logout", nil).Want(200)
 			withToken(me, account.token).Call("GET", "/api/v1/tenants", nil).Refused(401)
 			there.Service.Eventually("the other node refuses the token", refused(there))
-			// The emulator goes on refreshing after that, as Firebase does not; commands/identity/firebase tests what a refused refresh is.
+			// The emulator goes on refreshing after that, as Firebase does not; commands/identity/firebase tests what a refused
+			// refresh is.
 			me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Refused(401)
 		},
 		"what ends at Firebase ends on every node": func(t *testing.T, s *nodetest.Service, me *nodetest.Client) {

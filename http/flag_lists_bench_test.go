@@ -10,7 +10,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// BenchmarkFlagLists reads pages of 50 of a tenant's 20,000 flags, in each order and with each filter, while no flag changes, and some of them each time after one has changed.
+// BenchmarkFlagLists reads pages of 50 of a tenant's 20,000 flags, in each order and with each filter, while no flag
+// changes, and some of them each time after one has changed.
 func BenchmarkFlagLists(b *testing.B) {
 	me := nodetest.New(b).SignUp("bench@example.com")
 	appendFlags(me, 20_000)
@@ -19,8 +20,12 @@ func BenchmarkFlagLists(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = db.Close(context.Background()) }()
-	if _, err := db.Exec(b.Context(), `insert into keep.flag_uses (tenant_id, flag_key, life, environment_id, last_evaluated)
-		select f.tenant_id, f.key, 1, e.id, now() - random() * interval '20 days' from read.flags f join read.environments e on e.tenant_id = f.tenant_id where f.tenant_id = $1 and f.key > 'k02'`, me.Tenant); err != nil {
+	if _, err := db.Exec(
+		b.Context(),
+		`insert into keep.flag_uses (tenant_id, flag_key, life, environment_id, last_evaluated)
+		select f.tenant_id, f.key, 1, e.id, now() - random() * interval '20 days' from read.flags f join read.environments e on e.tenant_id = f.tenant_id where f.tenant_id = $1 and f.key > 'k02'`,
+		me.Tenant,
+	); err != nil {
 		b.Fatal(err)
 	}
 	for _, query := range []string{

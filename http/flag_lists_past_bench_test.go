@@ -15,8 +15,8 @@ import (
 	"flagledger/events"
 )
 
-// BenchmarkFlagListsOfThePast reads pages of 50 of the 20,000 flags that a tenant had at a time, each with 20 versions by now: of a time that nobody has asked for, and
-// further pages of it.
+// BenchmarkFlagListsOfThePast reads pages of 50 of the 20,000 flags that a tenant had at a time, each with 20 versions
+// by now: of a time that nobody has asked for, and further pages of it.
 func BenchmarkFlagListsOfThePast(b *testing.B) {
 	const flags, rounds, perRound = 20_000, 4, 5
 	me := nodetest.New(b).SignUp("bench@example.com")
@@ -26,7 +26,8 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 	}
 	defer func() { _ = db.Close(context.Background()) }()
 	production := events.EnvironmentRef{Name: "production"}
-	if err := db.QueryRow(b.Context(), "select id from read.environments where tenant_id = $1 and name = $2", me.Tenant, production.Name).Scan(&production.ID); err != nil {
+	if err := db.QueryRow(b.Context(), "select id from read.environments where tenant_id = $1 and name = $2", me.Tenant, production.Name).
+		Scan(&production.ID); err != nil {
 		b.Fatal(err)
 	}
 	store := me.Service.Store()
@@ -44,7 +45,13 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 					var fact events.Fact
 					switch {
 					case version == 1:
-						created := events.FlagCreated{ID: uuid.NewString(), Name: key, Type: events.BooleanFlag, DefaultValue: []byte("false"), Salt: "s"}
+						created := events.FlagCreated{
+							ID:           uuid.NewString(),
+							Name:         key,
+							Type:         events.BooleanFlag,
+							DefaultValue: []byte("false"),
+							Salt:         "s",
+						}
 						if i%10 == 0 {
 							created.ProjectID = project
 						}
@@ -57,7 +64,14 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 						fact = events.FlagUpdated{Description: &events.Change[string]{To: fmt.Sprint("of version ", version)}}
 					}
 					batch = append(batch, events.Event{
-						ID: uuid.Must(uuid.NewV7()), Metadata: events.Metadata{Time: time.Now().UTC().Truncate(time.Millisecond), Actor: events.Actor{Kind: events.UserActor, ID: me.UserID}}, Fact: fact,
+						ID: uuid.Must(
+							uuid.NewV7(),
+						),
+						Metadata: events.Metadata{
+							Time:  time.Now().UTC().Truncate(time.Millisecond),
+							Actor: events.Actor{Kind: events.UserActor, ID: me.UserID},
+						},
+						Fact: fact,
 					})
 				}
 				_, err := store.Append(b.Context(), events.FlagStream(me.Tenant, key), events.Revision(round*perRound), batch)
@@ -69,9 +83,14 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 		}
 		times[round] = time.Now()
 		me.Service.Eventually("the flags are listed", func() bool {
-			return me.Attempt("GET", "/api/v1/flags?limit=1&q=k19999&at="+times[round].UTC().Format(time.RFC3339Nano), "").Status == 200
+			return me.Attempt(
+				"GET",
+				"/api/v1/flags?limit=1&q=k19999&at="+times[round].UTC().Format(time.RFC3339Nano),
+				"",
+			).Status == 200
 		})
-		for _, table := range []string{"flags", "flag_environments", "flag_spans", "flag_environment_spans", "flag_versions"} { // as the database does by itself in a while
+		// as the database does by itself in a while
+		for _, table := range []string{"flags", "flag_environments", "flag_spans", "flag_environment_spans", "flag_versions"} {
 			if _, err := db.Exec(b.Context(), "vacuum analyze read."+table); err != nil {
 				b.Fatal(err)
 			}

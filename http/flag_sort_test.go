@@ -52,7 +52,15 @@ func TestOrdersOfFlagLists(t *testing.T) {
 				nodetest.Same(t, "the newest", me.FlagKeys("?sort=-createdAt&limit=1"), []string{key})
 				me.Call("POST", nodetest.FlagPath("k0", "/enable"), nil).Want(200)
 				nodetest.Same(t, "the flags that are on", me.FlagKeys("?enabled=true&sort=-key"), []string{"k0"})
-				nodetest.Same(t, "and in development", nodetest.Column(me.Call("GET", "/api/v1/flags?enabled=true", nil, "X-Environment", "development").Want(200).List(), "key"), []string{})
+				nodetest.Same(
+					t,
+					"and in development",
+					nodetest.Column(
+						me.Call("GET", "/api/v1/flags?enabled=true", nil, "X-Environment", "development").Want(200).List(),
+						"key",
+					),
+					[]string{},
+				)
 				nodetest.Same(t, "the last that changed", me.FlagKeys("?sort=-updatedAt&limit=1"), []string{"k0"})
 				me.Call("POST", nodetest.FlagPath("k0", "/disable"), nil).Want(200)
 				nodetest.Same(t, "the flags that are on", me.FlagKeys("?enabled=true&sort=-key"), []string{})
@@ -60,7 +68,12 @@ func TestOrdersOfFlagLists(t *testing.T) {
 				nodetest.Same(t, "their number", total, fmt.Sprint(i+1))
 			}
 			me.Call("DELETE", nodetest.FlagPath("k3"), nil).Want(204)
-			nodetest.Same(t, "without the deleted one", me.FlagKeys("?sort=-key&limit=5"), []string{"k7", "k6", "k5", "k4", "k2"})
+			nodetest.Same(
+				t,
+				"without the deleted one",
+				me.FlagKeys("?sort=-key&limit=5"),
+				[]string{"k7", "k6", "k5", "k4", "k2"},
+			)
 		},
 		"another tenant's lists are its own": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("mine", nil)

@@ -82,9 +82,20 @@ func (a *API) staleness() queries.Staleness {
 
 func showFlag(f queries.Flag) FlagBody {
 	return FlagBody{
-		ID: f.ID, Key: f.Key, Name: f.Name, Type: f.Type, Enabled: f.Enabled, DefaultValue: value(f.DefaultValue), Description: f.Description,
-		Tags: f.Tags, ProjectID: f.ProjectID, Permanent: f.Permanent, Status: f.Status, Version: uint64(f.Version),
-		CreatedAt: recordedTime(f.CreatedAt), UpdatedAt: recordedTime(f.UpdatedAt),
+		ID:           f.ID,
+		Key:          f.Key,
+		Name:         f.Name,
+		Type:         f.Type,
+		Enabled:      f.Enabled,
+		DefaultValue: value(f.DefaultValue),
+		Description:  f.Description,
+		Tags:         f.Tags,
+		ProjectID:    f.ProjectID,
+		Permanent:    f.Permanent,
+		Status:       f.Status,
+		Version:      uint64(f.Version),
+		CreatedAt:    recordedTime(f.CreatedAt),
+		UpdatedAt:    recordedTime(f.UpdatedAt),
 	}
 }
 
@@ -92,9 +103,19 @@ func showFlag(f queries.Flag) FlagBody {
 func showState(f state.Flag, environmentID string) flagDetail {
 	body := flagDetail{
 		FlagBody: FlagBody{
-			ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: value(f.DefaultValue),
-			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent, Status: string(f.Status), Version: uint64(f.Version),
-			CreatedAt: recordedTime(f.CreatedAt), UpdatedAt: recordedTime(f.UpdatedAt),
+			ID:           f.ID,
+			Key:          f.Key,
+			Name:         f.Name,
+			Type:         string(f.Type),
+			Enabled:      f.Enabled[environmentID],
+			DefaultValue: value(f.DefaultValue),
+			Description:  f.Description,
+			Tags:         f.Tags,
+			Permanent:    f.Permanent,
+			Status:       string(f.Status),
+			Version:      uint64(f.Version),
+			CreatedAt:    recordedTime(f.CreatedAt),
+			UpdatedAt:    recordedTime(f.UpdatedAt),
 		},
 		Variations: []variationBody{},
 	}
@@ -125,7 +146,12 @@ type FlagChange struct {
 }
 
 func (f FlagChange) ref(ctx context.Context) commands.FlagRef {
-	return commands.FlagRef{TenantID: principalOf(ctx).tenant.ID(), Key: f.Key, ProjectID: f.ProjectID, IfVersions: ifMatch(f.IfMatch)}
+	return commands.FlagRef{
+		TenantID:   principalOf(ctx).tenant.ID(),
+		Key:        f.Key,
+		ProjectID:  f.ProjectID,
+		IfVersions: ifMatch(f.IfMatch),
+	}
 }
 
 // NewFlag is what a flag is made of.
@@ -168,17 +194,47 @@ const growFlagText = "The bytes of a value, of a flag with all rules, of a tenan
 
 // exampleNewFlag can be sent as it stands: it names no project, which would have to be there.
 var exampleNewFlag = map[string]any{
-	"key": "new-checkout", "name": "New checkout", "type": "boolean", "defaultValue": false, "description": "The checkout of one page", "tags": []string{"web"},
-	"flag_variations": []any{map[string]any{"name": "on", "value": true, "description": "The checkout of one page", "weight": 25}},
+	"key":          "new-checkout",
+	"name":         "New checkout",
+	"type":         "boolean",
+	"defaultValue": false,
+	"description":  "The checkout of one page",
+	"tags":         []string{"web"},
+	"flag_variations": []any{
+		map[string]any{"name": "on", "value": true, "description": "The checkout of one page", "weight": 25},
+	},
 }
 
 // exampleCreatedFlag is the answer to exampleNewFlag.
 func exampleCreatedFlag(project any) map[string]any {
 	const now = "2026-03-14T15:09:26.535120Z"
 	return map[string]any{
-		"id": "0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31", "key": "new-checkout", "name": "New checkout", "type": "boolean", "enabled": false, "defaultValue": false,
-		"description": "The checkout of one page", "tags": []string{"web"}, "projectId": project, "permanent": false, "status": "active", "version": 1, "createdAt": now, "updatedAt": now, "lastEvaluatedAt": nil, "lastPrefetchedAt": nil, "lifecycle": "new",
-		"variations": []any{map[string]any{"id": exampleVariation, "name": "on", "value": true, "description": "The checkout of one page", "weight": 25}},
+		"id":               "0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31",
+		"key":              "new-checkout",
+		"name":             "New checkout",
+		"type":             "boolean",
+		"enabled":          false,
+		"defaultValue":     false,
+		"description":      "The checkout of one page",
+		"tags":             []string{"web"},
+		"projectId":        project,
+		"permanent":        false,
+		"status":           "active",
+		"version":          1,
+		"createdAt":        now,
+		"updatedAt":        now,
+		"lastEvaluatedAt":  nil,
+		"lastPrefetchedAt": nil,
+		"lifecycle":        "new",
+		"variations": []any{
+			map[string]any{
+				"id":          exampleVariation,
+				"name":        "on",
+				"value":       true,
+				"description": "The checkout of one page",
+				"weight":      25,
+			},
+		},
 	}
 }
 
@@ -271,7 +327,10 @@ func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
 	if in.ProjectID != "" && (flag.ProjectID == nil || *flag.ProjectID != in.ProjectID) {
 		return nil, queries.ErrNotFound
 	}
-	out := &flagOutput{ETag: etag(events.Revision(flag.Version)), Body: flagDetail{FlagBody: a.showUsedFlag(flag), Variations: []variationBody{}}}
+	out := &flagOutput{
+		ETag: etag(events.Revision(flag.Version)),
+		Body: flagDetail{FlagBody: a.showUsedFlag(flag), Variations: []variationBody{}},
+	}
 	for _, v := range variations {
 		out.Body.Variations = append(out.Body.Variations, showVariation(v))
 	}
@@ -310,7 +369,14 @@ func (f FlagFilter) checkPast() error {
 
 // listFlags lists the flags of a project at a time, or all where it is empty.
 func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*listOutput[FlagBody], error) {
-	filter := queries.FlagFilter{ProjectID: projectID, Type: in.Type, Status: in.Status, Tag: in.Tag, Search: in.Search, EvaluatedBefore: in.EvaluatedBefore}
+	filter := queries.FlagFilter{
+		ProjectID:       projectID,
+		Type:            in.Type,
+		Status:          in.Status,
+		Tag:             in.Tag,
+		Search:          in.Search,
+		EvaluatedBefore: in.EvaluatedBefore,
+	}
 	if in.Enabled != "" {
 		filter.Enabled = new(in.Enabled == "true")
 	}
@@ -330,7 +396,14 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 	}
 	tenant := principalOf(ctx).tenant
 	list, err := a.Queries.Flags(ctx, queries.FlagList{
-		TenantID: tenant.ID(), EnvironmentID: environment, At: in.At, Filter: filter, Sort: queries.FlagSort(in.Sort), Page: in.page(), Stale: a.staleness(), Changed: tenant.FlagsChanged(),
+		TenantID:      tenant.ID(),
+		EnvironmentID: environment,
+		At:            in.At,
+		Filter:        filter,
+		Sort:          queries.FlagSort(in.Sort),
+		Page:          in.page(),
+		Stale:         a.staleness(),
+		Changed:       tenant.FlagsChanged(),
 	})
 	return listed(ctx, in.PageInput, list, err, show)
 }
@@ -339,8 +412,18 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 	tenant := principalOf(ctx).tenant
 	cmd := commands.CreateFlag{
-		TenantID: tenant.ID(), Key: n.Key, ID: newID(ctx), Name: n.Name.sent, Type: events.FlagType(n.Type),
-		DefaultValue: json.RawMessage(n.DefaultValue), Description: n.Description, Tags: n.Tags, Permanent: n.Permanent, Salt: commands.NewSalt(),
+		TenantID: tenant.ID(),
+		Key:      n.Key,
+		ID:       newID(ctx),
+		Name:     n.Name.sent,
+		Type:     events.FlagType(n.Type),
+		DefaultValue: json.RawMessage(
+			n.DefaultValue,
+		),
+		Description: n.Description,
+		Tags:        n.Tags,
+		Permanent:   n.Permanent,
+		Salt:        commands.NewSalt(),
 	}
 	for _, v := range n.Variations {
 		cmd.Variations = append(cmd.Variations, v.variation(ctx))
@@ -379,8 +462,18 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 }) (*flagOutput, error) {
 	in.Body.Permanent.refuseNull(ctx, "permanent")
 	return a.writeFlag(ctx, commands.UpdateFlag{
-		FlagRef: in.ref(ctx), Name: in.Body.Name.sent, Description: in.Body.Description.sent, DefaultValue: json.RawMessage(in.Body.DefaultValue), Tags: in.Body.Tags.sent,
-		Status: (*events.FlagStatus)(in.Body.Status.sent), Permanent: in.Body.Permanent.sent, EnabledSent: in.Body.Enabled != nil,
+		FlagRef: in.ref(
+			ctx,
+		),
+		Name:         in.Body.Name.sent,
+		Description:  in.Body.Description.sent,
+		DefaultValue: json.RawMessage(in.Body.DefaultValue),
+		Tags:         in.Body.Tags.sent,
+		Status: (*events.FlagStatus)(
+			in.Body.Status.sent,
+		),
+		Permanent:   in.Body.Permanent.sent,
+		EnabledSent: in.Body.Enabled != nil,
 	})
 }
 
@@ -401,6 +494,12 @@ func (a *API) useAfter(ctx context.Context, f state.Flag) *FlagUse {
 	if err != nil && !errors.Is(err, queries.ErrNotFound) {
 		return nil
 	}
-	row := queries.Flag{Status: string(f.Status), Permanent: f.Permanent, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, FlagUse: use}
+	row := queries.Flag{
+		Status:    string(f.Status),
+		Permanent: f.Permanent,
+		CreatedAt: f.CreatedAt,
+		UpdatedAt: f.UpdatedAt,
+		FlagUse:   use,
+	}
 	return a.showUsedFlag(row).FlagUse
 }

@@ -44,13 +44,34 @@ func TestUpdatingFlags(t *testing.T) {
 			version := 1
 			for _, status := range []string{"inactive", "archived", "active", "archived", "inactive", "active"} {
 				version++
-				shownAs(me, t, me.Call("PATCH", nodetest.FlagPath("k"), map[string]string{"status": status}).Want(200).Shows(map[string]any{"status": status, "version": version}))
+				shownAs(
+					me,
+					t,
+					me.Call("PATCH", nodetest.FlagPath("k"), map[string]string{"status": status}).
+						Want(200).
+						Shows(map[string]any{"status": status, "version": version}),
+				)
 			}
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"status":"gone"}`).Refused(422, "status")
-			shownAs(me, t, me.Call("PATCH", nodetest.FlagPath("k"), `{"status":"archived","name":"both"}`).Want(200).Shows(map[string]any{"status": "archived", "name": "both", "version": 9}))
+			shownAs(
+				me,
+				t,
+				me.Call("PATCH", nodetest.FlagPath("k"), `{"status":"archived","name":"both"}`).
+					Want(200).
+					Shows(map[string]any{"status": "archived", "name": "both", "version": 9}),
+			)
 		},
 		"a PATCH that changes nothing appends nothing": func(t *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", map[string]any{"type": "json", "name": "N", "description": "D", "defaultValue": map[string]int{"a": 1}, "tags": []string{"t"}})
+			me.CreateFlag(
+				"k",
+				map[string]any{
+					"type":         "json",
+					"name":         "N",
+					"description":  "D",
+					"defaultValue": map[string]int{"a": 1},
+					"tags":         []string{"t"},
+				},
+			)
 			before := me.Call("GET", nodetest.FlagPath("k"), nil).Want(200)
 			for _, body := range []string{
 				`{}`, `{"name":"N"}`, `{"status":"active"}`, `{"name":"N","description":"D","defaultValue":{"a":1},"tags":["t"],"status":"active"}`, `{"defaultValue": { "a" : 1 } }`,
@@ -59,12 +80,22 @@ func TestUpdatingFlags(t *testing.T) {
 				nodetest.Same(t, "the flag after "+body, a.Object(), before.Object())
 				nodetest.Same(t, "the ETag", a.Header.Get("ETag"), `"1"`)
 			}
-			nodetest.Same(t, "entries of the history", len(me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()), 1)
+			nodetest.Same(
+				t,
+				"entries of the history",
+				len(me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()),
+				1,
+			)
 		},
 		"all that is wrong with a PATCH is named at once": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			me.Call("PATCH", nodetest.FlagPath("k"), map[string]any{
-				"name": "", "description": strings.Repeat("é", 2001), "defaultValue": "text", "tags": []string{"", strings.Repeat("é", 51)}, "status": "gone", "enabled": true,
+				"name":         "",
+				"description":  strings.Repeat("é", 2001),
+				"defaultValue": "text",
+				"tags":         []string{"", strings.Repeat("é", 51)},
+				"status":       "gone",
+				"enabled":      true,
 			}).Refused(422, "name", "description", "defaultValue", "tags[0]", "tags[1]", "status", "enabled")
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"key":"other","type":"string","version":5,"id":"x","projectId":"p","flag_variations":[]}`).
 				Refused(422, "key", "type", "version", "id", "projectId", "flag_variations")
@@ -116,7 +147,12 @@ func TestUpdatingFlags(t *testing.T) {
 				for _, match := range []string{"%d", "nonsense", `"%d`, `w/"%d"`, `"%d" "77"`, `*, "%d"`} {
 					send(strings.ReplaceAll(match, "%d", fmt.Sprint(version))).Refused(422, "If-Match")
 				}
-				nodetest.Same(t, "the flag after the refusals", string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body), before)
+				nodetest.Same(
+					t,
+					"the flag after the refusals",
+					string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body),
+					before,
+				)
 				// Proxies that compress an answer make its tag weak, or add the encoding to it.
 				good := []string{`"%d"`, "*", `"77", "%d"`, `W/"1","%d"`, `W/"%d"`, `"%d-gzip"`, `W/"77",W/"%d-br"`, `"%d--gzip"`}
 				if a := send(strings.ReplaceAll(good[i%len(good)], "%d", fmt.Sprint(version))); a.Status >= 300 {
@@ -137,15 +173,21 @@ func TestSwitchingFlags(t *testing.T) {
 			me.CreateFlag("k", nil)
 			shows := func(environment string, enabled bool, version int) {
 				t.Helper()
-				me.Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", environment).Want(200).Shows(map[string]any{"enabled": enabled, "version": version})
+				me.Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", environment).
+					Want(200).
+					Shows(map[string]any{"enabled": enabled, "version": version})
 				list := me.Call("GET", "/api/v1/flags", nil, "X-Environment", environment).Want(200).List()
 				nodetest.Same(t, "the list", []any{list[0]["enabled"], list[0]["version"]}, []any{enabled, version})
-				filtered := me.Call("GET", fmt.Sprintf("/api/v1/flags?enabled=%v", enabled), nil, "X-Environment", environment).Want(200).List()
+				filtered := me.Call("GET", fmt.Sprintf("/api/v1/flags?enabled=%v", enabled), nil, "X-Environment", environment).
+					Want(200).
+					List()
 				nodetest.Same(t, "the filtered list", len(filtered), 1)
 			}
 			do := func(action, environment string) {
 				t.Helper()
-				me.Call("POST", nodetest.FlagPath("k", action), nil, "X-Environment", environment).Want(200).Shows(map[string]any{"success": true})
+				me.Call("POST", nodetest.FlagPath("k", action), nil, "X-Environment", environment).
+					Want(200).
+					Shows(map[string]any{"success": true})
 			}
 			shows("production", false, 1)
 			do("/disable", "production")
@@ -161,19 +203,55 @@ func TestSwitchingFlags(t *testing.T) {
 			do("/disable", "development")
 			shows("development", false, 4)
 			shows("production", true, 4)
-			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"n"}`, "X-Environment", "development").Want(200).Shows(map[string]any{"enabled": false})
-			shownAs(me, t, me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"m"}`).Want(200).Shows(map[string]any{"enabled": true}))
+			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"n"}`, "X-Environment", "development").
+				Want(200).
+				Shows(map[string]any{"enabled": false})
+			shownAs(
+				me,
+				t,
+				me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"m"}`).Want(200).Shows(map[string]any{"enabled": true}),
+			)
 		},
 		"an environment that the tenant does not have is 404 on every flag call": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			id := me.AddVariation("k", `{"name":"v","value":true}`).Object()["id"].(string)
 			calls := []struct{ method, path, body string }{
-				{"GET", "/api/v1/flags", ""}, {"POST", "/api/v1/flags", `{"key":"n","type":"boolean"}`}, {"GET", nodetest.FlagPath("k"), ""}, {"PATCH", nodetest.FlagPath("k"), `{"name":"n"}`},
-				{"POST", nodetest.FlagPath("k", "/enable"), ""}, {"POST", nodetest.FlagPath("k", "/disable"), ""}, {"POST", nodetest.FlagPath("k", "/evaluate"), `{}`},
-				{"GET", nodetest.FlagPath("k", "/history"), ""}, {"GET", nodetest.FlagPath("k", "/versions"), ""}, {"GET", nodetest.FlagPath("k", "/versions/1"), ""},
+				{
+					"GET",
+					"/api/v1/flags",
+					"",
+				},
+				{"POST", "/api/v1/flags", `{"key":"n","type":"boolean"}`},
+				{"GET", nodetest.FlagPath("k"), ""},
+				{"PATCH", nodetest.FlagPath("k"), `{"name":"n"}`},
+				{
+					"POST",
+					nodetest.FlagPath("k", "/enable"),
+					"",
+				},
+				{"POST", nodetest.FlagPath("k", "/disable"), ""},
+				{"POST", nodetest.FlagPath("k", "/evaluate"), `{}`},
+				{
+					"GET",
+					nodetest.FlagPath("k", "/history"),
+					"",
+				},
+				{"GET", nodetest.FlagPath("k", "/versions"), ""},
+				{"GET", nodetest.FlagPath("k", "/versions/1"), ""},
 				{"GET", nodetest.FlagPath("k", "/diff?from=1&to=2"), ""},
-				{"GET", nodetest.FlagPath("k", "/variations"), ""}, {"POST", nodetest.FlagPath("k", "/variations"), `{"name":"w","value":true}`},
-				{"PATCH", nodetest.FlagPath("k", "/variations/", id), `{"name":"w"}`}, {"DELETE", nodetest.FlagPath("k", "/variations/", id), ""}, {"DELETE", nodetest.FlagPath("k"), ""},
+				{
+					"GET",
+					nodetest.FlagPath("k", "/variations"),
+					"",
+				},
+				{"POST", nodetest.FlagPath("k", "/variations"), `{"name":"w","value":true}`},
+				{
+					"PATCH",
+					nodetest.FlagPath("k", "/variations/", id),
+					`{"name":"w"}`,
+				},
+				{"DELETE", nodetest.FlagPath("k", "/variations/", id), ""},
+				{"DELETE", nodetest.FlagPath("k"), ""},
 			}
 			for _, environment := range []string{"staging", "Production", "production ", "\xff"} {
 				for _, call := range calls {

@@ -26,7 +26,25 @@ func shownAs(c *nodetest.Client, t *testing.T, written *nodetest.Answer) {
 	t.Errorf("after %s the list does not show the flag", written.Call)
 }
 
-var flagMembers = []string{"id", "key", "name", "type", "enabled", "defaultValue", "description", "tags", "projectId", "permanent", "status", "version", "createdAt", "updatedAt", "lastEvaluatedAt", "lastPrefetchedAt", "lifecycle"}
+var flagMembers = []string{
+	"id",
+	"key",
+	"name",
+	"type",
+	"enabled",
+	"defaultValue",
+	"description",
+	"tags",
+	"projectId",
+	"permanent",
+	"status",
+	"version",
+	"createdAt",
+	"updatedAt",
+	"lastEvaluatedAt",
+	"lastPrefetchedAt",
+	"lifecycle",
+}
 
 func tags(n int) (list []string) {
 	for i := range n {
@@ -73,11 +91,29 @@ func TestCreatingFlags(t *testing.T) {
 			a := me.Call("POST", "/api/v1/flags", `{"key":"new-checkout","type":"boolean"}`).Want(201)
 			nodetest.Members(t, "a flag", a.Object(), append([]string{"variations"}, flagMembers...)...)
 			a.Shows(map[string]any{
-				"key": "new-checkout", "name": "new-checkout", "type": "boolean", "enabled": false, "defaultValue": false, "description": "",
-				"tags": []string{}, "projectId": nil, "permanent": false, "lastEvaluatedAt": nil, "lastPrefetchedAt": nil, "lifecycle": "new", "status": "active", "version": 1, "variations": []string{},
+				"key":              "new-checkout",
+				"name":             "new-checkout",
+				"type":             "boolean",
+				"enabled":          false,
+				"defaultValue":     false,
+				"description":      "",
+				"tags":             []string{},
+				"projectId":        nil,
+				"permanent":        false,
+				"lastEvaluatedAt":  nil,
+				"lastPrefetchedAt": nil,
+				"lifecycle":        "new",
+				"status":           "active",
+				"version":          1,
+				"variations":       []string{},
 			})
 			checkTimes(t, a.Object())
-			nodetest.Same(t, "headers", []string{a.Header.Get("Location"), a.Header.Get("ETag")}, []string{"/api/v1/flags/new-checkout", `"1"`})
+			nodetest.Same(
+				t,
+				"headers",
+				[]string{a.Header.Get("Location"), a.Header.Get("ETag")},
+				[]string{"/api/v1/flags/new-checkout", `"1"`},
+			)
 			shownAs(me, t, a)
 			nodetest.Members(t, "a flag in the list", me.Call("GET", "/api/v1/flags", nil).Want(200).List()[0], flagMembers...)
 		},
@@ -90,15 +126,40 @@ func TestCreatingFlags(t *testing.T) {
 		"a flag keeps what was sent": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")
 			a := me.Call("POST", "/api/v1/flags", map[string]any{
-				"key": "A.b_c-9", "name": "Näme <&>", "type": "string", "defaultValue": "x", "description": "für alle", "tags": []string{"b", "a"}, "projectId": project, "permanent": true,
-				"flag_variations": []any{map[string]any{"name": "one", "value": "1", "description": "d", "weight": 12.5}, map[string]any{"name": "two", "value": "2"}},
+				"key":          "A.b_c-9",
+				"name":         "Näme <&>",
+				"type":         "string",
+				"defaultValue": "x",
+				"description":  "für alle",
+				"tags":         []string{"b", "a"},
+				"projectId":    project,
+				"permanent":    true,
+				"flag_variations": []any{
+					map[string]any{"name": "one", "value": "1", "description": "d", "weight": 12.5},
+					map[string]any{"name": "two", "value": "2"},
+				},
 			}).Want(201)
-			a.Shows(map[string]any{"name": "Näme <&>", "defaultValue": "x", "description": "für alle", "tags": []string{"b", "a"}, "projectId": project, "permanent": true, "version": 1})
+			a.Shows(
+				map[string]any{
+					"name":         "Näme <&>",
+					"defaultValue": "x",
+					"description":  "für alle",
+					"tags":         []string{"b", "a"},
+					"projectId":    project,
+					"permanent":    true,
+					"version":      1,
+				},
+			)
 			variations := a.Object()["variations"].([]any)
 			first := variations[0].(map[string]any)
 			nodetest.Members(t, "a variation", first, "id", "name", "value", "description", "weight")
 			delete(first, "id")
-			nodetest.Same(t, "the first variation", first, map[string]any{"name": "one", "value": "1", "description": "d", "weight": 12.5})
+			nodetest.Same(
+				t,
+				"the first variation",
+				first,
+				map[string]any{"name": "one", "value": "1", "description": "d", "weight": 12.5},
+			)
 			nodetest.Same(t, "the second one's weight", variations[1].(map[string]any)["weight"], 0)
 			shownAs(me, t, a)
 		},
@@ -119,13 +180,21 @@ func TestCreatingFlags(t *testing.T) {
 		"a key that is taken is 409, in another tenant it is free": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", map[string]any{"description": "first"})
 			me.Call("POST", "/api/v1/flags", `{"key":"k","type":"string"}`).Refused(409)
-			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"type": "boolean", "description": "first", "version": 1})
+			me.Call("GET", nodetest.FlagPath("k"), nil).
+				Want(200).
+				Shows(map[string]any{"type": "boolean", "description": "first", "version": 1})
 			me.NewTenant("other").CreateFlag("k", nil)
 		},
 		"all that is wrong with a new flag is named at once": func(t *testing.T, me *nodetest.Client) {
 			long := strings.Repeat("é", 2001)
 			me.Call("POST", "/api/v1/flags", map[string]any{
-				"key": "no key", "name": "", "type": "number", "defaultValue": "text", "description": long, "tags": []string{"ok", "ok", "", strings.Repeat("é", 51)}, "projectId": "none",
+				"key":          "no key",
+				"name":         "",
+				"type":         "number",
+				"defaultValue": "text",
+				"description":  long,
+				"tags":         []string{"ok", "ok", "", strings.Repeat("é", 51)},
+				"projectId":    "none",
 				"flag_variations": []any{
 					map[string]any{"name": "v", "value": 1},
 					map[string]any{"name": "v", "value": true, "weight": -1, "description": long},
@@ -138,18 +207,31 @@ func TestCreatingFlags(t *testing.T) {
 			me.Call("POST", "/api/v1/flags", `null`).Refused(422, "body")
 			me.Call("POST", "/api/v1/flags", `{"key":"k","type":"text","defaultValue":"x"}`).Refused(422, "type")
 			me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean","projectId":""}`).Refused(422, "projectId")
-			me.Call("POST", "/api/v1/flags", map[string]any{"key": "k", "type": "boolean", "name": strings.Repeat("é", 201)}).Refused(422, "name")
-			me.Call("POST", "/api/v1/flags", map[string]any{"key": "k", "type": "boolean", "tags": tags(51)}).Refused(422, "tags")
+			me.Call("POST", "/api/v1/flags", map[string]any{"key": "k", "type": "boolean", "name": strings.Repeat("é", 201)}).
+				Refused(422, "name")
+			me.Call("POST", "/api/v1/flags", map[string]any{"key": "k", "type": "boolean", "tags": tags(51)}).
+				Refused(422, "tags")
 			me.Call("POST", "/api/v1/flags", map[string]any{"key": 1, "type": false, "tags": []int{1}, "enabled": true, "flag_variations": []any{map[string]any{"id": "x"}}}).
 				Refused(422, "key", "type", "tags[0]", "enabled", "flag_variations[0].id", "flag_variations[0].name", "flag_variations[0].value")
 			nodetest.Same(t, "flags", len(me.FlagKeys("")), 0)
 			me.Call("POST", "/api/v1/flags", map[string]any{
-				"key": "k", "type": "boolean", "name": strings.Repeat("é", 200), "description": strings.Repeat("é", 2000), "tags": append(tags(50), tags(50)...), "projectId": nil,
+				"key":         "k",
+				"type":        "boolean",
+				"name":        strings.Repeat("é", 200),
+				"description": strings.Repeat("é", 2000),
+				"tags":        append(tags(50), tags(50)...),
+				"projectId":   nil,
 			}).Want(201)
 		},
 		"a default value must be of the flag's type": func(_ *testing.T, me *nodetest.Client) {
 			values := map[string][]string{
-				"boolean": {`true`, `false`}, "string": {`""`, `"x"`}, "number": {`0`, `-1.5e3`, `9007199254740993`}, "json": {`{}`, `[1]`, `"x"`, `1`, `true`, `null`},
+				"boolean": {
+					`true`,
+					`false`,
+				},
+				"string": {`""`, `"x"`},
+				"number": {`0`, `-1.5e3`, `9007199254740993`},
+				"json":   {`{}`, `[1]`, `"x"`, `1`, `true`, `null`},
 			}
 			i := 0
 			for kind := range values {
@@ -166,7 +248,8 @@ func TestCreatingFlags(t *testing.T) {
 				}
 			}
 			me.Call("POST", "/api/v1/flags", `{"key":"huge","type":"number","defaultValue":1e999}`).Refused(422, "defaultValue")
-			me.Call("POST", "/api/v1/flags", `{"key":"huge","type":"json","flag_variations":[{"name":"a","value":{"a":[1e999999999]}}]}`).Refused(422, "flag_variations[0].value")
+			me.Call("POST", "/api/v1/flags", `{"key":"huge","type":"json","flag_variations":[{"name":"a","value":{"a":[1e999999999]}}]}`).
+				Refused(422, "flag_variations[0].value")
 		},
 		"tags are a set": func(t *testing.T, me *nodetest.Client) {
 			a := me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean","tags":["b","a","b"]}`).Want(201)
@@ -174,10 +257,22 @@ func TestCreatingFlags(t *testing.T) {
 			shownAs(me, t, a)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":["b","a","a"]}`).Want(200).Shows(map[string]any{"version": 1})
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":["a","b"]}`).Want(200).Shows(map[string]any{"version": 1})
-			shownAs(me, t, me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":["c","c"]}`).Want(200).Shows(map[string]any{"tags": []string{"c"}, "version": 2}))
+			shownAs(
+				me,
+				t,
+				me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":["c","c"]}`).
+					Want(200).
+					Shows(map[string]any{"tags": []string{"c"}, "version": 2}),
+			)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":["c","c",""]}`).Refused(422, "tags[2]")
 			me.Call("PATCH", nodetest.FlagPath("k"), map[string]any{"tags": tags(51)}).Refused(422, "tags")
-			shownAs(me, t, me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":[]}`).Want(200).Shows(map[string]any{"tags": []string{}, "version": 3}))
+			shownAs(
+				me,
+				t,
+				me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":[]}`).
+					Want(200).
+					Shows(map[string]any{"tags": []string{}, "version": 3}),
+			)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":[]}`).Want(200).Shows(map[string]any{"version": 3})
 		},
 	}.Run(t)
@@ -224,25 +319,55 @@ func TestFlagsThatAreNotThere(t *testing.T) {
 			me.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).Refused(404)
 			me.Call("GET", nodetest.FlagPath("k", "/variations"), nil).Refused(404)
 			nodetest.Same(t, "the list", string(me.Call("GET", "/api/v1/flags", nil).Want(200).Body), "[]")
-			nodetest.Same(t, "the history", nodetest.Column(me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List(), "action"), []string{"deleted", "enabled", "created"})
+			nodetest.Same(
+				t,
+				"the history",
+				nodetest.Column(me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List(), "action"),
+				[]string{"deleted", "enabled", "created"},
+			)
 		},
 		"a deleted key begins a new life": func(t *testing.T, me *nodetest.Client) {
-			old := me.CreateFlag("k", map[string]any{"type": "string", "description": "old", "tags": []string{"t"}, "flag_variations": []any{map[string]any{"name": "v", "value": "x", "weight": 1}}})
+			old := me.CreateFlag(
+				"k",
+				map[string]any{
+					"type":            "string",
+					"description":     "old",
+					"tags":            []string{"t"},
+					"flag_variations": []any{map[string]any{"name": "v", "value": "x", "weight": 1}},
+				},
+			)
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"status":"archived"}`).Want(200)
 			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 			a := me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Want(201)
-			a.Shows(map[string]any{"type": "boolean", "description": "", "tags": []string{}, "enabled": false, "status": "active", "variations": []string{}, "version": 5})
+			a.Shows(
+				map[string]any{
+					"type":        "boolean",
+					"description": "",
+					"tags":        []string{},
+					"enabled":     false,
+					"status":      "active",
+					"variations":  []string{},
+					"version":     5,
+				},
+			)
 			if a.Object()["id"] == old["id"] {
 				t.Error("the new flag has the old one's id")
 			}
 			shownAs(me, t, a)
-			me.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).Want(200).Shows(map[string]any{"enabled": false, "value": false, "reason": "OFF", "flagVersion": 5})
+			me.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).
+				Want(200).
+				Shows(map[string]any{"enabled": false, "value": false, "reason": "OFF", "flagVersion": 5})
 			me.Call("DELETE", nodetest.FlagPath("k"), nil, "If-Match", `"1"`).Refused(412)
 			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 			me.CreateFlag("k", map[string]any{"type": "number"})
 			history := me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()
-			nodetest.Same(t, "the history of all lives", nodetest.Column(history, "action"), []string{"created", "deleted", "created", "deleted", "status_changed", "enabled", "created"})
+			nodetest.Same(
+				t,
+				"the history of all lives",
+				nodetest.Column(history, "action"),
+				[]string{"created", "deleted", "created", "deleted", "status_changed", "enabled", "created"},
+			)
 			nodetest.Same(t, "its versions", nodetest.Column(history, "version"), []int{7, 6, 5, 4, 3, 2, 1})
 		},
 		"another tenant's flag is 404 just as a missing one": func(t *testing.T, me *nodetest.Client) {
@@ -291,7 +416,10 @@ func TestListsOfFlags(t *testing.T) {
 		},
 		"lists are filtered": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")
-			me.CreateFlag("alpha", map[string]any{"name": "First 100%", "type": "string", "tags": []string{"a", "b"}, "projectId": project})
+			me.CreateFlag(
+				"alpha",
+				map[string]any{"name": "First 100%", "type": "string", "tags": []string{"a", "b"}, "projectId": project},
+			)
 			me.CreateFlag("beta", map[string]any{"name": "ÄRGER_1", "tags": []string{"b"}, "projectId": project})
 			me.CreateFlag("gamma", map[string]any{"name": "alphabet", "type": "json"})
 			me.Call("PATCH", nodetest.FlagPath("gamma"), `{"status":"archived"}`).Want(200)
@@ -320,11 +448,20 @@ func TestListsOfFlags(t *testing.T) {
 			} {
 				nodetest.Same(t, query, me.FlagKeys(query), want)
 			}
-			nodetest.Same(t, "in development", nodetest.Column(me.Call("GET", "/api/v1/flags?enabled=true", nil, "X-Environment", "development").Want(200).List(), "key"), []string{})
+			nodetest.Same(
+				t,
+				"in development",
+				nodetest.Column(
+					me.Call("GET", "/api/v1/flags?enabled=true", nil, "X-Environment", "development").Want(200).List(),
+					"key",
+				),
+				[]string{},
+			)
 			for query, field := range map[string]string{"?type=text": "type", "?status=gone": "status", "?enabled=yes": "enabled", "?tags=a": "tags", "?Q=a": "Q"} {
 				me.Call("GET", "/api/v1/flags"+query, nil).Refused(422, field)
 			}
-			me.Call("GET", "/api/v1/flags?type=text&status=gone&enabled=1&limit=0", nil).Refused(422, "type", "status", "enabled", "limit")
+			me.Call("GET", "/api/v1/flags?type=text&status=gone&enabled=1&limit=0", nil).
+				Refused(422, "type", "status", "enabled", "limit")
 			for _, query := range []string{"?q=%00", "?tag=%ff", "?projectId=%00", "?q=%zz", "?%ff=1"} {
 				me.Call("GET", "/api/v1/flags"+query, nil).Refused(400)
 			}

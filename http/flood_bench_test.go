@@ -19,8 +19,8 @@ const (
 	floodCallers = 64 // who sign in at once
 )
 
-// BenchmarkEvaluateUnderSignInFlood is evaluation over HTTP, by turns alone and beside as many sign-ins as come through: hashing their passwords
-// must not starve it. p99-ratio is to be at most 2.
+// BenchmarkEvaluateUnderSignInFlood is evaluation over HTTP, by turns alone and beside as many sign-ins as come
+// through: hashing their passwords must not starve it. p99-ratio is to be at most 2.
 func BenchmarkEvaluateUnderSignInFlood(b *testing.B) {
 	s := nodetest.New(b)
 	me := s.SignUp(nodetest.Address())

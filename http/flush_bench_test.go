@@ -8,8 +8,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// BenchmarkToggleBesideFlush switches a flag while another tenant's 20,000 flags are evaluated each second, so that all of them are written down every five seconds, and by turns while nobody
-// evaluates: ten seconds each, twice.
+// BenchmarkToggleBesideFlush switches a flag while another tenant's 20,000 flags are evaluated each second, so that all
+// of them are written down every five seconds, and by turns while nobody evaluates: ten seconds each, twice.
 func BenchmarkToggleBesideFlush(b *testing.B) {
 	me := nodetest.New(b).SignUp("me@example.com")
 	keys := appendFlags(me, 20_000)
@@ -44,7 +44,8 @@ func BenchmarkToggleBesideFlush(b *testing.B) {
 		for range 2 {
 			toggle(&alone, func() {})
 			toggle(&beside, evaluate)
-			wantCounts(me, tenantMetricsPath(me, ""), evaluations, 0) // nothing is left to be written beside the next ten seconds
+			// nothing is left to be written beside the next ten seconds
+			wantCounts(me, tenantMetricsPath(me, ""), evaluations, 0)
 		}
 	}
 	b.ReportMetric(0, "ns/op")

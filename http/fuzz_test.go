@@ -10,7 +10,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// FuzzBody throws bodies at the calls that take a flag's values or a context. Whatever comes in, the service neither fails nor answers other than in JSON.
+// FuzzBody throws bodies at the calls that take a flag's values or a context. Whatever comes in, the service neither
+// fails nor answers other than in JSON.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		``, ` `, `null`, `[]`, `"`, `{`, `{}`, `{"key":"k","type":"boolean"}`, `{"key":"k","KEY":"l","type":"json","defaultValue":{"a":[1e999,"\u0000",null]}}`,
@@ -25,8 +26,21 @@ func FuzzBody(f *testing.F) {
 	me.CreateEnabledFlag("k", map[string]any{"type": "json"})
 	variation := strings.Trim(me.AddVariation("k", `{"name":"first","value":1,"weight":1}`).Raw("id"), `"`)
 	calls := [][2]string{
-		{"POST", nodetest.FlagPath("k", "/evaluate")}, {"POST", "/api/flags/k/evaluate"}, {"POST", "/api/v1/flags/evaluate"}, {"POST", "/ofrep/v1/evaluate/flags/k"}, {"POST", "/ofrep/v1/evaluate/flags"},
-		{"POST", "/api/v1/flags"}, {"PATCH", nodetest.FlagPath("k")}, {"POST", nodetest.FlagPath("k", "/variations")}, {"PATCH", nodetest.FlagPath("k", "/variations/", variation)},
+		{
+			"POST",
+			nodetest.FlagPath("k", "/evaluate"),
+		},
+		{"POST", "/api/flags/k/evaluate"},
+		{"POST", "/api/v1/flags/evaluate"},
+		{"POST", "/ofrep/v1/evaluate/flags/k"},
+		{"POST", "/ofrep/v1/evaluate/flags"},
+		{
+			"POST",
+			"/api/v1/flags",
+		},
+		{"PATCH", nodetest.FlagPath("k")},
+		{"POST", nodetest.FlagPath("k", "/variations")},
+		{"PATCH", nodetest.FlagPath("k", "/variations/", variation)},
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, call := range calls {
@@ -43,8 +57,9 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzRules throws bodies at the calls that set rules and a fallthrough; VARIATION in them stands for a variation of the flag, which is of JSON.
-// What is taken is shown and evaluated, and changes nothing when it is sent once more as it is shown.
+// FuzzRules throws bodies at the calls that set rules and a fallthrough; VARIATION in them stands for a variation of
+// the flag, which is of JSON. What is taken is shown and evaluated, and changes nothing when it is sent once more as it
+// is shown.
 func FuzzRules(f *testing.F) {
 	for _, body := range []string{
 		``, `null`, `[]`, `{}`, `{"rules":null}`, `{"rules":[]}`, `{"rules":{}}`, `{"rules":[null]}`, `{"rules":[{}]}`, `{"serve":null}`, `{"serve":{}}`, `{"serve":[]}`, `{"serve":{"value":null}}`,
@@ -96,11 +111,29 @@ func FuzzRules(f *testing.F) {
 			version := set.Header().Get("ETag")
 			read := call(t, "GET", nodetest.FlagPath(key, "/rules"), "")
 			repeated := call(t, "PUT", nodetest.FlagPath(key, "/rules"), read.Body.String())
-			if read.Header().Get("ETag") != version || repeated.Code != 200 || repeated.Header().Get("ETag") != version || repeated.Body.String() != read.Body.String() {
-				t.Errorf("%q is shown as %s at %s, and once more as %d %s at %s", sent, read.Body, version, repeated.Code, repeated.Body, repeated.Header().Get("ETag"))
+			if read.Header().Get("ETag") != version || repeated.Code != 200 || repeated.Header().Get("ETag") != version ||
+				repeated.Body.String() != read.Body.String() {
+				t.Errorf(
+					"%q is shown as %s at %s, and once more as %d %s at %s",
+					sent,
+					read.Body,
+					version,
+					repeated.Code,
+					repeated.Body,
+					repeated.Header().Get("ETag"),
+				)
 			}
-			evaluated := call(t, "POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u","attributes":{"a":"1.2.3","plan":["x",1],"b":{"c":"2026-03-14T15:09:26Z"}}}`)
-			if compiled := `"flagVersion":` + strings.Trim(version, `"`) + `}`; evaluated.Code != 422 && !strings.Contains(evaluated.Body.String(), compiled) {
+			evaluated := call(
+				t,
+				"POST",
+				nodetest.FlagPath(key, "/evaluate"),
+				`{"targetingKey":"u","attributes":{"a":"1.2.3","plan":["x",1],"b":{"c":"2026-03-14T15:09:26Z"}}}`,
+			)
+			if compiled := `"flagVersion":` + strings.Trim(
+				version,
+				`"`,
+			) + `}`; evaluated.Code != 422 &&
+				!strings.Contains(evaluated.Body.String(), compiled) {
 				t.Errorf("%q evaluates at another version than %s: %d %s", sent, version, evaluated.Code, evaluated.Body)
 			}
 			key = ""

@@ -13,8 +13,8 @@ import (
 // defaultIdleGrace is the least IdleGrace: enough for a call that is on its way.
 const defaultIdleGrace = 250 * time.Millisecond
 
-// GracefulServer serves a server on a listener. Unlike http.Server.Shutdown, its Shutdown also answers calls that arrive on idle
-// connections meanwhile.
+// GracefulServer serves a server on a listener. Unlike http.Server.Shutdown, its Shutdown also answers calls that
+// arrive on idle connections meanwhile.
 type GracefulServer struct {
 	server   *http.Server
 	listener net.Listener
@@ -60,8 +60,8 @@ func (s *GracefulServer) Serve() error {
 // CloseListener accepts no further connections. Open ones are served.
 func (s *GracefulServer) CloseListener() { _ = s.listener.Close() }
 
-// Shutdown closes the listener, then each connection once its calls are answered. When ctx ends it closes the remaining ones, and
-// returns an error. The answers themselves must bear Connection: close.
+// Shutdown closes the listener, then each connection once its calls are answered. When ctx ends it closes the remaining
+// ones, and returns an error. The answers themselves must bear Connection: close.
 func (s *GracefulServer) Shutdown(ctx context.Context) error {
 	s.CloseListener()
 	<-s.served
@@ -178,7 +178,8 @@ func (c *connection) beginRequest() {
 	c.idle = false
 }
 
-// CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends reads it to its end.
+// CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends reads it to
+// its end.
 func (c *connection) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

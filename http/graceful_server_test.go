@@ -12,22 +12,26 @@ import (
 	"time"
 )
 
-// A call that comes while the server ends is answered, on a connection that waited for it, on one that is new, and on one whose answer is under way.
+// A call that comes while the server ends is answered, on a connection that waited for it, on one that is new, and on
+// one whose answer is under way.
 func TestShutdownAnswersLateCalls(t *testing.T) {
 	t.Parallel()
 	slow, begun := make(chan struct{}), make(chan struct{})
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/slow" {
-			close(begun)
-			<-slow
-		}
-		if r.URL.Path != "/first" {
-			w.Header().Set("Connection", "close")
-		}
-		if _, err := io.Copy(w, r.Body); err != nil || r.Context().Err() != nil {
-			t.Errorf("%s is broken off: %v", r.URL.Path, err)
-		}
-	})}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				close(begun)
+				<-slow
+			}
+			if r.URL.Path != "/first" {
+				w.Header().Set("Connection", "close")
+			}
+			if _, err := io.Copy(w, r.Body); err != nil || r.Context().Err() != nil {
+				t.Errorf("%s is broken off: %v", r.URL.Path, err)
+			}
+		}),
+	}
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +93,10 @@ func TestShutdownAnswersLateCalls(t *testing.T) {
 // A connection without a call is closed.
 func TestShutdownClosesIdleConnections(t *testing.T) {
 	t.Parallel()
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	server := &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		Handler:           http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+	}
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -11,20 +11,31 @@ import (
 	"flagledger/http/fair"
 )
 
-// Hashing shares the hashing of passwords among the networks of clients, an IPv4 /24 or IPv6 /48 each, so that a flood of sign-ins from some keeps no other
-// waiting. One hash takes 19 MiB and some 20 ms.
+// Hashing shares the hashing of passwords among the networks of clients, an IPv4 /24 or IPv6 /48 each, so that a flood
+// of sign-ins from some keeps no other waiting. One hash takes 19 MiB and some 20 ms.
 type Hashing struct{ queue *fair.Queue }
 
 const hashingWaiting = 100 // passwords of a network
 
-// NewHashing lets half the cores hash, so that evaluation goes on during a flood. A password waits for as long as longest, five seconds if it is 0.
+// NewHashing lets half the cores hash, so that evaluation goes on during a flood. A password waits for as long as
+// longest, five seconds if it is 0.
 func NewHashing(longest time.Duration) *Hashing {
 	cores := max(1, runtime.GOMAXPROCS(0)/2)
-	return &Hashing{fair.New(fair.Limits{Slots: cores, FlowSlots: max(1, cores/2), FlowWaiting: hashingWaiting, Waiting: nodeWaiting, Patience: cmp.Or(longest, patience)})}
+	return &Hashing{
+		fair.New(
+			fair.Limits{
+				Slots:       cores,
+				FlowSlots:   max(1, cores/2),
+				FlowWaiting: hashingWaiting,
+				Waiting:     nodeWaiting,
+				Patience:    cmp.Or(longest, patience),
+			},
+		),
+	}
 }
 
-// Run calls hash in a slot of the network that a request comes from. It returns TooMany where the network's own requests are in the way for too long, and
-// Unavailable where others are, or ctx ends.
+// Run calls hash in a slot of the network that a request comes from. It returns TooMany where the network's own
+// requests are in the way for too long, and Unavailable where others are, or ctx ends.
 func (h *Hashing) Run(ctx context.Context, hash func()) error {
 	network := "" // of what no request asks for
 	if req, ok := ctx.Value(requestKey{}).(*request); ok {
@@ -33,7 +44,12 @@ func (h *Hashing) Run(ctx context.Context, hash func()) error {
 	slot, err := h.queue.Enter(ctx, network)
 	switch {
 	case errors.Is(err, fair.ErrFlowBusy):
-		return &commands.Error{Kind: commands.TooMany, Detail: "too many sign-ins from the client's network at this moment", AtOnce: h.queue.FlowSlots(), Err: err}
+		return &commands.Error{
+			Kind:   commands.TooMany,
+			Detail: "too many sign-ins from the client's network at this moment",
+			AtOnce: h.queue.FlowSlots(),
+			Err:    err,
+		}
 	case err != nil:
 		return &commands.Error{Kind: commands.Unavailable, Detail: "too many sign-ins at this moment", Err: err}
 	}

@@ -22,7 +22,10 @@ import (
 func hashFrom(ctx context.Context, h *Hashing, limiter *limit.Limiter, address string) error {
 	r := httptest.NewRequest(http.MethodPost, "/auth/signin", nil)
 	r.RemoteAddr = address
-	return h.Run(context.WithValue(ctx, requestKey{}, &request{received: r, limiter: limiter}), func() { time.Sleep(40 * time.Millisecond) })
+	return h.Run(
+		context.WithValue(ctx, requestKey{}, &request{received: r, limiter: limiter}),
+		func() { time.Sleep(40 * time.Millisecond) },
+	)
 }
 
 // A flood of sign-ins from many networks keeps one from another network waiting for one of each at most.
@@ -34,7 +37,10 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const networks, each = 30, 20
-				h := &Hashing{fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience})} // as on two cores
+				// as on two cores
+				h := &Hashing{
+					fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
+				}
 				limiter := limit.New(limit.Limits{}, nil, time.Now)
 				var all sync.WaitGroup
 				var busy atomic.Int64
@@ -49,7 +55,13 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 				}
 				for i := range 20 {
 					began := time.Now()
-					if err := hashFrom(t.Context(), h, limiter, address(200+i, 1)); err != nil || time.Since(began) > (networks+1)*40*time.Millisecond {
+					if err := hashFrom(
+						t.Context(),
+						h,
+						limiter,
+						address(200+i, 1),
+					); err != nil ||
+						time.Since(began) > (networks+1)*40*time.Millisecond {
 						t.Errorf("it waits for %v: %v", time.Since(began), err)
 					}
 					time.Sleep(150 * time.Millisecond)
@@ -82,7 +94,13 @@ func TestHashingEnds(t *testing.T) {
 			all.Go(func() { _ = hashFrom(t.Context(), h, limiter, fmt.Sprintf("10.0.%d.1:1", i)) })
 		}
 		synctest.Wait()
-		if err := hashFrom(ctx, h, limiter, "192.0.2.1:1"); commands.KindOf(err) != commands.Unavailable || !errors.Is(err, context.Canceled) {
+		if err := hashFrom(
+			ctx,
+			h,
+			limiter,
+			"192.0.2.1:1",
+		); commands.KindOf(err) != commands.Unavailable ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("who goes away is answered %v", err)
 		}
 		all.Wait()

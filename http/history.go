@@ -27,8 +27,17 @@ const erasedUser = "erased user"
 
 func showEntry(e queries.HistoryEntry) historyEntry {
 	return historyEntry{
-		ID: e.ID, Action: e.Action, Changes: value(e.Changes), UserID: e.ActorID, UserName: actorName(e.Actor), Timestamp: recordedTime(e.Timestamp),
-		Environment: e.Environment, Version: e.Version, ActorType: e.ActorKind, RequestID: e.RequestID, Reason: e.Reason,
+		ID:          e.ID,
+		Action:      e.Action,
+		Changes:     value(e.Changes),
+		UserID:      e.ActorID,
+		UserName:    actorName(e.Actor),
+		Timestamp:   recordedTime(e.Timestamp),
+		Environment: e.Environment,
+		Version:     e.Version,
+		ActorType:   e.ActorKind,
+		RequestID:   e.RequestID,
+		Reason:      e.Reason,
 	}
 }
 
@@ -59,11 +68,26 @@ type historyInput struct {
 }
 
 func (a *API) addHistory() {
-	register(a, readFlags,
-		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags", "All that happened under a flag's key, newest first"),
+	register(
+		a,
+		readFlags,
+		operation(
+			"GET",
+			"/api/v1/flags/{flagKey}/history",
+			"get-flag-history",
+			"Flags",
+			"All that happened under a flag's key, newest first",
+		),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
-			filter := queries.HistoryFilter{Action: in.Action, UserID: a.personID(in.UserID), Environment: in.EnvironmentFilter, From: in.From, To: in.To}
+			filter := queries.HistoryFilter{
+				Action:      in.Action,
+				UserID:      a.personID(in.UserID),
+				Environment: in.EnvironmentFilter,
+				From:        in.From,
+				To:          in.To,
+			}
 			list, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, filter, in.page())
 			return listed(ctx, in.PageInput, list, err, showEntry)
-		})
+		},
+	)
 }

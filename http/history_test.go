@@ -23,7 +23,22 @@ func testHistory(t *testing.T) {
 			entries := me.History("k", "")
 			nodetest.Same(t, "entries", len(entries), 1)
 			entry := entries[0]
-			nodetest.Members(t, "an entry", entry, "id", "action", "changes", "userId", "userName", "timestamp", "environment", "version", "actorType", "requestId", "reason")
+			nodetest.Members(
+				t,
+				"an entry",
+				entry,
+				"id",
+				"action",
+				"changes",
+				"userId",
+				"userName",
+				"timestamp",
+				"environment",
+				"version",
+				"actorType",
+				"requestId",
+				"reason",
+			)
 			checkTimes(t, entry)
 			nodetest.Same(t, "the entry's time", entry["timestamp"], created.Object()["createdAt"])
 			for name, want := range map[string]any{
@@ -38,7 +53,16 @@ func testHistory(t *testing.T) {
 		},
 		"each action shows what changed, from what to what": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")
-			me.CreateFlag("k", map[string]any{"type": "string", "defaultValue": "d", "description": "D", "tags": []string{"t"}, "projectId": project})
+			me.CreateFlag(
+				"k",
+				map[string]any{
+					"type":         "string",
+					"defaultValue": "d",
+					"description":  "D",
+					"tags":         []string{"t"},
+					"projectId":    project,
+				},
+			)
 			v := me.AddVariation("k", `{"name":"v","value":"1","weight":1.5}`).Object()
 			id := v["id"].(string)
 			path := nodetest.FlagPath("k", "/variations/", id)
@@ -60,22 +84,47 @@ func testHistory(t *testing.T) {
 				{"disabled", "development", map[string]any{"enabled": change(true, false)}},
 				{"enabled", "development", map[string]any{"enabled": change(false, true)}},
 				{"status_changed", nil, map[string]any{"status": change("active", "inactive")}},
-				{"updated", nil, map[string]any{"name": change("k", "N"), "defaultValue": change("d", "e"), "description": change("D", ""), "tags": change([]string{"t"}, []string{})}},
+				{
+					"updated",
+					nil,
+					map[string]any{
+						"name":         change("k", "N"),
+						"defaultValue": change("d", "e"),
+						"description":  change("D", ""),
+						"tags":         change([]string{"t"}, []string{}),
+					},
+				},
 				{"variation_removed", nil, map[string]any{"variations." + id: change(changed, nil)}},
 				{"variation_updated", nil, map[string]any{
 					"variations." + id + ".name": change("v", "w"), "variations." + id + ".value": change("1", "2"),
 					"variations." + id + ".description": change("", "E"), "variations." + id + ".weight": change(1.5, 2),
 				}},
 				{"variation_added", nil, map[string]any{"variations." + id: change(nil, variation)}},
-				{"created", nil, map[string]any{
-					"name": change(nil, "k"), "type": change(nil, "string"), "defaultValue": change(nil, "d"), "description": change(nil, "D"),
-					"tags": change(nil, []string{"t"}), "projectId": change(nil, project),
-				}},
+				{
+					"created",
+					nil,
+					map[string]any{
+						"name": change(
+							nil,
+							"k",
+						),
+						"type":         change(nil, "string"),
+						"defaultValue": change(nil, "d"),
+						"description":  change(nil, "D"),
+						"tags":         change(nil, []string{"t"}),
+						"projectId":    change(nil, project),
+					},
+				},
 			}
 			entries := me.History("k", "")
 			nodetest.Same(t, "entries", len(entries), len(want))
 			for i, entry := range entries {
-				nodetest.Same(t, "action and version", []any{entry["action"], entry["version"]}, []any{want[i].action, len(want) - i})
+				nodetest.Same(
+					t,
+					"action and version",
+					[]any{entry["action"], entry["version"]},
+					[]any{want[i].action, len(want) - i},
+				)
 				nodetest.Same(t, want[i].action+": environment", entry["environment"], want[i].environment)
 				nodetest.Same(t, want[i].action+": changes", entry["changes"], want[i].changes)
 			}
@@ -98,7 +147,12 @@ func testHistory(t *testing.T) {
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Change-Reason", "6").Want(200)
 			me.Call("POST", nodetest.FlagPath("k", "/disable"), nil, "X-Change-Reason", "7").Want(200)
 			me.Call("DELETE", nodetest.FlagPath("k"), nil, "X-Change-Reason", "8").Want(204)
-			nodetest.Same(t, "reasons", nodetest.Column(me.History("k", ""), "reason"), []string{"8", "7", "6", "5", "4", "3", `"quoted" <&> \`, reason})
+			nodetest.Same(
+				t,
+				"reasons",
+				nodetest.Column(me.History("k", ""), "reason"),
+				[]string{"8", "7", "6", "5", "4", "3", `"quoted" <&> \`, reason},
+			)
 			me.Call("POST", "/api/v1/projects", `{"name":"p"}`, "X-Change-Reason", reason).Want(201)
 		},
 		"a reason over 500 characters, or one that is no text, is refused and changes nothing": func(_ *testing.T, me *nodetest.Client) {
@@ -179,7 +233,8 @@ func testHistory(t *testing.T) {
 			account := newAccount(me)
 			nameless := withToken(me, account.token).NewTenant("t")
 			nameless.CreateFlag("k", nil)
-			sql(me.Service, `update keep.people set email = null where user_id = $1`, account.user) // somebody else has verified the address
+			// somebody else has verified the address
+			sql(me.Service, `update keep.people set email = null where user_id = $1`, account.user)
 			nodetest.Same(t, "name", nameless.History("k", "")[0]["userName"], account.user)
 		},
 		"nothing is reverted so far": func(t *testing.T, me *nodetest.Client) {

@@ -40,15 +40,20 @@ type bareAnswer struct {
 // benchFlag makes the flag that is evaluated: benchBody meets its second rule.
 func benchFlag(c *nodetest.Client) {
 	c.Service.T.Helper()
-	c.CreateEnabledFlag("checkout", map[string]any{"flag_variations": []any{map[string]any{"name": "on", "value": true}, map[string]any{"name": "off", "value": false}}})
+	c.CreateEnabledFlag(
+		"checkout",
+		map[string]any{
+			"flag_variations": []any{map[string]any{"name": "on", "value": true}, map[string]any{"name": "off", "value": false}},
+		},
+	)
 	c.SetRules("checkout", fmt.Sprintf(`{"rules":[
 		{"conditions":[{"attribute":"country","op":"in","values":["AT","CH"]}],"serve":{"value":false}},
 		{"conditions":[{"attribute":"plan","op":"in","values":["pro","team"]},{"attribute":"seats","op":"gte","values":[10]}],"serve":{"variationId":%q}}]}`,
 		c.Variations("checkout")[0]["id"])).Want(200)
 }
 
-// serveBare is what the service is measured against: a chi handler that decodes the same body, looks the token up in a map and encodes an answer of
-// three fields. The test binary does this instead of testing if BENCH_BARE is set.
+// serveBare is what the service is measured against: a chi handler that decodes the same body, looks the token up in a
+// map and encodes an answer of three fields. The test binary does this instead of testing if BENCH_BARE is set.
 func serveBare(token string) {
 	users := map[string]string{token: "user-1"}
 	router := chi.NewRouter()
@@ -92,7 +97,16 @@ type httpLoad struct {
 // round lets wrk load the server over 32 connections.
 func (l *httpLoad) round(b *testing.B) {
 	b.Helper()
-	wrk := exec.CommandContext(b.Context(), "wrk", "-t1", "-c32", "-d"+benchRound, "-s", "testdata/evaluate.lua", l.c.Service.URL+benchPath)
+	wrk := exec.CommandContext(
+		b.Context(),
+		"wrk",
+		"-t1",
+		"-c32",
+		"-d"+benchRound,
+		"-s",
+		"testdata/evaluate.lua",
+		l.c.Service.URL+benchPath,
+	)
 	wrk.Env = append(os.Environ(), "BENCH_TOKEN="+l.c.Token, "BENCH_TENANT="+l.c.Tenant, "BENCH_BODY="+benchBody)
 	before := cpuTime(b, l.pid)
 	printed, err := wrk.CombinedOutput()
@@ -160,8 +174,9 @@ func startBare(b *testing.B, like *nodetest.Client) (pid int, there *nodetest.Cl
 	return bare.Process.Pid, &c
 }
 
-// BenchmarkEvaluateHTTP is what an evaluation over HTTP costs the server's process, authentication, rate limit, metrics and metering included,
-// beside what a bare handler costs its own. wrk loads them in turn; each iteration is a round of two seconds of each.
+// BenchmarkEvaluateHTTP is what an evaluation over HTTP costs the server's process, authentication, rate limit, metrics
+// and metering included, beside what a bare handler costs its own. wrk loads them in turn; each iteration is a round of
+// two seconds of each.
 func BenchmarkEvaluateHTTP(b *testing.B) {
 	if runtime.GOOS != "linux" {
 		b.Skip("the CPU time of a process is read from /proc")
@@ -182,7 +197,11 @@ func BenchmarkEvaluateHTTP(b *testing.B) {
 		}
 	}
 
-	loads := []*httpLoad{{name: "bare", pid: barePID, c: bare}, {name: "user", pid: node.Process.Pid, c: user}, {name: "machine", pid: node.Process.Pid, c: machine}}
+	loads := []*httpLoad{
+		{name: "bare", pid: barePID, c: bare},
+		{name: "user", pid: node.Process.Pid, c: user},
+		{name: "machine", pid: node.Process.Pid, c: machine},
+	}
 	for _, l := range loads {
 		l.round(b) // warms up
 		l.rounds = nil
@@ -220,8 +239,8 @@ func (s *answerSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkEvaluateHandler is what the service does for an evaluation, without net/http's own part: all middleware, authentication, limits,
-// metrics, metering.
+// BenchmarkEvaluateHandler is what the service does for an evaluation, without net/http's own part: all middleware,
+// authentication, limits, metrics, metering.
 func BenchmarkEvaluateHandler(b *testing.B) {
 	user := nodetest.New(b).SignUp("me@example.com")
 	benchFlag(user)
@@ -229,7 +248,11 @@ func BenchmarkEvaluateHandler(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			body := strings.NewReader(benchBody)
 			r := httptest.NewRequest(http.MethodPost, benchPath, io.NopCloser(body))
-			r.Header = http.Header{"Authorization": {"Bearer " + c.Token}, "X-Tenant-Id": {c.Tenant}, "Content-Type": {"application/json"}}
+			r.Header = http.Header{
+				"Authorization": {"Bearer " + c.Token},
+				"X-Tenant-Id":   {c.Tenant},
+				"Content-Type":  {"application/json"},
+			}
 			b.ReportAllocs()
 			for b.Loop() {
 				body.Reset(benchBody)

@@ -20,26 +20,32 @@ import (
 	"flagledger/events"
 )
 
-// Changes of whoever has signed in honour an Idempotency-Key. Operations that anyone may call do not: their answers hold tokens, and
-// there is nobody whose key it would be.
+// Changes of whoever has signed in honour an Idempotency-Key. Operations that anyone may call do not: their answers
+// hold tokens, and there is nobody whose key it would be.
 
 const maxKey = 255
 
 var keyParameter = &huma.Param{
-	Name: "Idempotency-Key", In: "header",
-	Description: fmt.Sprintf("Repeating the request with the same key repeats its answer, for %s. Draw it at random, as a UUID: "+
-		"1 to %d printable ASCII characters.", events.PeriodText(idempotency.TTL), maxKey),
+	Name: "Idempotency-Key",
+	In:   "header",
+	Description: fmt.Sprintf(
+		"Repeating the request with the same key repeats its answer, for %s. Draw it at random, as a UUID: "+
+			"1 to %d printable ASCII characters.",
+		events.PeriodText(idempotency.TTL),
+		maxKey,
+	),
 	Schema: &huma.Schema{Type: huma.TypeString, MinLength: new(1), MaxLength: new(maxKey)},
 }
 
 // newID is an id that nothing else has, and that is the same when a request is made again with its Idempotency-Key.
 func newID(ctx context.Context) string { return requestOf(ctx).once.NewID() }
 
-// once answers a request with an Idempotency-Key as when it was first made, or else carries it out and keeps the answer. It keeps none that says that the
-// service was at fault or too busy, so that the request may be made again.
+// once answers a request with an Idempotency-Key as when it was first made, or else carries it out and keeps the
+// answer. It keeps none that says that the service was at fault or too busy, so that the request may be made again.
 //
-// limited, if not nil, says why nothing more may be kept. Then a request that is made for the first time is refused with it and leaves no trace, and an answer
-// that was lost is made from what the request did then, each time that it is made again.
+// limited, if not nil, says why nothing more may be kept. Then a request that is made for the first time is refused
+// with it and leaves no trace, and an answer that was lost is made from what the request did then, each time that it is
+// made again.
 func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma.Context)) {
 	r, w := unwrap(ctx)
 	request, err := keyed(ctx, p.credential, p.tenantID())
@@ -67,7 +73,10 @@ func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma
 
 // inReadSlot calls begin, which asks the database, in a slot for that.
 func (a *API) inReadSlot(
-	ctx context.Context, p *principal, request idempotency.Request, begin func(context.Context, idempotency.Request) (*idempotency.Attempt, *idempotency.Answer, error),
+	ctx context.Context,
+	p *principal,
+	request idempotency.Request,
+	begin func(context.Context, idempotency.Request) (*idempotency.Attempt, *idempotency.Answer, error),
 ) (*idempotency.Attempt, *idempotency.Answer, error) {
 	slot, err := a.enterQueue(ctx, a.queues.reads, p)
 	if err != nil {
@@ -77,8 +86,9 @@ func (a *API) inReadSlot(
 	return begin(ctx, request)
 }
 
-// replayRefused answers a replay whose caller may no longer make the request because this very request took their access. It reports false for any other. The
-// answer is the first one or, if that was lost, made from what the request did then.
+// replayRefused answers a replay whose caller may no longer make the request because this very request took their
+// access. It reports false for any other. The answer is the first one or, if that was lost, made from what the request
+// did then.
 func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next func(huma.Context)) bool {
 	r, w := unwrap(ctx)
 	req := requestOf(r.Context())
@@ -113,7 +123,8 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	return true
 }
 
-// signedOut is what a token of an ended session proves; nil where it proves nothing, or its person may not use the service.
+// signedOut is what a token of an ended session proves; nil where it proves nothing, or its person may not use the
+// service.
 func (a *API) signedOut(r *http.Request) *credential {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	c, err := a.verifier.verify(r.Context(), token)
@@ -147,11 +158,15 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, keep bool
 	next(humachi.NewContext(ctx.Operation(), r.WithContext(ctx.Context()), rec))
 	rec.answer.Body = rec.body.Bytes()
 	rec.answer.Header = maps.Clone(rec.header)
-	maps.DeleteFunc(rec.answer.Header, func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
+	maps.DeleteFunc(
+		rec.answer.Header,
+		func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) },
+	)
 	final := rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests
 	if keep && final && (req.replayOnly == nil || rec.answer.Status < http.StatusBadRequest) {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
-			req.log().Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
+			req.log().
+				Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
 		} else {
 			kept = true
 			a.noteKept(p, len(rec.answer.Body))
@@ -160,7 +175,8 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, keep bool
 	send(w, &rec.answer)
 }
 
-// noteKept counts bytes that are kept for an Idempotency-Key: for the tenant of the call, or for the person where it is about none.
+// noteKept counts bytes that are kept for an Idempotency-Key: for the tenant of the call, or for the person where it is
+// about none.
 func (a *API) noteKept(p *principal, bytes int) {
 	if p.tenant != nil {
 		a.Writer.NoteWritten(p.tenant.ID(), bytes)
@@ -182,13 +198,15 @@ func send(w http.ResponseWriter, answer *idempotency.Answer) {
 	}
 }
 
-// keyed reads a request with an Idempotency-Key, whose body can be read again afterwards. Its tenant is that of the call, or else the one that
-// X-Tenant-ID names.
+// keyed reads a request with an Idempotency-Key, whose body can be read again afterwards. Its tenant is that of the
+// call, or else the one that X-Tenant-ID names.
 func keyed(ctx huma.Context, c *credential, tenantID string) (idempotency.Request, error) {
 	r, _ := unwrap(ctx)
 	keys := r.Header["Idempotency-Key"]
 	if len(keys) != 1 || !goodKey(keys[0]) {
-		return idempotency.Request{}, invalid(map[string]string{"Idempotency-Key": fmt.Sprintf("must be one key of 1 to %d printable ASCII characters", maxKey)})
+		return idempotency.Request{}, invalid(
+			map[string]string{"Idempotency-Key": fmt.Sprintf("must be one key of 1 to %d printable ASCII characters", maxKey)},
+		)
 	}
 	body, err := wholeBody(r)
 	if err != nil {
@@ -199,15 +217,19 @@ func keyed(ctx huma.Context, c *credential, tenantID string) (idempotency.Reques
 		who = "client " + c.machine.clientID
 	}
 	return idempotency.Request{
-		Key:     keys[0],
-		Scope:   strings.Join([]string{cmp.Or(tenantID, r.Header.Get(tenantHeader)), who, r.Method, pathOf(ctx)}, "\x00"),
-		Content: strings.Join([]string{r.URL.RawQuery, r.Header.Get(environmentHeader), strings.Join(r.Header["If-Match"], ","), string(body)}, "\x00"),
+		Key:   keys[0],
+		Scope: strings.Join([]string{cmp.Or(tenantID, r.Header.Get(tenantHeader)), who, r.Method, pathOf(ctx)}, "\x00"),
+		Content: strings.Join(
+			[]string{r.URL.RawQuery, r.Header.Get(environmentHeader), strings.Join(r.Header["If-Match"], ","), string(body)},
+			"\x00",
+		),
 	}, nil
 }
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// pathOf returns the path of a call in one spelling: a client may escape it or write ids otherwise when it repeats the call.
+// pathOf returns the path of a call in one spelling: a client may escape it or write ids otherwise when it repeats the
+// call.
 func pathOf(ctx huma.Context) string {
 	return pathParameter.ReplaceAllStringFunc(ctx.Operation().Path, func(name string) string {
 		return url.PathEscape(ctx.Param(name[1 : len(name)-1]))

@@ -23,7 +23,13 @@ type act struct {
 // acts are calls that change something, each in a tenant of its own that setting it up makes ready.
 var acts = map[string]func(me *nodetest.Client) act{
 	"create a flag": func(me *nodetest.Client) act {
-		return act{"POST", "/api/v1/flags", `{"key":"k","type":"string","flag_variations":[{"name":"a","value":"A"}]}`, 201, flagStream(me)}
+		return act{
+			"POST",
+			"/api/v1/flags",
+			`{"key":"k","type":"string","flag_variations":[{"name":"a","value":"A"}]}`,
+			201,
+			flagStream(me),
+		}
 	},
 	"create a flag under an old path": func(me *nodetest.Client) act {
 		return act{"POST", "/api/flags", `{"key":"k","type":"boolean"}`, 201, flagStream(me)}
@@ -64,25 +70,49 @@ var acts = map[string]func(me *nodetest.Client) act{
 	},
 	"set rules": func(me *nodetest.Client) act {
 		me.CreateFlag("k", nil)
-		return act{"PUT", nodetest.FlagPath("k", "/rules"), `{"rules":[{"conditions":[],"serve":{"value":true}}]}`, 200, flagStream(me)}
+		return act{
+			"PUT",
+			nodetest.FlagPath("k", "/rules"),
+			`{"rules":[{"conditions":[],"serve":{"value":true}}]}`,
+			200,
+			flagStream(me),
+		}
 	},
 	"set a fallthrough": func(me *nodetest.Client) act {
 		me.CreateFlag("k", nil)
 		return act{"PUT", nodetest.FlagPath("k", "/fallthrough"), `{"serve":{"value":true}}`, 200, flagStream(me)}
 	},
 	"create a project": func(*nodetest.Client) act {
-		return act{"POST", "/api/v1/projects", `{"name":"p"}`, 201, func(a *nodetest.Answer) string { return events.ProjectStream(a.Object()["id"].(string)) }}
+		return act{
+			"POST",
+			"/api/v1/projects",
+			`{"name":"p"}`,
+			201,
+			func(a *nodetest.Answer) string { return events.ProjectStream(a.Object()["id"].(string)) },
+		}
 	},
 	"update a project": func(me *nodetest.Client) act {
 		id, path := me.CreateProject("p")
-		return act{"PATCH", path, `{"color":"#000000"}`, 200, func(*nodetest.Answer) string { return events.ProjectStream(id) }}
+		return act{
+			"PATCH",
+			path,
+			`{"color":"#000000"}`,
+			200,
+			func(*nodetest.Answer) string { return events.ProjectStream(id) },
+		}
 	},
 	"delete a project": func(me *nodetest.Client) act {
 		id, path := me.CreateProject("p")
 		return act{"DELETE", path, ``, 204, func(*nodetest.Answer) string { return events.ProjectStream(id) }}
 	},
 	"create a tenant": func(*nodetest.Client) act {
-		return act{"POST", "/api/v1/tenants", `{"name":"t","contactName":"c"}`, 201, func(a *nodetest.Answer) string { return events.TenantStream(a.Object()["id"].(string)) }}
+		return act{
+			"POST",
+			"/api/v1/tenants",
+			`{"name":"t","contactName":"c"}`,
+			201,
+			func(a *nodetest.Answer) string { return events.TenantStream(a.Object()["id"].(string)) },
+		}
 	},
 	"update a tenant": func(me *nodetest.Client) act {
 		return act{"PATCH", "/api/v1/tenants/" + me.Tenant, `{"name":"t","contactName":"c"}`, 200, tenantStream(me)}
@@ -96,36 +126,84 @@ var acts = map[string]func(me *nodetest.Client) act{
 	"add a member": func(me *nodetest.Client) act {
 		member := me.Service.SignUp(nodetest.Address())
 		email := member.Call("GET", "/api/v1/tenants", nil).List()[0]["primaryEmail"]
-		return act{"POST", "/api/v1/tenants/" + me.Tenant + "/users", fmt.Sprintf(`{"email":%q,"role":"viewer"}`, email), 201, tenantStream(me)}
+		return act{
+			"POST",
+			"/api/v1/tenants/" + me.Tenant + "/users",
+			fmt.Sprintf(`{"email":%q,"role":"viewer"}`, email),
+			201,
+			tenantStream(me),
+		}
 	},
 	"add a pending member": func(me *nodetest.Client) act {
-		return act{"POST", "/api/v1/tenants/" + me.Tenant + "/users", fmt.Sprintf(`{"email":%q,"role":"viewer"}`, nodetest.Address()), 201, tenantStream(me)}
+		return act{
+			"POST",
+			"/api/v1/tenants/" + me.Tenant + "/users",
+			fmt.Sprintf(`{"email":%q,"role":"viewer"}`, nodetest.Address()),
+			201,
+			tenantStream(me),
+		}
 	},
 	"change a role": func(me *nodetest.Client) act {
-		return act{"PATCH", "/api/v1/tenants/" + me.Tenant + "/users/" + me.Join("viewer").UserID, `{"role":"admin"}`, 200, tenantStream(me)}
+		return act{
+			"PATCH",
+			"/api/v1/tenants/" + me.Tenant + "/users/" + me.Join("viewer").UserID,
+			`{"role":"admin"}`,
+			200,
+			tenantStream(me),
+		}
 	},
 	"delete an OAuth client": func(me *nodetest.Client) act {
 		id, _ := me.OAuthClient("c", "flags:read")
 		return act{"DELETE", "/api/v1/oauth/clients/" + id, ``, 204, tenantStream(me)}
 	},
 	"create an invitation": func(*nodetest.Client) act {
-		return act{"POST", invitationsPath, fmt.Sprintf(`{"email":%q,"role":"viewer"}`, nodetest.Address()), 201, func(a *nodetest.Answer) string { return events.InvitationStream(a.Object()["id"].(string)) }}
+		return act{
+			"POST",
+			invitationsPath,
+			fmt.Sprintf(`{"email":%q,"role":"viewer"}`, nodetest.Address()),
+			201,
+			func(a *nodetest.Answer) string { return events.InvitationStream(a.Object()["id"].(string)) },
+		}
 	},
 	"revoke an invitation": func(me *nodetest.Client) act {
 		id := invitation(me)
-		return act{"DELETE", invitationsPath + "/" + id, ``, 204, func(*nodetest.Answer) string { return events.InvitationStream(id) }}
+		return act{
+			"DELETE",
+			invitationsPath + "/" + id,
+			``,
+			204,
+			func(*nodetest.Answer) string { return events.InvitationStream(id) },
+		}
 	},
 	"send an invitation again": func(me *nodetest.Client) act {
 		id := invitation(me)
-		return act{"POST", invitationsPath + "/" + id + "/resend", ``, 200, func(*nodetest.Answer) string { return events.InvitationStream(id) }}
+		return act{
+			"POST",
+			invitationsPath + "/" + id + "/resend",
+			``,
+			200,
+			func(*nodetest.Answer) string { return events.InvitationStream(id) },
+		}
 	},
 	"deactivate a person": func(me *nodetest.Client) act {
 		id := me.Service.SignUp(nodetest.Address()).UserID
-		return act{"PATCH", usersOfPlatform + "/" + id + "/deactivate", ``, 200, func(*nodetest.Answer) string { return events.UserStream(id) }}
+		return act{
+			"PATCH",
+			usersOfPlatform + "/" + id + "/deactivate",
+			``,
+			200,
+			func(*nodetest.Answer) string { return events.UserStream(id) },
+		}
 	},
 	"give a platform role": func(me *nodetest.Client) act {
 		id := me.Service.SignUp(nodetest.Address()).UserID
-		return act{"PATCH", usersOfPlatform + "/" + id + "/role", `{"role":"viewer"}`, 200, func(*nodetest.Answer) string { return events.UserStream(id) }}
+		return act{
+			"PATCH",
+			usersOfPlatform + "/" + id + "/role",
+			`{"role":"viewer"}`,
+			200,
+			func(*nodetest.Answer) string { return events.UserStream(id) },
+		}
 	},
 	"remove a member": func(me *nodetest.Client) act {
 		return act{"DELETE", "/api/v1/tenants/" + me.Tenant + "/users/" + me.Join("viewer").UserID, ``, 204, tenantStream(me)}

@@ -45,7 +45,8 @@ func TestAcceptedOnce(t *testing.T) {
 	root.Call("GET", path, nil).Want(200).Shows(map[string]any{"status": "accepted"})
 }
 
-// What takes the caller's own access is found again as well by a request whose answer was lost, and never done by one that did nothing.
+// What takes the caller's own access is found again as well by a request whose answer was lost, and never done by one
+// that did nothing.
 func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	t.Parallel()
 	setUps := map[string]func(me *nodetest.Client) act{
@@ -78,7 +79,12 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	for range setUps {
 		supers = append(supers, nodetest.Address())
 	}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: supers}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: supers},
+		nodetest.Log(t),
+	)
 	store := s.Store()
 	for name, setUp := range setUps {
 		email := supers[0]
@@ -158,7 +164,9 @@ func TestInvitedOnce(t *testing.T) {
 		}
 		made := notReplayed(invite(s, "key", email).Want(201))
 		replays(invite(s, "key", email), made)
-		root.Call("GET", made.Header.Get("Location"), nil).Want(200).Shows(map[string]any{"email": email, "status": "pending"})
+		root.Call("GET", made.Header.Get("Location"), nil).
+			Want(200).
+			Shows(map[string]any{"email": email, "status": "pending"})
 	})
 }
 
@@ -171,7 +179,8 @@ func TestTheSecretOfAClientMadeOnce(t *testing.T) {
 	works := func(a *nodetest.Answer) *nodetest.Answer {
 		t.Helper()
 		o := a.Object()
-		me.Trade("grant_type", "client_credentials", "client_id", o["clientId"].(string), "client_secret", o["clientSecret"].(string)).Want(200)
+		me.Trade("grant_type", "client_credentials", "client_id", o["clientId"].(string), "client_secret", o["clientSecret"].(string)).
+			Want(200)
 		return a
 	}
 	created := works(keyed(me, key, "POST", "/api/v1/oauth/clients", body).Want(201))
@@ -185,7 +194,8 @@ func TestTheSecretOfAClientMadeOnce(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), `select answer from keep.idempotency`).Scan(&kept); err != nil {
 		t.Fatal(err)
 	}
-	if secret := created.Object()["clientSecret"].(string); bytes.Contains(kept, []byte(secret)) || bytes.Contains(kept, []byte("clientSecret")) {
+	if secret := created.Object()["clientSecret"].(string); bytes.Contains(kept, []byte(secret)) ||
+		bytes.Contains(kept, []byte("clientSecret")) {
 		t.Error("the secret is in the database")
 	}
 	forgetAnswers(s)

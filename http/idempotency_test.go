@@ -65,7 +65,8 @@ func notReplayed(a *nodetest.Answer) *nodetest.Answer {
 	return a
 }
 
-// carriedOutAgain checks that a call was carried out once more, with the answer of the first time. Whether the lists show the change is told anew: first then has what this answer tells.
+// carriedOutAgain checks that a call was carried out once more, with the answer of the first time. Whether the lists
+// show the change is told anew: first then has what this answer tells.
 func carriedOutAgain(a *nodetest.Answer, first *nodetest.Answer) *nodetest.Answer {
 	a.T.Helper()
 	first.Header["Preference-Applied"] = a.Header["Preference-Applied"]
@@ -106,7 +107,12 @@ func facts(t testing.TB, store events.Store, stream string) (n int) {
 // serviceOfRoot is a service on which root@example.com is a super user.
 func serviceOfRoot(t *testing.T) *nodetest.Service {
 	t.Helper()
-	return nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	return nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}},
+		nodetest.Log(t),
+	)
 }
 
 func TestIdempotencyKeys(t *testing.T) { nodetest.BothEngines(t, testIdempotencyKeys) }
@@ -186,7 +192,20 @@ func testIdempotencyKeys(t *testing.T) {
 			nobody := me.Service.Anonymous().Lenient()
 			keyed(nobody, "k", "POST", "/auth/signup", who).Want(201)
 			notReplayed(keyed(nobody, "k", "POST", "/auth/signup", who).Refused(409))
-			one, two := keyed(nobody, "k", "POST", "/auth/signin", who).Want(200), keyed(nobody, "k", "POST", "/auth/signin", who).Want(200)
+			one, two := keyed(
+				nobody,
+				"k",
+				"POST",
+				"/auth/signin",
+				who,
+			).Want(200),
+				keyed(
+					nobody,
+					"k",
+					"POST",
+					"/auth/signin",
+					who,
+				).Want(200)
 			if one.Raw("refreshToken") == two.Raw("refreshToken") {
 				t.Error("a sign-in is replayed")
 			}
@@ -265,13 +284,21 @@ func TestAKeyThatTheDatabaseCannotTake(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
-	sql(s, `create function keep.disk_full() returns trigger language plpgsql as $$ begin raise 'no space is left' using errcode = 'disk_full'; end $$`)
+	sql(
+		s,
+		`create function keep.disk_full() returns trigger language plpgsql as $$ begin raise 'no space is left' using errcode = 'disk_full'; end $$`,
+	)
 	sql(s, `create trigger disk_full before insert on keep.idempotency execute function keep.disk_full()`)
 	keyed(me, "k", "POST", "/api/v1/projects", `{"name":"p"}`).Refused(503)
 	me.Call("POST", "/api/v1/projects", `{"name":"q"}`).Want(201)
 	sql(s, `drop trigger disk_full on keep.idempotency`)
 	keyed(me, "k", "POST", "/api/v1/projects", `{"name":"p"}`).Want(201)
-	nodetest.Same(t, "projects", nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"), []any{"q", "p"})
+	nodetest.Same(
+		t,
+		"projects",
+		nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"),
+		[]any{"q", "p"},
+	)
 }
 
 // While nothing can be appended, a request is under way; then it fails, and may be made again.

@@ -15,7 +15,8 @@ func canonicalIDPtr(id *string) *string {
 	return new(events.CanonicalID(*id))
 }
 
-// personID is events.CanonicalID for the id of a person. Firebase also takes ids that a project has chosen, in any spelling: a known one stays as it is.
+// personID is events.CanonicalID for the id of a person. Firebase also takes ids that a project has chosen, in any
+// spelling: a known one stays as it is.
 func (a *API) personID(id string) string {
 	if a.Live.Registered(id) {
 		return id

@@ -15,12 +15,14 @@ import (
 	"flagledger/commands/payment/paymenttest"
 )
 
-// otherIDs are parameters that are called ids and are taken as they are: ids of the payment provider, texts of callers, and where a stream was.
+// otherIDs are parameters that are called ids and are taken as they are: ids of the payment provider, texts of callers,
+// and where a stream was.
 var otherIDs = []string{".customerId", ".planId", ".productId", ".referralId", ".referenceId", "Last-Event-ID"}
 
 func isID(p parameter) bool {
 	name := p.name[strings.LastIndex(p.name, ".")+1:]
-	named := name == "id" || name == "event" || name == "client_id" || strings.HasSuffix(name, "Id") || strings.HasSuffix(name, "-ID")
+	named := name == "id" || name == "event" || name == "client_id" || strings.HasSuffix(name, "Id") ||
+		strings.HasSuffix(name, "-ID")
 	// The old path of an evaluation has the unit as userId.
 	return named && !slices.Contains(otherIDs, p.name) && p.operation != "POST /api/flags/{flagKey}/evaluate"
 }

@@ -27,14 +27,17 @@ func TestIDsAreReadInAnyCase(t *testing.T) {
 			me.Call("GET", "/api/v1/tenants/"+up(me.Tenant), nil).Want(200).Shows(map[string]any{"id": me.Tenant})
 			capital.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
 			capital.Call("POST", "/ofrep/v1/evaluate/flags/k", `{"context":{"targetingKey":"u"}}`).Want(200)
-			me.Call("GET", strings.Replace(projectPath, project, up(project), 1), nil).Want(200).Shows(map[string]any{"id": project})
+			me.Call("GET", strings.Replace(projectPath, project, up(project), 1), nil).
+				Want(200).
+				Shows(map[string]any{"id": project})
 			nodetest.Same(t, "flags of the project", me.FlagKeys("?projectId="+up(project)), []any{"in-project"})
 			me.Call("GET", nodetest.ProjectFlagsPath(up(project)), nil).Want(200)
 			me.Call("GET", nodetest.ProjectFlagsPath(up(project), "/in-project"), nil).Want(200)
 			me.SetFallthrough("k", `{"serve":{"rollout":[{"variationId":"`+up(variation)+`","weight":1}]}}`).Want(200)
 			me.SetRules("k", `{"rules":[{"name":"r","conditions":[],"serve":{"variationId":"`+up(variation)+`"}}]}`).Want(200)
 			rule := me.Rules("k").Want(200).Object()["rules"].([]any)[0].(map[string]any)["id"].(string)
-			me.SetRules("k", `{"rules":[{"id":"`+up(rule)+`","name":"r","conditions":[],"serve":{"variationId":"`+variation+`"}}]}`).Want(200)
+			me.SetRules("k", `{"rules":[{"id":"`+up(rule)+`","name":"r","conditions":[],"serve":{"variationId":"`+variation+`"}}]}`).
+				Want(200)
 			nodetest.Same(t, "the rule", me.Rules("k").Object()["rules"].([]any)[0].(map[string]any)["id"], rule)
 			me.Call("PATCH", nodetest.FlagPath("k", "/variations/", up(variation)), `{"name":"renamed"}`).Want(200)
 			me.Call("PATCH", usersPath(me, up(member.UserID)), `{"role":"developer"}`).Want(200)
@@ -81,21 +84,41 @@ func TestIDsAreReadInAnyCase(t *testing.T) {
 			person := *me
 			person.UserID = strings.ToUpper(uuid.NewString())
 			store := me.Service.Store()
-			registered := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.UserActor, ID: person.UserID}},
-				Fact: events.UserRegistered{ID: person.UserID, Provider: "custom"}}
+			registered := events.Event{
+				ID:       uuid.New(),
+				Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.UserActor, ID: person.UserID}},
+				Fact:     events.UserRegistered{ID: person.UserID, Provider: "custom"},
+			}
 			if _, err := store.Append(t.Context(), events.UserStream(person.UserID), 0, []events.Event{registered}); err != nil {
 				t.Fatal(err)
 			}
-			created := events.FlagCreated{ID: uuid.NewString(), Name: "k", Type: events.BooleanFlag, DefaultValue: []byte("false"), Salt: "s"}
+			created := events.FlagCreated{
+				ID:           uuid.NewString(),
+				Name:         "k",
+				Type:         events.BooleanFlag,
+				DefaultValue: []byte("false"),
+				Salt:         "s",
+			}
 			if err := appendFact(&person, store, "k", 0, created); err != nil {
 				t.Fatal(err)
 			}
 			query := "?userId=" + person.UserID
-			me.Service.Eventually("the flag is there", func() bool { return me.Call("GET", nodetest.FlagPath("k"), nil).Status == 200 })
-			me.Service.Eventually("the trail has it", func() bool { return len(me.Call("GET", "/api/v1/audit?resourceId=k", nil).Want(200).List()) == 1 })
+			me.Service.Eventually(
+				"the flag is there",
+				func() bool { return me.Call("GET", nodetest.FlagPath("k"), nil).Status == 200 },
+			)
+			me.Service.Eventually(
+				"the trail has it",
+				func() bool { return len(me.Call("GET", "/api/v1/audit?resourceId=k", nil).Want(200).List()) == 1 },
+			)
 			nodetest.Same(t, "history", len(me.History("k", query)), 1)
 			nodetest.Same(t, "trail", len(me.Call("GET", "/api/v1/audit"+query, nil).Want(200).List()), 1)
-			nodetest.Same(t, "export", strings.Count(string(me.Call("GET", "/api/v1/audit/export"+query, nil).Want(200).Body), "\n"), 1)
+			nodetest.Same(
+				t,
+				"export",
+				strings.Count(string(me.Call("GET", "/api/v1/audit/export"+query, nil).Want(200).Body), "\n"),
+				1,
+			)
 			nodetest.Same(t, "history in another case", len(me.History("k", "?userId="+strings.ToLower(person.UserID))), 0)
 		},
 		"a key of that form keeps its case": func(t *testing.T, me *nodetest.Client) {
@@ -109,7 +132,9 @@ func TestIDsAreReadInAnyCase(t *testing.T) {
 		"scopes may be divided by several blanks": func(_ *testing.T, me *nodetest.Client) {
 			id, secret := me.OAuthClient("Machine", "flags:read", "flags:evaluate")
 			for _, scope := range []string{"flags:read  flags:evaluate", " flags:read flags:evaluate ", "flags:read flags:evaluate "} {
-				me.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret, "scope", scope).Want(200).Shows(map[string]any{"scope": "flags:read flags:evaluate"})
+				me.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret, "scope", scope).
+					Want(200).
+					Shows(map[string]any{"scope": "flags:read flags:evaluate"})
 			}
 		},
 	}.Run(t)

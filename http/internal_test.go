@@ -34,7 +34,8 @@ func TestAFaultOfTheService(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Fatal(err)
 		}
-		if reason, _ := entry["err"].(string); entry["request"] == id && entry["level"] == "ERROR" && strings.Contains(reason, "operator does not exist") {
+		if reason, _ := entry["err"].(string); entry["request"] == id && entry["level"] == "ERROR" &&
+			strings.Contains(reason, "operator does not exist") {
 			reasons++
 		}
 	}

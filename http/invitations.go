@@ -74,7 +74,11 @@ func (a *API) addInvitations() {
 		Body newInvitationBody
 	}) (*invitationOutput, error) {
 		address, wrong := readAddress(in.Body.Email)
-		create := commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformRole(in.Body.Role), Listed: a.SuperUsers.Has(address)}
+		create := commands.CreateInvitation{
+			ID:     newID(ctx),
+			Role:   events.PlatformRole(in.Body.Role),
+			Listed: a.SuperUsers.Has(address),
+		}
 		if err := checkCommand(ctx, a.Writer, wrong, create); err != nil {
 			return nil, err
 		}
@@ -100,7 +104,13 @@ func (a *API) addInvitations() {
 		_, done, err := do(ctx, a.Writer, commands.RevokeInvitation{InvitationRef: a.invitationRef(in.ID)})
 		return &noContent{changedBy(done)}, err
 	})
-	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag, "Mail an invitation once more; it expires later")
+	resend := operation(
+		"POST",
+		path+"/{invitationId}/resend",
+		"resend-invitation",
+		tag,
+		"Mail an invitation once more; it expires later",
+	)
 	resend.Description = "An address is mailed five invitations an hour at most."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
@@ -114,7 +124,13 @@ func (a *API) addInvitations() {
 		}
 		return succeeded(done), nil
 	})
-	accept := operation("POST", path+"/accept", "accept-invitation", tag, "Take the role that the caller's verified address was invited to")
+	accept := operation(
+		"POST",
+		path+"/accept",
+		"accept-invitation",
+		tag,
+		"Take the role that the caller's verified address was invited to",
+	)
 	accept.Errors = []int{http.StatusNotFound}
 	register(a, access{who: person}, accept, a.acceptInvitation)
 }
@@ -147,7 +163,11 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 		return nil, err
 	}
 	return &invitationOutput{
-		Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/admin/invitations/"+create.ID), Body: showInvited(invitation, email, create.Now),
+		Changed: changedBy(
+			done,
+		),
+		Location: publicPath(ctx, "/api/v1/admin/invitations/"+create.ID),
+		Body:     showInvited(invitation, email, create.Now),
 	}, nil
 }
 
@@ -157,5 +177,8 @@ func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*acceptedOu
 	if err != nil {
 		return nil, err
 	}
-	return &acceptedOutput{Changed: changedBy(done), Body: acceptedBody{true, showInvited(accepted, claims.Email, now)}}, nil
+	return &acceptedOutput{
+		Changed: changedBy(done),
+		Body:    acceptedBody{true, showInvited(accepted, claims.Email, now)},
+	}, nil
 }

@@ -21,7 +21,8 @@ func noted(s *nodetest.Service, email string) (n int) {
 		s.T.Fatal(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(s.T.Context())) }()
-	if err := conn.QueryRow(s.T.Context(), `select count(*) from keep.pending_members where email = $1`, email).Scan(&n); err != nil {
+	if err := conn.QueryRow(s.T.Context(), `select count(*) from keep.pending_members where email = $1`, email).
+		Scan(&n); err != nil {
 		s.T.Fatal(err)
 	}
 	return n
@@ -39,9 +40,11 @@ func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
 		tenants = append(tenants, tenant)
 	}
 	colleague := s.SignUp(email)
-	joined := func() int { return len(colleague.Call("GET", "/api/v1/tenants", nil).Want(200).List()) - 1 } // one is their own
+	// one is their own
+	joined := func() int { return len(colleague.Call("GET", "/api/v1/tenants", nil).Want(200).List()) - 1 }
 	nodetest.Same(t, "joined at first", joined(), 20)
-	colleague.Call("GET", usersPath(tenants[21]), nil, "X-Tenant-ID", tenants[21].Tenant).Want(200) // who has just been invited does not wait
+	// who has just been invited does not wait
+	colleague.Call("GET", usersPath(tenants[21]), nil, "X-Tenant-ID", tenants[21].Tenant).Want(200)
 	account{email: email}.signIn(colleague)
 	nodetest.Same(t, "joined then", []int{joined(), noted(s, email)}, []int{22, 0})
 }
@@ -78,10 +81,17 @@ func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 	_, token := linkTo(t, server, colleague.email, 1)
 	invitation := map[string]string{"email": colleague.email, "role": "developer"}
 	boss.Call("POST", usersPath(boss), invitation).Want(201).Shows(map[string]any{"pending": true})
-	s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).Want(200)
+	s.Anonymous().
+		Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).
+		Want(200)
 	boss.Call("POST", usersPath(boss), invitation).Refused(409)
 	colleague.signIn(boss)
-	nodetest.Same(t, "members", nodetest.Column(boss.Call("GET", usersPath(boss), nil).Want(200).List(), "email")[1:], []string{colleague.email})
+	nodetest.Same(
+		t,
+		"members",
+		nodetest.Column(boss.Call("GET", usersPath(boss), nil).Want(200).List(), "email")[1:],
+		[]string{colleague.email},
+	)
 	boss.Call("POST", usersPath(boss), invitation).Refused(409)
 }
 

@@ -33,7 +33,8 @@ func TestJSONValuesSurvive(t *testing.T) {
 		d := nodetest.Drawn{TB: t, Property: rt}
 		me := *owner
 		me.Service = owner.Service.In(d)
-		kind := rapid.SampledFrom([]events.FlagType{events.JSONFlag, events.JSONFlag, events.StringFlag, events.NumberFlag}).Draw(rt, "type")
+		kind := rapid.SampledFrom([]events.FlagType{events.JSONFlag, events.JSONFlag, events.StringFlag, events.NumberFlag}).
+			Draw(rt, "type")
 		sent := [3]string{nodetest.DrawValue(rt, kind), nodetest.DrawValue(rt, kind), nodetest.DrawValue(rt, kind)}
 		want := [3]string{compacted(d, sent[0]), compacted(d, sent[1]), compacted(d, sent[2])}
 		shown := func(where, got, want string) {
@@ -51,12 +52,31 @@ func TestJSONValuesSurvive(t *testing.T) {
 			shown(where, string(flag.DefaultValue), value)
 			shown(where, string(flag.Variations[0].Value), variation)
 		}
-		created := me.Call("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue": %s , "flag_variations":[ {"name":"v","weight":1,"value": %s }]}`, key, kind, sent[0], sent[1]))
+		created := me.Call(
+			"POST",
+			"/api/v1/flags",
+			fmt.Sprintf(
+				`{"key":%q,"type":%q,"defaultValue": %s , "flag_variations":[ {"name":"v","weight":1,"value": %s }]}`,
+				key,
+				kind,
+				sent[0],
+				sent[1],
+			),
+		)
 		shownBy("the creation", created.Want(201), want[0], want[1])
 		shown("an evaluation", me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`).Want(200).Raw("value"), want[0])
 		me.Call("POST", nodetest.FlagPath(key, "/enable"), nil).Want(200)
-		shown("an evaluation of a split", me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u"}`).Want(200).Raw("value"), want[1])
-		shownBy("the update", me.Call("PATCH", nodetest.FlagPath(key), `{"defaultValue": `+sent[2]+` }`).Want(200), want[2], want[1])
+		shown(
+			"an evaluation of a split",
+			me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u"}`).Want(200).Raw("value"),
+			want[1],
+		)
+		shownBy(
+			"the update",
+			me.Call("PATCH", nodetest.FlagPath(key), `{"defaultValue": `+sent[2]+` }`).Want(200),
+			want[2],
+			want[1],
+		)
 		shownBy("the flag", me.Call("GET", nodetest.FlagPath(key), nil).Want(200), want[2], want[1])
 		var list []struct{ DefaultValue json.RawMessage }
 		me.Call("GET", "/api/v1/flags?q="+key, nil).Want(200).Decode(&list)

@@ -27,7 +27,8 @@ func (timestamp) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-03-14T15:09:26.535Z"}}
 }
 
-// recordedTime is the time at which the store recorded a fact, as answers show it: UTC, with whole microseconds and Z. Sent as at, it includes the fact.
+// recordedTime is the time at which the store recorded a fact, as answers show it: UTC, with whole microseconds and Z.
+// Sent as at, it includes the fact.
 type recordedTime time.Time
 
 // MarshalJSON implements json.Marshaler.
@@ -60,8 +61,8 @@ func (value) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "A value of the flag's type. Numbers keep their spelling.", Examples: []any{true}}
 }
 
-// optional is a member of a request that may be left out; sent is then nil. null is read as the zero value: with the tag nullable it clears
-// what there was, otherwise commands refuse that value together with all else that is wrong.
+// optional is a member of a request that may be left out; sent is then nil. null is read as the zero value: with the
+// tag nullable it clears what there was, otherwise commands refuse that value together with all else that is wrong.
 type optional[T any] struct {
 	sent *T
 	null bool
@@ -78,7 +79,8 @@ func (optional[T]) Schema(r huma.Registry) *huma.Schema {
 	return huma.SchemaFromType(r, reflect.TypeFor[T]())
 }
 
-// refuseNull notes that null was sent as a member whose zero value is a value, so that the call is refused with all else that is wrong.
+// refuseNull notes that null was sent as a member whose zero value is a value, so that the call is refused with all
+// else that is wrong.
 func (o *optional[T]) refuseNull(ctx context.Context, member string) {
 	if req := requestOf(ctx); o.null {
 		if req.wrong == nil {

@@ -11,11 +11,24 @@ const jwksRoute = "/.well-known/jwks.json"
 
 // documentJWKS describes what jwks serves.
 func (a *API) documentJWKS() {
-	op := operation("GET", jwksRoute, "get-jwks", "OAuth", "The public keys of the service's tokens, as a JWK set (RFC 7517)")
+	op := operation(
+		"GET",
+		jwksRoute,
+		"get-jwks",
+		"OAuth",
+		"The public keys of the service's tokens, as a JWK set (RFC 7517)",
+	)
 	op.Description = "A key is published a day before it signs."
-	example := map[string]any{"keys": []any{map[string]string{"use": "sig", "kty": "RSA", "kid": "17", "alg": "RS256", "n": "xq7vTn0Yw3bLr...", "e": "AQAB"}}}
+	example := map[string]any{
+		"keys": []any{
+			map[string]string{"use": "sig", "kty": "RSA", "kid": "17", "alg": "RS256", "n": "xq7vTn0Yw3bLr...", "e": "AQAB"},
+		},
+	}
 	op.Responses = map[string]*huma.Response{
-		"200": {Description: "The keys, the newest first", Content: map[string]*huma.MediaType{"application/json": {Example: example}}},
+		"200": {
+			Description: "The keys, the newest first",
+			Content:     map[string]*huma.MediaType{"application/json": {Example: example}},
+		},
 	}
 	a.huma.OpenAPI().AddOperation(&op)
 }

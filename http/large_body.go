@@ -12,14 +12,16 @@ import (
 	"flagledger/http/fair"
 )
 
-// pieceTimeout is the longest that each further largeBody bytes of a large body may take. A body that has held its place for longer makes way for others.
+// pieceTimeout is the longest that each further largeBody bytes of a large body may take. A body that has held its
+// place for longer makes way for others.
 const pieceTimeout = 3 * time.Second
 
 // mayBeLarge reports whether the body of a request may be larger than largeBody.
 func mayBeLarge(r *http.Request) bool { return r.ContentLength < 0 || r.ContentLength > largeBody }
 
-// readBody reads a body of at most 1 MiB. Once more than largeBody of it has come, it waits for a slot to hold a large body in memory, and the sender must not be
-// slow from then on. It returns the slot, nil for a small body. Its error is a problem.
+// readBody reads a body of at most 1 MiB. Once more than largeBody of it has come, it waits for a slot to hold a large
+// body in memory, and the sender must not be slow from then on. It returns the slot, nil for a small body. Its error is
+// a problem.
 func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot *fair.Slot, err error) {
 	into.Grow(largeBody + 1 + bytes.MinRead)
 	if _, err := into.ReadFrom(&io.LimitedReader{R: r.Body, N: largeBody + 1}); err != nil {
@@ -51,17 +53,24 @@ func readRest(r *http.Request, into *bytes.Buffer, slot *fair.Slot) error {
 		_, err := io.CopyN(into, r.Body, int64(min(largeBody, maxBody-into.Len())))
 		switch {
 		case errors.Is(err, io.EOF):
-			_ = control.SetReadDeadline(time.Time{}) // the body may have ended with the piece before, when the server lifted that one's
+			// the body may have ended with the piece before, when the server lifted that one's
+			_ = control.SetReadDeadline(time.Time{})
 			return nil
 		case err != nil && !time.Now().Before(end):
-			return newProblem(http.StatusBadRequest, fmt.Sprintf("the body comes too slowly: each further %s must come within %s",
-				events.SizeText(largeBody), events.PeriodText(pieceTimeout)))
+			return newProblem(
+				http.StatusBadRequest,
+				fmt.Sprintf("the body comes too slowly: each further %s must come within %s",
+					events.SizeText(largeBody), events.PeriodText(pieceTimeout)),
+			)
 		case err != nil:
 			return newProblem(http.StatusBadRequest, unreadBody)
 		case into.Len() == maxBody:
 			return newProblem(http.StatusBadRequest, bodyTooLarge)
 		case time.Since(began) > pieceTimeout && slot.GiveWay():
-			return newProblem(http.StatusServiceUnavailable, "the body came slowly while other large ones waited; it has not been carried out")
+			return newProblem(
+				http.StatusServiceUnavailable,
+				"the body came slowly while other large ones waited; it has not been carried out",
+			)
 		}
 	}
 }

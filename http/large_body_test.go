@@ -28,7 +28,11 @@ func (d dribble) Read(b []byte) (int, error) {
 
 func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &API{queues: queues{bodies: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Minute})}}
+		a := &API{
+			queues: queues{
+				bodies: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Minute}),
+			},
+		}
 		read := func(who string, body io.Reader) (*fair.Slot, error) {
 			r := httptest.NewRequest(http.MethodPost, "/", body)
 			p := &principal{credential: &credential{claims: commands.Claims{UserID: who}}}
@@ -106,9 +110,17 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 }
 
 func TestAChangeWithCostlyRulesWaitsAsALargeOneDoes(t *testing.T) {
-	a := &API{queues: queues{changes: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Millisecond})}}
+	a := &API{
+		queues: queues{
+			changes: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Millisecond}),
+		},
+	}
 	ctx := func(who string, req *request) context.Context {
-		return context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{}, &principal{credential: &credential{claims: commands.Claims{UserID: who}}})
+		return context.WithValue(
+			context.WithValue(t.Context(), requestKey{}, req),
+			principalKey{},
+			&principal{credential: &credential{claims: commands.Claims{UserID: who}}},
+		)
 	}
 	mine := &request{answer: http.Header{}}
 	leave, err := a.enterChanges(ctx("me", mine))
@@ -143,17 +155,25 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// The server lifts a deadline when a body ends. Where that is with a whole piece, the next piece must leave none behind: it would cancel the call 3 s later.
+// The server lifts a deadline when a body ends. Where that is with a whole piece, the next piece must leave none
+// behind: it would cancel the call 3 s later.
 func TestNoDeadlineOutlivesABody(t *testing.T) {
 	for _, size := range []int{largeBody + 1, largeBody + 2, 2*largeBody + 1} {
 		connection := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequest(http.MethodPost, "/", iotest.DataErrReader(bytes.NewReader(make([]byte, size))))
-		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{received: r, writer: answerWriter{ResponseWriter: connection}}))
+		r = r.WithContext(
+			context.WithValue(
+				r.Context(),
+				requestKey{},
+				&request{received: r, writer: answerWriter{ResponseWriter: connection}},
+			),
+		)
 		var body bytes.Buffer
 		if _, err := io.CopyN(&body, r.Body, largeBody+1); err != nil {
 			t.Fatal(err)
 		}
-		slot, err := fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Patience: time.Minute}).Enter(t.Context(), "a")
+		slot, err := fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Patience: time.Minute}).
+			Enter(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// Here are the legacy routes of people and flags whose shapes differ from those of their successors. legacyRoutes lists them all.
+// Here are the legacy routes of people and flags whose shapes differ from those of their successors. legacyRoutes lists
+// them all.
 
 // Credentials is an address with its password.
 type Credentials struct {
@@ -21,27 +22,32 @@ type Credentials struct {
 func (a *API) addLegacy() {
 	signIn := legacyOperation("POST", "/auth/signin", "legacy-sign-in", "Sign in with a password")
 	signIn.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
-	register(a, access{who: anyone}, signIn, func(ctx context.Context, in *struct{ Body Credentials }) (*sessionOutput, error) {
-		missing := map[string]string{}
-		if in.Body.Email == "" {
-			missing["email"] = "is required"
-		}
-		if in.Body.Password == "" {
-			missing["password"] = "is required"
-		}
-		if err := withBodyErrors(ctx, wrongFields(missing)); err != nil {
-			return nil, err
-		}
-		var session commands.Session
-		err := a.limitAttempts(ctx, attemptedPerson(in.Body.Email), func() (err error) {
-			session, err = a.Identity.SignIn(ctx, in.Body.Email, in.Body.Password)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		return a.openSession(ctx, session)
-	})
+	register(
+		a,
+		access{who: anyone},
+		signIn,
+		func(ctx context.Context, in *struct{ Body Credentials }) (*sessionOutput, error) {
+			missing := map[string]string{}
+			if in.Body.Email == "" {
+				missing["email"] = "is required"
+			}
+			if in.Body.Password == "" {
+				missing["password"] = "is required"
+			}
+			if err := withBodyErrors(ctx, wrongFields(missing)); err != nil {
+				return nil, err
+			}
+			var session commands.Session
+			err := a.limitAttempts(ctx, attemptedPerson(in.Body.Email), func() (err error) {
+				session, err = a.Identity.SignIn(ctx, in.Body.Email, in.Body.Password)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			return a.openSession(ctx, session)
+		},
+	)
 	signUp := legacyOperation("POST", "/auth/signup", "legacy-sign-up", "Sign up with a password")
 	signUp.DefaultStatus = http.StatusCreated
 	signUp.Errors = []int{http.StatusConflict}
@@ -51,7 +57,10 @@ func (a *API) addLegacy() {
 			DisplayName string `json:"displayName,omitempty" maxLength:"200" example:"Ada"`
 		}
 	}) (*sessionOutput, error) {
-		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName)); err != nil {
+		if err := withBodyErrors(
+			ctx,
+			commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName),
+		); err != nil {
 			return nil, err
 		}
 		session, err := a.createAccount(ctx, in.Body.Email, in.Body.Password, in.Body.DisplayName)

@@ -11,7 +11,10 @@ import (
 
 // The old paths of the platform's operations have other words for the roles.
 
-var legacyRoles = map[string]events.PlatformRole{"super_admin": events.SuperUser, "vendor_support": events.PlatformAdmin}
+var legacyRoles = map[string]events.PlatformRole{
+	"super_admin":    events.SuperUser,
+	"vendor_support": events.PlatformAdmin,
+}
 
 // inLegacy says a role in the words of the old paths, which have none for viewer.
 func inLegacy(role string) string {
@@ -77,11 +80,27 @@ type legacyInviteBody struct {
 
 func (a *API) addLegacyPlatform() {
 	users := legacyOperation("GET", "/admin/users", "legacy-list-users", "All people")
-	register(a, onPlatform(events.PlatformAdmin), users, func(ctx context.Context, in *PageInput) (*listOutput[legacyUserBody], error) {
-		list, err := a.Queries.PlatformUsers(ctx, "", in.page())
-		return listed(ctx, *in, list, err, func(u queries.PlatformUser) legacyUserBody { return showLegacyUser(showPlatformUser(u)) })
-	})
-	change := legacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role", "Give a person a role on the platform")
+	register(
+		a,
+		onPlatform(events.PlatformAdmin),
+		users,
+		func(ctx context.Context, in *PageInput) (*listOutput[legacyUserBody], error) {
+			list, err := a.Queries.PlatformUsers(ctx, "", in.page())
+			return listed(
+				ctx,
+				*in,
+				list,
+				err,
+				func(u queries.PlatformUser) legacyUserBody { return showLegacyUser(showPlatformUser(u)) },
+			)
+		},
+	)
+	change := legacyOperation(
+		"PATCH",
+		"/admin/users/{userId}/role",
+		"legacy-change-platform-role",
+		"Give a person a role on the platform",
+	)
 	change.Errors = []int{http.StatusNotFound}
 	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
@@ -98,7 +117,12 @@ func (a *API) addLegacyPlatform() {
 		}
 		return &legacyUserOutput{Changed: out.Changed, Body: showLegacyUser(out.Body)}, nil
 	})
-	create := legacyOperation("POST", "/admin/invitations", "legacy-create-invitation", "Invite somebody to a role on the platform")
+	create := legacyOperation(
+		"POST",
+		"/admin/invitations",
+		"legacy-create-invitation",
+		"Invite somebody to a role on the platform",
+	)
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, onPlatform(events.SuperUser), create, func(ctx context.Context, in *struct {
@@ -116,7 +140,11 @@ func (a *API) addLegacyPlatform() {
 		if err != nil {
 			return nil, err
 		}
-		return &legacyInvitationOutput{Changed: out.Changed, Location: out.Location, Body: legacyInvitation{out.Body, in.Body.Role}}, nil
+		return &legacyInvitationOutput{
+			Changed:  out.Changed,
+			Location: out.Location,
+			Body:     legacyInvitation{out.Body, in.Body.Role},
+		}, nil
 	})
 	invite := legacyOperation("POST", "/admin/invite", "legacy-invite", "Invite somebody to the platform, or to a tenant")
 	invite.Errors = []int{http.StatusConflict}

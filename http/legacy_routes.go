@@ -30,11 +30,31 @@ var legacyRoutes = []legacyRoute{
 	{"POST", legacyEvaluateRoute, evaluateRoute, "Its `userId` is what `targetingKey` is now."},
 	{"GET", "/api/flags/{flagKey}/history", "/api/v1/flags/{flagKey}/history", ""},
 	{"GET POST", "/api/flags/{flagKey}/variations", "/api/v1/flags/{flagKey}/variations", ""},
-	{"PATCH DELETE", "/api/flags/{flagKey}/variations/{variationId}", "/api/v1/flags/{flagKey}/variations/{variationId}", ""},
+	{
+		"PATCH DELETE",
+		"/api/flags/{flagKey}/variations/{variationId}",
+		"/api/v1/flags/{flagKey}/variations/{variationId}",
+		"",
+	},
 	{"GET POST", "/api/flags/projects/{projectId}/flags", "/api/v1/flags/projects/{projectId}/flags", ""},
-	{"GET PATCH DELETE", "/api/flags/projects/{projectId}/flags/{flagKey}", "/api/v1/flags/projects/{projectId}/flags/{flagKey}", ""},
-	{"POST", "/api/flags/projects/{projectId}/flags/{flagKey}/enable", "/api/v1/flags/projects/{projectId}/flags/{flagKey}/enable", ""},
-	{"POST", "/api/flags/projects/{projectId}/flags/{flagKey}/disable", "/api/v1/flags/projects/{projectId}/flags/{flagKey}/disable", ""},
+	{
+		"GET PATCH DELETE",
+		"/api/flags/projects/{projectId}/flags/{flagKey}",
+		"/api/v1/flags/projects/{projectId}/flags/{flagKey}",
+		"",
+	},
+	{
+		"POST",
+		"/api/flags/projects/{projectId}/flags/{flagKey}/enable",
+		"/api/v1/flags/projects/{projectId}/flags/{flagKey}/enable",
+		"",
+	},
+	{
+		"POST",
+		"/api/flags/projects/{projectId}/flags/{flagKey}/disable",
+		"/api/v1/flags/projects/{projectId}/flags/{flagKey}/disable",
+		"",
+	},
 
 	{"GET POST", "/api/projects", "/api/v1/projects", ""},
 	{"GET PATCH DELETE", "/api/projects/{projectId}", "/api/v1/projects/{projectId}", ""},
@@ -47,7 +67,12 @@ var legacyRoutes = []legacyRoute{
 	{"DELETE", "/api/oauth/clients/{clientId}", "/api/v1/oauth/clients/{clientId}", ""},
 	{"POST", "/api/oauth/clients/{clientId}/rotate", "/api/v1/oauth/clients/{clientId}/rotate", ""},
 
-	{"POST", legacyCheckoutRoute, checkoutRoute, "It knows the plans `free`, `standard` and `premium`, and answers `url`. `free` answers the page on which the subscription is cancelled, or `successUrl` where there is none."},
+	{
+		"POST",
+		legacyCheckoutRoute,
+		checkoutRoute,
+		"It knows the plans `free`, `standard` and `premium`, and answers `url`. `free` answers the page on which the subscription is cancelled, or `successUrl` where there is none.",
+	},
 	{"POST", "/api/billing/portal", "/api/v1/billing/portal", ""},
 	{"GET", "/api/billing/subscription", "/api/v1/billing/subscription", ""},
 
@@ -64,9 +89,19 @@ var legacyRoutes = []legacyRoute{
 	{"GET", "/v1/users/{userId}/product-tours/{tourKey}", "/api/v1/users/{userId}/product-tours/{tourKey}", ""},
 
 	{"GET", "/admin/users", "/api/v1/admin/users", "Roles are `super_admin` and `vendor_support`."},
-	{"PATCH", "/admin/users/{userId}/role", "/api/v1/admin/users/{userId}/role", "Roles are `super_admin` and `vendor_support`."},
+	{
+		"PATCH",
+		"/admin/users/{userId}/role",
+		"/api/v1/admin/users/{userId}/role",
+		"Roles are `super_admin` and `vendor_support`.",
+	},
 	{"POST", "/admin/invitations", "/api/v1/admin/invitations", "Roles are `super_admin` and `vendor_support`."},
-	{"POST", "/admin/invite", "/api/v1/admin/invitations", "For a tenant, use POST /api/v1/tenants/{tenantId}/users. Its roles are `admin` and `user`."},
+	{
+		"POST",
+		"/admin/invite",
+		"/api/v1/admin/invitations",
+		"For a tenant, use POST /api/v1/tenants/{tenantId}/users. Its roles are `admin` and `user`.",
+	},
 }
 
 func (l legacyRoute) has(method string) bool {
@@ -110,7 +145,8 @@ func (l legacyRoute) deprecated(op huma.Operation) huma.Operation {
 // deprecatedSince is since when the old paths are deprecated, as RFC 9745 has it: 2026-01-01.
 const deprecatedSince = "@1767225600"
 
-// deprecate says in an answer that its route is deprecated, and where to go instead. From its first parameter on an old path is as the new one.
+// deprecate says in an answer that its route is deprecated, and where to go instead. From its first parameter on an old
+// path is as the new one.
 func (l legacyRoute) deprecate(w http.ResponseWriter, r *http.Request) {
 	old, _, _ := strings.Cut(l.path, "{")
 	successor, _, parameterized := strings.Cut(l.successor, "{")
@@ -139,7 +175,11 @@ func checkLegacyRoutes(doc *huma.OpenAPI) {
 		}
 		for _, method := range strings.Fields(l.methods) {
 			item := doc.Paths[l.path]
-			if item == nil || !slices.ContainsFunc(operationsOf(item), func(op *huma.Operation) bool { return op.Method == method && op.Deprecated }) {
+			if item == nil ||
+				!slices.ContainsFunc(
+					operationsOf(item),
+					func(op *huma.Operation) bool { return op.Method == method && op.Deprecated },
+				) {
 				panic(method + " " + l.path + " is among the legacy routes, and is not served")
 			}
 		}

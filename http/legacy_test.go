@@ -9,12 +9,25 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// legacyRoutes are the old paths that the interface lists for flags, projects and tenants, with the methods of the new ones.
+// legacyRoutes are the old paths that the interface lists for flags, projects and tenants, with the methods of the new
+// ones.
 var legacyRoutes = []string{
-	"GET /api/flags", "POST /api/flags", "GET /api/flags/{flagKey}", "PATCH /api/flags/{flagKey}", "DELETE /api/flags/{flagKey}",
-	"GET /api/flags/{flagKey}/variations", "POST /api/flags/{flagKey}/variations", "GET /api/projects", "POST /api/projects",
-	"GET /api/flags/projects/{projectId}/flags", "POST /api/flags/projects/{projectId}/flags", "GET /api/tenants", "POST /api/tenants",
-	"GET /api/tenants/{tenantId}/users", "POST /api/tenants/{tenantId}/users", "POST /api/flags/{flagKey}/evaluate",
+	"GET /api/flags",
+	"POST /api/flags",
+	"GET /api/flags/{flagKey}",
+	"PATCH /api/flags/{flagKey}",
+	"DELETE /api/flags/{flagKey}",
+	"GET /api/flags/{flagKey}/variations",
+	"POST /api/flags/{flagKey}/variations",
+	"GET /api/projects",
+	"POST /api/projects",
+	"GET /api/flags/projects/{projectId}/flags",
+	"POST /api/flags/projects/{projectId}/flags",
+	"GET /api/tenants",
+	"POST /api/tenants",
+	"GET /api/tenants/{tenantId}/users",
+	"POST /api/tenants/{tenantId}/users",
+	"POST /api/flags/{flagKey}/evaluate",
 }
 
 // legacyPath is an old path of a new one.
@@ -45,7 +58,8 @@ func TestLegacyRoutes(t *testing.T) {
 				}
 				for _, part := range []string{"parameters", "requestBody", "responses", "security"} {
 					isCheckout := name == "POST /api/billing/checkout"
-					if part == "requestBody" && (strings.HasSuffix(name, "/evaluate") || isCheckout) || part == "responses" && isCheckout {
+					if part == "requestBody" && (strings.HasSuffix(name, "/evaluate") || isCheckout) ||
+						part == "responses" && isCheckout {
 						continue // which is another
 					}
 					nodetest.Same(t, part+" of "+name, old[part], now[part])
@@ -56,12 +70,18 @@ func TestLegacyRoutes(t *testing.T) {
 			project, _ := me.CreateProject("p")
 			flag := me.Call("POST", "/api/flags", `{"key":"k","type":"boolean"}`).Want(201)
 			nodetest.Same(t, "Location", flag.Header.Get("Location"), nodetest.FlagPath("k"))
-			me.Call("POST", legacyPath(nodetest.ProjectFlagsPath(project)), `{"key":"l","type":"boolean"}`).Want(201).Shows(map[string]any{"projectId": project})
+			me.Call("POST", legacyPath(nodetest.ProjectFlagsPath(project)), `{"key":"l","type":"boolean"}`).
+				Want(201).
+				Shows(map[string]any{"projectId": project})
 			me.Call("PATCH", "/api/flags/k", `{"name":"N"}`).Want(200).Shows(map[string]any{"name": "N"})
 			id := me.Call("POST", "/api/flags/k/variations", `{"name":"v","value":true}`).Want(201).Object()["id"].(string)
 			me.Call("PATCH", "/api/flags/k/variations/"+id, `{"weight":5}`).Want(200).Shows(map[string]any{"weight": 5})
-			me.Call("POST", "/api/flags/k/enable", nil, "X-Change-Reason", "because").Want(200).Shows(map[string]any{"success": true})
-			me.Call("PATCH", legacyPath(nodetest.ProjectFlagsPath(project, "/l")), `{"status":"archived"}`).Want(200).Shows(map[string]any{"status": "archived"})
+			me.Call("POST", "/api/flags/k/enable", nil, "X-Change-Reason", "because").
+				Want(200).
+				Shows(map[string]any{"success": true})
+			me.Call("PATCH", legacyPath(nodetest.ProjectFlagsPath(project, "/l")), `{"status":"archived"}`).
+				Want(200).
+				Shows(map[string]any{"status": "archived"})
 			me.Call("POST", "/api/projects", `{"name":"q"}`).Want(201)
 			for _, path := range []string{
 				"/api/v1/flags", nodetest.FlagPath("k"), nodetest.FlagPath("l"), nodetest.FlagPath("k", "/variations"), nodetest.FlagPath("k", "/history"), nodetest.ProjectFlagsPath(project), nodetest.ProjectFlagsPath(project, "/l"),
@@ -74,32 +94,65 @@ func TestLegacyRoutes(t *testing.T) {
 				} else {
 					old.Refused(now.Status)
 				}
-				nodetest.Same(t, "the headers of "+path, []string{old.Header.Get("ETag"), old.Header.Get("X-Total-Count")}, []string{now.Header.Get("ETag"), now.Header.Get("X-Total-Count")})
+				nodetest.Same(
+					t,
+					"the headers of "+path,
+					[]string{old.Header.Get("ETag"), old.Header.Get("X-Total-Count")},
+					[]string{now.Header.Get("ETag"), now.Header.Get("X-Total-Count")},
+				)
 				deprecatedFor(old, path)
-				nodetest.Same(t, "what a new route says of itself", []string{now.Header.Get("Deprecation"), now.Header.Get("Link")}, []string{"", ""})
+				nodetest.Same(
+					t,
+					"what a new route says of itself",
+					[]string{now.Header.Get("Deprecation"), now.Header.Get("Link")},
+					[]string{"", ""},
+				)
 			}
-			deprecatedFor(me.Call("DELETE", "/api/flags/k/variations/"+id, nil).Want(204), nodetest.FlagPath("k", "/variations/", id))
+			deprecatedFor(
+				me.Call("DELETE", "/api/flags/k/variations/"+id, nil).Want(204),
+				nodetest.FlagPath("k", "/variations/", id),
+			)
 			deprecatedFor(me.Call("DELETE", "/api/flags/k", nil).Want(204), nodetest.FlagPath("k"))
 			me.Call("GET", nodetest.FlagPath("k"), nil).Refused(404)
 		},
 		"an evaluation is of a userId": func(t *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", map[string]any{"type": "number", "flag_variations": []any{map[string]any{"name": "a", "value": 1, "weight": 50}, map[string]any{"name": "b", "value": 2, "weight": 50}}})
+			me.CreateFlag(
+				"k",
+				map[string]any{
+					"type": "number",
+					"flag_variations": []any{
+						map[string]any{"name": "a", "value": 1, "weight": 50},
+						map[string]any{"name": "b", "value": 2, "weight": 50},
+					},
+				},
+			)
 			const path = "/api/flags/k/evaluate"
 			off := deprecatedFor(me.Call("POST", path, `{"userId":"u"}`).Want(200), nodetest.FlagPath("k", "/evaluate"))
 			off.Shows(map[string]any{"enabled": false, "value": 0, "reason": "OFF"})
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "development").Want(200)
 			for i := range 20 {
 				user := fmt.Sprint("user-", i)
-				now := me.Call("POST", nodetest.FlagPath("k", "/evaluate"), map[string]any{"targetingKey": user, "environment": "development"}).Want(200)
-				old := me.Call("POST", path, map[string]any{"userId": user, "environment": "development", "attributes": map[string]any{"plan": "pro"}}).Want(200)
+				now := me.Call("POST", nodetest.FlagPath("k", "/evaluate"), map[string]any{"targetingKey": user, "environment": "development"}).
+					Want(200)
+				old := me.Call("POST", path, map[string]any{"userId": user, "environment": "development", "attributes": map[string]any{"plan": "pro"}}).
+					Want(200)
 				nodetest.Same(t, user, old.Object(), now.Object())
-				nodetest.Same(t, user, me.Call("POST", path, map[string]any{"userId": user}, "X-Environment", "development").Want(200).Object(), now.Object())
+				nodetest.Same(
+					t,
+					user,
+					me.Call("POST", path, map[string]any{"userId": user}, "X-Environment", "development").Want(200).Object(),
+					now.Object(),
+				)
 			}
 			for _, body := range []string{`{}`, `{"userId":""}`, `{"userId":null}`} {
-				deprecatedFor(me.Call("POST", path, body, "X-Environment", "development").Refused(422, "userId"), nodetest.FlagPath("k", "/evaluate"))
+				deprecatedFor(
+					me.Call("POST", path, body, "X-Environment", "development").Refused(422, "userId"),
+					nodetest.FlagPath("k", "/evaluate"),
+				)
 			}
 			me.Call("POST", path, `{"targetingKey":"u"}`).Refused(422, "targetingKey")
-			me.Call("POST", path, `{"userId":1,"targetingKey":"u","attributes":[],"more":1}`).Refused(422, "userId", "targetingKey", "attributes", "more")
+			me.Call("POST", path, `{"userId":1,"targetingKey":"u","attributes":[],"more":1}`).
+				Refused(422, "userId", "targetingKey", "attributes", "more")
 			me.Call("POST", path, `{"userId":"u","userId":"v"}`).Refused(400)
 			me.Call("POST", path, `{"userId":"u","environment":"none"}`).Refused(404)
 			me.Call("POST", path, `{}`, "X-Tenant-ID", "").Refused(400)
@@ -112,7 +165,10 @@ func TestLegacyRoutes(t *testing.T) {
 			deprecatedFor(me.Call("GET", "/api/flags", nil, "X-Tenant-ID", "").Refused(400), "/api/v1/flags")
 			deprecatedFor(me.Call("POST", "/api/flags", `{}`).Refused(422, "key", "type"), "/api/v1/flags")
 			deprecatedFor(me.Call("GET", "/api/flags?page=1", nil).Refused(422, "page"), "/api/v1/flags")
-			deprecatedFor(me.Service.Anonymous().Call("POST", "/auth/signin", `{}`).Refused(422, "email", "password"), "/api/v1/auth/login")
+			deprecatedFor(
+				me.Service.Anonymous().Call("POST", "/auth/signin", `{}`).Refused(422, "email", "password"),
+				"/api/v1/auth/login",
+			)
 		},
 		"a list's next page is on the same route, and not lost beside the successor": func(t *testing.T, me *nodetest.Client) {
 			var want []any

@@ -40,7 +40,8 @@ func (l lifecycles) now() time.Time { return l.me.Service.Config.Now().UTC() }
 
 func (l lifecycles) environmentID(name string) (id string) {
 	l.t.Helper()
-	if err := l.db.QueryRow(l.t.Context(), `select id from read.environments where tenant_id = $1 and name = $2`, l.me.Tenant, name).Scan(&id); err != nil {
+	if err := l.db.QueryRow(l.t.Context(), `select id from read.environments where tenant_id = $1 and name = $2`, l.me.Tenant, name).
+		Scan(&id); err != nil {
 		l.t.Fatal(err)
 	}
 	return id
@@ -70,11 +71,20 @@ func (l lifecycles) given(key string, u use) {
 	if u.varied != 0 {
 		varied = new(l.now().Add(-u.varied).Truncate(time.Hour))
 	}
-	_, err := l.db.Exec(l.t.Context(), `insert into keep.flag_uses (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched, outcome, outcome_hour, varied_hour)
+	_, err := l.db.Exec(
+		l.t.Context(),
+		`insert into keep.flag_uses (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched, outcome, outcome_hour, varied_hour)
 		select tenant_id, key, created_version, $3, $4, $5, nullif($6, ''), $4, $7 from read.flags where tenant_id = $1 and key = $2
 		on conflict (tenant_id, flag_key, life, environment_id) do update set last_evaluated = excluded.last_evaluated, last_prefetched = excluded.last_prefetched,
 			outcome = excluded.outcome, outcome_hour = excluded.outcome_hour, varied_hour = excluded.varied_hour`,
-		l.me.Tenant, key, u.environmentID, ago(u.evaluated), ago(u.prefetched), u.outcome, varied)
+		l.me.Tenant,
+		key,
+		u.environmentID,
+		ago(u.evaluated),
+		ago(u.prefetched),
+		u.outcome,
+		varied,
+	)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -235,7 +245,13 @@ func TestUseInLists(t *testing.T) {
 	before := "evaluatedBefore=" + l.now().Add(-150*time.Minute).Format(time.RFC3339)
 	checkPages(t, l.me, flags+"?"+before, "key", []any{"b", "c", "d"})
 	checkPages(t, l.me, flags+"?evaluatedBefore=0001-01-01T00:00:00Z", "key", []any{"b", "d"})
-	checkPages(t, l.me, nodetest.ProjectFlagsPath(project)+"?"+before+"&sort=-lastEvaluatedAt&lifecycle=new", "key", []any{"b", "d"})
+	checkPages(
+		t,
+		l.me,
+		nodetest.ProjectFlagsPath(project)+"?"+before+"&sort=-lastEvaluatedAt&lifecycle=new",
+		"key",
+		[]any{"b", "d"},
+	)
 
 	one := l.me.Call("GET", nodetest.FlagPath("c"), nil).Want(200)
 	for name, ago := range map[string]time.Duration{"lastEvaluatedAt": 3 * time.Hour, "lastPrefetchedAt": time.Hour} {
@@ -251,7 +267,8 @@ func TestUseInLists(t *testing.T) {
 		l.me.Call("GET", flags+"?"+query, nil).Refused(422, field)
 	}
 	at := atNow()
-	l.me.Call("GET", flags+"?lifecycle=live&sort=-lastEvaluatedAt&evaluatedBefore=2026-01-01T00:00:00Z&"+at, nil).Refused(422, "lifecycle", "sort", "evaluatedBefore")
+	l.me.Call("GET", flags+"?lifecycle=live&sort=-lastEvaluatedAt&evaluatedBefore=2026-01-01T00:00:00Z&"+at, nil).
+		Refused(422, "lifecycle", "sort", "evaluatedBefore")
 	for what, flag := range map[string]map[string]any{
 		"the list at a time": l.me.Call("GET", flags+"?"+at, nil).Want(200).List()[0], "a flag at a time": l.me.Call("GET", nodetest.FlagPath("c", "?"+at), nil).Want(200).Object(),
 		"a version": l.me.Call("GET", nodetest.FlagPath("c", "/versions/1"), nil).Want(200).Object()["flag"].(map[string]any),

@@ -160,7 +160,10 @@ func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 		if want%2 == 0 {
 			who = machine
 		}
-		if limit, remaining, _ := budget(who.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", sandbox.Tenant).Want(200)); limit != 5 || remaining != want {
+		if limit, remaining, _ := budget(
+			who.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", sandbox.Tenant).Want(200),
+		); limit != 5 ||
+			remaining != want {
 			t.Errorf("%d of %d are left, want %d of 5", remaining, limit, want)
 		}
 	}
@@ -207,7 +210,8 @@ func TestGuessingSecrets(t *testing.T) {
 				t.Fatalf("wrong secret %d of %s: %d, want %d", i+1, id, a.Status, want)
 			}
 			_, remaining, reset := budget(a)
-			if a.Status == 429 && (remaining != 0 || a.Header.Get("Retry-After") != strconv.Itoa(reset) || a.Object()["error"] != "temporarily_unavailable") {
+			if a.Status == 429 &&
+				(remaining != 0 || a.Header.Get("Retry-After") != strconv.Itoa(reset) || a.Object()["error"] != "temporarily_unavailable") {
 				t.Errorf("refused with %v %s", a.Header, a.Body)
 			}
 		}
@@ -221,7 +225,8 @@ func TestGuessingPasswords(t *testing.T) {
 	s.SignUp("other@example.com")
 	signIn := func(i int, email, password string) *nodetest.Answer {
 		t.Helper()
-		return s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": password}, "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i))
+		return s.Anonymous().
+			Call("POST", "/auth/signin", map[string]string{"email": email, "password": password}, "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i))
 	}
 	answers := map[string]string{}
 	for _, email := range []string{"known@example.com", "unknown@example.com"} {
@@ -254,7 +259,8 @@ func TestGuessingThePasswordWithALink(t *testing.T) {
 	account := newAccount(s.Anonymous())
 	link, token := linkTo(t, server, account.email, 1)
 	verify := func(password string) *nodetest.Answer {
-		return s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": password})
+		return s.Anonymous().
+			Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": password})
 	}
 	for range 19 {
 		verify("wrong horse").Refused(422, "password")
@@ -268,7 +274,11 @@ func TestGuessingOnesOwnPassword(t *testing.T) {
 	s := limited(t, 1_000_000, 1_000_000, 1_000_000)
 	me := s.SignUp("me@example.com")
 	guess := func(headers ...string) *nodetest.Answer {
-		return me.Call("POST", "/api/v1/auth/update-password", map[string]string{"currentPassword": "wrong", "newPassword": "a new password"}, headers...)
+		return me.Call(
+			"POST",
+			"/api/v1/auth/update-password",
+			map[string]string{"currentPassword": "wrong", "newPassword": "a new password"},
+			headers...)
 	}
 	for range 20 {
 		guess().Refused(422, "currentPassword")
@@ -301,7 +311,10 @@ func TestMailsThatANetworkCausesInADay(t *testing.T) {
 		ask(forgot, fmt.Sprintf("other%d@example.com", i), network).Want(200)
 	}
 	a := ask(signUp, "you@example.com", network).Refused(429)
-	if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil || wait < 23*60*60 || a.Header.Get("RateLimit-Limit") != "10" {
+	if wait, err := strconv.Atoi(
+		a.Header.Get("Retry-After"),
+	); err != nil || wait < 23*60*60 ||
+		a.Header.Get("RateLimit-Limit") != "10" {
 		t.Errorf("refused with %v", a.Header)
 	}
 	ask(forgot, "me@example.com", network).Refused(429)

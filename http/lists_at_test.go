@@ -15,7 +15,8 @@ import (
 // atNow is the time of now for the parameter at.
 func atNow() string { return "at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)) }
 
-// What is asked for must be a time, and not in the future. Before there was anything, lists are empty, and what is looked for in them is not found.
+// What is asked for must be a time, and not in the future. Before there was anything, lists are empty, and what is
+// looked for in them is not found.
 func TestTimesThatAreAskedFor(t *testing.T) { nodetest.BothEngines(t, testTimesThatAreAskedFor) }
 
 func testTimesThatAreAskedFor(t *testing.T) {

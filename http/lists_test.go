@@ -46,7 +46,8 @@ func nextPage(a *nodetest.Answer) string {
 	return ""
 }
 
-// checkPages reads a list whole, by pages of two along its links, and past its end. want is a member of each entry, in the list's order.
+// checkPages reads a list whole, by pages of two along its links, and past its end. want is a member of each entry, in
+// the list's order.
 func checkPages(t *testing.T, c *nodetest.Client, path, member string, want []any) {
 	t.Helper()
 	total := strconv.Itoa(len(want))

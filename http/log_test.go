@@ -29,7 +29,12 @@ func TestTheLog(t *testing.T) {
 				continue
 			}
 			found++
-			nodetest.Same(t, "the entry", []any{entry["msg"], entry["method"], entry["path"], entry["status"]}, []any{"request", "GET", "/api/v1/flags/some-flag", 401})
+			nodetest.Same(
+				t,
+				"the entry",
+				[]any{entry["msg"], entry["method"], entry["path"], entry["status"]},
+				[]any{"request", "GET", "/api/v1/flags/some-flag", 401},
+			)
 		}
 		nodetest.Same(t, "entries", found, 1)
 	})
@@ -54,10 +59,13 @@ func TestTheLog(t *testing.T) {
 		token := keep(nobody.Call("POST", "/auth/signup", credentials).Want(201))
 		refresh := secrets[len(secrets)-1]
 		nobody.Call("POST", "/auth/signup", credentials).Refused(409)
-		nobody.Call("POST", "/api/v1/auth/signup", map[string]string{"email": nodetest.Address(), "password": secret}).Want(201)
-		nobody.Call("POST", "/api/v1/auth/signup", map[string]string{"email": secret, "password": wrong}).Refused(422, "email")
+		nobody.Call("POST", "/api/v1/auth/signup", map[string]string{"email": nodetest.Address(), "password": secret}).
+			Want(201)
+		nobody.Call("POST", "/api/v1/auth/signup", map[string]string{"email": secret, "password": wrong}).
+			Refused(422, "email")
 		nobody.Call("POST", "/auth/signin", map[string]string{"email": email, "password": wrong}).Refused(401)
-		nobody.Call("POST", "/auth/signin", map[string]any{"email": email, "password": []string{wrong}}).Refused(422, "password")
+		nobody.Call("POST", "/auth/signin", map[string]any{"email": email, "password": []string{wrong}}).
+			Refused(422, "password")
 		nobody.Call("POST", "/auth/signin", `{"email":"`+email+`","password":"`+secret+`"`).Refused(400)
 		nobody.Call("POST", "/auth/signin", map[string]string{"email": email, secret: wrong}).Refused(422, secret, "password")
 		keep(nobody.Call("POST", "/auth/signin", credentials).Want(200))
@@ -100,8 +108,10 @@ func TestTheLog(t *testing.T) {
 		s := s.In(t)
 		me := s.SignUp(nodetest.Address())
 		me.Call("POST", path+"/device-tokens", map[string]string{"deviceToken": token, "deviceType": "web"}).Want(201)
-		me.Call("POST", path+"/send", map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": word, "body": word, "type": "x", "data": map[string]string{"x": word}}).Want(201)
-		me.Call("POST", path+"/send", map[string]string{"userId": word, "tenantId": me.Tenant, "title": word, "type": "x"}).Refused(404)
+		me.Call("POST", path+"/send", map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": word, "body": word, "type": "x", "data": map[string]string{"x": word}}).
+			Want(201)
+		me.Call("POST", path+"/send", map[string]string{"userId": word, "tenantId": me.Tenant, "title": word, "type": "x"}).
+			Refused(404)
 		s.Eventually("the push is logged", func() bool { return strings.Contains(book.String(), "was not pushed") })
 		s.Anonymous().Call("DELETE", path+"/device-tokens/"+token, nil).Refused(401)
 		me.Call("DELETE", path+"/device-tokens/"+token, nil).Want(204)
@@ -118,7 +128,8 @@ func TestTheLog(t *testing.T) {
 			}
 		}
 		me.Call("PUT", path+"/device-tokens/"+token, nil).Refused(405)
-		me.Call("DELETE", path+"/device-tokens/"+token, nil, "X-Change-Reason", strings.Repeat("x", 501)).Refused(422, "X-Change-Reason")
+		me.Call("DELETE", path+"/device-tokens/"+token, nil, "X-Change-Reason", strings.Repeat("x", 501)).
+			Refused(422, "X-Change-Reason")
 		text := book.String()
 		if !strings.Contains(text, path+"/device-tokens/{token}") {
 			t.Errorf("the calls are not in the log")
@@ -138,7 +149,10 @@ func TestTheLog(t *testing.T) {
 		second := me.Call("POST", clients+"/"+id+"/rotate", nil).Want(200).Object()["clientSecret"].(string)
 		machine := me.WithToken(accessToken(me.Trade(nodetest.Credentials(id, first)...)))
 		basic := base64.StdEncoding.EncodeToString([]byte(id + ":" + second))
-		other := accessToken(s.Anonymous().Call("POST", path, "grant_type=client_credentials", "Content-Type", form, "Authorization", "Basic "+basic))
+		other := accessToken(
+			s.Anonymous().
+				Call("POST", path, "grant_type=client_credentials", "Content-Type", form, "Authorization", "Basic "+basic),
+		)
 		machine.CreateFlag("k", nil)
 		machine.Call("POST", "/api/v1/projects", `{"name":"x"}`).Refused(403)
 		denied(me.Trade(nodetest.Credentials(id, guess)...), 401, "invalid_client")
@@ -146,7 +160,12 @@ func TestTheLog(t *testing.T) {
 		denied(me.Trade(nodetest.Credentials(id, second, "scope", guess)...), 400, "invalid_scope")
 		denied(me.Trade(guess, second), 400, "invalid_request")
 		denied(s.Anonymous().Call("POST", path, `{"client_secret":"`+second+`"}`), 415, "invalid_request")
-		denied(s.Anonymous().Call("POST", path+"?client_secret="+second, "grant_type=client_credentials&client_id="+id, "Content-Type", form), 400, "invalid_request")
+		denied(
+			s.Anonymous().
+				Call("POST", path+"?client_secret="+second, "grant_type=client_credentials&client_id="+id, "Content-Type", form),
+			400,
+			"invalid_request",
+		)
 		me.Call("DELETE", clients+"/"+id, nil).Want(204)
 		machine.Call("GET", "/api/v1/flags", nil).Refused(401)
 

@@ -22,7 +22,8 @@ type memberBody struct {
 	CreatedAt      recordedTime `json:"createdAt"`
 }
 
-// withdrawnInvitation stands for somebody who was invited by an address that is forgotten, since the invitation was withdrawn.
+// withdrawnInvitation stands for somebody who was invited by an address that is forgotten, since the invitation was
+// withdrawn.
 const withdrawnInvitation = "withdrawn invitation"
 
 // unknownName stands for a member whom the directory does not know.
@@ -70,7 +71,10 @@ type MemberPath struct {
 
 func (a *API) addMembers() {
 	const tag, path = "Members", "/api/v1/tenants/{tenantId}/users"
-	register(a, access{who: viewer}, operation("GET", path, "list-members", tag, "A tenant's members, pending ones among them"),
+	register(
+		a,
+		access{who: viewer},
+		operation("GET", path, "list-members", tag, "A tenant's members, pending ones among them"),
 		func(ctx context.Context, in *struct {
 			TenantPath
 			PageInput
@@ -78,7 +82,8 @@ func (a *API) addMembers() {
 		}) (*listOutput[memberBody], error) {
 			list, err := a.Queries.Members(ctx, in.ID, in.At, in.page())
 			return listed(ctx, in.PageInput, list, err, showMember)
-		})
+		},
+	)
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
 	add.Description = "It makes a pending member, who becomes a member when they next sign in with the address, verified, or refresh their session. Until then they are shown by the address that " +
 		"was typed, whether or not it has an account. A person who left the tenant or declined is refused (409, of the type left) unless invitation is true; they become a member when they accept. " +
@@ -96,25 +101,39 @@ func (a *API) addMembers() {
 		Body memberRoleBody
 	}) (*memberOutput, error) {
 		return a.writeMember(ctx, in.ID, in.UserID, commands.ChangeRole{
-			TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, Role: events.Role(in.Body.Role), ShutOut: a.shutOutAdmins(in.ID),
+			TenantRef: commands.TenantRef{
+				TenantID: in.ID,
+			},
+			UserID:  in.UserID,
+			Role:    events.Role(in.Body.Role),
+			ShutOut: a.shutOutAdmins(in.ID),
 		})
 	})
 	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member, or leave the tenant")
 	remove.Description = "For admins, and for every member themselves. The last admin stays."
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
-	register(a, access{who: viewer, endsAccess: true}, remove, func(ctx context.Context, in *MemberPath) (*noContent, error) {
-		if p := principalOf(ctx); p.role != events.AdminRole && p.claims.UserID != in.UserID {
-			return nil, roleRefused(p.role)
-		}
-		var remove commands.Command[commands.Tenant]
-		member := commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID}, UserID: in.UserID, ShutOut: a.shutOutAdmins(in.ID)}
-		if remove = member; principalOf(ctx).claims.UserID == in.UserID {
-			remove = commands.LeaveTenant{RemoveMember: member}
-		}
-		done, err := a.Inviter.RemoveMember(ctx, doer[commands.Tenant](a), remove, in.UserID)
-		return &noContent{changedBy(done)}, err
-	})
+	register(
+		a,
+		access{who: viewer, endsAccess: true},
+		remove,
+		func(ctx context.Context, in *MemberPath) (*noContent, error) {
+			if p := principalOf(ctx); p.role != events.AdminRole && p.claims.UserID != in.UserID {
+				return nil, roleRefused(p.role)
+			}
+			var remove commands.Command[commands.Tenant]
+			member := commands.RemoveMember{
+				TenantRef: commands.TenantRef{TenantID: in.ID},
+				UserID:    in.UserID,
+				ShutOut:   a.shutOutAdmins(in.ID),
+			}
+			if remove = member; principalOf(ctx).claims.UserID == in.UserID {
+				remove = commands.LeaveTenant{RemoveMember: member}
+			}
+			done, err := a.Inviter.RemoveMember(ctx, doer[commands.Tenant](a), remove, in.UserID)
+			return &noContent{changedBy(done)}, err
+		},
+	)
 }
 
 // shutOutAdmins are the admins of a tenant who have been deactivated or erased, as the snapshot knows them.
@@ -140,17 +159,27 @@ func (a *API) addMember(ctx context.Context, in *struct {
 }
 
 func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberBody) (*memberOutput, error) {
-	add := commands.InviteMember{TenantRef: commands.TenantRef{TenantID: tenantID}, Role: events.Role(body.Role), MustAccept: body.Invitation}
+	add := commands.InviteMember{
+		TenantRef:  commands.TenantRef{TenantID: tenantID},
+		Role:       events.Role(body.Role),
+		MustAccept: body.Invitation,
+	}
 	address, wrong := readAddress(body.Email)
 	if err := checkCommand(ctx, a.Writer, wrong, add); err != nil {
 		return nil, err
 	}
 	var id string
 	var member commands.Member
-	done, err := limitInvitations(ctx, a, a.tenantInvitations(tenantID, principalOf(ctx).claims.UserID), add, func() (done commands.Done, err error) {
-		id, member, done, err = a.Inviter.InviteMember(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
-		return done, err
-	})
+	done, err := limitInvitations(
+		ctx,
+		a,
+		a.tenantInvitations(tenantID, principalOf(ctx).claims.UserID),
+		add,
+		func() (done commands.Done, err error) {
+			id, member, done, err = a.Inviter.InviteMember(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
+			return done, err
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +191,19 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		profile.Email, profile.Known = address, true
 	}
 	return &memberOutput{
-		Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(tenantID)+"/users/"+url.PathEscape(id)),
-		Body: showMember(memberOf(id, member, profile)),
+		Changed: changedBy(
+			done,
+		),
+		Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(tenantID)+"/users/"+url.PathEscape(id)),
+		Body:     showMember(memberOf(id, member, profile)),
 	}, nil
 }
 
-func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd commands.Command[commands.Tenant]) (*memberOutput, error) {
+func (a *API) writeMember(
+	ctx context.Context,
+	tenantID, userID string,
+	cmd commands.Command[commands.Tenant],
+) (*memberOutput, error) {
 	tenant, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
@@ -176,7 +212,10 @@ func (a *API) writeMember(ctx context.Context, tenantID, userID string, cmd comm
 	if err != nil {
 		return nil, err
 	}
-	return &memberOutput{Changed: changedBy(done), Body: showMember(memberOf(userID, tenant.Members[userID], profile))}, nil
+	return &memberOutput{
+		Changed: changedBy(done),
+		Body:    showMember(memberOf(userID, tenant.Members[userID], profile)),
+	}, nil
 }
 
 func memberOf(userID string, m commands.Member, p directory.Profile) queries.Member {

@@ -27,12 +27,26 @@ func TestMembers(t *testing.T) {
 			for _, email := range []string{dev.Email, nodetest.Address()} {
 				a := me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "developer"}).Want(201)
 				body := a.Object()
-				nodetest.Members(t, "a member", body, "userId", "email", "displayName", "role", "pending", "lastAccessedAt", "createdAt")
-				a.Shows(map[string]any{"email": email, "displayName": "", "role": "developer", "pending": true, "lastAccessedAt": nil})
+				nodetest.Members(
+					t,
+					"a member",
+					body,
+					"userId",
+					"email",
+					"displayName",
+					"role",
+					"pending",
+					"lastAccessedAt",
+					"createdAt",
+				)
+				a.Shows(
+					map[string]any{"email": email, "displayName": "", "role": "developer", "pending": true, "lastAccessedAt": nil},
+				)
 				nodetest.Same(t, "Location", a.Header.Get("Location"), usersPath(me, body["userId"].(string)))
 				list := me.Call("GET", usersPath(me), nil).Want(200).List()
 				nodetest.Same(t, "the list", list[len(list)-1], body)
-				me.Call("POST", usersPath(me), map[string]any{"email": strings.ToUpper(email[:5]) + email[5:], "role": "viewer"}).Refused(409)
+				me.Call("POST", usersPath(me), map[string]any{"email": strings.ToUpper(email[:5]) + email[5:], "role": "viewer"}).
+					Refused(409)
 				answers = append(answers, body)
 			}
 			pending := answers[0]["userId"].(string)
@@ -41,12 +55,19 @@ func TestMembers(t *testing.T) {
 			}
 			dev.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", me.Tenant).Refused(403)
 			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"viewer"}`).Refused(404)
-			me.Call("PATCH", usersPath(me, pending), `{"role":"viewer"}`).Want(200).Shows(map[string]any{"userId": pending, "role": "viewer", "pending": true})
+			me.Call("PATCH", usersPath(me, pending), `{"role":"viewer"}`).
+				Want(200).
+				Shows(map[string]any{"userId": pending, "role": "viewer", "pending": true})
 			gone := answers[1]["userId"].(string)
 			me.Call("DELETE", usersPath(me, gone), nil).Want(204)
 
 			dev.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": token}).Want(200)
-			nodetest.Same(t, "members", nodetest.Column(dev.Call("GET", usersPath(me), nil, "X-Tenant-ID", me.Tenant).Want(200).List(), "userId"), []any{me.UserID, dev.UserID})
+			nodetest.Same(
+				t,
+				"members",
+				nodetest.Column(dev.Call("GET", usersPath(me), nil, "X-Tenant-ID", me.Tenant).Want(200).List(), "userId"),
+				[]any{me.UserID, dev.UserID},
+			)
 			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"developer"}`).Want(200)
 			dev.Tenant = me.Tenant
 			dev.CreateFlag("by-the-colleague", nil)
@@ -57,7 +78,12 @@ func TestMembers(t *testing.T) {
 			dev := newAccount(me)
 			me.Call("POST", usersPath(me), map[string]any{"email": dev.email, "role": "viewer"}).Want(201)
 			me.Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": dev.refresh}).Want(200)
-			nodetest.Same(t, "members", nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "userId"), []any{me.UserID, dev.user})
+			nodetest.Same(
+				t,
+				"members",
+				nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "userId"),
+				[]any{me.UserID, dev.user},
+			)
 		},
 		"when a member last used the tenant is shown, whichever way the tenant is named": func(t *testing.T, me *nodetest.Client) {
 			for _, use := range []func(*nodetest.Client){
@@ -87,11 +113,18 @@ func TestMembers(t *testing.T) {
 			pending := me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "developer"}).Want(201).
 				Shows(map[string]any{"email": email, "displayName": "", "pending": true}).Object()["userId"].(string)
 			me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "viewer"}).Refused(409)
-			me.Call("PATCH", usersPath(me, pending), `{"role":"viewer"}`).Want(200).Shows(map[string]any{"role": "viewer", "email": email, "pending": true})
+			me.Call("PATCH", usersPath(me, pending), `{"role":"viewer"}`).
+				Want(200).
+				Shows(map[string]any{"role": "viewer", "email": email, "pending": true})
 			colleague := me.Service.SignUp(email)
 			list := me.Call("GET", usersPath(me), nil).Want(200).List()
 			nodetest.Same(t, "members", nodetest.Column(list, "userId"), []any{me.UserID, colleague.UserID})
-			nodetest.Same(t, "the colleague", []any{list[1]["role"], list[1]["pending"], list[1]["email"]}, []any{"viewer", false, email})
+			nodetest.Same(
+				t,
+				"the colleague",
+				[]any{list[1]["role"], list[1]["pending"], list[1]["email"]},
+				[]any{"viewer", false, email},
+			)
 			colleague.Tenant = me.Tenant
 			colleague.Call("GET", "/api/v1/flags", nil).Want(200)
 			colleague.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Refused(403)
@@ -100,13 +133,20 @@ func TestMembers(t *testing.T) {
 			email := nodetest.Address()
 			pending := me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "viewer"}).Want(201).Object()["userId"].(string)
 			me.Call("DELETE", usersPath(me, pending), nil).Want(204)
-			nodetest.Same(t, "tenants of who signs in then", len(me.Service.SignUp(email).Call("GET", "/api/v1/tenants", nil).List()), 1)
+			nodetest.Same(
+				t,
+				"tenants of who signs in then",
+				len(me.Service.SignUp(email).Call("GET", "/api/v1/tenants", nil).List()),
+				1,
+			)
 			me.Call("DELETE", usersPath(me, pending), nil).Refused(404)
 		},
 		"a new role counts from the next call on": func(_ *testing.T, me *nodetest.Client) {
 			dev := me.Join("developer")
 			dev.CreateFlag("k", nil)
-			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"viewer"}`).Want(200).Shows(map[string]any{"userId": dev.UserID, "role": "viewer"})
+			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"viewer"}`).
+				Want(200).
+				Shows(map[string]any{"userId": dev.UserID, "role": "viewer"})
 			dev.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Refused(403)
 			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"admin"}`).Want(200)
 			dev.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Want(200)
@@ -119,7 +159,12 @@ func TestMembers(t *testing.T) {
 			dev.Call("GET", nodetest.FlagPath("k"), nil).Refused(403)
 			dev.Evaluate("k", `{}`).Refused(403)
 			nodetest.Same(t, "their tenants", len(dev.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 1)
-			nodetest.Same(t, "who made the flag", me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["userId"], dev.UserID)
+			nodetest.Same(
+				t,
+				"who made the flag",
+				me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["userId"],
+				dev.UserID,
+			)
 		},
 		"every member may leave, and remove nobody else": func(_ *testing.T, me *nodetest.Client) {
 			for _, role := range []events.Role{events.ViewerRole, events.DeveloperRole} {
@@ -133,7 +178,8 @@ func TestMembers(t *testing.T) {
 		},
 		"the last admin can be neither removed nor demoted": func(_ *testing.T, me *nodetest.Client) {
 			me.Join("developer")
-			me.Call("POST", usersPath(me), map[string]any{"email": nodetest.Address(), "role": "admin"}).Want(201) // who is pending, and does not count
+			// who is pending, and does not count
+			me.Call("POST", usersPath(me), map[string]any{"email": nodetest.Address(), "role": "admin"}).Want(201)
 			me.Call("DELETE", usersPath(me, me.UserID), nil).Refused(409)
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Refused(409)
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"admin"}`).Want(200)
@@ -188,7 +234,9 @@ func TestEnvironments(t *testing.T) {
 			var names []string
 			me.Call("GET", path, nil).Want(200).Decode(&names)
 			nodetest.Same(t, "environments", names, []string{"production", "development", "staging"})
-			me.Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", "staging").Want(200).Shows(map[string]any{"enabled": false})
+			me.Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", "staging").
+				Want(200).
+				Shows(map[string]any{"enabled": false})
 			me.Call("POST", path, `{"environment":"staging"}`).Refused(409)
 			me.Call("POST", path, `{"environment":"Staging!"}`).Refused(422, "environment")
 			me.Call("POST", path, `{}`).Refused(422, "environment")
@@ -203,8 +251,15 @@ func TestEnvironments(t *testing.T) {
 			me.Call("GET", "/api/v1/flags", nil, "X-Environment", "development").Refused(404)
 			me.Call("POST", path, `{"environment":"development"}`).Want(201)
 			me.Evaluate("k", `{"environment":"development"}`).Want(200).Shows(map[string]any{"value": false, "reason": "OFF"})
-			me.Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", "development").Want(200).Shows(map[string]any{"enabled": false})
-			nodetest.Same(t, "the history", me.Call("GET", nodetest.FlagPath("k", "/history?environment=development"), nil).Want(200).List()[0]["action"], "enabled")
+			me.Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", "development").
+				Want(200).
+				Shows(map[string]any{"enabled": false})
+			nodetest.Same(
+				t,
+				"the history",
+				me.Call("GET", nodetest.FlagPath("k", "/history?environment=development"), nil).Want(200).List()[0]["action"],
+				"enabled",
+			)
 		},
 		"production stays": func(_ *testing.T, me *nodetest.Client) {
 			path := "/api/v1/tenants/" + me.Tenant + "/environments"

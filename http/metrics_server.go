@@ -13,7 +13,8 @@ import (
 
 const metricsRoute = "/metrics"
 
-// MetricsServer returns a server of the metrics and /health alone, for an address of its own, which its caller starts and stops.
+// MetricsServer returns a server of the metrics and /health alone, for an address of its own, which its caller starts
+// and stops.
 func (a *API) MetricsServer() *http.Server {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
 	mux := http.NewServeMux()
@@ -23,10 +24,19 @@ func (a *API) MetricsServer() *http.Server {
 		w.Header()[nosniffHeader] = nosniff
 		mux.ServeHTTP(w, r)
 	})
-	return &http.Server{Handler: handler, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader}
+	return &http.Server{
+		Handler:                      handler,
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            readHeaderTimeout,
+		ReadTimeout:                  readTimeout,
+		WriteTimeout:                 answerTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeader,
+	}
 }
 
-// addMetrics serves the metrics beside the interface to clients on the same machine. Those that come through a proxy are not.
+// addMetrics serves the metrics beside the interface to clients on the same machine. Those that come through a proxy
+// are not.
 func (a *API) addMetrics() {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
 	a.router.Get(metricsRoute, func(w http.ResponseWriter, r *http.Request) {
@@ -38,10 +48,13 @@ func (a *API) addMetrics() {
 	})
 }
 
-// onThisMachine reports whether a client is on the same machine, and asks for it by such a name: a page of a browser there can be led to it by a name of its own.
+// onThisMachine reports whether a client is on the same machine, and asks for it by such a name: a page of a browser
+// there can be led to it by a name of its own.
 func onThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if name := (&url.URL{Host: r.Host}).Hostname(); err != nil || !commands.Loopback(name) || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
+	if name := (&url.URL{Host: r.Host}).Hostname(); err != nil || !commands.Loopback(name) ||
+		r.Header.Get("X-Forwarded-For") != "" ||
+		r.Header.Get("Forwarded") != "" {
 		return false
 	}
 	address, err := netip.ParseAddr(host)

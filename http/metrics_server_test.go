@@ -17,11 +17,17 @@ import (
 func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
 	a := newAPI(anonymous(100))
 	for _, near := range []string{"127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"} {
-		if w := a.from(near, "GET", "http://localhost/metrics"); w.Code != 200 || !strings.Contains(w.Body.String(), "flagledger_streams") {
+		if w := a.from(
+			near,
+			"GET",
+			"http://localhost/metrics",
+		); w.Code != 200 ||
+			!strings.Contains(w.Body.String(), "flagledger_streams") {
 			t.Errorf("from %s: %d", near, w.Code)
 		}
 	}
-	for host, want := range map[string]int{"localhost:8080": 200, "127.0.0.1": 200, "[::1]:8080": 200, "localhost.example.com": 404, "example.com:8080": 404, "": 404} { // a page of a browser here may ask by a name of its own
+	// a page of a browser here may ask by a name of its own
+	for host, want := range map[string]int{"localhost:8080": 200, "127.0.0.1": 200, "[::1]:8080": 200, "localhost.example.com": 404, "example.com:8080": 404, "": 404} {
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.RemoteAddr, r.Host = "127.0.0.1:1", host
 		w := httptest.NewRecorder()
@@ -31,14 +37,28 @@ func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
 		}
 	}
 	for _, call := range [][]string{{"192.0.2.1:1"}, {"127.0.0.1:1", "X-Forwarded-For", "127.0.0.1"}, {"127.0.0.1:1", "Forwarded", "for=127.0.0.1"}, {"@"}} {
-		if w := a.from(call[0], "GET", "http://localhost/metrics", call[1:]...); w.Code != 404 || strings.Contains(w.Body.String(), "flagledger_streams") {
+		if w := a.from(
+			call[0],
+			"GET",
+			"http://localhost/metrics",
+			call[1:]...); w.Code != 404 ||
+			strings.Contains(w.Body.String(), "flagledger_streams") {
 			t.Errorf("from %v: %d", call, w.Code)
 		}
 	}
 }
 
 func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
-	a := New(Options{Reads: 2, Live: snapshot.New(), Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Limits: anonymous(100), Now: time.Now})
+	a := New(
+		Options{
+			Reads:   2,
+			Live:    snapshot.New(),
+			Metrics: prometheus.NewRegistry(),
+			Log:     slog.New(slog.DiscardHandler),
+			Limits:  anonymous(100),
+			Now:     time.Now,
+		},
+	)
 	if w := a.from("127.0.0.1:1", "GET", "/metrics"); w.Code != 404 {
 		t.Errorf("the interface answers %d", w.Code)
 	}
@@ -57,7 +77,10 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 		}
 		return r.StatusCode, r.Header, string(body)
 	}
-	if status, header, text := get("/metrics"); status != http.StatusOK || !strings.Contains(text, "flagledger_streams") || header.Get("X-Content-Type-Options") != "nosniff" {
+	if status, header, text := get(
+		"/metrics",
+	); status != http.StatusOK || !strings.Contains(text, "flagledger_streams") ||
+		header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("its own address answers %d %v", status, header)
 	}
 	if status, _, _ := get("/api/v1/version"); status != http.StatusNotFound {

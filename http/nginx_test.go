@@ -51,7 +51,8 @@ const (
 	unbuffered  = `proxy_http_version 1.1; proxy_request_buffering off; `
 )
 
-// behindNginx starts a service behind an nginx with a server block, in which SERVICE stands for its address. Calls go to nginx, under a path.
+// behindNginx starts a service behind an nginx with a server block, in which SERVICE stands for its address. Calls go
+// to nginx, under a path.
 func behindNginx(t *testing.T, path, server string) (*nodetest.Service, *mailtest.Server) {
 	t.Helper()
 	address, mails := nodetest.FreeAddress(t), mailtest.New(t, mailtest.Options{})
@@ -95,7 +96,10 @@ func followsAddresses(t *testing.T, me *nodetest.Client, path string) {
 	old := me.Call("GET", "/api/flags/a", nil).Want(200)
 	nodetest.Same(t, "the successor", old.Header.Get("Link"), "<"+path+`/api/v1/flags/a>; rel="successor-version"`)
 	kind := me.Call("GET", nodetest.FlagPath("none"), nil).Refused(404).Object()["type"].(string)
-	me.Service.Anonymous().Call("GET", strings.TrimPrefix(kind, me.Service.URL), nil).Want(200).Shows(map[string]any{"type": kind})
+	me.Service.Anonymous().
+		Call("GET", strings.TrimPrefix(kind, me.Service.URL), nil).
+		Want(200).
+		Shows(map[string]any{"type": kind})
 
 	machine := me.Machine("flags:evaluate")
 	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(machine.Token, ".")[1])
@@ -148,7 +152,12 @@ func loadsPages(t *testing.T, s *nodetest.Service) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Accept", "text/html")
-	nodetest.Same(t, "where the address leads a browser", sendRequest(t, r).Request.URL.String(), s.URL+"/app") //nolint:bodyclose // sendRequest closes it
+	nodetest.Same(
+		t,
+		"where the address leads a browser",
+		sendRequest(t, r).Request.URL.String(),
+		s.URL+"/app",
+	) //nolint:bodyclose // sendRequest closes it
 }
 
 // resetsPassword follows a mailed link to its form.

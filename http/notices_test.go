@@ -19,16 +19,30 @@ func TestNotices(t *testing.T) {
 			me := root.Service.SignUp(nodetest.Address()).NewTenant("Acme")
 			dev := me.Join("developer").Stay()
 			added := noticed(dev, "tenant.member_added")
-			nodetest.Same(t, "added", []any{added["title"], added["body"], added["actionType"], added["referenceId"], added["read"]},
-				[]any{"You are now a member of another tenant", "Your role is developer.", "tenant", me.Tenant, false})
+			nodetest.Same(
+				t,
+				"added",
+				[]any{added["title"], added["body"], added["actionType"], added["referenceId"], added["read"]},
+				[]any{"You are now a member of another tenant", "Your role is developer.", "tenant", me.Tenant, false},
+			)
 			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"viewer"}`).Want(200)
 			changed := noticed(dev, "tenant.role_changed") // without the words of whoever named the tenant
-			nodetest.Same(t, "the role", []any{changed["title"], changed["body"], changed["referenceId"]}, []any{"Your role in a tenant has changed", "Your role is viewer.", me.Tenant})
+			nodetest.Same(
+				t,
+				"the role",
+				[]any{changed["title"], changed["body"], changed["referenceId"]},
+				[]any{"Your role in a tenant has changed", "Your role is viewer.", me.Tenant},
+			)
 			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"admin"}`).Want(200)
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Want(200)
 			me.Service.JobsDone()
 			list, _ := inboxOf(me, "")
-			nodetest.Same(t, "what those are told who did it themselves", nodetest.Column(list, "type"), []string{"invitation.accepted"})
+			nodetest.Same(
+				t,
+				"what those are told who did it themselves",
+				nodetest.Column(list, "type"),
+				[]string{"invitation.accepted"},
+			)
 		},
 		"whoever invited a member is told that they joined, but not who": func(t *testing.T, root *nodetest.Client) {
 			me, email := root.Service.SignUp(nodetest.Address()).NewTenant("Acme"), nodetest.Address()
@@ -36,7 +50,12 @@ func TestNotices(t *testing.T) {
 			joined := root.Service.SignUp(email)
 			nodetest.Same(t, "the new member", noticed(joined, "tenant.member_added")["body"], "Your role is viewer.")
 			told := noticed(me, "invitation.accepted")
-			nodetest.Same(t, "the inviter", []any{told["title"], told["referenceId"]}, []any{"Your invitation to Acme was accepted", me.Tenant})
+			nodetest.Same(
+				t,
+				"the inviter",
+				[]any{told["title"], told["referenceId"]},
+				[]any{"Your invitation to Acme was accepted", me.Tenant},
+			)
 			for _, value := range told {
 				if text, _ := value.(string); strings.Contains(text, email) || strings.Contains(text, joined.UserID) {
 					t.Errorf("it tells who joined: %v", told)
@@ -60,15 +79,30 @@ func TestNotices(t *testing.T) {
 				}
 				last = r.Revision
 			}
-			unpaid := events.SubscriptionChanged{To: events.Subscription{Plan: "standard", Status: events.PastDue, PastDueSince: time.Now()}}
+			unpaid := events.SubscriptionChanged{
+				To: events.Subscription{Plan: "standard", Status: events.PastDue, PastDueSince: time.Now()},
+			}
 			still := events.SubscriptionChanged{From: unpaid.To, To: unpaid.To}
 			active, over := unpaid.To, unpaid.To
 			active.Status, over.Status = events.Active, events.Unpaid
 			givenUp := events.SubscriptionChanged{From: unpaid.To, To: over} // which they were told of before
-			paid, atOnce := events.SubscriptionChanged{From: over, To: active}, events.SubscriptionChanged{From: active, To: over}
+			paid, atOnce := events.SubscriptionChanged{
+				From: over,
+				To:   active,
+			}, events.SubscriptionChanged{
+				From: active,
+				To:   over,
+			}
 			var facts []events.Event
 			for _, fact := range []events.Fact{unpaid, still, givenUp, paid, atOnce} {
-				facts = append(facts, events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}}, Fact: fact})
+				facts = append(
+					facts,
+					events.Event{
+						ID:       uuid.New(),
+						Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.SystemActor, ID: "flagledger"}},
+						Fact:     fact,
+					},
+				)
 			}
 			if _, err := store.Append(t.Context(), stream, last, facts); err != nil {
 				t.Fatal(err)
@@ -92,7 +126,8 @@ func TestNotices(t *testing.T) {
 			root.Call("POST", inboxPath+"/send", message).Refused(404)
 			message["tenantId"] = someone.Tenant
 			root.Call("POST", inboxPath+"/send", message).Want(201)
-			root.Call("POST", inboxPath+"/send", map[string]any{"userId": uuid.NewString(), "title": "x", "type": "x"}).Refused(404)
+			root.Call("POST", inboxPath+"/send", map[string]any{"userId": uuid.NewString(), "title": "x", "type": "x"}).
+				Refused(404)
 			root.Call("POST", inboxPath+"/send", `{}`).Refused(422, "userId", "title", "type")
 		},
 		"a deleted tenant and an erased person leave nothing": func(t *testing.T, root *nodetest.Client) {
@@ -103,7 +138,8 @@ func TestNotices(t *testing.T) {
 			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
 			list, _ := inboxOf(dev, "")
 			nodetest.Same(t, "how much is left of the tenant", len(list), 0)
-			root.Call("POST", inboxPath+"/send", map[string]any{"userId": dev.UserID, "title": "personal", "type": "x"}).Want(201)
+			root.Call("POST", inboxPath+"/send", map[string]any{"userId": dev.UserID, "title": "personal", "type": "x"}).
+				Want(201)
 			erase(t, root.Service, dev.UserID)
 			pool, err := node.OpenPool(t.Context(), root.Service.DatabaseURL)
 			if err != nil {
@@ -111,7 +147,8 @@ func TestNotices(t *testing.T) {
 			}
 			defer pool.Close()
 			var left int
-			err = pool.QueryRow(t.Context(), `select (select count(*) from keep.notifications where user_id = $1) + (select count(*) from keep.devices where user_id = $1)`, dev.UserID).Scan(&left)
+			err = pool.QueryRow(t.Context(), `select (select count(*) from keep.notifications where user_id = $1) + (select count(*) from keep.devices where user_id = $1)`, dev.UserID).
+				Scan(&left)
 			if err != nil || left > 0 {
 				t.Errorf("%d rows are left: %v", left, err)
 			}

@@ -33,8 +33,17 @@ type notificationBody struct {
 
 func showNotification(n commands.Notification) notificationBody {
 	return notificationBody{
-		ID: n.ID, Type: n.Type, Title: n.Title, Body: n.Body, Icon: n.Icon, ActionType: n.ActionType, ReferenceID: n.ReferenceID, Data: n.Data,
-		Read: n.ReadAt != nil, ReadAt: (*timestamp)(n.ReadAt), CreatedAt: timestamp(n.CreatedAt),
+		ID:          n.ID,
+		Type:        n.Type,
+		Title:       n.Title,
+		Body:        n.Body,
+		Icon:        n.Icon,
+		ActionType:  n.ActionType,
+		ReferenceID: n.ReferenceID,
+		Data:        n.Data,
+		Read:        n.ReadAt != nil,
+		ReadAt:      (*timestamp)(n.ReadAt),
+		CreatedAt:   timestamp(n.CreatedAt),
 	}
 }
 
@@ -95,14 +104,17 @@ type sendBody struct {
 	Data        texts  `json:"data,omitempty"`
 }
 
-// texts is an object of texts. What else was sent as a member is noted, and not refused before all that is wrong is known.
+// texts is an object of texts. What else was sent as a member is noted, and not refused before all that is wrong is
+// known.
 type texts map[string]any
 
 // Schema implements huma.SchemaProvider.
 func (texts) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
-		Type: huma.TypeObject, AdditionalProperties: &huma.Schema{Type: huma.TypeString}, Examples: []any{map[string]any{"environment": "production"}},
-		Description: "Names and texts. No name begins with google or gcm or is from or message_type, which FCM reserves",
+		Type:                 huma.TypeObject,
+		AdditionalProperties: &huma.Schema{Type: huma.TypeString},
+		Examples:             []any{map[string]any{"environment": "production"}},
+		Description:          "Names and texts. No name begins with google or gcm or is from or message_type, which FCM reserves",
 	}
 }
 
@@ -125,31 +137,55 @@ type NotificationPath struct {
 
 func (a *API) addNotifications() {
 	const tag, path = "Notifications", "/api/v1/notifications"
-	register(a, access{who: person}, operation("GET", path, "list-notifications", tag, "The caller's notifications, the newest first"), a.listNotifications)
-	register(a, access{who: person}, operation("GET", path+"/{id}", "get-notification", tag, "A notification of the caller's"),
+	register(
+		a,
+		access{who: person},
+		operation("GET", path, "list-notifications", tag, "The caller's notifications, the newest first"),
+		a.listNotifications,
+	)
+	register(
+		a,
+		access{who: person},
+		operation("GET", path+"/{id}", "get-notification", tag, "A notification of the caller's"),
 		func(ctx context.Context, in *NotificationPath) (*notificationOutput, error) {
 			claims := principalOf(ctx).claims
 			n, err := a.Inbox.Get(ctx, claims.UserID, in.ID)
-			if tenants := a.inboxTenants(claims); err == nil && tenants != nil && n.TenantID != "" && !slices.Contains(tenants, n.TenantID) {
+			if tenants := a.inboxTenants(
+				claims,
+			); err == nil && tenants != nil && n.TenantID != "" &&
+				!slices.Contains(tenants, n.TenantID) {
 				return nil, newProblem(http.StatusNotFound, "there is no such notification")
 			}
 			return &notificationOutput{showNotification(n)}, err
-		})
-	register(a, access{who: person}, operation("PATCH", path+"/{id}/read", "read-notification", tag, "Mark a notification as read"),
+		},
+	)
+	register(
+		a,
+		access{who: person},
+		operation("PATCH", path+"/{id}/read", "read-notification", tag, "Mark a notification as read"),
 		func(ctx context.Context, in *NotificationPath) (*notificationOutput, error) {
 			n, err := a.Inbox.Read(ctx, principalOf(ctx).claims.UserID, in.ID)
 			return &notificationOutput{showNotification(n)}, err
-		})
-	register(a, access{who: person}, operation("PATCH", path+"/read-all", "read-all-notifications", tag, "Mark all notifications of the caller as read"),
+		},
+	)
+	register(
+		a,
+		access{who: person},
+		operation("PATCH", path+"/read-all", "read-all-notifications", tag, "Mark all notifications of the caller as read"),
 		func(ctx context.Context, _ *struct{}) (*markedOutput, error) {
 			n, err := a.Inbox.ReadAll(ctx, principalOf(ctx).claims.UserID)
 			return &markedOutput{markedBody{true, n}}, err
-		})
-	register(a, access{who: person}, operation("DELETE", path+"/clear", "clear-notifications", tag, "Remove all notifications of the caller"),
+		},
+	)
+	register(
+		a,
+		access{who: person},
+		operation("DELETE", path+"/clear", "clear-notifications", tag, "Remove all notifications of the caller"),
 		func(ctx context.Context, _ *struct{}) (*clearedOutput, error) {
 			n, err := a.Inbox.Clear(ctx, principalOf(ctx).claims.UserID)
 			return &clearedOutput{clearedBody{true, n}}, err
-		})
+		},
+	)
 	send := operation("POST", path+"/send", "send-notification", tag, "Notify a person, and push it to their devices")
 	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox is limited, also for each " +
 		"tenant: the oldest that have been read go first. How many of a tenant's are sent and pushed in a day is limited too."
@@ -187,7 +223,13 @@ func (a *API) listNotifications(ctx context.Context, in *InboxInput) (*inboxOutp
 	if err != nil {
 		return nil, err
 	}
-	out := &inboxOutput{Body: inboxBody{Notifications: make([]notificationBody, len(page.Notifications)), TotalCount: page.Total, UnreadCount: page.Unread}}
+	out := &inboxOutput{
+		Body: inboxBody{
+			Notifications: make([]notificationBody, len(page.Notifications)),
+			TotalCount:    page.Total,
+			UnreadCount:   page.Unread,
+		},
+	}
 	for i, n := range page.Notifications {
 		out.Body.Notifications[i] = showNotification(n)
 	}
@@ -216,8 +258,18 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 		}
 	}
 	n := commands.Notification{
-		ID: newID(ctx), UserID: b.UserID, TenantID: b.TenantID, Type: b.Type, Title: b.Title, Body: b.Body, Icon: b.Icon, ActionType: b.ActionType, ReferenceID: b.ReferenceID,
-		Data: b.Data.strings(wrong),
+		ID: newID(
+			ctx,
+		),
+		UserID:      b.UserID,
+		TenantID:    b.TenantID,
+		Type:        b.Type,
+		Title:       b.Title,
+		Body:        b.Body,
+		Icon:        b.Icon,
+		ActionType:  b.ActionType,
+		ReferenceID: b.ReferenceID,
+		Data:        b.Data.strings(wrong),
 	}
 	if err := withBodyErrors(ctx, commands.MergeFieldErrors(wrong, commands.CheckNotification(n))); err != nil {
 		return nil, err
@@ -236,8 +288,9 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 	return &sentOutput{publicPath(ctx, "/api/v1/notifications/"+url.PathEscape(n.ID)), showNotification(n)}, nil
 }
 
-// limitNotifications refuses a further notification of a person where too many were sent on the same account. One of a tenant for somebody else than a member
-// does not count: it will be refused. giveBack undoes the count, where none is sent. Its error is a problem.
+// limitNotifications refuses a further notification of a person where too many were sent on the same account. One of a
+// tenant for somebody else than a member does not count: it will be refused. giveBack undoes the count, where none is
+// sent. Its error is a problem.
 func (a *API) limitNotifications(p *principal, n commands.Notification) (giveBack func(), err error) {
 	quota := p.claims.UserID
 	if n.TenantID != "" {
@@ -252,7 +305,10 @@ func (a *API) limitNotifications(p *principal, n commands.Notification) (giveBac
 	}
 	left, giveBack := a.limiter.CountNotification(quota, n.UserID)
 	if left.Exceeded {
-		return nil, tooManyRequests(left, fmt.Sprintf("the person was sent %d notifications within a day, as many as a day may have", limit.MaxNotifications))
+		return nil, tooManyRequests(
+			left,
+			fmt.Sprintf("the person was sent %d notifications within a day, as many as a day may have", limit.MaxNotifications),
+		)
 	}
 	return giveBack, nil
 }

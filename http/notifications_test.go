@@ -68,26 +68,74 @@ func TestNotifications(t *testing.T) {
 		"one is sent, listed, read and cleared": func(t *testing.T, me *nodetest.Client) {
 			dev := welcomed(me)
 			a := me.Call("POST", inboxPath+"/send", map[string]any{
-				"userId": dev.UserID, "tenantId": me.Tenant, "title": "Hello", "body": "You", "type": "greeting", "icon": "i", "actionType": "open", "referenceId": "r",
-				"data": map[string]string{"a": "b"},
+				"userId":      dev.UserID,
+				"tenantId":    me.Tenant,
+				"title":       "Hello",
+				"body":        "You",
+				"type":        "greeting",
+				"icon":        "i",
+				"actionType":  "open",
+				"referenceId": "r",
+				"data":        map[string]string{"a": "b"},
 			}).Want(201)
 			sent := a.Object()
-			nodetest.Members(t, "a notification", sent, "id", "type", "title", "body", "icon", "actionType", "referenceId", "data", "read", "readAt", "createdAt")
+			nodetest.Members(
+				t,
+				"a notification",
+				sent,
+				"id",
+				"type",
+				"title",
+				"body",
+				"icon",
+				"actionType",
+				"referenceId",
+				"data",
+				"read",
+				"readAt",
+				"createdAt",
+			)
 			a.Shows(map[string]any{
-				"type": "greeting", "title": "Hello", "body": "You", "icon": "i", "actionType": "open", "referenceId": "r", "data": map[string]string{"a": "b"}, "read": false, "readAt": nil,
+				"type":        "greeting",
+				"title":       "Hello",
+				"body":        "You",
+				"icon":        "i",
+				"actionType":  "open",
+				"referenceId": "r",
+				"data":        map[string]string{"a": "b"},
+				"read":        false,
+				"readAt":      nil,
 			})
 			nodetest.Same(t, "where it is", a.Header.Get("Location"), inboxPath+"/"+sent["id"].(string))
 			page := dev.Call("GET", inboxPath, nil).Want(200)
 			nodetest.Members(t, "the list", page.JSON(), "notifications", "totalCount", "unreadCount")
 			page.Shows(map[string]any{"notifications": []any{sent}, "totalCount": 1, "unreadCount": 1})
 			dev.Call("GET", a.Header.Get("Location"), nil).Want(200).Shows(sent)
-			read := dev.Call("PATCH", a.Header.Get("Location")+"/read", nil).Want(200).Shows(map[string]any{"read": true}).Object()
+			read := dev.Call("PATCH", a.Header.Get("Location")+"/read", nil).
+				Want(200).
+				Shows(map[string]any{"read": true}).
+				Object()
 			second := dev.Call("PATCH", a.Header.Get("Location")+"/read", nil).Want(200).Object()
 			nodetest.Same(t, "read once more", second, read)
-			nodetest.Same(t, "what is not read", dev.Call("GET", inboxPath+"?unreadOnly=true", nil).Want(200).Object(), map[string]any{"notifications": []any{}, "totalCount": 0, "unreadCount": 0})
+			nodetest.Same(
+				t,
+				"what is not read",
+				dev.Call("GET", inboxPath+"?unreadOnly=true", nil).Want(200).Object(),
+				map[string]any{"notifications": []any{}, "totalCount": 0, "unreadCount": 0},
+			)
 			send(me, dev.UserID, "second")
-			nodetest.Same(t, "all are marked", dev.Call("PATCH", inboxPath+"/read-all", nil).Want(200).Object(), map[string]any{"success": true, "markedCount": 1})
-			nodetest.Same(t, "and all cleared", dev.Call("DELETE", inboxPath+"/clear", nil).Want(200).Object(), map[string]any{"success": true, "clearedCount": 2})
+			nodetest.Same(
+				t,
+				"all are marked",
+				dev.Call("PATCH", inboxPath+"/read-all", nil).Want(200).Object(),
+				map[string]any{"success": true, "markedCount": 1},
+			)
+			nodetest.Same(
+				t,
+				"and all cleared",
+				dev.Call("DELETE", inboxPath+"/clear", nil).Want(200).Object(),
+				map[string]any{"success": true, "clearedCount": 2},
+			)
 			dev.Call("GET", a.Header.Get("Location"), nil).Refused(404)
 		},
 		"nobody sees another's": func(_ *testing.T, me *nodetest.Client) {
@@ -105,7 +153,8 @@ func TestNotifications(t *testing.T) {
 			dev, stranger := me.Join("developer").Stay(), me.Service.SignUp(nodetest.Address())
 			pending := me.Call("POST", usersPath(me), map[string]string{"email": nodetest.Address(), "role": "viewer"}).Want(201).Object()["userId"]
 			for _, to := range []any{stranger.UserID, uuid.NewString(), pending} {
-				me.Call("POST", inboxPath+"/send", map[string]any{"userId": to, "tenantId": me.Tenant, "title": "x", "type": "x"}).Refused(404)
+				me.Call("POST", inboxPath+"/send", map[string]any{"userId": to, "tenantId": me.Tenant, "title": "x", "type": "x"}).
+					Refused(404)
 			}
 			message := map[string]any{"userId": dev.UserID, "title": "x", "type": "x"}
 			me.Call("POST", inboxPath+"/send", message).Refused(422, "tenantId")
@@ -125,31 +174,49 @@ func TestNotifications(t *testing.T) {
 				}
 				me.Call("POST", inboxPath+"/send", body).Refused(422, fields...)
 			}
-			bad(map[string]any{"title": strings.Repeat("ä", 201), "body": strings.Repeat("ä", 2001), "type": "", "extra": 1}, "title", "body", "type", "extra")
+			bad(
+				map[string]any{"title": strings.Repeat("ä", 201), "body": strings.Repeat("ä", 2001), "type": "", "extra": 1},
+				"title",
+				"body",
+				"type",
+				"extra",
+			)
 			bad(map[string]any{"data": map[string]any{"n": 1, "o": map[string]any{}}}, "data.n", "data.o")
 			bad(map[string]any{"data": map[string]any{"google.x": "y"}}, "data")
 			bad(map[string]any{"data": map[string]any{"x": strings.Repeat("y", 4096)}}, "data")
 			bad(map[string]any{"data": []any{}, "title": 1}, "data", "title")
 		},
 		"a key sends one": func(t *testing.T, me *nodetest.Client) {
-			body, key := map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": "once", "type": "x"}, uuid.NewString()
+			body, key := map[string]any{
+				"userId":   me.UserID,
+				"tenantId": me.Tenant,
+				"title":    "once",
+				"type":     "x",
+			}, uuid.NewString()
 			first := me.Call("POST", inboxPath+"/send", body, "Idempotency-Key", key).Want(201)
 			second := me.Call("POST", inboxPath+"/send", body, "Idempotency-Key", key).Want(201)
 			nodetest.Same(t, "the answer", second.Object(), first.Object())
 			list, _ := inboxOf(me, "")
-			nodetest.Same(t, "how many there are", len(slices.DeleteFunc(list, func(n map[string]any) bool { return n["title"] != "once" })), 1)
+			nodetest.Same(
+				t,
+				"how many there are",
+				len(slices.DeleteFunc(list, func(n map[string]any) bool { return n["title"] != "once" })),
+				1,
+			)
 		},
 		"old paths do the same": func(t *testing.T, me *nodetest.Client) {
 			me = me.Service.SignUp(nodetest.Address()) // the other's inbox may get notices of other cases
 			me.Call("DELETE", "/api/notifications/clear", nil).Want(200)
-			me.Call("POST", "/api/notifications/send", map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": "old", "type": "x"}).Want(201)
+			me.Call("POST", "/api/notifications/send", map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": "old", "type": "x"}).
+				Want(201)
 			a := me.Call("GET", "/api/notifications", nil).Want(200)
 			nodetest.Same(t, "the list", titles(asMaps(a.Object()["notifications"])), []string{"old"})
 			if a.Header.Get("Deprecation") == "" || !strings.Contains(a.Header.Get("Link"), inboxPath) {
 				t.Errorf("the headers are %v", a.Header)
 			}
 			me.Call("PATCH", "/api/notifications/read-all", nil).Want(200).Shows(map[string]any{"markedCount": 1})
-			me.Call("POST", "/api/notifications/device-tokens", map[string]any{"deviceToken": nodetest.Address(), "deviceType": "web"}).Want(201)
+			me.Call("POST", "/api/notifications/device-tokens", map[string]any{"deviceToken": nodetest.Address(), "deviceType": "web"}).
+				Want(201)
 			me.Call("GET", "/api/notifications/device-tokens", nil).Want(200)
 		},
 	}.Run(t)
@@ -171,7 +238,10 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 	send(me, first.UserID, "the last")
 	first.Call("DELETE", inboxPath+"/clear", nil).Want(200)
 	refused := me.Call("POST", inboxPath+"/send", body(me, first)).Want(429)
-	if seconds, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || seconds < 80_000 || seconds > 24*60*60 {
+	if seconds, err := strconv.Atoi(
+		refused.Header.Get("Retry-After"),
+	); err != nil || seconds < 80_000 ||
+		seconds > 24*60*60 {
 		t.Errorf("they may come again in %q s", refused.Header.Get("Retry-After"))
 	}
 	send(me, second.UserID, "x")
@@ -179,7 +249,12 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 
 func TestARefusedNotificationDoesNotCount(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}},
+		nodetest.Log(t),
+	)
 	root := s.SignUp("root@example.com")
 	for range limit.MaxNotifications + 1 {
 		root.Call("POST", inboxPath+"/send", map[string]any{"userId": "nobody", "title": "x", "type": "x"}).Want(404)
@@ -221,7 +296,9 @@ func TestPagesOfNotifications(t *testing.T) {
 			nodetest.Same(t, "the next page", []any{titles(rest), none}, []any{[]string{"1", "0"}, ""})
 			byOffset, none := inboxOf(dev, "?limit=100&offset=20")
 			nodetest.Same(t, "by offset", []any{byOffset, none}, []any{rest, ""})
-			dev.Call("GET", inboxPath+"?limit=3&offset=2", nil).Want(200).Shows(map[string]any{"totalCount": 22, "unreadCount": 22})
+			dev.Call("GET", inboxPath+"?limit=3&offset=2", nil).
+				Want(200).
+				Shows(map[string]any{"totalCount": 22, "unreadCount": 22})
 			for query, field := range map[string]string{"limit=0": "limit", "limit=101": "limit", "offset=-1": "offset", "cursor=?": "cursor", "cursor=zzzzzzzzzzzz": "cursor"} {
 				dev.Call("GET", inboxPath+"?"+query, nil).Refused(422, field)
 			}
@@ -230,7 +307,8 @@ func TestPagesOfNotifications(t *testing.T) {
 	}.Run(t)
 }
 
-// Changes of a person's inbox wait for each other in the database. Only one of them does so at once, and keeps one connection from others.
+// Changes of a person's inbox wait for each other in the database. Only one of them does so at once, and keeps one
+// connection from others.
 func TestOnePersonsChangesAreMadeOneAtATime(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
@@ -244,11 +322,16 @@ func TestOnePersonsChangesAreMadeOneAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := held.Exec(t.Context(), `select from keep.people where user_id = $1 for update`, greedy.UserID); err != nil {
+	if _, err := held.Exec(
+		t.Context(),
+		`select from keep.people where user_id = $1 for update`,
+		greedy.UserID,
+	); err != nil {
 		t.Fatal(err)
 	}
 	waiting := func() (n int) {
-		err := conn.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&n)
+		err := conn.QueryRow(t.Context(), `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).
+			Scan(&n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +340,11 @@ func TestOnePersonsChangesAreMadeOneAtATime(t *testing.T) {
 	var sent sync.WaitGroup
 	for range 8 {
 		sent.Go(func() {
-			greedy.Attempt("POST", inboxPath+"/send", fmt.Sprintf(`{"userId":%q,"tenantId":%q,"title":"x","type":"x"}`, greedy.UserID, greedy.Tenant))
+			greedy.Attempt(
+				"POST",
+				inboxPath+"/send",
+				fmt.Sprintf(`{"userId":%q,"tenantId":%q,"title":"x","type":"x"}`, greedy.UserID, greedy.Tenant),
+			)
 		})
 	}
 	s.Eventually("one waits for the lock", func() bool { return waiting() > 0 })

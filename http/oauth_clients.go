@@ -49,7 +49,13 @@ func tenantRef(ctx context.Context) commands.TenantRef {
 
 func (a *API) addOAuth() {
 	const tag, path = "OAuth", "/api/v1/oauth/clients"
-	create := operation("POST", path, "create-oauth-client", tag, "Create an OAuth client: a machine with scopes in the tenant")
+	create := operation(
+		"POST",
+		path,
+		"create-oauth-client",
+		tag,
+		"Create an OAuth client: a machine with scopes in the tenant",
+	)
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, requireTenant: true}, create, func(ctx context.Context, in *struct {
@@ -59,7 +65,13 @@ func (a *API) addOAuth() {
 	}) (*clientOutput, error) {
 		client := commands.ClientRef{TenantRef: tenantRef(ctx), ID: newID(ctx)}
 		out, err := a.issueSecret(ctx, client, func(hash []byte) commands.Command[commands.Tenant] {
-			return commands.CreateClient{TenantRef: client.TenantRef, ID: client.ID, Name: in.Body.Name, Scopes: in.Body.Scopes, SecretHash: hash}
+			return commands.CreateClient{
+				TenantRef:  client.TenantRef,
+				ID:         client.ID,
+				Name:       in.Body.Name,
+				Scopes:     in.Body.Scopes,
+				SecretHash: hash,
+			}
 		})
 		if err != nil {
 			return nil, err
@@ -75,14 +87,26 @@ func (a *API) addOAuth() {
 			list, err := a.Queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
 			return listed(ctx, in.PageInput, list, err, showClient)
 		})
-	remove := operation("DELETE", path+"/{clientId}", "delete-oauth-client", tag, "Delete an OAuth client; its tokens stop working at once")
+	remove := operation(
+		"DELETE",
+		path+"/{clientId}",
+		"delete-oauth-client",
+		tag,
+		"Delete an OAuth client; its tokens stop working at once",
+	)
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *ClientChange) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer, commands.DeleteClient{ClientRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	})
-	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag, "Give an OAuth client a new secret; the one it had is good for another "+events.PeriodText(commands.SecretOverlap))
+	rotate := operation(
+		"POST",
+		path+"/{clientId}/rotate",
+		"rotate-oauth-client",
+		tag,
+		"Give an OAuth client a new secret; the one it had is good for another "+events.PeriodText(commands.SecretOverlap),
+	)
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
 		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[commands.Tenant] {
@@ -92,11 +116,24 @@ func (a *API) addOAuth() {
 }
 
 // issueSecret answers with a client and its new secret, this once.
-func (a *API) issueSecret(ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[commands.Tenant]) (*clientOutput, error) {
-	if err := requestOf(ctx).replayOnly; err != nil { // a secret whose answer was lost cannot be told, only rotated once more
+func (a *API) issueSecret(
+	ctx context.Context,
+	client commands.ClientRef,
+	command func(hash []byte) commands.Command[commands.Tenant],
+) (*clientOutput, error) {
+	// a secret whose answer was lost cannot be told, only rotated once more
+	if err := requestOf(ctx).replayOnly; err != nil {
 		return nil, err
 	}
-	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, by(ctx), doer[commands.Tenant](a), client, a.Now(), command)
+	c, secret, done, err := commands.IssueSecret(
+		ctx,
+		a.Writer,
+		by(ctx),
+		doer[commands.Tenant](a),
+		client,
+		a.Now(),
+		command,
+	)
 	if err != nil {
 		return nil, err
 	}

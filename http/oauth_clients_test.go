@@ -15,12 +15,23 @@ import (
 func TestOAuthClients(t *testing.T) {
 	nodetest.Cases{
 		"a client is created with a secret that is shown once": func(t *testing.T, me *nodetest.Client) {
-			a := me.Call("POST", clients, map[string]any{"name": "Checkout backend", "scopes": []string{"projects:read", "flags:evaluate", "projects:read"}}).Want(201)
+			a := me.Call("POST", clients, map[string]any{"name": "Checkout backend", "scopes": []string{"projects:read", "flags:evaluate", "projects:read"}}).
+				Want(201)
 			body := a.Object()
 			nodetest.Members(t, "the client", body, "clientId", "clientSecret", "name", "scopes", "createdAt")
 			checkTimes(t, body)
-			nodetest.Same(t, "name and scopes", []any{body["name"], body["scopes"]}, []any{"Checkout backend", []string{"projects:read", "flags:evaluate"}})
-			nodetest.Same(t, "Location and Cache-Control", []string{a.Header.Get("Location"), a.Header.Get("Cache-Control")}, []string{clients + "/" + body["clientId"].(string), "no-store"})
+			nodetest.Same(
+				t,
+				"name and scopes",
+				[]any{body["name"], body["scopes"]},
+				[]any{"Checkout backend", []string{"projects:read", "flags:evaluate"}},
+			)
+			nodetest.Same(
+				t,
+				"Location and Cache-Control",
+				[]string{a.Header.Get("Location"), a.Header.Get("Cache-Control")},
+				[]string{clients + "/" + body["clientId"].(string), "no-store"},
+			)
 			secret := body["clientSecret"].(string)
 			if bits, err := base64.RawURLEncoding.DecodeString(secret); err != nil || len(bits) != 32 {
 				t.Errorf("the secret has %d bytes: %v", len(bits), err)
@@ -43,18 +54,34 @@ func TestOAuthClients(t *testing.T) {
 			for i := range 3 {
 				me.OAuthClient(fmt.Sprint(i), "flags:read")
 			}
-			nodetest.Same(t, "names", nodetest.Column(me.Call("GET", clients, nil).Want(200).List(), "name"), []string{"0", "1", "2"})
+			nodetest.Same(
+				t,
+				"names",
+				nodetest.Column(me.Call("GET", clients, nil).Want(200).List(), "name"),
+				[]string{"0", "1", "2"},
+			)
 			page := me.Call("GET", clients+"?limit=1&offset=1", nil).Want(200)
-			nodetest.Same(t, "a page", []any{nodetest.Column(page.List(), "name"), page.Header.Get("X-Total-Count")}, []any{[]string{"1"}, "3"})
+			nodetest.Same(
+				t,
+				"a page",
+				[]any{nodetest.Column(page.List(), "name"), page.Header.Get("X-Total-Count")},
+				[]any{[]string{"1"}, "3"},
+			)
 		},
 		"what is wrong with a client is named, all of it": func(_ *testing.T, me *nodetest.Client) {
 			me.Call("POST", clients, `{}`).Refused(422, "name", "scopes")
-			me.Call("POST", clients, map[string]any{"name": strings.Repeat("x", 201), "scopes": []string{}}).Refused(422, "name", "scopes")
-			me.Call("POST", clients, map[string]any{"name": "x", "scopes": []string{"flags:read", "flags:delete", "admin"}}).Refused(422, "scopes[1]", "scopes[2]")
+			me.Call("POST", clients, map[string]any{"name": strings.Repeat("x", 201), "scopes": []string{}}).
+				Refused(422, "name", "scopes")
+			me.Call("POST", clients, map[string]any{"name": "x", "scopes": []string{"flags:read", "flags:delete", "admin"}}).
+				Refused(422, "scopes[1]", "scopes[2]")
 			me.Call("POST", clients, `{"name":"x","scopes":"flags:read"}`).Refused(422, "scopes")
-			me.Call("POST", clients, `{"name":"x","scopes":["flags:read"],"clientId":"mine","tenantId":"t"}`).Refused(422, "clientId", "tenantId")
+			me.Call("POST", clients, `{"name":"x","scopes":["flags:read"],"clientId":"mine","tenantId":"t"}`).
+				Refused(422, "clientId", "tenantId")
 			me.Call("POST", clients, `{"name":"x","scopes":["flags:read"]}`, "X-Tenant-ID", "").Refused(400)
-			if a := me.Call("POST", clients, map[string]any{"name": "x", "scopes": slices.Repeat([]string{"nothing"}, 50_000)}).Want(422); len(a.Body) > 10_000 {
+			if a := me.Call("POST", clients, map[string]any{"name": "x", "scopes": slices.Repeat([]string{"nothing"}, 50_000)}).
+				Want(422); len(
+				a.Body,
+			) > 10_000 {
 				me.Service.T.Errorf("the answer has %d bytes", len(a.Body))
 			}
 		},
@@ -104,12 +131,19 @@ func TestOAuthClients(t *testing.T) {
 			a := me.Call("POST", clients+"/"+id+"/rotate", nil).Want(200)
 			body := a.Object()
 			nodetest.Members(t, "the client", body, "clientId", "clientSecret", "name", "scopes", "createdAt")
-			nodetest.Same(t, "the client", []any{body["clientId"], body["name"], body["scopes"], a.Header.Get("Cache-Control")}, []any{id, "x", []string{"projects:read"}, "no-store"})
+			nodetest.Same(
+				t,
+				"the client",
+				[]any{body["clientId"], body["name"], body["scopes"], a.Header.Get("Cache-Control")},
+				[]any{id, "x", []string{"projects:read"}, "no-store"},
+			)
 			if body["clientSecret"] == old {
 				t.Error("the secret is the old one")
 			}
 			for _, secret := range []string{old, body["clientSecret"].(string)} {
-				me.WithToken(accessToken(me.Trade(nodetest.Credentials(id, secret)...))).Call("GET", "/api/v1/projects", nil).Want(200)
+				me.WithToken(accessToken(me.Trade(nodetest.Credentials(id, secret)...))).
+					Call("GET", "/api/v1/projects", nil).
+					Want(200)
 			}
 			machine.Call("GET", "/api/v1/projects", nil).Want(200)
 			for range 9 {
@@ -128,11 +162,25 @@ func TestOAuthClients(t *testing.T) {
 			rotated := me.Call("POST", old+"/"+id+"/rotate", nil).Want(200)
 			checkLegacy(t, rotated)
 			nodetest.Same(t, "the successor", rotated.Header.Get("Link"), "<"+clients+"/"+id+`/rotate>; rel="successor-version"`)
-			form := url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {rotated.Object()["clientSecret"].(string)}}
-			token := me.Service.Anonymous().Call("POST", "/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded").Want(200)
+			form := url.Values{
+				"grant_type":    {"client_credentials"},
+				"client_id":     {id},
+				"client_secret": {rotated.Object()["clientSecret"].(string)},
+			}
+			token := me.Service.Anonymous().
+				Call("POST", "/oauth/token", form.Encode(), "Content-Type", "application/x-www-form-urlencoded").
+				Want(200)
 			checkLegacy(t, token)
 			me.WithToken(accessToken(token)).Call("GET", "/api/v1/flags", nil).Want(200)
-			checkLegacy(t, denied(me.Service.Anonymous().Call("POST", "/oauth/token", "grant_type=x", "Content-Type", "application/x-www-form-urlencoded"), 400, "unsupported_grant_type"))
+			checkLegacy(
+				t,
+				denied(
+					me.Service.Anonymous().
+						Call("POST", "/oauth/token", "grant_type=x", "Content-Type", "application/x-www-form-urlencoded"),
+					400,
+					"unsupported_grant_type",
+				),
+			)
 			gone := me.Call("DELETE", old+"/"+id, nil).Want(204)
 			checkLegacy(t, gone)
 		},

@@ -32,7 +32,12 @@ func denied(a *nodetest.Answer, status int, name string) *nodetest.Answer {
 	if description, _ := body["error_description"].(string); description == "" || strings.ContainsAny(description, `"\`) {
 		a.T.Errorf("error_description is %q", description)
 	}
-	nodetest.Same(a.T, "Content-Type and Cache-Control", []string{a.Header.Get("Content-Type"), a.Header.Get("Cache-Control")}, []string{"application/json", "no-store"})
+	nodetest.Same(
+		a.T,
+		"Content-Type and Cache-Control",
+		[]string{a.Header.Get("Content-Type"), a.Header.Get("Cache-Control")},
+		[]string{"application/json", "no-store"},
+	)
 	if got, basic := a.Header.Get("WWW-Authenticate"), status == 401; strings.HasPrefix(got, `Basic realm="`) != basic {
 		a.T.Errorf("%s: %d with WWW-Authenticate %q", a.Call, status, got)
 	}
@@ -56,8 +61,18 @@ func TestTokenEndpoint(t *testing.T) {
 				a := me.Trade(nodetest.Credentials(id, secret, "scope", asked)...).Want(200)
 				body := a.Object()
 				nodetest.Members(t, "the answer", body, "access_token", "token_type", "expires_in", "scope")
-				nodetest.Same(t, "the answer", []any{body["token_type"], body["expires_in"], body["scope"]}, []any{"Bearer", 3600, want})
-				nodetest.Same(t, "headers", []string{a.Header.Get("Content-Type"), a.Header.Get("Cache-Control")}, []string{"application/json", "no-store"})
+				nodetest.Same(
+					t,
+					"the answer",
+					[]any{body["token_type"], body["expires_in"], body["scope"]},
+					[]any{"Bearer", 3600, want},
+				)
+				nodetest.Same(
+					t,
+					"headers",
+					[]string{a.Header.Get("Content-Type"), a.Header.Get("Cache-Control")},
+					[]string{"application/json", "no-store"},
+				)
 			}
 		},
 		"a token is a signed JWT that anybody can verify": func(t *testing.T, me *nodetest.Client) {
@@ -65,7 +80,12 @@ func TestTokenEndpoint(t *testing.T) {
 			before := time.Now().Truncate(time.Second)
 			text := accessToken(me.Trade(nodetest.Credentials(id, secret)...))
 			published := me.Service.Anonymous().Call("GET", "/.well-known/jwks.json", nil).Want(200)
-			nodetest.Same(t, "headers", []string{published.Header.Get("Content-Type"), published.Header.Get("Cache-Control")}, []string{"application/json", "public, max-age=3600"})
+			nodetest.Same(
+				t,
+				"headers",
+				[]string{published.Header.Get("Content-Type"), published.Header.Get("Cache-Control")},
+				[]string{"application/json", "public, max-age=3600"},
+			)
 			for _, key := range published.Object()["keys"].([]any) {
 				nodetest.Members(t, "a key", key, "kty", "kid", "alg", "use", "n", "e")
 			}
@@ -81,7 +101,20 @@ func TestTokenEndpoint(t *testing.T) {
 			}
 			header := token.Headers[0]
 			nodetest.Same(t, "the header", []any{header.ExtraHeaders["typ"], header.KeyID}, []any{"at+jwt", keys.Keys[0].KeyID})
-			nodetest.Members(t, "the claims", claims, "iss", "aud", "sub", "jti", "iat", "exp", "client_id", "tenant_id", "scope")
+			nodetest.Members(
+				t,
+				"the claims",
+				claims,
+				"iss",
+				"aud",
+				"sub",
+				"jti",
+				"iat",
+				"exp",
+				"client_id",
+				"tenant_id",
+				"scope",
+			)
 			for name, want := range map[string]any{
 				"iss": me.Service.URL, "aud": me.Service.URL, "sub": id, "client_id": id, "tenant_id": me.Tenant, "scope": "flags:read projects:read", "exp": claims["iat"].(float64) + 3600,
 			} {
@@ -116,9 +149,15 @@ func TestTokenEndpoint(t *testing.T) {
 			denied(basic(id, secret, grant+"&client_secret="+secret), 400, "invalid_request")
 			denied(basic(id, secret, grant+"&client_id=other"), 400, "invalid_request")
 			for _, header := range []string{"Basic", "Basic !", "basic " + base64.StdEncoding.EncodeToString([]byte("no colon"))} {
-				denied(me.Service.Anonymous().Call("POST", path, grant, "Content-Type", form, "Authorization", header), 401, "invalid_client")
+				denied(
+					me.Service.Anonymous().Call("POST", path, grant, "Content-Type", form, "Authorization", header),
+					401,
+					"invalid_client",
+				)
 			}
-			me.Call("POST", path, url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode(), "Content-Type", form).Want(200) // beside a bearer token
+			// beside a bearer token
+			me.Call("POST", path, url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode(), "Content-Type", form).
+				Want(200)
 		},
 		"what is wrong is told in OAuth's words": func(_ *testing.T, me *nodetest.Client) {
 			id, secret := me.OAuthClient("x", "flags:read", "flags:evaluate")
@@ -149,14 +188,27 @@ func TestTokenEndpoint(t *testing.T) {
 			for _, media := range []string{"application/json", "text/plain", "multipart/form-data; boundary=x", ""} {
 				denied(send("grant_type=client_credentials", "Content-Type", media), 415, "invalid_request")
 			}
-			send(url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode(), "Content-Type", "Application/X-WWW-Form-URLEncoded; charset=utf-8").Want(200)
+			send(
+				url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode(),
+				"Content-Type",
+				"Application/X-WWW-Form-URLEncoded; charset=utf-8",
+			).Want(200)
 			denied(me.Service.Anonymous().Call("GET", path, nil), 405, "invalid_request")
 		},
 		"credentials are not taken from the URL": func(_ *testing.T, me *nodetest.Client) {
 			id, secret := me.OAuthClient("x", "flags:read")
 			query := url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode()
-			denied(me.Service.Anonymous().Call("POST", path+"?"+query, "grant_type=client_credentials", "Content-Type", form), 400, "invalid_request")
-			denied(me.Service.Anonymous().Call("POST", path+"?client_secret="+secret, "grant_type=client_credentials&client_id="+id, "Content-Type", form), 400, "invalid_request")
+			denied(
+				me.Service.Anonymous().Call("POST", path+"?"+query, "grant_type=client_credentials", "Content-Type", form),
+				400,
+				"invalid_request",
+			)
+			denied(
+				me.Service.Anonymous().
+					Call("POST", path+"?client_secret="+secret, "grant_type=client_credentials&client_id="+id, "Content-Type", form),
+				400,
+				"invalid_request",
+			)
 			me.Service.Anonymous().Lenient().Call("POST", path+"?trace=1", query, "Content-Type", form).Want(200)
 		},
 		"guessing ends with 429, and does not keep the client out": func(t *testing.T, me *nodetest.Client) {
@@ -183,7 +235,8 @@ type clock struct {
 	offset time.Duration
 }
 
-// withinADay is a clock on which the day in UTC does not end for ten minutes: a test that counts what is done in a day is over by then.
+// withinADay is a clock on which the day in UTC does not end for ten minutes: a test that counts what is done in a day
+// is over by then.
 func withinADay() *clock {
 	c, now := &clock{}, time.Now().UTC()
 	if left := now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now); left < 10*time.Minute {
@@ -237,7 +290,10 @@ func TestOAuthInTime(t *testing.T) {
 		on := *me
 		on.Service = s
 		token := accessToken(on.Trade(nodetest.Credentials(id, second)...))
-		s.Eventually("the token works", func() bool { return on.WithToken(token).Call("GET", "/api/v1/flags", nil).Status == 200 })
+		s.Eventually(
+			"the token works",
+			func() bool { return on.WithToken(token).Call("GET", "/api/v1/flags", nil).Status == 200 },
+		)
 		var header map[string]any
 		text, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0])
 		if err == nil {
@@ -267,13 +323,20 @@ func withTokenOf(c *nodetest.Client, s *nodetest.Service, id, secret string) str
 	return accessToken(on.Trade(nodetest.Credentials(id, secret)...))
 }
 
-// A token costs a signature, which takes as long as hundreds of evaluations: what a client asks for counts as its tenant's other calls, from wherever it asks.
+// A token costs a signature, which takes as long as hundreds of evaluations: what a client asks for counts as its
+// tenant's other calls, from wherever it asks.
 func TestTokensCountForTheTenant(t *testing.T) {
 	t.Parallel()
 	const most = 60
 	c := &clock{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: most, events.SandboxPlan: most}, Anonymous: 1_000_000, Auth: 1_000_000}, Now: c.now,
+		Environment: "development",
+		Limits: limit.Limits{
+			Plans:     map[events.Plan]int{events.FreePlan: most, events.SandboxPlan: most},
+			Anonymous: 1_000_000,
+			Auth:      1_000_000,
+		},
+		Now: c.now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	there := me.NewTenant("another")
@@ -305,7 +368,8 @@ func TestTokensCountForTheTenant(t *testing.T) {
 	trade(0).Want(200)
 }
 
-// Tokens are signed in a queue, in which a creator's unpaid tenants count as one. Sessions are refreshed in another, one of a site at once.
+// Tokens are signed in a queue, in which a creator's unpaid tenants count as one. Sessions are refreshed in another,
+// one of a site at once.
 func TestTokensAndSessionsWaitInQueues(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

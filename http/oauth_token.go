@@ -100,11 +100,17 @@ func (a *API) grant(r *http.Request) (*tokenBody, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tokenBody{AccessToken: text, TokenType: "Bearer", ExpiresIn: int(keys.TokenTTL.Seconds()), Scope: oauth.Join(scopes)}, nil
+	return &tokenBody{
+		AccessToken: text,
+		TokenType:   "Bearer",
+		ExpiresIn:   int(keys.TokenTTL.Seconds()),
+		Scope:       oauth.Join(scopes),
+	}, nil
 }
 
-// signToken makes a token for a client that has proved who it is. The request counts as one of the client's own, and waits for a slot: a signature takes as long
-// as hundreds of evaluations. Its error is a problem if the request is refused.
+// signToken makes a token for a client that has proved who it is. The request counts as one of the client's own, and
+// waits for a slot: a signature takes as long as hundreds of evaluations. Its error is a problem if the request is
+// refused.
 func (a *API) signToken(r *http.Request, client *snapshot.Client, scopes []events.Scope) (string, error) {
 	p := &principal{credential: &credential{machine: &machine{clientID: client.ID, tenantID: client.TenantID}}}
 	var ok bool
@@ -122,9 +128,16 @@ func (a *API) signToken(r *http.Request, client *snapshot.Client, scopes []event
 	return a.verifier.machines.Issue(client.ID, client.TenantID, scopes)
 }
 
-// readForm reads the parameters of a request to the token endpoint. It ignores unknown ones; one without a value counts as left out.
+// readForm reads the parameters of a request to the token endpoint. It ignores unknown ones; one without a value counts
+// as left out.
 func readForm(r *http.Request) (url.Values, error) {
-	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media), formType) {
+	if media, _, _ := strings.Cut(
+		r.Header.Get("Content-Type"),
+		";",
+	); !strings.EqualFold(
+		strings.TrimSpace(media),
+		formType,
+	) {
 		return nil, newProblem(http.StatusUnsupportedMediaType, "the body must be of the type "+formType)
 	}
 	body, err := smallBody(r)
@@ -136,7 +149,10 @@ func readForm(r *http.Request) (url.Values, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, oauthProblem(invalidRequest, "the form cannot be read: a name or a value is not percent-encoded as it should be")
+		return nil, oauthProblem(
+			invalidRequest,
+			"the form cannot be read: a name or a value is not percent-encoded as it should be",
+		)
 	}
 	query := r.URL.Query()
 	for _, name := range []string{"grant_type", "client_id", "client_secret", "scope"} {
@@ -150,7 +166,8 @@ func readForm(r *http.Request) (url.Values, error) {
 	return form, nil
 }
 
-// authenticateClient finds the client whose credentials a request to the token endpoint bears, in the form or as HTTP Basic.
+// authenticateClient finds the client whose credentials a request to the token endpoint bears, in the form or as HTTP
+// Basic.
 func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Client, error) {
 	id, secret := events.CanonicalID(form.Get("client_id")), form.Get("client_secret")
 	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Basic") {
@@ -177,7 +194,11 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 	}
 	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.Now()) {
 		// The right secret always passes: nobody guesses 256 bits, and nobody is to shut a client out by trying.
-		return nil, a.limitAttempts(r.Context(), "client "+id, func() error { return oauthProblem(invalidClient, wrongClient) })
+		return nil, a.limitAttempts(
+			r.Context(),
+			"client "+id,
+			func() error { return oauthProblem(invalidClient, wrongClient) },
+		)
 	}
 	return client, nil
 }
@@ -239,7 +260,10 @@ func (a *API) documentToken() {
 	op := operation("POST", grantRoute, "get-token", "OAuth", "Trade a client's credentials for an access token")
 	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and `error_description` beside their other members. " +
 		"A token counts as one of the tenant's calls: keep it for as long as it is good."
-	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema(tokenForm{})}}}
+	op.RequestBody = &huma.RequestBody{
+		Required: true,
+		Content:  map[string]*huma.MediaType{formType: {Schema: schema(tokenForm{})}},
+	}
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "OK", Content: map[string]*huma.MediaType{"application/json": {Schema: schema(tokenBody{})}}},
 	}

@@ -15,11 +15,18 @@ func TestMachineAccess(t *testing.T) {
 	nodetest.Cases{
 		"a token is good for the scopes that it was asked for, of those that the client has": func(t *testing.T, me *nodetest.Client) {
 			id, secret := me.OAuthClient("x", scopes...)
-			reader := me.WithToken(accessToken(me.Trade(nodetest.Credentials(id, secret, "scope", "flags:read projects:read")...)))
+			reader := me.WithToken(
+				accessToken(me.Trade(nodetest.Credentials(id, secret, "scope", "flags:read projects:read")...)),
+			)
 			reader.Call("GET", "/api/v1/flags", nil).Want(200)
 			reader.Call("GET", "/api/v1/projects", nil).Want(200)
 			a := reader.Call("POST", "/api/v1/projects", `{"name":"x"}`).Refused(403)
-			nodetest.Same(t, "WWW-Authenticate", a.Header.Get("WWW-Authenticate"), `Bearer error="insufficient_scope", scope="projects:write"`)
+			nodetest.Same(
+				t,
+				"WWW-Authenticate",
+				a.Header.Get("WWW-Authenticate"),
+				`Bearer error="insufficient_scope", scope="projects:write"`,
+			)
 			reader.Call("GET", "/api/v1/tenants", nil).Refused(403)
 			reader.Call("POST", "/api/v1/auth/logout", nil).Refused(403)
 			me.WithToken(accessToken(me.Trade(nodetest.Credentials(id, secret)...))).CreateProject("x")
@@ -45,9 +52,19 @@ func TestMachineAccess(t *testing.T) {
 			machine := me.Machine(scopes...)
 			machine.CreateProject("mine")
 			machine.Tenant = ""
-			nodetest.Same(t, "projects", nodetest.Column(machine.Call("GET", "/api/v1/projects", nil, "X-Tenant-ID", me.Tenant).Want(200).List(), "name"), []string{"mine"})
+			nodetest.Same(
+				t,
+				"projects",
+				nodetest.Column(machine.Call("GET", "/api/v1/projects", nil, "X-Tenant-ID", me.Tenant).Want(200).List(), "name"),
+				[]string{"mine"},
+			)
 			machine.Call("POST", "/api/v1/projects", `{"name":"by default"}`).Want(201)
-			nodetest.Same(t, "projects", nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"), []string{"mine", "by default"})
+			nodetest.Same(
+				t,
+				"projects",
+				nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"),
+				[]string{"mine", "by default"},
+			)
 			machine.Call("GET", "/api/v1/projects", nil).Refused(400) // where it must be sent, it must
 			machine.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).Refused(400)
 		},
@@ -75,7 +92,9 @@ func TestMachineAccess(t *testing.T) {
 			machine := me.Machine(scopes...)
 			me.Service.Anonymous().Call("POST", "/api/v1/auth/login", map[string]string{"idToken": machine.Token}).Refused(401)
 			me.Service.Anonymous().Call("POST", "/api/v1/auth/signup", map[string]string{"idToken": machine.Token}).Refused(401)
-			me.Service.Anonymous().Call("GET", "/api/v1/flags", nil, "Authorization", "Basic "+machine.Token, "X-Tenant-ID", me.Tenant).Refused(401)
+			me.Service.Anonymous().
+				Call("GET", "/api/v1/flags", nil, "Authorization", "Basic "+machine.Token, "X-Tenant-ID", me.Tenant).
+				Refused(401)
 		},
 		"forged tokens are refused": func(t *testing.T, me *nodetest.Client) {
 			machine := me.Machine(scopes...)

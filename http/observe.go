@@ -13,7 +13,8 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 )
 
-// observe logs each request and counts its duration by route, and turns a panic into a 500, but for the one that breaks off an answer.
+// observe logs each request and counts its duration by route, and turns a panic into a 500, but for the one that breaks
+// off an answer.
 func (a *API) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -65,8 +66,8 @@ const unknownRoute = "unknown"
 // maxLoggedPath is the longest path that the log has, in bytes: keys of flags fit.
 const maxLoggedPath = 300
 
-// loggedPath is the path of a request. It is the route alone if the path is long or may hold a secret or an address, as the token of a device or a path that no
-// route takes.
+// loggedPath is the path of a request. It is the route alone if the path is long or may hold a secret or an address, as
+// the token of a device or a path that no route takes.
 func (a *API) loggedPath(r *http.Request, route string) string {
 	path := r.URL.EscapedPath()
 	if route == unknownRoute { // or refused before it got to its route
@@ -75,13 +76,15 @@ func (a *API) loggedPath(r *http.Request, route string) string {
 	special := func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("/._-", c)
 	}
-	if len(path) > maxLoggedPath || strings.HasSuffix(route, "/{token}") || strings.HasSuffix(route, "*") || strings.ContainsFunc(path, special) {
+	if len(path) > maxLoggedPath || strings.HasSuffix(route, "/{token}") || strings.HasSuffix(route, "*") ||
+		strings.ContainsFunc(path, special) {
 		return route
 	}
 	return path
 }
 
-// answerWriter notes the status and the size of an answer. http.ResponseController finds all else that the server's own writer can do.
+// answerWriter notes the status and the size of an answer. http.ResponseController finds all else that the server's own
+// writer can do.
 type answerWriter struct {
 	http.ResponseWriter
 	status int // 0 until the header is written

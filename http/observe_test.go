@@ -41,10 +41,15 @@ func TestAPanicIsAFaultOfTheService(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, p[name], value)
 		}
 	}
-	if response.StatusCode != http.StatusInternalServerError || response.Header.Get("Content-Type") != "application/problem+json" || id == "" || len(p) != len(want) || response.Header.Get("Ratelimit-Limit") == "" {
+	if response.StatusCode != http.StatusInternalServerError ||
+		response.Header.Get("Content-Type") != "application/problem+json" ||
+		id == "" ||
+		len(p) != len(want) ||
+		response.Header.Get("Ratelimit-Limit") == "" {
 		t.Errorf("%d %v %s", response.StatusCode, response.Header, body)
 	}
-	if text := log.String(); !strings.Contains(text, `"request":"`+id+`"`) || !strings.Contains(text, "nil pointer") || !strings.Contains(text, "jwks") {
+	if text := log.String(); !strings.Contains(text, `"request":"`+id+`"`) || !strings.Contains(text, "nil pointer") ||
+		!strings.Contains(text, "jwks") {
 		t.Errorf("the log does not tell the reason: %s", text)
 	}
 }

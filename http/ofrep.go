@@ -71,7 +71,12 @@ type OFREPFlag struct{}
 
 // Schema implements huma.SchemaProvider.
 func (OFREPFlag) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[ofrepEvaluation](), true, ""), r.Schema(reflect.TypeFor[OFREPFailure](), true, "")}}
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			r.Schema(reflect.TypeFor[ofrepEvaluation](), true, ""),
+			r.Schema(reflect.TypeFor[OFREPFailure](), true, ""),
+		},
+	}
 }
 
 // ofrepErrorCode is what OpenFeature's clients tell errors apart by.
@@ -113,7 +118,8 @@ type ofrepError struct {
 
 func (e ofrepError) Unwrap() error { return e.problem }
 
-// ofrepErrorOf words an error as the protocol does. One of the context is 400: clients take 422 for a fault of the service.
+// ofrepErrorOf words an error as the protocol does. One of the context is 400: clients take 422 for a fault of the
+// service.
 func ofrepErrorOf(ctx context.Context, key string, err error) ofrepError {
 	if refusal, ok := errors.AsType[ofrepError](err); ok {
 		return refusal
@@ -164,7 +170,8 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 // catchUpTime is the longest that a client waits for a change that another node has told it of.
 const catchUpTime = time.Second
 
-// catchUp waits until this node knows of the change that the client names in flagConfigEtag, and has heard of on a stream of another node.
+// catchUp waits until this node knows of the change that the client names in flagConfigEtag, and has heard of on a
+// stream of another node.
 func (a *API) catchUp(r *http.Request, p *principal) {
 	if r.URL.RawQuery == "" {
 		return
@@ -184,7 +191,8 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	}
 }
 
-// checkOFREPQuery refuses query parameters that a call does not take, such as those of our own evaluations: who asks for the past must not get today.
+// checkOFREPQuery refuses query parameters that a call does not take, such as those of our own evaluations: who asks
+// for the past must not get today.
 func checkOFREPQuery(u *url.URL, taken []string) error {
 	if u.RawQuery == "" {
 		return nil
@@ -197,7 +205,8 @@ func checkOFREPQuery(u *url.URL, taken []string) error {
 	return nil
 }
 
-// readOFREPEvaluation finds out who makes an evaluation, which takes these query parameters, and reads its body, which the caller releases.
+// readOFREPEvaluation finds out who makes an evaluation, which takes these query parameters, and reads its body, which
+// the caller releases.
 func (a *API) readOFREPEvaluation(r *http.Request, parameters ...string) (*principal, *evaluationRequest, error) {
 	p, err := a.admit(r, ofrepAccess, "")
 	if err != nil {
@@ -308,7 +317,13 @@ func (a *API) documentOFREP() {
 	parameters := []*huma.Param{tenantParam(false), environmentParam()}
 	const common = "OpenFeature's remote evaluation protocol (OFREP) 0.3: point an OpenFeature SDK's OFREP provider at this service, with the header `Authorization`. " +
 		"`targetingKey` is required only where a flag splits its traffic by it. "
-	key := &huma.Param{Name: "key", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "new-checkout"}
+	key := &huma.Param{
+		Name:     "key",
+		In:       "path",
+		Required: true,
+		Schema:   &huma.Schema{Type: huma.TypeString},
+		Example:  "new-checkout",
+	}
 	one := operation("POST", ofrepRoute, "ofrep-evaluate-flag", "OFREP", "What a flag serves, for OpenFeature")
 	one.Description = common + "Archived flags are 404, as those that do not exist."
 	one.Parameters = append([]*huma.Param{key}, parameters...)
@@ -320,9 +335,24 @@ func (a *API) documentOFREP() {
 		"it comes with `errorCode` and `errorDetails` in place of a value. `eventStreams` tells where a client hears of changes: the URL is good for as long as the " +
 		"token of the call, and another token makes another answer, so that a client has a URL that is good."
 	many.Parameters = append([]*huma.Param{
-		{Name: "If-None-Match", In: "header", Schema: text, Description: "The ETags of answers that the client has; the answer is 304 where one of them still holds"},
-		{Name: "flagConfigEtag", In: "query", Schema: text, Description: "The etag of the event that makes the client fetch: the answer waits for that change, for a second at most"},
-		{Name: "flagConfigLastModified", In: "query", Schema: text, Description: "Taken, as the protocol has it, and not needed"},
+		{
+			Name:        "If-None-Match",
+			In:          "header",
+			Schema:      text,
+			Description: "The ETags of answers that the client has; the answer is 304 where one of them still holds",
+		},
+		{
+			Name:        "flagConfigEtag",
+			In:          "query",
+			Schema:      text,
+			Description: "The etag of the event that makes the client fetch: the answer waits for that change, for a second at most",
+		},
+		{
+			Name:        "flagConfigLastModified",
+			In:          "query",
+			Schema:      text,
+			Description: "Taken, as the protocol has it, and not needed",
+		},
 	}, parameters...)
 	a.document(&many, ofrepAccess, ofrepBody{}, ofrepEvaluations{})
 	many.Responses["200"].Headers = map[string]*huma.Param{"ETag": {Schema: text, Description: "Of the whole answer"}}

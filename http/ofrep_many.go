@@ -12,7 +12,8 @@ import (
 	"flagledger/queries"
 )
 
-// maxHeld is the largest answer that is gathered whole, as its tag must be known before it is sent. A larger one is made twice.
+// maxHeld is the largest answer that is gathered whole, as its tag must be known before it is sent. A larger one is
+// made twice.
 const maxHeld = 256 << 10
 
 // ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
@@ -30,7 +31,8 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stream, err := a.streamURL(r, p)
-	if refusal, ok := errors.AsType[*commands.Error](err); err != nil && (!ok || refusal.Kind != commands.Unavailable) { // without one, clients ask from time to time
+	// without one, clients ask from time to time
+	if refusal, ok := errors.AsType[*commands.Error](err); err != nil && (!ok || refusal.Kind != commands.Unavailable) {
 		writeOFREP(w, r, "", err)
 		return
 	}
@@ -68,9 +70,11 @@ type ofrepFlags struct {
 	out      *output
 }
 
-// gather makes the answer and its tag, and adds the flags to used. Where it is larger than maxHeld, it is not whole: what out has is only its end.
+// gather makes the answer and its tag, and adds the flags to used. Where it is larger than maxHeld, it is not whole:
+// what out has is only its end.
 //
-// The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one ends.
+// The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one
+// ends.
 func (f *ofrepFlags) gather(ctx context.Context, used *uncounted) (tag string, whole bool, err error) {
 	hash := sha256.New()
 	whole = true
@@ -83,7 +87,8 @@ func (f *ofrepFlags) gather(ctx context.Context, used *uncounted) (tag string, w
 	return `"` + hex.EncodeToString(hash.Sum(nil)[:16]) + `"`, whole, err
 }
 
-// write appends the answer, and calls full whenever it has reached a size. It adds the flags to used, unless that is nil.
+// write appends the answer, and calls full whenever it has reached a size. It adds the flags to used, unless that is
+// nil.
 func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full func()) error {
 	f.out.text(`{"flags":[`)
 	separator := ""

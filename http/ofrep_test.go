@@ -41,16 +41,35 @@ func TestOFREP(t *testing.T) {
 			me.CreateEnabledFlag("k", nil)
 			a := callOFREP(me, "k", `{"targetingKey":"u","plan":"pro","deep":{"a":[1,null,1e5]}}`).Want(200)
 			nodetest.Same(t, "Content-Type", a.Header.Get("Content-Type"), "application/json")
-			nodetest.Same(t, "the answer", a.Object(), map[string]any{"key": "k", "value": true, "reason": "STATIC", "metadata": map[string]any{"flagVersion": 2}})
+			nodetest.Same(
+				t,
+				"the answer",
+				a.Object(),
+				map[string]any{"key": "k", "value": true, "reason": "STATIC", "metadata": map[string]any{"flagVersion": 2}},
+			)
 			split(me, "split")
 			id := me.Variations("split")[0]["id"]
 			nodetest.Same(t, "the answer", callOFREP(me, "split", `{"targetingKey":"u"}`).Want(200).Object(), map[string]any{
-				"key": "split", "value": "v", "reason": "SPLIT", "variant": "all", "metadata": map[string]any{"flagVersion": 2, "variationId": id},
+				"key":      "split",
+				"value":    "v",
+				"reason":   "SPLIT",
+				"variant":  "all",
+				"metadata": map[string]any{"flagVersion": 2, "variationId": id},
 			})
 		},
 		"a flag that is off is DISABLED, with its value": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", map[string]any{"type": "json", "defaultValue": map[string]any{"a": 1.50}})
-			nodetest.Same(t, "the answer", callOFREP(me, "k", `{}`).Want(200).Object(), map[string]any{"key": "k", "value": map[string]any{"a": 1.5}, "reason": "DISABLED", "metadata": map[string]any{"flagVersion": 1}})
+			nodetest.Same(
+				t,
+				"the answer",
+				callOFREP(me, "k", `{}`).Want(200).Object(),
+				map[string]any{
+					"key":      "k",
+					"value":    map[string]any{"a": 1.5},
+					"reason":   "DISABLED",
+					"metadata": map[string]any{"flagVersion": 1},
+				},
+			)
 		},
 		"values keep their spelling": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
@@ -98,7 +117,12 @@ func TestOFREP(t *testing.T) {
 				failedWith(me.Call("POST", path, `{"context":{}}`, "X-Environment", "none"), 404, key, "GENERAL")
 				failedWith(me.Call("POST", path, `{"context":{}}`, "Content-Type", "text/plain"), 415, key, "GENERAL")
 				failedWith(me.Call("POST", path, `{"context":{}}`, "Authorization", ""), 401, key, "GENERAL")
-				failedWith(withToken(me, newAccount(me).token).Call("POST", path, `{"context":{}}`, "X-Tenant-ID", me.Tenant), 403, key, "GENERAL")
+				failedWith(
+					withToken(me, newAccount(me).token).Call("POST", path, `{"context":{}}`, "X-Tenant-ID", me.Tenant),
+					403,
+					key,
+					"GENERAL",
+				)
 				me.Call("GET", path, nil).Refused(405)
 			}
 		},
@@ -137,8 +161,17 @@ func TestOFREP(t *testing.T) {
 				alone = append(alone, string(callOFREP(me, key, context).Want(200).Body))
 			}
 			nodetest.Same(t, "all", callOFREP(me, "", context).Want(200).Raw("flags"), `[`+strings.Join(alone, ",")+`]`)
-			failure := map[string]any{"key": "split", "errorCode": "TARGETING_KEY_MISSING", "errorDetails": "targetingKey is required: the flag splits its traffic by it"}
-			nodetest.Same(t, "the split without its unit", callOFREP(me, "", `{}`).Want(200).Object()["flags"].([]any)[2], failure)
+			failure := map[string]any{
+				"key":          "split",
+				"errorCode":    "TARGETING_KEY_MISSING",
+				"errorDetails": "targetingKey is required: the flag splits its traffic by it",
+			}
+			nodetest.Same(
+				t,
+				"the split without its unit",
+				callOFREP(me, "", `{}`).Want(200).Object()["flags"].([]any)[2],
+				failure,
+			)
 		},
 		"who has the answer already is told that nothing changed": func(t *testing.T, me *nodetest.Client) {
 			split(me, "split")
@@ -158,7 +191,12 @@ func TestOFREP(t *testing.T) {
 			compressed := strings.TrimSuffix(first, `"`) + `-gzip"` // as Apache makes it
 			for _, sent := range []string{first, "W/" + first, compressed, "W/" + compressed, `"other", ` + first, `"other",W/` + first + `, "more"`, "*"} {
 				a := callOFREP(me, "", context, "If-None-Match", sent).Want(http.StatusNotModified)
-				nodetest.Same(t, "the answer", []any{a.Header.Get("ETag"), string(a.Body), a.Header.Get("Content-Type")}, []any{first, "", ""})
+				nodetest.Same(
+					t,
+					"the answer",
+					[]any{a.Header.Get("ETag"), string(a.Body), a.Header.Get("Content-Type")},
+					[]any{first, "", ""},
+				)
 			}
 			for _, sent := range []string{`"other"`, strings.Trim(first, `"`), `W/"other"`, first[:5]} {
 				callOFREP(me, "", context, "If-None-Match", sent).Want(200)
@@ -171,7 +209,8 @@ func TestOFREP(t *testing.T) {
 			if changed.Header.Get("ETag") == first || !strings.Contains(string(changed.Body), "DISABLED") {
 				t.Errorf("a change is not told: %s", changed.Body)
 			}
-			me.Call("POST", ofrepPath+"?flagConfigEtag=a&flagConfigLastModified=1771622898", `{"context":`+context+`}`, "If-None-Match", changed.Header.Get("ETag")).Want(http.StatusNotModified)
+			me.Call("POST", ofrepPath+"?flagConfigEtag=a&flagConfigLastModified=1771622898", `{"context":`+context+`}`, "If-None-Match", changed.Header.Get("ETag")).
+				Want(http.StatusNotModified)
 			callOFREP(me, "", context, "If-None-Match", tag(context), "X-Environment", "none").Refused(404)
 			callOFREP(me.Lenient(), "on", context, "If-None-Match", "*").Want(200)
 		},

@@ -25,7 +25,9 @@ a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-T
 over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the fields at fault in ` + "`errors`" + `. A read under
 ` + "`/api/v1`" + ` refuses a query parameter that is sent twice, and an empty one other than ` + "`q`" + `; the old paths take the first, and an empty one for none.
 
-**Repeated requests.** A change takes an ` + "`Idempotency-Key`" + `: repeated with the same key within ` + events.PeriodText(idempotency.TTL) + `, it is answered as it was the first time, with
+**Repeated requests.** A change takes an ` + "`Idempotency-Key`" + `: repeated with the same key within ` + events.PeriodText(
+	idempotency.TTL,
+) + `, it is answered as it was the first time, with
 ` + "`Idempotent-Replayed: true`" + `, and not made twice, whatever died in between. The key is the caller's own in a tenant, for one path. With another body it is refused with
 422, while the first call is under way with 409. An answer of 429 or of 500 and above is not kept: then the call is carried out again.
 
@@ -38,7 +40,9 @@ name in ` + "`Vary`" + ` the headers that they depend on. In production on https
 **Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
 the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after too many wrong
 passwords or secrets for one account. Costly requests (lists, histories, evaluations of many flags, large bodies) wait in queues that tenants share fairly: one that has
-waited for ` + events.PeriodText(patience) + ` is answered 429, or 503 where the service as a whole is busy. What a tenant's flags and changes may take, and all else that is limited, is in
+waited for ` + events.PeriodText(
+	patience,
+) + ` is answered 429, or 503 where the service as a whole is busy. What a tenant's flags and changes may take, and all else that is limited, is in
 docs/operate/limits.md of the repository; ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` answers those of a tenant.`
 
 // tags are the chapters of the document, in the order in which its page shows them.
@@ -118,19 +122,24 @@ func Document() []byte {
 	return New(Options{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now}).openAPIText()
 }
 
-// showing shows a body that an operation takes and one that it answers, where the examples of their members make none together. nil shows
-// those of the members.
+// showing shows a body that an operation takes and one that it answers, where the examples of their members make none
+// together. nil shows those of the members.
 func showing(op huma.Operation, body, answer any) huma.Operation {
 	if body != nil {
 		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Example: body}}}
 	}
 	if answer != nil {
 		status := strconv.Itoa(cmp.Or(op.DefaultStatus, http.StatusOK))
-		op.Responses = map[string]*huma.Response{status: {Content: map[string]*huma.MediaType{"application/json": {Example: answer}}}}
+		op.Responses = map[string]*huma.Response{
+			status: {Content: map[string]*huma.MediaType{"application/json": {Example: answer}}},
+		}
 	}
 	return op
 }
 
 func operationsOf(item *huma.PathItem) []*huma.Operation {
-	return slices.DeleteFunc([]*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete}, func(op *huma.Operation) bool { return op == nil })
+	return slices.DeleteFunc(
+		[]*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete},
+		func(op *huma.Operation) bool { return op == nil },
+	)
 }

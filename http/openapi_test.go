@@ -34,8 +34,23 @@ func (s routeSpy) Handle(ctx context.Context, _ slog.Record) error {
 
 // aside are the routes beside the interface, which the document leaves out.
 var aside = []string{
-	"GET /app", "GET /app/*", "GET /docs", "GET /docs/", "GET /docs/*", "GET /docs/page.css", "GET /docs/page.js", "GET /metrics", "GET /openapi.json", "GET /problems/{kind}",
-	"GET /reset-password", "POST /reset-password", "GET /verify-email", "POST /verify-email", "GET /sandbox", "POST /sandbox", // pages that mails lead to
+	"GET /app",
+	"GET /app/*",
+	"GET /docs",
+	"GET /docs/",
+	"GET /docs/*",
+	"GET /docs/page.css",
+	"GET /docs/page.js",
+	"GET /metrics",
+	"GET /openapi.json",
+	"GET /problems/{kind}",
+	// pages that mails lead to
+	"GET /reset-password",
+	"POST /reset-password",
+	"GET /verify-email",
+	"POST /verify-email",
+	"GET /sandbox",
+	"POST /sandbox",
 }
 
 func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
@@ -44,10 +59,13 @@ func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 	s := nodetest.WithLog(t, nodetest.Database(t), slog.New(spy))
 	whole, operations := s.Anonymous().Document()
 	served := map[string]bool{}
-	err := chi.Walk(*spy.router.Load(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		served[method+" "+route] = true
-		return nil
-	})
+	err := chi.Walk(
+		*spy.router.Load(),
+		func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+			served[method+" "+route] = true
+			return nil
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +101,16 @@ func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 	}
 	checkReferences(t, whole, whole)
 	info := whole["info"].(map[string]any)
-	nodetest.Same(t, "version and server", []any{whole["openapi"].(string)[:4], info["version"], whole["servers"].([]any)[0].(map[string]any)["url"]}, []string{"3.1.", "1.0.0", s.URL})
+	nodetest.Same(
+		t,
+		"version and server",
+		[]any{whole["openapi"].(string)[:4], info["version"], whole["servers"].([]any)[0].(map[string]any)["url"]},
+		[]string{"3.1.", "1.0.0", s.URL},
+	)
 }
 
-// checkOperation checks that an operation shows what its callers need: parameters, a body for what sends one, good and bad answers.
+// checkOperation checks that an operation shows what its callers need: parameters, a body for what sends one, good and
+// bad answers.
 func checkOperation(t *testing.T, name string, operation map[string]any) {
 	t.Helper()
 	parameters := map[string]bool{}
@@ -101,7 +125,17 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 			t.Errorf("%s does not show the parameter %s", operation["operationId"], part)
 		}
 	}
-	mustSendTenant := []string{"GET /api/v1/flags", "POST /api/v1/flags", "GET /api/v1/flags/{flagKey}", "POST /api/v1/flags/{flagKey}/evaluate", "GET /api/v1/projects", "GET /api/v1/tenants/{tenantId}", "POST /api/v1/oauth/clients", "POST /api/v1/billing/checkout", "GET /api/v1/sandbox/status"}
+	mustSendTenant := []string{
+		"GET /api/v1/flags",
+		"POST /api/v1/flags",
+		"GET /api/v1/flags/{flagKey}",
+		"POST /api/v1/flags/{flagKey}/evaluate",
+		"GET /api/v1/projects",
+		"GET /api/v1/tenants/{tenantId}",
+		"POST /api/v1/oauth/clients",
+		"POST /api/v1/billing/checkout",
+		"GET /api/v1/sandbox/status",
+	}
 	if required := parameters["header X-Tenant-ID"]; required != slices.Contains(mustSendTenant, current(name)) {
 		t.Errorf("%s shows X-Tenant-ID as required: %v", name, required)
 	}
@@ -113,8 +147,26 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	if _, shown := parameters["header If-Match"]; shown != onFlag {
 		t.Errorf("%s shows If-Match: %v", name, shown)
 	}
-	action := slices.ContainsFunc([]string{"/enable", "/disable", "/logout", "/deactivate", "/reactivate", "/accept", "/decline", "/resend", "/resend-verification", "/rotate", "/read", "/read-all", "/cleanup/tenant"}, func(verb string) bool { return strings.HasSuffix(name, verb) })
-	if sends := operation["requestBody"] != nil; sends != (method == "POST" || method == "PATCH" || method == "PUT") && !action {
+	action := slices.ContainsFunc(
+		[]string{
+			"/enable",
+			"/disable",
+			"/logout",
+			"/deactivate",
+			"/reactivate",
+			"/accept",
+			"/decline",
+			"/resend",
+			"/resend-verification",
+			"/rotate",
+			"/read",
+			"/read-all",
+			"/cleanup/tenant",
+		},
+		func(verb string) bool { return strings.HasSuffix(name, verb) },
+	)
+	if sends := operation["requestBody"] != nil; sends != (method == "POST" || method == "PATCH" || method == "PUT") &&
+		!action {
 		t.Errorf("%s shows a body: %v", name, sends)
 	}
 	good := false
@@ -130,8 +182,8 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	}
 }
 
-// checkExamples checks that a body that an operation takes and its good answers come with examples, whole ones or one of each member, and that
-// its errors do.
+// checkExamples checks that a body that an operation takes and its good answers come with examples, whole ones or one
+// of each member, and that its errors do.
 func checkExamples(t *testing.T, whole map[string]any, name string, operation map[string]any) {
 	t.Helper()
 	check := func(what string, content any) {
@@ -150,7 +202,8 @@ func checkExamples(t *testing.T, whole map[string]any, name string, operation ma
 		check("its answer "+status, content)
 	}
 	for _, p := range list(operation["parameters"]) {
-		if in := object(p)["in"]; in == "path" && object(p)["example"] == nil && len(exampleless(whole, object(object(p)["schema"]), "")) > 0 {
+		if in := object(p)["in"]; in == "path" && object(p)["example"] == nil &&
+			len(exampleless(whole, object(object(p)["schema"]), "")) > 0 {
 			t.Errorf("%s shows no example of its parameter %s", name, object(p)["name"])
 		}
 	}
@@ -165,7 +218,13 @@ func exampleless(whole, schema map[string]any, at string) (missing []string) {
 	if schema["example"] != nil || schema["examples"] != nil || schema["enum"] != nil {
 		return nil
 	}
-	properties, items, rest := object(schema["properties"]), object(schema["items"]), object(schema["additionalProperties"])
+	properties, items, rest := object(
+		schema["properties"],
+	), object(
+		schema["items"],
+	), object(
+		schema["additionalProperties"],
+	)
 	for _, way := range list(schema["oneOf"]) {
 		missing = append(missing, exampleless(whole, object(way), at)...)
 	}
@@ -194,7 +253,13 @@ func sample(whole, schema map[string]any) any {
 		schema = object(schema["schema"])
 	}
 	schema = resolve(whole, schema)
-	properties, items, rest := object(schema["properties"]), object(schema["items"]), object(schema["additionalProperties"])
+	properties, items, rest := object(
+		schema["properties"],
+	), object(
+		schema["items"],
+	), object(
+		schema["additionalProperties"],
+	)
 	switch {
 	case schema["examples"] != nil:
 		return list(schema["examples"])[0]
@@ -263,7 +328,16 @@ func TestTheExamplesAreTaken(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ids := strings.NewReplacer("https://app.example.com", me.Service.URL, exampleProject, project, exampleVariations[0], variations[0].(string), exampleVariations[1], variations[1].(string))
+				ids := strings.NewReplacer(
+					"https://app.example.com",
+					me.Service.URL,
+					exampleProject,
+					project,
+					exampleVariations[0],
+					variations[0].(string),
+					exampleVariations[1],
+					variations[1].(string),
+				)
 				return ids.Replace(string(text))
 			}
 			for name, operation := range operations {
@@ -272,10 +346,17 @@ func TestTheExamplesAreTaken(t *testing.T) {
 					continue
 				}
 				key := strings.ToLower(rand.Text())
-				flag := me.CreateFlag(key, map[string]any{"projectId": project, "flag_variations": []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}}})
+				flag := me.CreateFlag(
+					key,
+					map[string]any{
+						"projectId":       project,
+						"flag_variations": []any{map[string]any{"name": "a", "value": true}, map[string]any{"name": "b", "value": false}},
+					},
+				)
 				variations := nodetest.Column(asMaps(flag["variations"]), "id")
 				method, path, _ := strings.Cut(name, " ")
-				path = strings.NewReplacer("{projectId}", project, "{flagKey}", key, "{key}", key, "{variationId}", variations[0].(string)).Replace(path)
+				path = strings.NewReplacer("{projectId}", project, "{flagKey}", key, "{key}", key, "{variationId}", variations[0].(string)).
+					Replace(path)
 				a := me.Call(method, filled(me, path), body(content, variations))
 				switch {
 				case name == "POST /api/v1/auth/reset-password" || name == "POST /api/v1/auth/verify-email":
@@ -299,7 +380,11 @@ func TestTheExamplesAreTaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			shown, got := object(of(object(create["responses"])["201"])), me.Call("POST", "/api/v1/flags", string(text)).Want(201).Object()
+			shown, got := object(
+				of(object(create["responses"])["201"]),
+			), me.Call("POST", "/api/v1/flags", string(text)).
+				Want(201).
+				Object()
 			for _, flag := range []map[string]any{shown, got} { // without what is drawn
 				for _, drawn := range []string{"id", "createdAt", "updatedAt"} {
 					delete(flag, drawn)

@@ -19,8 +19,8 @@ import (
 	flagledgerhttp "flagledger/http"
 )
 
-// setStage makes the flags that OpenFeature's clients are tried on: one of each type, one for each reason, one for each error. The clients'
-// tests in testdata/openfeature know them too.
+// setStage makes the flags that OpenFeature's clients are tried on: one of each type, one for each reason, one for each
+// error. The clients' tests in testdata/openfeature know them too.
 func setStage(c *nodetest.Client) {
 	c.Service.T.Helper()
 	variations := []any{map[string]any{"name": "on", "value": "yes"}, map[string]any{"name": "off", "value": "no"}}
@@ -41,9 +41,12 @@ func setStage(c *nodetest.Client) {
 	c.CreateFlag("disabled", map[string]any{"defaultValue": true})
 	c.Call("PATCH", nodetest.FlagPath("archived"), `{"status":"archived"}`).Want(200)
 	on := func(key string) string { return c.Variations(key)[0]["id"].(string) }
-	c.SetRules("ruled", fmt.Sprintf(`{"rules":[{"conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"variationId":%q}}]}`, on("ruled"))).Want(200)
-	c.SetRules("by-number", fmt.Sprintf(`{"rules":[{"conditions":[{"attribute":"seats","op":"gt","values":[9007199254740992]}],"serve":{"variationId":%q}}]}`, on("by-number"))).Want(200)
-	c.SetRules("by-company", fmt.Sprintf(`{"rules":[{"conditions":[{"attribute":"plan","op":"exists"}],"serve":{"rollout":[{"variationId":%q,"weight":1}],"bucketBy":"company.id"}}]}`, on("by-company"))).Want(200)
+	c.SetRules("ruled", fmt.Sprintf(`{"rules":[{"conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"variationId":%q}}]}`, on("ruled"))).
+		Want(200)
+	c.SetRules("by-number", fmt.Sprintf(`{"rules":[{"conditions":[{"attribute":"seats","op":"gt","values":[9007199254740992]}],"serve":{"variationId":%q}}]}`, on("by-number"))).
+		Want(200)
+	c.SetRules("by-company", fmt.Sprintf(`{"rules":[{"conditions":[{"attribute":"plan","op":"exists"}],"serve":{"rollout":[{"variationId":%q,"weight":1}],"bucketBy":"company.id"}}]}`, on("by-company"))).
+		Want(200)
 }
 
 // openFeature is the official SDK for Go with its OFREP provider.
@@ -61,9 +64,21 @@ func openFeature(c *nodetest.Client, headers ...string) *openfeature.Client {
 }
 
 // details checks what a client was told: value, reason, variant and error, and of an error that it is explained.
-func details[T any](t *testing.T, got openfeature.GenericEvaluationDetails[T], value any, reason openfeature.Reason, variant string, code openfeature.ErrorCode) {
+func details[T any](
+	t *testing.T,
+	got openfeature.GenericEvaluationDetails[T],
+	value any,
+	reason openfeature.Reason,
+	variant string,
+	code openfeature.ErrorCode,
+) {
 	t.Helper()
-	nodetest.Same(t, got.FlagKey, []any{got.Value, got.Reason, got.Variant, got.ErrorCode}, []any{value, reason, variant, code})
+	nodetest.Same(
+		t,
+		got.FlagKey,
+		[]any{got.Value, got.Reason, got.Variant, got.ErrorCode},
+		[]any{value, reason, variant, code},
+	)
 	if explained := got.ErrorMessage != ""; explained != (code != "") {
 		t.Errorf("%s: the error is %q", got.FlagKey, got.ErrorMessage)
 	}
@@ -111,13 +126,37 @@ func TestOpenFeatureForGo(t *testing.T) {
 		details(t, ask("ruled", user(pro)), "yes", openfeature.TargetingMatchReason, "on", noError)
 		details(t, ask("ruled", user(nil)), "rest", openfeature.DefaultReason, "", noError)
 		details(t, ask("split", user(nil)), "yes", openfeature.SplitReason, "on", noError)
-		details(t, ask("by-company", user(map[string]any{"plan": "pro", "company": map[string]any{"id": "c-7"}})), "yes", openfeature.SplitReason, "on", noError)
-		details(t, ask("by-number", user(map[string]any{"seats": int64(9007199254740993)})), "yes", openfeature.TargetingMatchReason, "on", noError)
-		details(t, ask("by-number", user(map[string]any{"seats": int64(9007199254740992)})), "rest", openfeature.DefaultReason, "", noError)
-		disabled, _ := c.BooleanValueDetails(ctx, "disabled", false, user(nil)) // the provider passes over the flag's default, which is true
+		details(
+			t,
+			ask("by-company", user(map[string]any{"plan": "pro", "company": map[string]any{"id": "c-7"}})),
+			"yes",
+			openfeature.SplitReason,
+			"on",
+			noError,
+		)
+		details(
+			t,
+			ask("by-number", user(map[string]any{"seats": int64(9007199254740993)})),
+			"yes",
+			openfeature.TargetingMatchReason,
+			"on",
+			noError,
+		)
+		details(
+			t,
+			ask("by-number", user(map[string]any{"seats": int64(9007199254740992)})),
+			"rest",
+			openfeature.DefaultReason,
+			"",
+			noError,
+		)
+		// the provider passes over the flag's default, which is true
+		disabled, _ := c.BooleanValueDetails(ctx, "disabled", false, user(nil))
 		details(t, disabled, false, openfeature.DisabledReason, "", noError)
 		nodetest.Same(t, "metadata", ask("ruled", user(pro)).FlagMetadata, map[string]any{
-			"flagVersion": 3, "variationId": me.Variations("ruled")[0]["id"], "ruleId": me.Evaluate("ruled", `{"attributes":{"plan":"pro"}}`).Want(200).Object()["ruleId"],
+			"flagVersion": 3,
+			"variationId": me.Variations("ruled")[0]["id"],
+			"ruleId":      me.Evaluate("ruled", `{"attributes":{"plan":"pro"}}`).Want(200).Object()["ruleId"],
 		})
 	})
 	t.Run("all errors", func(t *testing.T) {
@@ -159,8 +198,10 @@ func TestOpenFeatureForJavaScript(t *testing.T) {
 	folder, err := tooltest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	tooltest.Check(t, "openfeature", err)
 	me := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}), // so that clients come back
-		PublicURL: "http://localhost:1", PublicURLAssumed: true, // nobody listens there: the addresses of streams follow the calls
+		// so that clients come back
+		Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}),
+		// nobody listens there: the addresses of streams follow the calls
+		PublicURL: "http://localhost:1", PublicURLAssumed: true,
 	}, nodetest.Log(t)).SignUp("me@example.com").NewTenant("stage")
 	setStage(me)
 	for _, sdk := range []string{"server", "web"} {

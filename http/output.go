@@ -11,7 +11,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// output is the body of an answer, appended piece by piece: by reflection it costs several times as much. Its memory is used again.
+// output is the body of an answer, appended piece by piece: by reflection it costs several times as much. Its memory is
+// used again.
 type output struct {
 	b []byte
 	w http.ResponseWriter
@@ -43,7 +44,8 @@ func (o *output) send() {
 	o.b = o.b[:0]
 }
 
-// breakOff ends a call whose status has been sent, so that its client does not take what it got for all. It does not return.
+// breakOff ends a call whose status has been sent, so that its client does not take what it got for all. It does not
+// return.
 func breakOff() { panic(http.ErrAbortHandler) }
 
 func (o *output) text(s string) { o.b = append(o.b, s...) }

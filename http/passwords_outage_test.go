@@ -16,25 +16,39 @@ import (
 func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
 	mails, store := mailtest.New(t, mailtest.Options{}), esdbtest.New(t)
-	c := node.Config{EventStoreURL: store.URL(), Environment: "development", Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"}}
+	c := node.Config{
+		EventStoreURL: store.URL(),
+		Environment:   "development",
+		Mail:          node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
+	}
 	s := nodetest.Start(t, pgtest.Migrated(t), c, nodetest.Log(t))
 	account := newAccount(s.Anonymous())
 	mine, stolen := withToken(s.Anonymous(), account.token), withToken(s.Anonymous(), account.signIn(s.Anonymous()).token)
 	const second, third = "second horse", "third horse"
 	update := func() *nodetest.Answer {
-		return mine.Call("POST", "/api/v1/auth/update-password", map[string]string{"currentPassword": nodetest.Password, "newPassword": second}, "Idempotency-Key", "once")
+		return mine.Call(
+			"POST",
+			"/api/v1/auth/update-password",
+			map[string]string{"currentPassword": nodetest.Password, "newPassword": second},
+			"Idempotency-Key",
+			"once",
+		)
 	}
 	store.Stop()
 	update().Refused(503)
 	store.Start()
 	s.Eventually("the same request is answered", func() bool { return update().Status == 200 })
-	s.Eventually("a stolen token is refused", func() bool { return stolen.Call("GET", "/api/v1/tenants", nil).Status == 401 })
+	s.Eventually(
+		"a stolen token is refused",
+		func() bool { return stolen.Call("GET", "/api/v1/tenants", nil).Status == 401 },
+	)
 	mine.Call("GET", "/api/v1/tenants", nil).Want(200)
 
 	s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": account.email}).Want(200)
 	_, token := linkTo(t, mails, account.email, 1)
 	reset := func() *nodetest.Answer {
-		return s.Anonymous().Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": third})
+		return s.Anonymous().
+			Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": third})
 	}
 	signIn := func(password string) *nodetest.Answer {
 		return s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": account.email, "password": password})
@@ -49,11 +63,17 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	signIn(third).Want(200)
 }
 
-// A refresh that cannot be answered does not use the token up, and one of a stolen token ends its session as soon as that can be done.
+// A refresh that cannot be answered does not use the token up, and one of a stolen token ends its session as soon as
+// that can be done.
 func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
 	book, store := &nodetest.LogBook{}, esdbtest.New(t)
-	s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: store.URL(), Environment: "development"}, book.Logger())
+	s := nodetest.Start(
+		t,
+		pgtest.Migrated(t),
+		node.Config{EventStoreURL: store.URL(), Environment: "development"},
+		book.Logger(),
+	)
 	nobody := s.Anonymous()
 	account := newAccount(nobody)
 	refresh := func(token string) *nodetest.Answer {

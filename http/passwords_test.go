@@ -24,7 +24,11 @@ func mailed(t *testing.T, environment string) (*nodetest.Service, *mailtest.Serv
 func mailedHashing(t *testing.T, environment string, hashMemory uint32) (*nodetest.Service, *mailtest.Server) {
 	t.Helper()
 	server := mailtest.New(t, mailtest.Options{})
-	c := node.Config{Environment: environment, HashMemory: hashMemory, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"}}
+	c := node.Config{
+		Environment: environment,
+		HashMemory:  hashMemory,
+		Mail:        node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+	}
 	return nodetest.Start(t, nodetest.Database(t), c, nodetest.Log(t)), server
 }
 
@@ -51,11 +55,17 @@ func postForm(s *nodetest.Service, link string, fields url.Values, want int) str
 			s.T.Errorf("%s: %s is %q", page.Call, name, got)
 		}
 	}
-	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(string(page.Body), `<form method="post">`) {
+	if policy := page.Header.Get(
+		"Content-Security-Policy",
+	); !strings.HasPrefix(policy, "default-src 'none'") ||
+		!strings.Contains(string(page.Body), `<form method="post">`) {
 		s.T.Errorf("%s: %q, %s", page.Call, policy, page.Body)
 	}
-	a := s.Anonymous().Call("POST", strings.TrimPrefix(link, s.URL), fields.Encode(), "Content-Type", "application/x-www-form-urlencoded").Want(want)
-	if a.Header.Get("Content-Type") != "text/html; charset=utf-8" || want == 429 && a.Header.Get("Retry-After") != a.Header.Get("RateLimit-Reset") {
+	a := s.Anonymous().
+		Call("POST", strings.TrimPrefix(link, s.URL), fields.Encode(), "Content-Type", "application/x-www-form-urlencoded").
+		Want(want)
+	if a.Header.Get("Content-Type") != "text/html; charset=utf-8" ||
+		want == 429 && a.Header.Get("Retry-After") != a.Header.Get("RateLimit-Reset") {
 		s.T.Errorf("%s: %s", a.Call, a.Header)
 	}
 	return string(a.Body)
@@ -221,16 +231,27 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 		t.Error("an address is taken on trust")
 	}
 	link, token := linkTo(t, server, account.email, 1) // before the invitation, which is mailed to the same address
-	owner.Call("POST", "/api/v1/tenants/"+owner.Tenant+"/users", map[string]string{"email": account.email, "role": "viewer"}).Want(201)
+	owner.Call("POST", "/api/v1/tenants/"+owner.Tenant+"/users", map[string]string{"email": account.email, "role": "viewer"}).
+		Want(201)
 	tenants := func(token string) int {
-		return len(checkBootstrap(t, mine.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": token}).Want(200), account.email)["tenants"].([]any))
+		return len(
+			checkBootstrap(t, mine.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": token}).Want(200), account.email)["tenants"].([]any),
+		)
 	}
 	nodetest.Same(t, "tenants of a person with an address of who knows whom", tenants(account.token), 1)
 
 	nodetest.Same(t, "the link", link, s.URL+"/verify-email?token="+token)
-	s.Anonymous().Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": nodetest.Password}).Refused(422, "token")
+	s.Anonymous().
+		Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": nodetest.Password}).
+		Refused(422, "token")
 	for _, wrong := range []string{"", "wrong horse"} { // of somebody who has not signed up, but reads the mails
-		if page := postForm(s, link, url.Values{"password": {wrong}}, 422); !strings.Contains(page, "The password is") || !strings.Contains(page, "<form") {
+		if page := postForm(
+			s,
+			link,
+			url.Values{"password": {wrong}},
+			422,
+		); !strings.Contains(page, "The password is") ||
+			!strings.Contains(page, "<form") {
 			t.Errorf("a wrong password: %s", page)
 		}
 	}
@@ -240,7 +261,15 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	if page := postForm(s, link, url.Values{"password": {nodetest.Password}}, 200); !strings.Contains(page, "confirmed") {
 		t.Errorf("the address is confirmed: %s", page)
 	}
-	if page := postForm(s, link, url.Values{"password": {nodetest.Password}}, 422); !strings.Contains(page, "has been used or has expired") {
+	if page := postForm(
+		s,
+		link,
+		url.Values{"password": {nodetest.Password}},
+		422,
+	); !strings.Contains(
+		page,
+		"has been used or has expired",
+	) {
 		t.Errorf("a used link: %s", page)
 	}
 	refreshed := account.signIn(owner).token
@@ -252,7 +281,8 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	third := newAccount(owner)
 	_, token = linkTo(t, server, third.email, 1)
 	verify := func(password string) *nodetest.Answer {
-		return s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": password})
+		return s.Anonymous().
+			Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": password})
 	}
 	verify("").Refused(422, "password")
 	verify("wrong horse").Refused(422, "password")
@@ -261,8 +291,8 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	s.Anonymous().Call("POST", "/api/v1/auth/verify-email", `{}`).Refused(422, "token", "password")
 }
 
-// In body, in headers and in what the service does: nobody learns whether an address is known. Hashing takes nearly all the time of a sign-in, and its
-// memory shows that it is done, however fast the machine is.
+// In body, in headers and in what the service does: nobody learns whether an address is known. Hashing takes nearly all
+// the time of a sign-in, and its memory shows that it is done, however fast the machine is.
 func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { // beside no other, whose memory would count too
 	const hash = 16 << 20
 	s, _ := mailedHashing(t, "production", hash>>10)
@@ -314,7 +344,8 @@ func TestMailsOfProductionWithoutAServer(t *testing.T) {
 	email := newAccount(s.Anonymous()).email
 	s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": email}).Want(200)
 	s.Eventually("the log tells of both mails", func() bool {
-		return strings.Contains(book.String(), "Confirm your e-mail address") && strings.Contains(book.String(), "A new password")
+		return strings.Contains(book.String(), "Confirm your e-mail address") &&
+			strings.Contains(book.String(), "A new password")
 	})
 	if strings.Contains(book.String(), "token=") || strings.Contains(book.String(), email) {
 		t.Errorf("the log shows a secret")
@@ -327,5 +358,8 @@ func TestMailsOfDevelopmentStandInTheLog(t *testing.T) {
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development"}, book.Logger())
 	email := newAccount(s.Anonymous()).email
 	s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": email}).Want(200)
-	s.Eventually("the log shows the link", func() bool { return strings.Contains(book.String(), s.URL+"/reset-password?token=") })
+	s.Eventually(
+		"the log shows the link",
+		func() bool { return strings.Contains(book.String(), s.URL+"/reset-password?token=") },
+	)
 }

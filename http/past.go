@@ -18,7 +18,8 @@ import (
 	"flagledger/queries"
 )
 
-// FlagAtInput shows the parameters that ask for a moment of the past of a flag, which has versions beside times. readMoment reads them.
+// FlagAtInput shows the parameters that ask for a moment of the past of a flag, which has versions beside times.
+// readMoment reads them.
 type FlagAtInput struct {
 	At      string `query:"at" format:"date-time" doc:"A time of RFC 3339 that is past by the store's clock: the answer is the one that the service would have given then, by the times at which the store recorded changes. About the last moments it waits for changes that are being recorded, and is 503 if that takes too long"`
 	Version int64  `query:"version" minimum:"1" doc:"A version of the flag: the answer is the one that the service would have given once the flag had it"`
@@ -45,7 +46,8 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// readMoment reads the moment of the past that a call asks for; past is false where it asks for none. Its error is a problem.
+// readMoment reads the moment of the past that a call asks for; past is false where it asks for none. Its error is a
+// problem.
 func readMoment(u *url.URL, now time.Time) (m queries.Moment, past bool, err error) {
 	if u.RawQuery == "" {
 		return m, false, nil
@@ -96,8 +98,13 @@ func asksForPast(u *url.URL) bool {
 	return query.Has("at") || query.Has("version")
 }
 
-// flagAt reads a flag as it was at a moment, and finds the environment that bore a name then. What waits until environments are current comes before it.
-func (a *API) flagAt(ctx context.Context, tenantID, key, environment string, m queries.Moment) (f state.Flag, in events.EnvironmentRef, err error) {
+// flagAt reads a flag as it was at a moment, and finds the environment that bore a name then. What waits until
+// environments are current comes before it.
+func (a *API) flagAt(
+	ctx context.Context,
+	tenantID, key, environment string,
+	m queries.Moment,
+) (f state.Flag, in events.EnvironmentRef, err error) {
 	if f, err = a.Queries.FlagAt(ctx, tenantID, key, m); err != nil {
 		return f, in, err
 	}
@@ -105,8 +112,13 @@ func (a *API) flagAt(ctx context.Context, tenantID, key, environment string, m q
 	return f, in, err
 }
 
-// pastEnvironment finds the environment of a tenant that bore a name at a time, as flagAt does; an empty name stands for production.
-func (a *API) pastEnvironment(ctx context.Context, tenantID, name string, at time.Time) (in events.EnvironmentRef, err error) {
+// pastEnvironment finds the environment of a tenant that bore a name at a time, as flagAt does; an empty name stands
+// for production.
+func (a *API) pastEnvironment(
+	ctx context.Context,
+	tenantID, name string,
+	at time.Time,
+) (in events.EnvironmentRef, err error) {
 	err = queries.ErrNotFound
 	if utf8.ValidString(name) { // as a header may not be
 		in, err = a.Queries.EnvironmentAt(ctx, tenantID, cmp.Or(name, events.DefaultEnvironment), at)
@@ -137,7 +149,10 @@ type FlagRead struct {
 }
 
 // past reads the flag as it was at the moment that the call asks for; asked is false where it asks for none.
-func (in FlagRead) past(ctx context.Context, a *API) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {
+func (in FlagRead) past(
+	ctx context.Context,
+	a *API,
+) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {
 	m, asked, err := readMoment(requestOf(ctx).url, a.Now())
 	if err != nil || !asked {
 		return f, environment, asked, err

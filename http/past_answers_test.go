@@ -36,7 +36,9 @@ type answered struct {
 }
 
 // useOfFlag is what answers about now show beside those about the past.
-var useOfFlag = regexp.MustCompile(`,"lastEvaluatedAt":(null|"[^"]*"),"lastPrefetchedAt":(null|"[^"]*"),"lifecycle":"[a-z]+"`)
+var useOfFlag = regexp.MustCompile(
+	`,"lastEvaluatedAt":(null|"[^"]*"),"lastPrefetchedAt":(null|"[^"]*"),"lifecycle":"[a-z]+"`,
+)
 
 // ask makes a request about now, or about the moment that a query names.
 func ask(c *nodetest.Client, r request, moment string) answered {
@@ -74,7 +76,8 @@ func ask(c *nodetest.Client, r request, moment string) answered {
 	return got
 }
 
-// pastAnswer is a request with the answer that was given, the time, and the version of its flag then; empty where it is not asked by that.
+// pastAnswer is a request with the answer that was given, the time, and the version of its flag then; empty where it is
+// not asked by that.
 type pastAnswer struct {
 	request
 	answer      answered
@@ -93,7 +96,8 @@ type evolving struct {
 	// throughProject counts the changes of flags that were made through the path of a project.
 	throughProject int
 	plans          int // so many were set
-	// environmentsSince is when an environment was last made or deleted: versions from before it do not tell what there is in it now.
+	// environmentsSince is when an environment was last made or deleted: versions from before it do not tell what there is
+	// in it now.
 	environmentsSince time.Time
 }
 
@@ -116,7 +120,13 @@ func (d draws) of(what string, from ...string) string { return rapid.SampledFrom
 // value draws a value that mostly fits the type of a flag.
 func (d draws) value(kind string) string {
 	fitting := map[string][]string{
-		"boolean": {"true", "false"}, "string": {`"x"`, `"\u00e9"`, `""`}, "number": {"1.50", "9007199254740993", "-0"}, "json": {`{"b": 1, "a": [null]}`, `[ ]`, "null", "1e2"},
+		"boolean": {
+			"true",
+			"false",
+		},
+		"string": {`"x"`, `"\u00e9"`, `""`},
+		"number": {"1.50", "9007199254740993", "-0"},
+		"json":   {`{"b": 1, "a": [null]}`, `[ ]`, "null", "1e2"},
 	}
 	if kind == "" || rapid.IntRange(0, 9).Draw(d.T, "fits") == 0 {
 		kind = d.of("another type", someTypes...)
@@ -134,7 +144,13 @@ func (d draws) serve(kind string, variations []string) string {
 		return fmt.Sprintf(`{"variationId":%q}`, variation)
 	case "rollout":
 		other := d.of("other variation", append(variations, variation)...)
-		return fmt.Sprintf(`{"rollout":[{"variationId":%q,"weight":%s},{"variationId":%q,"weight":2}],"bucketBy":%q}`, variation, d.weight(), other, d.of("unit", "targetingKey", "plan"))
+		return fmt.Sprintf(
+			`{"rollout":[{"variationId":%q,"weight":%s},{"variationId":%q,"weight":2}],"bucketBy":%q}`,
+			variation,
+			d.weight(),
+			other,
+			d.of("unit", "targetingKey", "plan"),
+		)
 	default:
 		return fmt.Sprintf(`{"value":%s}`, d.value(kind))
 	}
@@ -143,8 +159,22 @@ func (d draws) serve(kind string, variations []string) string {
 func (d draws) rules(kind string, variations []string) string {
 	var rules []string
 	for range rapid.IntRange(0, 3).Draw(d.T, "rules") {
-		condition := d.of("condition", "", `{"attribute":"plan","op":"in","values":["pro","\u00e9"]}`, `{"attribute":"seats","op":"gt","values":[1.0]}`, `{"attribute":"plan","op":"exists","negate":true}`)
-		rules = append(rules, fmt.Sprintf(`{"name":%q,"conditions":[%s],"serve":%s}`, d.of("rule", "r", "<é>"), condition, d.serve(kind, variations)))
+		condition := d.of(
+			"condition",
+			"",
+			`{"attribute":"plan","op":"in","values":["pro","\u00e9"]}`,
+			`{"attribute":"seats","op":"gt","values":[1.0]}`,
+			`{"attribute":"plan","op":"exists","negate":true}`,
+		)
+		rules = append(
+			rules,
+			fmt.Sprintf(
+				`{"name":%q,"conditions":[%s],"serve":%s}`,
+				d.of("rule", "r", "<é>"),
+				condition,
+				d.serve(kind, variations),
+			),
+		)
 	}
 	return fmt.Sprintf(`{"rules":[%s]}`, strings.Join(rules, ","))
 }
@@ -199,8 +229,9 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 			path = nodetest.ProjectFlagsPath(d.of("project", append(e.projects, "none")...))
 		}
 		flagType := d.of("type", someTypes...)
-		a := me.Lenient().Call("POST", path, fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s,"tags":[%q],"flag_variations":[{"name":"1","value":%s,"weight":%s}]}`,
-			key, flagType, d.value(flagType), text, d.value(flagType), d.weight()))
+		a := me.Lenient().
+			Call("POST", path, fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s,"tags":[%q],"flag_variations":[{"name":"1","value":%s,"weight":%s}]}`,
+				key, flagType, d.value(flagType), text, d.value(flagType), d.weight()))
 		if a.Status == 201 {
 			e.types[key] = flagType
 		}
@@ -208,15 +239,27 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	case "update":
 		return either("PATCH", "", fmt.Sprintf(`{"name":%q,"tags":["t",%q]}`, text+"!", text))
 	case "status":
-		return either("PATCH", "", fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "active", "inactive", "archived")))
+		return either(
+			"PATCH",
+			"",
+			fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "active", "inactive", "archived")),
+		)
 	case "default":
 		return either("PATCH", "", fmt.Sprintf(`{"defaultValue":%s,"description":null}`, d.value(e.types[key])))
 	case "enable", "disable":
 		return either("POST", "/"+kind, "")
 	case "add variation":
-		return call("POST", "/variations", fmt.Sprintf(`{"name":%q,"value":%s,"weight":%s}`, text+"!", d.value(e.types[key]), d.weight()))
+		return call(
+			"POST",
+			"/variations",
+			fmt.Sprintf(`{"name":%q,"value":%s,"weight":%s}`, text+"!", d.value(e.types[key]), d.weight()),
+		)
 	case "change variation":
-		return call("PATCH", "/variations/"+d.of("variation", append(variations(), "none")...), fmt.Sprintf(`{"value":%s,"weight":%s}`, d.value(e.types[key]), d.weight()))
+		return call(
+			"PATCH",
+			"/variations/"+d.of("variation", append(variations(), "none")...),
+			fmt.Sprintf(`{"value":%s,"weight":%s}`, d.value(e.types[key]), d.weight()),
+		)
 	case "remove variation":
 		return call("DELETE", "/variations/"+d.of("variation", append(variations(), "none")...), "")
 	case "rules":
@@ -243,8 +286,27 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 	project, member := d.of("project", append(e.projects, "none")...), d.of("member", append(e.members, "none")...)
 	role, text := d.of("role", "admin", "developer", "viewer"), d.of("text", "a", "b<")
 	environment := d.of("environment to make or delete", "development", "qa", "qa")
-	switch d.of("change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "invite", "role", "join", "remove", "update",
-		"client", "no client", "rotate", "plan", "another tenant", "revert", "revert in an environment", "revert in a project") {
+	switch d.of(
+		"change of the tenant",
+		"new project",
+		"update project",
+		"delete project",
+		"environment",
+		"no environment",
+		"invite",
+		"role",
+		"join",
+		"remove",
+		"update",
+		"client",
+		"no client",
+		"rotate",
+		"plan",
+		"another tenant",
+		"revert",
+		"revert in an environment",
+		"revert in a project",
+	) {
 	case "new project":
 		a := me.Call("POST", "/api/v1/projects", map[string]any{"name": text + "!", "description": text})
 		e.projects = append(e.projects, a.Want(201).Object()["id"].(string))
@@ -273,8 +335,16 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 		return me.Call("POST", "/api/v1/oauth/clients/"+d.of("client", append(e.clients, "none")...)+"/rotate", nil)
 	case "plan":
 		e.plans++
-		plan := rapid.SampledFrom([]events.Plan{events.StandardPlan, events.PremiumPlan, events.EnterprisePlan}).Draw(rt, "plan")
-		me.Subscribe(events.Subscription{ID: "sub_" + me.Tenant, Plan: plan, Status: rapid.SampledFrom([]events.SubscriptionStatus{events.Active, events.PastDue, events.Canceled}).Draw(rt, "status of the subscription")})
+		plan := rapid.SampledFrom([]events.Plan{events.StandardPlan, events.PremiumPlan, events.EnterprisePlan}).
+			Draw(rt, "plan")
+		me.Subscribe(
+			events.Subscription{
+				ID:   "sub_" + me.Tenant,
+				Plan: plan,
+				Status: rapid.SampledFrom([]events.SubscriptionStatus{events.Active, events.PastDue, events.Canceled}).
+					Draw(rt, "status of the subscription"),
+			},
+		)
 		return me.Call("GET", tenant, nil).Want(200)
 	case "another tenant": // comes and goes, with flags of the same keys: nothing of this one is its own
 		other := me.NewTenant(text)
@@ -310,15 +380,18 @@ func (e *evolving) change(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
 	if a.Status >= 500 {
 		rt.Fatalf("%s: %d: %s", a.Call, a.Status, a.Body)
 	}
-	if a.Header.Get("Preference-Applied") != "" { // the lists may not show it yet, but wait for it where they are asked for a time
+	// the lists may not show it yet, but wait for it where they are asked for a time
+	if a.Header.Get("Preference-Applied") != "" {
 		me.Service.Eventually("the lists show the change", func() bool {
-			return me.Call("GET", "/api/v1/projects?"+atNow(), nil).Status == 200 && me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/users?"+atNow(), nil).Status == 200
+			return me.Call("GET", "/api/v1/projects?"+atNow(), nil).Status == 200 &&
+				me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/users?"+atNow(), nil).Status == 200
 		})
 	}
 	return a
 }
 
-// versionOf is the version of a flag, as a parameter; empty where there is no such flag, or the version is from before environments last came or went.
+// versionOf is the version of a flag, as a parameter; empty where there is no such flag, or the version is from before
+// environments last came or went.
 func (e *evolving) versionOf(me *nodetest.Client, key, environment string) string {
 	if me.Call("GET", nodetest.FlagPath(key), nil).Status != 200 {
 		return ""
@@ -363,7 +436,10 @@ func (e *evolving) drawLasting(d draws, me *nodetest.Client, key string) (r requ
 	case "diff":
 		r.path = nodetest.FlagPath(key, fmt.Sprintf("/diff?from=%d&to=%d", from, to))
 	case "diff by time":
-		r.path = nodetest.FlagPath(key, fmt.Sprintf("/diff?from=%s&to=%d", url.QueryEscape(d.of("time to compare", e.times...)), to))
+		r.path = nodetest.FlagPath(
+			key,
+			fmt.Sprintf("/diff?from=%s&to=%d", url.QueryEscape(d.of("time to compare", e.times...)), to),
+		)
 	default:
 		r.path, r.first = nodetest.FlagPath(key, "/versions"), from
 	}
@@ -374,11 +450,34 @@ func (e *evolving) drawLasting(d draws, me *nodetest.Client, key string) (r requ
 func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 	d := draws{rt}
 	tenant := "/api/v1/tenants/" + e.me.Tenant
-	project, environment, key := d.of("project to list", append(e.projects, "none")...), d.of("environment to ask about", someNames...), d.of("flag to ask about", someKeys...)
+	project, environment, key := d.of(
+		"project to list",
+		append(e.projects, "none")...), d.of(
+		"environment to ask about",
+		someNames...), d.of(
+		"flag to ask about",
+		someKeys...)
 	lists := []string{
-		"/api/v1/flags", "/api/v1/flags?" + d.of("query", "limit=2", "limit=1&offset=1", "enabled=true", "enabled=false&limit=1", "tag=t", "q=B", "status=active", "type=json", "projectId="+project),
-		nodetest.ProjectFlagsPath(project), "/api/v1/projects", "/api/v1/projects?limit=1", "/api/v1/projects/" + project,
-		tenant + "/users", tenant + "/users?limit=2&offset=1", tenant + "/environments",
+		"/api/v1/flags",
+		"/api/v1/flags?" + d.of(
+			"query",
+			"limit=2",
+			"limit=1&offset=1",
+			"enabled=true",
+			"enabled=false&limit=1",
+			"tag=t",
+			"q=B",
+			"status=active",
+			"type=json",
+			"projectId="+project,
+		),
+		nodetest.ProjectFlagsPath(project),
+		"/api/v1/projects",
+		"/api/v1/projects?limit=1",
+		"/api/v1/projects/" + project,
+		tenant + "/users",
+		tenant + "/users?limit=2&offset=1",
+		tenant + "/environments",
 	}
 	var asks []request
 	for _, path := range rapid.SliceOfN(rapid.SampledFrom(lists), 1, 2).Draw(rt, "lists") {
@@ -388,7 +487,13 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 		}
 		asks = append(asks, request{path: path, environment: named})
 	}
-	context := d.of("context", `{}`, `{"targetingKey":"u1"}`, `{"targetingKey":"u2","attributes":{"plan":"pro","seats":2}}`, `{"targetingKey":"u3","attributes":{"plan":"é"}}`)
+	context := d.of(
+		"context",
+		`{}`,
+		`{"targetingKey":"u1"}`,
+		`{"targetingKey":"u2","attributes":{"plan":"pro","seats":2}}`,
+		`{"targetingKey":"u3","attributes":{"plan":"é"}}`,
+	)
 	many := d.of("flags to evaluate", "", `"flagKeys":["a","none","B-2"]`, `"flagKeys":["c.1","c.1"]`)
 	if context != "{}" && many != "" {
 		many += ","
@@ -434,7 +539,8 @@ func (e *evolving) check(t rapid.TB, me *nodetest.Client, n pastAnswer) {
 	}
 }
 
-// makeOneOfEachReason makes flags that no draw names, so that evaluations of all flags show each reason, whatever is drawn.
+// makeOneOfEachReason makes flags that no draw names, so that evaluations of all flags show each reason, whatever is
+// drawn.
 func makeOneOfEachReason(me *nodetest.Client) {
 	me.Service.T.Helper()
 	me.CreateFlag("z-off", nil)
@@ -445,7 +551,8 @@ func makeOneOfEachReason(me *nodetest.Client) {
 	me.Call("PATCH", nodetest.FlagPath("z-archived"), `{"status":"archived"}`).Want(200)
 }
 
-// Whatever happens in a tenant, each of its answers can be had later as it was, by time and by the flag's version, also from read models that are rebuilt.
+// Whatever happens in a tenant, each of its answers can be had later as it was, by time and by the flag's version, also
+// from read models that are rebuilt.
 func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
 	nodetest.BothEngines(t, testAnswersCanBeHadAsTheyWere)
 }
@@ -484,8 +591,16 @@ func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 			versions[n.environment]++
 		}
 	}
-	t.Logf("%d answers, by status: %v, evaluations by reason: %v, with a version by environment: %v, of some kinds: %v; %d changes through a project, %d plans",
-		len(e.noted), statuses, reasons, versions, kinds, e.throughProject, e.plans)
+	t.Logf(
+		"%d answers, by status: %v, evaluations by reason: %v, with a version by environment: %v, of some kinds: %v; %d changes through a project, %d plans",
+		len(e.noted),
+		statuses,
+		reasons,
+		versions,
+		kinds,
+		e.throughProject,
+		e.plans,
+	)
 	if statuses[200] == 0 || statuses[404] == 0 {
 		t.Error("there are answers of one status alone")
 	}
@@ -494,7 +609,14 @@ func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 			t.Errorf("nothing was served for the reason %s", reason)
 		}
 	}
-	if err := projections.Rebuild(t.Context(), e.me.Service.DatabaseURL, e.me.Service.Store(), models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
+	if err := projections.Rebuild(
+		t.Context(),
+		e.me.Service.DatabaseURL,
+		e.me.Service.Store(),
+		models.All(),
+		projections.RebuildOptions{},
+		nodetest.Log(t),
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range e.noted {

@@ -50,13 +50,29 @@ func TestChangesUnderWayBelongToThePast(t *testing.T) {
 		{events.ProjectStream(project), 1, events.ProjectUpdated{Name: &events.Change[string]{From: "P", To: "new"}}},
 	} {
 		stored, err := events.Encode(events.Event{
-			ID: uuid.New(), Metadata: events.Metadata{Time: time.Now().UTC().Truncate(time.Millisecond), Actor: events.Actor{Kind: events.UserActor, ID: me.UserID}}, Fact: e.fact,
+			ID: uuid.New(),
+			Metadata: events.Metadata{
+				Time:  time.Now().UTC().Truncate(time.Millisecond),
+				Actor: events.Actor{Kind: events.UserActor, ID: me.UserID},
+			},
+			Fact: e.fact,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.Exec(t.Context(), "select events.append($1, $2, '{1}', $3, $4, $5, $6, $7)", []string{e.stream}, []int{e.revision},
-			[]string{stored.ID.String()}, []string{stored.Name}, []int{stored.Version}, [][]byte{stored.Data}, [][]byte{stored.Metadata}); err != nil {
+		if _, err := tx.Exec(
+			t.Context(),
+			"select events.append($1, $2, '{1}', $3, $4, $5, $6, $7)",
+			[]string{e.stream},
+			[]int{e.revision},
+			[]string{
+				stored.ID.String(),
+			},
+			[]string{stored.Name},
+			[]int{stored.Version},
+			[][]byte{stored.Data},
+			[][]byte{stored.Metadata},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +99,8 @@ func TestChangesUnderWayBelongToThePast(t *testing.T) {
 	done := make(chan struct{})
 	go func() { asking.Wait(); close(done) }()
 	for waiting := false; !waiting; {
-		if err := looking.QueryRow(t.Context(), `select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting); err != nil {
+		if err := looking.QueryRow(t.Context(), `select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))`).
+			Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -117,7 +134,12 @@ func TestPastIsByTheStoresClock(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: func() time.Time { return time.Now().Add(c.ahead) }}, nodetest.Log(t))
+			s := nodetest.Start(
+				t,
+				nodetest.Database(t),
+				node.Config{Environment: "development", Now: func() time.Time { return time.Now().Add(c.ahead) }},
+				nodetest.Log(t),
+			)
 			me := s.SignUp(nodetest.Address())
 			me.CreateFlag("k", nil)
 			shown := me.Call("GET", nodetest.FlagPath("k", "/versions"), nil).Want(200).List()[0]["timestamp"].(string)

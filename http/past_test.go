@@ -25,7 +25,10 @@ func observe(me *nodetest.Client, key string, version int) (calls []pastCall) {
 			calls = append(calls, pastCall{method: "GET", path: nodetest.FlagPath(key, tail), environment: environment})
 		}
 		for _, body := range []string{`{"targetingKey":"u1"}`, `{"targetingKey":"u2","attributes":{"plan":"pro"}}`} {
-			calls = append(calls, pastCall{method: "POST", path: nodetest.FlagPath(key, "/evaluate"), environment: environment, body: body})
+			calls = append(
+				calls,
+				pastCall{method: "POST", path: nodetest.FlagPath(key, "/evaluate"), environment: environment, body: body},
+			)
 		}
 	}
 	for i := range calls {
@@ -64,13 +67,30 @@ func testThePast(t *testing.T) {
 				return a
 			}
 			beforeCreation := time.Now()
-			created := call("POST", "/api/v1/flags", `{"key":"k","type":"string","defaultValue":"\u00e9 9007199254740993","tags":["b","a"],"flag_variations":[{"name":"a","value":"A","weight":1},{"name":"b","value":"B","weight":12.5}]}`).Want(201)
+			created := call(
+				"POST",
+				"/api/v1/flags",
+				`{"key":"k","type":"string","defaultValue":"\u00e9 9007199254740993","tags":["b","a"],"flag_variations":[{"name":"a","value":"A","weight":1},{"name":"b","value":"B","weight":12.5}]}`,
+			).Want(201)
 			variation := created.Object()["variations"].([]any)[0].(map[string]any)["id"]
 			me.Call("POST", environments, `{"environment":"staging"}`).Want(201)
 			call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
-			call("PUT", nodetest.FlagPath("k", "/rules"), fmt.Sprintf(`{"rules":[{"name":"pro","conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"variationId":%q}}]}`, variation)).Want(200)
+			call(
+				"PUT",
+				nodetest.FlagPath("k", "/rules"),
+				fmt.Sprintf(
+					`{"rules":[{"name":"pro","conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"variationId":%q}}]}`,
+					variation,
+				),
+			).Want(200)
 			call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "staging").Want(200)
-			call("PUT", nodetest.FlagPath("k", "/fallthrough"), `{"serve":{"value":"rest"}}`, "X-Environment", "staging").Want(200)
+			call(
+				"PUT",
+				nodetest.FlagPath("k", "/fallthrough"),
+				`{"serve":{"value":"rest"}}`,
+				"X-Environment",
+				"staging",
+			).Want(200)
 			me.Call("DELETE", environments+"/staging", nil).Want(204)
 			seen = append(seen, observe(me, "k", 0)...)
 			me.Call("POST", environments, `{"environment":"staging"}`).Want(201) // another one, in which nothing is set
@@ -90,7 +110,12 @@ func testThePast(t *testing.T) {
 					again := c.call(me, query)
 					nodetest.Same(t, again.Call+" in "+c.environment, again.Status, c.answer.Status)
 					if again.Status == 200 {
-						nodetest.Same(t, again.Call+" in "+c.environment, string(again.Body), useOfFlag.ReplaceAllString(string(c.answer.Body), ""))
+						nodetest.Same(
+							t,
+							again.Call+" in "+c.environment,
+							string(again.Body),
+							useOfFlag.ReplaceAllString(string(c.answer.Body), ""),
+						)
 					}
 					nodetest.Same(t, "its ETag", again.Header.Get("ETag"), "")
 				}
@@ -121,7 +146,9 @@ func testThePast(t *testing.T) {
 			project, _ := me.CreateProject("p")
 			other, _ := me.CreateProject("q")
 			me.Call("POST", nodetest.ProjectFlagsPath(project), `{"key":"k","type":"boolean"}`).Want(201)
-			me.Call("GET", nodetest.ProjectFlagsPath(project, "/k?version=1"), nil).Want(200).Shows(map[string]any{"projectId": project, "version": 1})
+			me.Call("GET", nodetest.ProjectFlagsPath(project, "/k?version=1"), nil).
+				Want(200).
+				Shows(map[string]any{"projectId": project, "version": 1})
 			me.Call("GET", nodetest.ProjectFlagsPath(other, "/k?version=1"), nil).Refused(404)
 		},
 		"a page of the variations of then": func(t *testing.T, me *nodetest.Client) {
@@ -129,7 +156,12 @@ func testThePast(t *testing.T) {
 			a := me.Call("GET", nodetest.FlagPath("k", "/variations?version=3&limit=1&offset=1"), nil).Want(200)
 			nodetest.Same(t, "the page", nodetest.Column(a.List(), "name"), []string{"b"})
 			nodetest.Same(t, "all of them", a.Header.Get("X-Total-Count"), "2")
-			nodetest.Same(t, "before the second", nodetest.Column(me.Call("GET", nodetest.FlagPath("k", "/variations?version=2"), nil).Want(200).List(), "name"), []string{"a"})
+			nodetest.Same(
+				t,
+				"before the second",
+				nodetest.Column(me.Call("GET", nodetest.FlagPath("k", "/variations?version=2"), nil).Want(200).List(), "name"),
+				[]string{"a"},
+			)
 		},
 	}.Run(t)
 }

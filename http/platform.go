@@ -23,8 +23,15 @@ type PlatformUserBody struct {
 
 func showPlatformUser(u queries.PlatformUser) PlatformUserBody {
 	body := PlatformUserBody{
-		UserID: u.UserID, Email: u.Email, DisplayName: u.DisplayName, Active: u.Active,
-		CreatedAt: recordedTime(u.CreatedAt), LastAccessedAt: (*timestamp)(u.LastAccessedAt), Tenants: make([]membershipBody, len(u.Tenants)),
+		UserID:      u.UserID,
+		Email:       u.Email,
+		DisplayName: u.DisplayName,
+		Active:      u.Active,
+		CreatedAt: recordedTime(
+			u.CreatedAt,
+		),
+		LastAccessedAt: (*timestamp)(u.LastAccessedAt),
+		Tenants:        make([]membershipBody, len(u.Tenants)),
 	}
 	for i, m := range u.Tenants {
 		body.Tenants[i] = membershipBody(m)
@@ -73,40 +80,77 @@ func (a *API) addPlatform() {
 	}
 	own := operation("GET", "/api/v1/admin/role", "get-own-platform-role", tag, "What the caller may do on the platform")
 	own.Description = "Anybody may ask; most have no role there."
-	register(a, access{who: person, unverified: true}, own, func(ctx context.Context, _ *struct{}) (*ownRoleOutput, error) {
-		out := &ownRoleOutput{}
-		if role := a.platformRole(principalOf(ctx).claims); role != "" {
-			out.Body.Role = new(string(role))
-		}
-		return out, nil
-	})
+	register(
+		a,
+		access{who: person, unverified: true},
+		own,
+		func(ctx context.Context, _ *struct{}) (*ownRoleOutput, error) {
+			out := &ownRoleOutput{}
+			if role := a.platformRole(principalOf(ctx).claims); role != "" {
+				out.Body.Role = new(string(role))
+			}
+			return out, nil
+		},
+	)
 	register(a, onPlatform(events.PlatformAdmin), operation("GET", users, "list-users", tag, "All people"), listUsers)
-	register(a, onPlatform(events.SuperUser), operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"), listUsers)
-	register(a, onPlatform(events.PlatformViewer), operation("GET", "/api/v1/admin/tenants", "list-all-tenants", tag, "All tenants, with what they use"), a.listAllTenants)
+	register(
+		a,
+		onPlatform(events.SuperUser),
+		operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"),
+		listUsers,
+	)
+	register(
+		a,
+		onPlatform(events.PlatformViewer),
+		operation("GET", "/api/v1/admin/tenants", "list-all-tenants", tag, "All tenants, with what they use"),
+		a.listAllTenants,
+	)
 
-	deactivate := operation("PATCH", users+"/{userId}/deactivate", "deactivate-user", tag, "Shut a person out everywhere, live tokens included")
+	deactivate := operation(
+		"PATCH",
+		users+"/{userId}/deactivate",
+		"deactivate-user",
+		tag,
+		"Shut a person out everywhere, live tokens included",
+	)
 	deactivate.Description = "Sessions and mailed links end: once the person is let in again, they sign in anew."
 	deactivate.Errors = []int{http.StatusNotFound, http.StatusConflict}
-	register(a, onPlatform(events.SuperUser), deactivate, func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
-		if in.UserID == principalOf(ctx).claims.UserID {
-			return nil, newProblem(http.StatusConflict, "you cannot deactivate yourself")
-		}
-		state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, doer[commands.User](a), by(ctx), in.UserID)
-		if err != nil {
-			return nil, err
-		}
-		return a.showUser(ctx, in.UserID, state, done)
-	})
+	register(
+		a,
+		onPlatform(events.SuperUser),
+		deactivate,
+		func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
+			if in.UserID == principalOf(ctx).claims.UserID {
+				return nil, newProblem(http.StatusConflict, "you cannot deactivate yourself")
+			}
+			state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, doer[commands.User](a), by(ctx), in.UserID)
+			if err != nil {
+				return nil, err
+			}
+			return a.showUser(ctx, in.UserID, state, done)
+		},
+	)
 	reactivate := operation("PATCH", users+"/{userId}/reactivate", "reactivate-user", tag, "Let a person in again")
 	reactivate.Errors = []int{http.StatusNotFound}
-	register(a, onPlatform(events.SuperUser), reactivate, func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
-		state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, doer[commands.User](a), by(ctx), in.UserID)
-		if err != nil {
-			return nil, err
-		}
-		return a.showUser(ctx, in.UserID, state, done)
-	})
-	change := operation("PATCH", users+"/{userId}/role", "change-platform-role", tag, "Give a person a role on the platform; null takes it away")
+	register(
+		a,
+		onPlatform(events.SuperUser),
+		reactivate,
+		func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
+			state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, doer[commands.User](a), by(ctx), in.UserID)
+			if err != nil {
+				return nil, err
+			}
+			return a.showUser(ctx, in.UserID, state, done)
+		},
+	)
+	change := operation(
+		"PATCH",
+		users+"/{userId}/role",
+		"change-platform-role",
+		tag,
+		"Give a person a role on the platform; null takes it away",
+	)
 	change.Errors = []int{http.StatusNotFound}
 	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
@@ -135,7 +179,11 @@ func (a *API) listAllTenants(ctx context.Context, in *struct {
 }) (*listOutput[platformTenantBody], error) {
 	list, err := a.Queries.PlatformTenants(ctx, in.Search, in.page())
 	return listed(ctx, in.PageInput, list, err, func(t queries.PlatformTenant) platformTenantBody {
-		return platformTenantBody{TenantBody: a.showTenant(t.Tenant), Usage: UsageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users}, Active: t.Active}
+		return platformTenantBody{
+			TenantBody: a.showTenant(t.Tenant),
+			Usage:      UsageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users},
+			Active:     t.Active,
+		}
 	})
 }
 
@@ -151,7 +199,8 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 	return a.writeUser(ctx, userID, change)
 }
 
-// platformRole is what a person may do on the platform, with a verified address alone. A super user is one as long as the address is on the list.
+// platformRole is what a person may do on the platform, with a verified address alone. A super user is one as long as
+// the address is on the list.
 func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 	role := a.Live.PlatformRole(c.UserID)
 	if !c.EmailVerified || role == events.SuperUser && !a.SuperUsers.Has(c.Email) {
@@ -160,7 +209,11 @@ func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 	return role
 }
 
-func (a *API) writeUser(ctx context.Context, userID string, cmd commands.Command[commands.User]) (*platformUserOutput, error) {
+func (a *API) writeUser(
+	ctx context.Context,
+	userID string,
+	cmd commands.Command[commands.User],
+) (*platformUserOutput, error) {
 	state, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
@@ -168,7 +221,12 @@ func (a *API) writeUser(ctx context.Context, userID string, cmd commands.Command
 	return a.showUser(ctx, userID, state, done)
 }
 
-func (a *API) showUser(ctx context.Context, userID string, state commands.User, done commands.Done) (*platformUserOutput, error) {
+func (a *API) showUser(
+	ctx context.Context,
+	userID string,
+	state commands.User,
+	done commands.Done,
+) (*platformUserOutput, error) {
 	user, err := a.Queries.PlatformUser(ctx, userID)
 	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // which the read model may not show yet
 	return &platformUserOutput{Changed: changedBy(done), Body: showPlatformUser(user)}, err

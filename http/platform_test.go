@@ -48,15 +48,22 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "production", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Environment: "production",
+		SuperUsers:  []string{"root@example.com"},
+		Mail:        node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	signIn := func(email string) *nodetest.Client {
-		session := s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Want(200).Object()
+		session := s.Anonymous().
+			Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).
+			Want(200).
+			Object()
 		return &nodetest.Client{Service: s, Token: session["token"].(string)}
 	}
 	verified := func(email string, mail int) *nodetest.Client {
 		_, token := linkTo(t, server, email, mail)
-		s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).Want(200)
+		s.Anonymous().
+			Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).
+			Want(200)
 		return signIn(email)
 	}
 	s.SignUp("root@example.com").Call("GET", usersOfPlatform, nil).Refused(403)
@@ -73,7 +80,9 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	unverified.Call("GET", usersOfPlatform, nil).Refused(403)
 	invited := verified(email, 2)
 	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403) // with a token from before
-	invited.Call("POST", invitationsPath+"/accept", nil).Want(200).Shows(map[string]any{"status": "accepted", "role": "admin"})
+	invited.Call("POST", invitationsPath+"/accept", nil).
+		Want(200).
+		Shows(map[string]any{"status": "accepted", "role": "admin"})
 	invited.Call("GET", usersOfPlatform, nil).Want(200)
 }
 
@@ -81,7 +90,12 @@ func TestListsOfThePlatform(t *testing.T) { nodetest.BothEngines(t, testListsOfT
 
 func testListsOfThePlatform(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}},
+		nodetest.Log(t),
+	)
 	root := s.SignUp("root@example.com")
 	people, tenants, invited := []any{root.UserID}, []any{root.Tenant}, []any{}
 	for range 3 {
@@ -103,7 +117,9 @@ func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", SuperUsers: []string{"root@example.com"}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Environment: "development",
+		SuperUsers:  []string{"root@example.com"},
+		Mail:        node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	email := nodetest.Address()
@@ -118,7 +134,12 @@ func TestInvitationsAreMailed(t *testing.T) {
 	}
 	member := nodetest.Address()
 	root.Call("POST", usersPath(root), map[string]string{"email": member, "role": "viewer"}).Want(201)
-	if text := server.Wait(t, member, 1).Text; !strings.Contains(text, `"Personal workspace"`) || !strings.Contains(text, "as viewer") {
+	if text := server.Wait(
+		t,
+		member,
+		1,
+	).Text; !strings.Contains(text, `"Personal workspace"`) ||
+		!strings.Contains(text, "as viewer") {
 		t.Errorf("the mail says %q", text)
 	}
 	// However often somebody is invited, they get few mails, and whatever a tenant is called, its name is one short line.
@@ -136,23 +157,33 @@ func TestInvitationsAreMailed(t *testing.T) {
 	}
 	defer pool.Close()
 	s.Eventually("the mails that are too many wait", func() (wait bool) {
-		err := pool.QueryRow(t.Context(), `select count(*) = 3 and bool_and(state = 'scheduled') from jobs.river_job where queue = 'mails' and finalized_at is null`).Scan(&wait)
+		err := pool.QueryRow(t.Context(), `select count(*) = 3 and bool_and(state = 'scheduled') from jobs.river_job where queue = 'mails' and finalized_at is null`).
+			Scan(&wait)
 		return err == nil && wait
 	})
 	sent := map[string]int{}
 	for _, m := range server.Mails() {
 		sent[m.To]++
-		if m.To == victim && (!strings.HasPrefix(m.Text, `You have been invited to "You have won! Claim it at … xxx`) || strings.Contains(m.Text, strings.Repeat("x", 60))) {
+		if m.To == victim &&
+			(!strings.HasPrefix(m.Text, `You have been invited to "You have won! Claim it at … xxx`) || strings.Contains(m.Text, strings.Repeat("x", 60))) {
 			t.Errorf("the mail says %q", m.Text)
 		}
 	}
 	nodetest.Same(t, "mails", []int{sent[victim], sent[last]}, []int{5, 1})
 }
 
-// erase runs the command over the service's database, and waits until the read models, which the command does not wait for, show it.
+// erase runs the command over the service's database, and waits until the read models, which the command does not wait
+// for, show it.
 func erase(t *testing.T, s *nodetest.Service, userID string) {
 	t.Helper()
-	if err := node.EraseUser(context.Background(), s.Config, s.DatabaseURL, s.Store(), userID, nodetest.Log(t)); err != nil {
+	if err := node.EraseUser(
+		context.Background(),
+		s.Config,
+		s.DatabaseURL,
+		s.Store(),
+		userID,
+		nodetest.Log(t),
+	); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := pgx.Connect(context.Background(), s.DatabaseURL)
@@ -161,7 +192,8 @@ func erase(t *testing.T, s *nodetest.Service, userID string) {
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
 	s.Eventually("the read models show that somebody is erased", func() (erased bool) {
-		err := conn.QueryRow(context.Background(), `select not exists (select from read.users where id = $1 and not erased)`, userID).Scan(&erased)
+		err := conn.QueryRow(context.Background(), `select not exists (select from read.users where id = $1 and not erased)`, userID).
+			Scan(&erased)
 		return err == nil && erased
 	})
 }
@@ -171,12 +203,34 @@ func TestRolesOfThePlatform(t *testing.T) {
 		"an address on the list makes a super user at sign-in": func(t *testing.T, root *nodetest.Client) {
 			list := root.Call("GET", usersOfPlatform, nil).Want(200).List()
 			me := entry(list, "userId", root.UserID)
-			nodetest.Members(t, "a platform user", me, "userId", "email", "displayName", "role", "active", "createdAt", "lastAccessedAt", "tenants")
-			nodetest.Same(t, "the super user", []any{me["role"], me["email"], me["active"]}, []any{"super_user", "root@example.com", true})
+			nodetest.Members(
+				t,
+				"a platform user",
+				me,
+				"userId",
+				"email",
+				"displayName",
+				"role",
+				"active",
+				"createdAt",
+				"lastAccessedAt",
+				"tenants",
+			)
+			nodetest.Same(
+				t,
+				"the super user",
+				[]any{me["role"], me["email"], me["active"]},
+				[]any{"super_user", "root@example.com", true},
+			)
 			nodetest.Members(t, "a tenant of theirs", me["tenants"].([]any)[0], "tenant_id", "tenant_name", "role")
 			other := root.Service.SignUp(nodetest.Address())
 			for _, path := range []string{usersOfPlatform, usersOfPlatform + "/system", "/admin/users"} {
-				nodetest.Same(t, "the role of somebody else", entry(root.Call("GET", path, nil).Want(200).List(), "userId", other.UserID)["role"], nil)
+				nodetest.Same(
+					t,
+					"the role of somebody else",
+					entry(root.Call("GET", path, nil).Want(200).List(), "userId", other.UserID)["role"],
+					nil,
+				)
 				other.Call("GET", path, nil).Refused(403)
 			}
 			other.Call("GET", "/api/v1/admin/tenants", nil).Refused(403)
@@ -188,7 +242,9 @@ func TestRolesOfThePlatform(t *testing.T) {
 				role                   string
 				users, system, tenants int
 			}{{"viewer", 403, 403, 200}, {"admin", 200, 403, 200}} {
-				root.Call("PATCH", path, map[string]string{"role": step.role}).Want(200).Shows(map[string]any{"role": step.role, "userId": staff.UserID})
+				root.Call("PATCH", path, map[string]string{"role": step.role}).
+					Want(200).
+					Shows(map[string]any{"role": step.role, "userId": staff.UserID})
 				staff.Call("GET", usersOfPlatform, nil).Want(step.users)
 				staff.Call("GET", usersOfPlatform+"/system", nil).Want(step.system)
 				staff.Call("GET", "/api/v1/admin/tenants", nil).Want(step.tenants)
@@ -219,9 +275,13 @@ func TestRolesOfThePlatform(t *testing.T) {
 			second.Service = root.Service.SecondNode()
 			second.Evaluate("k", `{}`).Want(200)
 			path := usersOfPlatform + "/" + other.UserID
-			session := other.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Want(200).Object()
+			session := other.Service.Anonymous().
+				Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).
+				Want(200).
+				Object()
 			refresh := func() *nodetest.Answer {
-				return other.Service.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]any{"refreshToken": session["refreshToken"]})
+				return other.Service.Anonymous().
+					Call("POST", "/api/v1/auth/refresh", map[string]any{"refreshToken": session["refreshToken"]})
 			}
 			root.Call("PATCH", path+"/deactivate", nil).Want(200).Shows(map[string]any{"active": false})
 			root.Call("PATCH", path+"/deactivate", nil).Want(200).Shows(map[string]any{"active": false})
@@ -229,10 +289,17 @@ func TestRolesOfThePlatform(t *testing.T) {
 			refresh().Refused(401)
 			refresh().Refused(401)
 			other.Call("GET", "/api/v1/tenants", nil).Refused(403)
-			other.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Refused(403)
+			other.Service.Anonymous().
+				Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).
+				Refused(403)
 			other.Service.Anonymous().Call("POST", "/api/v1/auth/login", map[string]string{"idToken": other.Token}).Refused(403)
 			second.Service.Eventually("the other node refuses", func() bool { return second.Evaluate("k", `{}`).Status == 403 })
-			nodetest.Same(t, "they are not active", entry(root.Call("GET", usersOfPlatform, nil).List(), "userId", other.UserID)["active"], false)
+			nodetest.Same(
+				t,
+				"they are not active",
+				entry(root.Call("GET", usersOfPlatform, nil).List(), "userId", other.UserID)["active"],
+				false,
+			)
 			root.Call("PATCH", path+"/reactivate", nil).Want(200).Shows(map[string]any{"active": true})
 			other.Evaluate("k", `{}`).Refused(401)
 			refresh().Refused(401)
@@ -252,7 +319,10 @@ func TestRolesOfThePlatform(t *testing.T) {
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Want(200)
 			second.Call("PATCH", usersPath(me, me.UserID), `{"role":"admin"}`).Want(200)
 			erase(t, me.Service, second.UserID)
-			me.Service.Eventually("the other is out", func() bool { return second.Call("GET", usersPath(me), nil).Status == 403 })
+			me.Service.Eventually(
+				"the other is out",
+				func() bool { return second.Call("GET", usersPath(me), nil).Status == 403 },
+			)
 			me.Call("DELETE", usersPath(me, me.UserID), nil).Refused(409)
 			me.Call("DELETE", usersPath(me, second.UserID), nil).Want(204)
 		},
@@ -265,7 +335,20 @@ func TestRolesOfThePlatform(t *testing.T) {
 			gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
 			list := root.Call("GET", "/api/v1/admin/tenants", nil).Want(200).List()
 			found := entry(list, "id", other.Tenant)
-			nodetest.Members(t, "a tenant", found, "id", "name", "primaryEmail", "contactName", "isSandbox", "subscription", "createdAt", "usage", "active")
+			nodetest.Members(
+				t,
+				"a tenant",
+				found,
+				"id",
+				"name",
+				"primaryEmail",
+				"contactName",
+				"isSandbox",
+				"subscription",
+				"createdAt",
+				"usage",
+				"active",
+			)
 			usage := found["usage"].(map[string]any)
 			nodetest.Same(t, "the tenant", []any{found["active"], usage["flags"], usage["users"]}, []any{true, 2, 2})
 			nodetest.Same(t, "one that was deleted", entry(list, "id", gone.Tenant)["active"], false)

@@ -39,22 +39,79 @@ type problem struct {
 
 // kinds explains the kinds of errors, by status.
 var kinds = map[int]struct{ name, title, text, example string }{
-	400: {"bad-request", "Bad Request", "The request cannot be read: its JSON is malformed, or a header that it needs is missing.", "the header X-Tenant-ID is required"},
-	401: {"unauthorized", "Unauthorized", "The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither expired nor signed out.", "the request needs Authorization: Bearer with a token"},
-	403: {"forbidden", "Forbidden", "The caller may not do this: the role in the tenant, or the scopes of the token, do not allow it, the tenant is another's, the e-mail address is not verified, or the account has been deactivated.", "the role viewer does not allow it"},
+	400: {
+		"bad-request",
+		"Bad Request",
+		"The request cannot be read: its JSON is malformed, or a header that it needs is missing.",
+		"the header X-Tenant-ID is required",
+	},
+	401: {
+		"unauthorized",
+		"Unauthorized",
+		"The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither expired nor signed out.",
+		"the request needs Authorization: Bearer with a token",
+	},
+	403: {
+		"forbidden",
+		"Forbidden",
+		"The caller may not do this: the role in the tenant, or the scopes of the token, do not allow it, the tenant is another's, the e-mail address is not verified, or the account has been deactivated.",
+		"the role viewer does not allow it",
+	},
 	404: {"not-found", "Not Found", "There is no such resource in this tenant, or no such route.", "no such resource"},
-	405: {"method-not-allowed", "Method Not Allowed", "The route does not take this method. Allow names those that it takes.", "the route does not take PUT"},
-	409: {"conflict", "Conflict", "The resource exists already, or its state forbids the change.", "a flag with the key \"new-checkout\" exists already"},
-	412: {"precondition-failed", "Precondition Failed", "The resource has another version than If-Match names. ETag names the one it has; nothing was changed.", "the flag has changed: its version is 7"},
-	415: {"unsupported-media-type", "Unsupported Media Type", "The body is of a type that the route does not take, or is compressed.", "the body must be of the type application/json"},
-	422: {"validation-failed", "Unprocessable Entity", "The body is well-formed and breaks rules. errors names the fields at fault, " + events.CountText(maxNamedFields) + " at most.", "validation failed"},
-	429: {"rate-limit-exceeded", "Too Many Requests", "Too many requests came in, too many costly ones of the tenant are under way, too many answers wait to be read, or a day has as many of something as it may. Retry-After tells in how many seconds to try again.", "the rate limit is exceeded; try again later, in 17 s"},
-	500: {"internal", "Internal Server Error", "The service is at fault. The request's id finds it in the log.", "the request could not be carried out; its id finds the reason in the log"},
-	503: {"unavailable", "Service Unavailable", "A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds to try again.", "the read models cannot be read at the moment"},
+	405: {
+		"method-not-allowed",
+		"Method Not Allowed",
+		"The route does not take this method. Allow names those that it takes.",
+		"the route does not take PUT",
+	},
+	409: {
+		"conflict",
+		"Conflict",
+		"The resource exists already, or its state forbids the change.",
+		"a flag with the key \"new-checkout\" exists already",
+	},
+	412: {
+		"precondition-failed",
+		"Precondition Failed",
+		"The resource has another version than If-Match names. ETag names the one it has; nothing was changed.",
+		"the flag has changed: its version is 7",
+	},
+	415: {
+		"unsupported-media-type",
+		"Unsupported Media Type",
+		"The body is of a type that the route does not take, or is compressed.",
+		"the body must be of the type application/json",
+	},
+	422: {
+		"validation-failed",
+		"Unprocessable Entity",
+		"The body is well-formed and breaks rules. errors names the fields at fault, " + events.CountText(
+			maxNamedFields,
+		) + " at most.",
+		"validation failed",
+	},
+	429: {
+		"rate-limit-exceeded",
+		"Too Many Requests",
+		"Too many requests came in, too many costly ones of the tenant are under way, too many answers wait to be read, or a day has as many of something as it may. Retry-After tells in how many seconds to try again.",
+		"the rate limit is exceeded; try again later, in 17 s",
+	},
+	500: {
+		"internal",
+		"Internal Server Error",
+		"The service is at fault. The request's id finds it in the log.",
+		"the request could not be carried out; its id finds the reason in the log",
+	},
+	503: {
+		"unavailable",
+		"Service Unavailable",
+		"A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds to try again.",
+		"the read models cannot be read at the moment",
+	},
 }
 
-// newProblem makes a problem. Its type and instance are filled in when it is written. For 429, detail says which limit is exceeded; it is empty for the limit of
-// requests.
+// newProblem makes a problem. Its type and instance are filled in when it is written. For 429, detail says which limit
+// is exceeded; it is empty for the limit of requests.
 func newProblem(status int, detail string) *problem {
 	if _, ok := kinds[status]; !ok {
 		status = http.StatusInternalServerError
@@ -107,7 +164,8 @@ func (p *problem) identified(ctx context.Context) *problem {
 	return p
 }
 
-// problemOf turns the refusals of commands and queries into problems. Anything else is a fault: it is logged, not shown.
+// problemOf turns the refusals of commands and queries into problems. Anything else is a fault: it is logged, not
+// shown.
 func problemOf(ctx context.Context, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p.identified(ctx)
@@ -136,12 +194,19 @@ func problemOf(ctx context.Context, err error) *problem {
 		return invalid(map[string]string{"at": queries.ErrFuture.Error()}).identified(ctx)
 	case errors.Is(err, queries.ErrTooSlow):
 		requestOf(ctx).log().Warn("unavailable", "err", err)
-		return newProblem(http.StatusServiceUnavailable, "the flags take too long to evaluate; name fewer of them, or simplify their rules").identified(ctx)
+		return newProblem(
+			http.StatusServiceUnavailable,
+			"the flags take too long to evaluate; name fewer of them, or simplify their rules",
+		).identified(ctx)
 	case errors.Is(err, snapshot.ErrTooLarge):
-		return invalid(map[string]string{"attributes": "are too large to be compared with the rules of the flag in time"}).identified(ctx)
+		return invalid(
+			map[string]string{"attributes": "are too large to be compared with the rules of the flag in time"},
+		).identified(ctx)
 	}
 	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
-		return invalid(map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"}).identified(ctx)
+		return invalid(
+			map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"},
+		).identified(ctx)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		requestOf(ctx).log().Debug("the caller has gone", "err", err)
@@ -261,7 +326,8 @@ func fieldsOf(errs []error) map[string]string {
 				name, text = before, after // strictjson names the field itself
 			}
 		}
-		if strings.HasPrefix(text, "invalid date/time for format ") || text == validation.MsgExpectedRFC3339DateTime { // Go's layout means nothing to callers
+		// Go's layout means nothing to callers
+		if strings.HasPrefix(text, "invalid date/time for format ") || text == validation.MsgExpectedRFC3339DateTime {
 			text = queries.ErrNotTime.Error()
 		}
 		for _, place := range []string{"body.", "query.", "path.", "header."} {

@@ -24,9 +24,14 @@ type tourBody struct {
 type tourOutput struct{ Body tourBody }
 
 func showTour(s tours.Status) *tourOutput {
-	return &tourOutput{tourBody{
-		Completed: s.CompletedAt != nil, CompletedAt: (*timestamp)(s.CompletedAt), CreatedAt: (*timestamp)(s.CreatedAt), UpdatedAt: (*timestamp)(s.UpdatedAt),
-	}}
+	return &tourOutput{
+		tourBody{
+			Completed:   s.CompletedAt != nil,
+			CompletedAt: (*timestamp)(s.CompletedAt),
+			CreatedAt:   (*timestamp)(s.CreatedAt),
+			UpdatedAt:   (*timestamp)(s.UpdatedAt),
+		},
+	}
 }
 
 type setTourBody struct {
@@ -75,7 +80,13 @@ func (a *API) addProductTours() {
 		status, err := a.Tours.Status(ctx, person, key)
 		return showTour(status), err
 	})
-	set := operation("PUT", "/api/v1"+path, "set-product-tour", tag, "Note that a person has completed a product tour, or has not")
+	set := operation(
+		"PUT",
+		"/api/v1"+path,
+		"set-product-tour",
+		tag,
+		"Note that a person has completed a product tour, or has not",
+	)
 	set.Description = whose + " A person has 500 tours at most that they have set, and 500 that admins have: a further one is refused (409)."
 	set.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, set, func(ctx context.Context, in *struct {
@@ -107,8 +118,8 @@ func (a *API) addProductTours() {
 	})
 }
 
-// tour reads whose tour a path names, and which. The error is NotFound unless the caller is that person or an admin of a tenant of theirs; a key that
-// cannot be one is noted in wrong.
+// tour reads whose tour a path names, and which. The error is NotFound unless the caller is that person or an admin of
+// a tenant of theirs; a key that cannot be one is noted in wrong.
 func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (person, key string, err error) {
 	person, key = in.UserID, in.Key
 	allowed, err := a.administers(ctx, principalOf(ctx).claims, person)
@@ -124,8 +135,8 @@ func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (p
 	return person, key, nil
 }
 
-// administers reports whether a caller is a person themselves, or an admin of a tenant that both are members of and that the person has opened or
-// stays in.
+// administers reports whether a caller is a person themselves, or an admin of a tenant that both are members of and
+// that the person has opened or stays in.
 func (a *API) administers(ctx context.Context, c commands.Claims, person string) (bool, error) {
 	if c.UserID == person {
 		return true, nil

@@ -11,7 +11,15 @@ import (
 
 // onProjectFlag are the calls on one flag by its project.
 var onProjectFlag = []struct{ method, tail, body string }{
-	{"GET", "", ""}, {"PATCH", "", `{"name":"stolen"}`}, {"POST", "/enable", ""}, {"POST", "/disable", ""}, {"DELETE", "", ""},
+	{
+		"GET",
+		"",
+		"",
+	},
+	{"PATCH", "", `{"name":"stolen"}`},
+	{"POST", "/enable", ""},
+	{"POST", "/disable", ""},
+	{"DELETE", "", ""},
 }
 
 // sent is a body, nil where it is empty.
@@ -27,11 +35,27 @@ func TestFlagsOfAProject(t *testing.T) {
 		"a flag is created in a project, and is the tenant's too": func(t *testing.T, me *nodetest.Client) {
 			project, path := me.CreateProject("p")
 			a := me.Call("POST", nodetest.ProjectFlagsPath(project), `{"key":"k","name":"N","type":"number","defaultValue":9007199254740993,"description":"D",
-				"flag_variations":[{"name":"one","value":1,"description":"d"},{"name":"two","value":2}]}`).Want(201)
+				"flag_variations":[{"name":"one","value":1,"description":"d"},{"name":"two","value":2}]}`).
+				Want(201)
 			nodetest.Members(t, "a flag", a.Object(), append([]string{"variations"}, flagMembers...)...)
-			a.Shows(map[string]any{"key": "k", "name": "N", "description": "D", "projectId": project, "enabled": false, "status": "active", "version": 1})
+			a.Shows(
+				map[string]any{
+					"key":         "k",
+					"name":        "N",
+					"description": "D",
+					"projectId":   project,
+					"enabled":     false,
+					"status":      "active",
+					"version":     1,
+				},
+			)
 			nodetest.Same(t, "the default value", a.Raw("defaultValue"), "9007199254740993")
-			nodetest.Same(t, "the headers", []string{a.Header.Get("Location"), a.Header.Get("ETag")}, []string{nodetest.ProjectFlagsPath(project, "/k"), `"1"`})
+			nodetest.Same(
+				t,
+				"the headers",
+				[]string{a.Header.Get("Location"), a.Header.Get("ETag")},
+				[]string{nodetest.ProjectFlagsPath(project, "/k"), `"1"`},
+			)
 			shownAs(me, t, a)
 			one := me.Call("GET", nodetest.ProjectFlagsPath(project, "/k"), nil).Want(200)
 			nodetest.Same(t, "the flag by its project", []any{one.Object(), one.Header.Get("ETag")}, []any{a.Object(), `"1"`})
@@ -51,7 +75,8 @@ func TestFlagsOfAProject(t *testing.T) {
 				Refused(422, "projectId", "enabled", "status")
 			me.Call("POST", nodetest.ProjectFlagsPath(project), `{}`).Refused(422, "key", "type")
 			for _, key := range []string{"projects", "evaluate", "stream"} {
-				me.Call("POST", nodetest.ProjectFlagsPath(project), map[string]string{"key": key, "type": "boolean"}).Refused(422, "key")
+				me.Call("POST", nodetest.ProjectFlagsPath(project), map[string]string{"key": key, "type": "boolean"}).
+					Refused(422, "key")
 			}
 			nodetest.Same(t, "the list", string(me.Call("GET", nodetest.ProjectFlagsPath(project), nil).Want(200).Body), "[]")
 		},
@@ -79,11 +104,20 @@ func TestFlagsOfAProject(t *testing.T) {
 				flag["version"], flag["updatedAt"] = version, a.Object()["updatedAt"]
 				nodetest.Same(t, "the flag after "+patch.body, a.Object(), flag)
 				shownAs(me, t, a)
-				nodetest.Same(t, "the flag by its project", me.Call("GET", nodetest.ProjectFlagsPath(project, "/k"), nil).Want(200).Object(), flag)
-				me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/k"), patch.body).Want(200).Shows(map[string]any{"version": version})
+				nodetest.Same(
+					t,
+					"the flag by its project",
+					me.Call("GET", nodetest.ProjectFlagsPath(project, "/k"), nil).Want(200).Object(),
+					flag,
+				)
+				me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/k"), patch.body).
+					Want(200).
+					Shows(map[string]any{"version": version})
 			}
-			me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/k"), `{"status":"gone","name":"","enabled":true,"defaultValue":1}`).Refused(422, "status", "name", "enabled", "defaultValue")
-			me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/k"), `{"key":"l","projectId":"x","flag_variations":[]}`).Refused(422, "key", "projectId", "flag_variations")
+			me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/k"), `{"status":"gone","name":"","enabled":true,"defaultValue":1}`).
+				Refused(422, "status", "name", "enabled", "defaultValue")
+			me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/k"), `{"key":"l","projectId":"x","flag_variations":[]}`).
+				Refused(422, "key", "projectId", "flag_variations")
 		},
 		"a flag is switched per environment": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")
@@ -93,25 +127,37 @@ func TestFlagsOfAProject(t *testing.T) {
 				for _, path := range []string{nodetest.ProjectFlagsPath(project, "/k"), nodetest.FlagPath("k")} {
 					me.Call("GET", path, nil, "X-Environment", environment).Want(200).Shows(map[string]any{"enabled": want})
 				}
-				list := me.Call("GET", nodetest.ProjectFlagsPath(project, fmt.Sprintf("?enabled=%v", want)), nil, "X-Environment", environment).Want(200).List()
+				list := me.Call("GET", nodetest.ProjectFlagsPath(project, fmt.Sprintf("?enabled=%v", want)), nil, "X-Environment", environment).
+					Want(200).
+					List()
 				nodetest.Same(t, "flags of the list", len(list), 1)
 			}
 			enabled("production", false)
 			for i := range 2 { // the second time does nothing
-				a := me.Call("POST", nodetest.ProjectFlagsPath(project, "/k/enable"), nil, "X-Environment", "development", "X-Change-Reason", "a trial").Want(200)
+				a := me.Call("POST", nodetest.ProjectFlagsPath(project, "/k/enable"), nil, "X-Environment", "development", "X-Change-Reason", "a trial").
+					Want(200)
 				nodetest.Same(t, "the answer", a.Object(), map[string]any{"success": true})
 				nodetest.Same(t, fmt.Sprint("the ETag of time ", i), a.Header.Get("ETag"), `"2"`)
 			}
 			enabled("development", true)
 			enabled("production", false)
-			nodetest.Same(t, "the reason", me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["reason"], "a trial")
-			me.Call("POST", nodetest.ProjectFlagsPath(project, "/k/disable"), nil, "X-Environment", "development").Want(200).Shows(map[string]any{"success": true})
+			nodetest.Same(
+				t,
+				"the reason",
+				me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["reason"],
+				"a trial",
+			)
+			me.Call("POST", nodetest.ProjectFlagsPath(project, "/k/disable"), nil, "X-Environment", "development").
+				Want(200).
+				Shows(map[string]any{"success": true})
 			enabled("development", false)
 			for _, call := range onProjectFlag {
-				me.Call(call.method, nodetest.ProjectFlagsPath(project, "/k", call.tail), sent(call.body), "X-Environment", "staging").Refused(404)
+				me.Call(call.method, nodetest.ProjectFlagsPath(project, "/k", call.tail), sent(call.body), "X-Environment", "staging").
+					Refused(404)
 			}
 			me.Call("GET", nodetest.ProjectFlagsPath(project), nil, "X-Environment", "staging").Refused(404)
-			me.Call("POST", nodetest.ProjectFlagsPath(project), `{"key":"l","type":"boolean"}`, "X-Environment", "staging").Refused(404)
+			me.Call("POST", nodetest.ProjectFlagsPath(project), `{"key":"l","type":"boolean"}`, "X-Environment", "staging").
+				Refused(404)
 		},
 		"If-Match lets a change through only at the version that it names": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")
@@ -146,8 +192,15 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 				for _, at := range []string{other, gone, uuid.NewString(), "none", "%20"} {
 					for _, call := range onProjectFlag {
 						foreign := me.Call(call.method, nodetest.ProjectFlagsPath(at, "/", key, call.tail), sent(call.body)).Refused(404)
-						sameBut(t, foreign, key, me.Call(call.method, nodetest.ProjectFlagsPath(at, "/none", call.tail), sent(call.body)).Refused(404), "none")
-						me.Call(call.method, nodetest.ProjectFlagsPath(at, "/", key, call.tail), sent(call.body), "If-Match", `"77"`).Refused(404)
+						sameBut(
+							t,
+							foreign,
+							key,
+							me.Call(call.method, nodetest.ProjectFlagsPath(at, "/none", call.tail), sent(call.body)).Refused(404),
+							"none",
+						)
+						me.Call(call.method, nodetest.ProjectFlagsPath(at, "/", key, call.tail), sent(call.body), "If-Match", `"77"`).
+							Refused(404)
 					}
 				}
 				nodetest.Same(t, "the flag", me.Call("GET", nodetest.FlagPath(key), nil).Want(200).Object(), before)
@@ -157,7 +210,12 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 				me.Call("GET", nodetest.ProjectFlagsPath(at, "?limit=5&offset=2&status=active"), nil).Refused(404)
 				me.Call("POST", nodetest.ProjectFlagsPath(at), `{"key":"l","type":"boolean"}`).Refused(404)
 			}
-			nodetest.Same(t, "the other project's flags", string(me.Call("GET", nodetest.ProjectFlagsPath(other), nil).Want(200).Body), "[]")
+			nodetest.Same(
+				t,
+				"the other project's flags",
+				string(me.Call("GET", nodetest.ProjectFlagsPath(other), nil).Want(200).Body),
+				"[]",
+			)
 			nodetest.Same(t, "flags", me.FlagKeys(""), []string{"free", "mine"})
 		},
 		"a key that moves to another project leaves the old one": func(t *testing.T, me *nodetest.Client) {
@@ -168,7 +226,11 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 			me.Call("POST", nodetest.ProjectFlagsPath(current), `{"key":"k","type":"boolean"}`).Want(201)
 			for _, call := range onProjectFlag {
 				me.Call(call.method, nodetest.ProjectFlagsPath(old, "/k", call.tail), sent(call.body)).Refused(404)
-				if a := me.Call(call.method, nodetest.ProjectFlagsPath(current, "/k", call.tail), sent(call.body)); a.Status >= 300 {
+				if a := me.Call(
+					call.method,
+					nodetest.ProjectFlagsPath(current, "/k", call.tail),
+					sent(call.body),
+				); a.Status >= 300 {
 					t.Errorf("%s: %d %s", a.Call, a.Status, a.Body)
 				}
 			}
@@ -180,12 +242,31 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 			other.CreateFlag("k", nil)
 			missing := uuid.NewString()
 			for _, call := range onProjectFlag {
-				foreign := other.Call(call.method, nodetest.ProjectFlagsPath(project, "/k", call.tail), sent(call.body)).Refused(404)
-				sameBut(t, foreign, project, other.Call(call.method, nodetest.ProjectFlagsPath(missing, "/k", call.tail), sent(call.body)).Refused(404), missing)
+				foreign := other.Call(call.method, nodetest.ProjectFlagsPath(project, "/k", call.tail), sent(call.body)).
+					Refused(404)
+				sameBut(
+					t,
+					foreign,
+					project,
+					other.Call(call.method, nodetest.ProjectFlagsPath(missing, "/k", call.tail), sent(call.body)).Refused(404),
+					missing,
+				)
 			}
-			sameBut(t, other.Call("GET", nodetest.ProjectFlagsPath(project), nil).Refused(404), project, other.Call("GET", nodetest.ProjectFlagsPath(missing), nil).Refused(404), missing)
+			sameBut(
+				t,
+				other.Call("GET", nodetest.ProjectFlagsPath(project), nil).Refused(404),
+				project,
+				other.Call("GET", nodetest.ProjectFlagsPath(missing), nil).Refused(404),
+				missing,
+			)
 			body := `{"key":"l","type":"boolean"}`
-			sameBut(t, other.Call("POST", nodetest.ProjectFlagsPath(project), body).Refused(404), project, other.Call("POST", nodetest.ProjectFlagsPath(missing), body).Refused(404), missing)
+			sameBut(
+				t,
+				other.Call("POST", nodetest.ProjectFlagsPath(project), body).Refused(404),
+				project,
+				other.Call("POST", nodetest.ProjectFlagsPath(missing), body).Refused(404),
+				missing,
+			)
 			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 1})
 			other.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 1})
 		},
@@ -198,13 +279,19 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 			me.CreateFlag("aa", map[string]any{"projectId": other})
 			me.CreateFlag("ab", nil)
 			checkPages(t, me, nodetest.ProjectFlagsPath(project), "key", []any{"a", "b", "c", "d"})
-			me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/c"), `{"status":"inactive","name":"Alpha","tags":[]}`).Want(200)
+			me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/c"), `{"status":"inactive","name":"Alpha","tags":[]}`).
+				Want(200)
 			me.Call("POST", nodetest.ProjectFlagsPath(project, "/d/enable"), nil).Want(200)
 			for query, want := range map[string][]string{
 				"?q=A": {"a", "c"}, "?tag=t": {"a", "b", "d"}, "?status=inactive": {"c"}, "?enabled=true": {"d"}, "?enabled=false&tag=t": {"a", "b"}, "?type=json&limit=1&offset=1": {"b"},
 				"?type=boolean": {},
 			} {
-				nodetest.Same(t, query, nodetest.Column(me.Call("GET", nodetest.ProjectFlagsPath(project, query), nil).Want(200).List(), "key"), want)
+				nodetest.Same(
+					t,
+					query,
+					nodetest.Column(me.Call("GET", nodetest.ProjectFlagsPath(project, query), nil).Want(200).List(), "key"),
+					want,
+				)
 			}
 			me.Call("GET", nodetest.ProjectFlagsPath(project, "?projectId="+project), nil).Refused(422, "projectId")
 			me.Call("GET", nodetest.ProjectFlagsPath(project, "?type=text&status=gone"), nil).Refused(422, "type", "status")

@@ -83,7 +83,14 @@ func (a *API) addProjects() {
 		}
 		defer release()
 		out, err := a.writeProject(ctx, commands.CreateProject{
-			ID: newID(ctx), TenantID: tenant.ID(), Name: in.Body.Name, Description: in.Body.Description, Color: in.Body.Color.sent, Projects: projects,
+			ID: newID(
+				ctx,
+			),
+			TenantID:    tenant.ID(),
+			Name:        in.Body.Name,
+			Description: in.Body.Description,
+			Color:       in.Body.Color.sent,
+			Projects:    projects,
 		})
 		if err != nil {
 			return nil, err
@@ -99,17 +106,33 @@ func (a *API) addProjects() {
 			project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID, in.At)
 			return &projectOutput{Body: showProject(project)}, err
 		})
-	register(a, changing, operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
+	register(
+		a,
+		changing,
+		operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
 		func(ctx context.Context, in *struct {
 			ProjectPath
 			ChangeInput
 			Body updateProjectBody
 		}) (*projectOutput, error) {
 			return a.writeProject(ctx, commands.UpdateProject{
-				ProjectRef: projectRef(ctx, in.ID), Name: in.Body.Name.sent, Description: in.Body.Description.sent, Color: in.Body.Color.sent,
+				ProjectRef: projectRef(
+					ctx,
+					in.ID,
+				),
+				Name:        in.Body.Name.sent,
+				Description: in.Body.Description.sent,
+				Color:       in.Body.Color.sent,
 			})
-		})
-	remove := operation("DELETE", "/api/v1/projects/{projectId}", "delete-project", tag, "Delete a project that has no flags")
+		},
+	)
+	remove := operation(
+		"DELETE",
+		"/api/v1/projects/{projectId}",
+		"delete-project",
+		tag,
+		"Delete a project that has no flags",
+	)
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusConflict}
 	register(a, changing, remove, func(ctx context.Context, in *struct {
@@ -121,13 +144,17 @@ func (a *API) addProjects() {
 		if err != nil && !errors.Is(err, queries.ErrNotFound) {
 			return nil, err
 		}
-		_, done, err := do(ctx, a.Writer, commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
+		_, done, err := do(
+			ctx,
+			a.Writer,
+			commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount},
+		)
 		return &noContent{changedBy(done)}, err
 	})
 }
 
-// hasProject reports whether the tenant of a call has a project. One that another node has just made is in the read model before it is in
-// the snapshot.
+// hasProject reports whether the tenant of a call has a project. One that another node has just made is in the read
+// model before it is in the snapshot.
 func (a *API) hasProject(ctx context.Context, id string) (bool, error) {
 	tenant := principalOf(ctx).tenant
 	if _, known := tenant.ProjectFlags(id); known {

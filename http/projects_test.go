@@ -36,7 +36,8 @@ func testProjects(t *testing.T) {
 			for _, call := range [][2]string{{"POST", "/api/v1/projects"}, {"PATCH", path}} {
 				me.Call(call[0], call[1], long).Refused(422, "name", "description", "color")
 				me.Call(call[0], call[1], map[string]any{"name": "", "color": "#12345"}).Refused(422, "name", "color")
-				me.Call(call[0], call[1], map[string]any{"name": 5, "color": []int{}, "flagCount": 1}).Refused(422, "name", "color", "flagCount")
+				me.Call(call[0], call[1], map[string]any{"name": 5, "color": []int{}, "flagCount": 1}).
+					Refused(422, "name", "color", "flagCount")
 				me.Call(call[0], call[1], `{"name":null,"color":null}`).Refused(422, "name", "color")
 				me.Call(call[0], call[1], map[string]any{"name": "ok", "color": ""}).Refused(422, "color")
 				me.Call(call[0], call[1], map[string]any{"name": "ok", "color": "#6b7280 "}).Refused(422, "color")
@@ -44,16 +45,29 @@ func testProjects(t *testing.T) {
 			}
 			me.Call("POST", "/api/v1/projects", `{}`).Refused(422, "name")
 			nodetest.Same(t, "projects", len(me.Call("GET", "/api/v1/projects", nil).Want(200).List()), 1)
-			me.Call("POST", "/api/v1/projects", map[string]any{"name": strings.Repeat("é", 200), "description": strings.Repeat("é", 2000)}).Want(201)
+			me.Call("POST", "/api/v1/projects", map[string]any{"name": strings.Repeat("é", 200), "description": strings.Repeat("é", 2000)}).
+				Want(201)
 		},
 		"PATCH changes what is sent": func(t *testing.T, me *nodetest.Client) {
-			before := me.Call("POST", "/api/v1/projects", `{"name":"old","description":"text","color":"#112233"}`).Want(201).Object()
+			before := me.Call("POST", "/api/v1/projects", `{"name":"old","description":"text","color":"#112233"}`).
+				Want(201).
+				Object()
 			path := "/api/v1/projects/" + before["id"].(string)
 			a := me.Call("PATCH", path, `{"name":"new"}`).Want(200)
-			a.Shows(map[string]any{"id": before["id"], "name": "new", "description": "text", "color": "#112233", "createdAt": before["createdAt"]})
+			a.Shows(
+				map[string]any{
+					"id":          before["id"],
+					"name":        "new",
+					"description": "text",
+					"color":       "#112233",
+					"createdAt":   before["createdAt"],
+				},
+			)
 			nodetest.Same(t, "Location", a.Header.Get("Location"), "")
 			nodetest.Same(t, "the project", me.Call("GET", path, nil).Want(200).Object(), a.Object())
-			me.Call("PATCH", path, `{"description":null,"color":"#445566"}`).Want(200).Shows(map[string]any{"name": "new", "description": "", "color": "#445566"})
+			me.Call("PATCH", path, `{"description":null,"color":"#445566"}`).
+				Want(200).
+				Shows(map[string]any{"name": "new", "description": "", "color": "#445566"})
 			me.Call("PATCH", path, `{"description":""}`).Want(200).Shows(map[string]any{"description": ""})
 			for _, nothing := range []string{`{}`, `{"name":"new","color":"#445566"}`} {
 				last := me.Call("GET", path, nil).Want(200).Object()
@@ -66,7 +80,12 @@ func testProjects(t *testing.T) {
 			count := func(want int) {
 				t.Helper()
 				me.Call("GET", path, nil).Want(200).Shows(map[string]any{"flagCount": want})
-				nodetest.Same(t, "flagCount in the list", me.Call("GET", "/api/v1/projects", nil).Want(200).List()[0]["flagCount"], want)
+				nodetest.Same(
+					t,
+					"flagCount in the list",
+					me.Call("GET", "/api/v1/projects", nil).Want(200).List()[0]["flagCount"],
+					want,
+				)
 				me.Call("PATCH", path, `{}`).Want(200).Shows(map[string]any{"flagCount": want})
 			}
 			count(0)
@@ -95,14 +114,20 @@ func testProjects(t *testing.T) {
 			me.Call("PATCH", path, `{"name":"x"}`).Refused(404)
 			me.Call("DELETE", path, nil).Refused(404)
 			nodetest.Same(t, "the list", string(me.Call("GET", "/api/v1/projects", nil).Want(200).Body), "[]")
-			me.Call("POST", "/api/v1/flags", map[string]any{"key": "b", "type": "boolean", "projectId": id}).Refused(422, "projectId")
+			me.Call("POST", "/api/v1/flags", map[string]any{"key": "b", "type": "boolean", "projectId": id}).
+				Refused(422, "projectId")
 		},
 		"projects are listed in the order of creation, page by page": func(t *testing.T, me *nodetest.Client) {
 			var want []any
 			for _, name := range []string{"c", "a", "b", "a", "d"} {
 				id, _ := me.CreateProject(name)
 				want = append(want, id)
-				nodetest.Same(t, "projects right after a creation", nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "id"), want)
+				nodetest.Same(
+					t,
+					"projects right after a creation",
+					nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "id"),
+					want,
+				)
 			}
 			checkPages(t, me, "/api/v1/projects", "id", want)
 		},
@@ -122,10 +147,16 @@ func testProjects(t *testing.T) {
 			nodetest.Same(t, "the other's list", string(other.Call("GET", "/api/v1/projects", nil).Want(200).Body), "[]")
 			missing := uuid.NewString()
 			flag := func(project string) *nodetest.Answer {
-				return other.Call("POST", "/api/v1/flags", map[string]any{"key": "f", "type": "boolean", "projectId": project}).Refused(422, "projectId")
+				return other.Call("POST", "/api/v1/flags", map[string]any{"key": "f", "type": "boolean", "projectId": project}).
+					Refused(422, "projectId")
 			}
 			sameBut(t, flag(id), id, flag(missing), missing)
-			nodetest.Same(t, "flags filtered by another's project", string(other.Call("GET", "/api/v1/flags?projectId="+id, nil).Want(200).Body), "[]")
+			nodetest.Same(
+				t,
+				"flags filtered by another's project",
+				string(other.Call("GET", "/api/v1/flags?projectId="+id, nil).Want(200).Body),
+				"[]",
+			)
 		},
 	}.Run(t)
 }

@@ -51,8 +51,18 @@ func TestRoutes(t *testing.T) {
 			me.CreateFlag("k", nil)
 			for _, path := range []string{"/", "/health", "/openapi.json", "/metrics", "/api/v1/flags?limit=1", nodetest.FlagPath("k"), nodetest.FlagPath("none")} {
 				get, head := me.Call("GET", path, nil), me.Call("HEAD", path, nil)
-				nodetest.Same(t, "HEAD "+path, []any{head.Status, len(head.Body), head.Header.Get("Content-Type"), head.Header.Get("ETag"), head.Header.Get("X-Total-Count")},
-					[]any{get.Status, 0, get.Header.Get("Content-Type"), get.Header.Get("ETag"), get.Header.Get("X-Total-Count")})
+				nodetest.Same(
+					t,
+					"HEAD "+path,
+					[]any{
+						head.Status,
+						len(head.Body),
+						head.Header.Get("Content-Type"),
+						head.Header.Get("ETag"),
+						head.Header.Get("X-Total-Count"),
+					},
+					[]any{get.Status, 0, get.Header.Get("Content-Type"), get.Header.Get("ETag"), get.Header.Get("X-Total-Count")},
+				)
 			}
 		},
 	}.Run(t)
@@ -84,11 +94,21 @@ func TestAnswersToAnyone(t *testing.T) {
 					t.Errorf("%d has the type %v", status, p["type"])
 				}
 				seen[kind] = true
-				explained := withToken(me, "").Call("GET", kind, nil).Want(200).Shows(map[string]any{"type": p["type"], "title": p["title"], "status": status})
+				explained := withToken(
+					me,
+					"",
+				).Call("GET", kind, nil).
+					Want(200).
+					Shows(map[string]any{"type": p["type"], "title": p["title"], "status": status})
 				if explained.Object()["description"] == "" {
 					t.Errorf("%s is not explained", kind)
 				}
-				nodetest.Same(t, "the title", p["title"], map[bool]string{true: http.StatusText(status), false: "Unprocessable Entity"}[status != 422])
+				nodetest.Same(
+					t,
+					"the title",
+					p["title"],
+					map[bool]string{true: http.StatusText(status), false: "Unprocessable Entity"}[status != 422],
+				)
 			}
 		},
 		"each request has an id, the caller's if it is a UUID": func(t *testing.T, me *nodetest.Client) {
@@ -104,10 +124,20 @@ func TestAnswersToAnyone(t *testing.T) {
 				}
 				sent := uuid.NewString()
 				nodetest.Same(t, "X-Request-ID", me.Call("GET", path, nil, "X-Request-ID", sent).Header.Get("X-Request-ID"), sent)
-				nodetest.Same(t, "X-Request-ID", me.Call("GET", path, nil, "X-Request-ID", strings.ToUpper(sent)).Header.Get("X-Request-ID"), sent)
+				nodetest.Same(
+					t,
+					"X-Request-ID",
+					me.Call("GET", path, nil, "X-Request-ID", strings.ToUpper(sent)).Header.Get("X-Request-ID"),
+					sent,
+				)
 			}
 			id := uuid.NewString()
-			nodetest.Same(t, "instance", me.Call("GET", nodetest.FlagPath("none"), nil, "X-Request-ID", id).Refused(404).Object()["instance"], "urn:uuid:"+id)
+			nodetest.Same(
+				t,
+				"instance",
+				me.Call("GET", nodetest.FlagPath("none"), nil, "X-Request-ID", id).Refused(404).Object()["instance"],
+				"urn:uuid:"+id,
+			)
 			me.Evaluate("none", `{}`, "X-Request-ID", id).Refused(404).Shows(map[string]any{"instance": "urn:uuid:" + id})
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"n"}`, "X-Request-ID", id).Want(200)
 			nodetest.Same(t, "requestId in the history", me.History("k", "")[0]["requestId"], id)
@@ -124,7 +154,9 @@ func TestAnswersToAnyone(t *testing.T) {
 			checkTimes(t, health.Object())
 			root := nobody.Call("GET", "/", nil).Want(200).Shows(map[string]any{"name": "flagledger", "version": "1.0.0"})
 			nodetest.Members(t, "root", root.Object(), "name", "version")
-			version := nobody.Call("GET", "/api/v1/version", nil).Want(200).Shows(map[string]any{"version": "1.0.0", "environment": "development", "build_number": "dev", "status": "ok"})
+			version := nobody.Call("GET", "/api/v1/version", nil).
+				Want(200).
+				Shows(map[string]any{"version": "1.0.0", "environment": "development", "build_number": "dev", "status": "ok"})
 			nodetest.Members(t, "version", version.Object(), "version", "build_number", "status", "timestamp", "environment")
 			checkTimes(t, version.Object())
 			for _, a := range []*nodetest.Answer{health, root, version} {
@@ -156,7 +188,8 @@ func TestAnswersToAnyone(t *testing.T) {
 		},
 		"the page of the interface comes from the binary alone": func(t *testing.T, me *nodetest.Client) {
 			page := withToken(me, "").Call("GET", "/docs", nil).Want(200)
-			if !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(page.Body), "/openapi.json") {
+			if !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") ||
+				!strings.Contains(string(page.Body), "/openapi.json") {
 				t.Errorf("the page is %s: %s", page.Header.Get("Content-Type"), page.Body)
 			}
 			sources := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(string(page.Body), -1)
@@ -174,7 +207,9 @@ func TestAnswersToAnyone(t *testing.T) {
 				t.Errorf("the page has inline scripts or styles: %s", page.Body)
 			}
 			policy := page.Header.Get("Content-Security-Policy")
-			if !strings.Contains(policy, "default-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "script-src") || strings.Contains(policy, "http") {
+			if !strings.Contains(policy, "default-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") ||
+				strings.Contains(policy, "script-src") ||
+				strings.Contains(policy, "http") {
 				t.Errorf("Content-Security-Policy is %q", policy)
 			}
 		},

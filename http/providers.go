@@ -8,7 +8,8 @@ import (
 	"flagledger/commands"
 )
 
-// providers are those that one may sign in with beside a password: the path's name of each, what tokens say of it, and its old path.
+// providers are those that one may sign in with beside a password: the path's name of each, what tokens say of it, and
+// its old path.
 var providers = []struct{ name, title, tokens, old string }{
 	{"google", "Google", "google.com", "/auth/google"},
 	{"github", "GitHub", "github.com", ""},
@@ -22,31 +23,47 @@ type providerBody struct {
 
 func (a *API) addProviders() {
 	for _, provider := range providers {
-		op := operation("POST", "/api/v1/auth/signin/"+provider.name, "sign-in-"+provider.name, "Authentication", "Begin to use the service, signed in with "+provider.title)
+		op := operation(
+			"POST",
+			"/api/v1/auth/signin/"+provider.name,
+			"sign-in-"+provider.name,
+			"Authentication",
+			"Begin to use the service, signed in with "+provider.title,
+		)
 		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
 		op.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 		example := providerBody{IDTokenBody{"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."}, provider.name}
-		register(a, access{who: anyone}, showing(op, example, nil), func(ctx context.Context, in *struct{ Body providerBody }) (*bootstrapOutput, error) {
-			wrong := map[string]string{}
-			if in.Body.IDToken == "" {
-				wrong["idToken"] = "is required"
-			}
-			if name := strings.ToLower(in.Body.ProviderName); name != provider.name && name != provider.tokens {
-				wrong["providerName"] = "must be " + provider.name + ", as in the path"
-			}
-			if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
-				return nil, err
-			}
-			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
-		})
+		register(
+			a,
+			access{who: anyone},
+			showing(op, example, nil),
+			func(ctx context.Context, in *struct{ Body providerBody }) (*bootstrapOutput, error) {
+				wrong := map[string]string{}
+				if in.Body.IDToken == "" {
+					wrong["idToken"] = "is required"
+				}
+				if name := strings.ToLower(in.Body.ProviderName); name != provider.name && name != provider.tokens {
+					wrong["providerName"] = "must be " + provider.name + ", as in the path"
+				}
+				if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
+					return nil, err
+				}
+				return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
+			},
+		)
 		if provider.old == "" {
 			continue
 		}
 		old := legacyOperation("POST", provider.old, "legacy-"+op.OperationID, op.Summary)
 		old.Errors = op.Errors
-		register(a, access{who: anyone}, old, func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
-			return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
-		})
+		register(
+			a,
+			access{who: anyone},
+			old,
+			func(ctx context.Context, in *struct{ Body IDTokenBody }) (*bootstrapOutput, error) {
+				return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
+			},
+		)
 	}
 }
 
@@ -57,7 +74,11 @@ func (a *API) signInWith(ctx context.Context, provider, idToken string) (*bootst
 		return nil, err
 	}
 	if claims.Provider != provider {
-		return nil, invalid(map[string]string{"idToken": "is of somebody who signed in with " + providerTitle(claims) + ", not with " + provider})
+		return nil, invalid(
+			map[string]string{
+				"idToken": "is of somebody who signed in with " + providerTitle(claims) + ", not with " + provider,
+			},
+		)
 	}
 	return a.bootstrap(ctx, claims, "signed in")
 }

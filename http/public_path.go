@@ -10,13 +10,27 @@ import (
 	"strings"
 )
 
-// A proxy may serve the service under a path, which the public URL has then. Every path that the service shows begins with it.
-// Requests are answered with it and without it, since some proxies remove it.
+// A proxy may serve the service under a path, which the public URL has then. Every path that the service shows begins
+// with it. Requests are answered with it and without it, since some proxies remove it.
 
 // ownSegments are the first segments of the service's own paths.
 var ownSegments = []string{
-	".well-known", "admin", "api", "app", "auth", "docs", "health", "metrics", "oauth", "ofrep", "openapi.json", "problems",
-	"reset-password", "sandbox", "v1", "verify-email",
+	".well-known",
+	"admin",
+	"api",
+	"app",
+	"auth",
+	"docs",
+	"health",
+	"metrics",
+	"oauth",
+	"ofrep",
+	"openapi.json",
+	"problems",
+	"reset-password",
+	"sandbox",
+	"v1",
+	"verify-email",
 }
 
 var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
@@ -45,8 +59,8 @@ func publicPathOf(publicURL string) string {
 // publicPath returns how clients reach a path of the service.
 func publicPath(ctx context.Context, path string) string { return requestOf(ctx).publicPath + path }
 
-// ownPath returns the service's own path for that of a request. It removes the public path, all slashes but one from the
-// beginning, and a slash from the end.
+// ownPath returns the service's own path for that of a request. It removes the public path, all slashes but one from
+// the beginning, and a slash from the end.
 func (a *API) ownPath(path string) string {
 	path = oneSlash(path)
 	if rest, found := strings.CutPrefix(path, a.publicPath); found && (rest == "" || rest[0] == '/') {
@@ -58,7 +72,8 @@ func (a *API) ownPath(path string) string {
 	return path
 }
 
-// oneSlash makes a path begin with one slash: clients join a base URL that ends in a slash with a path that begins with one.
+// oneSlash makes a path begin with one slash: clients join a base URL that ends in a slash with a path that begins with
+// one.
 func oneSlash(path string) string {
 	if path == "" || strings.HasPrefix(path, "//") {
 		return "/" + strings.TrimLeft(path, "/")

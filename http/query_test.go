@@ -34,7 +34,8 @@ func TestReadsRefuseAParameterThatIsSentTwice(t *testing.T) {
 	me.Call(http.MethodGet, "/api/flags/k/history?action=created&action=created", nil).Want(200)
 }
 
-// An empty one would count as left out: `sort=` would be answered in the order of the keys, as if that had been asked for.
+// An empty one would count as left out: `sort=` would be answered in the order of the keys, as if that had been asked
+// for.
 func TestReadsRefuseAnEmptyParameter(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
@@ -58,9 +59,15 @@ func TestReadsRefuseAnEmptyParameter(t *testing.T) {
 		}
 		me.Call(http.MethodGet, path+"?"+strings.Join(names, "=&")+"=", nil).Refused(422, names...)
 	}
-	nodetest.Same(t, "what is wrong", me.Call(http.MethodGet, "/api/v1/flags?sort=&lifecycle", nil).Refused(422, "sort", "lifecycle").Object()["errors"],
-		map[string]any{"sort": "must not be empty", "lifecycle": "must not be empty"})
-	me.Call(http.MethodGet, "/api/v1/flags?unknown=", nil).Refused(422, "unknown").Shows(map[string]any{"errors": map[string]any{"unknown": "unknown query parameter"}})
+	nodetest.Same(
+		t,
+		"what is wrong",
+		me.Call(http.MethodGet, "/api/v1/flags?sort=&lifecycle", nil).Refused(422, "sort", "lifecycle").Object()["errors"],
+		map[string]any{"sort": "must not be empty", "lifecycle": "must not be empty"},
+	)
+	me.Call(http.MethodGet, "/api/v1/flags?unknown=", nil).
+		Refused(422, "unknown").
+		Shows(map[string]any{"errors": map[string]any{"unknown": "unknown query parameter"}})
 	for _, tail := range []string{"/evaluate?at=", "/evaluate?explain=", "/evaluate?version="} {
 		_, parameter, _ := strings.Cut(strings.TrimSuffix(tail, "="), "?")
 		me.Call("POST", nodetest.FlagPath("k", tail), map[string]any{}).Refused(422, parameter)

@@ -12,7 +12,8 @@ import (
 
 type humaContext huma.Context
 
-// timesContext has rules.ParseTime read the query parameters that are times. huma's own parser takes a comma and refuses t, z and leap seconds.
+// timesContext has rules.ParseTime read the query parameters that are times. huma's own parser takes a comma and
+// refuses t, z and leap seconds.
 type timesContext struct {
 	humaContext
 	times []string // the names of the parameters

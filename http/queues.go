@@ -11,18 +11,25 @@ import (
 	"flagledger/http/limit"
 )
 
-// queues are what costly work waits in for a slot. Whoever waits in one holds no slot of another, with one exception: a slot of bodies is held for as long as the body is in
-// memory. An evaluation of one flag waits in none, unless its comparisons take long.
+// queues are what costly work waits in for a slot. Whoever waits in one holds no slot of another, with one exception: a
+// slot of bodies is held for as long as the body is in memory. An evaluation of one flag waits in none, unless its
+// comparisons take long.
 type queues struct {
 	evaluations *fair.Queue // evaluations of many flags, costly ones of one flag, and the reading of large bodies of both
 	reads       *fair.Queue // reads of the database, among them that of an Idempotency-Key
 	past        *fair.Queue // the folding of a flag of the past, and what is compiled or decided from it; flag by flag
-	people      *fair.Queue // changes about no tenant, sign-ups and sign-ins with an ID token, refreshes of sessions, and cleanups of sandboxes
-	payments    *fair.Queue // calls of the payment provider that requests make
-	changes     *fair.Queue // changes of flags with large bodies or costly rules, and reverts, from their body to the answer; not while they wait for the stream
-	reversals   *fair.Queue // the changes of a revert of many flags; flag by flag, but for large ones, which wait in changes
-	signing     *fair.Queue // signing of machines' tokens
-	bodies      *fair.Queue // large bodies, from when more than largeBody of one has come to the answer; and flags of the past while they are brought back
+	// changes about no tenant, sign-ups and sign-ins with an ID token, refreshes of sessions, and cleanups of sandboxes
+	people   *fair.Queue
+	payments *fair.Queue // calls of the payment provider that requests make
+	// changes of flags with large bodies or costly rules, and reverts, from their body to the answer; not while they wait
+	// for the stream
+	changes *fair.Queue
+	// the changes of a revert of many flags; flag by flag, but for large ones, which wait in changes
+	reversals *fair.Queue
+	signing   *fair.Queue // signing of machines' tokens
+	// large bodies, from when more than largeBody of one has come to the answer; and flags of the past while they are
+	// brought back
+	bodies *fair.Queue
 }
 
 const (
@@ -30,26 +37,70 @@ const (
 	largeBody = 32 << 10
 	// patience is the longest that costly work waits to begin, where Options has no other.
 	patience = 5 * time.Second
-	// nodeWaiting is how much work waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of each is in memory.
+	// nodeWaiting is how much work waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of
+	// each is in memory.
 	nodeWaiting    = 4000
 	signingWaiting = 100 // requests of a flow for tokens
 	bodiesWaiting  = 1000
 )
 
-// newQueues makes the queues of a node whose database takes so many reads at once. Work waits in them for as long as patience.
+// newQueues makes the queues of a node whose database takes so many reads at once. Work waits in them for as long as
+// patience.
 func newQueues(reads int, patience time.Duration) queues {
 	half := func(n int) int { return max(1, n/2) }
 	cores := half(runtime.GOMAXPROCS(0))
 	return queues{
-		evaluations: fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: 1000, Waiting: nodeWaiting, Patience: patience, Rest: 2}),
-		reads:       fair.New(fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
-		past:        fair.New(fair.Limits{Slots: min(cores, half(reads)), FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
-		people:      fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
-		payments:    fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Patience: patience}),
-		changes:     fair.New(fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5}),
-		reversals:   fair.New(fair.Limits{Slots: revertsAtOnce, FlowSlots: revertsAtOnce / 2, FlowWaiting: 10 * revertsAtOnce, Waiting: nodeWaiting, Patience: patience}),
-		signing:     fair.New(fair.Limits{Slots: cores, FlowSlots: half(cores), FlowWaiting: signingWaiting, Waiting: nodeWaiting, Patience: patience}),
-		bodies:      fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
+		evaluations: fair.New(
+			fair.Limits{
+				Slots:       cores,
+				FlowSlots:   half(cores),
+				FlowWaiting: 1000,
+				Waiting:     nodeWaiting,
+				Patience:    patience,
+				Rest:        2,
+			},
+		),
+		reads: fair.New(
+			fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience},
+		),
+		past: fair.New(
+			fair.Limits{
+				Slots:       min(cores, half(reads)),
+				FlowSlots:   1,
+				FlowWaiting: 100,
+				Waiting:     nodeWaiting,
+				Patience:    patience,
+				Rest:        5,
+			},
+		),
+		people: fair.New(
+			fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience},
+		),
+		payments: fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Patience: patience}),
+		changes: fair.New(
+			fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5},
+		),
+		reversals: fair.New(
+			fair.Limits{
+				Slots:       revertsAtOnce,
+				FlowSlots:   revertsAtOnce / 2,
+				FlowWaiting: 10 * revertsAtOnce,
+				Waiting:     nodeWaiting,
+				Patience:    patience,
+			},
+		),
+		signing: fair.New(
+			fair.Limits{
+				Slots:       cores,
+				FlowSlots:   half(cores),
+				FlowWaiting: signingWaiting,
+				Waiting:     nodeWaiting,
+				Patience:    patience,
+			},
+		),
+		bodies: fair.New(
+			fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience},
+		),
 	}
 }
 
@@ -74,13 +125,20 @@ func (a *API) enterQueue(ctx context.Context, q *fair.Queue, p *principal) (*fai
 	case err == nil:
 		return slot, nil
 	case errors.Is(err, fair.ErrFlowBusy):
-		return nil, noSlot(q.FlowSlots(), "too many costly requests that count together with this one are under way or waiting; this one was not carried out")
+		return nil, noSlot(
+			q.FlowSlots(),
+			"too many costly requests that count together with this one are under way or waiting; this one was not carried out",
+		)
 	default:
-		return nil, newProblem(http.StatusServiceUnavailable, "too many costly requests are under way or waiting; this one was not carried out")
+		return nil, newProblem(
+			http.StatusServiceUnavailable,
+			"too many costly requests are under way or waiting; this one was not carried out",
+		)
 	}
 }
 
-// enterChanges waits for a slot for a costly change of a flag, unless the request has one already. Its error is a problem.
+// enterChanges waits for a slot for a costly change of a flag, unless the request has one already. Its error is a
+// problem.
 func (a *API) enterChanges(ctx context.Context) (leave func(), err error) {
 	req := requestOf(ctx)
 	if req.changeSlot != nil {
@@ -92,8 +150,9 @@ func (a *API) enterChanges(ctx context.Context) (leave func(), err error) {
 	return req.changeSlot.Leave, nil
 }
 
-// enterRevert gives back the slot that a revert has among the changes because its body is large, as it is to wait in other queues first, and waits for one to hold
-// the flag of then in memory, unless its body has that. Its error is a problem.
+// enterRevert gives back the slot that a revert has among the changes because its body is large, as it is to wait in
+// other queues first, and waits for one to hold the flag of then in memory, unless its body has that. Its error is a
+// problem.
 func (a *API) enterRevert(ctx context.Context) (leave func(), err error) {
 	req := requestOf(ctx)
 	if req.changeSlot != nil {
@@ -110,7 +169,8 @@ func (a *API) enterRevert(ctx context.Context) (leave func(), err error) {
 	return slot.Leave, nil
 }
 
-// enterPast waits for a slot to add up what a flag was, in place of one for reads: that takes a processor rather than the database. Its error is a problem.
+// enterPast waits for a slot to add up what a flag was, in place of one for reads: that takes a processor rather than
+// the database. Its error is a problem.
 func (a *API) enterPast(ctx context.Context) (*fair.Slot, error) {
 	if slot := requestOf(ctx).readSlot; slot != nil {
 		slot.Leave()
@@ -118,8 +178,8 @@ func (a *API) enterPast(ctx context.Context) (*fair.Slot, error) {
 	return a.enterQueue(ctx, a.queues.past, principalOf(ctx))
 }
 
-// enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits as WaitUntilCurrent does, with the zero time for a version. Its error is a problem, or that of a
-// query.
+// enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits as WaitUntilCurrent does,
+// with the zero time for a version. Its error is a problem, or that of a query.
 func (a *API) enterPastOnceCurrent(ctx context.Context, at time.Time) (*fair.Slot, error) {
 	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 		return nil, err

@@ -24,13 +24,19 @@ func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
 	refused := func(from func(context.Context) error, detail, limit string) {
 		t.Helper()
-		req := &request{answer: http.Header{"RateLimit-Remaining": {"99"}, "RateLimit-Reset": {"60"}}, serviceLog: slog.New(slog.DiscardHandler)}
+		req := &request{
+			answer:     http.Header{"RateLimit-Remaining": {"99"}, "RateLimit-Reset": {"60"}},
+			serviceLog: slog.New(slog.DiscardHandler),
+		}
 		ctx := context.WithValue(t.Context(), requestKey{}, req)
 		got := problemOf(ctx, from(ctx))
-		if got.Status != 429 || got.Detail != "the rate limit is exceeded: "+detail+"; try again later, in 1 s" || got.headers.Get("Retry-After") != "1" {
+		if got.Status != 429 || got.Detail != "the rate limit is exceeded: "+detail+"; try again later, in 1 s" ||
+			got.headers.Get("Retry-After") != "1" {
 			t.Errorf("refused with %d %s %v", got.Status, got.Detail, got.headers)
 		}
-		if shown := fmt.Sprint(req.answer); shown != "map[RateLimit-Limit:["+limit+"] RateLimit-Remaining:[0] RateLimit-Reset:[1]]" {
+		if shown := fmt.Sprint(
+			req.answer,
+		); shown != "map[RateLimit-Limit:["+limit+"] RateLimit-Remaining:[0] RateLimit-Reset:[1]]" {
 			t.Errorf("the answer shows %s", shown)
 		}
 	}
@@ -48,7 +54,10 @@ func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	}, "8 are made at once", "8")
 
 	other := &principal{credential: &credential{claims: commands.Claims{UserID: "other"}}}
-	if p, _ := errors.AsType[*problem](func() error { _, err := a.enterQueue(t.Context(), q, other); return err }()); p == nil || p.Status != http.StatusServiceUnavailable {
+	if p, _ := errors.AsType[*problem](
+		func() error { _, err := a.enterQueue(t.Context(), q, other); return err }(),
+	); p == nil ||
+		p.Status != http.StatusServiceUnavailable {
 		t.Errorf("another, who has nothing under way, is refused with %v", p)
 	}
 }

@@ -13,8 +13,9 @@ import (
 
 // A request uses three quotas: of requests, of costly work, and of answers that wait to be read. This file says whose.
 
-// requestQuota is the tenant whose quota of requests a request uses, with its creator and plan. A machine uses its tenant's. A person uses that of the tenant that
-// the path or header names or, if they are no member of it, of their first; without a tenant id is the user's.
+// requestQuota is the tenant whose quota of requests a request uses, with its creator and plan. A machine uses its
+// tenant's. A person uses that of the tenant that the path or header names or, if they are no member of it, of their
+// first; without a tenant id is the user's.
 func (a *API) requestQuota(c *credential, named string) (id, creator string, plan events.Plan) {
 	if c.machine != nil {
 		plan = events.FreePlan
@@ -36,7 +37,8 @@ func (a *API) requestQuota(c *credential, named string) (id, creator string, pla
 	return c.claims.UserID, "", events.FreePlan
 }
 
-// count counts a request for whom it is of: the client address where it signs in or has no good token, and else the person or machine with the tenant.
+// count counts a request for whom it is of: the client address where it signs in or has no good token, and else the
+// person or machine with the tenant.
 func (a *API) count(r *http.Request, req *request) limit.Budget {
 	switch {
 	case signsIn(routedPath(r)):
@@ -60,7 +62,8 @@ func (a *API) countAuthenticated(r *http.Request, c *credential) limit.Budget {
 	return a.limiter.CountPerson(c.claims.UserID, best, tenantID, plan)
 }
 
-// maxPlans is how many of a person's tenants are asked for the best plan at each request: others may add people to any number.
+// maxPlans is how many of a person's tenants are asked for the best plan at each request: others may add people to any
+// number.
 const maxPlans = 100
 
 // bestPlan is the plan among those of a person's first tenants that gives the most requests, and else the free one.
@@ -99,8 +102,8 @@ func signsIn(path string) bool {
 	return strings.HasPrefix(path, "/api/v1/auth/") || strings.HasPrefix(path, "/auth/")
 }
 
-// workQuota names whose quota of costly work a call uses: its tenant's, the person's if it is about no tenant, or the client site's if anyone may make it or the
-// person's address is not verified.
+// workQuota names whose quota of costly work a call uses: its tenant's, the person's if it is about no tenant, or the
+// client site's if anyone may make it or the person's address is not verified.
 func (a *API) workQuota(ctx context.Context, p *principal) string {
 	switch {
 	case !a.isVerified(p.credential):
@@ -114,10 +117,12 @@ func (a *API) workQuota(ctx context.Context, p *principal) string {
 	}
 }
 
-// siteQuota names the quota of all clients of a site who are not known otherwise: whoever has one has many networks, and makes accounts at will.
+// siteQuota names the quota of all clients of a site who are not known otherwise: whoever has one has many networks,
+// and makes accounts at will.
 func (a *API) siteQuota(req *request) string { return "site " + a.limiter.Site(req.received).String() }
 
-// tenantQuota names whose quota a tenant uses: if nobody pays for it its creator's, so that many such tenants give nobody many quotas.
+// tenantQuota names whose quota a tenant uses: if nobody pays for it its creator's, so that many such tenants give
+// nobody many quotas.
 func (a *API) tenantQuota(tenant *snapshot.Tenant) string {
 	if tenant.Plan(a.Now()).Unpaid() {
 		return cmp.Or(tenant.Creator(), tenant.ID())
@@ -125,8 +130,8 @@ func (a *API) tenantQuota(tenant *snapshot.Tenant) string {
 	return tenant.ID()
 }
 
-// answerQuota names whose quota of unread answers a request uses: that of a person whose address is verified, of the machine's tenant or, if nobody pays for that, its
-// creator, or of anybody else's site.
+// answerQuota names whose quota of unread answers a request uses: that of a person whose address is verified, of the
+// machine's tenant or, if nobody pays for that, its creator, or of anybody else's site.
 func (a *API) answerQuota(req *request) string {
 	switch {
 	case req.credential == nil || !a.isVerified(req.credential):

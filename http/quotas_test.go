@@ -14,10 +14,18 @@ import (
 func TestWhoseQuotaOfRequestsIsUsed(t *testing.T) {
 	a := newAPI(anonymous(1))
 	a.Live = testLive{}
-	if id, _, plan := a.requestQuota(&credential{claims: commands.Claims{UserID: "me"}}, "deleted"); id != "me" || plan != events.FreePlan {
+	if id, _, plan := a.requestQuota(
+		&credential{claims: commands.Claims{UserID: "me"}},
+		"deleted",
+	); id != "me" ||
+		plan != events.FreePlan {
 		t.Errorf("a person whose tenants were deleted is counted as %s with %q", id, plan)
 	}
-	if id, _, plan := a.requestQuota(&credential{machine: &machine{clientID: "c", tenantID: "deleted"}}, "other"); id != "deleted" || plan != events.FreePlan {
+	if id, _, plan := a.requestQuota(
+		&credential{machine: &machine{clientID: "c", tenantID: "deleted"}},
+		"other",
+	); id != "deleted" ||
+		plan != events.FreePlan {
 		t.Errorf("a machine whose tenant was deleted is counted as %s with %q", id, plan)
 	}
 }
@@ -29,7 +37,12 @@ func TestCallsOfUnverifiedAccountsCountForTheirAddress(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = address
 		for i := range 100 {
-			if !a.count(r, &request{credential: &credential{claims: commands.Claims{UserID: fmt.Sprint(address, i%accounts), EmailVerified: verified}}}).Exceeded {
+			if !a.count(
+				r,
+				&request{
+					credential: &credential{claims: commands.Claims{UserID: fmt.Sprint(address, i%accounts), EmailVerified: verified}},
+				},
+			).Exceeded {
 				n++
 			}
 		}

@@ -8,7 +8,8 @@ import (
 	"flagledger/http/limit"
 )
 
-// limit counts a request for whom identify has found, and refuses it beyond the limit. Every answer's headers show what is left. The dashboard's assets are not counted.
+// limit counts a request for whom identify has found, and refuses it beyond the limit. Every answer's headers show what
+// is left. The dashboard's assets are not counted.
 func (a *API) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
@@ -41,8 +42,8 @@ func isWebhook(r *http.Request) bool {
 	return r.Method == http.MethodPost && routedPath(r) == webhookRoute
 }
 
-// limitUnsigned counts a call of the webhook for the client's address, unless the payment provider has signed it: that is not limited. Other calls are not
-// logged.
+// limitUnsigned counts a call of the webhook for the client's address, unless the payment provider has signed it: that
+// is not limited. Other calls are not logged.
 func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	req := requestOf(r.Context())
 	a.limiter.Peek(r).Show(req.answer)
@@ -55,7 +56,8 @@ func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Ha
 	next.ServeHTTP(w, r)
 }
 
-// tooManyRequests refuses a call for a limit. The answer shows its headers. why is empty where it is the limit of requests.
+// tooManyRequests refuses a call for a limit. The answer shows its headers. why is empty where it is the limit of
+// requests.
 func tooManyRequests(b limit.Budget, why string) *problem {
 	p := newProblem(http.StatusTooManyRequests, why)
 	p.Detail += ", in " + strconv.Itoa(b.Reset) + " s"

@@ -30,8 +30,14 @@ func newAPI(limits limit.Limits) *API {
 func newAPIWithClock(limits limit.Limits) (*API, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return New(Options{
-		Reads: 2, Live: snapshot.New(), Metrics: prometheus.NewRegistry(), LoopbackMetrics: true, Log: slog.New(slog.DiscardHandler),
-		Troubles: func() []string { return nil }, Limits: limits, Now: func() time.Time { return *clock },
+		Reads:           2,
+		Live:            snapshot.New(),
+		Metrics:         prometheus.NewRegistry(),
+		LoopbackMetrics: true,
+		Log:             slog.New(slog.DiscardHandler),
+		Troubles:        func() []string { return nil },
+		Limits:          limits,
+		Now:             func() time.Time { return *clock },
 	}), clock
 }
 
@@ -68,8 +74,12 @@ func shows(t *testing.T, w *httptest.ResponseRecorder, status, limit, remaining,
 		return
 	}
 	var p problem
-	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || h.Get("Retry-After") != strconv.Itoa(reset) || h.Get("Content-Type") != "application/problem+json" ||
-		p.Status != status || !strings.Contains(p.Detail, "rate limit is exceeded") || !strings.Contains(p.Detail, "try again later") || p.Instance == "" {
+	if err := json.Unmarshal(
+		w.Body.Bytes(),
+		&p,
+	); err != nil || h.Get("Retry-After") != strconv.Itoa(reset) || h.Get("Content-Type") != "application/problem+json" ||
+		p.Status != status || !strings.Contains(p.Detail, "rate limit is exceeded") || !strings.Contains(p.Detail, "try again later") ||
+		p.Instance == "" {
 		t.Errorf("it is refused with %v %s", h, w.Body)
 	}
 }

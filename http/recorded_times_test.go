@@ -24,8 +24,17 @@ import (
 // otherTimes are the times in answers that are not of facts, each as the end of an operation's path and the member.
 var otherTimes = map[string][]string{
 	"": {
-		"lastEvaluatedAt", "lastPrefetchedAt", "lastAccessedAt", "lastSeenAt", "readAt", "expiresAt", "currentPeriodStart", "currentPeriodEnd",
-		"completed_at", "created_at", "updated_at",
+		"lastEvaluatedAt",
+		"lastPrefetchedAt",
+		"lastAccessedAt",
+		"lastSeenAt",
+		"readAt",
+		"expiresAt",
+		"currentPeriodStart",
+		"currentPeriodEnd",
+		"completed_at",
+		"created_at",
+		"updated_at",
 	},
 	"/metrics":                     {"from", "to", "time"},
 	"/notifications":               {"createdAt"},
@@ -50,8 +59,8 @@ func isOtherTime(operation, place string) bool {
 // sixDigits matches times as answers show those of facts. No other time has six digits.
 var sixDigits = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z`)
 
-// timesOfFacts lists the places of times of facts in the answers of each operation: "GET /api/v1/flags [].createdAt", or with a media type that
-// is no JSON, or a header.
+// timesOfFacts lists the places of times of facts in the answers of each operation: "GET /api/v1/flags [].createdAt",
+// or with a media type that is no JSON, or a header.
 func timesOfFacts(whole map[string]any, operations map[string]map[string]any) map[string]bool {
 	places := map[string]bool{"GET /api/v1/flags/{flagKey}/diff .patch[].value": true} // whose values have no type
 	for name, operation := range operations {
@@ -168,7 +177,8 @@ func (r *recordedTimes) walk(a *nodetest.Answer, place string, value any) {
 	}
 }
 
-// count notes that a place was checked. What stands there must have six digits, unless it may be something else than a time.
+// count notes that a place was checked. What stands there must have six digits, unless it may be something else than a
+// time.
 func (r *recordedTimes) count(a *nodetest.Answer, place, value string) {
 	place = a.Operation() + place
 	if !r.places[place] {
@@ -224,7 +234,11 @@ func testTimesOfFactsMatchStore(t *testing.T) {
 			}
 			reader.Call("GET", ids.Replace(path), nil)
 		}
-		me.Call("GET", nodetest.FlagPath(key, "/diff?from=1&to="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))), nil)
+		me.Call(
+			"GET",
+			nodetest.FlagPath(key, "/diff?from=1&to="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))),
+			nil,
+		)
 		me.Call("GET", "/api/v1/audit/export?format=csv", nil).Want(200)
 		checkAt(rt, &me, key)
 	})
@@ -261,8 +275,17 @@ func checkAt(t rapid.TB, me *nodetest.Client, key string) {
 			if then.Status == 404 && entry["action"] == "deleted" {
 				continue
 			}
-			if got := then.Want(200).Object(); got["version"] != newest[entry["timestamp"]] || got["updatedAt"] != entry["timestamp"] {
-				t.Errorf("at %v, %s has version %v, updated at %v; the history has %v", entry["timestamp"], key, got["version"], got["updatedAt"], newest[entry["timestamp"]])
+			if got := then.Want(200).
+				Object(); got["version"] != newest[entry["timestamp"]] ||
+				got["updatedAt"] != entry["timestamp"] {
+				t.Errorf(
+					"at %v, %s has version %v, updated at %v; the history has %v",
+					entry["timestamp"],
+					key,
+					got["version"],
+					got["updatedAt"],
+					newest[entry["timestamp"]],
+				)
 			}
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// An answer about a bad request must not be larger than the request: it names at most 100 fields, and cuts what is long.
+// An answer about a bad request must not be larger than the request: it names at most 100 fields, and cuts what is
+// long.
 const (
 	maxNamedFields = 100
 	maxFieldName   = 200 // bytes
@@ -15,7 +16,8 @@ const (
 	maxDetail      = 1000
 )
 
-// bound cuts what a problem repeats of its request. The fields that it names are the first ones in the order of their names.
+// bound cuts what a problem repeats of its request. The fields that it names are the first ones in the order of their
+// names.
 func (p *problem) bound() {
 	p.Detail = cut(p.Detail, maxDetail)
 	names := slices.Sorted(maps.Keys(p.Errors))

@@ -12,7 +12,8 @@ import (
 	"flagledger/events"
 )
 
-// register adds an operation for those that its access lets in, under its path and the old ones that legacyRoutes has of it.
+// register adds an operation for those that its access lets in, under its path and the old ones that legacyRoutes has
+// of it.
 func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	for _, old := range aliases(op) {
 		serve(a, need, old, handle)
@@ -25,7 +26,8 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
 	}
 	op.MaxBodyBytes, op.SkipValidateBody = maxBody, true
-	op.BodyReadTimeout = -1 // the guard has read the body: a deadline would end the contexts of this call and of later ones on its connection
+	// the guard has read the body: a deadline would end the contexts of this call and of later ones on its connection
+	op.BodyReadTimeout = -1
 	op.Errors = append(slices.Clone(op.Errors), http.StatusUnprocessableEntity)
 	if need.who != anyone {
 		op.Security = need.security()
@@ -33,7 +35,12 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	if op.Method == http.MethodGet {
 		need.unverified = true
 	}
-	g := &guard{api: a, need: need, honoursKey: need.who != anyone && op.Method != http.MethodGet, parameters: pathParameters(op.Path)}
+	g := &guard{
+		api:        a,
+		need:       need,
+		honoursKey: need.who != anyone && op.Method != http.MethodGet,
+		parameters: pathParameters(op.Path),
+	}
 	if g.honoursKey {
 		op.Parameters = append(slices.Clone(op.Parameters), keyParameter)
 	}
@@ -78,7 +85,8 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	}
 }
 
-// guard runs before an operation: it checks the access, reads the body, and answers a request that is made again with its Idempotency-Key as before.
+// guard runs before an operation: it checks the access, reads the body, and answers a request that is made again with
+// its Idempotency-Key as before.
 type guard struct {
 	api        *API
 	need       access
@@ -124,7 +132,8 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	handle(ctx)
 }
 
-// setCaching says who may keep the answer: nobody that of a change, which may hold tokens or secrets, and a browser that of a read if it asks each time.
+// setCaching says who may keep the answer: nobody that of a change, which may hold tokens or secrets, and a browser
+// that of a read if it asks each time.
 func (g *guard) setCaching(method string, h http.Header) {
 	switch {
 	case method != http.MethodGet && method != http.MethodHead:
@@ -135,8 +144,8 @@ func (g *guard) setCaching(method string, h http.Header) {
 	}
 }
 
-// limitWritten refuses a change if too much was written today: sooner one that may be large, or whose answer is kept for its Idempotency-Key. Its error is
-// TooMany.
+// limitWritten refuses a change if too much was written today: sooner one that may be large, or whose answer is kept
+// for its Idempotency-Key. Its error is TooMany.
 func (g *guard) limitWritten(p *principal, bearsKey bool) error {
 	switch {
 	case !g.honoursKey || p.tenant == nil && !bearsKey:
@@ -175,7 +184,8 @@ func (g *guard) readLargeBody(r *http.Request, p *principal) (leave func(), err 
 	return bodySlot.Leave, nil
 }
 
-// enterLargeChange waits for a slot for a change of flags with a large body, since its facts are large too. Its error is a problem.
+// enterLargeChange waits for a slot for a change of flags with a large body, since its facts are large too. Its error
+// is a problem.
 func (g *guard) enterLargeChange(ctx context.Context) (leave func(), err error) {
 	if g.need.scope != events.FlagsWrite || !requestOf(ctx).largeBody {
 		return func() {}, nil
@@ -183,7 +193,8 @@ func (g *guard) enterLargeChange(ctx context.Context) (leave func(), err error) 
 	return g.api.enterChanges(ctx)
 }
 
-// checkBodyAndCall refuses a change where too much was written today, notes what of the body does not fit its schema, and calls the operation.
+// checkBodyAndCall refuses a change where too much was written today, notes what of the body does not fit its schema,
+// and calls the operation.
 func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 	r, w := unwrap(ctx)
 	if requestOf(r.Context()).once == nil { // else it was asked before
@@ -209,10 +220,11 @@ func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 	next(timesContext{ctx, g.times})
 }
 
-// noteWrongQuery notes query parameters of a read that are sent more than once, as all but the first would be ignored, or that are empty, as they would
-// count as left out. The old paths ignore them.
+// noteWrongQuery notes query parameters of a read that are sent more than once, as all but the first would be ignored,
+// or that are empty, as they would count as left out. The old paths ignore them.
 func noteWrongQuery(r *http.Request) {
-	if r.URL.RawQuery == "" || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.HasPrefix(r.URL.Path, "/api/v1/") {
+	if r.URL.RawQuery == "" || r.Method != http.MethodGet && r.Method != http.MethodHead ||
+		!strings.HasPrefix(r.URL.Path, "/api/v1/") {
 		return
 	}
 	req := requestOf(r.Context())
@@ -226,8 +238,8 @@ func noteWrongQuery(r *http.Request) {
 	}
 }
 
-// wrongParameter says what is wrong with the values of a query parameter, whatever it is for; empty if nothing is. To look for an empty text is to look
-// for none.
+// wrongParameter says what is wrong with the values of a query parameter, whatever it is for; empty if nothing is. To
+// look for an empty text is to look for none.
 func wrongParameter(name string, values []string) string {
 	switch {
 	case len(values) > 1:
@@ -264,7 +276,8 @@ func documentedAs(doc *huma.OpenAPI, op huma.Operation) *huma.Operation {
 	return all[slices.IndexFunc(all, func(o *huma.Operation) bool { return o.Method == op.Method })]
 }
 
-// requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before anything else is read.
+// requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before
+// anything else is read.
 func requireHeader(op *huma.Operation, name string) {
 	i := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
 	if i < 0 {

@@ -28,7 +28,8 @@ const (
 	authHeader        = "Authorization"
 )
 
-// request is what is known of a request. It is the request's context, the router's and the writer of the answer in one, which saves allocations.
+// request is what is known of a request. It is the request's context, the router's and the writer of the answer in one,
+// which saves allocations.
 type request struct {
 	context.Context
 	route  *chi.Context
@@ -50,12 +51,13 @@ type request struct {
 	tokenRefusal error       // why the token does not hold
 	replayOnly   error       // if set, no new facts are made: what the request did before is answered, or else this
 
-	unsigned   bool              // a call of the webhook that is not known to be the payment provider's
-	readSlot   *fair.Slot        // of a read; nil for others
-	largeBody  bool              // the body has a slot for large ones
-	changeSlot *fair.Slot        // of a change with a large body or costly rules; nil for others
-	once       *commands.Once    // nil without an Idempotency-Key
-	wrong      map[string]string // what of the body does not fit its schema, by field, and which query parameters are sent twice or are empty
+	unsigned   bool           // a call of the webhook that is not known to be the payment provider's
+	readSlot   *fair.Slot     // of a read; nil for others
+	largeBody  bool           // the body has a slot for large ones
+	changeSlot *fair.Slot     // of a change with a large body or costly rules; nil for others
+	once       *commands.Once // nil without an Idempotency-Key
+	// what of the body does not fit its schema, by field, and which query parameters are sent twice or are empty
+	wrong map[string]string
 }
 
 type requestKey struct{}
@@ -74,7 +76,8 @@ func (req *request) Value(key any) any {
 	}
 }
 
-// pauseChange is how a command gives the slot of a large change to others while it waits for its stream; nil where there is none.
+// pauseChange is how a command gives the slot of a large change to others while it waits for its stream; nil where
+// there is none.
 func (req *request) pauseChange() func() (resume func(context.Context) error) {
 	if req.changeSlot == nil {
 		return nil
@@ -91,11 +94,19 @@ func (req *request) log() *slog.Logger { return req.serviceLog.With("request", r
 // routes are the router's contexts, which are used again.
 var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 
-// ServeHTTP implements net/http.Handler. It gives a request its id: the one that the caller sends in X-Request-ID if it is a UUID, else a new one.
+// ServeHTTP implements net/http.Handler. It gives a request its id: the one that the caller sends in X-Request-ID if it
+// is a UUID, else a new one.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{
-		Context: r.Context(), route: routes.Get().(*chi.Context), writer: answerWriter{ResponseWriter: w}, id: requestID(r.Header.Get(requestHeader)),
-		publicURL: a.PublicURL, publicPath: a.publicPath, answer: w.Header(), limiter: a.limiter, serviceLog: a.Log,
+		Context:    r.Context(),
+		route:      routes.Get().(*chi.Context),
+		writer:     answerWriter{ResponseWriter: w},
+		id:         requestID(r.Header.Get(requestHeader)),
+		publicURL:  a.PublicURL,
+		publicPath: a.publicPath,
+		answer:     w.Header(),
+		limiter:    a.limiter,
+		serviceLog: a.Log,
 	}
 	if sent := r.Header.Get(tenantHeader); sent != "" {
 		r.Header[tenantHeader][0] = events.CanonicalID(sent)
@@ -120,7 +131,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	routes.Put(req.route)
 }
 
-// routedPath is a request's path as the router compares it with its routes: a letter that is escaped stays so, and makes it another path.
+// routedPath is a request's path as the router compares it with its routes: a letter that is escaped stays so, and
+// makes it another path.
 func routedPath(r *http.Request) string { return cmp.Or(r.URL.RawPath, r.URL.Path) }
 
 func requestID(sent string) string {

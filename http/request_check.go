@@ -19,17 +19,32 @@ func checkRequest(next http.Handler) http.Handler {
 		req := requestOf(r.Context())
 		if sent := r.Header.Get(correlationHeader); sent != "" {
 			if !validText(sent, maxCorrelation) {
-				writeProblem(w, r, newProblem(http.StatusBadRequest, fmt.Sprintf("X-Correlation-ID must be at most %d characters of UTF-8", maxCorrelation)))
+				writeProblem(
+					w,
+					r,
+					newProblem(
+						http.StatusBadRequest,
+						fmt.Sprintf("X-Correlation-ID must be at most %d characters of UTF-8", maxCorrelation),
+					),
+				)
 				return
 			}
 			req.correlation = sent
 		}
 		if req.reason = r.Header.Get(reasonHeader); !validText(req.reason, maxReason) {
-			writeProblem(w, r, invalid(map[string]string{"X-Change-Reason": fmt.Sprintf("must be at most %d characters of UTF-8", maxReason)}))
+			writeProblem(
+				w,
+				r,
+				invalid(map[string]string{"X-Change-Reason": fmt.Sprintf("must be at most %d characters of UTF-8", maxReason)}),
+			)
 			return
 		}
 		if !readable(r.URL) {
-			writeProblem(w, r, newProblem(http.StatusBadRequest, "the path and the query must be percent-encoded UTF-8 without the character NUL"))
+			writeProblem(
+				w,
+				r,
+				newProblem(http.StatusBadRequest, "the path and the query must be percent-encoded UTF-8 without the character NUL"),
+			)
 			return
 		}
 		if p := checkEncoding(r); p != nil {
@@ -40,7 +55,8 @@ func checkRequest(next http.Handler) http.Handler {
 	})
 }
 
-// readable reports whether a URL is text that Postgres can keep. A query that is malformed in part would be read without that part.
+// readable reports whether a URL is text that Postgres can keep. A query that is malformed in part would be read
+// without that part.
 func readable(u *url.URL) bool {
 	if u.RawQuery == "" {
 		return utf8.ValidString(u.Path) && strings.IndexByte(u.Path, 0) < 0

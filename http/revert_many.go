@@ -17,8 +17,9 @@ import (
 	"flagledger/queries"
 )
 
-// A tenant's flags are brought back in many calls, each of a bounded number of flags and of a few seconds. A call goes through the flags by key, some at a time. Each of
-// these is added up in a slot for that, and then takes one of the node's, a large one among the costly changes. The answer has a cursor with which the next call goes on.
+// A tenant's flags are brought back in many calls, each of a bounded number of flags and of a few seconds. A call goes
+// through the flags by key, some at a time. Each of these is added up in a slot for that, and then takes one of the
+// node's, a large one among the costly changes. The answer has a cursor with which the next call goes on.
 
 const (
 	maxRevertsPerCall = 500             // flags that a call deals with
@@ -54,14 +55,25 @@ type revertedFlagsOutput struct {
 }
 
 func (a *API) addRevertMany() {
-	op := operation("POST", "/api/v1/flags/revert", "revert-flags", "Flags", "Bring all flags back to what they were at a time")
+	op := operation(
+		"POST",
+		"/api/v1/flags/revert",
+		"revert-flags",
+		"Flags",
+		"Bring all flags back to what they were at a time",
+	)
 	op.Description = "Each flag is brought back as by the revert of one, by the times at which the store recorded changes. Flags that are deleted come back; flags that were created since stay, and are listed. " +
 		"What cannot come back is listed under `failed` and left as it is: also a flag whose key another has that was created since.\n\n" +
 		"A call deals with a limited number of flags that changed, and takes some seconds. While its answer has a `cursor`, make it again with that. The facts of all these calls have one correlation id. " +
 		"A call whose answer was lost is made again with the same `Idempotency-Key`: it goes on where it was, and what it had brought back stays as it is since. Without a key it begins anew: flags that were changed " +
 		"after they were brought back are brought back again. " + growFlagText
 	op.Errors = append(op.Errors, http.StatusConflict)
-	register(a, changeFlags, showing(op, map[string]any{"at": "2026-03-14T15:09:26.535Z", "environment": "production", "dryRun": true}, nil), a.revertFlags)
+	register(
+		a,
+		changeFlags,
+		showing(op, map[string]any{"at": "2026-03-14T15:09:26.535Z", "environment": "production", "dryRun": true}, nil),
+		a.revertFlags,
+	)
 }
 
 func (a *API) revertFlags(ctx context.Context, in *struct {
@@ -133,7 +145,12 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 		}
 		return *sent
 	}
-	r.since.ProjectID, r.environment = events.CanonicalID(read("projectId", body.ProjectID)), read("environment", body.Environment)
+	r.since.ProjectID, r.environment = events.CanonicalID(
+		read("projectId", body.ProjectID),
+	), read(
+		"environment",
+		body.Environment,
+	)
 	if err := r.readCursor(ctx, body.Cursor); err != nil {
 		wrong["cursor"] = err.Error()
 	}
@@ -192,8 +209,9 @@ func (r *revertRun) changed(ctx context.Context) (list []queries.ChangedFlag, mo
 	return r.api.Queries.FlagsChangedSince(ctx, r.since, maxRevertsPerCall)
 }
 
-// revert brings some flags back at once, and returns how many of them, from the first on, are done. After an error that is not about a flag alone,
-// further ones may be done as well, and are not noted: the next call names them, as unchanged where they were brought back.
+// revert brings some flags back at once, and returns how many of them, from the first on, are done. After an error that
+// is not about a flag alone, further ones may be done as well, and are not noted: the next call names them, as
+// unchanged where they were brought back.
 func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (done int, err error) {
 	if !r.dryRun {
 		if err := r.api.limitWritten(r.since.TenantID); err != nil {
@@ -271,7 +289,8 @@ func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
 	return reverted{done.Position != events.Position{}, done.NotShown, err}
 }
 
-// whyLeft tells why a flag cannot be brought back; left is false where that is not about the flag alone, or it was brought back.
+// whyLeft tells why a flag cannot be brought back; left is false where that is not about the flag alone, or it was
+// brought back.
 func (r *revertRun) whyLeft(ctx context.Context, key string, err error) (detail string, left bool) {
 	refusal, refused := errors.AsType[*commands.Error](err)
 	_, gotNoSlot := errors.AsType[*problem](err)
@@ -314,17 +333,31 @@ func (r *revertRun) doneUntil(ctx context.Context, err error) error {
 		return err
 	}
 	requestOf(ctx).log().Warn("a call that brought flags back cannot be answered", "tenant", r.since.TenantID, "err", err)
-	return newProblem(http.StatusServiceUnavailable, fmt.Sprintf("%d flags were brought back, with the correlation id %s, but the rest cannot be answered at this moment: make the call again, with the same Idempotency-Key if it had one",
-		len(r.out.Reverted), r.out.CorrelationID))
+	return newProblem(
+		http.StatusServiceUnavailable,
+		fmt.Sprintf(
+			"%d flags were brought back, with the correlation id %s, but the rest cannot be answered at this moment: make the call again, with the same Idempotency-Key if it had one",
+			len(r.out.Reverted),
+			r.out.CorrelationID,
+		),
+	)
 }
 
 // cursorScope is what a cursor is good for, one tenant and one body: with another, flags would be left out unnoticed.
 func (r *revertRun) cursorScope() []string {
-	return []string{r.since.TenantID, r.since.At.UTC().Format(time.RFC3339Nano), r.since.ProjectID, r.environment, strconv.FormatBool(r.dryRun)}
+	return []string{
+		r.since.TenantID,
+		r.since.At.UTC().Format(time.RFC3339Nano),
+		r.since.ProjectID,
+		r.environment,
+		strconv.FormatBool(r.dryRun),
+	}
 }
 
 func (r *revertRun) writeCursor(last string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(append(r.cursorScope(), r.out.CorrelationID, last), "\x00")))
+	return base64.RawURLEncoding.EncodeToString(
+		[]byte(strings.Join(append(r.cursorScope(), r.out.CorrelationID, last), "\x00")),
+	)
 }
 
 // readCursor reads where the call begins, and under which correlation id it makes facts.
@@ -340,8 +373,11 @@ func (r *revertRun) readCursor(ctx context.Context, cursor *string) error {
 	text, err := base64.RawURLEncoding.DecodeString(*cursor)
 	parts := strings.Split(string(text), "\x00")
 	scope := r.cursorScope()
-	if err != nil || len(parts) != len(scope)+2 || !slices.Equal(parts[:len(scope)], scope) || !validText(parts[len(scope)], maxCorrelation) {
-		return errors.New("is none of such a call: take it from the answer to the call before, and send all else as in that call")
+	if err != nil || len(parts) != len(scope)+2 || !slices.Equal(parts[:len(scope)], scope) ||
+		!validText(parts[len(scope)], maxCorrelation) {
+		return errors.New(
+			"is none of such a call: take it from the answer to the call before, and send all else as in that call",
+		)
 	}
 	req.correlation, r.since.After = parts[len(scope)], parts[len(scope)+1]
 	return nil

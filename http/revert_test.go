@@ -25,7 +25,9 @@ func testRevert(t *testing.T) {
 			delete(flag, "lifecycle")
 			fmt.Fprintln(&all, flag, string(me.Rules("k", "X-Environment", environment).Body))
 			for i := range 20 {
-				result := me.Evaluate("k", fmt.Sprintf(`{"targetingKey":"u%d","attributes":{"plan":"pro"}}`, i), "X-Environment", environment).Want(200).Object()
+				result := me.Evaluate("k", fmt.Sprintf(`{"targetingKey":"u%d","attributes":{"plan":"pro"}}`, i), "X-Environment", environment).
+					Want(200).
+					Object()
 				delete(result, "flagVersion")
 				fmt.Fprintln(&all, result)
 			}
@@ -39,13 +41,23 @@ func testRevert(t *testing.T) {
 	// fill makes a flag whose split and rules depend on ids, salts and orders, and returns its version.
 	fill := func(me *nodetest.Client) (version int, variation string) {
 		me.Service.T.Helper()
-		flag := me.CreateEnabledFlag("k", map[string]any{"type": "string", "description": "D", "tags": []string{"b", "a"}, "flag_variations": []any{
-			map[string]any{"name": "a", "value": "A", "weight": 1}, map[string]any{"name": "b", "value": "B", "weight": 2.5}, map[string]any{"name": "c", "value": "C", "weight": 1},
-		}})
+		flag := me.CreateEnabledFlag(
+			"k",
+			map[string]any{"type": "string", "description": "D", "tags": []string{"b", "a"}, "flag_variations": []any{
+				map[string]any{
+					"name":   "a",
+					"value":  "A",
+					"weight": 1,
+				},
+				map[string]any{"name": "b", "value": "B", "weight": 2.5},
+				map[string]any{"name": "c", "value": "C", "weight": 1},
+			}},
+		)
 		variation = flag["variations"].([]any)[0].(map[string]any)["id"].(string)
 		me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "development").Want(200)
 		me.SetRules("k", fmt.Sprintf(`{"rules":[{"conditions":[{"attribute":"plan","op":"in","values":["free"]}],"serve":{"value":"x"}},{"conditions":[],"serve":{"rollout":[{"variationId":%q,"weight":1},{"variationId":%q,"weight":1}]}}]}`,
-			variation, flag["variations"].([]any)[1].(map[string]any)["id"]), "X-Environment", "development").Want(200)
+			variation, flag["variations"].([]any)[1].(map[string]any)["id"]), "X-Environment", "development").
+			Want(200)
 		return 4, variation
 	}
 	nodetest.Cases{
@@ -54,7 +66,8 @@ func testRevert(t *testing.T) {
 			free := me.Service.Node.API.OccupyChanges(me.UserID)
 			defer free()
 			revert(me, `{"version":1}`).Refused(429)
-			revert(me, `{"version":99}`).Refused(404) // what it was is read before: who waits for that keeps no large change waiting
+			// what it was is read before: who waits for that keeps no large change waiting
+			revert(me, `{"version":99}`).Refused(404)
 			free()
 			revert(me, `{"version":1}`).Want(200)
 		},
@@ -64,14 +77,20 @@ func testRevert(t *testing.T) {
 			me.SetRules("k", `{"rules":[]}`, "X-Environment", "development").Want(200)
 			me.Call("DELETE", nodetest.FlagPath("k", "/variations/", variation), nil).Want(204)
 			me.AddVariation("k", `{"name":"a","value":"other","weight":7}`)
-			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"N","description":null,"tags":["z"],"defaultValue":"d","status":"inactive"}`).Want(200)
+			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"N","description":null,"tags":["z"],"defaultValue":"d","status":"inactive"}`).
+				Want(200)
 			me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
 			changed := seen(me)
 			a := revert(me, fmt.Sprintf(`{"version":%d}`, version), "X-Change-Reason", "it broke").Want(200)
 			nodetest.Same(t, "ETag", a.Header.Get("ETag"), fmt.Sprintf(`"%v"`, a.Object()["version"]))
 			nodetest.Same(t, "the flag", seen(me), before)
 			newest := me.History("k", "?limit=1")[0]
-			nodetest.Same(t, "the newest entry", []any{newest["action"], newest["reason"], newest["changes"].(map[string]any)["version"]}, []any{"reverted", "it broke", map[string]any{"from": nil, "to": version}})
+			nodetest.Same(
+				t,
+				"the newest entry",
+				[]any{newest["action"], newest["reason"], newest["changes"].(map[string]any)["version"]},
+				[]any{"reverted", "it broke", map[string]any{"from": nil, "to": version}},
+			)
 			nodetest.Same(t, "entries that are asked for", len(me.History("k", "?action=reverted")), 1)
 
 			nothing := revert(me, fmt.Sprintf(`{"at":%q}`, at.UTC().Format(time.RFC3339Nano))).Want(200)
@@ -99,12 +118,18 @@ func testRevert(t *testing.T) {
 			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/environments/staging", nil).Want(204)
 			nodetest.Same(t, "to the version of now", revert(me, `{"version":2}`).Want(200).Object()["version"], 2)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"N"}`).Want(200)
-			if detail := revert(me, `{"version":2}`).Refused(409).Object()["detail"].(string); !strings.Contains(detail, "staging") {
+			if detail := revert(me, `{"version":2}`).Refused(409).Object()["detail"].(string); !strings.Contains(
+				detail,
+				"staging",
+			) {
 				t.Error(detail)
 			}
 			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 			me.Call("DELETE", path, nil).Want(204)
-			if detail := revert(me, `{"version":1}`).Refused(409).Object()["detail"].(string); !strings.Contains(detail, project) {
+			if detail := revert(me, `{"version":1}`).Refused(409).Object()["detail"].(string); !strings.Contains(
+				detail,
+				project,
+			) {
 				t.Error(detail)
 			}
 			nodetest.Same(t, "the events", len(me.History("k", "")), 4)

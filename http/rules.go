@@ -44,12 +44,17 @@ func (b *serveBody) serve() *commands.NewServe {
 	if b == nil {
 		return nil
 	}
-	serve := &commands.NewServe{VariationID: canonicalIDPtr(b.VariationID), Value: json.RawMessage(b.Value), BucketBy: b.BucketBy}
+	serve := &commands.NewServe{
+		VariationID: canonicalIDPtr(b.VariationID),
+		Value:       json.RawMessage(b.Value),
+		BucketBy:    b.BucketBy,
+	}
 	if b.Rollout != nil {
 		serve.Rollout = make([]events.Share, len(b.Rollout))
 	}
 	for i, share := range b.Rollout {
-		serve.Rollout[i] = events.Share{VariationID: events.CanonicalID(share.VariationID), Weight: -1} // which commands refuse
+		// which commands refuse
+		serve.Rollout[i] = events.Share{VariationID: events.CanonicalID(share.VariationID), Weight: -1}
 		if share.Weight != nil {
 			serve.Rollout[i].Weight = share.Weight.weight()
 		}
@@ -115,7 +120,10 @@ type operand struct{ value }
 
 // Schema implements huma.SchemaProvider.
 func (operand) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeNumber}, {Type: huma.TypeBoolean}}, Examples: []any{"pro"}}
+	return &huma.Schema{
+		OneOf:    []*huma.Schema{{Type: huma.TypeString}, {Type: huma.TypeNumber}, {Type: huma.TypeBoolean}},
+		Examples: []any{"pro"},
+	}
 }
 
 // operatorName is the name of an operator of the rule language.
@@ -159,7 +167,13 @@ type newRuleBody struct {
 }
 
 func (b newRuleBody) rule() commands.NewRule {
-	rule := commands.NewRule{ID: canonicalIDPtr(b.ID), NewID: commands.NewID(), Salt: commands.NewSalt(), Name: b.Name, Serve: b.Serve.serve()}
+	rule := commands.NewRule{
+		ID:    canonicalIDPtr(b.ID),
+		NewID: commands.NewID(),
+		Salt:  commands.NewSalt(),
+		Name:  b.Name,
+		Serve: b.Serve.serve(),
+	}
 	if b.Conditions != nil {
 		rule.Conditions = make([]events.Condition, len(b.Conditions))
 	}
@@ -186,9 +200,19 @@ func sentRules(sent []newRuleBody) []commands.NewRule {
 }
 
 func showRule(r events.Rule) ruleBody {
-	body := ruleBody{ID: r.ID, Name: r.Name, Conditions: make([]conditionBody, len(r.Conditions)), Serve: showServe(r.Serve)}
+	body := ruleBody{
+		ID:         r.ID,
+		Name:       r.Name,
+		Conditions: make([]conditionBody, len(r.Conditions)),
+		Serve:      showServe(r.Serve),
+	}
 	for i, c := range r.Conditions {
-		body.Conditions[i] = conditionBody{Attribute: c.Attribute, Op: operatorName(c.Op), Values: showOperands(c.Values), Negate: c.Negate}
+		body.Conditions[i] = conditionBody{
+			Attribute: c.Attribute,
+			Op:        operatorName(c.Op),
+			Values:    showOperands(c.Values),
+			Negate:    c.Negate,
+		}
 	}
 	return body
 }
@@ -213,7 +237,10 @@ type rulesOutput struct {
 }
 
 func showRules(version events.Revision, rules []events.Rule, serve *events.Serve) *rulesOutput {
-	out := &rulesOutput{ETag: etag(version), Body: rulesBody{Rules: make([]ruleBody, len(rules)), Fallthrough: showFallthrough(serve)}}
+	out := &rulesOutput{
+		ETag: etag(version),
+		Body: rulesBody{Rules: make([]ruleBody, len(rules)), Fallthrough: showFallthrough(serve)},
+	}
 	for i, r := range rules {
 		out.Body.Rules[i] = showRule(r)
 	}
@@ -246,19 +273,24 @@ func (a *API) addRules() {
 	const tag, path = "Rules", "/api/v1/flags/{flagKey}"
 	get := operation("GET", path+"/rules", "get-rules", tag, "A flag's rules and fallthrough in an environment")
 	get.Description = pastRead
-	register(a, readFlagsAt, showing(get, nil, exampleRules(true)), func(ctx context.Context, in *FlagRead) (*rulesOutput, error) {
-		if then, environment, asked, err := in.past(ctx, a); asked {
-			out := showRules(then.Version, then.Rules[environment.ID], then.FallthroughIn(environment.ID))
-			out.ETag = ""
-			return out, err
-		}
-		p := principalOf(ctx)
-		r, err := a.Queries.Rules(ctx, p.tenant.ID(), p.environment.ID, in.Key)
-		if err != nil {
-			return nil, err
-		}
-		return showRules(events.Revision(r.Version), r.Rules, r.Fallthrough), nil
-	})
+	register(
+		a,
+		readFlagsAt,
+		showing(get, nil, exampleRules(true)),
+		func(ctx context.Context, in *FlagRead) (*rulesOutput, error) {
+			if then, environment, asked, err := in.past(ctx, a); asked {
+				out := showRules(then.Version, then.Rules[environment.ID], then.FallthroughIn(environment.ID))
+				out.ETag = ""
+				return out, err
+			}
+			p := principalOf(ctx)
+			r, err := a.Queries.Rules(ctx, p.tenant.ID(), p.environment.ID, in.Key)
+			if err != nil {
+				return nil, err
+			}
+			return showRules(events.Revision(r.Version), r.Rules, r.Fallthrough), nil
+		},
+	)
 	set := operation("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
 	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that is sent with its id keeps its rollout's buckets " +
 		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an environment are limited together, as JSON. " +
@@ -268,7 +300,11 @@ func (a *API) addRules() {
 		FlagChange
 		Body newRulesBody
 	}) (*rulesOutput, error) {
-		cmd := commands.SetRules{FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, Rules: sentRules(in.Body.Rules)}
+		cmd := commands.SetRules{
+			FlagRef:     in.ref(ctx),
+			Environment: principalOf(ctx).environment,
+			Rules:       sentRules(in.Body.Rules),
+		}
 		if in.Body.Fallthrough.sent {
 			cmd.Fallthrough = new(in.Body.Fallthrough.command(ctx, in.FlagChange))
 		}
@@ -287,7 +323,13 @@ func (a *API) addRules() {
 		out.Changed = changedBy(done)
 		return out, nil
 	})
-	setFallthrough := operation("PUT", path+"/fallthrough", "set-fallthrough", tag, "Set what a flag serves in an environment to those whom no rule matches")
+	setFallthrough := operation(
+		"PUT",
+		path+"/fallthrough",
+		"set-fallthrough",
+		tag,
+		"Set what a flag serves in an environment to those whom no rule matches",
+	)
 	setFallthrough.Description = growFlagText
 	setFallthrough.Errors = append(setFallthrough.Errors, http.StatusConflict)
 	exampleFallthrough := map[string]any{"serve": exampleRollout}
@@ -309,7 +351,11 @@ func (a *API) addRules() {
 // exampleRules are rules as they are sent, and as they are shown.
 func exampleRules(shown bool) any {
 	condition := map[string]any{"attribute": "plan", "op": "in", "values": []string{"pro", "team"}}
-	rule := map[string]any{"name": "beta testers in the EU", "conditions": []any{condition}, "serve": map[string]any{"variationId": exampleVariation}}
+	rule := map[string]any{
+		"name":       "beta testers in the EU",
+		"conditions": []any{condition},
+		"serve":      map[string]any{"variationId": exampleVariation},
+	}
 	if !shown {
 		return map[string]any{"rules": []any{rule}}
 	}

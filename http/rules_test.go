@@ -34,7 +34,12 @@ func TestSettingRules(t *testing.T) {
 		"rules are set, and shown as they stand": func(t *testing.T, me *nodetest.Client) {
 			a, b := me.TwoVariations("k")
 			none := me.Rules("k")
-			nodetest.Same(t, "of a flag without rules", []string{string(none.Body), none.Header.Get("ETag")}, []string{`{"rules":[],"fallthrough":null}`, `"3"`})
+			nodetest.Same(
+				t,
+				"of a flag without rules",
+				[]string{string(none.Body), none.Header.Get("ETag")},
+				[]string{`{"rules":[],"fallthrough":null}`, `"3"`},
+			)
 			set := me.SetRules("k", fmt.Sprintf(`{"rules":[
 				{"name":"testers","conditions":[{"attribute":"plan","op":"in","values":["pro","team"]}],"serve":{"variationId":%[1]q}},
 				{"conditions":[],"serve":{"rollout":[{"variationId":%[2]q,"weight":12.500},{"variationId":%[1]q,"weight":0}]}},
@@ -44,25 +49,50 @@ func TestSettingRules(t *testing.T) {
 				return map[string]any{"attribute": attribute, "op": op, "values": append([]any{}, values...), "negate": negate}
 			}
 			set.Shows(map[string]any{"fallthrough": nil, "rules": []any{
-				map[string]any{"id": ids[0], "name": "testers", "conditions": []any{condition("plan", "in", false, "pro", "team")}, "serve": map[string]any{"variationId": a}},
+				map[string]any{
+					"id":         ids[0],
+					"name":       "testers",
+					"conditions": []any{condition("plan", "in", false, "pro", "team")},
+					"serve":      map[string]any{"variationId": a},
+				},
 				map[string]any{"id": ids[1], "name": "", "conditions": []any{}, "serve": map[string]any{
-					"rollout": []any{map[string]any{"variationId": b, "weight": 12.5}, map[string]any{"variationId": a, "weight": 0}}, "bucketBy": "targetingKey",
+					"rollout": []any{
+						map[string]any{"variationId": b, "weight": 12.5},
+						map[string]any{"variationId": a, "weight": 0},
+					},
+					"bucketBy": "targetingKey",
 				}},
-				map[string]any{"id": ids[2], "name": "", "conditions": []any{condition("a", "exists", true)}, "serve": map[string]any{
-					"rollout": []any{map[string]any{"variationId": b, "weight": 10}}, "bucketBy": "company.id",
-				}},
+				map[string]any{
+					"id":         ids[2],
+					"name":       "",
+					"conditions": []any{condition("a", "exists", true)},
+					"serve": map[string]any{
+						"rollout": []any{map[string]any{"variationId": b, "weight": 10}}, "bucketBy": "company.id",
+					},
+				},
 			}})
 			nodetest.Members(t, "the answer", set.Object(), "rules", "fallthrough")
 			got := me.Rules("k")
-			nodetest.Same(t, "what GET shows", []string{string(got.Body), got.Header.Get("ETag"), set.Header.Get("ETag")}, []string{string(set.Body), `"4"`, `"4"`})
-			nodetest.Same(t, "cleared", string(me.SetRules("k", `{"rules":[]}`).Want(200).Body), `{"rules":[],"fallthrough":null}`)
+			nodetest.Same(
+				t,
+				"what GET shows",
+				[]string{string(got.Body), got.Header.Get("ETag"), set.Header.Get("ETag")},
+				[]string{string(set.Body), `"4"`, `"4"`},
+			)
+			nodetest.Same(
+				t,
+				"cleared",
+				string(me.SetRules("k", `{"rules":[]}`).Want(200).Body),
+				`{"rules":[],"fallthrough":null}`,
+			)
 			nodetest.Same(t, "once more", me.SetRules("k", `{"rules":[]}`).Want(200).Header.Get("ETag"), `"5"`)
 		},
 		"values keep their spelling, and what was shown changes nothing when it is sent": func(t *testing.T, me *nodetest.Client) {
 			for kind, value := range map[string]string{"string": `"\u00e9\/<&>"`, "number": `9007199254740993`, "json": `{"b":[1.50,null], "a":"\u2028"}`, "boolean": `true`} {
 				me.CreateFlag(kind, map[string]any{"type": kind})
 				me.SetFallthrough(kind, `{"serve":{"value":`+value+`}}`).Want(200)
-				set := me.SetRules(kind, `{"rules":[`+strings.Replace(everyOperator, `"\u00e9\/<&>"}}`, value+`}}`, 1)+`]}`).Want(200)
+				set := me.SetRules(kind, `{"rules":[`+strings.Replace(everyOperator, `"\u00e9\/<&>"}}`, value+`}}`, 1)+`]}`).
+					Want(200)
 				got := me.Rules(kind)
 				nodetest.Same(t, "what GET shows", string(got.Body), string(set.Body))
 				value = strings.ReplaceAll(value, " ", "")
@@ -73,16 +103,31 @@ func TestSettingRules(t *testing.T) {
 				}
 				for _, list := range []string{string(got.Body), `{"rules":` + got.Raw("rules") + `}`} {
 					repeated := me.SetRules(kind, list).Want(200)
-					nodetest.Same(t, "sent again", []string{string(repeated.Body), repeated.Header.Get("ETag")}, []string{string(got.Body), `"3"`})
+					nodetest.Same(
+						t,
+						"sent again",
+						[]string{string(repeated.Body), repeated.Header.Get("ETag")},
+						[]string{string(got.Body), `"3"`},
+					)
 				}
 				me.SetRules(kind, `{"rules":[],"fallthrough":null}`).Refused(422, "fallthrough")
-				nodetest.Same(t, "the fallthrough sent again", me.SetFallthrough(kind, `{"serve":{"value":`+value+`}}`).Want(200).Header.Get("ETag"), `"3"`)
+				nodetest.Same(
+					t,
+					"the fallthrough sent again",
+					me.SetFallthrough(kind, `{"serve":{"value":`+value+`}}`).Want(200).Header.Get("ETag"),
+					`"3"`,
+				)
 			}
 		},
 		"a rule that is kept keeps its id, one without is new": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			rule := func(id, name string) string {
-				return strings.Replace(fmt.Sprintf(`{"id":%q,"name":%q,"conditions":[],"serve":{"value":true}}`, id, name), `"id":"",`, "", 1)
+				return strings.Replace(
+					fmt.Sprintf(`{"id":%q,"name":%q,"conditions":[],"serve":{"value":true}}`, id, name),
+					`"id":"",`,
+					"",
+					1,
+				)
 			}
 			list := func(rules ...string) string { return `{"rules":[` + strings.Join(rules, ",") + `]}` }
 			first := ruleIDs(me.SetRules("k", list(rule("", "a"), rule("", "b"))).Want(200))
@@ -92,7 +137,8 @@ func TestSettingRules(t *testing.T) {
 				t.Errorf("the new one of %v has the id %s", first, second[1])
 			}
 			me.SetRules("k", list(strings.Replace(rule("", "n"), "{", `{"id":null,`, 1))).Want(200)
-			me.SetRules("k", list(rule(first[0], "a"), rule("none", "b"), rule("none", "c"))).Refused(422, "rules[0].id", "rules[1].id", "rules[2].id")
+			me.SetRules("k", list(rule(first[0], "a"), rule("none", "b"), rule("none", "c"))).
+				Refused(422, "rules[0].id", "rules[1].id", "rules[2].id")
 			kept := ruleIDs(me.Rules("k"))[0]
 			me.SetRules("k", list(rule(kept, "a"), rule(kept, "b"))).Refused(422, "rules[1].id")
 			me.SetRules("k", list(rule(kept, "a")), "X-Environment", "development").Refused(422, "rules[0].id")
@@ -120,16 +166,33 @@ func TestSettingRules(t *testing.T) {
 				version++
 				for range 2 {
 					set := me.SetFallthrough("k", c[0]).Want(200)
-					nodetest.Same(t, c[0], []string{string(set.Body), set.Header.Get("ETag")}, []string{c[1], fmt.Sprintf(`"%d"`, version)})
-					nodetest.Same(t, c[0]+" in GET", me.Rules("k").Raw("fallthrough"), strings.TrimSuffix(strings.TrimPrefix(c[1], `{"serve":`), "}"))
+					nodetest.Same(
+						t,
+						c[0],
+						[]string{string(set.Body), set.Header.Get("ETag")},
+						[]string{c[1], fmt.Sprintf(`"%d"`, version)},
+					)
+					nodetest.Same(
+						t,
+						c[0]+" in GET",
+						me.Rules("k").Raw("fallthrough"),
+						strings.TrimSuffix(strings.TrimPrefix(c[1], `{"serve":`), "}"),
+					)
 				}
 			}
-			me.SetRules("k", `{"rules":[{"conditions":[],"serve":{"value":"x"}}]}`).Want(200).Shows(map[string]any{"fallthrough": nil})
+			me.SetRules("k", `{"rules":[{"conditions":[],"serve":{"value":"x"}}]}`).
+				Want(200).
+				Shows(map[string]any{"fallthrough": nil})
 			me.SetFallthrough("k", `{"serve":{"value":"y"}}`).Want(200)
 			me.SetRules("k", `{"rules":[]}`).Want(200).Shows(map[string]any{"fallthrough": map[string]any{"value": "y"}})
 			me.SetFallthrough("k", `{}`).Refused(422, "serve")
 			me.CreateFlag("json", map[string]any{"type": "json"})
-			nodetest.Same(t, "null of a flag of JSON", string(me.SetFallthrough("json", `{"serve":{"value":null}}`).Want(200).Body), `{"serve":{"value":null}}`)
+			nodetest.Same(
+				t,
+				"null of a flag of JSON",
+				string(me.SetFallthrough("json", `{"serve":{"value":null}}`).Want(200).Body),
+				`{"serve":{"value":null}}`,
+			)
 			nodetest.Same(t, "in GET", string(me.Rules("json").Body), `{"rules":[],"fallthrough":{"value":null}}`)
 		},
 		"a change expects a version, and says why": func(t *testing.T, me *nodetest.Client) {
@@ -216,8 +279,10 @@ func TestRulesThatAreRefused(t *testing.T) {
 			condition := func(values string) string { return `{"attribute":"a","op":"in","values":` + values + `}` }
 			me.SetRules("k", `{"rules":`+many(101, rule("[]"))+`}`).Refused(422, "rules")
 			me.SetRules("k", `{"rules":`+many(1, rule(many(51, condition(`["x"]`))))+`}`).Refused(422, "rules[0].conditions")
-			me.SetRules("k", `{"rules":`+many(1, rule(many(1, condition(many(1001, `"x"`)))))+`}`).Refused(422, "rules[0].conditions[0].values")
-			me.SetRules("k", `{"rules":`+many(1, rule(many(1, `{"attribute":"a","op":"matches","values":`+many(1000, `"[^a]{500}"`)+`}`)))+`}`).Want(422)
+			me.SetRules("k", `{"rules":`+many(1, rule(many(1, condition(many(1001, `"x"`)))))+`}`).
+				Refused(422, "rules[0].conditions[0].values")
+			me.SetRules("k", `{"rules":`+many(1, rule(many(1, `{"attribute":"a","op":"matches","values":`+many(1000, `"[^a]{500}"`)+`}`)))+`}`).
+				Want(422)
 			full := `{"rules":` + many(100, rule(many(50, condition(`["x"]`)))) + `}`
 			me.SetRules("k", full).Want(200)
 			me.SetRules("k", `{"rules":`+many(1, rule(many(1, condition(many(1000, `"x"`)))))+`}`).Want(200)
@@ -257,16 +322,27 @@ func TestRulesAndTheirFlag(t *testing.T) {
 				t.Helper()
 				return me.Call("DELETE", path, nil).Refused(409).Object()["detail"].(string)
 			}
-			me.SetRules("k", `{"rules":[{"conditions":[],"serve":{"variationId":"`+b+`"}},{"name":"beta","conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":0},{"variationId":"`+b+`","weight":1}]}}]}`).Want(200)
+			me.SetRules("k", `{"rules":[{"conditions":[],"serve":{"variationId":"`+b+`"}},{"name":"beta","conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":0},{"variationId":"`+b+`","weight":1}]}}]}`).
+				Want(200)
 			me.SetFallthrough("k", `{"serve":{"variationId":"`+a+`"}}`, "X-Environment", "development").Want(200)
-			nodetest.Same(t, "detail", refusal(), "the variation is still served by rule 2 (beta) in production, the fallthrough in development")
+			nodetest.Same(
+				t,
+				"detail",
+				refusal(),
+				"the variation is still served by rule 2 (beta) in production, the fallthrough in development",
+			)
 			me.Call("PATCH", path, `{"value":"changed","name":"c"}`).Want(200)
 			me.SetRules("k", `{"rules":[]}`).Want(200)
 			nodetest.Same(t, "detail", refusal(), "the variation is still served by the fallthrough in development")
 			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/environments/development", nil).Want(204)
 			me.Call("DELETE", path, nil).Want(204)
 			me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/environments", `{"environment":"development"}`).Want(201)
-			nodetest.Same(t, "an environment that is added again", string(me.Rules("k", "X-Environment", "development").Body), `{"rules":[],"fallthrough":null}`)
+			nodetest.Same(
+				t,
+				"an environment that is added again",
+				string(me.Rules("k", "X-Environment", "development").Body),
+				`{"rules":[],"fallthrough":null}`,
+			)
 		},
 		"a flag of another tenant is 404 just as a missing one": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
@@ -279,12 +355,16 @@ func TestRulesAndTheirFlag(t *testing.T) {
 		},
 		"the history shows the rules that changed, whole, before and after, without salts": func(t *testing.T, me *nodetest.Client) {
 			a, _ := me.TwoVariations("k")
-			first := me.SetRules("k", `{"rules":[`+everyOperator+`,{"conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":1}]}}]}`, "X-Environment", "development").Want(200)
+			first := me.SetRules("k", `{"rules":[`+everyOperator+`,{"conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":1}]}}]}`, "X-Environment", "development").
+				Want(200)
 			ids := ruleIDs(first)
 			elsewhere := []string{"X-Environment", "development"}
-			moved := me.SetRules("k", fmt.Sprintf(`{"rules":[{"id":%q,"conditions":[],"serve":{"variationId":%q}},{"id":%q,"conditions":[],"serve":{"value":""}}]}`, ids[1], a, ids[0]), elsewhere...).Want(200)
-			changed := me.SetRules("k", fmt.Sprintf(`{"rules":[{"id":%q,"conditions":[],"serve":{"variationId":%q}},{"id":%q,"name":"n","conditions":[],"serve":{"value":""}}]}`, ids[1], a, ids[0]), elsewhere...).Want(200)
-			me.SetRules("k", fmt.Sprintf(`{"rules":[{"id":%q,"conditions":[],"serve":{"variationId":%q}}]}`, ids[1], a), elsewhere...).Want(200)
+			moved := me.SetRules("k", fmt.Sprintf(`{"rules":[{"id":%q,"conditions":[],"serve":{"variationId":%q}},{"id":%q,"conditions":[],"serve":{"value":""}}]}`, ids[1], a, ids[0]), elsewhere...).
+				Want(200)
+			changed := me.SetRules("k", fmt.Sprintf(`{"rules":[{"id":%q,"conditions":[],"serve":{"variationId":%q}},{"id":%q,"name":"n","conditions":[],"serve":{"value":""}}]}`, ids[1], a, ids[0]), elsewhere...).
+				Want(200)
+			me.SetRules("k", fmt.Sprintf(`{"rules":[{"id":%q,"conditions":[],"serve":{"variationId":%q}}]}`, ids[1], a), elsewhere...).
+				Want(200)
 			rule := func(set *nodetest.Answer, i int) any { return set.Object()["rules"].([]any)[i] }
 			me.SetFallthrough("k", `{"serve":{"rollout":[{"variationId":"`+a+`","weight":1}]}}`).Want(200)
 			me.SetFallthrough("k", `{"serve":null}`).Want(200)
@@ -309,10 +389,18 @@ func TestRulesAndTheirFlag(t *testing.T) {
 				}},
 			} {
 				entry := entries.List()[i]
-				nodetest.Same(t, "action and environment", []any{entry["action"], entry["environment"]}, []string{want.action, want.environment})
+				nodetest.Same(
+					t,
+					"action and environment",
+					[]any{entry["action"], entry["environment"]},
+					[]string{want.action, want.environment},
+				)
 				nodetest.Same(t, "changes", entry["changes"], want.changes)
 			}
-			if shown := string(entries.Body); strings.Contains(shown, "salt") || !strings.Contains(shown, `"\u00e9\/<&>","é",9007199254740993,1.50,-0,1e2`) {
+			if shown := string(
+				entries.Body,
+			); strings.Contains(shown, "salt") ||
+				!strings.Contains(shown, `"\u00e9\/<&>","é",9007199254740993,1.50,-0,1e2`) {
 				t.Errorf("the history shows %s", shown)
 			}
 			for query, want := range map[string][]int{

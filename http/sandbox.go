@@ -40,7 +40,13 @@ const subscribeRoute = "/api/v1/sandbox/subscribe"
 
 func (a *API) addSandbox() {
 	const tag, path = "Sandbox", "/api/v1/sandbox"
-	status := operation("GET", path+"/status", "get-sandbox-status", tag, "Whether the tenant is a sandbox that takes changes, and until when")
+	status := operation(
+		"GET",
+		path+"/status",
+		"get-sandbox-status",
+		tag,
+		"Whether the tenant is a sandbox that takes changes, and until when",
+	)
 	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed twice: three days before it ends, " +
 		"and at least three days before it is deleted. It is deleted 30 days after its end, or later if that second notice went out late. " +
 		"One that has a subscription which can be managed, or was given another plan, does not end."
@@ -57,7 +63,13 @@ func (a *API) addSandbox() {
 		"unless the caller is no admin any more. A tenant with a subscription or another plan is not cleaned up: it answers 409."
 	cleanup.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, alone: true}, cleanup, a.cleanUpSandbox)
-	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag, "Have a link mailed that makes an account and a sandbox")
+	subscribe := operation(
+		"POST",
+		subscribeRoute,
+		"subscribe-to-sandbox",
+		tag,
+		"Have a link mailed that makes an account and a sandbox",
+	)
 	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use and three days, and is mailed " +
 		"only so often. Whoever has an account already gets the sandbox in it, and gives its password."
 	subscribe.DefaultStatus = http.StatusAccepted
@@ -155,7 +167,8 @@ func (a *API) sandboxForm(r *http.Request) (web.Page, error) {
 	return web.Sandbox(request.Email, request.Name != "", int(a.Sandboxes.Active.Hours()/24), commands.MinPassword), err
 }
 
-// openSandbox makes the account and the sandbox of whoever has a link, unless too many wrong passwords were tried with it.
+// openSandbox makes the account and the sandbox of whoever has a link, unless too many wrong passwords were tried with
+// it.
 func (a *API) openSandbox(r *http.Request, form web.Form) (web.Page, error) {
 	ctx := r.Context()
 	request, err := a.SandboxSignUp.Request(ctx, form.Token)

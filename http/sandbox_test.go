@@ -65,7 +65,13 @@ func demoState(t *testing.T, c *nodetest.Client) any {
 func entriesOf(list []map[string]any, names ...string) (lines []string) {
 	for _, entry := range list {
 		if strings.Count(entry["email"].(string), ".") == 2 {
-			lines = append(lines, fmt.Sprint(nodetest.Column([]map[string]any{entry}, names[0])[0], nodetest.Column([]map[string]any{entry}, names[1])[0]))
+			lines = append(
+				lines,
+				fmt.Sprint(
+					nodetest.Column([]map[string]any{entry}, names[0])[0],
+					nodetest.Column([]map[string]any{entry}, names[1])[0],
+				),
+			)
 		}
 	}
 	slices.Sort(lines)
@@ -90,16 +96,25 @@ func TestSandbox(t *testing.T) {
 				t.Errorf("it ends at %v: %v", status["expiresAt"], err)
 			}
 			data := s.Call("GET", sandboxPath+"/demo-data", nil).Want(200)
-			nodetest.Same(t, "the same by its old path", s.Call("GET", "/api/sandbox/demo-data", nil).Want(200).JSON(), data.JSON())
+			nodetest.Same(
+				t,
+				"the same by its old path",
+				s.Call("GET", "/api/sandbox/demo-data", nil).Want(200).JSON(),
+				data.JSON(),
+			)
 			flags, users := data.Object()["flags"].([]any), data.Object()["users"].([]any)
 			if len(flags) != 10 || len(users) != 3 || len(s.Call("GET", "/api/v1/projects", nil).Want(200).List()) != 2 {
 				t.Errorf("the demo data are %s", data.Body)
 			}
 			for _, address := range users {
-				s.Service.Anonymous().Call("POST", "/auth/signin", map[string]any{"email": address, "password": nodetest.Password}).Refused(401)
+				s.Service.Anonymous().
+					Call("POST", "/auth/signin", map[string]any{"email": address, "password": nodetest.Password}).
+					Refused(401)
 			}
 			nodetest.Same(t, "the flags", len(s.Call("GET", "/api/v1/flags", nil).Want(200).List()), 10)
-			s.Call("POST", nodetest.FlagPath("new-checkout", "/evaluate"), `{"targetingKey":"u","attributes":{"plan":"pro"}}`).Want(200).Shows(map[string]any{"value": true, "reason": "RULE_MATCH"})
+			s.Call("POST", nodetest.FlagPath("new-checkout", "/evaluate"), `{"targetingKey":"u","attributes":{"plan":"pro"}}`).
+				Want(200).
+				Shows(map[string]any{"value": true, "reason": "RULE_MATCH"})
 			s.Call("GET", sandboxPath+"/indicators", nil).Want(200).Shows(map[string]any{"flagsUsed": 10, "evaluations": 1})
 			viewer := s.Join("viewer")
 			viewer.Call("GET", "/api/sandbox/indicators", nil).Want(200)
@@ -113,7 +128,10 @@ func TestSandbox(t *testing.T) {
 			served := func() any {
 				var values []any
 				for i := range 30 {
-					values = append(values, s.Call("POST", nodetest.FlagPath("button-color", "/evaluate"), map[string]any{"targetingKey": fmt.Sprint("user-", i)}).Want(200).Object()["value"])
+					values = append(
+						values,
+						s.Call("POST", nodetest.FlagPath("button-color", "/evaluate"), map[string]any{"targetingKey": fmt.Sprint("user-", i)}).Want(200).Object()["value"],
+					)
 				}
 				return values
 			}
@@ -125,7 +143,8 @@ func TestSandbox(t *testing.T) {
 			s.Call("PUT", nodetest.FlagPath("new-checkout", "/rules"), `{"rules":[]}`).Want(200)
 			s.Call("PATCH", nodetest.FlagPath("upload-limit"), `{"name":"x","tags":[]}`).Want(200)
 			_, project := s.CreateProject("mine")
-			s.Call("POST", strings.Replace(project, "/api/v1/projects", "/api/v1/flags/projects", 1)+"/flags", `{"key":"mine","type":"boolean"}`).Want(201)
+			s.Call("POST", strings.Replace(project, "/api/v1/projects", "/api/v1/flags/projects", 1)+"/flags", `{"key":"mine","type":"boolean"}`).
+				Want(201)
 			for _, p := range s.Call("GET", "/api/v1/projects", nil).Want(200).List()[:2] {
 				s.Call("PATCH", "/api/v1/projects/"+p["id"].(string), `{"name":"x"}`).Want(200)
 			}
@@ -134,7 +153,9 @@ func TestSandbox(t *testing.T) {
 			dana := entry(s.Call("GET", usersPath(s), nil).Want(200).List(), "displayName", "Dana Demo")["userId"].(string)
 			s.Call("DELETE", usersPath(s, dana), nil).Want(204)
 
-			s.Call("POST", sandboxPath+"/cleanup/tenant", nil, "X-Change-Reason", "for the next demo").Want(200).Shows(map[string]any{"success": true})
+			s.Call("POST", sandboxPath+"/cleanup/tenant", nil, "X-Change-Reason", "for the next demo").
+				Want(200).
+				Shows(map[string]any{"success": true})
 			nodetest.Same(t, "what is there", demoState(t, s), first)
 			nodetest.Same(t, "its end", s.Call("GET", sandboxPath+"/status", nil).Want(200).JSON(), status)
 			s.Call("GET", sandboxPath+"/indicators", nil).Want(200).Shows(map[string]any{"flagsUsed": 10, "evaluations": 0})
@@ -143,7 +164,12 @@ func TestSandbox(t *testing.T) {
 			developer.Call("GET", "/api/v1/flags", nil).Want(200)
 			machine.Call("GET", "/api/v1/flags", nil).Want(200)
 			history := s.Call("GET", nodetest.FlagPath("upload-limit", "/history"), nil).Want(200).List()
-			nodetest.Same(t, "who cleaned up and why", []any{history[0]["userId"], history[0]["reason"]}, []any{s.UserID, "for the next demo"})
+			nodetest.Same(
+				t,
+				"who cleaned up and why",
+				[]any{history[0]["userId"], history[0]["reason"]},
+				[]any{s.UserID, "for the next demo"},
+			)
 		},
 		"no demo person is the last admin": func(_ *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
@@ -161,7 +187,14 @@ func TestSandbox(t *testing.T) {
 				events.MemberAdded{UserID: s.UserID, Role: events.AdminRole},
 				events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: uuid.NewString(), Name: "production"}},
 			} {
-				batch = append(batch, events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.UserActor, ID: s.UserID}}, Fact: fact})
+				batch = append(
+					batch,
+					events.Event{
+						ID:       uuid.New(),
+						Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.UserActor, ID: s.UserID}},
+						Fact:     fact,
+					},
+				)
 			}
 			if _, err := s.Service.Store().Append(s.Service.T.Context(), events.TenantStream(s.Tenant), 0, batch); err != nil {
 				s.Service.T.Fatal(err)
@@ -179,12 +212,21 @@ func TestSandbox(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = db.Close(t.Context()) }()
-			_, err = db.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, state, scheduled_at) values
-				('sandbox.cleanup', jsonb_build_object('tenantId', $1::text, 'userId', $2::text, 'requestId', $3::text), 'sandboxes', 8, 'available', now())`, s.Tenant, s.UserID, uuid.NewString())
+			_, err = db.Exec(
+				t.Context(),
+				`insert into jobs.river_job (kind, args, queue, max_attempts, state, scheduled_at) values
+				('sandbox.cleanup', jsonb_build_object('tenantId', $1::text, 'userId', $2::text, 'requestId', $3::text), 'sandboxes', 8, 'available', now())`,
+				s.Tenant,
+				s.UserID,
+				uuid.NewString(),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Service.Eventually("the flag is back", func() bool { return s.Call("GET", nodetest.FlagPath("dark-mode"), nil).Status == 200 })
+			s.Service.Eventually(
+				"the flag is back",
+				func() bool { return s.Call("GET", nodetest.FlagPath("dark-mode"), nil).Status == 200 },
+			)
 		},
 		"a cleanup that comes late takes nothing that was made after it was asked for": func(t *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
@@ -197,7 +239,8 @@ func TestSandbox(t *testing.T) {
 			asked := time.Now()
 			s.Service.Eventually("the next millisecond", func() bool { return time.Since(asked) > 2*time.Millisecond })
 			s.CreateFlag("mine", nil)
-			s.Call("POST", strings.Replace(used, "/api/v1/projects", "/api/v1/flags/projects", 1)+"/flags", `{"key":"in-project","type":"boolean"}`).Want(201)
+			s.Call("POST", strings.Replace(used, "/api/v1/projects", "/api/v1/flags/projects", 1)+"/flags", `{"key":"in-project","type":"boolean"}`).
+				Want(201)
 			s.Call("PATCH", nodetest.FlagPath("upload-limit"), `{"name":"mine"}`).Want(200)
 			s.Call("POST", "/api/v1/tenants/"+s.Tenant+"/environments", `{"environment":"staging"}`).Want(201)
 			db, err := pgx.Connect(t.Context(), s.Service.DatabaseURL)
@@ -207,9 +250,15 @@ func TestSandbox(t *testing.T) {
 			defer func() { _ = db.Close(t.Context()) }()
 			late := func(user string) {
 				t.Helper()
-				_, err = db.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, state, scheduled_at) values ('sandbox.cleanup', jsonb_build_object(
+				_, err = db.Exec(
+					t.Context(),
+					`insert into jobs.river_job (kind, args, queue, max_attempts, state, scheduled_at) values ('sandbox.cleanup', jsonb_build_object(
 					'tenantId', $1::text, 'userId', $2::text, 'requestId', $3::text, 'asked', $4::text), 'sandboxes', 8, 'available', now())`,
-					s.Tenant, user, uuid.NewString(), asked.UTC().Format(time.RFC3339Nano))
+					s.Tenant,
+					user,
+					uuid.NewString(),
+					asked.UTC().Format(time.RFC3339Nano),
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -225,7 +274,12 @@ func TestSandbox(t *testing.T) {
 			s.Call("GET", nodetest.FlagPath("in-project"), nil).Want(200)
 			s.Call("GET", used, nil).Want(200)
 			s.Call("GET", nodetest.FlagPath("upload-limit"), nil).Want(200).Shows(map[string]any{"name": "mine"})
-			nodetest.Same(t, "environments", s.Call("GET", "/api/v1/tenants/"+s.Tenant+"/environments", nil).Want(200).JSON(), []any{"production", "development", "staging"})
+			nodetest.Same(
+				t,
+				"environments",
+				s.Call("GET", "/api/v1/tenants/"+s.Tenant+"/environments", nil).Want(200).JSON(),
+				[]any{"production", "development", "staging"},
+			)
 		},
 		"a job that a cleanup left behind does nothing after the next": func(t *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
@@ -237,9 +291,16 @@ func TestSandbox(t *testing.T) {
 			defer func() { _ = db.Close(t.Context()) }()
 			leave := func(state string) {
 				t.Helper()
-				_, err := db.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, state, created_at, scheduled_at) values ('sandbox.cleanup',
+				_, err := db.Exec(
+					t.Context(),
+					`insert into jobs.river_job (kind, args, queue, max_attempts, state, created_at, scheduled_at) values ('sandbox.cleanup',
 					jsonb_build_object('tenantId', $1::text, 'userId', $2::text, 'requestId', $3::text), 'sandboxes', 8, $4::text::jobs.river_job_state, now() - interval '1 hour',
-					case $4 when 'scheduled' then now() + interval '1 hour' else now() end)`, s.Tenant, s.UserID, uuid.NewString(), state)
+					case $4 when 'scheduled' then now() + interval '1 hour' else now() end)`,
+					s.Tenant,
+					s.UserID,
+					uuid.NewString(),
+					state,
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -247,7 +308,8 @@ func TestSandbox(t *testing.T) {
 			leave("scheduled")
 			s.Call("POST", sandboxPath+"/cleanup/tenant", nil).Want(200)
 			var left int
-			err = db.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'sandbox.cleanup' and args ->> 'tenantId' = $1`, s.Tenant).Scan(&left)
+			err = db.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'sandbox.cleanup' and args ->> 'tenantId' = $1`, s.Tenant).
+				Scan(&left)
 			if err != nil || left != 0 {
 				t.Errorf("%d cleanups wait: %v", left, err)
 			}
@@ -264,7 +326,9 @@ func TestASandboxEnds(t *testing.T) {
 	var later atomic.Int64
 	database := nodetest.Database(t)
 	c := node.Config{
-		Environment: "development", SandboxFor: 48 * time.Hour, Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
+		Environment: "development",
+		SandboxFor:  48 * time.Hour,
+		Now:         func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}
 	service := nodetest.Start(t, database, c, nodetest.Log(t))
 	email := nodetest.Address()
@@ -281,7 +345,9 @@ func TestASandboxEnds(t *testing.T) {
 
 	later.Store(int64(48 * time.Hour))
 	s.Token = s.Service.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Want(200).Object()["token"].(string)
-	s.Call("GET", sandboxPath+"/status", nil).Want(200).Shows(map[string]any{"active": false, "expiresAt": status["expiresAt"]})
+	s.Call("GET", sandboxPath+"/status", nil).
+		Want(200).
+		Shows(map[string]any{"active": false, "expiresAt": status["expiresAt"]})
 	tenant := "/api/v1/tenants/" + s.Tenant
 	for _, change := range [][3]string{
 		{"POST", "/api/v1/flags", `{"key":"new","type":"boolean"}`},
@@ -318,32 +384,63 @@ func TestSubscribing(t *testing.T) {
 	s, server := mailed(t, "production")
 	subscribe := func(email string) *nodetest.Answer {
 		t.Helper()
-		return s.Anonymous().Call("POST", sandboxPath+"/subscribe", map[string]string{"email": email, "name": "Ada"}).Want(202)
+		return s.Anonymous().
+			Call("POST", sandboxPath+"/subscribe", map[string]string{"email": email, "name": "Ada"}).
+			Want(202)
 	}
 	known := s.SignUp(nodetest.Address())
 	server.Wait(t, known.Email, 1) // the link that verifies it
 	email := nodetest.Address()
 	mine, theirs := subscribe(email), subscribe(strings.ToUpper(known.Email))
-	nodetest.Same(t, "the answers", []string{string(mine.Body), string(theirs.Body)}, []string{`{"success":true}`, `{"success":true}`})
+	nodetest.Same(
+		t,
+		"the answers",
+		[]string{string(mine.Body), string(theirs.Body)},
+		[]string{`{"success":true}`, `{"success":true}`},
+	)
 	s.Anonymous().Call("POST", sandboxPath+"/subscribe", `{}`).Refused(422, "email")
 	s.Anonymous().Call("POST", sandboxPath+"/subscribe", `{"email":"nobody","name":1}`).Refused(422, "email", "name")
 
 	link, token := linkTo(t, server, email, 1)
 	nodetest.Same(t, "the link", link, s.URL+"/sandbox?token="+token)
-	if page := postForm(s, link, url.Values{"newPassword": {"short"}}, 422); !strings.Contains(page, email) || strings.Contains(page, `name="name"`) {
+	if page := postForm(
+		s,
+		link,
+		url.Values{"newPassword": {"short"}},
+		422,
+	); !strings.Contains(page, email) ||
+		strings.Contains(page, `name="name"`) {
 		t.Errorf("the page says %s", page)
 	}
-	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 200); !strings.Contains(page, "Sign in as "+email) {
+	if page := postForm(
+		s,
+		link,
+		url.Values{"newPassword": {"another horse"}},
+		200,
+	); !strings.Contains(
+		page,
+		"Sign in as "+email,
+	) {
 		t.Errorf("the page says %s", page)
 	}
 	for _, path := range []string{strings.TrimPrefix(link, s.URL), "/sandbox", "/sandbox?token=other"} {
-		if used := s.Anonymous().Call("GET", path, nil).Want(422); !strings.Contains(string(used.Body), "has been used or has expired") {
+		if used := s.Anonymous().
+			Call("GET", path, nil).
+			Want(422); !strings.Contains(
+			string(used.Body),
+			"has been used or has expired",
+		) {
 			t.Errorf("the page says %s", used.Body)
 		}
-		s.Anonymous().Call("POST", path, "newPassword=another+horse", "Content-Type", "application/x-www-form-urlencoded").Want(422)
+		s.Anonymous().
+			Call("POST", path, "newPassword=another+horse", "Content-Type", "application/x-www-form-urlencoded").
+			Want(422)
 	}
 	me := &nodetest.Client{Service: s, Email: email}
-	session := s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "another horse"}).Want(200).Object()
+	session := s.Anonymous().
+		Call("POST", "/auth/signin", map[string]string{"email": email, "password": "another horse"}).
+		Want(200).
+		Object()
 	me.Token = session["token"].(string)
 	nodetest.Same(t, "the name", session["user"].(map[string]any)["displayName"], "Ada")
 	sandbox := entry(me.Call("GET", "/api/v1/tenants", nil).Want(200).List(), "name", "Sandbox")
@@ -355,26 +452,54 @@ func TestSubscribing(t *testing.T) {
 	s.Anonymous().Call("POST", sandboxPath+"/subscribe", map[string]string{"email": unnamed}).Want(202)
 	link, _ = linkTo(t, server, unnamed, 1)
 	for name, problem := range map[string]string{strings.Repeat("x", 201): "The name must have at most 200 characters.", "\xff": "The name must be UTF-8."} {
-		if page := postForm(s, link, url.Values{"newPassword": {"another horse"}, "name": {name}}, 422); !strings.Contains(page, problem) || !strings.Contains(page, `name="name"`) {
+		if page := postForm(
+			s,
+			link,
+			url.Values{"newPassword": {"another horse"}, "name": {name}},
+			422,
+		); !strings.Contains(page, problem) ||
+			!strings.Contains(page, `name="name"`) {
 			t.Errorf("the page says %s", page)
 		}
 	}
 	postForm(s, link, url.Values{"newPassword": {"another horse"}, "name": {"Grace"}}, 200)
-	session = s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": unnamed, "password": "another horse"}).Want(200).Object()
+	session = s.Anonymous().
+		Call("POST", "/auth/signin", map[string]string{"email": unnamed, "password": "another horse"}).
+		Want(200).
+		Object()
 	nodetest.Same(t, "the name of who gave it on the page", session["user"].(map[string]any)["displayName"], "Grace")
 
 	link, _ = linkTo(t, server, known.Email, 2)
-	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422); !strings.Contains(page, "The password is not that of the account") {
+	if page := postForm(
+		s,
+		link,
+		url.Values{"newPassword": {"another horse"}},
+		422,
+	); !strings.Contains(
+		page,
+		"The password is not that of the account",
+	) {
 		t.Errorf("the page says %s", page)
 	}
 	sql(s, `insert into read.tenants (id, name, is_sandbox, subscription, created_by, created_at, deleted_at)
 		select gen_random_uuid(), 'gone', false, '{}', $1, now(), now() from generate_series(1, 199)`, known.UserID)
-	if page := postForm(s, link, url.Values{"newPassword": {nodetest.Password}}, 429); !strings.Contains(page, "200 tenants today") || !strings.Contains(page, "the next day begins at") {
+	if page := postForm(
+		s,
+		link,
+		url.Values{"newPassword": {nodetest.Password}},
+		429,
+	); !strings.Contains(page, "200 tenants today") ||
+		!strings.Contains(page, "the next day begins at") {
 		t.Errorf("the page says %s", page)
 	}
 	sql(s, `delete from read.tenants where created_by = $1 and deleted_at is not null`, known.UserID)
 	postForm(s, link, url.Values{"newPassword": {nodetest.Password}}, 200)
-	nodetest.Same(t, "the tenants of somebody who had an account", len(known.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 2)
+	nodetest.Same(
+		t,
+		"the tenants of somebody who had an account",
+		len(known.Call("GET", "/api/v1/tenants", nil).Want(200).List()),
+		2,
+	)
 
 	var kept int
 	db, err := pgx.Connect(t.Context(), s.DatabaseURL)
@@ -382,13 +507,15 @@ func TestSubscribing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close(t.Context()) }()
-	err = db.QueryRow(t.Context(), `select (select count(*) from keep.sandbox_requests) + (select count(*) from jobs.river_job where args::text like '%@%')`).Scan(&kept)
+	err = db.QueryRow(t.Context(), `select (select count(*) from keep.sandbox_requests) + (select count(*) from jobs.river_job where args::text like '%@%')`).
+		Scan(&kept)
 	if err != nil || kept != 0 {
 		t.Errorf("%d requests are kept: %v", kept, err)
 	}
 }
 
-// The admins of a sandbox are told that it ends, and that it is deleted, once each and in time; also when the service was down at that time.
+// The admins of a sandbox are told that it ends, and that it is deleted, once each and in time; also when the service
+// was down at that time.
 func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
@@ -408,7 +535,10 @@ func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 		later.Store(int64(time.Duration(days)*24*time.Hour + time.Hour))
 		me.Token = s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": me.Email, "password": nodetest.Password}).Want(200).Object()["token"].(string)
 		for range 2 {
-			if _, err := db.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts) values ('upkeep', '{"task":"end sandboxes"}', 'upkeep', 3)`); err != nil {
+			if _, err := db.Exec(
+				t.Context(),
+				`insert into jobs.river_job (kind, args, queue, max_attempts) values ('upkeep', '{"task":"end sandboxes"}', 'upkeep', 3)`,
+			); err != nil {
 				t.Fatal(err)
 			}
 			s.JobsDone()
@@ -453,7 +583,8 @@ func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 	nodetest.Same(t, "the mails", len(server.Mails()), 3)
 
 	var left int
-	err = db.QueryRow(t.Context(), `select (select count(*) from keep.sandbox_notices) + (select count(*) from keep.people where user_id <> $1)`, me.UserID).Scan(&left)
+	err = db.QueryRow(t.Context(), `select (select count(*) from keep.sandbox_notices) + (select count(*) from keep.people where user_id <> $1)`, me.UserID).
+		Scan(&left)
 	if err != nil || left != 0 {
 		t.Errorf("%d rows are left of them: %v", left, err)
 	}

@@ -23,7 +23,8 @@ import (
 	"flagledger/events"
 )
 
-// scopeOf is the scope that a machine needs for an operation, empty where no machine may call it: the table of the interface, by path.
+// scopeOf is the scope that a machine needs for an operation, empty where no machine may call it: the table of the
+// interface, by path.
 func scopeOf(name string) string {
 	method, path, _ := strings.Cut(current(name), " ")
 	reads := method == "GET"
@@ -72,7 +73,8 @@ func newForger(t *testing.T, s *nodetest.Service, token string) forger {
 	}
 	defer pool.Close()
 	var stored []byte
-	if err := pool.QueryRow(t.Context(), `select private_key from keep.signing_keys where kid = $1`, f.header["kid"]).Scan(&stored); err != nil {
+	if err := pool.QueryRow(t.Context(), `select private_key from keep.signing_keys where kid = $1`, f.header["kid"]).
+		Scan(&stored); err != nil {
 		t.Fatal(err)
 	}
 	secret, err := keys.ParseSecret(nodetest.Secret)
@@ -133,16 +135,21 @@ func (f forger) forgeries() map[string]string {
 	}
 	body := strings.Split(f.with("sub", f.claims["sub"]), ".")[1]
 	return map[string]string{
-		"expired":                     f.with("exp", time.Now().Add(-time.Hour).Unix()),
-		"of another issuer":           f.with("iss", "https://elsewhere.example"),
-		"for another audience":        f.with("aud", "elsewhere"),
-		"signed with another key":     f.sign(jose.RS256, other, f.claims),
-		"signed with the public key":  f.sign(jose.HS256, public, f.claims),
-		"of another algorithm":        f.sign(jose.RS512, f.key, f.claims),
-		"not signed":                  base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + body + ".",
-		"cut off":                     f.with("sub", f.claims["sub"])[:40],
-		"no token at all":             "secret",
-		"with the signature of other": strings.Join(append(strings.Split(f.with("sub", "x"), ".")[:2], strings.Split(f.with("sub", "y"), ".")[2]), "."),
+		"expired":                    f.with("exp", time.Now().Add(-time.Hour).Unix()),
+		"of another issuer":          f.with("iss", "https://elsewhere.example"),
+		"for another audience":       f.with("aud", "elsewhere"),
+		"signed with another key":    f.sign(jose.RS256, other, f.claims),
+		"signed with the public key": f.sign(jose.HS256, public, f.claims),
+		"of another algorithm":       f.sign(jose.RS512, f.key, f.claims),
+		"not signed": base64.RawURLEncoding.EncodeToString(
+			[]byte(`{"alg":"none","typ":"JWT"}`),
+		) + "." + body + ".",
+		"cut off":         f.with("sub", f.claims["sub"])[:40],
+		"no token at all": "secret",
+		"with the signature of other": strings.Join(
+			append(strings.Split(f.with("sub", "x"), ".")[:2], strings.Split(f.with("sub", "y"), ".")[2]),
+			".",
+		),
 	}
 }
 
@@ -154,15 +161,18 @@ type caller struct {
 	refusal func(name, least string) int
 }
 
-// shareOfForged: each forged token is tried on every fourth operation. All tokens pass the same check: each operation is tried with several of
-// them, and each of them on many operations.
+// shareOfForged: each forged token is tried on every fourth operation. All tokens pass the same check: each operation
+// is tried with several of them, and each of them on many operations.
 const shareOfForged = 4
 
 // everyone is all those of the matrix, all of whom name the tenant of the owner.
 func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 	t.Helper()
 	as := func(c *nodetest.Client, refusal func(name, least string) int) caller {
-		return caller{Client: &nodetest.Client{Service: owner.Service, Token: c.Token, Tenant: owner.Tenant, UserID: c.UserID}, refusal: refusal}
+		return caller{
+			Client:  &nodetest.Client{Service: owner.Service, Token: c.Token, Tenant: owner.Tenant, UserID: c.UserID},
+			refusal: refusal,
+		}
 	}
 	member := func(role string) func(_, least string) int {
 		return func(_, least string) int {
@@ -221,14 +231,26 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 	return all
 }
 
-// ending are operations that end what the others of the matrix need, and one that does not end by itself: they are tried where they refuse.
-var ending = []string{"POST /api/v1/auth/logout", "DELETE /api/v1/tenants/{tenantId}", "DELETE /api/tenants/{tenantId}", "GET /api/v1/flags/stream", "POST /api/v1/tenants/{tenantId}/membership/decline"}
+// ending are operations that end what the others of the matrix need, and one that does not end by itself: they are
+// tried where they refuse.
+var ending = []string{
+	"POST /api/v1/auth/logout",
+	"DELETE /api/v1/tenants/{tenantId}",
+	"DELETE /api/tenants/{tenantId}",
+	"GET /api/v1/flags/stream",
+	"POST /api/v1/tenants/{tenantId}/membership/decline",
+}
 
-// Every operation is tried by everybody: each is let in or refused as the tables say, and nothing is written where they are refused. An operation
-// without an entry in leastRoles fails.
+// Every operation is tried by everybody: each is let in or refused as the tables say, and nothing is written where they
+// are refused. An operation without an entry in leastRoles fails.
 func TestSecurityMatrix(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+	s := nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}},
+		nodetest.Log(t),
+	)
 	super, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
 	everybody := everyone(t, owner, super)
 	_, operations := owner.Document()
@@ -248,12 +270,17 @@ func TestSecurityMatrix(t *testing.T) {
 	}
 	requests := map[string]bool{}
 	for who, c := range everybody {
-		tryAll(c.Client, tried[who], func(name, least string) bool { return c.refusal(name, least) != 0 }, func(name, least string, a *nodetest.Answer) {
-			requests[a.Header.Get("X-Request-ID")] = true
-			if want := c.refusal(name, least); a.Status != want {
-				t.Errorf("%s calls %s: %d, want %d: %s", who, name, a.Status, want, a.Body)
-			}
-		})
+		tryAll(
+			c.Client,
+			tried[who],
+			func(name, least string) bool { return c.refusal(name, least) != 0 },
+			func(name, least string, a *nodetest.Answer) {
+				requests[a.Header.Get("X-Request-ID")] = true
+				if want := c.refusal(name, least); a.Status != want {
+					t.Errorf("%s calls %s: %d, want %d: %s", who, name, a.Status, want, a.Body)
+				}
+			},
+		)
 	}
 	written := s.Written(store, before, func(e events.Recorded) bool {
 		return requests[e.RequestID] || e.Actor.ID == owner.UserID || strings.Contains(e.Stream, owner.Tenant)
@@ -262,19 +289,29 @@ func TestSecurityMatrix(t *testing.T) {
 		t.Errorf("calls that were refused have written %v", written)
 	}
 	for who, c := range everybody {
-		tryAll(c.Client, tried[who], func(name, least string) bool { return c.refusal(name, least) == 0 && !slices.Contains(ending, name) }, func(name, least string, a *nodetest.Answer) {
-			if least == "" {
-				t.Errorf("%s has no entry in leastRoles", name)
-			}
-			if a.Status == 403 || a.Status >= 500 || a.Status == 401 && least != "anyone" {
-				t.Errorf("%s calls %s: %d: %s", who, name, a.Status, a.Body)
-			}
-		})
+		tryAll(
+			c.Client,
+			tried[who],
+			func(name, least string) bool { return c.refusal(name, least) == 0 && !slices.Contains(ending, name) },
+			func(name, least string, a *nodetest.Answer) {
+				if least == "" {
+					t.Errorf("%s has no entry in leastRoles", name)
+				}
+				if a.Status == 403 || a.Status >= 500 || a.Status == 401 && least != "anyone" {
+					t.Errorf("%s calls %s: %d: %s", who, name, a.Status, a.Body)
+				}
+			},
+		)
 	}
 }
 
 // tryAll calls operations on things that do not exist, so that nothing comes of it, and hands on the answers.
-func tryAll(c *nodetest.Client, operations map[string]map[string]any, chosen func(name, least string) bool, check func(name, least string, a *nodetest.Answer)) {
+func tryAll(
+	c *nodetest.Client,
+	operations map[string]map[string]any,
+	chosen func(name, least string) bool,
+	check func(name, least string, a *nodetest.Answer),
+) {
 	for name, operation := range operations {
 		least := leastRole(name)
 		if !chosen(name, least) {
@@ -293,12 +330,15 @@ var parameterPattern = regexp.MustCompile(`\{[a-zA-Z]+\}`)
 
 // filled is a path in the client's tenant of things that do not exist.
 func filled(c *nodetest.Client, path string) string {
-	return parameterPattern.ReplaceAllStringFunc(strings.Replace(path, "{tenantId}", c.Tenant, 1), func(name string) string {
-		if strings.HasSuffix(name, "Id}") {
-			return uuid.NewString()
-		}
-		return "none"
-	})
+	return parameterPattern.ReplaceAllStringFunc(
+		strings.Replace(path, "{tenantId}", c.Tenant, 1),
+		func(name string) string {
+			if strings.HasSuffix(name, "Id}") {
+				return uuid.NewString()
+			}
+			return "none"
+		},
+	)
 }
 
 // Members that a body does not take are refused, however they are spelt, and so is one that comes twice.
@@ -332,7 +372,9 @@ func TestMassAssignment(t *testing.T) {
 			}
 			me.Call("POST", usersPath(me), `{"email":"a@example.com","role":"viewer","role":"admin"}`).Refused(400)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"a","name":"b"}`).Refused(400)
-			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"name": "k", "status": "active", "version": 2})
+			me.Call("GET", nodetest.FlagPath("k"), nil).
+				Want(200).
+				Shows(map[string]any{"name": "k", "status": "active", "version": 2})
 		},
 	}.Run(t)
 }

@@ -29,7 +29,12 @@ func testThePlatformIsSeenByThoseWhoRunIt(t *testing.T) {
 		},
 		"everybody may ask for their role": func(t *testing.T, root *nodetest.Client) {
 			nodetest.Same(t, "root", root.Call("GET", "/api/v1/admin/role", nil).Want(200).Object()["role"], any("super_user"))
-			nodetest.Same(t, "another", root.Service.SignUp(nodetest.Address()).Call("GET", "/api/v1/admin/role", nil).Want(200).Object()["role"], any(nil))
+			nodetest.Same(
+				t,
+				"another",
+				root.Service.SignUp(nodetest.Address()).Call("GET", "/api/v1/admin/role", nil).Want(200).Object()["role"],
+				any(nil),
+			)
 		},
 		"people and tenants are found by a part of what they are called": func(_ *testing.T, root *nodetest.Client) {
 			email := nodetest.Address()
@@ -39,7 +44,8 @@ func testThePlatformIsSeenByThoseWhoRunIt(t *testing.T) {
 				found := root.Call("GET", usersOfPlatform+"?q="+email[:12], nil).Want(200).List()
 				return len(found) == 1 && found[0]["email"] == email
 			})
-			someone.Call("PATCH", "/api/v1/tenants/"+tenant["id"].(string), map[string]string{"name": "Needle & Thread"}).Want(200)
+			someone.Call("PATCH", "/api/v1/tenants/"+tenant["id"].(string), map[string]string{"name": "Needle & Thread"}).
+				Want(200)
 			root.Service.Eventually("the tenant is found", func() bool {
 				found := root.Call("GET", "/api/v1/admin/tenants?q=needle", nil).Want(200).List()
 				return len(found) == 1 && found[0]["id"] == tenant["id"]

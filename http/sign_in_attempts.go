@@ -9,8 +9,9 @@ import (
 	"flagledger/commands"
 )
 
-// limitAttempts tries a secret for an account, unless too many wrong ones were tried for it lately from the same network. After very many from everywhere it first
-// waits for a few seconds. It makes no difference whether the account exists.
+// limitAttempts tries a secret for an account, unless too many wrong ones were tried for it lately from the same
+// network. After very many from everywhere it first waits for a few seconds. It makes no difference whether the account
+// exists.
 func (a *API) limitAttempts(ctx context.Context, account string, try func() error) error {
 	attempt, left, err := a.limiter.CountAttempt(ctx, account, a.limiter.Network(requestOf(ctx).received))
 	if err != nil {

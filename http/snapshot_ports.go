@@ -21,7 +21,8 @@ type Live interface {
 
 // Changes tells streams what changes. The snapshot implements it.
 type Changes interface {
-	// Listen hears of the changes in an environment of a tenant. It returns nil if the tenant has so many listeners already.
+	// Listen hears of the changes in an environment of a tenant. It returns nil if the tenant has so many listeners
+	// already.
 	Listen(t *snapshot.Tenant, environmentID string, most int) *snapshot.Listener
 	// Await waits until a tenant's change at a position is known, or until ctx ends.
 	Await(ctx context.Context, t *snapshot.Tenant, position events.Position)

@@ -20,7 +20,13 @@ import (
 
 const streamRoute = "/api/v1/flags/stream"
 
-var streamAccess = access{who: viewer, scope: events.FlagsEvaluate, environment: true, allEnvironments: true, unverified: true}
+var streamAccess = access{
+	who:             viewer,
+	scope:           events.FlagsEvaluate,
+	environment:     true,
+	allEnvironments: true,
+	unverified:      true,
+}
 
 // StreamLimits is what bounds streams of changes.
 type StreamLimits struct {
@@ -33,7 +39,13 @@ type StreamLimits struct {
 
 // DefaultStreamLimits is the limits of streams where a service sets no others.
 func DefaultStreamLimits() StreamLimits {
-	return StreamLimits{PerTenant: 1000, PerCreator: 10_000, Life: time.Hour, Heartbeat: 15 * time.Second, Write: 10 * time.Second}
+	return StreamLimits{
+		PerTenant:  1000,
+		PerCreator: 10_000,
+		Life:       time.Hour,
+		Heartbeat:  15 * time.Second,
+		Write:      10 * time.Second,
+	}
 }
 
 const (
@@ -65,7 +77,9 @@ const (
 )
 
 func newStreamGauge() prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "flagledger_streams", Help: "Streams of changes that this node has open."})
+	return prometheus.NewGauge(
+		prometheus.GaugeOpts{Name: "flagledger_streams", Help: "Streams of changes that this node has open."},
+	)
 }
 
 // streamCounts counts the streams that are open, by whom they count for.
@@ -114,7 +128,14 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	quota := a.tenantQuota(p.tenant)
 	if most := a.StreamLimits.PerCreator; !a.streams.take(quota, most) {
 		h.Del("Cache-Control")
-		writeProblem(w, r, noSlot(most, fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most)))
+		writeProblem(
+			w,
+			r,
+			noSlot(
+				most,
+				fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most),
+			),
+		)
 		return
 	}
 	defer a.streams.leave(quota)
@@ -140,9 +161,16 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It returns false once
-// the client no longer reads.
-func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, ids streamIDs, p *principal, lastEventID string) bool {
+// tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It
+// returns false once the client no longer reads.
+func (a *API) tell(
+	ctx context.Context,
+	s *sender,
+	listener *snapshot.Listener,
+	ids streamIDs,
+	p *principal,
+	lastEventID string,
+) bool {
 	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
 	defer heartbeat.Stop()
 	end := time.NewTimer(min(p.expires.Sub(a.Now()), a.StreamLimits.Life))
@@ -191,9 +219,15 @@ func (a *API) tell(ctx context.Context, s *sender, listener *snapshot.Listener, 
 	}
 }
 
-// refetch is the event that tells of changes: each flag once, or once for each environment where the stream is of all, as it is now.
+// refetch is the event that tells of changes: each flag once, or once for each environment where the stream is of all,
+// as it is now.
 func refetch(id string, p *principal, list []snapshot.Change) streamEvent {
-	e := streamEvent{Type: refetchEvent, Environment: p.environment.Name, ETag: id, LastModified: list[len(list)-1].Time.Unix()}
+	e := streamEvent{
+		Type:         refetchEvent,
+		Environment:  p.environment.Name,
+		ETag:         id,
+		LastModified: list[len(list)-1].Time.Unix(),
+	}
 	at := map[changedFlag]int{} // by key and environment
 	for _, c := range list {
 		flag := changedFlag{Key: c.Key}
@@ -243,8 +277,8 @@ func (s *sender) event(id string, e streamEvent) {
 // heartbeat tells the client how far it has heard, without an event.
 func (s *sender) heartbeat(id string) { fmt.Fprintf(&s.text, ": heartbeat\nid: %s\n\n", id) }
 
-// send sends what has been written. It reports whether the client took it in time, or may yet take it: more than what the network buffers
-// waits for nobody.
+// send sends what has been written. It reports whether the client took it in time, or may yet take it: more than what
+// the network buffers waits for nobody.
 func (s *sender) send() bool {
 	if s.text.Len() == 0 {
 		return true
@@ -264,9 +298,25 @@ func (a *API) documentStream() {
 	op.Security = streamAccess.security()
 	op.Parameters = []*huma.Param{
 		tenantParam(false),
-		{Name: environmentHeader, In: "header", Schema: text, Description: "The environment of the stream: production without it, all of the tenant's with `*`"},
-		{Name: ticketParameter, In: "query", Schema: text, Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: part of the URLs in `eventStreams` of OFREP's answers"},
-		{Name: "Last-Event-ID", In: "header", Schema: text, Description: "The id of the last event that the client has seen", Example: "h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg"},
+		{
+			Name:        environmentHeader,
+			In:          "header",
+			Schema:      text,
+			Description: "The environment of the stream: production without it, all of the tenant's with `*`",
+		},
+		{
+			Name:        ticketParameter,
+			In:          "query",
+			Schema:      text,
+			Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: part of the URLs in `eventStreams` of OFREP's answers",
+		},
+		{
+			Name:        "Last-Event-ID",
+			In:          "header",
+			Schema:      text,
+			Description: "The id of the last event that the client has seen",
+			Example:     "h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg",
+		},
 	}
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "The stream, until it ends", Content: map[string]*huma.MediaType{"text/event-stream": {

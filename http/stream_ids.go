@@ -8,7 +8,8 @@ import (
 	"flagledger/events"
 )
 
-// streamIDs writes positions of the log as ids for one tenant, encrypted: they tell nobody how much others change, and no other tenant can use them.
+// streamIDs writes positions of the log as ids for one tenant, encrypted: they tell nobody how much others change, and
+// no other tenant can use them.
 type streamIDs struct {
 	box     keys.Box
 	changes Changes
@@ -26,8 +27,8 @@ func (s streamIDs) id(p events.Position) string {
 	return base64.RawURLEncoding.EncodeToString(s.box.Encrypt(text, []byte(s.changes.LogName())))
 }
 
-// position reads what id wrote on this or another node. It returns false for any other text: an id of another tenant, of another log, or of a secret that is
-// no longer known.
+// position reads what id wrote on this or another node. It returns false for any other text: an id of another tenant,
+// of another log, or of a secret that is no longer known.
 func (s streamIDs) position(id string) (p events.Position, ok bool) {
 	encrypted, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {

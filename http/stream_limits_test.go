@@ -22,7 +22,12 @@ import (
 func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Service {
 	t.Helper()
 	t.Parallel()
-	return nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Streams: streamLimits(limits)}, nodetest.Log(t))
+	return nodetest.Start(
+		t,
+		nodetest.Database(t),
+		node.Config{Environment: "development", Streams: streamLimits(limits)},
+		nodetest.Log(t),
+	)
 }
 
 func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimits {
@@ -82,7 +87,10 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 		t.Error("the id of a heartbeat tells that others have changed nothing")
 	}
 	other.CreateFlag("theirs", nil)
-	me.Service.Eventually("the heartbeat has the position that others have moved", func() bool { l.last = beat().ID; return position(l.last) != position(began) })
+	me.Service.Eventually(
+		"the heartbeat has the position that others have moved",
+		func() bool { l.last = beat().ID; return position(l.last) != position(began) },
+	)
 	me.CreateFlag("mine", nil)
 	l.hears("mine 1")
 }
@@ -100,7 +108,10 @@ func TestATenantsStreamsAreLimited(t *testing.T) {
 	listen(me.Service.SignUp("you@example.com")).hangUp()
 	me.Service.Eventually("another's stream has ended", func() bool { return openStreams(me.Service) == "3" })
 	first.hangUp()
-	me.Service.Eventually("another may be opened", func() bool { return me.Call("HEAD", streamPath, nil).Status == 200 && openStreams(me.Service) == "2" })
+	me.Service.Eventually(
+		"another may be opened",
+		func() bool { return me.Call("HEAD", streamPath, nil).Status == 200 && openStreams(me.Service) == "2" },
+	)
 	listen(me)
 }
 
@@ -126,7 +137,8 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 	machines.ends()
 }
 
-// A stream outlives what the server allows for reading a request and for answering it, and is no duration among the metrics.
+// A stream outlives what the server allows for reading a request and for answering it, and is no duration among the
+// metrics.
 func TestAStreamOutlivesTheTimeOfARequest(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
@@ -218,7 +230,13 @@ func TestASlowReaderIsDropped(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = s.Node.API.Server()
 	conn := dialUnread(t, server)
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\n\r\n", streamPath, me.Token, me.Tenant)
+	fmt.Fprintf(
+		conn,
+		"GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\n\r\n",
+		streamPath,
+		me.Token,
+		me.Tenant,
+	)
 	other := listen(me)
 	s.Eventually("the streams are open", func() bool { return openStreams(s) == "2" })
 	s.Eventually("the one that is not read is dropped", func() bool { return openStreams(s) == "1" })

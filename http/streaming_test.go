@@ -17,7 +17,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// reader is a client's end of an answer. Where gate is set, each write waits until that is closed, but for the first bytes, which a server's buffers take.
+// reader is a client's end of an answer. Where gate is set, each write waits until that is closed, but for the first
+// bytes, which a server's buffers take.
 type reader struct {
 	header  http.Header
 	status  int
@@ -53,7 +54,11 @@ func answer(c *nodetest.Client, method, path, body string, to *reader) (broken b
 		}
 	}()
 	r := httptest.NewRequestWithContext(c.Service.T.Context(), method, path, io.NopCloser(strings.NewReader(body)))
-	r.Header = http.Header{"Authorization": {"Bearer " + c.Token}, "X-Tenant-Id": {c.Tenant}, "Content-Type": {"application/json"}}
+	r.Header = http.Header{
+		"Authorization": {"Bearer " + c.Token},
+		"X-Tenant-Id":   {c.Tenant},
+		"Content-Type":  {"application/json"},
+	}
 	to.header = http.Header{}
 	c.Service.Node.API.ServeHTTP(to, r)
 	return false
@@ -90,7 +95,12 @@ func TestLongAnswersComeInPieces(t *testing.T) {
 	checkPages(t, me, "/api/v1/flags?type=string", "key", asAny(keys))
 	page := me.Call("GET", "/api/v1/flags?limit=45&offset=5", nil).Want(200)
 	nodetest.Same(t, "a page of several pieces", nodetest.Column(page.List(), "key"), keys[5:50])
-	nodetest.Same(t, "its headers", []string{page.Header.Get("X-Total-Count"), nextPage(page)}, []string{"60", `</api/v1/flags?limit=45&offset=50>; rel="next"`})
+	nodetest.Same(
+		t,
+		"its headers",
+		[]string{page.Header.Get("X-Total-Count"), nextPage(page)},
+		[]string{"60", `</api/v1/flags?limit=45&offset=50>; rel="next"`},
+	)
 
 	const most = 256 << 10
 	for _, call := range []struct{ method, path, body string }{
@@ -154,7 +164,10 @@ func stalled(c *nodetest.Client, each int, calls ...[3]string) (release func()) 
 			})
 		}
 	}
-	c.Service.Eventually("all have been answered, or a first piece", func() bool { return int(waiting.Load()) == each*len(calls) })
+	c.Service.Eventually(
+		"all have been answered, or a first piece",
+		func() bool { return int(waiting.Load()) == each*len(calls) },
+	)
 	return func() {
 		close(gate)
 		all.Wait()
@@ -175,7 +188,13 @@ func TestReadersWhoStallHoldLittle(t *testing.T) {
 	fill(me, 150) // 3 MB
 	other.CreateEnabledFlag("k", nil)
 	before := heap()
-	release := stalled(me, 34, [3]string{"GET", "/api/v1/flags"}, [3]string{"POST", manyPath, "{}"}, [3]string{"POST", ofrepPath, `{"context":{}}`})
+	release := stalled(
+		me,
+		34,
+		[3]string{"GET", "/api/v1/flags"},
+		[3]string{"POST", manyPath, "{}"},
+		[3]string{"POST", ofrepPath, `{"context":{}}`},
+	)
 	if held := heap() - before; held > 100<<20 {
 		t.Errorf("they hold %d MB", held>>20)
 	}
@@ -186,8 +205,9 @@ func TestReadersWhoStallHoldLittle(t *testing.T) {
 	release()
 }
 
-// Whoever leaves many answers unread gets no more of them, and nobody else notices. The answers to it that are in memory are those that hold most: an entry of
-// a history that replaced all rules by others, a flag of 500 KB, and a file of such facts.
+// Whoever leaves many answers unread gets no more of them, and nobody else notices. The answers to it that are in
+// memory are those that hold most: an entry of a history that replaced all rules by others, a flag of 500 KB, and a
+// file of such facts.
 func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 	s := nodetest.New(t)
 	me, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
@@ -202,7 +222,10 @@ func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 		values[i] = fmt.Sprintf(`"%095d"`, i)
 	}
 	for _, salt := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		rule := `{"conditions":[{"attribute":"` + salt + `","op":"in","values":[` + strings.Join(values, ",") + `]}],"serve":{"value":false}}`
+		rule := `{"conditions":[{"attribute":"` + salt + `","op":"in","values":[` + strings.Join(
+			values,
+			",",
+		) + `]}],"serve":{"value":false}}`
 		me.SetRules("ruled", `{"rules":[`+rule+","+rule+","+rule+`]}`).Want(200)
 	}
 	other.CreateEnabledFlag("k", nil)

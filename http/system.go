@@ -16,7 +16,8 @@ type healthBody struct {
 	Detail    []string  `json:"detail,omitempty" doc:"What is out of order beside evaluation" example:"[\"the read model history is being built\"]"`
 }
 
-// health answers 200 while flags are evaluated and the node is not about to stop, and reports what else is out of order.
+// health answers 200 while flags are evaluated and the node is not about to stop, and reports what else is out of
+// order.
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 	status, body := http.StatusOK, healthBody{Status: a.healthStatus(), Timestamp: timestamp(a.Now())}
 	if body.Status != "ok" {
@@ -80,9 +81,15 @@ func (a *API) addSystem() {
 			return out, nil
 		})
 	doc := a.huma.OpenAPI()
-	content := map[string]*huma.MediaType{"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[healthBody](), true, "")}}
+	content := map[string]*huma.MediaType{
+		"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[healthBody](), true, "")},
+	}
 	doc.AddOperation(&huma.Operation{
-		Method: "GET", Path: "/health", OperationID: "get-health", Tags: []string{"System"}, Summary: "Whether flags are evaluated",
+		Method:      "GET",
+		Path:        "/health",
+		OperationID: "get-health",
+		Tags:        []string{"System"},
+		Summary:     "Whether flags are evaluated",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "Flags are evaluated. detail tells what else is out of order.", Content: content},
 			"503": {Description: "The service is starting, or stopping: send it no further calls.", Content: content},

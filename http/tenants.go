@@ -73,20 +73,39 @@ func (a *API) addTenants() {
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, create, a.createTenant)
-	register(a, access{who: viewer, requireTenant: true}, operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
+	register(
+		a,
+		access{who: viewer, requireTenant: true},
+		operation("GET", "/api/v1/tenants/{tenantId}", "get-tenant", tag, "One tenant"),
 		func(ctx context.Context, in *TenantPath) (*tenantOutput, error) {
 			tenant, err := a.Queries.Tenant(ctx, in.ID)
 			return &tenantOutput{Body: a.showTenant(tenant)}, err
-		})
+		},
+	)
 	update := operation("PATCH", "/api/v1/tenants/{tenantId}", "update-tenant", tag, "Change what is sent of a tenant")
 	register(a, access{who: admin}, update, a.updateTenant)
-	remove := operation("DELETE", "/api/v1/tenants/{tenantId}", "delete-tenant", tag, "Delete a tenant, and all that is in it")
+	remove := operation(
+		"DELETE",
+		"/api/v1/tenants/{tenantId}",
+		"delete-tenant",
+		tag,
+		"Delete a tenant, and all that is in it",
+	)
 	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history stays in the log."
 	remove.DefaultStatus = http.StatusNoContent
-	register(a, access{who: admin, endsAccess: true}, remove, func(ctx context.Context, in *TenantChange) (*noContent, error) {
-		done, err := a.Tenancies.Delete(ctx, doer[commands.Tenant](a), commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
-		return &noContent{changedBy(done)}, err
-	})
+	register(
+		a,
+		access{who: admin, endsAccess: true},
+		remove,
+		func(ctx context.Context, in *TenantChange) (*noContent, error) {
+			done, err := a.Tenancies.Delete(
+				ctx,
+				doer[commands.Tenant](a),
+				commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}},
+			)
+			return &noContent{changedBy(done)}, err
+		},
+	)
 }
 
 // wrongContact tells what is wrong with whom to write to about a tenant, by field.

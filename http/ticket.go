@@ -14,8 +14,8 @@ import (
 // ticketParameter is the parameter of a stream's URL that holds a ticket.
 const ticketParameter = "ticket"
 
-// ticket opens one stream in place of a token. It is part of the URL, since browsers send no headers when they open a stream, and is good for as long as the
-// token: whoever loses access loses it with their tickets.
+// ticket opens one stream in place of a token. It is part of the URL, since browsers send no headers when they open a
+// stream, and is good for as long as the token: whoever loses access loses it with their tickets.
 type ticket struct {
 	TenantID    string `json:"tenant_id"`
 	Environment string `json:"environment"`
@@ -30,7 +30,8 @@ func (a *API) ticketKind() keys.Kind {
 	return keys.Kind{Type: "stream+jwt", Issuer: a.PublicURL, Audience: a.PublicURL + streamRoute}
 }
 
-// streamURL is where a principal's stream can be opened without a header. It is the same on every node for as long as the principal's token is.
+// streamURL is where a principal's stream can be opened without a header. It is the same on every node for as long as
+// the principal's token is.
 type streamURL struct{ tenantID, environment, base, text string }
 
 // streamURL makes the URL of a stream of changes for a principal.
@@ -50,13 +51,18 @@ func (a *API) streamURL(r *http.Request, p *principal) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	made = &streamURL{t.TenantID, t.Environment, base, base + streamRoute + "?" + url.Values{ticketParameter: {text}}.Encode()}
+	made = &streamURL{
+		t.TenantID,
+		t.Environment,
+		base,
+		base + streamRoute + "?" + url.Values{ticketParameter: {text}}.Encode(),
+	}
 	p.stream.Store(made)
 	return made.text, nil
 }
 
-// ticketOf tells what the ticket of a request for a stream proves; nil where it has none. The tenant and the environment of the ticket become those of
-// the request, as if its headers named them.
+// ticketOf tells what the ticket of a request for a stream proves; nil where it has none. The tenant and the
+// environment of the ticket become those of the request, as if its headers named them.
 func (a *API) ticketOf(r *http.Request) (*credential, error) {
 	if routedPath(r) != streamRoute || r.URL.RawQuery == "" {
 		return nil, nil
@@ -89,7 +95,11 @@ func (a *API) redeem(ctx context.Context, text string) (*credential, ticket, err
 		return c, t, nil
 	}
 	c.claims = commands.Claims{
-		UserID: claims.Subject, SessionID: t.SessionID, AuthTime: time.Unix(t.AuthTime, 0).UTC(), ExpiresAt: c.expires, EmailVerified: t.EmailVerified,
+		UserID:        claims.Subject,
+		SessionID:     t.SessionID,
+		AuthTime:      time.Unix(t.AuthTime, 0).UTC(),
+		ExpiresAt:     c.expires,
+		EmailVerified: t.EmailVerified,
 	}
 	return c, t, nil
 }

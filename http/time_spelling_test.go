@@ -14,7 +14,8 @@ import (
 	"flagledger/events"
 )
 
-// RFC 3339 allows t and z in lower case, and seconds that are added to a month in UTC. Each time that a caller may send is read so, and no other spelling.
+// RFC 3339 allows t and z in lower case, and seconds that are added to a month in UTC. Each time that a caller may send
+// is read so, and no other spelling.
 func TestTimesAreTakenInEachSpelling(t *testing.T) {
 	t.Parallel()
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
@@ -47,7 +48,12 @@ func TestTimesAreTakenInEachSpelling(t *testing.T) {
 			now := time.Now().UTC().Format(events.RecordedFormat)
 			usual, lower := send(now).Want(row.status), send(strings.ToLower(now)).Want(row.status)
 			nodetest.Same(t, "the answer to "+strings.ToLower(now), withoutDrawn(lower), withoutDrawn(usual))
-			nodetest.Same(t, "what a leap second is answered", send("2016-12-31t23:59:60z").Status, send("2017-01-01T00:00:00Z").Status)
+			nodetest.Same(
+				t,
+				"what a leap second is answered",
+				send("2016-12-31t23:59:60z").Status,
+				send("2017-01-01T00:00:00Z").Status,
+			)
 			for _, wrong := range []string{"yesterday", "2026-03-14T15:09:26,5Z", "2026-03-14 15:09:26Z", "2026-03-14T5:09:26Z", "2026-03-14T15:09:60Z"} {
 				send(wrong).Refused(422, strings.TrimPrefix(p.name, "."))
 			}

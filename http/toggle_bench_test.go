@@ -17,7 +17,8 @@ import (
 	"flagledger/events"
 )
 
-// BenchmarkToggle switches flags through HTTP. Clients wait for each answer, and so until read models and snapshot show the change.
+// BenchmarkToggle switches flags through HTTP. Clients wait for each answer, and so until read models and snapshot show
+// the change.
 func BenchmarkToggle(b *testing.B) {
 	me := nodetest.New(b).SignUp("me@example.com")
 	b.Run("alone", func(b *testing.B) {
@@ -89,7 +90,13 @@ func benchWriters(b *testing.B, me *nodetest.Client, tenants int) {
 		printed, err := wrk.CombinedOutput()
 		var answers, failed, within, median float64
 		if _, tail, found := strings.Cut(string(printed), "answers"); found {
-			_, err = fmt.Sscan(strings.NewReplacer("errors", "", "within", "", "median", "").Replace(tail), &answers, &failed, &within, &median)
+			_, err = fmt.Sscan(
+				strings.NewReplacer("errors", "", "within", "", "median", "").Replace(tail),
+				&answers,
+				&failed,
+				&within,
+				&median,
+			)
 		}
 		if err != nil || answers == 0 || failed > 0 {
 			b.Fatalf("wrk: %v\n%s", err, printed)
@@ -107,8 +114,8 @@ func benchWriters(b *testing.B, me *nodetest.Client, tenants int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// benchBeside toggles a flag of one tenant alone, and while 20 clients of another change something without pause, by turns: two seconds each, five times, so that
-// each p99 is that of thousands, and of the same minute.
+// benchBeside toggles a flag of one tenant alone, and while 20 clients of another change something without pause, by
+// turns: two seconds each, five times, so that each p99 is that of thousands, and of the same minute.
 func benchBeside(b *testing.B, me *nodetest.Client, change func()) {
 	b.Helper()
 	t := newToggler(b, me, "beside")
@@ -161,7 +168,9 @@ func fatRules(b *testing.B, c *nodetest.Client) (body string) {
 			values = append(values, fatValue(i, j))
 		}
 		rules = append(rules, map[string]any{
-			"name": "n", "conditions": []any{map[string]any{"attribute": "plan", "op": "in", "values": values}}, "serve": map[string]any{"value": true},
+			"name":       "n",
+			"conditions": []any{map[string]any{"attribute": "plan", "op": "in", "values": values}},
+			"serve":      map[string]any{"value": true},
 		})
 	}
 	sent, err := json.Marshal(map[string]any{"rules": rules})
@@ -237,7 +246,10 @@ func writeFatRules(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 			condition.Values = append(condition.Values, json.RawMessage(strconv.Quote(fatValue(i, j))))
 		}
 		set.Rules = append(set.Rules, commands.NewRule{
-			NewID: commands.NewID(), Salt: commands.NewSalt(), Conditions: []events.Condition{condition}, Serve: &commands.NewServe{Value: json.RawMessage("true")},
+			NewID:      commands.NewID(),
+			Salt:       commands.NewSalt(),
+			Conditions: []events.Condition{condition},
+			Serve:      &commands.NewServe{Value: json.RawMessage("true")},
 		})
 	}
 	do(b, w, set)
@@ -257,7 +269,12 @@ func fatValue(rule, n int) string { return fmt.Sprintf("value of a long list %02
 
 func do(b *testing.B, w *commands.Writer, cmd commands.Command[commands.Flag]) {
 	b.Helper()
-	if _, _, err := commands.Do(b.Context(), w, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}, cmd); err != nil {
+	if _, _, err := commands.Do(
+		b.Context(),
+		w,
+		commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}},
+		cmd,
+	); err != nil {
 		b.Fatal(err)
 	}
 }

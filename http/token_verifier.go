@@ -13,7 +13,8 @@ import (
 	"flagledger/commands/oauth"
 )
 
-// tokenVerifier verifies bearer tokens and remembers those that hold until they expire, so that a token's signature is checked once.
+// tokenVerifier verifies bearer tokens and remembers those that hold until they expire, so that a token's signature is
+// checked once.
 type tokenVerifier struct {
 	identity commands.Identity
 	machines *oauth.Tokens
@@ -25,7 +26,12 @@ type tokenVerifier struct {
 const maxTokens = 100_000
 
 func newTokenVerifier(o Options) *tokenVerifier {
-	return &tokenVerifier{o.Identity, &oauth.Tokens{Keys: o.Keys, Issuer: o.PublicURL}, o.Now, xsync.NewMap[[sha256.Size]byte, *credential]()}
+	return &tokenVerifier{
+		o.Identity,
+		&oauth.Tokens{Keys: o.Keys, Issuer: o.PublicURL},
+		o.Now,
+		xsync.NewMap[[sha256.Size]byte, *credential](),
+	}
 }
 
 func (t *tokenVerifier) verify(ctx context.Context, token string) (*credential, error) {

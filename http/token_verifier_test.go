@@ -65,11 +65,28 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	<-live.Ready()
 
 	const publicURL = "https://flags.example.com"
-	identity := local.New(pool, local.Options{Keys: signing, Issuer: publicURL, Audience: "flagledger", AssumeEmailsVerified: true, Now: time.Now, HashMemory: 8})
+	identity := local.New(
+		pool,
+		local.Options{
+			Keys:                 signing,
+			Issuer:               publicURL,
+			Audience:             "flagledger",
+			AssumeEmailsVerified: true,
+			Now:                  time.Now,
+			HashMemory:           8,
+		},
+	)
 	session, err := identity.SignUp(ctx, "me@example.com", "correct horse", "Ada Lovelace")
 	must(err)
 	a = New(Options{
-		Reads: 2, Live: live, Metrics: prometheus.NewRegistry(), Log: log, Keys: signing, Identity: identity, PublicURL: publicURL, Now: time.Now,
+		Reads:     2,
+		Live:      live,
+		Metrics:   prometheus.NewRegistry(),
+		Log:       log,
+		Keys:      signing,
+		Identity:  identity,
+		PublicURL: publicURL,
+		Now:       time.Now,
 	})
 	token, err := a.verifier.machines.Issue(commands.NewID(), "t", nil)
 	must(err)
@@ -81,7 +98,8 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	return a, map[string]string{"machine": token, "person": session.IDToken}
 }
 
-// BenchmarkAuthenticate finds out who makes a request: "first" verifies the token's signature, as the first request with a token does.
+// BenchmarkAuthenticate finds out who makes a request: "first" verifies the token's signature, as the first request
+// with a token does.
 func BenchmarkAuthenticate(b *testing.B) {
 	a, tokens := benchAPI(b)
 	for who, token := range tokens {

@@ -17,9 +17,11 @@ type unread struct {
 }
 
 const (
-	// A caller with fewer than minPerCaller unread answers is admitted, and one with none always: also while all leave twice maxUnread or more.
+	// A caller with fewer than minPerCaller unread answers is admitted, and one with none always: also while all leave
+	// twice maxUnread or more.
 	minPerCaller = 4
-	// All callers together leave maxUnread answers unread at most, and one a share of what is left of them: an unreadShare-th.
+	// All callers together leave maxUnread answers unread at most, and one a share of what is left of them: an
+	// unreadShare-th.
 	maxUnread, unreadShare = 432, 8
 	// sentAtOnce is how many bytes of an answer do not count: the server's buffers take them.
 	sentAtOnce = 4 << 10
@@ -27,7 +29,8 @@ const (
 
 func newUnreadCounter() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "flagledger_unread_refused_total", Help: "Requests that were refused since their caller had left too many answers unread.",
+		Name: "flagledger_unread_refused_total",
+		Help: "Requests that were refused since their caller had left too many answers unread.",
 	})
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// One caller may leave 48 answers unread; the more are unread, the fewer are anybody's: four at least until very many are, and one always.
+// One caller may leave 48 answers unread; the more are unread, the fewer are anybody's: four at least until very many
+// are, and one always.
 func TestUnreadAnswers(t *testing.T) {
 	u := unread{by: map[string]int{}}
 	for i, want := range []int{48, 42, 38} {
@@ -55,7 +56,14 @@ func TestRequestsBesideUnreadAnswersAreCounted(t *testing.T) {
 			t.Errorf("it answers %d", w.Code)
 		}
 	}
-	if metrics := a.from("127.0.0.1:4711", "GET", "http://localhost/metrics").Body.String(); !strings.Contains(metrics, "\nflagledger_unread_refused_total 2\n") {
+	if metrics := a.from(
+		"127.0.0.1:4711",
+		"GET",
+		"http://localhost/metrics",
+	).Body.String(); !strings.Contains(
+		metrics,
+		"\nflagledger_unread_refused_total 2\n",
+	) {
 		t.Error("the metrics do not count them")
 	}
 }

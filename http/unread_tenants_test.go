@@ -6,7 +6,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// Whoever makes many tenants that nobody pays for has one quota of unread answers, for their machines and for themselves.
+// Whoever makes many tenants that nobody pays for has one quota of unread answers, for their machines and for
+// themselves.
 func TestUnpaidTenantsShareOneQuotaOfUnreadAnswers(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())

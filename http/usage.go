@@ -24,7 +24,8 @@ type tenantUsage struct {
 	AllUnpaid *unpaidUsage `json:"allUnpaid,omitempty" doc:"All free and sandbox tenants that the caller created; only where this is one of them"`
 }
 
-// unpaidUsage is what all tenants take together that a person created and pays nothing for. It is shown to that person alone.
+// unpaidUsage is what all tenants take together that a person created and pays nothing for. It is shown to that person
+// alone.
 type unpaidUsage struct {
 	Bytes             int          `json:"bytes" doc:"Of all their flags; a tenant whose plan has ended counts with what another may have at most" example:"96422"`
 	BytesWrittenToday int          `json:"bytesWrittenToday" doc:"As that of a tenant, those that were deleted since included, and what is kept for Idempotency-Keys of calls about no tenant" example:"190211"`
@@ -59,7 +60,9 @@ func (a *API) addUsage() {
 func (a *API) usage(ctx context.Context, tenant *snapshot.Tenant) (body tenantUsage, err error) {
 	body.Flags, body.Users = tenant.Size()
 	body.Bytes, body.Limits.Bytes = a.Writer.TenantFlagBytes(tenant.ID())
-	body.BytesWrittenToday, body.Limits.BytesWrittenPerDay = a.Writer.WrittenToday(tenant.ID()), dayOfFlags*body.Limits.Bytes
+	body.BytesWrittenToday, body.Limits.BytesWrittenPerDay = a.Writer.WrittenToday(
+		tenant.ID(),
+	), dayOfFlags*body.Limits.Bytes
 	body.Limits.Flags, body.Limits.RequestsPerMinute = commands.MaxFlags, a.limiter.RequestsPerMinute(tenant.Plan(a.Now()))
 	if creator := a.Writer.UnpaidCreator(tenant.ID()); creator != "" && creator == principalOf(ctx).claims.UserID {
 		all := &unpaidUsage{BytesWrittenToday: a.Writer.UnpaidWrittenToday(creator)}

@@ -34,7 +34,10 @@ func TestUsage(t *testing.T) {
 		"each flag that is evaluated counts": func(_ *testing.T, me *nodetest.Client) {
 			uses(me, 0, 0, 1)
 			me.CreateFlag("on", nil)
-			me.CreateFlag("split", map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
+			me.CreateFlag(
+				"split",
+				map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}},
+			)
 			me.Call("POST", nodetest.FlagPath("split", "/enable"), nil).Want(200)
 			uses(me, 2, 0, 1)
 			me.Evaluate("on", `{}`).Want(200)
@@ -62,7 +65,8 @@ func TestUsage(t *testing.T) {
 		},
 		"members count, those who are invited do not": func(_ *testing.T, me *nodetest.Client) {
 			uses(me.Join("viewer"), 0, 0, 2)
-			me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": nodetest.Address(), "role": "viewer"}).Want(201)
+			me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": nodetest.Address(), "role": "viewer"}).
+				Want(201)
 			uses(me, 0, 0, 2)
 		},
 	}.Run(t)
@@ -73,8 +77,18 @@ func TestBytesOfFlags(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 18 // of a tenant; what is refused is in proportion
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000}, Anonymous: 1_000_000, Auth: 1_000_000},
-		FlagBounds: map[events.Plan]int{events.FreePlan: bound, events.SandboxPlan: bound, events.PremiumPlan: 50_000}, Now: withinADay().now,
+		Environment: "development",
+		Limits: limit.Limits{
+			Plans:     map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000},
+			Anonymous: 1_000_000,
+			Auth:      1_000_000,
+		},
+		FlagBounds: map[events.Plan]int{
+			events.FreePlan:    bound,
+			events.SandboxPlan: bound,
+			events.PremiumPlan: 50_000,
+		},
+		Now: withinADay().now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	bytes := func(most, requests int) int {
@@ -84,15 +98,36 @@ func TestBytesOfFlags(t *testing.T) {
 			Limits map[string]int
 		}
 		me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Want(200).Decode(&body)
-		nodetest.Same(t, "limits", body.Limits, map[string]int{"flags": 20_000, "bytes": most, "bytesWrittenPerDay": 8 * most, "requestsPerMinute": requests})
+		nodetest.Same(
+			t,
+			"limits",
+			body.Limits,
+			map[string]int{"flags": 20_000, "bytes": most, "bytesWrittenPerDay": 8 * most, "requestsPerMinute": requests},
+		)
 		return body.Bytes
 	}
 	text := func(n int) string { return strings.Repeat("x", n) }
 	createIn := func(c *nodetest.Client, key string, n int) *nodetest.Answer {
-		return c.Call("POST", "/api/v1/flags", map[string]any{"key": key, "type": "string", "flag_variations": []map[string]any{
-			{"name": "a", "value": text(n / 8)}, {"name": "b", "value": text(n / 8)}, {"name": "c", "value": text(n / 8)}, {"name": "d", "value": text(n / 8)},
-			{"name": "e", "value": text(n / 8)}, {"name": "f", "value": text(n / 8)}, {"name": "g", "value": text(n / 8)}, {"name": "h", "value": text(n / 8)},
-		}})
+		return c.Call(
+			"POST",
+			"/api/v1/flags",
+			map[string]any{"key": key, "type": "string", "flag_variations": []map[string]any{
+				{
+					"name":  "a",
+					"value": text(n / 8),
+				},
+				{"name": "b", "value": text(n / 8)},
+				{"name": "c", "value": text(n / 8)},
+				{"name": "d", "value": text(n / 8)},
+				{
+					"name":  "e",
+					"value": text(n / 8),
+				},
+				{"name": "f", "value": text(n / 8)},
+				{"name": "g", "value": text(n / 8)},
+				{"name": "h", "value": text(n / 8)},
+			}},
+		)
 	}
 	create := func(key string, n int) *nodetest.Answer { return createIn(me, key, n) }
 	nodetest.Same(t, "bytes at first", bytes(bound, 1_000_000), 0)
@@ -101,7 +136,12 @@ func TestBytesOfFlags(t *testing.T) {
 		t.Errorf("a flag of 125,000 takes %d", n)
 	}
 	create("b", 125_000).Want(201)
-	if detail := fmt.Sprint(create("c", 25_000).Refused(409).Object()["detail"]); !strings.Contains(detail, fmt.Sprint(bound)) {
+	if detail := fmt.Sprint(
+		create("c", 25_000).Refused(409).Object()["detail"],
+	); !strings.Contains(
+		detail,
+		fmt.Sprint(bound),
+	) {
 		t.Errorf("refused with %q", detail)
 	}
 	t.Run("all unpaid tenants of a creator have a bound together", func(t *testing.T) {
@@ -146,7 +186,12 @@ func TestBytesOfFlags(t *testing.T) {
 			if body.AllUnpaid == nil {
 				return nil
 			}
-			nodetest.Same(t, "the bounds of all unpaid tenants", body.AllUnpaid.Limits, map[string]int{"bytes": 4 * bound, "bytesWrittenPerDay": 4 * 8 * bound})
+			nodetest.Same(
+				t,
+				"the bounds of all unpaid tenants",
+				body.AllUnpaid.Limits,
+				map[string]int{"bytes": 4 * bound, "bytesWrittenPerDay": 4 * 8 * bound},
+			)
 			return &body.AllUnpaid.unpaid
 		}
 		first := shown(creator)
@@ -180,10 +225,22 @@ func TestBytesOfFlags(t *testing.T) {
 		other.Subscribe(events.Subscription{ID: "sub_2", Plan: events.PremiumPlan, Status: events.Active})
 		other.CreateFlag("k", map[string]any{"type": "string", "defaultValue": text(40_000)})
 		keyed := func(i int) *nodetest.Answer {
-			return other.Call("PATCH", nodetest.FlagPath("k"), fmt.Sprintf(`{"description":"%d"}`, i), "Idempotency-Key", fmt.Sprint("key ", i))
+			return other.Call(
+				"PATCH",
+				nodetest.FlagPath("k"),
+				fmt.Sprintf(`{"description":"%d"}`, i),
+				"Idempotency-Key",
+				fmt.Sprint("key ", i),
+			)
 		}
 		newClient := func() *nodetest.Answer {
-			return other.Call("POST", "/api/v1/oauth/clients", `{"name":"N","scopes":["flags:read"]}`, "Idempotency-Key", "client")
+			return other.Call(
+				"POST",
+				"/api/v1/oauth/clients",
+				`{"name":"N","scopes":["flags:read"]}`,
+				"Idempotency-Key",
+				"client",
+			)
 		}
 		newClient().Want(201)
 		first, n := keyed(0).Want(200), 1
@@ -205,7 +262,12 @@ func TestBytesOfFlags(t *testing.T) {
 		newClient().Refused(429) // it would rotate the secret, which is lost with the answer
 		for range 2 {            // made from the facts, and not kept once more
 			retried := carriedOutAgain(keyed(0), first)
-			nodetest.Same(t, "the limit of a retry, which is that of requests", retried.Header["Ratelimit-Limit"], []string{"1000000"})
+			nodetest.Same(
+				t,
+				"the limit of a retry, which is that of requests",
+				retried.Header["Ratelimit-Limit"],
+				[]string{"1000000"},
+			)
 		}
 		for range 2 {
 			keyed(n).Refused(429)
@@ -277,12 +339,18 @@ func TestUsageDuringAnOutage(t *testing.T) {
 	me.CreateFlag("f", nil)
 	me.Evaluate("f", `{}`).Want(200)
 	end := nodetest.Outage(t, dir)
-	s.Eventually("the database is gone", func() bool { return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Status == 503 })
+	s.Eventually(
+		"the database is gone",
+		func() bool { return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Status == 503 },
+	)
 	for range 10 {
 		me.Evaluate("f", `{}`).Want(200)
 	}
 	end()
-	s.Eventually("the database is back", func() bool { return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Status == 200 })
+	s.Eventually(
+		"the database is back",
+		func() bool { return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Status == 200 },
+	)
 	uses(me, 1, 11, 1)
 	other := *me
 	other.Service = nodetest.Start(t, p.URL(), s.Config, nodetest.Log(t))

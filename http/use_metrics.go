@@ -161,7 +161,12 @@ type flagEvaluation struct {
 
 func (in *MetricsInput) show(m queries.Metrics) MetricsBody {
 	body := MetricsBody{
-		Interval: in.Interval, From: timestamp(in.period.From), To: timestamp(in.period.To), Evaluations: m.Evaluations, Prefetches: m.Prefetches, Clients: []clientUse{},
+		Interval:    in.Interval,
+		From:        timestamp(in.period.From),
+		To:          timestamp(in.period.To),
+		Evaluations: m.Evaluations,
+		Prefetches:  m.Prefetches,
+		Clients:     []clientUse{},
 	}
 	if in.Environment != "" {
 		body.Environment = &in.Environment
@@ -197,7 +202,13 @@ const metricsCounted = "An evaluation is a call for the flag, or for several of 
 
 func (a *API) addFlagMetrics() {
 	const path = "/metrics"
-	flag := operation("GET", "/api/v1/flags/{flagKey}"+path, "get-flag-metrics", "Flags", "How often a flag is evaluated, what it serves, and to whom")
+	flag := operation(
+		"GET",
+		"/api/v1/flags/{flagKey}"+path,
+		"get-flag-metrics",
+		"Flags",
+		"How often a flag is evaluated, what it serves, and to whom",
+	)
 	flag.Description = metricsCounted + ", with their values. The counts of a flag, and of an environment, end when it is deleted."
 	register(a, access{who: viewer, scope: events.FlagsRead}, flag, func(ctx context.Context, in *struct {
 		TenantInput
@@ -219,7 +230,13 @@ func (a *API) addFlagMetrics() {
 		p, err := metricsPieces(ctx, head, a.Queries.FlagPoints(filter.TenantID, in.Key, m))
 		return &struct{ Body flagMetricsBody }{flagMetricsBody{p}}, err
 	})
-	tenant := operation("GET", "/api/v1/tenants/{tenantId}"+path, "get-tenant-metrics", "Tenants", "How often a tenant's flags are evaluated, which of them most, and by whom")
+	tenant := operation(
+		"GET",
+		"/api/v1/tenants/{tenantId}"+path,
+		"get-tenant-metrics",
+		"Tenants",
+		"How often a tenant's flags are evaluated, which of them most, and by whom",
+	)
 	tenant.Description = metricsCounted + ". What flags and environments counted stays when they are deleted, but for `flags`."
 	register(a, access{who: viewer}, tenant, func(ctx context.Context, in *struct {
 		TenantPath
@@ -245,7 +262,8 @@ func (a *API) addFlagMetrics() {
 	})
 }
 
-// topFlags reads which flags were evaluated most, one such call of a tenant at a time: it goes through the counts of all flags.
+// topFlags reads which flags were evaluated most, one such call of a tenant at a time: it goes through the counts of
+// all flags.
 func (a *API) topFlags(ctx context.Context, filter queries.MetricsFilter) ([]queries.FlagEvaluations, error) {
 	slot, err := a.enterPast(ctx)
 	if err != nil {

@@ -42,25 +42,58 @@ func TestPeriodsOfMetrics(t *testing.T) {
 					text := func(at time.Time) string { return at.Format("2006-01-02T15:04:05.000Z") }
 					for i, point := range points {
 						nodetest.Same(t, "the time of a point", point["time"], text(last.Add(time.Duration(i-want.points+1)*want.step)))
-						nodetest.Same(t, "a point without uses", []any{point["evaluations"], point["prefetches"], point["reasons"]}, []any{0, 0, map[string]any{}})
+						nodetest.Same(
+							t,
+							"a point without uses",
+							[]any{point["evaluations"], point["prefetches"], point["reasons"]},
+							[]any{0, 0, map[string]any{}},
+						)
 					}
-					nodetest.Same(t, "the period", []any{body["from"], body["to"]}, []any{points[0]["time"], text(last.Add(want.step))})
+					nodetest.Same(
+						t,
+						"the period",
+						[]any{body["from"], body["to"]},
+						[]any{points[0]["time"], text(last.Add(want.step))},
+					)
 				}
 			}
 		},
 		"what was asked for is aligned in UTC": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
-			body := me.Call("GET", metricsPath("k", "?from=2024-03-14T10:59:59.999%2B02:00&to=2024-03-14T11:00:00.001Z&environment=development"), nil).Want(200).Object()
+			body := me.Call("GET", metricsPath("k", "?from=2024-03-14T10:59:59.999%2B02:00&to=2024-03-14T11:00:00.001Z&environment=development"), nil).
+				Want(200).
+				Object()
 			nodetest.Same(t, "the answer", body, map[string]any{
-				"flagKey": "k", "environment": "development", "interval": "hour", "from": "2024-03-14T08:00:00.000Z", "to": "2024-03-14T12:00:00.000Z", "evaluations": 0, "prefetches": 0, "clients": []any{},
-				"points": []any{emptyPoint("2024-03-14T08:00:00.000Z"), emptyPoint("2024-03-14T09:00:00.000Z"), emptyPoint("2024-03-14T10:00:00.000Z"), emptyPoint("2024-03-14T11:00:00.000Z")},
+				"flagKey":     "k",
+				"environment": "development",
+				"interval":    "hour",
+				"from":        "2024-03-14T08:00:00.000Z",
+				"to":          "2024-03-14T12:00:00.000Z",
+				"evaluations": 0,
+				"prefetches":  0,
+				"clients":     []any{},
+				"points": []any{
+					emptyPoint("2024-03-14T08:00:00.000Z"),
+					emptyPoint("2024-03-14T09:00:00.000Z"),
+					emptyPoint("2024-03-14T10:00:00.000Z"),
+					emptyPoint("2024-03-14T11:00:00.000Z"),
+				},
 			})
-			body = me.Call("GET", tenantMetricsPath(me, "?from=2024-03-14T10:00:00Z&to=2024-03-14T11:00:00Z&interval=day"), nil).Want(200).Object()
+			body = me.Call("GET", tenantMetricsPath(me, "?from=2024-03-14T10:00:00Z&to=2024-03-14T11:00:00Z&interval=day"), nil).
+				Want(200).
+				Object()
 			point := emptyPoint("2024-03-14T00:00:00.000Z")
 			delete(point, "outcomes")
 			nodetest.Same(t, "the tenant's", body, map[string]any{
-				"environment": nil, "interval": "day", "from": "2024-03-14T00:00:00.000Z", "to": "2024-03-15T00:00:00.000Z", "evaluations": 0, "prefetches": 0, "clients": []any{}, "flags": []any{},
-				"points": []any{point},
+				"environment": nil,
+				"interval":    "day",
+				"from":        "2024-03-14T00:00:00.000Z",
+				"to":          "2024-03-15T00:00:00.000Z",
+				"evaluations": 0,
+				"prefetches":  0,
+				"clients":     []any{},
+				"flags":       []any{},
+				"points":      []any{point},
 			})
 		},
 		"what makes no sense is refused": func(_ *testing.T, me *nodetest.Client) {
@@ -130,7 +163,14 @@ func readMetrics(c *nodetest.Client, path string) usesShown {
 		}
 	}
 	c.Call("GET", path, nil).Want(200).Decode(&body)
-	shown := usesShown{body.Evaluations, body.Prefetches, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}}
+	shown := usesShown{
+		body.Evaluations,
+		body.Prefetches,
+		map[string]int{},
+		map[string]int{},
+		map[string]int{},
+		map[string]int{},
+	}
 	evaluations, prefetches := 0, 0
 	for _, p := range body.Points {
 		evaluations, prefetches = evaluations+p.Evaluations, prefetches+p.Prefetches
@@ -145,7 +185,12 @@ func readMetrics(c *nodetest.Client, path string) usesShown {
 			}
 		}
 	}
-	nodetest.Same(c.Service.T, "the sum of all points", []int{evaluations, prefetches}, []int{body.Evaluations, body.Prefetches})
+	nodetest.Same(
+		c.Service.T,
+		"the sum of all points",
+		[]int{evaluations, prefetches},
+		[]int{body.Evaluations, body.Prefetches},
+	)
 	for _, client := range body.Clients {
 		name := ""
 		if client.ClientID != nil {
@@ -168,7 +213,8 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 			a, _ := me.TwoVariations("k")
 			me.CreateFlag("unused", nil)
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
-			me.SetRules("k", `{"rules":[{"conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"variationId":"`+a+`"}}]}`).Want(200)
+			me.SetRules("k", `{"rules":[{"conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"variationId":"`+a+`"}}]}`).
+				Want(200)
 			const pro = `{"targetingKey":"u","attributes":{"plan":"pro"}}`
 			for range 3 {
 				me.Evaluate("k", pro).Want(200)
@@ -189,7 +235,12 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 			me.Evaluate("none", `{}`).Refused(404)
 
 			all := usesShown{
-				8, 3, map[string]int{"a": 4, "value ": 4}, map[string]int{"RULE_MATCH": 4, "FALLTHROUGH": 3, "OFF": 1}, map[string]int{"": 6, "Machine": 2}, map[string]int{},
+				8,
+				3,
+				map[string]int{"a": 4, "value ": 4},
+				map[string]int{"RULE_MATCH": 4, "FALLTHROUGH": 3, "OFF": 1},
+				map[string]int{"": 6, "Machine": 2},
+				map[string]int{},
 			}
 			ofTenant := all
 			ofTenant.Outcomes, ofTenant.Flags = map[string]int{}, map[string]int{"k": 8}
@@ -200,17 +251,40 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 			nodetest.Same(t, "by day", readMetrics(machine, metricsPath("k", "?interval=day")), all)
 			nodetest.Same(t, "the tenant", readMetrics(me, tenantMetricsPath(me, "")), ofTenant)
 			nodetest.Same(t, "by day", readMetrics(me, tenantMetricsPath(me, "?interval=day")), ofTenant)
-			development := usesShown{1, 0, map[string]int{"value ": 1}, map[string]int{"OFF": 1}, map[string]int{"": 1}, map[string]int{}}
+			development := usesShown{
+				1,
+				0,
+				map[string]int{"value ": 1},
+				map[string]int{"OFF": 1},
+				map[string]int{"": 1},
+				map[string]int{},
+			}
 			nodetest.Same(t, "in an environment", readMetrics(me, metricsPath("k", "?environment=development")), development)
-			nodetest.Same(t, "of a flag that nobody asked for by name", readMetrics(me, metricsPath("unused", "")), usesShown{0, 3, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}})
+			nodetest.Same(
+				t,
+				"of a flag that nobody asked for by name",
+				readMetrics(me, metricsPath("unused", "")),
+				usesShown{0, 3, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}},
+			)
 
 			me.SetRules("k", `{"rules":[]}`).Want(200)
 			me.Call("PATCH", nodetest.FlagPath("k", "/variations/", a), `{"name":"renamed","value":"other"}`).Want(200)
 			me.Call("DELETE", nodetest.FlagPath("k", "/variations/", a), nil).Want(204)
 			me.Call("DELETE", "/api/v1/oauth/clients/"+machine.UserID, nil).Want(204)
 			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/environments/development", nil).Want(204)
-			nodetest.Same(t, "the last names, without an environment that is gone", readMetrics(me, metricsPath("k", "")),
-				usesShown{7, 3, map[string]int{"renamed": 4, "value ": 3}, map[string]int{"RULE_MATCH": 4, "FALLTHROUGH": 3}, map[string]int{"": 5, "Machine": 2}, map[string]int{}})
+			nodetest.Same(
+				t,
+				"the last names, without an environment that is gone",
+				readMetrics(me, metricsPath("k", "")),
+				usesShown{
+					7,
+					3,
+					map[string]int{"renamed": 4, "value ": 3},
+					map[string]int{"RULE_MATCH": 4, "FALLTHROUGH": 3},
+					map[string]int{"": 5, "Machine": 2},
+					map[string]int{},
+				},
+			)
 			ofTenant.Flags = map[string]int{"k": 7}
 			nodetest.Same(t, "the tenant's, with it", readMetrics(me, tenantMetricsPath(me, "")), ofTenant)
 
@@ -239,7 +313,10 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 				me.SetFallthrough("k", fmt.Sprintf(`{"serve":{"value":%d}}`, n)).Want(200)
 				me.Evaluate("k", `{}`).Want(200)
 			}
-			outcomes = append(outcomes, map[string]any{"variationId": nil, "variationName": nil, "value": nil, "count": 3, "rest": true})
+			outcomes = append(
+				outcomes,
+				map[string]any{"variationId": nil, "variationName": nil, "value": nil, "count": 3, "rest": true},
+			)
 			for interval, step := range map[string]time.Duration{"hour": time.Hour, "day": 24 * time.Hour} {
 				wantCounts(me, metricsPath("k", "?interval="+interval), 43, 0)
 				if !time.Now().UTC().Truncate(step).Equal(began.Truncate(step)) {
@@ -247,8 +324,14 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 				}
 				points := asMaps(me.Call("GET", metricsPath("k", "?interval="+interval), nil).Want(200).Object()["points"])
 				shown := list(points[len(points)-1]["outcomes"])
-				slices.SortStableFunc(shown[:20], func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) })
-				slices.SortStableFunc(outcomes[:20], func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) })
+				slices.SortStableFunc(
+					shown[:20],
+					func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) },
+				)
+				slices.SortStableFunc(
+					outcomes[:20],
+					func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) },
+				)
 				nodetest.Same(t, "the outcomes", shown, outcomes)
 			}
 		},
@@ -300,6 +383,9 @@ func TestEvaluationsAreTotalledByReason(t *testing.T) {
 		}
 	}
 	nodetest.Same(t, "the totals", totals, []string{
-		`flagledger_evaluations_total{reason="ARCHIVED"} 1`, `flagledger_evaluations_total{reason="FALLTHROUGH"} 1`, `flagledger_evaluations_total{reason="OFF"} 3`, `flagledger_evaluations_total{reason="RULE_MATCH"} 0`,
+		`flagledger_evaluations_total{reason="ARCHIVED"} 1`,
+		`flagledger_evaluations_total{reason="FALLTHROUGH"} 1`,
+		`flagledger_evaluations_total{reason="OFF"} 3`,
+		`flagledger_evaluations_total{reason="RULE_MATCH"} 0`,
 	})
 }

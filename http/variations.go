@@ -38,7 +38,13 @@ type newVariationBody struct {
 }
 
 func (b newVariationBody) variation(ctx context.Context) commands.NewVariation {
-	return commands.NewVariation{ID: newID(ctx), Name: b.Name, Value: json.RawMessage(b.Value), Description: b.Description, Weight: b.Weight.weight()}
+	return commands.NewVariation{
+		ID:          newID(ctx),
+		Name:        b.Name,
+		Value:       json.RawMessage(b.Value),
+		Description: b.Description,
+		Weight:      b.Weight.weight(),
+	}
 }
 
 // weight reads a weight; what is none becomes one that commands refuse.
@@ -106,14 +112,26 @@ func (a *API) addVariations() {
 			Body updateVariationBody
 		}) (*variationOutput, error) {
 			update := commands.UpdateVariation{
-				FlagRef: in.ref(ctx), ID: in.ID, Name: in.Body.Name.sent, Value: json.RawMessage(in.Body.Value), Description: in.Body.Description.sent,
+				FlagRef: in.ref(
+					ctx,
+				),
+				ID:          in.ID,
+				Name:        in.Body.Name.sent,
+				Value:       json.RawMessage(in.Body.Value),
+				Description: in.Body.Description.sent,
 			}
 			if in.Body.Weight != nil {
 				update.Weight = new(in.Body.Weight.weight())
 			}
 			return a.writeVariation(ctx, update, in.ID)
 		})
-	remove := operation("DELETE", path+"/{variationId}", "remove-variation", tag, "Remove a variation that no rule and no fallthrough serves")
+	remove := operation(
+		"DELETE",
+		path+"/{variationId}",
+		"remove-variation",
+		tag,
+		"Remove a variation that no rule and no fallthrough serves",
+	)
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = append(remove.Errors, http.StatusConflict)
 	register(a, changeFlags, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
@@ -124,7 +142,11 @@ func (a *API) addVariations() {
 	})
 }
 
-func (a *API) writeVariation(ctx context.Context, cmd commands.Command[commands.Flag], id string) (*variationOutput, error) {
+func (a *API) writeVariation(
+	ctx context.Context,
+	cmd commands.Command[commands.Flag],
+	id string,
+) (*variationOutput, error) {
 	flag, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err

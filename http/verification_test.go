@@ -20,14 +20,20 @@ func verifyAddress(c *nodetest.Client) *nodetest.Client {
 	return &verified
 }
 
-// openToUnverified are the operations beside reads that a person may call whose address is not verified: they change nothing, end the session, or have a
-// link mailed.
+// openToUnverified are the operations beside reads that a person may call whose address is not verified: they change
+// nothing, end the session, or have a link mailed.
 var openToUnverified = []string{
-	"POST /api/v1/flags/{flagKey}/evaluate", "POST /api/v1/flags/evaluate", "POST /api/v1/flags/{flagKey}/rules/evaluate", "POST /ofrep/v1/evaluate/flags", "POST /ofrep/v1/evaluate/flags/{key}",
-	"POST /api/v1/auth/logout", "POST /api/v1/auth/resend-verification",
+	"POST /api/v1/flags/{flagKey}/evaluate",
+	"POST /api/v1/flags/evaluate",
+	"POST /api/v1/flags/{flagKey}/rules/evaluate",
+	"POST /ofrep/v1/evaluate/flags",
+	"POST /ofrep/v1/evaluate/flags/{key}",
+	"POST /api/v1/auth/logout",
+	"POST /api/v1/auth/resend-verification",
 }
 
-// Every operation is tried by somebody whose address is not verified, as admin of their tenant: they read it, and change nothing.
+// Every operation is tried by somebody whose address is not verified, as admin of their tenant: they read it, and
+// change nothing.
 func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 	t.Parallel()
 	s, _ := mailed(t, "production")
@@ -42,13 +48,23 @@ func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 		return strings.HasPrefix(name, "GET ") || slices.Contains(openToUnverified, current(name))
 	}
 	refused, let := 0, 0
-	tryAll(me, operations, func(name, least string) bool { return least != "anyone" && !isOpen(name) }, func(name, _ string, a *nodetest.Answer) {
-		if a.Status != 403 || !strings.Contains(string(a.Body), `"detail":"the e-mail address is not verified`) { // by which the dashboard knows it
-			t.Errorf("%s: %d: %s", name, a.Status, a.Body)
-		}
-		refused++
-	})
-	written := s.Written(store, before, func(e events.Recorded) bool { return e.Actor.ID == me.UserID || strings.Contains(e.Stream, me.Tenant) })
+	tryAll(
+		me,
+		operations,
+		func(name, least string) bool { return least != "anyone" && !isOpen(name) },
+		func(name, _ string, a *nodetest.Answer) {
+			// by which the dashboard knows it
+			if a.Status != 403 || !strings.Contains(string(a.Body), `"detail":"the e-mail address is not verified`) {
+				t.Errorf("%s: %d: %s", name, a.Status, a.Body)
+			}
+			refused++
+		},
+	)
+	written := s.Written(
+		store,
+		before,
+		func(e events.Recorded) bool { return e.Actor.ID == me.UserID || strings.Contains(e.Stream, me.Tenant) },
+	)
 	if len(written) > 0 {
 		t.Errorf("calls that were refused have written %v", written)
 	}
@@ -70,7 +86,8 @@ func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 	me.Call("POST", "/api/v1/auth/logout", nil).Want(200)
 }
 
-// Whoever joined a tenant of others and counts as not verified since, as after an update, is shown nothing of it until their address is verified.
+// Whoever joined a tenant of others and counts as not verified since, as after an update, is shown nothing of it until
+// their address is verified.
 func TestAnUnverifiedAccountIsShownNoTenantOfOthers(t *testing.T) {
 	t.Parallel()
 	s, _ := mailed(t, "production")
@@ -92,7 +109,11 @@ func TestAnUnverifiedAccountIsShownNoTenantOfOthers(t *testing.T) {
 	shows := func(c *nodetest.Client, tenants, active, status, others int) {
 		t.Helper()
 		nodetest.Same(t, "tenants", len(c.Call("GET", "/api/v1/tenants", nil).Want(200).List()), tenants)
-		body := checkBootstrap(t, c.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": c.Token}).Want(200), me.Email)
+		body := checkBootstrap(
+			t,
+			c.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": c.Token}).Want(200),
+			me.Email,
+		)
 		nodetest.Same(t, "tenants of the bootstrap answer", len(body["tenants"].([]any)), tenants)
 		nodetest.Same(t, "the active tenant", body["active_tenant_id"], []string{me.Tenant, shared.Tenant}[active])
 		there := &nodetest.Client{Service: s, Token: c.Token, Tenant: shared.Tenant}
@@ -147,17 +168,23 @@ func TestAnotherLinkThatVerifiesAnAddress(t *testing.T) {
 	if first == second {
 		t.Error("the second link is the first one")
 	}
-	s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": second, "password": nodetest.Password}).Want(200)
-	(&nodetest.Client{Service: s, Token: account{email: me.Email}.signIn(me).token}).Call("POST", "/api/v1/auth/resend-verification", nil).Refused(409)
+	s.Anonymous().
+		Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": second, "password": nodetest.Password}).
+		Want(200)
+	(&nodetest.Client{Service: s, Token: account{email: me.Email}.signIn(me).token}).Call("POST", "/api/v1/auth/resend-verification", nil).
+		Refused(409)
 }
 
-// What development takes on trust counts for nothing in production, which serves the same data: nobody has proved the address.
+// What development takes on trust counts for nothing in production, which serves the same data: nobody has proved the
+// address.
 func TestDevelopmentProvesNoAddress(t *testing.T) {
 	t.Parallel()
 	email := nodetest.Address()
 	server := mailtest.New(t, mailtest.Options{})
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", SuperUsers: []string{email}, Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Environment: "development",
+		SuperUsers:  []string{email},
+		Mail:        node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	other, planter := s.SignUp(nodetest.Address()), s.SignUp(email)
 	other.Call("POST", usersPath(other), map[string]string{"email": email, "role": "viewer"}).Want(201)
@@ -167,8 +194,13 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 		sql(s, `delete from keep.mailed_tokens`)
 		s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": email}).Want(200)
 		_, token := linkTo(t, server, email, mails)
-		s.Anonymous().Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": password}).Want(200)
-		again := withToken(s.Anonymous(), s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).Want(200).Object()["token"].(string))
+		s.Anonymous().
+			Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": password}).
+			Want(200)
+		again := withToken(
+			s.Anonymous(),
+			s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": password}).Want(200).Object()["token"].(string),
+		)
 		again.Tenant = planter.Tenant
 		return again
 	}
@@ -191,7 +223,9 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 
 	other.Call("POST", "/api/v1/auth/resend-verification", nil).Want(200)
 	_, token := linkTo(t, server, other.Email, 1)
-	s.Anonymous().Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).Want(200)
+	s.Anonymous().
+		Call("POST", "/api/v1/auth/verify-email", map[string]string{"token": token, "password": nodetest.Password}).
+		Want(200)
 
 	c := s.Config
 	c.Environment = "production"
@@ -205,7 +239,11 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 		there := &nodetest.Client{Service: p, Token: token, Tenant: planter.Tenant}
 		mayRead(there, "/api/v1/flags", 200)
 		there.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Refused(403)
-		if a := there.Call("GET", "/api/v1/admin/tenants", nil).Refused(403); !strings.Contains(string(a.Body), "not verified") {
+		if a := there.Call("GET", "/api/v1/admin/tenants", nil).
+			Refused(403); !strings.Contains(
+			string(a.Body),
+			"not verified",
+		) {
 			t.Errorf("an address that is not verified is told as %s", a.Body)
 		}
 		there.Tenant = other.Tenant
@@ -220,13 +258,16 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 	mayRead(owner, "/api/v1/admin/tenants", 200) // whoever has the address is on the list
 }
 
-// An account of an earlier release, or of another environment, may have made and joined things before its address was verified. Whoever reads the mails to the address gets
-// it as if it were new.
+// An account of an earlier release, or of another environment, may have made and joined things before its address was
+// verified. Whoever reads the mails to the address gets it as if it were new.
 func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 	t.Parallel()
 	s, server := mailed(t, "production")
 	email, other := nodetest.Address(), verifyAddress(s.SignUp(nodetest.Address()))
-	body := s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": nodetest.Password, "displayName": "Not Me"}).Want(201).Object()
+	body := s.Anonymous().
+		Call("POST", "/auth/signup", map[string]string{"email": email, "password": nodetest.Password, "displayName": "Not Me"}).
+		Want(201).
+		Object()
 	user, first := body["user"].(map[string]any)["id"].(string), body["token"].(string)
 	sql(s, `update keep.people set email_verified = true where user_id = $1`, user)
 	before := account{email: email}.signIn(other)
@@ -257,7 +298,8 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 	planter.Token = before.token
 	nodetest.Same(t, "tenants before", len(planter.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 4)
 	planter.Call("POST", devicesPath, map[string]any{"deviceToken": "planted-" + user, "deviceType": "web"}).Want(201)
-	planter.Call("POST", inboxPath+"/send", map[string]any{"userId": user, "tenantId": planter.Tenant, "title": "planted", "type": "x"}).Want(201)
+	planter.Call("POST", inboxPath+"/send", map[string]any{"userId": user, "tenantId": planter.Tenant, "title": "planted", "type": "x"}).
+		Want(201)
 	sql(s, `update keep.people set email_verified = false where user_id = $1`, user)
 
 	used := map[string]bool{}
@@ -269,14 +311,19 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 		var token string
 		s.Eventually("the link is mailed", func() bool {
 			for _, m := range server.Mails() {
-				if found := mailedLink.FindStringSubmatch(m.Text); strings.EqualFold(m.To, email) && found != nil && strings.Contains(found[1], "/reset-password") {
+				if found := mailedLink.FindStringSubmatch(
+					m.Text,
+				); strings.EqualFold(m.To, email) && found != nil &&
+					strings.Contains(found[1], "/reset-password") {
 					token = found[2] // of the last one
 				}
 			}
 			return token != "" && !used[token]
 		})
 		used[token] = true
-		s.Anonymous().Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": password}).Want(200)
+		s.Anonymous().
+			Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": password}).
+			Want(200)
 	}
 	reset("the owner's own")
 
@@ -285,7 +332,9 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 		withToken(planter, token).Call("GET", "/api/v1/tenants", nil).Refused(401)
 	}
 	s.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": before.refresh}).Refused(401)
-	s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).Refused(401)
+	s.Anonymous().
+		Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).
+		Refused(401)
 	machine.Call("GET", "/api/v1/flags", nil).Refused(401)
 	planter.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).Want(401)
 	for _, gone := range []string{planter.Tenant, sandbox.Tenant} {
@@ -296,11 +345,15 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 
 	// The owner has an account like a new one, and a tenant that nobody else is in.
 	owner := func() *nodetest.Client {
-		a := s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "the owner's own"}).Want(200).Object()
+		a := s.Anonymous().
+			Call("POST", "/auth/signin", map[string]string{"email": email, "password": "the owner's own"}).
+			Want(200).
+			Object()
 		nodetest.Same(t, "the name", a["user"].(map[string]any)["displayName"], "")
 		me := withToken(planter, a["token"].(string))
 		tenants := checkBootstrap(t, me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": me.Token}).Want(200), email)["tenants"].([]any)
-		if len(tenants) != 1 || tenants[0].(map[string]any)["tenant_name"] != "Personal workspace" || tenants[0].(map[string]any)["role"] != "admin" {
+		if len(tenants) != 1 || tenants[0].(map[string]any)["tenant_name"] != "Personal workspace" ||
+			tenants[0].(map[string]any)["role"] != "admin" {
 			t.Fatalf("the tenants are %v", tenants)
 		}
 		me.UserID, me.Tenant = user, tenants[0].(map[string]any)["tenant_id"].(string)
@@ -312,7 +365,12 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 			t.Errorf("the tenant %s is from before", old)
 		}
 	}
-	nodetest.Same(t, "members", nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "email"), []string{email})
+	nodetest.Same(
+		t,
+		"members",
+		nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "email"),
+		[]string{email},
+	)
 	for _, path := range []string{"/api/v1/oauth/clients", "/api/v1/flags", devicesPath} {
 		if list := me.Call("GET", path, nil).Want(200).List(); len(list) > 0 {
 			t.Errorf("%s: %v", path, list)
@@ -324,7 +382,12 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 
 	// What others have goes on without the account.
 	for _, c := range []*nodetest.Client{admin, joined} {
-		nodetest.Same(t, "members", nodetest.Column(c.Call("GET", usersPath(c), nil).Want(200).List(), "email"), []string{other.Email})
+		nodetest.Same(
+			t,
+			"members",
+			nodetest.Column(c.Call("GET", usersPath(c), nil).Want(200).List(), "email"),
+			[]string{other.Email},
+		)
 	}
 	if late := verifyAddress(s.SignUp(invited)); len(late.Call("GET", "/api/v1/tenants", nil).Want(200).List()) != 1 {
 		t.Error("somebody has joined a tenant that is gone")

@@ -25,7 +25,12 @@ type versionEntry struct {
 
 func showVersionEntry(e queries.HistoryEntry) versionEntry {
 	return versionEntry{
-		Version: e.Version, Timestamp: recordedTime(e.Timestamp), Action: e.Action, UserID: e.ActorID, UserName: actorName(e.Actor), Reason: e.Reason,
+		Version:   e.Version,
+		Timestamp: recordedTime(e.Timestamp),
+		Action:    e.Action,
+		UserID:    e.ActorID,
+		UserName:  actorName(e.Actor),
+		Reason:    e.Reason,
 	}
 }
 
@@ -57,8 +62,21 @@ type flagInEnvironment struct {
 func showWholeFlag(f state.Flag, environments []events.EnvironmentRef) wholeFlag {
 	one := showState(f, "")
 	whole := wholeFlag{
-		ID: one.ID, Key: one.Key, Name: one.Name, Type: one.Type, DefaultValue: one.DefaultValue, Description: one.Description, Tags: one.Tags, ProjectID: one.ProjectID,
-		Permanent: one.Permanent, Status: one.Status, Version: one.Version, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, Variations: one.Variations, Environments: map[string]flagInEnvironment{},
+		ID:           one.ID,
+		Key:          one.Key,
+		Name:         one.Name,
+		Type:         one.Type,
+		DefaultValue: one.DefaultValue,
+		Description:  one.Description,
+		Tags:         one.Tags,
+		ProjectID:    one.ProjectID,
+		Permanent:    one.Permanent,
+		Status:       one.Status,
+		Version:      one.Version,
+		CreatedAt:    one.CreatedAt,
+		UpdatedAt:    one.UpdatedAt,
+		Variations:   one.Variations,
+		Environments: map[string]flagInEnvironment{},
 	}
 	for _, e := range environments {
 		rules := showRules(f.Version, f.Rules[e.ID], f.FallthroughIn(e.ID)).Body
@@ -95,7 +113,8 @@ func showVersion(f state.Flag, whole *wholeFlag) versionBody {
 	return versionBody{Version: uint64(f.Version), Timestamp: recordedTime(f.UpdatedAt), Flag: orNull[wholeFlag]{whole}}
 }
 
-// FlagVersion is what the answer to a version of a flag shows of a state, with the environments of then. The command line prints the same.
+// FlagVersion is what the answer to a version of a flag shows of a state, with the environments of then. The command
+// line prints the same.
 func FlagVersion(f state.Flag, environments []events.EnvironmentRef) []byte {
 	var whole *wholeFlag
 	if f.Exists {
@@ -113,15 +132,28 @@ type VersionsPath struct {
 
 func (a *API) addVersions() {
 	const tag, path = "Flags", "/api/v1/flags/{flagKey}"
-	register(a, readFlags, operation("GET", path+"/versions", "list-flag-versions", tag, "The versions of a flag's key, newest first"),
+	register(
+		a,
+		readFlags,
+		operation("GET", path+"/versions", "list-flag-versions", tag, "The versions of a flag's key, newest first"),
 		func(ctx context.Context, in *struct {
 			VersionsPath
 			PageInput
 		}) (*listOutput[versionEntry], error) {
 			list, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, queries.HistoryFilter{}, in.page())
 			return listed(ctx, in.PageInput, list, err, showVersionEntry)
-		})
-	register(a, readFlags, operation("GET", path+"/versions/{version}", "get-flag-version", tag, "A flag as it was at a version, in all environments"),
+		},
+	)
+	register(
+		a,
+		readFlags,
+		operation(
+			"GET",
+			path+"/versions/{version}",
+			"get-flag-version",
+			tag,
+			"A flag as it was at a version, in all environments",
+		),
 		func(ctx context.Context, in *struct {
 			VersionsPath
 			Version int64 `path:"version" minimum:"1" example:"7"`
@@ -136,12 +168,17 @@ func (a *API) addVersions() {
 				return nil, err
 			}
 			return &struct{ Body versionBody }{showVersion(f, whole)}, nil
-		})
+		},
+	)
 	a.addDiff()
 }
 
 // wholeFlagAt reads a flag as it was, in all environments of then; it is nil where it was deleted.
-func (a *API) wholeFlagAt(ctx context.Context, key string, m queries.Moment) (f state.Flag, whole *wholeFlag, err error) {
+func (a *API) wholeFlagAt(
+	ctx context.Context,
+	key string,
+	m queries.Moment,
+) (f state.Flag, whole *wholeFlag, err error) {
 	tenantID := principalOf(ctx).tenant.ID()
 	if f, err = a.Queries.FlagStateAt(ctx, tenantID, key, m); err != nil || !f.Exists {
 		return f, nil, err

@@ -1,5 +1,5 @@
-// Package migrations holds the schema of the facts and the keepings, as SQL files, and applies it, along with River's schema of the jobs. Read
-// models are not part of it: their projections create them.
+// Package migrations holds the schema of the facts and the keepings, as SQL files, and applies it, along with River's
+// schema of the jobs. Read models are not part of it: their projections create them.
 package migrations
 
 import (

@@ -13,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// Several nodes that start at once bring a database to the newest schema between them, and a later one finds nothing to do.
+// Several nodes that start at once bring a database to the newest schema between them, and a later one finds nothing to
+// do.
 func TestSeveralNodesMigrateAtOnce(t *testing.T) {
 	url := pgtest.URL(t)
 	var nodes sync.WaitGroup
@@ -34,7 +35,8 @@ func TestSeveralNodesMigrateAtOnce(t *testing.T) {
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
 	var versions, distinct, jobs int
-	if err := conn.QueryRow(t.Context(), `select count(*), count(distinct version), (select count(*) from jobs.river_job) from jobs.river_migration`).Scan(&versions, &distinct, &jobs); err != nil {
+	if err := conn.QueryRow(t.Context(), `select count(*), count(distinct version), (select count(*) from jobs.river_job) from jobs.river_migration`).
+		Scan(&versions, &distinct, &jobs); err != nil {
 		t.Fatal(err)
 	}
 	if versions == 0 || versions != distinct || jobs != 0 {
@@ -50,7 +52,10 @@ func TestAMissingMigrationIsMadeUpFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
-	if _, err := conn.Exec(t.Context(), `drop table keep.mailed_invitations; delete from flagledger_migrations where version_id = 12`); err != nil {
+	if _, err := conn.Exec(
+		t.Context(),
+		`drop table keep.mailed_invitations; delete from flagledger_migrations where version_id = 12`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := migrations.Apply(t.Context(), url, log); err != nil {

@@ -12,7 +12,8 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// Facts that stand already were recorded when their time, and the times of all before them, had come; no later than now.
+// Facts that stand already were recorded when their time, and the times of all before them, had come; no later than
+// now.
 func TestStandingFactsGetARecordedTime(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Migrated(t)
@@ -50,11 +51,14 @@ func TestStandingFactsGetARecordedTime(t *testing.T) {
 	}
 	at := func(s int, ms int) time.Time { return time.Date(2026, 1, 2, 3, 4, s, ms*1e6, time.UTC) }
 	want := []time.Time{time.Unix(0, 0), at(5, 6), at(5, 6), at(6, 0)}
-	if len(got) != 5 || !slices.EqualFunc(got[:4], want, time.Time.Equal) || got[4].Before(before) || got[4].After(time.Now().Add(time.Hour)) {
+	if len(got) != 5 || !slices.EqualFunc(got[:4], want, time.Time.Equal) || got[4].Before(before) ||
+		got[4].After(time.Now().Add(time.Hour)) {
 		t.Errorf("recorded times are %v, want %v and that of the migration", got, want)
 	}
 	var head time.Time
-	if err := conn.QueryRow(t.Context(), `select recorded from events.head`).Scan(&head); err != nil || !head.Equal(got[4]) {
+	if err := conn.QueryRow(t.Context(), `select recorded from events.head`).
+		Scan(&head); err != nil ||
+		!head.Equal(got[4]) {
 		t.Errorf("the head has %v, want that of the last event, %v: %v", head, got[4], err)
 	}
 	if _, err := conn.Exec(t.Context(), `update events.event set name = 'x'`); err == nil {

@@ -66,7 +66,10 @@ func (w tallied) add(store events.Store, keys ...string) (last events.Position) 
 // wantRows waits until progress says that a position is shown, and checks the rows.
 func (w tallied) wantRows(progress *projections.Progress, position events.Position, keys ...string) {
 	w.t.Helper()
-	w.eventually("the read model shows the last fact", func() bool { return progress.Wait(w.t.Context(), position, ofFlags) })
+	w.eventually(
+		"the read model shows the last fact",
+		func() bool { return progress.Wait(w.t.Context(), position, ofFlags) },
+	)
 	var want []string
 	for _, key := range keys {
 		want = append(want, "flag-t."+key+"@1")
@@ -92,7 +95,8 @@ func (w tallied) built(store events.Store) bool {
 
 const saysAnotherLog = "the event store holds another log than the read model was made from"
 
-// A read model was made from facts. Where a node restarts on another log, whose positions are the same numbers, its rows are of other facts.
+// A read model was made from facts. Where a node restarts on another log, whose positions are the same numbers, its
+// rows are of other facts.
 func TestAReadModelOfAnotherLogIsRebuilt(t *testing.T) {
 	t.Parallel()
 	for engine, open := range engines {
@@ -170,7 +174,10 @@ func TestAReadModelOfEventsThatARestoreTookBackIsRebuilt(t *testing.T) {
 			}
 			w.add(restored, "x", "y", "z")
 			before, _ := store.Log(t.Context())
-			if after, err := restored.Log(t.Context()); err != nil || after.ID != before.ID || after.End.Compare(before.End) <= 0 {
+			if after, err := restored.Log(
+				t.Context(),
+			); err != nil || after.ID != before.ID ||
+				after.End.Compare(before.End) <= 0 {
 				t.Fatalf("the log %+v is restored as %+v, %v", before, after, err)
 			}
 			if w.built(restored) {
@@ -197,7 +204,9 @@ func TestACheckpointOfAnEarlierReleaseIsAdopted(t *testing.T) {
 			w.wantRows(progress, w.add(store, "a", "b"), "a", "b")
 			stop()
 			table := w.table()
-			w.exec(`alter table read.checkpoints drop column log, drop column last_event; alter table read_next.checkpoints drop column log, drop column last_event`)
+			w.exec(
+				`alter table read.checkpoints drop column log, drop column last_event; alter table read_next.checkpoints drop column log, drop column last_event`,
+			)
 			if !w.built(store) {
 				t.Error("the read model does not count as built")
 			}

@@ -12,7 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Batch gathers what one transaction does to take in the events of a page: first, then changes, last and rows. The zero value does nothing.
+// Batch gathers what one transaction does to take in the events of a page: first, then changes, last and rows. The zero
+// value does nothing.
 type Batch struct {
 	stream  string // of the event that is being taken in: the key of what Queue adds
 	first   []call
@@ -27,7 +28,8 @@ type call struct {
 	args []any
 }
 
-// change is a statement with its arguments of one event. Changes with the same key are made one after the other, those of different keys at once.
+// change is a statement with its arguments of one event. Changes with the same key are made one after the other, those
+// of different keys at once.
 type change struct {
 	key       string
 	statement *Statement
@@ -48,13 +50,14 @@ type row struct {
 // exec adds SQL that runs before all statements.
 func (b *Batch) exec(sql string, args ...any) { b.first = append(b.first, call{sql, args}) }
 
-// Queue adds a statement for the event that is being taken in. Those of a stream take effect in their order; a statement that events of several streams have queued is executed
-// once for all of them.
+// Queue adds a statement for the event that is being taken in. Those of a stream take effect in their order; a
+// statement that events of several streams have queued is executed once for all of them.
 func (b *Batch) Queue(s *Statement, args ...any) {
 	b.changes = append(b.changes, &change{b.stream, s, args})
 }
 
-// QueueLast adds a statement that takes effect after those of Queue. Of several with the same key, of whichever streams, only the last one does.
+// QueueLast adds a statement that takes effect after those of Queue. Of several with the same key, of whichever
+// streams, only the last one does.
 func (b *Batch) QueueLast(key string, s *Statement, args ...any) {
 	b.last = append(b.last, &change{key, s, args})
 }
@@ -74,13 +77,15 @@ func (b *Batch) truncate(m mark) {
 
 func (b *Batch) empty() bool { return len(b.first) == 0 && b.mark() == mark{} }
 
-// minCopied is the number of rows of a table from which on they are sent by COPY, which takes two more round trips than inserting them, and a fraction of the time for each row.
+// minCopied is the number of rows of a table from which on they are sent by COPY, which takes two more round trips than
+// inserting them, and a fraction of the time for each row.
 const minCopied = 32
 
 // Run does all that was added.
 func (b *Batch) Run(ctx context.Context, tx pgx.Tx) error { return b.run(ctx, tx, nil) }
 
-// run is Run for a batch whose first statement, if first is not nil, may end the transaction: first is told what it did.
+// run is Run for a batch whose first statement, if first is not nil, may end the transaction: first is told what it
+// did.
 func (b *Batch) run(ctx context.Context, tx pgx.Tx, first func(pgconn.CommandTag) error) error {
 	batch := &pgx.Batch{}
 	for _, c := range b.first {
@@ -144,7 +149,13 @@ func (t *Table) insert() string {
 	for i := range parameters {
 		parameters[i] = fmt.Sprintf("$%d", i+1)
 	}
-	return `insert into ` + t.Name + ` (` + strings.Join(t.Columns, ", ") + `) values (` + strings.Join(parameters, ", ") + `)`
+	return `insert into ` + t.Name + ` (` + strings.Join(
+		t.Columns,
+		", ",
+	) + `) values (` + strings.Join(
+		parameters,
+		", ",
+	) + `)`
 }
 
 // applyEvent queues the statements that take in an event. A panic of apply becomes an error.

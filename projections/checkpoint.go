@@ -16,10 +16,12 @@ import (
 const (
 	liveSchema     = "read"      // tables that are read
 	buildingSchema = "read_next" // tables that a rebuild fills
-	replacedSchema = "read_old"  // tables that a rebuild has replaced, until it drops them; there are no checkpoints of them
+	// tables that a rebuild has replaced, until it drops them; there are no checkpoints of them
+	replacedSchema = "read_old"
 )
 
-// checkpoint is how far a read model has followed the log. It stands in the schema of its tables and commits with their rows.
+// checkpoint is how far a read model has followed the log. It stands in the schema of its tables and commits with their
+// rows.
 type checkpoint struct {
 	events.LogPosition
 	version int
@@ -33,7 +35,8 @@ var (
 	errAnotherLog = errors.New("the read model was made from another log")
 )
 
-// createSchema makes a schema of read models with its table of checkpoints, and the one for replaced tables, where they are missing. It is safe to call at any time.
+// createSchema makes a schema of read models with its table of checkpoints, and the one for replaced tables, where they
+// are missing. It is safe to call at any time.
 func createSchema(ctx context.Context, db execer, schema string) error {
 	_, err := db.Exec(ctx, fmt.Sprintf(`
 		select pg_advisory_xact_lock(hashtext('flagledger read schemas'));
@@ -71,7 +74,8 @@ type querier interface {
 // readCheckpoint finds where a read model stands, in whichever log: errNoReadModel where there is none of this version.
 func (p Projection) readCheckpoint(ctx context.Context, db querier, schema string) (c checkpoint, err error) {
 	var tables int
-	err = db.QueryRow(ctx, `select count(*) from pg_tables where schemaname = $1 and tablename = any($2)`, schema, append(p.Tables, "checkpoints")).Scan(&tables)
+	err = db.QueryRow(ctx, `select count(*) from pg_tables where schemaname = $1 and tablename = any($2)`, schema, append(p.Tables, "checkpoints")).
+		Scan(&tables)
 	if err != nil {
 		return c, err
 	}
@@ -79,9 +83,14 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema strin
 		return c, errNoReadModel
 	}
 	// Columns that may not stand yet are read as members of the row.
-	rows, err := db.Query(ctx, `select version, engine, coalesce(to_jsonb(c) ->> 'log', '') as log, coalesce(to_jsonb(c) -> 'last_event', '{}') as last_event,
+	rows, err := db.Query(
+		ctx,
+		`select version, engine, coalesce(to_jsonb(c) ->> 'log', '') as log, coalesce(to_jsonb(c) -> 'last_event', '{}') as last_event,
 		commit, prepare, to_regclass($2)::oid as first_table
-		from `+schema+`.checkpoints c where projection = $1`, p.Name, schema+"."+p.Tables[0])
+		from `+schema+`.checkpoints c where projection = $1`,
+		p.Name,
+		schema+"."+p.Tables[0],
+	)
 	if err != nil {
 		return c, err
 	}
@@ -104,7 +113,8 @@ func (p Projection) liveVersion(ctx context.Context, db querier) (version int, e
 	if err != nil || !checkpoints {
 		return 0, err
 	}
-	err = db.QueryRow(ctx, `select coalesce(max(version), 0) from `+liveSchema+`.checkpoints where projection = $1`, p.Name).Scan(&version)
+	err = db.QueryRow(ctx, `select coalesce(max(version), 0) from `+liveSchema+`.checkpoints where projection = $1`, p.Name).
+		Scan(&version)
 	return version, err
 }
 
@@ -116,12 +126,22 @@ type checkpointColumns struct {
 }
 
 func (c checkpointColumns) checkpoint() events.LogPosition {
-	return events.LogPosition{Engine: c.Engine, LogID: c.Log, Position: events.Position{Commit: c.Commit, Prepare: c.Prepare}, Last: c.LastEvent}
+	return events.LogPosition{
+		Engine:   c.Engine,
+		LogID:    c.Log,
+		Position: events.Position{Commit: c.Commit, Prepare: c.Prepare},
+		Last:     c.LastEvent,
+	}
 }
 
-// resume finds where a read model stands in the log of a store: errAnotherLog where it was made from another one. It writes the log's id into a checkpoint
-// that has none.
-func (p Projection) resume(ctx context.Context, conn *pgx.Conn, schema string, store events.Store) (c checkpoint, err error) {
+// resume finds where a read model stands in the log of a store: errAnotherLog where it was made from another one. It
+// writes the log's id into a checkpoint that has none.
+func (p Projection) resume(
+	ctx context.Context,
+	conn *pgx.Conn,
+	schema string,
+	store events.Store,
+) (c checkpoint, err error) {
 	if c, err = p.readCheckpoint(ctx, conn, schema); err != nil {
 		return c, err
 	}
@@ -138,12 +158,18 @@ func (p Projection) resume(ctx context.Context, conn *pgx.Conn, schema string, s
 	}
 	if c.LogID == "" && log.ID != "" {
 		c.LogID = log.ID
-		_, err = conn.Exec(ctx, `update `+schema+`.checkpoints set log = $2 where projection = $1 and log = ''`, p.Name, c.LogID)
+		_, err = conn.Exec(
+			ctx,
+			`update `+schema+`.checkpoints set log = $2 where projection = $1 and log = ''`,
+			p.Name,
+			c.LogID,
+		)
 	}
 	return c, err
 }
 
-// create makes a projection's tables, empty and without those indexes that index makes, and its checkpoint at the beginning of the log.
+// create makes a projection's tables, empty and without those indexes that index makes, and its checkpoint at the
+// beginning of the log.
 func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := createSchema(ctx, tx, schema); err != nil {
@@ -155,21 +181,34 @@ func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine s
 		if _, err := tx.Exec(ctx, p.Schema); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from keep.parked where projection = $1 and building = $2`, p.Name, schema == buildingSchema); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`delete from keep.parked where projection = $1 and building = $2`,
+			p.Name,
+			schema == buildingSchema,
+		); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `insert into `+schema+`.checkpoints (projection, version, engine, commit, prepare, updated_at) values ($1, $2, $3, 0, 0, now())`,
-			p.Name, p.Version, engine)
+		_, err := tx.Exec(
+			ctx,
+			`insert into `+schema+`.checkpoints (projection, version, engine, commit, prepare, updated_at) values ($1, $2, $3, 0, 0, now())`,
+			p.Name,
+			p.Version,
+			engine,
+		)
 		return err
 	})
 }
 
-// index makes the indexes that create leaves out, with so many processors beside the first, and gathers statistics, for which a small sample will do: it ends with an
-// error that says so where a row does not fit into one of them.
+// index makes the indexes that create leaves out, with so many processors beside the first, and gathers statistics, for
+// which a small sample will do: it ends with an error that says so where a row does not fit into one of them.
 func (p Projection) index(ctx context.Context, conn *pgx.Conn, workers int) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, fmt.Sprintf(`set local max_parallel_maintenance_workers = %d; set local default_statistics_target = 10;`, workers)+
-			p.Indexes+`;analyze `+strings.Join(p.Tables, ", "))
+		_, err := tx.Exec(
+			ctx,
+			fmt.Sprintf(`set local max_parallel_maintenance_workers = %d; set local default_statistics_target = 10;`, workers)+
+				p.Indexes+`;analyze `+strings.Join(p.Tables, ", "),
+		)
 		return err
 	})
 }
@@ -183,8 +222,9 @@ func (p Projection) drop(ctx context.Context, db execer, schema string) error {
 	return err
 }
 
-// dropReplaced drops the tables in replacedSchema, each by itself: a reader whose plan was made before they were replaced may lock several of them for a moment, and a
-// statement that drops them all could wait for that reader while it waits for the statement.
+// dropReplaced drops the tables in replacedSchema, each by itself: a reader whose plan was made before they were
+// replaced may lock several of them for a moment, and a statement that drops them all could wait for that reader while
+// it waits for the statement.
 func (p Projection) dropReplaced(ctx context.Context, conn execer) error {
 	for _, table := range p.Tables {
 		if _, err := conn.Exec(ctx, `drop table if exists `+replacedSchema+`.`+table); err != nil {

@@ -70,7 +70,8 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 	return page, nil
 }
 
-// compare compares the new rows with the live ones as soon as the new tables hold the same events. done is true where nothing is left to do.
+// compare compares the new rows with the live ones as soon as the new tables hold the same events. done is true where
+// nothing is left to do.
 func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err error) {
 	b := s.build
 	if !b.caughtUpWithLive(p.reached) {
@@ -94,7 +95,13 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	if different != nil && (b.options.CompareOnly || !b.options.Force) {
 		err = different
 	} else if different != nil {
-		s.log.Warn("a read model is replaced that differs from what the facts make", "projection", s.projection.Name, "err", different)
+		s.log.Warn(
+			"a read model is replaced that differs from what the facts make",
+			"projection",
+			s.projection.Name,
+			"err",
+			different,
+		)
 	}
 	if b.options.CompareOnly {
 		return true, errors.Join(err, s.discard(ctx))
@@ -102,9 +109,13 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	return false, err
 }
 
-// compareAt stops the live projector, if it is not stopped yet, and compares rows if the new tables, which stand at built, hold all that the live ones do. The live projector
-// goes on as soon as a snapshot of both is taken. Where compared is false, it is to be called again.
-func (s *subscriber) compareAt(ctx context.Context, built events.LogPosition) (different error, compared bool, err error) {
+// compareAt stops the live projector, if it is not stopped yet, and compares rows if the new tables, which stand at
+// built, hold all that the live ones do. The live projector goes on as soon as a snapshot of both is taken. Where
+// compared is false, it is to be called again.
+func (s *subscriber) compareAt(
+	ctx context.Context,
+	built events.LogPosition,
+) (different error, compared bool, err error) {
 	b := s.build
 	if stopped, err := b.stopLive(ctx); err != nil {
 		return nil, false, err
@@ -134,7 +145,8 @@ func (s *subscriber) compareAt(ctx context.Context, built events.LogPosition) (d
 	var unmoved int // rows: the snapshot must show both checkpoints where they were found
 	err = tx.QueryRow(ctx, `select count(*) from `+liveSchema+`.checkpoints live join `+buildingSchema+`.checkpoints built using (projection, version)
 		where projection = $1 and (live.commit, live.prepare) = ($2, $3) and (built.commit, built.prepare) = ($4, $5)`,
-		s.projection.Name, b.live.Position.Commit, b.live.Position.Prepare, built.Position.Commit, built.Position.Prepare).Scan(&unmoved)
+		s.projection.Name, b.live.Position.Commit, b.live.Position.Prepare, built.Position.Commit, built.Position.Prepare).
+		Scan(&unmoved)
 	if err != nil {
 		return nil, false, err
 	}
@@ -164,7 +176,8 @@ func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error
 			return `select whole_row::text from ` + schema + `.` + table + ` whole_row`
 		}
 		err = tx.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from (%[2]s except all %[1]s) missing), (select count(*) from (%[1]s except all %[2]s) surplus)`,
-			rows(liveSchema), rows(buildingSchema))).Scan(&d.Missing, &d.Surplus)
+			rows(liveSchema), rows(buildingSchema))).
+			Scan(&d.Missing, &d.Surplus)
 		if err != nil {
 			return nil, err
 		}
@@ -173,16 +186,19 @@ func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error
 	if len(e.Tables) == 0 {
 		return nil, nil
 	}
-	err = tx.QueryRow(ctx, `select count(*) from keep.parked where projection = $1 and not building`, p.Name).Scan(&e.Parked)
+	err = tx.QueryRow(ctx, `select count(*) from keep.parked where projection = $1 and not building`, p.Name).
+		Scan(&e.Parked)
 	return e, err
 }
 
-// sameRows reports whether the two tables have the same number of rows, and the same sum of their hashes, which does not depend on their order. A row's
-// hash is hashed once more: it is a sum over the columns, so that two rows that exchange a value would leave the sum of all as it is.
+// sameRows reports whether the two tables have the same number of rows, and the same sum of their hashes, which does
+// not depend on their order. A row's hash is hashed once more: it is a sum over the columns, so that two rows that
+// exchange a value would leave the sum of all as it is.
 func sameRows(ctx context.Context, tx pgx.Tx, table string) (same bool, err error) {
 	var columns string
 	err = tx.QueryRow(ctx, `select string_agg(quote_ident(attname) || case when atttypid = 'json'::regtype then '::text' else '' end, ', ')
-		from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped`, liveSchema+"."+table).Scan(&columns)
+		from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped`, liveSchema+"."+table).
+		Scan(&columns)
 	if err != nil {
 		return false, err
 	}
@@ -197,7 +213,11 @@ func sameRows(ctx context.Context, tx pgx.Tx, table string) (same bool, err erro
 func (s *subscriber) discard(ctx context.Context) error {
 	return s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `delete from keep.parked where projection = $1 and building`, s.projection.Name); err != nil {
+			if _, err := tx.Exec(
+				ctx,
+				`delete from keep.parked where projection = $1 and building`,
+				s.projection.Name,
+			); err != nil {
 				return err
 			}
 			return s.projection.drop(ctx, tx, buildingSchema)

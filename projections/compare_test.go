@@ -40,7 +40,10 @@ func (w *world) different(options projections.RebuildOptions, want ...projection
 
 // leftTables are those that rebuilds have left behind.
 func (w *world) leftTables() []string {
-	return column[string](w, `select schemaname || '.' || tablename from pg_tables where schemaname in ('read_next', 'read_old') and tablename <> 'checkpoints'`)
+	return column[string](
+		w,
+		`select schemaname || '.' || tablename from pg_tables where schemaname in ('read_next', 'read_old') and tablename <> 'checkpoints'`,
+	)
 }
 
 // Tables that differ from what the facts make are not replaced unless that is forced.
@@ -99,7 +102,10 @@ func TestARebuildTellsWhatWasExchanged(t *testing.T) {
 	for _, key := range keys[1:] {
 		exchange := `update read.flags f set id = other.id from read.flags other where f.key in ('a', '` + key + `') and other.key in ('a', '` + key + `') and other.key <> f.key`
 		w.exec(exchange)
-		w.different(projections.RebuildOptions{CompareOnly: true}, projections.Difference{Table: "flags", Missing: 2, Surplus: 2})
+		w.different(
+			projections.RebuildOptions{CompareOnly: true},
+			projections.Difference{Table: "flags", Missing: 2, Surplus: 2},
+		)
 		w.exec(exchange)
 	}
 }
@@ -204,7 +210,14 @@ func TestARebuildGoesOnWhereItWasEnded(t *testing.T) {
 			t.Fatalf("the rebuild was ended at %v", at)
 		}
 		tables := table("read_next")
-		if err := projections.Rebuild(t.Context(), w.url, w.store, list, projections.RebuildOptions{Afresh: afresh}, w.log); err != nil {
+		if err := projections.Rebuild(
+			t.Context(),
+			w.url,
+			w.store,
+			list,
+			projections.RebuildOptions{Afresh: afresh},
+			w.log,
+		); err != nil {
 			t.Fatal(err)
 		}
 		w.same("a rebuild after one that was ended", before)
@@ -224,7 +237,14 @@ func TestARebuildReadsNoFasterThanItMay(t *testing.T) {
 		t.Fatal(err)
 	}
 	const rate = 400
-	if err := projections.Rebuild(t.Context(), w.url, w.store, flagsModel(t), projections.RebuildOptions{Rate: rate}, w.log); err != nil {
+	if err := projections.Rebuild(
+		t.Context(),
+		w.url,
+		w.store,
+		flagsModel(t),
+		projections.RebuildOptions{Rate: rate},
+		w.log,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if least := time.Duration(head.Commit-rate) * time.Second / rate; time.Since(began) < least {

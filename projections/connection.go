@@ -22,8 +22,8 @@ const (
 // connections is the few connections that projections share for their transactions.
 type connections struct{ pool *pgxpool.Pool }
 
-// openConnections returns a pool of connections, which are opened when they are used. Their commits do not wait for the disk: what a crash of Postgres undoes, it
-// undoes together with the checkpoint.
+// openConnections returns a pool of connections, which are opened when they are used. Their commits do not wait for the
+// disk: what a crash of Postgres undoes, it undoes together with the checkpoint.
 func openConnections(url, name string, size int32) (*connections, error) {
 	settings := map[string]string{
 		"synchronous_commit": "off",
@@ -50,9 +50,13 @@ func openConnections(url, name string, size int32) (*connections, error) {
 	return &connections{pool}, nil
 }
 
-// compressFast makes a connection compress large values with LZ4, where the server can: the default takes four times as long, and later events wait for it.
+// compressFast makes a connection compress large values with LZ4, where the server can: the default takes four times as
+// long, and later events wait for it.
 func compressFast(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, `select set_config(name, 'lz4', false) from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)`)
+	_, err := conn.Exec(
+		ctx,
+		`select set_config(name, 'lz4', false) from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)`,
+	)
 	return err
 }
 
@@ -84,8 +88,9 @@ func (c *connections) use(ctx context.Context, schema string, run func(*pgx.Conn
 	return run(conn.Conn())
 }
 
-// SetKeepalive adds settings of a connection: the server ends it, and frees its locks, when it has heard nothing of its process for some 20 s. A process
-// that loses power or the network closes no connection, and by default the server would wait for hours.
+// SetKeepalive adds settings of a connection: the server ends it, and frees its locks, when it has heard nothing of its
+// process for some 20 s. A process that loses power or the network closes no connection, and by default the server
+// would wait for hours.
 func SetKeepalive(settings map[string]string) {
 	settings["tcp_keepalives_idle"] = "5"
 	settings["tcp_keepalives_interval"] = "5"

@@ -6,7 +6,8 @@ import (
 	"flagledger/projections/models"
 )
 
-// What a fact costs does not grow with the history of its flag: each looks at a few rows, however many were written before.
+// What a fact costs does not grow with the history of its flag: each looks at a few rows, however many were written
+// before.
 func TestAFactLooksAtFewRowsOfALongHistory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -16,7 +17,8 @@ func TestAFactLooksAtFewRowsOfALongHistory(t *testing.T) {
 	var read int64
 	w.eventually("the database tells what it has read", func() bool {
 		var scans int64
-		err := w.pool.QueryRow(t.Context(), `select sum(idx_scan), sum(idx_scan + idx_tup_read) from pg_stat_user_indexes where relname like '%spans'`).Scan(&scans, &read)
+		err := w.pool.QueryRow(t.Context(), `select sum(idx_scan), sum(idx_scan + idx_tup_read) from pg_stat_user_indexes where relname like '%spans'`).
+			Scan(&scans, &read)
 		return err == nil && scans >= facts/2/2
 	})
 	if t.Logf("%d rows", read); read > 20*facts {

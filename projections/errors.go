@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Error codes of Postgres. The live projector may lock its tables, by preparing statements on them, before its checkpoint: then Postgres ends one of
-// the two, which begins again.
+// Error codes of Postgres. The live projector may lock its tables, by preparing statements on them, before its
+// checkpoint: then Postgres ends one of the two, which begins again.
 const (
 	lockTimeout   = "55P03"
 	queryCanceled = "57014" // also by statement_timeout
@@ -44,8 +44,8 @@ func missingTable(err error) bool {
 	return code == undefinedTable || code == undefinedSchema
 }
 
-// inapplicable reports whether an error lies in what was applied, so that trying again would not help. A read model whose tables are gone is
-// no fault of an event.
+// inapplicable reports whether an error lies in what was applied, so that trying again would not help. A read model
+// whose tables are gone is no fault of an event.
 func inapplicable(err error) bool {
 	if errors.Is(err, errNack) {
 		return true
@@ -58,7 +58,8 @@ func inapplicable(err error) bool {
 		return false
 	}
 	switch pg.Code[:2] {
-	case "22", "23", "42", "54": // data, integrity constraint, syntax or access rule, a limit such as the size of an index entry
+	case "22", "23", "42", "54":
+		// data, integrity constraint, syntax or access rule, a limit such as the size of an index entry
 		return true
 	}
 	return false

@@ -145,8 +145,9 @@ func (d *feed) catchUp(ctx context.Context) {
 	}
 }
 
-// begin waits until somebody is behind and all that are expected have come, and starts a window where the one that is furthest behind stands; those
-// that are read go before those that are being built. The context that it returns ends when the reading is no longer needed.
+// begin waits until somebody is behind and all that are expected have come, and starts a window where the one that is
+// furthest behind stands; those that are read go before those that are being built. The context that it returns ends
+// when the reading is no longer needed.
 func (d *feed) begin(ctx context.Context) (context.Context, *window) {
 	var expire <-chan time.Time
 	expired := false
@@ -200,7 +201,8 @@ func (d *feed) read(ctx context.Context, w *window, succeeded func()) error {
 	return ctx.Err()
 }
 
-// makeRoom waits until followers have taken enough of a full window, but for laggingWait at most: for whoever misses pages they are read again later.
+// makeRoom waits until followers have taken enough of a full window, but for laggingWait at most: for whoever misses
+// pages they are read again later.
 func (d *feed) makeRoom(ctx context.Context, w *window) error {
 	expired := false
 	wait := laggingWait
@@ -241,7 +243,8 @@ func (d *feed) takenUpTo(w *window) events.Position {
 	return taken
 }
 
-// needed reports whether somebody waits for what is being read. Reading for those that are being built ends as soon as another waits.
+// needed reports whether somebody waits for what is being read. Reading for those that are being built ends as soon as
+// another waits.
 func (d *feed) needed() bool {
 	needed := false
 	for f := range d.lagging {

@@ -47,7 +47,14 @@ func TestReadModelsThatAreBuiltTogetherReadTheLogOnce(t *testing.T) {
 		}
 	}
 	rebuilding := &countingStore{Store: w.store}
-	if err := projections.Rebuild(t.Context(), w.url, rebuilding, models.All(), projections.RebuildOptions{}, w.log); err != nil {
+	if err := projections.Rebuild(
+		t.Context(),
+		w.url,
+		rebuilding,
+		models.All(),
+		projections.RebuildOptions{},
+		w.log,
+	); err != nil {
 		t.Fatal(err)
 	}
 	once("a rebuild of all", rebuilding)
@@ -121,7 +128,8 @@ func TestASlowReadModelHoldsUpNoOther(t *testing.T) {
 	}
 	holds := func(table string) func() bool {
 		return func() bool {
-			return column[bool](w, `select to_regclass('read.'||$1) is not null`, table)[0] && slices.Equal(column[string](w, `select event from read.`+table), want)
+			return column[bool](w, `select to_regclass('read.'||$1) is not null`, table)[0] &&
+				slices.Equal(column[string](w, `select event from read.`+table), want)
 		}
 	}
 	write("flag-t.first", 3)

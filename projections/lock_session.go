@@ -18,8 +18,9 @@ const (
 	pingInterval = 5 * time.Second        // between checks of a connection on which nothing else happens
 )
 
-// session is the connection on which a process holds the locks of its projections, and is notified how far those of others are. Postgres frees the locks
-// when the connection ends: then all projections of the process stop until they hold them again.
+// session is the connection on which a process holds the locks of its projections, and is notified how far those of
+// others are. Postgres frees the locks when the connection ends: then all projections of the process stop until they
+// hold them again.
 type session struct {
 	url string
 	log *slog.Logger
@@ -48,9 +49,14 @@ type claim struct {
 
 var errLost = errors.New("the connection that holds the projections' locks broke")
 
-// hold waits until no other process holds a lock, and takes it; the context that it returns ends when the lock is lost, with errLost as its cause.
-// granted is called as soon as the lock is held: of several that can be had at once, before any hold returns.
-func (s *session) hold(ctx context.Context, name string, granted func()) (held context.Context, release func(), err error) {
+// hold waits until no other process holds a lock, and takes it; the context that it returns ends when the lock is lost,
+// with errLost as its cause. granted is called as soon as the lock is held: of several that can be had at once, before
+// any hold returns.
+func (s *session) hold(
+	ctx context.Context,
+	name string,
+	granted func(),
+) (held context.Context, release func(), err error) {
 	held, lose := context.WithCancelCause(ctx)
 	c := &claim{name: name, granted: granted, done: make(chan struct{}), lose: lose}
 	s.update(func() { s.claims[c] = struct{}{} })
@@ -169,7 +175,8 @@ func (s *session) handleNotifications(ctx context.Context, conn *pgx.Conn, waiti
 	}
 }
 
-// updateLocks frees the locks that are no longer wanted, and tries to take those that are. waiting says that another process has some of them.
+// updateLocks frees the locks that are no longer wanted, and tries to take those that are. waiting says that another
+// process has some of them.
 func (s *session) updateLocks(ctx context.Context, conn *pgx.Conn) (waiting bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pingInterval)
 	defer cancel()
@@ -178,7 +185,11 @@ func (s *session) updateLocks(ctx context.Context, conn *pgx.Conn) (waiting bool
 	}
 	wanted, unwanted := s.collect()
 	if len(unwanted) > 0 {
-		if _, err := conn.Exec(ctx, `select pg_advisory_unlock(hashtext('flagledger projection'), hashtext(name)) from unnest($1::text[]) name`, unwanted); err != nil {
+		if _, err := conn.Exec(
+			ctx,
+			`select pg_advisory_unlock(hashtext('flagledger projection'), hashtext(name)) from unnest($1::text[]) name`,
+			unwanted,
+		); err != nil {
 			return false, err
 		}
 	}
@@ -201,7 +212,8 @@ func (s *session) updateLocks(ctx context.Context, conn *pgx.Conn) (waiting bool
 	return s.grant(wanted, locked), nil
 }
 
-// collect finds the claims that are to be fulfilled, and the names of the locks that nobody wants any more, which it forgets.
+// collect finds the claims that are to be fulfilled, and the names of the locks that nobody wants any more, which it
+// forgets.
 func (s *session) collect() (wanted []*claim, unwanted []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

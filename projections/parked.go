@@ -13,8 +13,16 @@ func (s *subscriber) park(ctx context.Context, e events.Recorded, p *cursor, cau
 	batch := &Batch{}
 	next := p.After([]events.Recorded{e}, e.Position)
 	s.moveCheckpoint(batch, next, p)
-	batch.exec(`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
-		s.projection.Name, s.schema == buildingSchema, e.Stream, e.Revision, e.Position.Commit, e.Position.Prepare, cause.Error())
+	batch.exec(
+		`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
+		s.projection.Name,
+		s.schema == buildingSchema,
+		e.Stream,
+		e.Revision,
+		e.Position.Commit,
+		e.Position.Prepare,
+		cause.Error(),
+	)
 	if err := s.flush(ctx, batch, next, p); err != nil {
 		return err
 	}
@@ -25,7 +33,12 @@ func (s *subscriber) park(ctx context.Context, e events.Recorded, p *cursor, cau
 
 // parked reads the streams that a projection has given up on.
 func (p Projection) parked(ctx context.Context, conn *pgx.Conn, schema string) (map[string]bool, error) {
-	rows, err := conn.Query(ctx, `select stream from keep.parked where projection = $1 and building = $2`, p.Name, schema == buildingSchema)
+	rows, err := conn.Query(
+		ctx,
+		`select stream from keep.parked where projection = $1 and building = $2`,
+		p.Name,
+		schema == buildingSchema,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -20,9 +20,9 @@ var (
 // retryBatch is how many events of a parked stream are applied at once.
 const retryBatch = 500
 
-// Retry has a read model take in what it has missed of a stream that it has parked, and follow it again. It does all of it or nothing: the error tells which
-// event cannot be applied still. It is ErrNotParked where the stream is not parked, and ErrOrdered for a read model that is
-// Ordered.
+// Retry has a read model take in what it has missed of a stream that it has parked, and follow it again. It does all of
+// it or nothing: the error tells which event cannot be applied still. It is ErrNotParked where the stream is not
+// parked, and ErrOrdered for a read model that is Ordered.
 //
 // The live projector stands still meanwhile.
 func Retry(ctx context.Context, url string, store events.Store, p Projection, stream string) error {
@@ -45,7 +45,8 @@ func Retry(ctx context.Context, url string, store events.Store, p Projection, st
 			}
 			var from events.Revision
 			// The live projector finds out by the number of streams that are parked.
-			err = tx.QueryRow(ctx, `delete from keep.parked where projection = $1 and not building and stream = $2 returning revision`, p.Name, stream).Scan(&from)
+			err = tx.QueryRow(ctx, `delete from keep.parked where projection = $1 and not building and stream = $2 returning revision`, p.Name, stream).
+				Scan(&from)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return ErrNotParked
 			}
@@ -68,7 +69,14 @@ func (p Projection) lockCheckpoint(ctx context.Context, tx pgx.Tx) (reached even
 }
 
 // applyStream applies the events of a stream from a revision up to a position.
-func (p Projection) applyStream(ctx context.Context, tx pgx.Tx, store events.Store, stream string, from events.Revision, upTo events.Position) error {
+func (p Projection) applyStream(
+	ctx context.Context,
+	tx pgx.Tx,
+	store events.Store,
+	stream string,
+	from events.Revision,
+	upTo events.Position,
+) error {
 	batch := &Batch{}
 	first := from // of the batch
 	flush := func(last events.Revision) error {

@@ -12,7 +12,8 @@ import (
 	"flagledger/projections"
 )
 
-// A stream that is parked is followed again after a retry, with all that was missed, while the projector runs; one that still cannot be applied stays parked.
+// A stream that is parked is followed again after a retry, with all that was missed, while the projector runs; one that
+// still cannot be applied stays parked.
 func TestAParkedStreamIsFollowedAgainAfterARetry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -61,7 +62,10 @@ func TestAParkedStreamIsFollowedAgainAfterARetry(t *testing.T) {
 		t.Errorf("retrying a stream that is followed ends with %v", err)
 	}
 	repaired.Store(2)
-	if err := retry("flag-t.bad1"); err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "out of order") {
+	if err := retry(
+		"flag-t.bad1",
+	); err == nil || !strings.Contains(err.Error(), "version 3") ||
+		!strings.Contains(err.Error(), "out of order") {
 		t.Errorf("retrying what cannot be applied ends with %v", err)
 	}
 	write("flag-t.bad1", 3)
@@ -70,7 +74,16 @@ func TestAParkedStreamIsFollowedAgainAfterARetry(t *testing.T) {
 
 	ordered := p
 	ordered.Ordered = true
-	if err := projections.Retry(t.Context(), w.url, w.store, ordered, "flag-t.bad1"); !errors.Is(err, projections.ErrOrdered) {
+	if err := projections.Retry(
+		t.Context(),
+		w.url,
+		w.store,
+		ordered,
+		"flag-t.bad1",
+	); !errors.Is(
+		err,
+		projections.ErrOrdered,
+	) {
 		t.Errorf("retrying where the order counts ends with %v", err)
 	}
 	repaired.Store(100)

@@ -17,8 +17,8 @@ import (
 
 const progressChannel = "flagledger_projections"
 
-// Progress knows how far the read models are, whichever node carries them on, and the snapshot of this node, so that a command can be
-// answered once those that it concerns show it.
+// Progress knows how far the read models are, whichever node carries them on, and the snapshot of this node, so that a
+// command can be answered once those that it concerns show it.
 type Progress struct {
 	Patience time.Duration // the longest that Wait waits; it is set before the first wait
 
@@ -34,8 +34,9 @@ type model struct {
 	prefixes []string
 	logID    string          // of the log that its checkpoint is of; empty where nothing tells
 	reached  events.Position // its checkpoint, which stands still while nothing happens that it follows
-	failing  time.Time       // since when this process has failed to carry it on; zero while it does not, or another has carried it on since
-	last     events.Position // of the last event that it follows, among those that the snapshot holds
+	// since when this process has failed to carry it on; zero while it does not, or another has carried it on since
+	failing time.Time
+	last    events.Position // of the last event that it follows, among those that the snapshot holds
 }
 
 // NewProgress returns a Progress for the given read models and one snapshot, at the beginning of the log.
@@ -47,7 +48,8 @@ func NewProgress(list []Projection) *Progress {
 	return p
 }
 
-// SnapshotReached notes a page that the snapshot of this node holds. Pages come in order, from the beginning of the log or where the snapshot began.
+// SnapshotReached notes a page that the snapshot of this node holds. Pages come in order, from the beginning of the log
+// or where the snapshot began.
 func (p *Progress) SnapshotReached(page events.Page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +67,8 @@ func (p *Progress) SnapshotReached(page events.Page) {
 	p.wake()
 }
 
-// SnapshotBegan notes that the snapshot of this node begins at a checkpoint, with all that is before it. Nothing tells which read models follow that, so all count as if
-// they followed the last event of it.
+// SnapshotBegan notes that the snapshot of this node begins at a checkpoint, with all that is before it. Nothing tells
+// which read models follow that, so all count as if they followed the last event of it.
 func (p *Progress) SnapshotBegan(c events.LogPosition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +82,8 @@ func (p *Progress) SnapshotBegan(c events.LogPosition) {
 // waitTimeout is the longest that a command waits until it can be read, where nothing else is set.
 const waitTimeout = 2 * time.Second
 
-// Wait returns true once all that show facts of the given names hold a position, and false when that takes longer than Patience or ctx ends before. A name
-// may be the beginning of several, such as "flag.".
+// Wait returns true once all that show facts of the given names hold a position, and false when that takes longer than
+// Patience or ctx ends before. A name may be the beginning of several, such as "flag.".
 func (p *Progress) Wait(ctx context.Context, position events.Position, names []string) bool {
 	ctx, cancel := context.WithTimeout(ctx, p.Patience)
 	defer cancel()
@@ -121,7 +123,10 @@ func (p *Progress) held(position events.Position, names []string) bool {
 // affected tells whether one who follows facts by prefixes of their names shows any of the named ones.
 func affected(prefixes, names []string) bool {
 	for _, name := range names {
-		if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) }) {
+		if slices.ContainsFunc(
+			prefixes,
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) },
+		) {
 			return true
 		}
 	}
@@ -152,8 +157,8 @@ func (p *Progress) failed(name string, failed bool) {
 	}
 }
 
-// Failing names the read models that this process has failed to carry on for a time at least, in order. One that another process has taken further is not
-// among them.
+// Failing names the read models that this process has failed to carry on for a time at least, in order. One that
+// another process has taken further is not among them.
 func (p *Progress) Failing(atLeast time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,8 +171,8 @@ func (p *Progress) Failing(atLeast time.Duration) (names []string) {
 	return names
 }
 
-// resumed notes a position that a read model was found at. It may be before the one that was known: a crash of Postgres takes back the last moments,
-// which were not yet on disk.
+// resumed notes a position that a read model was found at. It may be before the one that was known: a crash of Postgres
+// takes back the last moments, which were not yet on disk.
 func (p *Progress) resumed(name, logID string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,8 +203,8 @@ func formatProgress(projection, logID string, position events.Position) string {
 	return fmt.Sprintf("%s %d %d %s", projection, position.Commit, position.Prepare, logID)
 }
 
-// Listen keeps Progress current with the checkpoints that other processes move, until ctx ends; Run does so by itself. It ignores checkpoints of another
-// log than the store's.
+// Listen keeps Progress current with the checkpoints that other processes move, until ctx ends; Run does so by itself.
+// It ignores checkpoints of another log than the store's.
 func (p *Progress) Listen(ctx context.Context, url string, store events.Store, log *slog.Logger) {
 	s := &session{
 		url: url, log: log, claims: map[*claim]struct{}{},
@@ -218,7 +223,10 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 	if err := createSchema(ctx, conn, liveSchema); err != nil {
 		return err
 	}
-	rows, err := conn.Query(ctx, `select projection, engine, log, commit, prepare, last_event from `+liveSchema+`.checkpoints`)
+	rows, err := conn.Query(
+		ctx,
+		`select projection, engine, log, commit, prepare, last_event from `+liveSchema+`.checkpoints`,
+	)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,10 @@ func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 func followers(names []string) (list []string) {
 	for _, p := range models.All() {
 		if slices.ContainsFunc(p.FactPrefixes, func(prefix string) bool {
-			return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) })
+			return slices.ContainsFunc(
+				names,
+				func(name string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) },
+			)
 		}) {
 			list = append(list, p.Name)
 		}
@@ -183,7 +186,12 @@ func TestACheckpointStandsForAllThatComesBeforeTheNextFactOfItsOwn(t *testing.T)
 		p := projections.NewProgress(models.All())
 		p.Reached("users", at(3))
 		p.Reached("audit", at(12)) // which follows all
-		p.SnapshotReached(events.Page{Next: at(9), Events: []events.Recorded{{Name: "user.registered", Position: at(3)}, {Name: "flag.created", Position: at(9)}}})
+		p.SnapshotReached(
+			events.Page{
+				Next:   at(9),
+				Events: []events.Recorded{{Name: "user.registered", Position: at(3)}, {Name: "flag.created", Position: at(9)}},
+			},
+		)
 		if !p.Wait(t.Context(), at(8), ofUsers) {
 			t.Error("nothing is missing, and it says no")
 		}
@@ -259,7 +267,10 @@ func TestProgressHearsOfOtherNodes(t *testing.T) {
 	stop := w.carryOn()
 	w.settle()
 	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.store, w.log) })
-	w.eventually("it knows what was there before it listened", func() bool { return other.Wait(t.Context(), at(1), ofFlags) })
+	w.eventually(
+		"it knows what was there before it listened",
+		func() bool { return other.Wait(t.Context(), at(1), ofFlags) },
+	)
 	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b")), ofFlags) {
 		t.Error("it did not hear of a commit")
 	}
@@ -269,7 +280,10 @@ func TestProgressHearsOfOtherNodes(t *testing.T) {
 
 	w.breakConnections()
 	position := w.append("flag-t.c", 0, newFlag("c"))
-	w.eventually("it listens again, and knows what it missed", func() bool { return other.Wait(t.Context(), position, ofFlags) })
+	w.eventually(
+		"it listens again, and knows what it missed",
+		func() bool { return other.Wait(t.Context(), position, ofFlags) },
+	)
 
 	stop()
 	position = w.append("flag-t.d", 0, newFlag("d"))

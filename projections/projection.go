@@ -1,5 +1,5 @@
-// Package projections builds the read models: tables in Postgres that follow the log and can be dropped and rebuilt at any time. It is the machinery;
-// package models says what each read model is.
+// Package projections builds the read models: tables in Postgres that follow the log and can be dropped and rebuilt at
+// any time. It is the machinery; package models says what each read model is.
 package projections
 
 import (
@@ -12,27 +12,30 @@ import (
 	"flagledger/events"
 )
 
-// Projection turns facts into the rows of one read model. Applying the same log gives the same rows, always: rows hold nothing but what
-// events say.
+// Projection turns facts into the rows of one read model. Applying the same log gives the same rows, always: rows hold
+// nothing but what events say.
 type Projection struct {
 	Name string
-	// Version is part of what the read model is: a change of its tables or of what it makes of facts needs the next one, and the service then
-	// rebuilds it by itself.
+	// Version is part of what the read model is: a change of its tables or of what it makes of facts needs the next one,
+	// and the service then rebuilds it by itself.
 	Version int
 	Tables  []string
-	// Schema is the SQL that creates the tables. They are named without their schema, here and in Apply: it is the connection's search_path.
+	// Schema is the SQL that creates the tables. They are named without their schema, here and in Apply: it is the
+	// connection's search_path.
 	Schema string
-	// Indexes is the SQL that creates those indexes that Apply does without, as "create index if not exists" with a name. A rebuild makes them once it has caught
-	// up: to keep them current row by row takes many times as long.
+	// Indexes is the SQL that creates those indexes that Apply does without, as "create index if not exists" with a name.
+	// A rebuild makes them once it has caught up: to keep them current row by row takes many times as long.
 	Indexes string
-	// Ordered says that what it makes of an event depends on those of other streams before it: what it has missed of a stream that it has parked is made up for by
-	// a rebuild alone.
+	// Ordered says that what it makes of an event depends on those of other streams before it: what it has missed of a
+	// stream that it has parked is made up for by a rebuild alone.
 	Ordered bool
 	// FactPrefixes are what the names of the facts that it follows begin with.
 	FactPrefixes []string
-	// Apply queues the statements that take in one event. It is called for the events of a stream in their order, and again where an attempt failed.
+	// Apply queues the statements that take in one event. It is called for the events of a stream in their order, and
+	// again where an attempt failed.
 	Apply func(b *Batch, e events.Recorded) error
-	// New takes the place of Apply in an Ordered projection that keeps in memory what its rows say. Each is used from a checkpoint on until something fails.
+	// New takes the place of Apply in an Ordered projection that keeps in memory what its rows say. Each is used from a
+	// checkpoint on until something fails.
 	New func() Model
 }
 

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// usualHold is how long a rebuild stops a live projector: half of it to catch up, the rest to wait for readers and to switch.
+	// usualHold is how long a rebuild stops a live projector: half of it to catch up, the rest to wait for readers and to
+	// switch.
 	usualHold = 100 * time.Millisecond
 	// longestHold is how long it does so at most: after each ten stops in vain the next ones last usualHold longer.
 	longestHold = 2 * time.Second
@@ -33,8 +34,8 @@ const rebuildConnections = 3
 
 // RebuildOptions say how Rebuild goes about it.
 type RebuildOptions struct {
-	// Report, if not nil, is told how far the new tables of a read model are, and how many events it has read since the last time: after each page, from several
-	// goroutines.
+	// Report, if not nil, is told how far the new tables of a read model are, and how many events it has read since the
+	// last time: after each page, from several goroutines.
 	Report func(projection string, reached events.Position, read int)
 	// Rate is how many events a second are read at most; 0 for as many as can be.
 	Rate int
@@ -48,12 +49,21 @@ type RebuildOptions struct {
 	CompareOnly bool
 }
 
-// Rebuild builds new tables of read models from the log, which it reads once for all of them, or goes on with those that a rebuild left when it was ended. It
-// switches to each as soon as it has caught up: readers see the old rows or the new ones, never none.
+// Rebuild builds new tables of read models from the log, which it reads once for all of them, or goes on with those
+// that a rebuild left when it was ended. It switches to each as soon as it has caught up: readers see the old rows or
+// the new ones, never none.
 //
-// Before that, it compares their rows with the live ones, once both hold the same events. The error is a *DifferentError where they differ; nothing is
-// switched then. Live tables of another version, or made from another log, are not compared.
-func Rebuild(ctx context.Context, url string, store events.Store, list []Projection, options RebuildOptions, log *slog.Logger) error {
+// Before that, it compares their rows with the live ones, once both hold the same events. The error is a
+// *DifferentError where they differ; nothing is switched then. Live tables of another version, or made from another
+// log, are not compared.
+func Rebuild(
+	ctx context.Context,
+	url string,
+	store events.Store,
+	list []Projection,
+	options RebuildOptions,
+	log *slog.Logger,
+) error {
 	p, err := newProcess(url, builderName, store, rebuildConnections, log)
 	if err != nil {
 		return err
@@ -175,7 +185,8 @@ type build struct {
 	err        error              // that the subscriber ended with
 }
 
-// helpers is how many processors may work on a statement beside the first: none where they are left to those who read and write.
+// helpers is how many processors may work on a statement beside the first: none where they are left to those who read
+// and write.
 func (b *build) helpers() int {
 	if b.options.Rate > 0 || b.upgrade || b.traffic.present() {
 		return 0
@@ -191,25 +202,36 @@ func (b *build) atLive(position events.Position) bool {
 // errNotIndexed says that there is a row for which an index has no room.
 var errNotIndexed = errors.New("an index cannot be made of the rows")
 
-// index makes the indexes that the new tables still lack, or nothing while another read model of the process does so or is about to switch: both keep one of the few
-// connections.
+// index makes the indexes that the new tables still lack, or nothing while another read model of the process does so or
+// is about to switch: both keep one of the few connections.
 func (s *subscriber) index(ctx context.Context) error {
 	if !s.switching.TryLock() {
 		return retry.Sleep(ctx, buildInterval)
 	}
 	defer s.switching.Unlock()
 	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
-	err := s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) })
+	err := s.connections.use(
+		ctx,
+		s.schema,
+		func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) },
+	)
 	if inapplicable(err) {
-		s.log.Warn("new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not fit", "projection", s.projection.Name, "err", err)
+		s.log.Warn(
+			"new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not fit",
+			"projection",
+			s.projection.Name,
+			"err",
+			err,
+		)
 		return fmt.Errorf("%w: %w", errNotIndexed, err)
 	}
 	s.build.indexed = err == nil
 	return err
 }
 
-// finish is called when the new tables have caught up with the log. It stops the live projector, and switches once the new tables hold all that the live ones do. done is
-// false where they do not yet, or where a lock was contended: the next call tries again.
+// finish is called when the new tables have caught up with the log. It stops the live projector, and switches once the
+// new tables hold all that the live ones do. done is false where they do not yet, or where a lock was contended: the
+// next call tries again.
 func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err error) {
 	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
@@ -250,33 +272,52 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	if err := b.tx.Commit(ctx); err != nil {
 		return false, err
 	}
-	b.log.Info("a read model was replaced", "projection", b.projection.Name, "stopped", time.Since(b.stoppedAt).Round(time.Millisecond))
+	b.log.Info(
+		"a read model was replaced",
+		"projection",
+		b.projection.Name,
+		"stopped",
+		time.Since(b.stoppedAt).Round(time.Millisecond),
+	)
 	return true, nil
 }
 
-// afterSwitch does what nobody needs to wait for, also where ctx has ended: it tells of the new tables, which may be further than the old ones were, and drops those.
+// afterSwitch does what nobody needs to wait for, also where ctx has ended: it tells of the new tables, which may be
+// further than the old ones were, and drops those.
 func (b *build) afterSwitch(ctx context.Context, built checkpoint) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterSwitchTakes)
 	defer cancel()
 	err := b.connections.use(ctx, liveSchema, func(conn *pgx.Conn) error {
-		if _, err := conn.Exec(ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(b.projection.Name, built.LogID, built.Position)); err != nil {
+		if _, err := conn.Exec(
+			ctx,
+			`select pg_notify($1, $2)`,
+			progressChannel,
+			formatProgress(b.projection.Name, built.LogID, built.Position),
+		); err != nil {
 			return err
 		}
 		return b.projection.dropReplaced(ctx, conn)
 	})
 	if err != nil {
-		b.log.Warn("a read model was replaced, but its old tables could not be dropped; its next rebuild tries again", "projection", b.projection.Name, "err", err)
+		b.log.Warn(
+			"a read model was replaced, but its old tables could not be dropped; its next rebuild tries again",
+			"projection",
+			b.projection.Name,
+			"err",
+			err,
+		)
 	}
 }
 
-// caughtUpWithLive reports whether tables at a position hold all events that the live ones do: they stand at the live checkpoint or past it, or the last event of both is the
-// same, as that checkpoint may be past events of others.
+// caughtUpWithLive reports whether tables at a position hold all events that the live ones do: they stand at the live
+// checkpoint or past it, or the last event of both is the same, as that checkpoint may be past events of others.
 func (b *build) caughtUpWithLive(built events.LogPosition) bool {
 	return built.Position.Compare(b.live.Position) >= 0 || built.Last == b.live.Last
 }
 
-// atHead reports whether a position is at the head of the log or past it. Then new tables that stand there hold all events, also where the live ones were made from another
-// log. Where the store cannot tell in the time of a stop, the live projector goes on.
+// atHead reports whether a position is at the head of the log or past it. Then new tables that stand there hold all
+// events, also where the live ones were made from another log. Where the store cannot tell in the time of a stop, the
+// live projector goes on.
 func (b *build) atHead(ctx context.Context, position events.Position) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
 	defer cancel()
@@ -294,8 +335,8 @@ func (b *build) atHead(ctx context.Context, position events.Position) (bool, err
 	return true, nil
 }
 
-// stopLive stops the live projector, if it is not stopped yet, until unlockSwitching. stopped is false before notBefore, and while another read model is being switched: one
-// is stopped after the other.
+// stopLive stops the live projector, if it is not stopped yet, until unlockSwitching. stopped is false before
+// notBefore, and while another read model is being switched: one is stopped after the other.
 func (b *build) stopLive(ctx context.Context) (stopped bool, err error) {
 	if b.conn != nil {
 		return true, nil
@@ -328,13 +369,21 @@ func (b *build) letGo(why error) {
 		b.inVain++
 	}
 	if b.attempts++; b.attempts%10 == 0 {
-		b.log.Warn("cannot switch to the new tables yet; it tries again", "projection", b.projection.Name, "attempts", b.attempts, "err", why)
+		b.log.Warn(
+			"cannot switch to the new tables yet; it tries again",
+			"projection",
+			b.projection.Name,
+			"attempts",
+			b.attempts,
+			"err",
+			why,
+		)
 	}
 	b.unlockSwitching()
 }
 
-// lockLive stops the live projector: it locks its checkpoint, and reads where that stands. It is called with switching locked. unlockSwitching lets the projector go on, and
-// unlocks switching, also after an error.
+// lockLive stops the live projector: it locks its checkpoint, and reads where that stands. It is called with switching
+// locked. unlockSwitching lets the projector go on, and unlocks switching, also after an error.
 func (b *build) lockLive(ctx context.Context) (err error) {
 	if b.conn, err = b.connections.acquire(ctx, liveSchema); err != nil {
 		b.switching.Unlock()
@@ -369,8 +418,8 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	return err
 }
 
-// switchOver moves the live tables to replacedSchema, where none of them may stand yet, and the new ones into their place, with their checkpoint and parked streams.
-// The caller commits.
+// switchOver moves the live tables to replacedSchema, where none of them may stand yet, and the new ones into their
+// place, with their checkpoint and parked streams. The caller commits.
 func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	name := b.projection.Name
 	// Another process that took the lock over, which this one may not have heard of yet, has begun to build them again.
@@ -386,10 +435,11 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if err := b.lockTables(ctx); err != nil {
 		return err
 	}
-	// Readers wait until the commit. So there are few round trips, and the old tables are only moved: a commit that drops tables waits for the disk, and one that
-	// notifies waits for the commits of others that do.
+	// Readers wait until the commit. So there are few round trips, and the old tables are only moved: a commit that drops
+	// tables waits for the disk, and one that notifies waits for the commits of others that do.
 	var moves strings.Builder
-	for _, table := range b.projection.Tables { // all of them first: an index of the new ones may have the name of one of these
+	// all of them first: an index of the new ones may have the name of one of these
+	for _, table := range b.projection.Tables {
 		moves.WriteString(`alter table if exists ` + liveSchema + `.` + table + ` set schema ` + replacedSchema + `;`)
 	}
 	for _, table := range b.projection.Tables {
@@ -411,7 +461,8 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	return b.tx.SendBatch(ctx, batch).Close()
 }
 
-// keepVacuumAway waits until no autovacuum works on the tables, before anybody is stopped. None begins while they are locked so; rows are read and written.
+// keepVacuumAway waits until no autovacuum works on the tables, before anybody is stopped. None begins while they are
+// locked so; rows are read and written.
 func (b *build) keepVacuumAway(ctx context.Context) error {
 	tables, err := b.tables(ctx, liveSchema, buildingSchema)
 	if err != nil || tables == "" {
@@ -427,11 +478,13 @@ func (b *build) lockTables(ctx context.Context) error {
 	if err != nil || tables == "" {
 		return err
 	}
-	wait := max(time.Until(b.stoppedAt.Add(b.maxHold()-switchTime)), switchTime/4) // a moment at least: 0 would mean no limit
+	// a moment at least: 0 would mean no limit
+	wait := max(time.Until(b.stoppedAt.Add(b.maxHold()-switchTime)), switchTime/4)
 	for _, statement := range []string{
 		fmt.Sprintf(`set local statement_timeout = %d`, wait.Milliseconds()),
 		`lock table ` + tables + ` in access exclusive mode`,
-		fmt.Sprintf(`set local statement_timeout = %d`, usualHold.Milliseconds()), // of each of the statements that follow; they take a few milliseconds
+		// of each of the statements that follow; they take a few milliseconds
+		fmt.Sprintf(`set local statement_timeout = %d`, usualHold.Milliseconds()),
 	} {
 		if _, err := b.tx.Exec(ctx, statement); err != nil {
 			return err
@@ -443,7 +496,8 @@ func (b *build) lockTables(ctx context.Context) error {
 // tables are those of the projection that stand in schemas, by their names in SQL.
 func (b *build) tables(ctx context.Context, schemas ...string) (names string, err error) {
 	err = b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = any($1) and tablename = any($2)`,
-		schemas, b.projection.Tables).Scan(&names)
+		schemas, b.projection.Tables).
+		Scan(&names)
 	return names, err
 }
 

@@ -56,7 +56,11 @@ func TestARebuildTellsThatItWaitsForAnother(t *testing.T) {
 	defer other.Release()
 	lock := func(function string) {
 		t.Helper()
-		if _, err := other.Exec(t.Context(), `select `+function+`(hashtext('flagledger projection'), hashtext($1))`, projections.BuildingSchema+".projects"); err != nil {
+		if _, err := other.Exec(
+			t.Context(),
+			`select `+function+`(hashtext('flagledger projection'), hashtext($1))`,
+			projections.BuildingSchema+".projects",
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,7 +127,12 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for i := 0; ctx.Err() == nil; i++ {
 				key := fmt.Sprintf("w%d-%06d", writer, i)
-				appended, err := w.store.Append(context.Background(), events.FlagStream("t", key), 0, []events.Event{event(newFlag(key))})
+				appended, err := w.store.Append(
+					context.Background(),
+					events.FlagStream("t", key),
+					0,
+					[]events.Event{event(newFlag(key))},
+				)
 				if err != nil {
 					t.Errorf("append: %v", err)
 					return
@@ -144,7 +153,14 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 				writer := reader % len(written)
 				want := written[writer].Load()
 				var rows []queries.Flag
-				list, err := read.Flags(context.Background(), queries.FlagList{TenantID: "t", EnvironmentID: "e", Filter: queries.FlagFilter{Search: fmt.Sprintf("w%d-", writer)}})
+				list, err := read.Flags(
+					context.Background(),
+					queries.FlagList{
+						TenantID:      "t",
+						EnvironmentID: "e",
+						Filter:        queries.FlagFilter{Search: fmt.Sprintf("w%d-", writer)},
+					},
+				)
 				if err == nil {
 					rows, err = list.All(context.Background())
 				}
@@ -165,7 +181,13 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	for _, stop := range stops {
 		stop()
 	}
-	t.Logf("%d and %d flags written, %d acknowledged before they could be read, %d lists read", written[0].Load(), written[1].Load(), async.Load(), reads.Load())
+	t.Logf(
+		"%d and %d flags written, %d acknowledged before they could be read, %d lists read",
+		written[0].Load(),
+		written[1].Load(),
+		async.Load(),
+		reads.Load(),
+	)
 	w.settle()
 	stop()
 	if w.logged.has("parked") {
@@ -177,7 +199,8 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	w.sameFromScratch()
 }
 
-// steppedStore delivers an empty page at the end of the log, then the pages that it is given, and an error once there are no more.
+// steppedStore delivers an empty page at the end of the log, then the pages that it is given, and an error once there
+// are no more.
 type steppedStore struct {
 	events.Store
 	pages chan events.Page
@@ -202,8 +225,8 @@ func (s steppedStore) Subscribe(ctx context.Context, after events.Position) iter
 	}
 }
 
-// stoppedProjector is one of the tally, whose log has two events, beside a rebuild of its next version. The rebuild has stopped it, lacks the first event, and reads what
-// comes of pages.
+// stoppedProjector is one of the tally, whose log has two events, beside a rebuild of its next version. The rebuild has
+// stopped it, lacks the first event, and reads what comes of pages.
 type stoppedProjector struct {
 	stop    func()
 	reached *atomic.Uint64
@@ -211,7 +234,8 @@ type stoppedProjector struct {
 	rebuilt <-chan error
 }
 
-// stopProjector begins such a rebuild, which stops the projector for a moment, now and then. It returns at the beginning of such a moment.
+// stopProjector begins such a rebuild, which stops the projector for a moment, now and then. It returns at the
+// beginning of such a moment.
 func (w *world) stopProjector() stoppedProjector {
 	w.t.Helper()
 	w.append("flag-t.a", 0, newFlag("a"))
@@ -303,12 +327,20 @@ func TestARebuildOutlivesAnEventStoreThatIsAway(t *testing.T) {
 	w.append("flag-t.b", 0, newFlag("b"))
 	w.carryOnOne(tally(1, "event"), nil)
 	w.eventually("the projector has followed", func() bool {
-		return tally(1, "event").HasReadModel(t.Context(), w.pool) == nil && len(column[string](w, `select event from read.tally`)) == 2
+		return tally(1, "event").HasReadModel(t.Context(), w.pool) == nil &&
+			len(column[string](w, `select event from read.tally`)) == 2
 	})
 	page := w.firstPage()
 	page.Live = true
 	store := awayStore{steppedStore{w.store, make(chan events.Page, 1)}, page, &atomic.Int32{}}
-	if err := projections.Rebuild(t.Context(), w.url, store, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log); err != nil {
+	if err := projections.Rebuild(
+		t.Context(),
+		w.url,
+		store,
+		[]projections.Projection{tally(2, "fact")},
+		projections.RebuildOptions{},
+		w.log,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if got := column[string](w, `select fact from read.tally`); len(got) != 2 || store.asked.Load() == 0 {
@@ -325,8 +357,8 @@ func TestALiveProjectorIsStoppedForLongerOnceItWasInVain(t *testing.T) {
 	}
 }
 
-// A projector may hold its tables when it comes to wait for the checkpoint that a rebuild has locked: preparing a statement locks what it names. The
-// rebuild then cannot have the tables; it must start again, not fail.
+// A projector may hold its tables when it comes to wait for the checkpoint that a rebuild has locked: preparing a
+// statement locks what it names. The rebuild then cannot have the tables; it must start again, not fail.
 func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -339,7 +371,8 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	})
 	stop()
 	var reached atomic.Uint64
-	w.carryOnOne(p, func(position events.Position) { reached.Store(position.Commit) }) // over a new connection, which has prepared nothing
+	// over a new connection, which has prepared nothing
+	w.carryOnOne(p, func(position events.Position) { reached.Store(position.Commit) })
 	w.eventually("the projector is back", func() bool { return reached.Load() == 1 })
 
 	b, err := projections.NewBuild(t.Context(), p, w.url, w.store, w.log)
@@ -351,7 +384,8 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.append("flag-t.b", 0, newFlag("b"))
-	// Postgres looks for a deadlock after a second of waiting, once: the projector has been through that, so it is the rebuild that must give way.
+	// Postgres looks for a deadlock after a second of waiting, once: the projector has been through that, so it is the
+	// rebuild that must give way.
 	w.eventually("the projector has waited for its checkpoint for a while", func() bool {
 		return len(column[int32](w, `select pid from pg_locks join pg_stat_activity using (pid)
 			where datname = current_database() and not granted and waitstart < clock_timestamp() - interval '1200 ms'`)) > 0
@@ -362,7 +396,8 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	w.eventually("the projector follows", func() bool { return reached.Load() == 2 })
 }
 
-// What vacuums a table holds a lock of it that keeps the tables from being moved. It takes long, and nobody is to stand still meanwhile.
+// What vacuums a table holds a lock of it that keeps the tables from being moved. It takes long, and nobody is to stand
+// still meanwhile.
 func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -384,7 +419,9 @@ func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
 		locked := make(chan error, 1)
 		go func() { locked <- b.LockLive(t.Context()) }()
 		w.eventually("the rebuild waits, and the projector does not", func() bool {
-			return len(column[int32](w, `select pid from pg_locks where relation = '`+table+`'::regclass and not granted`)) == 1 &&
+			return len(
+				column[int32](w, `select pid from pg_locks where relation = '`+table+`'::regclass and not granted`),
+			) == 1 &&
 				len(column[string](w, `select projection from read.checkpoints for update skip locked`)) == 1
 		})
 		if err := vacuum.Rollback(t.Context()); err != nil {
@@ -397,7 +434,8 @@ func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
 	}
 }
 
-// The old tables are dropped once readers have the new ones. A rebuild that is killed in between leaves them to the next one.
+// The old tables are dropped once readers have the new ones. A rebuild that is killed in between leaves them to the
+// next one.
 func TestARebuildDropsWhatWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -409,7 +447,8 @@ func TestARebuildDropsWhatWasReplaced(t *testing.T) {
 	}
 }
 
-// A rebuild whose lock was lost unnoticed, and taken by another, must not switch to the tables that the other one has just begun to fill.
+// A rebuild whose lock was lost unnoticed, and taken by another, must not switch to the tables that the other one has
+// just begun to fill.
 func TestARebuildSwitchesToItsOwnTablesAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -479,7 +518,10 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	}
 	old, next := tally(1, "event"), tally(2, "fact")
 	stop := w.carryOnOne(old, nil)
-	w.eventually("the first version is built", func() bool { rows, err := rowsOf(old, "event"); return err == nil && len(rows) == len(want) })
+	w.eventually(
+		"the first version is built",
+		func() bool { rows, err := rowsOf(old, "event"); return err == nil && len(rows) == len(want) },
+	)
 	stop()
 
 	// The new version cannot get past its first event until it may, and what is read stays the old one meanwhile.
@@ -491,7 +533,9 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	}
 	w.carryOnOne(held, nil)
 	w.eventually("the new version's table stands", func() bool {
-		return len(column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename = 'tally'`)) == 1
+		return len(
+			column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename = 'tally'`),
+		) == 1
 	})
 	if rows, err := rowsOf(old, "event"); err != nil || !slices.Equal(rows, want) {
 		t.Errorf("while the new version is built, the old one has %v, %v", rows, err)
@@ -503,10 +547,14 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	w.eventually("the new version is read", func() bool { _, err := rowsOf(next, "fact"); return err == nil })
 	w.append("flag-t.30", 0, newFlag("f"))
 	want = append(want, "flag-t.30@1")
-	w.eventually("the new version follows", func() bool { rows, err := rowsOf(next, "fact"); return err == nil && slices.Equal(rows, want) })
+	w.eventually(
+		"the new version follows",
+		func() bool { rows, err := rowsOf(next, "fact"); return err == nil && slices.Equal(rows, want) },
+	)
 }
 
-// Indexes are made of the rows that are there. A row for which one has no room must not end the rebuild: its stream is parked, as when it comes later.
+// Indexes are made of the rows that are there. A row for which one has no room must not end the rebuild: its stream is
+// parked, as when it comes later.
 func TestARowThatFitsIntoNoIndexParksItsStreamInARebuild(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -525,14 +573,26 @@ func TestARowThatFitsIntoNoIndexParksItsStreamInARebuild(t *testing.T) {
 		return nil
 	}
 	w.rebuild(p)
-	if got := column[string](w, `select event from read.tally order by event`); !slices.Equal(got, []string{"flag-t.a", "flag-t.b"}) {
+	if got := column[string](
+		w,
+		`select event from read.tally order by event`,
+	); !slices.Equal(
+		got,
+		[]string{"flag-t.a", "flag-t.b"},
+	) {
 		t.Errorf("what is read has the rows %.60v", got)
 	}
 	parked, err := p.Parked(t.Context(), w.pool)
 	if err != nil || len(parked) != 1 || parked[0].Stream != "flag-t.large" {
 		t.Errorf("parked are %v, %v", parked, err)
 	}
-	if got := column[string](w, `select indexname::text from pg_indexes where schemaname = 'read' and tablename = 'tally'`); !slices.Equal(got, []string{"tally_event"}) {
+	if got := column[string](
+		w,
+		`select indexname::text from pg_indexes where schemaname = 'read' and tablename = 'tally'`,
+	); !slices.Equal(
+		got,
+		[]string{"tally_event"},
+	) {
 		t.Errorf("what is read has the indexes %v", got)
 	}
 }
@@ -541,7 +601,9 @@ func TestARowThatFitsIntoNoIndexParksItsStreamInARebuild(t *testing.T) {
 func TestABatchRunsWhatComesLastOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.exec(`create schema if not exists read; create table read.lines (n bigint generated always as identity, line text not null)`)
+	w.exec(
+		`create schema if not exists read; create table read.lines (n bigint generated always as identity, line text not null)`,
+	)
 	table := &projections.Table{Name: "lines", Columns: []string{"line"}}
 	for _, rows := range []int{3, 100} {
 		w.exec(`truncate read.lines restart identity`)
@@ -569,7 +631,8 @@ func TestABatchRunsWhatComesLastOnce(t *testing.T) {
 	}
 }
 
-// Nodes of two releases run side by side: the older one carries its tables on until those of the newer one are whole, and then leaves them alone.
+// Nodes of two releases run side by side: the older one carries its tables on until those of the newer one are whole,
+// and then leaves them alone.
 func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -581,7 +644,8 @@ func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 	}
 	shows := func(p projections.Projection, named string) func() bool {
 		return func() bool {
-			return p.HasReadModel(t.Context(), w.pool) == nil && slices.Equal(column[string](w, `select `+named+` from read.tally order by n`), want)
+			return p.HasReadModel(t.Context(), w.pool) == nil &&
+				slices.Equal(column[string](w, `select `+named+` from read.tally order by n`), want)
 		}
 	}
 	for range 30 {
@@ -601,7 +665,9 @@ func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 		w.carryOnOne(held, nil)
 	}
 	w.eventually("the newer version's table stands", func() bool {
-		return len(column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename = 'tally'`)) == 1
+		return len(
+			column[string](w, `select tablename from pg_tables where schemaname = 'read_next' and tablename = 'tally'`),
+		) == 1
 	})
 	add()
 	w.eventually("the older version still follows", shows(old, "event"))
@@ -611,7 +677,10 @@ func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 		add()
 		w.eventually("the newer version follows", shows(next, "fact"))
 	}
-	w.eventually("the node of the older release says so", func() bool { return w.logged.has("a newer release carries a read model on") })
+	w.eventually(
+		"the node of the older release says so",
+		func() bool { return w.logged.has("a newer release carries a read model on") },
+	)
 	if w.logged.has("projection stopped") {
 		t.Error("a projection failed")
 	}

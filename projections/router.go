@@ -18,17 +18,24 @@ import (
 // runConnections is how many connections the projections of a node have for transactions, all together.
 const runConnections = 2
 
-// Connections is how many connections to the database Run has at most, beside those of its subscriptions to the store: one that holds the locks, and
-// those for transactions.
+// Connections is how many connections to the database Run has at most, beside those of its subscriptions to the store:
+// one that holds the locks, and those for transactions.
 const Connections = 1 + runConnections
 
-// Subscriptions is how many subscriptions to the store Run has at most, and Statuses with it: one for those that are up to date, one for those that catch
-// up, and one to measure how far these are.
+// Subscriptions is how many subscriptions to the store Run has at most, and Statuses with it: one for those that are up
+// to date, one for those that catch up, and one to measure how far these are.
 const Subscriptions = 3
 
-// Run carries on projections until ctx ends, as far as no other node does, and keeps progress current with those that others carry on. Trouble with the
-// database or the store is logged and waited out.
-func Run(ctx context.Context, url string, store events.Store, list []Projection, progress *Progress, log *slog.Logger) error {
+// Run carries on projections until ctx ends, as far as no other node does, and keeps progress current with those that
+// others carry on. Trouble with the database or the store is logged and waited out.
+func Run(
+	ctx context.Context,
+	url string,
+	store events.Store,
+	list []Projection,
+	progress *Progress,
+	log *slog.Logger,
+) error {
 	p, err := newProcess(url, projectorName, store, runConnections, log)
 	if err != nil {
 		return err
@@ -57,13 +64,22 @@ func newProcess(url, name string, store events.Store, atMost int32, log *slog.Lo
 		return nil, fmt.Errorf("projections: %w", err)
 	}
 	return &process{
-		store: store, log: log, feed: newFeed(store, log), connections: connections,
-		session: &session{url: url, log: log, claims: map[*claim]struct{}{}, broken: connections.pool.Reset, notified: func(string) {}},
+		store:       store,
+		log:         log,
+		feed:        newFeed(store, log),
+		connections: connections,
+		session: &session{
+			url:      url,
+			log:      log,
+			claims:   map[*claim]struct{}{},
+			broken:   connections.pool.Reset,
+			notified: func(string) {},
+		},
 	}, nil
 }
 
-// route runs subscribers and their projections under Watermill's router, until ctx ends or all of them have. The router itself logs
-// nothing: an event that fails is logged when its stream is parked.
+// route runs subscribers and their projections under Watermill's router, until ctx ends or all of them have. The router
+// itself logs nothing: an event that fails is logged when its stream is parked.
 func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	defer p.connections.pool.Close()
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NopLogger{})
@@ -91,7 +107,8 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	return err
 }
 
-// handle applies the events of a message, or goes on with the one that failed. An attempt that fails leaves nothing in the batch.
+// handle applies the events of a message, or goes on with the one that failed. An attempt that fails leaves nothing in
+// the batch.
 func (p *process) handle(m *message.Message) error {
 	w := m.Context().Value(workKey{}).(*work)
 	for len(w.events) > 0 {

@@ -9,14 +9,16 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Statement is SQL that takes in events of many streams in one execution: each of its parameters is an array, with an element for each event.
+// Statement is SQL that takes in events of many streams in one execution: each of its parameters is an array, with an
+// element for each event.
 type Statement struct {
 	sql   string
 	lists []bool // for each argument: whether it is an array of an event itself
 }
 
-// NewStatement makes a statement of the names and types of the arguments of one event, as "id text, names text[]", and of SQL that finds them in given: a table with these
-// columns and a row for each event. The SQL is what follows "with given as (...)"; it begins with a comma where it goes on with further such queries.
+// NewStatement makes a statement of the names and types of the arguments of one event, as "id text, names text[]", and
+// of SQL that finds them in given: a table with these columns and a row for each event. The SQL is what follows "with
+// given as (...)"; it begins with a comma where it goes on with further such queries.
 func NewStatement(arguments, sql string) *Statement {
 	s := &Statement{}
 	var names, selected, arrays []string
@@ -31,7 +33,13 @@ func NewStatement(arguments, sql string) *Statement {
 		selected = append(selected, name)
 		arrays = append(arrays, fmt.Sprintf("$%d::%s[]", i+1, element))
 	}
-	s.sql = fmt.Sprintf("with given as (select %s from unnest(%s) as given (%s))%s", strings.Join(selected, ", "), strings.Join(arrays, ", "), strings.Join(names, ", "), "\n"+sql)
+	s.sql = fmt.Sprintf(
+		"with given as (select %s from unnest(%s) as given (%s))%s",
+		strings.Join(selected, ", "),
+		strings.Join(arrays, ", "),
+		strings.Join(names, ", "),
+		"\n"+sql,
+	)
 	return s
 }
 
@@ -41,8 +49,8 @@ type group struct {
 	rows      [][]any
 }
 
-// grouped makes as few groups as keep the changes of a key in their order: each change goes into the first group of its statement that comes after the group of the last
-// change of its key.
+// grouped makes as few groups as keep the changes of a key in their order: each change goes into the first group of its
+// statement that comes after the group of the last change of its key.
 func grouped(list []*change) (groups []*group) {
 	next := map[string]int{} // by key, the index of the first group that a further change may be in
 	for _, c := range list {

@@ -42,7 +42,11 @@ func (p Projection) Reached(ctx context.Context, db *pgxpool.Pool) (events.Posit
 
 // Parked lists the streams that the read model has stopped following, in the order in which it did.
 func (p Projection) Parked(ctx context.Context, db *pgxpool.Pool) ([]Parked, error) {
-	rows, err := db.Query(ctx, `select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building order by parked_at, stream`, p.Name)
+	rows, err := db.Query(
+		ctx,
+		`select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building order by parked_at, stream`,
+		p.Name,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +95,8 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 // maxLag is how far beyond a checkpoint events are counted.
 const maxLag = 10_000
 
-// measure finds out how far the read models are behind the end of the log. Those that are near to each other share a reading.
+// measure finds out how far the read models are behind the end of the log. Those that are near to each other share a
+// reading.
 func measure(ctx context.Context, list []Status, projections []Projection, store events.Store) error {
 	head, err := store.Head(ctx)
 	if err != nil {
@@ -132,10 +137,12 @@ func measure(ctx context.Context, list []Status, projections []Projection, store
 	return nil
 }
 
-// Building tells up to where the rebuilds of read models that are under way, or were interrupted, have read the log, by name.
+// Building tells up to where the rebuilds of read models that are under way, or were interrupted, have read the log, by
+// name.
 func Building(ctx context.Context, db *pgxpool.Pool) (map[string]events.Position, error) {
 	reached := map[string]events.Position{}
-	rows, _ := db.Query(ctx, `select projection, commit, prepare from `+buildingSchema+`.checkpoints`) // the rows have its error too
+	// the rows have its error too
+	rows, _ := db.Query(ctx, `select projection, commit, prepare from `+buildingSchema+`.checkpoints`)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[struct {
 		Projection string
 		events.Position

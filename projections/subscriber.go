@@ -23,17 +23,19 @@ type process struct {
 	feed        *feed
 	session     *session
 	connections *connections
-	traffic     *traffic       // that a rebuild gives way to; nil for one that does not
-	ending      sync.WaitGroup // of builds that have switched and drop the old tables: the connections stay open until then
-	switching   sync.Mutex     // held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
-	large       sync.Mutex     // held while one takes in a large event, so that this keeps one processor busy and not all
+	traffic     *traffic // that a rebuild gives way to; nil for one that does not
+	// of builds that have switched and drop the old tables: the connections stay open until then
+	ending sync.WaitGroup
+	// held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
+	switching sync.Mutex
+	large     sync.Mutex // held while one takes in a large event, so that this keeps one processor busy and not all
 }
 
 // largeEvent is the size from which an event is large, in bytes of its JSON.
 const largeEvent = 32 << 10
 
-// subscriber is a Watermill subscriber over the feed, for one projection: it sends a message for the events of a page and waits for its Ack.
-// What the handler queued for them is committed with the checkpoint in one transaction.
+// subscriber is a Watermill subscriber over the feed, for one projection: it sends a message for the events of a page
+// and waits for its Ack. What the handler queued for them is committed with the checkpoint in one transaction.
 type subscriber struct {
 	*process
 	projection Projection
@@ -42,7 +44,8 @@ type subscriber struct {
 	committed, resumed func(events.LogPosition)
 	// failed, if set, is told whether the projection has failed or goes on.
 	failed func(bool)
-	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been switched to.
+	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been
+	// switched to.
 	build    *build
 	follower *follower
 	delays   interface{ Reset() }
@@ -50,8 +53,8 @@ type subscriber struct {
 	newer    bool  // the tables were of a newer version when it looked last
 }
 
-// A page without events of the projection costs no transaction. The checkpoint is moved past such pages from time to time, so that a restart need not read
-// much again.
+// A page without events of the projection costs no transaction. The checkpoint is moved past such pages from time to
+// time, so that a restart need not read much again.
 const (
 	idleInterval = 5 * time.Second
 	idleEvents   = 1000
@@ -100,7 +103,13 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 			wait := delays.NextBackOff()
 			switch {
 			case newer && !s.newer:
-				s.log.Warn("a newer release carries a read model on; update this node", "projection", s.projection.Name, "version", s.projection.Version)
+				s.log.Warn(
+					"a newer release carries a read model on; update this node",
+					"projection",
+					s.projection.Name,
+					"version",
+					s.projection.Version,
+				)
 			case !newer && !errors.Is(err, errMoved) && !errors.Is(err, errLost) && errorCode(err) != deadlock:
 				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
 			}
@@ -133,7 +142,11 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 	}
 	waiting := time.AfterFunc(time.Second, func() {
 		if s.build != nil {
-			s.log.Info("another process builds the read model; this one waits until that has ended", "projection", s.projection.Name)
+			s.log.Info(
+				"another process builds the read model; this one waits until that has ended",
+				"projection",
+				s.projection.Name,
+			)
 		}
 	})
 	held, release, err := s.session.hold(ctx, s.schema+"."+s.projection.Name, s.follower.expect)
@@ -153,8 +166,9 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 	return err // nil for a build that has done its work, whatever happened since
 }
 
-// replaceOlder builds new tables beside those of an older version, which a node of an older release may carry on meanwhile, and switches to them. It returns
-// errNewer where the tables are of a newer version: a program does not go back to its own by itself.
+// replaceOlder builds new tables beside those of an older version, which a node of an older release may carry on
+// meanwhile, and switches to them. It returns errNewer where the tables are of a newer version: a program does not go
+// back to its own by itself.
 func (s *subscriber) replaceOlder(ctx context.Context, messages chan<- *message.Message) error {
 	version, err := s.liveVersion(ctx)
 	switch {
@@ -195,8 +209,17 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 	}
 	c, parked, err := s.resume(ctx)
 	if errors.Is(err, errAnotherLog) {
-		s.log.Warn("the event store holds another log than the read model was made from: it is rebuilt", "projection", s.projection.Name,
-			"engine", s.store.Engine(), "engine before", c.Engine, "position before", c.Position)
+		s.log.Warn(
+			"the event store holds another log than the read model was made from: it is rebuilt",
+			"projection",
+			s.projection.Name,
+			"engine",
+			s.store.Engine(),
+			"engine before",
+			c.Engine,
+			"position before",
+			c.Position,
+		)
 	}
 	if errors.Is(err, errNoReadModel) || errors.Is(err, errAnotherLog) {
 		if version, err := s.liveVersion(ctx); err != nil {
@@ -278,8 +301,9 @@ func (s *subscriber) resume(ctx context.Context) (c checkpoint, parked map[strin
 	return c, parked, err
 }
 
-// confirm returns errMoved where the checkpoint is not the given one. It is asked when nothing has come for a while although the end of the log is not
-// reached: a checkpoint that was found past the end may have been replaced by a rebuild.
+// confirm returns errMoved where the checkpoint is not the given one. It is asked when nothing has come for a while
+// although the end of the log is not reached: a checkpoint that was found past the end may have been replaced by a
+// rebuild.
 func (s *subscriber) confirm(ctx context.Context, c checkpoint) error {
 	now, _, err := s.resume(ctx)
 	if err == nil && now != c {
@@ -297,8 +321,8 @@ type cursor struct {
 	written time.Time          // when the checkpoint was
 }
 
-// apply commits the events of a page that the projection follows. Where one cannot be applied, each is committed by itself, and the streams of those that
-// cannot be applied are parked.
+// apply commits the events of a page that the projection follows. Where one cannot be applied, each is committed by
+// itself, and the streams of those that cannot be applied are parked.
 func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *cursor) error {
 	list := make([]events.Recorded, 0, len(page.Events))
 	own := false // also where the stream is parked: commands wait for the page, and a rebuild may have taken up the stream
@@ -336,15 +360,28 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 	return s.commit(ctx, messages, nil, p.reached, p)
 }
 
-// commit delivers events and commits what their handler queued together with the checkpoint. A rebuild gives way, but for the time in which it stops the live projector.
-func (s *subscriber) commit(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *cursor) error {
+// commit delivers events and commits what their handler queued together with the checkpoint. A rebuild gives way, but
+// for the time in which it stops the live projector.
+func (s *subscriber) commit(
+	ctx context.Context,
+	messages chan<- *message.Message,
+	list []events.Recorded,
+	next events.LogPosition,
+	p *cursor,
+) error {
 	if s.build == nil || s.build.conn != nil {
 		return s.commitNow(ctx, messages, list, next, p)
 	}
 	return s.traffic.giveWay(ctx, func() error { return s.commitNow(ctx, messages, list, next, p) })
 }
 
-func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *cursor) (err error) {
+func (s *subscriber) commitNow(
+	ctx context.Context,
+	messages chan<- *message.Message,
+	list []events.Recorded,
+	next events.LogPosition,
+	p *cursor,
+) (err error) {
 	defer func() {
 		if err != nil {
 			s.model = nil // it may hold what was not committed
@@ -371,16 +408,32 @@ func (s *subscriber) commitNow(ctx context.Context, messages chan<- *message.Mes
 	return s.flush(ctx, batch, next, p)
 }
 
-// moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait for it. The tables must be those that
-// it knows: after a rebuild the checkpoint may stand at the same position, with other streams parked. And streams that were parked may be retried.
+// moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait
+// for it. The tables must be those that it knows: after a rebuild the checkpoint may stand at the same position, with
+// other streams parked. And streams that were parked may be retried.
 func (s *subscriber) moveCheckpoint(batch *Batch, next events.LogPosition, p *cursor) {
-	batch.exec(`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
+	batch.exec(
+		`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
 			where projection = $1 and version = $4 and commit = $5 and prepare = $6 and to_regclass($7)::oid = $8
 			and (select count(*) from keep.parked where projection = $1 and building = $11) = $12`,
-		s.projection.Name, next.Position.Commit, next.Position.Prepare, p.version, p.Position.Commit, p.Position.Prepare, s.schema+"."+s.projection.Tables[0], p.table, next.LogID, next.Last,
-		s.schema == buildingSchema, len(p.parked))
+		s.projection.Name,
+		next.Position.Commit,
+		next.Position.Prepare,
+		p.version,
+		p.Position.Commit,
+		p.Position.Prepare,
+		s.schema+"."+s.projection.Tables[0],
+		p.table,
+		next.LogID,
+		next.Last,
+		s.schema == buildingSchema,
+		len(p.parked),
+	)
 	if s.schema == liveSchema {
-		batch.exec(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next.LogID, next.Position))
+		batch.exec(
+			`select pg_notify('`+progressChannel+`', $1)`,
+			formatProgress(s.projection.Name, next.LogID, next.Position),
+		)
 	}
 }
 

@@ -26,7 +26,10 @@ func (w *world) breakConnections() {
 		return
 	}
 	defer projections.Disconnect(conn)
-	if _, err := conn.Exec(w.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`); err != nil {
+	if _, err := conn.Exec(
+		w.t.Context(),
+		`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+	); err != nil {
 		w.t.Error(err)
 	}
 	w.pool.Reset()
@@ -35,8 +38,12 @@ func (w *world) breakConnections() {
 // holder is the connection that carries on a projection, 0 where there is none.
 func (w *world) holder(p projections.Projection) int32 {
 	w.t.Helper()
-	pids := column[int32](w, `select pid from pg_locks join pg_stat_activity using (pid) where datname = current_database() and granted
-		and locktype = 'advisory' and classid = hashtext('flagledger projection')::oid and objid = hashtext($1)::oid`, projections.LiveSchema+"."+p.Name)
+	pids := column[int32](
+		w,
+		`select pid from pg_locks join pg_stat_activity using (pid) where datname = current_database() and granted
+		and locktype = 'advisory' and classid = hashtext('flagledger projection')::oid and objid = hashtext($1)::oid`,
+		projections.LiveSchema+"."+p.Name,
+	)
 	if len(pids) > 1 {
 		w.t.Errorf("connections %v carry on one projection", pids)
 	}
@@ -95,7 +102,8 @@ func TestAnotherProjectorTakesOver(t *testing.T) {
 	}
 }
 
-// Locks alone do not keep two projectors apart: one whose connection broke unnoticed goes on until it is told. The checkpoint does.
+// Locks alone do not keep two projectors apart: one whose connection broke unnoticed goes on until it is told. The
+// checkpoint does.
 func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -111,17 +119,28 @@ func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = other.Rollback(t.Context()) }()
-	if _, err := other.Exec(t.Context(), `select from read.checkpoints where projection = 'tally' for update`); err != nil {
+	if _, err := other.Exec(
+		t.Context(),
+		`select from read.checkpoints where projection = 'tally' for update`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	w.append("flag-t.b", 0, newFlag("b"))
 	w.eventually("the projector waits for its checkpoint", func() bool {
-		return len(column[int32](w, `select pid from pg_stat_activity where datname = current_database() and application_name = 'flagledger projector' and wait_event_type = 'Lock'`)) > 0
+		return len(
+			column[int32](
+				w,
+				`select pid from pg_stat_activity where datname = current_database() and application_name = 'flagledger projector' and wait_event_type = 'Lock'`,
+			),
+		) > 0
 	})
 	if _, err := other.Exec(t.Context(), `insert into read.tally (event) values ('flag-t.b@1')`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Exec(t.Context(), `update read.checkpoints set commit = 2, prepare = 2 where projection = 'tally'`); err != nil {
+	if _, err := other.Exec(
+		t.Context(),
+		`update read.checkpoints set commit = 2, prepare = 2 where projection = 'tally'`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Commit(t.Context()); err != nil {
@@ -129,7 +148,17 @@ func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 	}
 	w.append("flag-t.c", 0, newFlag("c"))
 	w.eventually("the projector goes on", func() bool { return reached.Load() == 3 })
-	if got, want := column[string](w, `select event from read.tally order by n`), []string{"flag-t.a@1", "flag-t.b@1", "flag-t.c@1"}; !slices.Equal(got, want) {
+	if got, want := column[string](
+		w,
+		`select event from read.tally order by n`,
+	), []string{
+		"flag-t.a@1",
+		"flag-t.b@1",
+		"flag-t.c@1",
+	}; !slices.Equal(
+		got,
+		want,
+	) {
 		t.Errorf("applied were %v, want %v", got, want)
 	}
 }
@@ -140,7 +169,12 @@ type forgetfulStore struct {
 	appends atomic.Int64
 }
 
-func (s *forgetfulStore) Append(ctx context.Context, stream string, at events.Revision, batch []events.Event) (events.Appended, error) {
+func (s *forgetfulStore) Append(
+	ctx context.Context,
+	stream string,
+	at events.Revision,
+	batch []events.Event,
+) (events.Appended, error) {
 	appended, err := s.Store.Append(ctx, stream, at, batch)
 	if s.appends.Add(1)%5 == 0 {
 		return events.Appended{}, events.ErrUnavailable
@@ -168,8 +202,12 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for n := 0; ctx.Err() == nil; n++ {
 				key := fmt.Sprintf("w%d-%d", i, n)
-				flag, done, err := commands.Do(context.Background(), writer, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}},
-					commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"})
+				flag, done, err := commands.Do(
+					context.Background(),
+					writer,
+					commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}},
+					commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"},
+				)
 				switch {
 				case commands.KindOf(err) == commands.Unavailable:
 					unknown.Add(1)
@@ -193,7 +231,13 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	for _, stop := range stops {
 		stop()
 	}
-	t.Logf("%d writes acknowledged, %d of them before they could be read, %d refused, over %d breaks", acknowledged.Load(), async.Load(), unknown.Load(), breaks)
+	t.Logf(
+		"%d writes acknowledged, %d of them before they could be read, %d refused, over %d breaks",
+		acknowledged.Load(),
+		async.Load(),
+		unknown.Load(),
+		breaks,
+	)
 	w.settle()
 	rows := column[string](w, `select id from read.flags`)
 	for _, ids := range written {
@@ -203,7 +247,12 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 			}
 		}
 	}
-	if duplicated := column[string](w, `select stream from events.event group by stream having count(*) > 1`); len(duplicated) > 0 {
+	if duplicated := column[string](
+		w,
+		`select stream from events.event group by stream having count(*) > 1`,
+	); len(
+		duplicated,
+	) > 0 {
 		t.Errorf("flags were created more than once: %v", duplicated)
 	}
 	for name, s := range w.statuses() {
@@ -216,7 +265,8 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	w.same("a rebuild", before)
 }
 
-// A node that loses power or the network closes no connection. The server must notice by itself, else it keeps the locks for hours.
+// A node that loses power or the network closes no connection. The server must notice by itself, else it keeps the
+// locks for hours.
 func TestTheServerNoticesANodeThatVanished(t *testing.T) {
 	t.Parallel()
 	conn, err := projections.ConnectSession(t.Context(), pgtest.URL(t))
@@ -228,7 +278,8 @@ func TestTheServerNoticesANodeThatVanished(t *testing.T) {
 		"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 5, "tcp_keepalives_count": 3, "tcp_user_timeout": 20_000,
 	} {
 		var value int
-		if err := conn.QueryRow(t.Context(), `select setting::int from pg_settings where name = $1`, name).Scan(&value); err != nil {
+		if err := conn.QueryRow(t.Context(), `select setting::int from pg_settings where name = $1`, name).
+			Scan(&value); err != nil {
 			t.Fatal(err)
 		}
 		if value < 1 || value > most {

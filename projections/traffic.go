@@ -15,10 +15,12 @@ import (
 const (
 	trafficInterval = 100 * time.Millisecond // between looks at what servers do
 	trafficLooks    = 20                     // that are remembered
-	trafficSeen     = 3                      // of them have to see something: servers do now and then ask the database by themselves
+	// of them have to see something: servers do now and then ask the database by themselves
+	trafficSeen = 3
 )
 
-// traffic knows whether servers read or change something, as the database has it: evaluations, which are answered from memory, are not seen. nil sees none.
+// traffic knows whether servers read or change something, as the database has it: evaluations, which are answered from
+// memory, are not seen. nil sees none.
 type traffic struct {
 	connections *connections
 	now         atomic.Bool
@@ -66,9 +68,11 @@ func (t *traffic) watch(ctx context.Context) {
 	}
 }
 
-// serversBusy reports whether a server has run something since a time: not what fetches jobs, or checks a connection, which begins with a comment.
+// serversBusy reports whether a server has run something since a time: not what fetches jobs, or checks a connection,
+// which begins with a comment.
 func serversBusy(ctx context.Context, conn *pgx.Conn, since time.Time) (busy bool, now time.Time, err error) {
 	err = conn.QueryRow(ctx, `select clock_timestamp(), exists (select from pg_stat_activity where datname = current_database()
-		and application_name in ('`+ReaderName+`', '`+projectorName+`') and query not like '-- %' and (state <> 'idle' or state_change >= $1))`, since).Scan(&now, &busy)
+		and application_name in ('`+ReaderName+`', '`+projectorName+`') and query not like '-- %' and (state <> 'idle' or state_change >= $1))`, since).
+		Scan(&now, &busy)
 	return busy, now, err
 }

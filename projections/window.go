@@ -12,7 +12,8 @@ const (
 	pageEvents   = 1000    // that are taken from a window at once, or as many as stand on one page of the store
 )
 
-// window is a stretch of the log: consecutive pages of one subscription, of which old ones are dropped as new ones come.
+// window is a stretch of the log: consecutive pages of one subscription, of which old ones are dropped as new ones
+// come.
 type window struct {
 	pages  []events.Page
 	start  events.Position // before the first page

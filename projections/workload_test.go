@@ -16,7 +16,8 @@ import (
 	"flagledger/events"
 )
 
-// workload makes up what happens in one tenant: facts of every kind, each possible after those before it. The same seed makes the same facts.
+// workload makes up what happens in one tenant: facts of every kind, each possible after those before it. The same seed
+// makes the same facts.
 type workload struct {
 	*rand.Rand
 	source       *rand.ChaCha8
@@ -37,8 +38,16 @@ type workload struct {
 func newWorkload(seed byte) *workload {
 	source := rand.NewChaCha8([32]byte{seed})
 	return &workload{
-		Rand: rand.New(source), source: source, tenant: fmt.Sprintf("t%d", seed), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		revisions: map[string]events.Revision{}, flags: map[string]*events.FlagCreated{}, rules: map[string][]events.Rule{}, seen: map[string]bool{},
+		Rand: rand.New(
+			source,
+		),
+		source:    source,
+		tenant:    fmt.Sprintf("t%d", seed),
+		now:       time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		revisions: map[string]events.Revision{},
+		flags:     map[string]*events.FlagCreated{},
+		rules:     map[string][]events.Rule{},
+		seen:      map[string]bool{},
 	}
 }
 
@@ -60,8 +69,13 @@ func (l *workload) run(t *testing.T, store events.Store, atLeast int) {
 			batch = append(batch, events.Event{
 				ID: uuid.MustParse(l.newID()),
 				Metadata: events.Metadata{
-					Time: l.now, Actor: events.Actor{Kind: pick(l, []events.ActorKind{events.UserActor, events.ClientActor, events.SystemActor}), ID: l.newID()},
-					RequestID: l.newID(), Reason: pick(l, []string{"", "why <not> & \"so\"", "größer"}),
+					Time: l.now,
+					Actor: events.Actor{
+						Kind: pick(l, []events.ActorKind{events.UserActor, events.ClientActor, events.SystemActor}),
+						ID:   l.newID(),
+					},
+					RequestID: l.newID(),
+					Reason:    pick(l, []string{"", "why <not> & \"so\"", "größer"}),
 				},
 				Fact: fact,
 			})
@@ -80,7 +94,14 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 	if len(l.environments) == 0 {
 		sandbox := l.sometimes(2)
 		return events.TenantStream(l.tenant), []events.Fact{
-			events.TenantCreated{ID: l.tenant, Name: "Tenant", Sandbox: sandbox, Plan: events.FreePlan}, l.environment(), l.environment(),
+			events.TenantCreated{
+				ID:      l.tenant,
+				Name:    "Tenant",
+				Sandbox: sandbox,
+				Plan:    events.FreePlan,
+			},
+			l.environment(),
+			l.environment(),
 		}
 	}
 	switch l.IntN(30) {
@@ -127,7 +148,12 @@ func (l *workload) role() events.Role {
 // platform is what happens to a person.
 func (l *workload) platform() events.Fact {
 	return pick(l, []events.Fact{
-		events.PlatformRoleChanged{To: l.platformRole()}, events.UserDeactivated{}, events.UserReactivated{}, events.UserErased{},
+		events.PlatformRoleChanged{
+			To: l.platformRole(),
+		},
+		events.UserDeactivated{},
+		events.UserReactivated{},
+		events.UserErased{},
 	})
 }
 
@@ -139,10 +165,18 @@ func (l *workload) invitation() (stream string, facts []events.Fact) {
 	if len(l.invited) == 0 || l.sometimes(2) {
 		id := l.newID()
 		l.invited = append(l.invited, id)
-		return events.InvitationStream(id), []events.Fact{events.InvitationCreated{ID: id, Role: l.platformRole(), ExpiresAt: l.now.Add(time.Hour)}}
+		return events.InvitationStream(
+				id,
+			), []events.Fact{
+				events.InvitationCreated{ID: id, Role: l.platformRole(), ExpiresAt: l.now.Add(time.Hour)},
+			}
 	}
 	return events.InvitationStream(pick(l, l.invited)), []events.Fact{pick(l, []events.Fact{
-		events.InvitationResent{ExpiresAt: l.now.Add(2 * time.Hour)}, events.InvitationRevoked{}, events.InvitationAccepted{UserID: l.newID()},
+		events.InvitationResent{
+			ExpiresAt: l.now.Add(2 * time.Hour),
+		},
+		events.InvitationRevoked{},
+		events.InvitationAccepted{UserID: l.newID()},
 	})}
 }
 
@@ -177,8 +211,14 @@ func (l *workload) tenantItself() (stream string, facts []events.Fact) {
 	case l.sometimes(3):
 		id := l.newID()
 		return events.TenantStream(id), []events.Fact{
-			events.TenantCreated{ID: id, Name: l.text(), Plan: events.FreePlan}, events.MemberAdded{UserID: l.newID(), Role: l.role()},
-			events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: l.newID(), Name: "e"}}, events.TenantDeleted{},
+			events.TenantCreated{
+				ID:   id,
+				Name: l.text(),
+				Plan: events.FreePlan,
+			},
+			events.MemberAdded{UserID: l.newID(), Role: l.role()},
+			events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: l.newID(), Name: "e"}},
+			events.TenantDeleted{},
 		}
 	case l.sometimes(3):
 		return events.TenantStream(l.tenant), []events.Fact{events.SubscriptionChanged{To: l.subscription()}}
@@ -187,14 +227,27 @@ func (l *workload) tenantItself() (stream string, facts []events.Fact) {
 		l.environments = l.environments[1:]
 		return events.TenantStream(l.tenant), []events.Fact{events.EnvironmentDeleted{Environment: gone}}
 	default:
-		return events.TenantStream(l.tenant), []events.Fact{events.TenantUpdated{Name: maybe(l, l.text()), Contact: []events.ContactField{events.PrimaryEmail}}}
+		return events.TenantStream(
+				l.tenant,
+			), []events.Fact{
+				events.TenantUpdated{Name: maybe(l, l.text()), Contact: []events.ContactField{events.PrimaryEmail}},
+			}
 	}
 }
 
 func (l *workload) subscription() events.Subscription {
 	return events.Subscription{
-		ID: l.newID(), CustomerID: l.newID(), Plan: pick(l, events.Plans).Plan, Status: pick(l, []events.SubscriptionStatus{events.Active, events.PastDue, events.Canceled}),
-		BillingCycle: pick(l, []events.BillingCycle{"", events.Monthly, events.Yearly}), PeriodStart: l.now, PeriodEnd: l.now.Add(time.Hour), CancelAtPeriodEnd: l.sometimes(2),
+		ID:         l.newID(),
+		CustomerID: l.newID(),
+		Plan:       pick(l, events.Plans).Plan,
+		Status:     pick(l, []events.SubscriptionStatus{events.Active, events.PastDue, events.Canceled}),
+		BillingCycle: pick(
+			l,
+			[]events.BillingCycle{"", events.Monthly, events.Yearly},
+		),
+		PeriodStart:       l.now,
+		PeriodEnd:         l.now.Add(time.Hour),
+		CancelAtPeriodEnd: l.sometimes(2),
 	}
 }
 
@@ -208,7 +261,12 @@ func (l *workload) client() events.Fact {
 	if len(l.clients) == 0 || l.sometimes(2) {
 		id := l.newID()
 		l.clients = append(l.clients, id)
-		return events.OAuthClientCreated{ClientID: id, Name: l.text(), Scopes: []events.Scope{events.FlagsEvaluate, events.FlagsRead}, SecretHash: []byte(l.newID())}
+		return events.OAuthClientCreated{
+			ClientID:   id,
+			Name:       l.text(),
+			Scopes:     []events.Scope{events.FlagsEvaluate, events.FlagsRead},
+			SecretHash: []byte(l.newID()),
+		}
 	}
 	i := l.IntN(len(l.clients))
 	id := l.clients[i]
@@ -223,7 +281,11 @@ func (l *workload) project() (stream string, facts []events.Fact) {
 	if len(l.projects) == 0 || l.sometimes(2) {
 		id := l.newID()
 		l.projects = append(l.projects, id)
-		return events.ProjectStream(id), []events.Fact{events.ProjectCreated{ID: id, TenantID: l.tenant, Name: l.text(), Description: l.text(), Color: "#6b7280"}}
+		return events.ProjectStream(
+				id,
+			), []events.Fact{
+				events.ProjectCreated{ID: id, TenantID: l.tenant, Name: l.text(), Description: l.text(), Color: "#6b7280"},
+			}
 	}
 	i := l.IntN(len(l.projects))
 	stream = events.ProjectStream(l.projects[i])
@@ -231,16 +293,27 @@ func (l *workload) project() (stream string, facts []events.Fact) {
 		l.projects = append(l.projects[:i], l.projects[i+1:]...)
 		return stream, []events.Fact{events.ProjectDeleted{}}
 	}
-	return stream, []events.Fact{events.ProjectUpdated{Name: maybe(l, l.text()), Description: maybe(l, l.text()), Color: maybe(l, "#ffffff")}}
+	return stream, []events.Fact{
+		events.ProjectUpdated{Name: maybe(l, l.text()), Description: maybe(l, l.text()), Color: maybe(l, "#ffffff")},
+	}
 }
 
 func (l *workload) flag() (stream string, facts []events.Fact) {
-	key := fmt.Sprintf("flag.%d", max(0, l.IntN(40)-20)) // a dot: a stream's name is cut at its first one alone; every other change is of one flag, whose states are kept
+	// a dot: a stream's name is cut at its first one alone; every other change is of one flag, whose states are kept
+	key := fmt.Sprintf("flag.%d", max(0, l.IntN(40)-20))
 	stream = events.FlagStream(l.tenant, key)
 	flag := l.flags[key]
 	if flag == nil {
 		created := events.FlagCreated{
-			TenantID: l.tenant, Key: key, ID: l.newID(), Name: l.text(), Type: events.JSONFlag, DefaultValue: l.value(), Description: l.text(), Tags: l.tags(), Salt: l.newID(),
+			TenantID:     l.tenant,
+			Key:          key,
+			ID:           l.newID(),
+			Name:         l.text(),
+			Type:         events.JSONFlag,
+			DefaultValue: l.value(),
+			Description:  l.text(),
+			Tags:         l.tags(),
+			Salt:         l.newID(),
 		}
 		created.Permanent = len(created.Tags) == 1
 		if len(l.projects) > 0 {
@@ -265,7 +338,10 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 func (l *workload) change(flag *events.FlagCreated) events.Fact {
 	switch n := l.IntN(10); {
 	case n == 0:
-		return events.FlagStatusChanged{From: events.ActiveFlag, To: pick(l, []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag})}
+		return events.FlagStatusChanged{
+			From: events.ActiveFlag,
+			To:   pick(l, []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}),
+		}
 	case n == 1:
 		return events.FlagEnabled{Environment: pick(l, l.environments)}
 	case n == 2:
@@ -276,7 +352,14 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		return events.VariationAdded{Variation: v}
 	case n == 4 && len(flag.Variations) > 0:
 		return events.VariationUpdated{
-			ID: pick(l, flag.Variations).ID, Name: maybe(l, l.text()), Value: maybe(l, l.value()), Description: maybe(l, l.text()), Weight: maybe(l, events.Weight(l.IntN(100_000))),
+			ID: pick(
+				l,
+				flag.Variations,
+			).ID,
+			Name:        maybe(l, l.text()),
+			Value:       maybe(l, l.value()),
+			Description: maybe(l, l.text()),
+			Weight:      maybe(l, events.Weight(l.IntN(100_000))),
 		}
 	case n == 5 && len(flag.Variations) > 0:
 		i := l.IntN(len(flag.Variations))
@@ -286,13 +369,28 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 	case n == 6:
 		return l.rulesChanged(flag)
 	case n == 7:
-		return events.FallthroughChanged{Environment: pick(l, l.environments), To: pick(l, []*events.Serve{nil, {Value: l.value()}})}
+		return events.FallthroughChanged{
+			Environment: pick(l, l.environments),
+			To:          pick(l, []*events.Serve{nil, {Value: l.value()}}),
+		}
 	case n == 8 && len(flag.Variations) > 1:
 		before := slices.Clone(flag.Variations)
-		l.Shuffle(len(flag.Variations), func(i, j int) { flag.Variations[i], flag.Variations[j] = flag.Variations[j], flag.Variations[i] })
-		return events.FlagReverted{Version: 1, Variations: &events.Change[[]string]{From: variationIDs(before), To: variationIDs(flag.Variations)}}
+		l.Shuffle(
+			len(flag.Variations),
+			func(i, j int) { flag.Variations[i], flag.Variations[j] = flag.Variations[j], flag.Variations[i] },
+		)
+		return events.FlagReverted{
+			Version:    1,
+			Variations: &events.Change[[]string]{From: variationIDs(before), To: variationIDs(flag.Variations)},
+		}
 	default:
-		updated := events.FlagUpdated{Name: maybe(l, l.text()), DefaultValue: maybe(l, l.value()), Description: maybe(l, l.text()), Tags: maybe(l, l.tags()), ProjectID: maybe(l, "")}
+		updated := events.FlagUpdated{
+			Name:         maybe(l, l.text()),
+			DefaultValue: maybe(l, l.value()),
+			Description:  maybe(l, l.text()),
+			Tags:         maybe(l, l.tags()),
+			ProjectID:    maybe(l, ""),
+		}
 		if updated.Tags != nil {
 			updated.Permanent = &events.Change[bool]{To: len(updated.Tags.To) == 1}
 		}
@@ -308,7 +406,13 @@ func variationIDs(list []events.Variation) (ids []string) {
 }
 
 func (l *workload) variation() events.Variation {
-	return events.Variation{ID: l.newID(), Name: l.text(), Value: l.value(), Description: l.text(), Weight: events.Weight(l.IntN(100_000))}
+	return events.Variation{
+		ID:          l.newID(),
+		Name:        l.text(),
+		Value:       l.value(),
+		Description: l.text(),
+		Weight:      events.Weight(l.IntN(100_000)),
+	}
 }
 
 // rulesChanged keeps, changes, moves, drops and adds rules.
@@ -328,8 +432,13 @@ func (l *workload) rulesChanged(flag *events.FlagCreated) events.Fact {
 	}
 	for range l.IntN(3) {
 		after = append(after, events.Rule{
-			ID: l.newID(), Name: l.text(), Salt: l.newID(), Serve: events.Serve{Value: l.value()},
-			Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: []json.RawMessage{json.RawMessage(`"<é>"`), json.RawMessage(`1.50`)}}},
+			ID:    l.newID(),
+			Name:  l.text(),
+			Salt:  l.newID(),
+			Serve: events.Serve{Value: l.value()},
+			Conditions: []events.Condition{
+				{Attribute: "plan", Op: events.In, Values: []json.RawMessage{json.RawMessage(`"<é>"`), json.RawMessage(`1.50`)}},
+			},
 		})
 	}
 	l.rules[of] = after
@@ -345,14 +454,27 @@ func maybe[T any](l *workload, to T) *events.Change[T] {
 }
 
 func (l *workload) text() string {
-	return pick(l, []string{"", "plain", "größer 😀", `back\slash "quoted" 'single'`, "line\nbreak\ttab", "{1,2}", strings.Repeat("long ", 40)})
+	return pick(
+		l,
+		[]string{
+			"",
+			"plain",
+			"größer 😀",
+			`back\slash "quoted" 'single'`,
+			"line\nbreak\ttab",
+			"{1,2}",
+			strings.Repeat("long ", 40),
+		},
+	)
 }
 
 func (l *workload) tags() []string { return []string{l.text(), l.text()}[:l.IntN(3)] }
 
 // value is JSON whose spelling must not change.
 func (l *workload) value() json.RawMessage {
-	return json.RawMessage(pick(l, []string{`9007199254740993`, `1.50`, `true`, `"<é>\u2028"`, `{"b":1,"a":[1e2,null]}`, `""`, `null`}))
+	return json.RawMessage(
+		pick(l, []string{`9007199254740993`, `1.50`, `true`, `"<é>\u2028"`, `{"b":1,"a":[1e2,null]}`, `""`, `null`}),
+	)
 }
 
 // fill runs the workloads of several tenants at once and checks that they made facts of every kind that there is.

@@ -69,7 +69,8 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.ConnConfig.RuntimeParams["statement_timeout"] = "20s" // a lock that is never let go of shall fail a test, not hang it
+	// a lock that is never let go of shall fail a test, not hang it
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "20s"
 	if w.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,8 @@ func pause(ctx context.Context) {
 	}
 }
 
-// background runs something until stop is called or the test ends, whichever comes first, and waits until it has returned.
+// background runs something until stop is called or the test ends, whichever comes first, and waits until it has
+// returned.
 func (w *world) background(run func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -143,7 +145,14 @@ func (w *world) rebuild(list ...projections.Projection) {
 // repair rebuilds a read model whose rows are not those that the log makes.
 func (w *world) repair(p projections.Projection) {
 	w.t.Helper()
-	if err := projections.Rebuild(w.t.Context(), w.url, w.store, []projections.Projection{p}, projections.RebuildOptions{Force: true}, w.log); err != nil {
+	if err := projections.Rebuild(
+		w.t.Context(),
+		w.url,
+		w.store,
+		[]projections.Projection{p},
+		projections.RebuildOptions{Force: true},
+		w.log,
+	); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -152,7 +161,8 @@ func (w *world) repair(p projections.Projection) {
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	deadline := time.After(30 * time.Second)
-	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 50*time.Millisecond) { // asking costs more than what is waited for
+	// asking costs more than what is waited for
+	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 50*time.Millisecond) {
 		select {
 		case <-time.After(pause):
 		case <-deadline:
@@ -224,9 +234,12 @@ func (w *world) dump() map[string][]string {
 // event gives a fact what it needs to be appended.
 func event(fact events.Fact) events.Event {
 	return events.Event{
-		ID:       uuid.Must(uuid.NewV7()),
-		Metadata: events.Metadata{Time: time.Now().UTC().Truncate(time.Millisecond), Actor: events.Actor{Kind: events.UserActor, ID: "u1"}},
-		Fact:     fact,
+		ID: uuid.Must(uuid.NewV7()),
+		Metadata: events.Metadata{
+			Time:  time.Now().UTC().Truncate(time.Millisecond),
+			Actor: events.Actor{Kind: events.UserActor, ID: "u1"},
+		},
+		Fact: fact,
 	}
 }
 
@@ -250,7 +263,8 @@ func (w *world) append(stream string, at events.Revision, facts ...events.Fact) 
 		list = append(list, event(fact))
 	}
 	appended, err := w.store.Append(w.t.Context(), stream, at, list)
-	for errors.Is(err, events.ErrUnavailable) { // a connection that was broken: the outcome is unknown, and asking again is safe
+	// a connection that was broken: the outcome is unknown, and asking again is safe
+	for errors.Is(err, events.ErrUnavailable) {
 		appended, err = w.store.Append(w.t.Context(), stream, at, list)
 	}
 	if err != nil {
@@ -268,5 +282,13 @@ func (w *world) appendRaw(stream string, at events.Revision, name, data, metadat
 
 // newFlag is the fact that begins a flag of tenant t.
 func newFlag(key string) events.FlagCreated {
-	return events.FlagCreated{TenantID: "t", Key: key, ID: "id of " + key, Name: key, Type: events.BooleanFlag, DefaultValue: []byte(`false`), Salt: "s"}
+	return events.FlagCreated{
+		TenantID:     "t",
+		Key:          key,
+		ID:           "id of " + key,
+		Name:         key,
+		Type:         events.BooleanFlag,
+		DefaultValue: []byte(`false`),
+		Salt:         "s",
+	}
 }

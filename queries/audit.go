@@ -41,18 +41,20 @@ type AuditFilter struct {
 	ResourceID   string
 	Environment  string // its name then
 	From, To     time.Time
-	Search       string // part of the resource's id or name as the entry shows it, of the reason or of UserID, in either case
+	// part of the resource's id or name as the entry shows it, of the reason or of UserID, in either case
+	Search string
 }
 
 // AuditCursor is a place in an audit trail: that of an entry. For a tenant's it has one number, for the platform's two.
 type AuditCursor []int64
 
-// maxExamined is how many rows are looked at for one page, or for one piece of an export, where no index finds them: so many take a few milliseconds.
+// maxExamined is how many rows are looked at for one page, or for one piece of an export, where no index finds them: so
+// many take a few milliseconds.
 const maxExamined = 3000
 
 const (
-	// memberOfEntry finds the member that an entry of read.audit a is about. The columns of a have another collation than those that they meet, whose indexes are used
-	// under their own alone.
+	// memberOfEntry finds the member that an entry of read.audit a is about. The columns of a have another collation than
+	// those that they meet, whose indexes are used under their own alone.
 	memberOfEntry = ` from read.member_spans m where a.resource_type = 'member' and m.tenant_id = a.tenant_id collate "default" and m.user_id = a.resource_id collate "default" limit 1`
 	// personOfEntry is the person that an entry is about: of a pending member, who they have become.
 	personOfEntry = `coalesce((select m.joined_as` + memberOfEntry + `), a.resource_id collate "default")`
@@ -71,9 +73,16 @@ const (
 	a.environment, a.changes, ` + actorColumns + `, a.reason, a.request_id, a.version`
 )
 
-// Audit reads a page of a tenant's trail, newest first, from the entries before a cursor, or the newest. next is where the next page begins, nil at the end. A page may
-// have fewer entries than the limit, or none, before the end: no more than maxExamined rows are looked at.
-func (q *Queries) Audit(ctx context.Context, tenantID string, filter AuditFilter, before AuditCursor, limit int) (page *List[AuditEntry], next AuditCursor, err error) {
+// Audit reads a page of a tenant's trail, newest first, from the entries before a cursor, or the newest. next is where
+// the next page begins, nil at the end. A page may have fewer entries than the limit, or none, before the end: no more
+// than maxExamined rows are looked at.
+func (q *Queries) Audit(
+	ctx context.Context,
+	tenantID string,
+	filter AuditFilter,
+	before AuditCursor,
+	limit int,
+) (page *List[AuditEntry], next AuditCursor, err error) {
 	first, end, err := q.auditRange(ctx, tenantID, filter)
 	if err != nil {
 		return nil, nil, err
@@ -96,9 +105,15 @@ func (q *Queries) Audit(ctx context.Context, tenantID string, filter AuditFilter
 }
 
 // PlatformAudit is Audit for the facts of all tenants and of the platform, in the order of the log.
-func (q *Queries) PlatformAudit(ctx context.Context, filter AuditFilter, before AuditCursor, limit int) (page *List[AuditEntry], next AuditCursor, err error) {
+func (q *Queries) PlatformAudit(
+	ctx context.Context,
+	filter AuditFilter,
+	before AuditCursor,
+	limit int,
+) (page *List[AuditEntry], next AuditCursor, err error) {
 	if before == nil {
-		err := q.db.QueryRow(ctx, `select array[commit, prepare + 1] from read.audit order by commit desc, prepare desc limit 1`).Scan(&before)
+		err := q.db.QueryRow(ctx, `select array[commit, prepare + 1] from read.audit order by commit desc, prepare desc limit 1`).
+			Scan(&before)
 		if errors.Is(err, pgx.ErrNoRows) {
 			before, err = AuditCursor{0, 0}, nil
 		}
@@ -122,12 +137,24 @@ func (q *Queries) PlatformAudit(ctx context.Context, filter AuditFilter, before 
 	for i, p := range positions {
 		commits[i], prepares[i] = p[0], p[1]
 	}
-	page, err = q.auditEntries(ctx, len(positions), "(a.commit, a.prepare) in (select * from unnest($1::bigint[], $2::bigint[]))", "a.commit, a.prepare desc", commits, prepares)
+	page, err = q.auditEntries(
+		ctx,
+		len(positions),
+		"(a.commit, a.prepare) in (select * from unnest($1::bigint[], $2::bigint[]))",
+		"a.commit, a.prepare desc",
+		commits,
+		prepares,
+	)
 	return page, next, err
 }
 
 // auditEntries begins to read the entries that a condition finds. total is their number.
-func (q *Queries) auditEntries(ctx context.Context, total int, which, order string, args ...any) (*List[AuditEntry], error) {
+func (q *Queries) auditEntries(
+	ctx context.Context,
+	total int,
+	which, order string,
+	args ...any,
+) (*List[AuditEntry], error) {
 	l := newList[AuditEntry](q.db, auditColumns, `from read.audit a`+actorJoins+` where `+which, order, total, args)
 	l.Total = total
 	if total == 0 {
@@ -138,9 +165,11 @@ func (q *Queries) auditEntries(ctx context.Context, total int, which, order stri
 	return l, err
 }
 
-// auditRange is the numbers of the entries of a tenant that were recorded in the time of a filter: from first on and before end.
+// auditRange is the numbers of the entries of a tenant that were recorded in the time of a filter: from first on and
+// before end.
 func (q *Queries) auditRange(ctx context.Context, tenantID string, filter AuditFilter) (first, end int64, err error) {
-	err = q.db.QueryRow(ctx, `select coalesce((select n + 1 from read.audit where tenant_id = $1 order by n desc limit 1), 0)`, tenantID).Scan(&end)
+	err = q.db.QueryRow(ctx, `select coalesce((select n + 1 from read.audit where tenant_id = $1 order by n desc limit 1), 0)`, tenantID).
+		Scan(&end)
 	if err == nil && !filter.From.IsZero() {
 		first, err = q.auditNumber(ctx, tenantID, filter.From, end)
 	}
@@ -150,8 +179,8 @@ func (q *Queries) auditRange(ctx context.Context, tenantID string, filter AuditF
 	return first, end, classify(err)
 }
 
-// auditNumber is the number of the first entry of a tenant that was recorded at a time or later, end where there is none. Times are in the order of numbers; one of 256
-// stands in an index by time.
+// auditNumber is the number of the first entry of a tenant that was recorded at a time or later, end where there is
+// none. Times are in the order of numbers; one of 256 stands in an index by time.
 func (q *Queries) auditNumber(ctx context.Context, tenantID string, at time.Time, end int64) (number int64, err error) {
 	err = q.db.QueryRow(ctx, `
 		with indexed as (
@@ -189,7 +218,11 @@ func where(args []any, list ...condition) (string, []any) {
 
 // tenantScan scans the trail of a tenant. The time of the filter is left to the caller.
 func tenantScan(tenantID string, filter AuditFilter) *auditScan {
-	s := &auditScan{order: "a.n", scope: []condition{{format: "a.tenant_id = %s", value: tenantID}}, filters: filter.conditions()}
+	s := &auditScan{
+		order:   "a.n",
+		scope:   []condition{{format: "a.tenant_id = %s", value: tenantID}},
+		filters: filter.conditions(),
+	}
 	if i := slices.IndexFunc(s.filters, func(c condition) bool { return c.indexed }); i >= 0 {
 		s.scope = append(s.scope, s.filters[i])
 		s.filters = slices.Delete(s.filters, i, i+1)
@@ -197,7 +230,8 @@ func tenantScan(tenantID string, filter AuditFilter) *auditScan {
 	return s
 }
 
-// conditions are those of a filter but for its time. Of those that are indexed, the one that fewest rows meet comes first.
+// conditions are those of a filter but for its time. Of those that are indexed, the one that fewest rows meet comes
+// first.
 func (f AuditFilter) conditions() (list []condition) {
 	add := func(value, format string, indexed bool) {
 		if value != "" {
@@ -210,7 +244,8 @@ func (f AuditFilter) conditions() (list []condition) {
 	case "flag.enabled", "flag.disabled":
 		add(f.Action, "a.action = %s", false)
 	default:
-		add(f.Action, "a.action = %s and a.action <> 'flag.enabled' and a.action <> 'flag.disabled'", true) // as the index has it
+		// as the index has it
+		add(f.Action, "a.action = %s and a.action <> 'flag.enabled' and a.action <> 'flag.disabled'", true)
 	}
 	add(f.Environment, "a.environment = %s", true)
 	if f.ResourceType == "flag" {
@@ -219,13 +254,22 @@ func (f AuditFilter) conditions() (list []condition) {
 		add(f.ResourceType, "a.resource_type = %s and a.resource_type <> 'flag'", true) // as the index has it
 	}
 	// The text takes longest, so it comes last. Names of people are looked up only for rows about people.
-	add(f.Search, `(strpos(lower(concat_ws(E'\n', a.resource_id, a.resource_name, a.reason, a.actor_id)), (select lower(%s))) > 0
-		or a.resource_name is null and strpos(lower(`+nameOfEntry+`), (select lower(%s))) > 0)`, false)
+	add(
+		f.Search,
+		`(strpos(lower(concat_ws(E'\n', a.resource_id, a.resource_name, a.reason, a.actor_id)), (select lower(%s))) > 0
+		or a.resource_name is null and strpos(lower(`+nameOfEntry+`), (select lower(%s))) > 0)`,
+		false,
+	)
 	return list
 }
 
 // page finds the places of the entries of a page, the newest first, and where the next page begins.
-func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, limit int) (found []AuditCursor, next AuditCursor, err error) {
+func (s *auditScan) page(
+	ctx context.Context,
+	db reader,
+	before AuditCursor,
+	limit int,
+) (found []AuditCursor, next AuditCursor, err error) {
 	left, next := maxExamined, before
 	for most := fewPerEntry * limit; len(found) < limit && next != nil && left > 0; most *= 4 {
 		most = min(most, left)
@@ -238,12 +282,17 @@ func (s *auditScan) page(ctx context.Context, db reader, before AuditCursor, lim
 	return found, next, nil
 }
 
-// fewPerEntry is how many rows are looked at first, for each entry of a page, and then four times as many each time, up to maxExamined in all: where many rows meet the
-// filters, a page takes a fraction of that.
+// fewPerEntry is how many rows are looked at first, for each entry of a page, and then four times as many each time, up
+// to maxExamined in all: where many rows meet the filters, a page takes a fraction of that.
 const fewPerEntry = 4
 
 // examine is page where so many rows are looked at.
-func (s *auditScan) examine(ctx context.Context, db reader, before AuditCursor, limit, most int) (found []AuditCursor, next AuditCursor, err error) {
+func (s *auditScan) examine(
+	ctx context.Context,
+	db reader,
+	before AuditCursor,
+	limit, most int,
+) (found []AuditCursor, next AuditCursor, err error) {
 	scope, args := where(nil, s.scope...)
 	var places []string
 	for _, number := range before {
@@ -252,7 +301,10 @@ func (s *auditScan) examine(ctx context.Context, db reader, before AuditCursor, 
 	}
 	backwards := strings.ReplaceAll(s.order, ",", " desc,") + " desc"
 	place := "array[" + s.order + "]"
-	examined := "from read.audit a where " + scope + " and (" + s.order + ") < (" + strings.Join(places, ", ") + ") order by " + backwards
+	examined := "from read.audit a where " + scope + " and (" + s.order + ") < (" + strings.Join(
+		places,
+		", ",
+	) + ") order by " + backwards
 	query := fmt.Sprintf("select %s, false %s limit %d", place, examined, limit+1)
 	if len(s.filters) > 0 {
 		var rest string

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// AuditExport is a tenant's trail as it stood when the export began, oldest first, read piece by piece: little of it is in memory at a time, and between two pieces it
-// holds no connection.
+// AuditExport is a tenant's trail as it stood when the export began, oldest first, read piece by piece: little of it is
+// in memory at a time, and between two pieces it holds no connection.
 type AuditExport struct {
 	q          *Queries
 	conditions string
@@ -16,13 +16,24 @@ type AuditExport struct {
 }
 
 // ExportAudit begins to read the entries of a tenant's trail after a number; all from -1 on.
-func (q *Queries) ExportAudit(ctx context.Context, tenantID string, filter AuditFilter, after int64) (*AuditExport, error) {
+func (q *Queries) ExportAudit(
+	ctx context.Context,
+	tenantID string,
+	filter AuditFilter,
+	after int64,
+) (*AuditExport, error) {
 	first, end, err := q.auditRange(ctx, tenantID, filter)
 	if err != nil {
 		return nil, err
 	}
 	conditions, args := where([]any{tenantID}, filter.conditions()...)
-	return &AuditExport{q: q, conditions: "a.tenant_id = $1 and " + conditions, args: args, after: min(max(after, first-1), end-1), end: end}, nil
+	return &AuditExport{
+		q:          q,
+		conditions: "a.tenant_id = $1 and " + conditions,
+		args:       args,
+		after:      min(max(after, first-1), end-1),
+		end:        end,
+	}, nil
 }
 
 // More reports whether there may be a further piece. It may be empty.

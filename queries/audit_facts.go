@@ -10,8 +10,8 @@ import (
 	"flagledger/events"
 )
 
-// AuditFacts is the facts of a tenant's trail as the event store holds them, in the order of the log, up to the last one when the reading began. They are read piece
-// by piece: between two pieces it holds no connection.
+// AuditFacts is the facts of a tenant's trail as the event store holds them, in the order of the log, up to the last
+// one when the reading began. They are read piece by piece: between two pieces it holds no connection.
 type AuditFacts struct {
 	LogID    string // of the log that they are of
 	Total    int64
@@ -20,7 +20,8 @@ type AuditFacts struct {
 	read     int64 // so many were read
 }
 
-// AuditFacts begins to read the facts of a tenant. It returns ErrUnavailable while the trail leaves out facts that cannot be applied.
+// AuditFacts begins to read the facts of a tenant. It returns ErrUnavailable while the trail leaves out facts that
+// cannot be applied.
 func (q *Queries) AuditFacts(ctx context.Context, tenantID string) (*AuditFacts, error) {
 	tree, err := q.CurrentAuditTree(ctx, tenantID)
 	if err != nil {
@@ -61,8 +62,13 @@ func (a auditedFact) stream(tenantID string) string {
 
 // Next reads the next facts, no more than most and than are in memory at a time; none at the end.
 func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, error) {
-	rows, err := f.q.db.Query(ctx, `select resource_type, resource_id, version from read.audit where tenant_id = $1 and n >= $2 and n < $3 order by n`,
-		f.tenantID, f.read, min(f.read+min(most, factsOfPiece), f.Total))
+	rows, err := f.q.db.Query(
+		ctx,
+		`select resource_type, resource_id, version from read.audit where tenant_id = $1 and n >= $2 and n < $3 order by n`,
+		f.tenantID,
+		f.read,
+		min(f.read+min(most, factsOfPiece), f.Total),
+	)
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -100,7 +106,13 @@ func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, e
 }
 
 // ofStream reads so many facts of a stream, or the first of them, by which no bytes are left.
-func (f *AuditFacts) ofStream(ctx context.Context, stream string, from events.Revision, count int, left *int) (list []events.Recorded, err error) {
+func (f *AuditFacts) ofStream(
+	ctx context.Context,
+	stream string,
+	from events.Revision,
+	count int,
+	left *int,
+) (list []events.Recorded, err error) {
 	for e, err := range f.q.store.Read(ctx, stream, from) {
 		if errors.Is(err, events.ErrUnavailable) {
 			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -16,7 +16,8 @@ import (
 	"flagledger/projections/models"
 )
 
-// trailOf makes a trail of so many entries: of ten flags and ten people, one in a thousand with a reason. Several in a row have the same time.
+// trailOf makes a trail of so many entries: of ten flags and ten people, one in a thousand with a reason. Several in a
+// row have the same time.
 func trailOf(t *testing.T, entries int) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.Pool(t)
@@ -24,13 +25,16 @@ func trailOf(t *testing.T, entries int) *pgxpool.Pool {
 	for _, p := range models.All() {
 		fill += p.Schema
 	}
-	fill += fmt.Sprintf(`insert into audit select 't', n, n * 3 + 7, n * 3 + 7, gen_random_uuid(), timestamptz '2026-01-01Z' + n / 5 * interval '1 minute',
+	fill += fmt.Sprintf(
+		`insert into audit select 't', n, n * 3 + 7, n * 3 + 7, gen_random_uuid(), timestamptz '2026-01-01Z' + n / 5 * interval '1 minute',
 			case n %% 7 when 0 then 'flag.updated' else 'flag.enabled' end, case n %% 50 when 0 then 'project' else 'flag' end, 'k' || n %% 10, 'K', case n %% 7 when 0 then null else 'e' || n %% 3 end,
 			'{}', 'user', 'u' || n %% 11, 'r', case n %% 1000 when 0 then 'Why' else '' end, n, ''
 			from generate_series(0, %d) n;
 		insert into audit select 'other', n, n * 3 + 8, n * 3 + 8, gen_random_uuid(), '2026-01-01Z', 'flag.enabled', 'flag', 'k', 'K', null, '{}', 'user', 'u', 'r', '', n, ''
 			from generate_series(0, 99) n;
-		analyze audit; reset search_path`, entries-1)
+		analyze audit; reset search_path`,
+		entries-1,
+	)
 	if _, err := pool.Exec(t.Context(), fill); err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +78,24 @@ func TestATrailIsFiltered(t *testing.T) {
 		}
 		at := func(label string) (at time.Time) {
 			if rapid.Bool().Draw(r, "has "+label) {
-				at = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(-60, 310*60).Draw(r, label)) * time.Second)
+				at = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).
+					Add(time.Duration(rapid.IntRange(-60, 310*60).Draw(r, label)) * time.Second)
 			}
 			return at
 		}
 		filter := AuditFilter{
-			Action: pick("action", "flag.updated", "flag.enabled"), UserID: pick("user", "u3", "nobody"), ResourceType: pick("type", "flag", "project"), ResourceID: pick("resource", "k0", "k1"),
-			Environment: pick("environment", "e1"), Search: pick("search", "why", "U3", "k"), From: at("from"), To: at("to"),
+			Action: pick(
+				"action",
+				"flag.updated",
+				"flag.enabled",
+			),
+			UserID:       pick("user", "u3", "nobody"),
+			ResourceType: pick("type", "flag", "project"),
+			ResourceID:   pick("resource", "k0", "k1"),
+			Environment:  pick("environment", "e1"),
+			Search:       pick("search", "why", "U3", "k"),
+			From:         at("from"),
+			To:           at("to"),
 		}
 		var want []int64
 		for n := range int64(entries) {
@@ -94,10 +109,28 @@ func TestATrailIsFiltered(t *testing.T) {
 			if n%1000 == 0 {
 				reason = "why"
 			}
-			id, user, recorded := fmt.Sprint("k", n%10), fmt.Sprint("u", n%11), time.Date(2026, 1, 1, 0, int(n/5), 0, 0, time.UTC)
+			id, user, recorded := fmt.Sprint(
+				"k",
+				n%10,
+			), fmt.Sprint(
+				"u",
+				n%11,
+			), time.Date(
+				2026,
+				1,
+				1,
+				0,
+				int(n/5),
+				0,
+				0,
+				time.UTC,
+			)
 			is := func(wanted, value string) bool { return cmp.Or(wanted, value) == value }
-			if is(filter.Action, action) && is(filter.UserID, user) && is(filter.ResourceType, kind) && is(filter.ResourceID, id) && is(filter.Environment, environment) &&
-				(filter.From.IsZero() || !recorded.Before(filter.From)) && (filter.To.IsZero() || recorded.Before(filter.To)) &&
+			if is(filter.Action, action) && is(filter.UserID, user) && is(filter.ResourceType, kind) &&
+				is(filter.ResourceID, id) &&
+				is(filter.Environment, environment) &&
+				(filter.From.IsZero() || !recorded.Before(filter.From)) &&
+				(filter.To.IsZero() || recorded.Before(filter.To)) &&
 				strings.Contains(strings.Join([]string{id, "k", user, reason}, " "), strings.ToLower(filter.Search)) {
 				want = append(want, n)
 			}
@@ -191,7 +224,10 @@ func TestNamesOfATrailAreFoundByIndexes(t *testing.T) {
 		if _, err := tx.Exec(t.Context(), `set local enable_seqscan = off; set local enable_bitmapscan = off`); err != nil {
 			return err
 		}
-		rows, err := tx.Query(t.Context(), `explain select `+auditColumns+` from read.audit a`+actorJoins+` where a.tenant_id = 't' and a.n = any(array[1, 2, 3])`)
+		rows, err := tx.Query(
+			t.Context(),
+			`explain select `+auditColumns+` from read.audit a`+actorJoins+` where a.tenant_id = 't' and a.n = any(array[1, 2, 3])`,
+		)
 		if err != nil {
 			return err
 		}

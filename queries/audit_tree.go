@@ -13,7 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// AuditTree is the Merkle tree (RFC 6962) whose leaves are the entries of a tenant's trail, as it is now and was at each smaller size.
+// AuditTree is the Merkle tree (RFC 6962) whose leaves are the entries of a tenant's trail, as it is now and was at
+// each smaller size.
 type AuditTree struct {
 	TenantID string
 	Size     int64 // the number of entries
@@ -23,7 +24,8 @@ type AuditTree struct {
 // ErrNotBuilt is ErrUnavailable where the audit trail has no tables yet.
 var ErrNotBuilt = fmt.Errorf("%w: the audit trail is not built yet", ErrUnavailable)
 
-// CurrentAuditTree is AuditTree once the trail holds all that has been recorded. It returns ErrUnavailable also where that takes too long.
+// CurrentAuditTree is AuditTree once the trail holds all that has been recorded. It returns ErrUnavailable also where
+// that takes too long.
 func (q *Queries) CurrentAuditTree(ctx context.Context, tenantID string) (*AuditTree, error) {
 	if err := q.WaitUntilCurrent(ctx, time.Time{}, events.TenantFactPrefixes()...); err != nil {
 		return nil, err
@@ -31,12 +33,14 @@ func (q *Queries) CurrentAuditTree(ctx context.Context, tenantID string) (*Audit
 	return q.AuditTree(ctx, tenantID)
 }
 
-// AuditTree returns the tree of a tenant, as far as the trail is. It returns ErrUnavailable while the trail leaves out facts that cannot be applied, and ErrNotBuilt before there is one.
+// AuditTree returns the tree of a tenant, as far as the trail is. It returns ErrUnavailable while the trail leaves out
+// facts that cannot be applied, and ErrNotBuilt before there is one.
 func (q *Queries) AuditTree(ctx context.Context, tenantID string) (*AuditTree, error) {
 	t := &AuditTree{TenantID: tenantID, db: q.db}
 	var parked bool
 	err := q.db.QueryRow(ctx, `select coalesce((select n + 1 from read.audit where tenant_id = $1 order by n desc limit 1), 0),
-		exists (select from keep.parked where projection = 'audit' and not building)`, tenantID).Scan(&t.Size, &parked)
+		exists (select from keep.parked where projection = 'audit' and not building)`, tenantID).
+		Scan(&t.Size, &parked)
 	if err == nil && parked {
 		err = fmt.Errorf("%w: the trail leaves out facts that cannot be applied", ErrUnavailable)
 	}
@@ -62,15 +66,16 @@ func (t *AuditTree) Name(ctx context.Context, n int64) (EntryName, error) {
 	return t.name(ctx, `n = $2`, n)
 }
 
-// NameIn returns the name of the first entry from one position of the log to another. It returns ErrNotFound where all facts there are others', and
-// ErrNotBuilt where the trails do not have an entry for each position.
+// NameIn returns the name of the first entry from one position of the log to another. It returns ErrNotFound where all
+// facts there are others', and ErrNotBuilt where the trails do not have an entry for each position.
 func (t *AuditTree) NameIn(ctx context.Context, first, last uint64) (EntryName, error) {
 	e, err := t.name(ctx, `commit between $2 and $3`, first, last)
 	if !errors.Is(err, ErrNotFound) {
 		return e, err
 	}
 	var known uint64
-	if err := t.db.QueryRow(ctx, `select count(distinct commit) from read.audit where commit between $1 and $2`, first, last).Scan(&known); err != nil {
+	if err := t.db.QueryRow(ctx, `select count(distinct commit) from read.audit where commit between $1 and $2`, first, last).
+		Scan(&known); err != nil {
 		return e, classify(err)
 	}
 	if known <= last-first {
@@ -80,7 +85,9 @@ func (t *AuditTree) NameIn(ctx context.Context, first, last uint64) (EntryName, 
 }
 
 func (t *AuditTree) name(ctx context.Context, which string, args ...any) (e EntryName, err error) {
-	rows, err := t.db.Query(ctx, `select n, action, resource_type, resource_id, version from read.audit where tenant_id = $1 and `+which+` order by n limit 1`,
+	rows, err := t.db.Query(
+		ctx,
+		`select n, action, resource_type, resource_id, version from read.audit where tenant_id = $1 and `+which+` order by n limit 1`,
 		append([]any{t.TenantID}, args...)...)
 	if err != nil {
 		return e, classify(err)
@@ -89,7 +96,8 @@ func (t *AuditTree) name(ctx context.Context, which string, args ...any) (e Entr
 	return e, classify(err)
 }
 
-// Entry returns the number and the hash of the entry of an event. It returns ErrNotFound for an event that is none of the tenant.
+// Entry returns the number and the hash of the entry of an event. It returns ErrNotFound for an event that is none of
+// the tenant.
 func (t *AuditTree) Entry(ctx context.Context, eventID string) (n int64, leaf tlog.Hash, err error) {
 	return t.entry(ctx, `id = $2::text::uuid`, eventID)
 }
@@ -101,7 +109,8 @@ func (t *AuditTree) FlagEntry(ctx context.Context, key string, version int64) (n
 
 func (t *AuditTree) entry(ctx context.Context, which string, args ...any) (n int64, leaf tlog.Hash, err error) {
 	var hash []byte
-	err = t.db.QueryRow(ctx, `select n, leaf from read.audit where tenant_id = $1 and `+which+` order by n limit 1`, append([]any{t.TenantID}, args...)...).Scan(&n, &hash)
+	err = t.db.QueryRow(ctx, `select n, leaf from read.audit where tenant_id = $1 and `+which+` order by n limit 1`, append([]any{t.TenantID}, args...)...).
+		Scan(&n, &hash)
 	copy(leaf[:], hash)
 	return n, leaf, classify(err)
 }
@@ -178,7 +187,8 @@ func rootOf(list []tlog.Hash) tlog.Hash {
 	return list[0]
 }
 
-// stored reads neighbours of a level whose nodes stand in tables. Those that are not there yet are made of the level below.
+// stored reads neighbours of a level whose nodes stand in tables. Those that are not there yet are made of the level
+// below.
 func (t *AuditTree) stored(ctx context.Context, level int, first, count int64) ([]tlog.Hash, error) {
 	query := `select index, hash from read.audit_nodes where tenant_id = $1 and level = $2 and index >= $3 and index < $4 order by index`
 	if level == 0 {

@@ -25,7 +25,14 @@ func takeIn(t *testing.T, pool *pgxpool.Pool, stream string) (leaf tlog.Hash) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := events.Recorded{Event: events.Event{ID: id, Fact: events.TenantDeleted{}}, Stream: stream, Revision: 1, At: time.Now(), Name: stored.Name, Stored: stored}
+	e := events.Recorded{
+		Event:    events.Event{ID: id, Fact: events.TenantDeleted{}},
+		Stream:   stream,
+		Revision: 1,
+		At:       time.Now(),
+		Name:     stored.Name,
+		Stored:   stored,
+	}
 	err = pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(t.Context(), `set local search_path = read`); err != nil {
 			return err
@@ -66,8 +73,14 @@ func TestATreeIsReadFromItsNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pool.Exec(t.Context(), fmt.Sprintf(`insert into read.audit select 't', n, n + 1, n + 2, gen_random_uuid(), '2026-01-01Z', 'flag.enabled', 'flag', 'k', 'K', null,
-		'{}', 'user', 'u', 'r', '', n, sha256(n::text::bytea) from generate_series(0, %d) n; analyze read.audit`, entries-1))
+	_, err = pool.Exec(
+		t.Context(),
+		fmt.Sprintf(
+			`insert into read.audit select 't', n, n + 1, n + 2, gen_random_uuid(), '2026-01-01Z', 'flag.enabled', 'flag', 'k', 'K', null,
+		'{}', 'user', 'u', 'r', '', n, sha256(n::text::bytea) from generate_series(0, %d) n; analyze read.audit`,
+			entries-1,
+		),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +126,8 @@ func TestATreeIsReadFromItsNodes(t *testing.T) {
 	add(takeIn(t, pool, events.TenantStream("t")))
 	check(entries + 1)
 	var nodes, upper int
-	if err := pool.QueryRow(t.Context(), `select count(*) filter (where level = 8), count(*) filter (where level = 16) from read.audit_nodes`).Scan(&nodes, &upper); err != nil {
+	if err := pool.QueryRow(t.Context(), `select count(*) filter (where level = 8), count(*) filter (where level = 16) from read.audit_nodes`).
+		Scan(&nodes, &upper); err != nil {
 		t.Fatal(err)
 	}
 	if nodes != entries/256 || upper != 1 {
@@ -138,8 +152,12 @@ func TestNoTreeIsReadWhileFactsAreParked(t *testing.T) {
 		t.Fatal(err)
 	}
 	park := func(building bool) error {
-		_, err := pool.Exec(t.Context(), `insert into keep.parked (projection, building, stream, revision, commit, prepare, error)
-			values ('audit', $1, 'tenant-t', 1, 1, 1, '')`, building)
+		_, err := pool.Exec(
+			t.Context(),
+			`insert into keep.parked (projection, building, stream, revision, commit, prepare, error)
+			values ('audit', $1, 'tenant-t', 1, 1, 1, '')`,
+			building,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

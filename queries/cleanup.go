@@ -12,7 +12,8 @@ import (
 // CleanupFlag is a flag that can go.
 type CleanupFlag struct {
 	Flag
-	SameOutcome   bool            // it served one and the same outcome in the stale time, in all environments in which it was evaluated
+	// it served one and the same outcome in the stale time, in all environments in which it was evaluated
+	SameOutcome   bool
 	VariationID   *string         // of that outcome; nil for a value alone
 	VariationName *string         // today's, or the last that it had
 	Value         json.RawMessage // that was served
@@ -22,10 +23,22 @@ type CleanupFlag struct {
 // Since is when the flag was evaluated, prefetched or changed last.
 func (f CleanupFlag) Since() time.Time { return f.inputs().since() }
 
-// Cleanup lists the unused and settled flags of a tenant, those first that have been so for longest. Changed is as in FlagList.
-func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, changed events.Position, page Page) (*List[CleanupFlag], error) {
+// Cleanup lists the unused and settled flags of a tenant, those first that have been so for longest. Changed is as in
+// FlagList.
+func (q *Queries) Cleanup(
+	ctx context.Context,
+	tenantID string,
+	s Staleness,
+	changed events.Position,
+	page Page,
+) (*List[CleanupFlag], error) {
 	l := FlagList{
-		TenantID: tenantID, EnvironmentID: "none", Filter: FlagFilter{Lifecycles: []Lifecycle{Unused, Settled}}, Sort: bySince, Stale: s, Changed: changed,
+		TenantID:      tenantID,
+		EnvironmentID: "none",
+		Filter:        FlagFilter{Lifecycles: []Lifecycle{Unused, Settled}},
+		Sort:          bySince,
+		Stale:         s,
+		Changed:       changed,
 	}
 	r := l.rows()
 	keys, err := q.flagKeys(ctx, l, r)
@@ -37,7 +50,9 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 		return nil, err
 	}
 	here := `x.tenant_id = f.tenant_id and x.flag_key = f.key and x.life = f.created_version and ` + usesHere("x")
-	columns := flagColumns(`false`) + usedColumns + `, o.outcome is not null as same_outcome, o.variation_id, coalesce(v.name, o.variation_name) as variation_name, o.value,
+	columns := flagColumns(
+		`false`,
+	) + usedColumns + `, o.outcome is not null as same_outcome, o.variation_id, coalesce(v.name, o.variation_name) as variation_name, o.value,
 		(select coalesce(json_agg(json_build_object('ClientID', nullif(c.id, ''), 'Name', n.name, 'Evaluations', c.evaluations, 'LastSeen', to_timestamp(c.seen)) order by c.evaluations desc, c.id), '[]') from (
 			select key as id, sum((value->>0)::bigint)::bigint as evaluations, max((value->>1)::bigint) as seen from (
 				select x.clients from keep.flag_days x where ` + here + ` and x.day = any($4)
@@ -48,11 +63,32 @@ func (q *Queries) Cleanup(ctx context.Context, tenantID string, s Staleness, cha
 		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version and o.outcome = same.outcome
 		left join read.flag_variations v on v.tenant_id = f.tenant_id and v.key = f.key and v.id = o.variation_id
 		join unnest($7::text[]) with ordinality p (key, place) on p.key = f.key where f.tenant_id = $1 and $2 <> ''`
-	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys, page, func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours, shownClients, []string{})
+	return listByKeys[CleanupFlag](
+		ctx,
+		q.db,
+		columns,
+		from,
+		"p.place",
+		keys,
+		page,
+		func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) },
+		tenantID,
+		l.EnvironmentID,
+		s.start(),
+		days,
+		hours,
+		shownClients,
+		[]string{},
+	)
 }
 
-// cleanupPeriod returns, of the days in which clients are looked for and which have hours, those whose hours have been added up, and the hours of all others.
-func (q *Queries) cleanupPeriod(ctx context.Context, tenantID string, now time.Time) (days, hours []time.Time, err error) {
+// cleanupPeriod returns, of the days in which clients are looked for and which have hours, those whose hours have been
+// added up, and the hours of all others.
+func (q *Queries) cleanupPeriod(
+	ctx context.Context,
+	tenantID string,
+	now time.Time,
+) (days, hours []time.Time, err error) {
 	const day = 24 * time.Hour
 	today := now.UTC().Truncate(day)
 	first := today.Add(-(counted.DaysOfHours - 1) * day)

@@ -9,8 +9,9 @@ import (
 	"flagledger/events"
 )
 
-// WaitUntilCurrent waits until the read models of facts of the given names hold all that has been recorded. Unless at is the zero time, nothing more can be recorded at that time or before it then.
-// It returns ErrFuture as WaitUntilPast does, and ErrUnavailable where it takes too long.
+// WaitUntilCurrent waits until the read models of facts of the given names hold all that has been recorded. Unless at
+// is the zero time, nothing more can be recorded at that time or before it then. It returns ErrFuture as WaitUntilPast
+// does, and ErrUnavailable where it takes too long.
 func (q *Queries) WaitUntilCurrent(ctx context.Context, at time.Time, names ...string) error {
 	if !at.IsZero() {
 		switch err := WaitUntilPast(ctx, q.store, at); {

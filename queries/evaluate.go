@@ -11,9 +11,14 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// Evaluate evaluates a flag. The error is ErrNotFound for a flag that does not exist, *snapshot.NoUnitError where a split has nothing to
-// bucket by, snapshot.ErrTooLarge for a context that cannot be compared in time.
-func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context) (snapshot.Result, error) {
+// Evaluate evaluates a flag. The error is ErrNotFound for a flag that does not exist, *snapshot.NoUnitError where a
+// split has nothing to bucket by, snapshot.ErrTooLarge for a context that cannot be compared in time.
+func Evaluate(
+	tenant *snapshot.Tenant,
+	environment events.EnvironmentRef,
+	key string,
+	c *snapshot.Context,
+) (snapshot.Result, error) {
 	flag, ok := tenant.Flag(key)
 	if !ok {
 		return snapshot.Result{}, ErrNotFound
@@ -22,7 +27,12 @@ func Evaluate(tenant *snapshot.Tenant, environment events.EnvironmentRef, key st
 }
 
 // EvaluateShort is Evaluate for as long as it takes some 200 µs at most. Beyond that it ends with snapshot.ErrTooLarge.
-func EvaluateShort(tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context) (snapshot.Result, error) {
+func EvaluateShort(
+	tenant *snapshot.Tenant,
+	environment events.EnvironmentRef,
+	key string,
+	c *snapshot.Context,
+) (snapshot.Result, error) {
 	flag, ok := tenant.Flag(key)
 	if !ok {
 		return snapshot.Result{}, ErrNotFound
@@ -39,7 +49,8 @@ type Evaluated struct {
 // ErrTooSlow says that evaluating many flags takes too long.
 var ErrTooSlow = errors.New("the flags take too long to evaluate")
 
-// Selection is flags of a tenant in the order of their keys, as they were when it was made: evaluating it twice gives the same results.
+// Selection is flags of a tenant in the order of their keys, as they were when it was made: evaluating it twice gives
+// the same results.
 type Selection struct {
 	keys  []string
 	flags []*snapshot.Flag // nil for one that does not exist
@@ -61,8 +72,14 @@ func Select(tenant *snapshot.Tenant, keys []string) Selection {
 	return s
 }
 
-// Evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends or evaluating alone has taken longer than atMost.
-func (s Selection) Evaluate(ctx context.Context, environment events.EnvironmentRef, c *snapshot.Context, atMost time.Duration) iter.Seq2[string, Evaluated] {
+// Evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends or
+// evaluating alone has taken longer than atMost.
+func (s Selection) Evaluate(
+	ctx context.Context,
+	environment events.EnvironmentRef,
+	c *snapshot.Context,
+	atMost time.Duration,
+) iter.Seq2[string, Evaluated] {
 	return func(yield func(string, Evaluated) bool) {
 		for i, key := range s.keys {
 			began := time.Now()

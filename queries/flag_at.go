@@ -12,8 +12,8 @@ import (
 	"flagledger/events/state"
 )
 
-// FlagAt returns a flag as it was at a moment, added up from the last kept state before it and at most some 200 facts. It returns ErrNotFound where there was no
-// flag of that key then, or never one of that version.
+// FlagAt returns a flag as it was at a moment, added up from the last kept state before it and at most some 200 facts.
+// It returns ErrNotFound where there was no flag of that key then, or never one of that version.
 func (q *Queries) FlagAt(ctx context.Context, tenantID, key string, m Moment) (state.Flag, error) {
 	f, err := q.FlagStateAt(ctx, tenantID, key, m)
 	if err == nil && !f.Exists {
@@ -53,7 +53,8 @@ func (q *Queries) FlagStateAt(ctx context.Context, tenantID, key string, m Momen
 	return f, nil
 }
 
-// keptState reads the last state that is kept of a flag and not after a moment, or the empty one that all flags begin with.
+// keptState reads the last state that is kept of a flag and not after a moment, or the empty one that all flags begin
+// with.
 func (q *Queries) keptState(ctx context.Context, tenantID, key string, m Moment) (f state.Flag, err error) {
 	kept := `select state, recorded from read.flag_states where tenant_id = $1 and key = $2 and `
 	var row pgx.Row

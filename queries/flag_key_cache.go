@@ -9,7 +9,8 @@ import (
 	"flagledger/events"
 )
 
-// Limits of the cache of lists, and how long a list is cached. The read model of a parked stream can change without a change of a flag.
+// Limits of the cache of lists, and how long a list is cached. The read model of a parked stream can change without a
+// change of a flag.
 const (
 	maxCachedKeys      = 64 << 20 // bytes, on the node
 	maxCachedList      = 8 << 20  // bytes, of one list
@@ -33,7 +34,8 @@ type cachedKeys struct {
 	until time.Time
 }
 
-// flagKeyCache caches the keys of lists of flags in their order, so that a page is read by its keys without sorting and counting the whole list again.
+// flagKeyCache caches the keys of lists of flags in their order, so that a page is read by its keys without sorting and
+// counting the whole list again.
 type flagKeyCache struct {
 	lists *otter.Cache[cachedListID, cachedKeys]
 }

@@ -63,7 +63,12 @@ func TestListsByUseAreKeptAfterSlowQueries(t *testing.T) {
 		tenant := fmt.Sprint("t", i)
 		want := func(after time.Duration, flags int) {
 			t.Helper()
-			l := FlagList{TenantID: tenant, EnvironmentID: "e", Sort: ByLastEvaluatedAt, Stale: Staleness{begun.Add(after), time.Hour}}
+			l := FlagList{
+				TenantID:      tenant,
+				EnvironmentID: "e",
+				Sort:          ByLastEvaluatedAt,
+				Stale:         Staleness{begun.Add(after), time.Hour},
+			}
 			list, err := q.Flags(t.Context(), l)
 			if err != nil {
 				t.Fatal(err)

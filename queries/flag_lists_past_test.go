@@ -20,7 +20,8 @@ func (emptyStore) Watermark(context.Context, time.Time) (time.Time, error) { ret
 // holdsAll is for read models that hold every change.
 func holdsAll(context.Context, events.Position, []string) bool { return true }
 
-// A list of a time is kept by itself, that of a time just past until a flag changes: changes may still be recorded as of then.
+// A list of a time is kept by itself, that of a time just past until a flag changes: changes may still be recorded as
+// of then.
 func TestKeptListsOfThePast(t *testing.T) {
 	t.Parallel()
 	pool := withReadModels(t)
@@ -28,15 +29,26 @@ func TestKeptListsOfThePast(t *testing.T) {
 	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	add := func(key string, since time.Time) {
 		t.Helper()
-		run(t, pool, fmt.Sprintf(`insert into read.flag_spans select r.* from jsonb_populate_record(null::read.flag_spans, jsonb_build_object('tenant_id', 't', 'key', '%[1]s', 'version', 1,
+		run(
+			t,
+			pool,
+			fmt.Sprintf(
+				`insert into read.flag_spans select r.* from jsonb_populate_record(null::read.flag_spans, jsonb_build_object('tenant_id', 't', 'key', '%[1]s', 'version', 1,
 				'created_version', 1, 'default_version', 1, 'id', '', 'name', '', 'type', 'boolean', 'default_value', false, 'description', '', 'tags', '[]'::jsonb, 'permanent', false,
 				'status', 'active', 'created_at', now(), 'since', '%[2]s'::timestamptz, 'until', 'infinity')) r;
-			insert into read.flag_versions values ('t', '%[1]s', 1, '%[2]s')`, key, since.Format(time.RFC3339)))
+			insert into read.flag_versions values ('t', '%[1]s', 1, '%[2]s')`,
+				key,
+				since.Format(time.RFC3339),
+			),
+		)
 	}
 	changed := events.Position{}
 	want := func(at time.Time, later time.Duration, keys string) {
 		t.Helper()
-		list, err := q.Flags(t.Context(), FlagList{TenantID: "t", EnvironmentID: "e", At: at, Stale: Staleness{Now: at.Add(later)}, Changed: changed})
+		list, err := q.Flags(
+			t.Context(),
+			FlagList{TenantID: "t", EnvironmentID: "e", At: at, Stale: Staleness{Now: at.Add(later)}, Changed: changed},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

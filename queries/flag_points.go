@@ -7,7 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// FlagPoints are the points of a flag's metrics. Their values are read piece by piece: who reads the answer slowly has little of them in memory.
+// FlagPoints are the points of a flag's metrics. Their values are read piece by piece: who reads the answer slowly has
+// little of them in memory.
 type FlagPoints struct {
 	q             *Queries
 	tenantID, key string
@@ -23,7 +24,8 @@ func (q *Queries) FlagPoints(tenantID, key string, m Metrics) *FlagPoints {
 // More reports whether there are further points.
 func (f *FlagPoints) More() bool { return len(f.left) > 0 }
 
-// Next reads the outcomes of the next points: of so many that their values have pieceBytes, and of one at least. It returns ErrNotFound where the flag has gone meanwhile.
+// Next reads the outcomes of the next points: of so many that their values have pieceBytes, and of one at least. It
+// returns ErrNotFound where the flag has gone meanwhile.
 func (f *FlagPoints) Next(ctx context.Context) ([]Point, error) {
 	n, size, shown := 0, 0, map[string]*Outcome{}
 	for _, point := range f.left {
@@ -63,8 +65,14 @@ func (f *FlagPoints) read(ctx context.Context, shown map[string]*Outcome) error 
 	for id := range shown {
 		ids = append(ids, id)
 	}
-	rows, err := f.q.db.Query(ctx, `select outcome, variation_name, value::text from keep.flag_outcomes where tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`,
-		f.tenantID, f.key, f.life, ids)
+	rows, err := f.q.db.Query(
+		ctx,
+		`select outcome, variation_name, value::text from keep.flag_outcomes where tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`,
+		f.tenantID,
+		f.key,
+		f.life,
+		ids,
+	)
 	if err != nil {
 		return err
 	}
@@ -86,7 +94,13 @@ func (f *FlagPoints) read(ctx context.Context, shown map[string]*Outcome) error 
 
 // nameVariations gives variations their names of today, or the last that those had which were removed.
 func (f *FlagPoints) nameVariations(ctx context.Context, outcomes map[string]*Outcome) error {
-	names, err := namesOf(ctx, f.q.db, `select id, name from read.flag_variations where tenant_id = $1 and key = $2`, f.tenantID, f.key)
+	names, err := namesOf(
+		ctx,
+		f.q.db,
+		`select id, name from read.flag_variations where tenant_id = $1 and key = $2`,
+		f.tenantID,
+		f.key,
+	)
 	if err != nil {
 		return err
 	}

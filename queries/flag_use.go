@@ -13,10 +13,12 @@ import (
 type FlagUse struct {
 	LastEvaluated  *time.Time // nil where it never was
 	LastPrefetched *time.Time
-	VariedHour     *time.Time // the last hour in which it had more than one outcome in an environment; nil where it never had
+	// the last hour in which it had more than one outcome in an environment; nil where it never had
+	VariedHour *time.Time
 }
 
-// usesHere is the condition that a use, by its alias, is in an environment that there is, or in one that was not told apart.
+// usesHere is the condition that a use, by its alias, is in an environment that there is, or in one that was not told
+// apart.
 func usesHere(alias string) string {
 	return `(` + alias + `.environment_id = '' or exists (select from read.environments e where e.id = ` + alias + `.environment_id and e.tenant_id = ` + alias + `.tenant_id))`
 }
@@ -31,13 +33,21 @@ var (
 	joinUse = ` cross join lateral (select ` + useColumns + ` from keep.flag_uses u
 		where u.tenant_id = f.tenant_id and u.flag_key = f.key and u.life = f.created_version and ` + usesHere("u") + `) used`
 	// joinUses adds the use of all rows f of tenant $1.
-	joinUses = ` left join (select u.flag_key, u.life, ` + useColumns + ` from keep.flag_uses u where u.tenant_id = $1 and ` + usesHere("u") + ` group by u.flag_key, u.life) used
+	joinUses = ` left join (select u.flag_key, u.life, ` + useColumns + ` from keep.flag_uses u where u.tenant_id = $1 and ` + usesHere(
+		"u",
+	) + ` group by u.flag_key, u.life) used
 		on used.flag_key = f.key and used.life = f.created_version`
 )
 
 // FlagUse reads when a flag was used last. It returns ErrNotFound where the tenant has none of that key.
 func (q *Queries) FlagUse(ctx context.Context, tenantID, key string) (FlagUse, error) {
-	return one[FlagUse](ctx, q.db, `select `+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $2`, tenantID, key)
+	return one[FlagUse](
+		ctx,
+		q.db,
+		`select `+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $2`,
+		tenantID,
+		key,
+	)
 }
 
 // listedUse is what a list needs to know of a flag that is chosen or put in order by its use.
@@ -48,18 +58,34 @@ type listedUse struct {
 
 // usedFlagKeys returns the keys of a list that depends on the use of flags.
 func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]string, error) {
-	rows, err := q.db.Query(ctx, "select f.key, f.status, f.permanent, f.created_at, f.updated_at, "+usedColumns+" "+r.from+joinUses+" "+r.where+" order by "+l.Sort.order(), r.args...)
+	rows, err := q.db.Query(
+		ctx,
+		"select f.key, f.status, f.permanent, f.created_at, f.updated_at, "+usedColumns+" "+r.from+joinUses+" "+r.where+" order by "+l.Sort.order(),
+		r.args...)
 	if err != nil {
 		return nil, classify(err)
 	}
 	var flags []listedUse
 	var f listedUse
-	_, err = pgx.ForEachRow(rows, []any{&f.Key, &f.Status, &f.Permanent, &f.CreatedAt, &f.UpdatedAt, &f.LastEvaluated, &f.LastPrefetched, &f.VariedHour}, func() error {
-		if l.Filter.takes(f.lifecycleInputs, l.Stale) {
-			flags = append(flags, f)
-		}
-		return nil
-	})
+	_, err = pgx.ForEachRow(
+		rows,
+		[]any{
+			&f.Key,
+			&f.Status,
+			&f.Permanent,
+			&f.CreatedAt,
+			&f.UpdatedAt,
+			&f.LastEvaluated,
+			&f.LastPrefetched,
+			&f.VariedHour,
+		},
+		func() error {
+			if l.Filter.takes(f.lifecycleInputs, l.Stale) {
+				flags = append(flags, f)
+			}
+			return nil
+		},
+	)
 	if err != nil {
 		return nil, classify(err)
 	}

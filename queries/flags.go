@@ -40,7 +40,8 @@ type FlagFilter struct {
 	Enabled   *bool
 	Tag       string
 	Search    string // part of the key or the name, in either case
-	// Lifecycles are those of which a flag must have one. EvaluatedBefore takes flags too that were never evaluated. Both are for lists of now alone.
+	// Lifecycles are those of which a flag must have one. EvaluatedBefore takes flags too that were never evaluated. Both
+	// are for lists of now alone.
 	Lifecycles      []Lifecycle
 	EvaluatedBefore time.Time
 }
@@ -58,7 +59,8 @@ const (
 	versionAt = `(select version, recorded as updated_at from read.flag_versions where tenant_id = $1 and key = o.key and recorded <= $3 order by recorded desc, version desc limit 1)`
 	// spanAt is what lists show of the flag o.key at the version v.
 	spanAt = `(select * from read.flag_spans where tenant_id = $1 and key = o.key and version <= v.version order by version desc limit 1)`
-	// listedAt is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads the same number of rows however often the flag has changed.
+	// listedAt is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads
+	// the same number of rows however often the flag has changed.
 	listedAt = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status, s.created_at, v.version, v.updated_at,
 			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key and version = s.default_version) as default_value,
 			coalesce((select until > $3 from read.flag_environment_spans where tenant_id = $1 and key = o.key and environment_id = $2 and version <= v.version
@@ -83,11 +85,13 @@ type FlagList struct {
 	Sort   FlagSort
 	Page   Page
 	Stale  Staleness // as of now
-	// Changed is the position of the last change of one of the tenant's flags that is known: as long as it is the same, a list is not made again.
+	// Changed is the position of the last change of one of the tenant's flags that is known: as long as it is the same, a
+	// list is not made again.
 	Changed events.Position
 }
 
-// FlagSort is the order of a list of flags, in which those that are alike are in the order of their keys. The empty one is by key.
+// FlagSort is the order of a list of flags, in which those that are alike are in the order of their keys. The empty one
+// is by key.
 type FlagSort string
 
 // The orders of lists of flags. With - before it, each is the other way round.
@@ -131,7 +135,22 @@ func (l FlagList) id() string {
 		environment, enabled = l.EnvironmentID, strconv.FormatBool(*l.Filter.Enabled)
 	}
 	f := l.Filter
-	return fmt.Sprintf("%q", []string{l.At.UTC().String(), environment, enabled, f.ProjectID, f.Type, f.Status, f.Tag, f.Search, fmt.Sprint(f.Lifecycles), f.EvaluatedBefore.UTC().String(), string(l.Sort)})
+	return fmt.Sprintf(
+		"%q",
+		[]string{
+			l.At.UTC().String(),
+			environment,
+			enabled,
+			f.ProjectID,
+			f.Type,
+			f.Status,
+			f.Tag,
+			f.Search,
+			fmt.Sprint(f.Lifecycles),
+			f.EvaluatedBefore.UTC().String(),
+			string(l.Sort),
+		},
+	)
 }
 
 // flagRows is the tail of a query, from its "from" on, that yields the rows f of a list.
@@ -142,7 +161,12 @@ type flagRows struct {
 }
 
 func (l FlagList) rows() flagRows {
-	r := flagRows{from: `from read.flags f`, where: `where f.tenant_id = $1 and $2 <> ''`, enabled: flagEnabled, args: []any{l.TenantID, l.EnvironmentID}}
+	r := flagRows{
+		from:    `from read.flags f`,
+		where:   `where f.tenant_id = $1 and $2 <> ''`,
+		enabled: flagEnabled,
+		args:    []any{l.TenantID, l.EnvironmentID},
+	}
 	if !l.At.IsZero() {
 		r = flagRows{from: `from ` + flagsAt + ` f`, where: `where $2 <> ''`, enabled: enabledAt, args: append(r.args, l.At)}
 	}
@@ -189,14 +213,34 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	}
 	if !l.At.IsZero() {
 		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + listedAt + ` f`
-		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+noUse, from, "o.place", keys, l.Page, nil, l.TenantID, l.EnvironmentID, l.At, []string{})
+		return listByKeys[Flag](
+			ctx,
+			q.db,
+			flagColumns("f.enabled")+noUse,
+			from,
+			"o.place",
+			keys,
+			l.Page,
+			nil,
+			l.TenantID,
+			l.EnvironmentID,
+			l.At,
+			[]string{},
+		)
 	}
-	wanted := func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) } // it may have been evaluated since the keys were read
+	// it may have been evaluated since the keys were read
+	wanted := func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) }
 	columns := flagColumns(r.enabled) + usedColumns
 	r.from += joinUse
 	r.args = append(r.args, []string{}) // the keys of each piece
-	// That the key is any of them follows from the join, but leads the planner to the rows' index, however few it takes the filters to leave.
-	from := fmt.Sprintf("%s join unnest($%[2]d::text[]) with ordinality o (key, place) on o.key = f.key %s and f.key = any($%[2]d::text[])", r.from, len(r.args), r.where)
+	// That the key is any of them follows from the join, but leads the planner to the rows' index, however few it takes
+	// the filters to leave.
+	from := fmt.Sprintf(
+		"%s join unnest($%[2]d::text[]) with ordinality o (key, place) on o.key = f.key %s and f.key = any($%[2]d::text[])",
+		r.from,
+		len(r.args),
+		r.where,
+	)
 	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys, l.Page, wanted, r.args...)
 }
 
@@ -248,12 +292,22 @@ func (q *Queries) sortedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([
 	return keys, classify(err)
 }
 
-// Flag reads one flag with its variations in the order of their creation, both at the same version. It returns ErrNotFound where the tenant has
-// none of that key.
-func (q *Queries) Flag(ctx context.Context, tenantID, environmentID, key string) (flag Flag, variations []events.Variation, err error) {
+// Flag reads one flag with its variations in the order of their creation, both at the same version. It returns
+// ErrNotFound where the tenant has none of that key.
+func (q *Queries) Flag(
+	ctx context.Context,
+	tenantID, environmentID, key string,
+) (flag Flag, variations []events.Variation, err error) {
 	whole := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, q.db, whole, func(tx pgx.Tx) error {
-		if flag, err = one[Flag](ctx, tx, `select `+flagColumns(flagEnabled)+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $3`, tenantID, environmentID, key); err != nil {
+		if flag, err = one[Flag](
+			ctx,
+			tx,
+			`select `+flagColumns(flagEnabled)+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $3`,
+			tenantID,
+			environmentID,
+			key,
+		); err != nil {
 			return err
 		}
 		found, err := flagVariations(ctx, tx, tenantID, key, Page{})
@@ -271,7 +325,8 @@ func flagVariations(ctx context.Context, db reader, tenantID, key string, page P
 		`from read.flag_variations where tenant_id = $1 and key = $2`, `added, ordinal`, page, tenantID, key)
 }
 
-// Variations lists a flag's variations in the order of their creation. It returns ErrNotFound where the tenant has no flag of that key.
+// Variations lists a flag's variations in the order of their creation. It returns ErrNotFound where the tenant has no
+// flag of that key.
 func (q *Queries) Variations(ctx context.Context, tenantID, key string, page Page) (*List[events.Variation], error) {
 	variations, err := flagVariations(ctx, q.db, tenantID, key, page)
 	if err != nil || variations.Total > 0 {

@@ -13,8 +13,8 @@ type ChangedFlag struct {
 	Existed bool // a flag had the key then; else one was created since
 }
 
-// SinceFilter chooses flags by what became of them after a time. Where ProjectID is not empty, only flags that were in that project then, or that were created
-// since and are in it, count.
+// SinceFilter chooses flags by what became of them after a time. Where ProjectID is not empty, only flags that were in
+// that project then, or that were created since and are in it, count.
 type SinceFilter struct {
 	TenantID, ProjectID string
 	At                  time.Time
@@ -27,8 +27,13 @@ const withFlagsThen = `with past as (
 		from read.flag_spans s where s.tenant_id = $1 and s.since <= $3 and s.until > $3 and ($2 = '' or s.project_id = $2) and s.key > $4)
 	`
 
-// FlagsChangedSince lists at most limit keys, in their order, under which something changed. more reports whether there are further ones.
-func (q *Queries) FlagsChangedSince(ctx context.Context, filter SinceFilter, limit int) (changed []ChangedFlag, more bool, err error) {
+// FlagsChangedSince lists at most limit keys, in their order, under which something changed. more reports whether there
+// are further ones.
+func (q *Queries) FlagsChangedSince(
+	ctx context.Context,
+	filter SinceFilter,
+	limit int,
+) (changed []ChangedFlag, more bool, err error) {
 	if err := q.WaitUntilCurrent(ctx, filter.At, "flag."); err != nil {
 		return nil, false, err
 	}
@@ -47,6 +52,7 @@ func (q *Queries) FlagsChangedSince(ctx context.Context, filter SinceFilter, lim
 
 // FlagsUnchangedSince counts the flags of then, up to a key if last is not empty, under whose key nothing changed.
 func (q *Queries) FlagsUnchangedSince(ctx context.Context, filter SinceFilter, last string) (n int, err error) {
-	err = q.db.QueryRow(ctx, withFlagsThen+`select count(*) from past where not changed and ($5 = '' or key <= $5)`, filter.TenantID, filter.ProjectID, filter.At, filter.After, last).Scan(&n)
+	err = q.db.QueryRow(ctx, withFlagsThen+`select count(*) from past where not changed and ($5 = '' or key <= $5)`, filter.TenantID, filter.ProjectID, filter.At, filter.After, last).
+		Scan(&n)
 	return n, classify(err)
 }

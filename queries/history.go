@@ -16,8 +16,8 @@ type Actor struct {
 }
 
 const (
-	// Columns and joins for the Actor of a row of read.audit named a. Its columns have another collation than those that they meet, whose indexes are used under their
-	// own alone.
+	// Columns and joins for the Actor of a row of read.audit named a. Its columns have another collation than those that
+	// they meet, whose indexes are used under their own alone.
 	actorColumns = `a.actor_kind, a.actor_id, coalesce(c.name, nullif(p.display_name, ''), p.email, '') as actor_name,
 		a.actor_kind <> 'user' or p.user_id is not null as actor_known`
 	actorJoins = ` left join keep.people p on a.actor_kind = 'user' and p.user_id = a.actor_id collate "default"
@@ -47,8 +47,14 @@ type HistoryFilter struct {
 
 const ofFlag = ` where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag'`
 
-// History lists the events of all flags that have had a key, deleted ones too, the newest first. It returns ErrNotFound for a key that no flag ever had.
-func (q *Queries) History(ctx context.Context, tenantID, key string, filter HistoryFilter, page Page) (*List[HistoryEntry], error) {
+// History lists the events of all flags that have had a key, deleted ones too, the newest first. It returns ErrNotFound
+// for a key that no flag ever had.
+func (q *Queries) History(
+	ctx context.Context,
+	tenantID, key string,
+	filter HistoryFilter,
+	page Page,
+) (*List[HistoryEntry], error) {
 	from := `from read.audit a` + actorJoins + ofFlag
 	args := []any{tenantID, key}
 	where := func(condition string, value any) {
@@ -74,9 +80,15 @@ func (q *Queries) History(ctx context.Context, tenantID, key string, filter Hist
 	if filter == (HistoryFilter{}) { // versions have no gaps, and a flag may have millions
 		count = `select coalesce((select a.version from read.audit a` + ofFlag + ` order by a.n desc limit 1), 0)`
 	}
-	entries, err := countedList[HistoryEntry](ctx, q.db,
+	entries, err := countedList[HistoryEntry](
+		ctx,
+		q.db,
 		`a.id::text, substr(a.action, 6) as action, a.changes, a.environment, a.version, `+actorColumns+`, a.request_id, a.reason, a.recorded as timestamp`,
-		from, `a.n desc`, count, page, args...)
+		from,
+		`a.n desc`,
+		count,
+		page,
+		args...)
 	if err != nil || entries.Total > 0 {
 		return entries, err
 	}

@@ -14,8 +14,9 @@ const (
 	Archived Lifecycle = "archived" // by its status
 	Fresh    Lifecycle = "new"      // never evaluated, and created within the stale time
 	Unused   Lifecycle = "unused"   // neither evaluated nor prefetched for the stale time
-	Settled  Lifecycle = "settled"  // unchanged for the stale time, and evaluated in it with one outcome in each environment
-	InUse    Lifecycle = "live"     // any other
+	// unchanged for the stale time, and evaluated in it with one outcome in each environment
+	Settled Lifecycle = "settled"
+	InUse   Lifecycle = "live" // any other
 )
 
 // Staleness is when a flag counts as stale: what was longer ago than After.

@@ -16,13 +16,16 @@ type Page struct {
 	Offset int
 }
 
-// List is a page of a list that is read piece by piece: little of it is in memory at a time, and between two pieces it holds no connection.
+// List is a page of a list that is read piece by piece: little of it is in memory at a time, and between two pieces it
+// holds no connection.
 //
-// A row that is there all the while is read once, in the list's order. One that changes meanwhile is read as it was before or after.
+// A row that is there all the while is read once, in the list's order. One that changes meanwhile is read as it was
+// before or after.
 type List[T any] struct {
 	Rows  []T // the first piece
 	Total int // of the rows in all pages
-	// Places is how many of them the page takes, where it is read in one piece. A list by keys may show fewer: rows that have gone since its keys were read.
+	// Places is how many of them the page takes, where it is read in one piece. A list by keys may show fewer: rows that
+	// have gone since its keys were read.
 	Places int
 
 	db            reader
@@ -40,20 +43,35 @@ type List[T any] struct {
 }
 
 const (
-	// pieceBytes is how much of a list is read at once: rows are taken until they have so many bytes, as the database sends them.
+	// pieceBytes is how much of a list is read at once: rows are taken until they have so many bytes, as the database
+	// sends them.
 	pieceBytes = 128 << 10
-	// Each piece asks for twice the rows of the last, up to maxBatch; if the last was full of bytes, for as many as it had.
+	// Each piece asks for twice the rows of the last, up to maxBatch; if the last was full of bytes, for as many as it
+	// had.
 	firstBatch, maxBatch = 32, 512
 )
 
-// list begins to read a page of a list. columns are named as the fields of T. from is the query from its "from" on, with a condition at its end. order has columns
-// that are never null and together tell any two rows apart, and may end in " desc".
-func list[T any](ctx context.Context, db reader, columns, from, order string, page Page, args ...any) (*List[T], error) {
+// list begins to read a page of a list. columns are named as the fields of T. from is the query from its "from" on,
+// with a condition at its end. order has columns that are never null and together tell any two rows apart, and may end
+// in " desc".
+func list[T any](
+	ctx context.Context,
+	db reader,
+	columns, from, order string,
+	page Page,
+	args ...any,
+) (*List[T], error) {
 	return countedList[T](ctx, db, columns, from, order, "select count(*) "+from, page, args...)
 }
 
 // countedList is list with a query of its own for how many rows there are in all pages.
-func countedList[T any](ctx context.Context, db reader, columns, from, order, count string, page Page, args ...any) (*List[T], error) {
+func countedList[T any](
+	ctx context.Context,
+	db reader,
+	columns, from, order, count string,
+	page Page,
+	args ...any,
+) (*List[T], error) {
 	limit := page.Limit
 	if limit == 0 {
 		limit = -1
@@ -85,7 +103,13 @@ func ListOf[T any](rows []T, page Page) *List[T] {
 // listByKeys begins to read a page of a list with known keys. from is the query as list takes it; its last argument
 // takes the keys of each piece, and place gives their order. It leaves out keys without a row or with an unwanted one.
 func listByKeys[T any](
-	ctx context.Context, db reader, columns, from, place string, keys []string, page Page, wanted func(T) bool, args ...any,
+	ctx context.Context,
+	db reader,
+	columns, from, place string,
+	keys []string,
+	page Page,
+	wanted func(T) bool,
+	args ...any,
 ) (*List[T], error) {
 	paged := ListOf(keys, page)
 	l := &List[T]{
@@ -100,7 +124,16 @@ func listByKeys[T any](
 // newList is a list of which nothing has been read yet, of at most so many rows; a negative limit is none.
 func newList[T any](db reader, columns, from, order string, limit int, args []any) *List[T] {
 	order, descending := strings.CutSuffix(order, " desc")
-	return &List[T]{db: db, columns: columns, from: from, order: order, descending: descending, args: args, batch: firstBatch, left: limit}
+	return &List[T]{
+		db:         db,
+		columns:    columns,
+		from:       from,
+		order:      order,
+		descending: descending,
+		args:       args,
+		batch:      firstBatch,
+		left:       limit,
+	}
 }
 
 // More reports whether there is a further piece. It may be empty.
@@ -222,7 +255,15 @@ func (l *List[T]) query(limit, offset int) (string, []any) {
 	}
 	inOrder := " order by " + strings.ReplaceAll(l.order, ",", direction+",") + direction
 	if offset > 0 { // the columns of rows that are left out are not computed
-		fmt.Fprintf(&query, " and (%s) %s= (select %[1]s %[3]s%[4]s limit 1 offset %[5]s)", l.order, beyond, l.from, inOrder, parameter(offset))
+		fmt.Fprintf(
+			&query,
+			" and (%s) %s= (select %[1]s %[3]s%[4]s limit 1 offset %[5]s)",
+			l.order,
+			beyond,
+			l.from,
+			inOrder,
+			parameter(offset),
+		)
 	}
 	query.WriteString(inOrder + " limit " + parameter(limit))
 	return query.String(), args

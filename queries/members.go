@@ -7,10 +7,11 @@ import (
 
 // Member is a member of a tenant with what the directory knows of them.
 type Member struct {
-	UserID         string
-	Email          string
-	DisplayName    string
-	Known          bool // false for someone since erased, or whose address is forgotten since their invitation was withdrawn
+	UserID      string
+	Email       string
+	DisplayName string
+	// false for someone since erased, or whose address is forgotten since their invitation was withdrawn
+	Known          bool
 	Withdrawn      bool // a pending member of the past, whose invitation was withdrawn
 	Role           string
 	Pending        bool
@@ -22,24 +23,35 @@ type Member struct {
 const memberKeepings = ` left join keep.pending_members i on i.id = m.user_id
 	left join keep.tenant_use u on u.user_id = m.user_id and u.tenant_id = m.tenant_id and u.at >= m.created_at`
 
-// withdrawn tells of a row of read.member_spans named m whether it is of a pending member whose invitation was withdrawn.
+// withdrawn tells of a row of read.member_spans named m whether it is of a pending member whose invitation was
+// withdrawn.
 const withdrawn = `m.pending and m.joined_as is null and (select true from read.members now where now.user_id = m.user_id and now.tenant_id = m.tenant_id) is null`
 
-// Members lists the members of a tenant at a time, pending ones among them, in the order in which they joined. What the directory knows of them is
-// today's: of a pending member who has joined since, what it knows of the person.
+// Members lists the members of a tenant at a time, pending ones among them, in the order in which they joined. What the
+// directory knows of them is today's: of a pending member who has joined since, what it knows of the person.
 func (q *Queries) Members(ctx context.Context, tenantID string, at time.Time, page Page) (*List[Member], error) {
 	ended := "false"
-	from, args := `from read.members m left join keep.people p on p.user_id = m.user_id`+memberKeepings+` where m.tenant_id = $1`, []any{tenantID}
+	from, args := `from read.members m left join keep.people p on p.user_id = m.user_id`+memberKeepings+` where m.tenant_id = $1`, []any{
+		tenantID,
+	}
 	if !at.IsZero() {
 		if err := q.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 			return nil, err
 		}
 		ended = withdrawn
 		from, args = `from read.member_spans m left join keep.people p on p.user_id = coalesce(m.joined_as, m.user_id)`+memberKeepings+
-			` where m.tenant_id = $1 and m.since <= $2 and m.until > $2`, append(args, at)
+			` where m.tenant_id = $1 and m.since <= $2 and m.until > $2`, append(
+			args,
+			at,
+		)
 	}
-	return list[Member](ctx, q.db,
+	return list[Member](
+		ctx,
+		q.db,
 		`m.user_id, coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name, coalesce(p.user_id, i.id) is not null as known,
 			`+ended+` as withdrawn, m.role, m.pending, u.at as last_accessed_at, m.created_at`,
-		from, `m.position, m.user_id`, page, args...)
+		from,
+		`m.position, m.user_id`,
+		page,
+		args...)
 }

@@ -12,8 +12,12 @@ func TestMembersAtTheirFirstAndLastTime(t *testing.T) {
 	q := New(pool, emptyStore{}, holdsAll)
 	joined := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	removed := joined.Add(time.Hour)
-	run(t, pool, `insert into read.member_spans (tenant_id, user_id, role, pending, created_at, position, version, since, until)
-		values ('t', 'u', 'viewer', false, now(), 1, 1, '2026-03-14T12:00:00Z', '2026-03-14T13:00:00Z')`)
+	run(
+		t,
+		pool,
+		`insert into read.member_spans (tenant_id, user_id, role, pending, created_at, position, version, since, until)
+		values ('t', 'u', 'viewer', false, now(), 1, 1, '2026-03-14T12:00:00Z', '2026-03-14T13:00:00Z')`,
+	)
 	for _, c := range []struct {
 		at   time.Time
 		want int

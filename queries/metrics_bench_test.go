@@ -7,11 +7,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ofMetrics is a database with the uses of a flag in each of the last 720 hours, in three environments by two runs, and with those of 20,000 flags in two on each of
-// the last 30 days and in the hours of today.
+// ofMetrics is a database with the uses of a flag in each of the last 720 hours, in three environments by two runs, and
+// with those of 20,000 flags in two on each of the last 30 days and in the hours of today.
 func ofMetrics(b *testing.B) (pool *pgxpool.Pool, now time.Time) {
 	pool = withReadModels(b)
-	run(b, pool, newFlags(`from (select t, 'flag-' || n, 1 from unnest(array['t', 'many']) t, generate_series(1, 20000) n) f (tenant, key, life)`)+`
+	run(
+		b,
+		pool,
+		newFlags(
+			`from (select t, 'flag-' || n, 1 from unnest(array['t', 'many']) t, generate_series(1, 20000) n) f (tenant, key, life)`,
+		)+`
 		insert into keep.flag_outcomes select 't', 'flag-1', 1, 'o' || n, 'v' || n, 'name', 'true' from generate_series(1, 4) n;
 		create function pg_temp.clients(n int) returns json language sql as $$
 			select json_object_agg('0198c5a1-8e3f-7a21-b4c6-6d2f8a0c4e' || i, json_build_array(1000 + i, 1773300000)) from generate_series(10, 9 + n) i $$;
@@ -30,7 +35,8 @@ func ofMetrics(b *testing.B) (pool *pgxpool.Pool, now time.Time) {
 			select 'many', '2026-03-14'::date - d, 'e' || e, 4000, 12, '{"RULE_MATCH":3000}', (select pg_temp.clients(80)) from generate_series(1, 30) d, generate_series(1, 2) e;
 		insert into keep.tenant_hours (tenant_id, hour, environment_id, run, evaluations, prefetches, reasons, clients)
 			select 'many', '2026-03-14T15:00Z'::timestamptz - h * interval '1 hour', 'e1', gen_random_uuid(), 4000, 12, '{"RULE_MATCH":3000}', (select pg_temp.clients(80)) from generate_series(0, 719) h;
-		insert into keep.use_days select t, '2026-03-14'::date - d from unnest(array['t', 'many']) t, generate_series(1, 30) d`)
+		insert into keep.use_days select t, '2026-03-14'::date - d from unnest(array['t', 'many']) t, generate_series(1, 30) d`,
+	)
 	for _, table := range []string{"flag_hours", "flag_days", "tenant_hours", "tenant_days", "flag_outcomes", "use_days"} {
 		run(b, pool, "vacuum analyze keep."+table)
 	}

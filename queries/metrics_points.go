@@ -25,7 +25,8 @@ type OutcomeCount struct {
 	Count int64
 }
 
-// Outcome is what a flag serves: a variation, or else a value. A variation with another value is another outcome; in a point it is one with the value that was served most.
+// Outcome is what a flag serves: a variation, or else a value. A variation with another value is another outcome; in a
+// point it is one with the value that was served most.
 type Outcome struct {
 	VariationID   *string
 	VariationName *string // today's, or the last of one that was deleted
@@ -147,6 +148,9 @@ func sortedByCount(counts map[string]int64) []string {
 	for name := range counts {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) })
+	slices.SortFunc(
+		names,
+		func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) },
+	)
 	return names
 }

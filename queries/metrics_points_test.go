@@ -65,7 +65,9 @@ func TestPointsAddUp(t *testing.T) {
 		all := p.finish()
 		for i, point := range all {
 			uses := served[i][""]
-			if !point.Time.Equal(from.Add(time.Duration(i)*step)) || point.Evaluations != 2*uses || point.Prefetches != uses || point.Reasons["OFF"] != reasons[i] || point.Reasons["RULE_MATCH"] != uses {
+			if !point.Time.Equal(from.Add(time.Duration(i)*step)) || point.Evaluations != 2*uses || point.Prefetches != uses ||
+				point.Reasons["OFF"] != reasons[i] ||
+				point.Reasons["RULE_MATCH"] != uses {
 				t.Fatalf("point %d is %+v of %d uses with %d", i, point, uses, reasons[i])
 			}
 			var most, shown, least int64
@@ -111,7 +113,8 @@ func TestClientsAddUp(t *testing.T) {
 		}
 	}
 	list := all.mostActive()
-	if len(list) != shownClients || list[0].ClientID != nil || list[0].Evaluations != 120 || list[0].LastSeen.Unix() != 59 {
+	if len(list) != shownClients || list[0].ClientID != nil || list[0].Evaluations != 120 ||
+		list[0].LastSeen.Unix() != 59 {
 		t.Fatalf("%d clients, the first %+v", len(list), list[0])
 	}
 	if c := list[1]; *c.ClientID != "c59" || c.Evaluations != 118 || c.LastSeen.Unix() != 941 {

@@ -10,7 +10,8 @@ import (
 	"flagledger/events/state"
 )
 
-// Moment is a moment in the life of a flag: the one at which it got a version, or else a time. An event belongs to a time if the store had recorded it by then.
+// Moment is a moment in the life of a flag: the one at which it got a version, or else a time. An event belongs to a
+// time if the store had recorded it by then.
 type Moment struct {
 	Version events.Revision // 0 where a time is meant
 	At      time.Time
@@ -42,7 +43,8 @@ var (
 // maxClockLag is by how much, at most, this node's clock may be behind the store's.
 const maxClockLag = time.Minute
 
-// ParseTime reads a time that is not in the future, give or take maxClockLag: the store's clock decides, which WaitUntilPast asks. It returns ErrNotTime or ErrFuture.
+// ParseTime reads a time that is not in the future, give or take maxClockLag: the store's clock decides, which
+// WaitUntilPast asks. It returns ErrNotTime or ErrFuture.
 func ParseTime(text string, now time.Time) (at time.Time, err error) {
 	at, readable := rules.ParseTime(text)
 	switch {

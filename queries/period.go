@@ -29,8 +29,9 @@ var (
 	ErrLongPeriod  = fmt.Errorf("leads to more than %s points", events.CountText(MaxPoints))
 )
 
-// AlignPeriod returns the whole hours or days that the time between from and to touches. Without from, they are 24 hours or 30 days; without to, or with one in the future, the last is the
-// running one. The error is ErrEmptyPeriod or ErrLongPeriod.
+// AlignPeriod returns the whole hours or days that the time between from and to touches. Without from, they are 24
+// hours or 30 days; without to, or with one in the future, the last is the running one. The error is ErrEmptyPeriod or
+// ErrLongPeriod.
 func AlignPeriod(step time.Duration, from, to, now time.Time) (Period, error) {
 	p := Period{Step: step, To: now.UTC().Truncate(step).Add(step)}
 	end := now

@@ -60,7 +60,9 @@ func TestAlignPeriod(t *testing.T) {
 func TestAPeriodHasWhatWasAskedFor(t *testing.T) {
 	zone := time.FixedZone("", 3*3600+30*60)
 	near := rapid.Custom(func(t *rapid.T) time.Time {
-		return time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.Int64Range(-40*int64(Daily), 40*int64(Daily)).Draw(t, "ns"))).In(zone)
+		return time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC).
+			Add(time.Duration(rapid.Int64Range(-40*int64(Daily), 40*int64(Daily)).Draw(t, "ns"))).
+			In(zone)
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		step := rapid.SampledFrom([]time.Duration{Hourly, Daily}).Draw(t, "step")
@@ -76,7 +78,9 @@ func TestAPeriodHasWhatWasAskedFor(t *testing.T) {
 			}
 			return
 		}
-		if p.From.After(from) || !p.From.Add(step).After(from) || p.To.Before(end) || to.Before(now) && !p.To.Add(-step).Before(end) || p.To.Add(-step).After(now) {
+		if p.From.After(from) || !p.From.Add(step).After(from) || p.To.Before(end) ||
+			to.Before(now) && !p.To.Add(-step).Before(end) ||
+			p.To.Add(-step).After(now) {
 			t.Fatalf("from %v to %v, now %v: it is %v", from, to, now, p)
 		}
 		_, offset := p.From.Zone()

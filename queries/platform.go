@@ -33,7 +33,8 @@ const (
 	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
 )
 
-// PlatformUsers lists the people whose address or name has a text in it, or whose id it is, in the order in which they joined. An empty text is in all.
+// PlatformUsers lists the people whose address or name has a text in it, or whose id it is, in the order in which they
+// joined. An empty text is in all.
 func (q *Queries) PlatformUsers(ctx context.Context, search string, page Page) (*List[PlatformUser], error) {
 	return list[PlatformUser](ctx, q.db, platformUserColumns, platformUserFrom+`
 		where (strpos(lower(concat_ws(E'\n', p.email, p.display_name)), lower($1)) > 0 or u.id = $1)`, `u.created_at, u.id`, page, search)
@@ -44,8 +45,8 @@ func (q *Queries) PlatformUser(ctx context.Context, id string) (PlatformUser, er
 	return one[PlatformUser](ctx, q.db, `select `+platformUserColumns+` `+platformUserFrom+` where u.id = $1`, id)
 }
 
-// GivenPlatformRoles counts the people to whom a role on the platform was given, and the pending invitations to one. Super users are left out: those alone are ones
-// whose addresses the settings name.
+// GivenPlatformRoles counts the people to whom a role on the platform was given, and the pending invitations to one.
+// Super users are left out: those alone are ones whose addresses the settings name.
 func (q *Queries) GivenPlatformRoles(ctx context.Context) (people, invitations int, err error) {
 	err = q.db.QueryRow(ctx, `select (select count(*) from read.users where platform_role not in ('', 'super_user')),
 		(select count(*) from read.invitations i where `+invitationStatus+` = 'pending')`).Scan(&people, &invitations)
@@ -62,12 +63,19 @@ type PlatformTenant struct {
 	Evaluations int64
 }
 
-// PlatformTenants lists the tenants whose name or address has a text in it, or whose id it is, deleted ones among them, in the order of their creation. An empty
-// text is in all.
+// PlatformTenants lists the tenants whose name or address has a text in it, or whose id it is, deleted ones among them,
+// in the order of their creation. An empty text is in all.
 func (q *Queries) PlatformTenants(ctx context.Context, search string, page Page) (*List[PlatformTenant], error) {
-	return list[PlatformTenant](ctx, q.db, tenantColumns+`, t.deleted_at is null as active,
+	return list[PlatformTenant](
+		ctx,
+		q.db,
+		tenantColumns+`, t.deleted_at is null as active,
 		case when t.deleted_at is null then (select count(*) from read.flags f where f.tenant_id = t.id) else 0 end as flags,
 		(select count(*) from read.members m where m.tenant_id = t.id and not m.pending) as users,
 		(select coalesce(sum(e.count), 0)::bigint from keep.evaluations e where e.tenant_id = t.id and e.month = date_trunc('month', now() at time zone 'utc')::date) as evaluations`,
-		tenantFrom+`where (strpos(lower(concat_ws(E'\n', t.name, coalesce(c.primary_email, creator.email))), lower($1)) > 0 or t.id = $1)`, `t.created_at, t.id`, page, search)
+		tenantFrom+`where (strpos(lower(concat_ws(E'\n', t.name, coalesce(c.primary_email, creator.email))), lower($1)) > 0 or t.id = $1)`,
+		`t.created_at, t.id`,
+		page,
+		search,
+	)
 }

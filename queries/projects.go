@@ -23,9 +23,18 @@ type Project struct {
 const projectColumns = `p.id, p.name, p.description, p.color, (select count(*) from %s and f.tenant_id = p.tenant_id and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
 
 // projectRows gives the columns of projects, and whence to read a tenant's, at a time.
-func (q *Queries) projectRows(ctx context.Context, tenantID string, at time.Time) (columns, from string, args []any, err error) {
+func (q *Queries) projectRows(
+	ctx context.Context,
+	tenantID string,
+	at time.Time,
+) (columns, from string, args []any, err error) {
 	if at.IsZero() {
-		return fmt.Sprintf(projectColumns, `read.flags f where true`), `from read.projects p where p.tenant_id = $1`, []any{tenantID}, nil
+		return fmt.Sprintf(
+				projectColumns,
+				`read.flags f where true`,
+			), `from read.projects p where p.tenant_id = $1`, []any{
+				tenantID,
+			}, nil
 	}
 	return fmt.Sprintf(projectColumns, `read.flag_spans f where f.since <= $2 and f.until > $2`),
 		`from read.project_spans p where p.tenant_id = $1 and p.since <= $2 and p.until > $2`, []any{tenantID, at}, q.WaitUntilCurrent(ctx, at, "project.", "flag.")
@@ -46,7 +55,11 @@ func (q *Queries) Project(ctx context.Context, tenantID, id string, at time.Time
 	if err != nil {
 		return Project{}, err
 	}
-	return one[Project](ctx, q.db, fmt.Sprintf(`select %s %s and p.id = $%d`, columns, from, len(args)+1), append(args, id)...)
+	return one[Project](
+		ctx,
+		q.db,
+		fmt.Sprintf(`select %s %s and p.id = $%d`, columns, from, len(args)+1),
+		append(args, id)...)
 }
 
 // FlagProjects returns the project of each flag of a tenant: ids by flag key, empty for none.

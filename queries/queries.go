@@ -14,9 +14,11 @@ import (
 	"flagledger/events"
 )
 
-// Queries reads. Its methods return ErrNotFound or ErrUnavailable where they say so, and otherwise errors that are faults of the service.
+// Queries reads. Its methods return ErrNotFound or ErrUnavailable where they say so, and otherwise errors that are
+// faults of the service.
 //
-// Those that take a time answer what was so then, by the times that the store recorded; for the zero time, what is so now. They return ErrFuture for one that is not past: see WaitUntilCurrent.
+// Those that take a time answer what was so then, by the times that the store recorded; for the zero time, what is so
+// now. They return ErrFuture for one that is not past: see WaitUntilCurrent.
 type Queries struct {
 	db    *pgxpool.Pool
 	store events.Store
@@ -25,9 +27,13 @@ type Queries struct {
 	now   func() time.Time // tells how long reading takes; what is so now is told by the caller's clock
 }
 
-// New returns Queries over the read models in a database, which follow a store. wait waits until the read models of facts of the given names hold a
-// position, and returns false where that takes too long.
-func New(db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool) *Queries {
+// New returns Queries over the read models in a database, which follow a store. wait waits until the read models of
+// facts of the given names hold a position, and returns false where that takes too long.
+func New(
+	db *pgxpool.Pool,
+	store events.Store,
+	wait func(ctx context.Context, position events.Position, names []string) bool,
+) *Queries {
 	return &Queries{db: db, store: store, wait: wait, lists: newFlagKeyCache(), now: time.Now}
 }
 
@@ -51,7 +57,8 @@ func missingTable(err error) bool {
 	return ok && (pg.Code == undefinedTable || pg.Code == undefinedSchema)
 }
 
-// classify makes errors of the database ErrNotFound or ErrUnavailable. A statement that the database refuses stays a fault of the service.
+// classify makes errors of the database ErrNotFound or ErrUnavailable. A statement that the database refuses stays a
+// fault of the service.
 func classify(err error) error {
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
 		return err
@@ -80,7 +87,8 @@ type reader interface {
 // found returns ErrNotFound unless a table has rows of a tenant under a key.
 func (q *Queries) found(ctx context.Context, table, tenantID, key string) error {
 	var exists bool
-	err := q.db.QueryRow(ctx, `select exists (select from `+table+` where tenant_id = $1 and key = $2)`, tenantID, key).Scan(&exists)
+	err := q.db.QueryRow(ctx, `select exists (select from `+table+` where tenant_id = $1 and key = $2)`, tenantID, key).
+		Scan(&exists)
 	if err == nil && !exists {
 		err = ErrNotFound
 	}

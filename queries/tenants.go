@@ -33,13 +33,28 @@ const (
 	tenantFrom = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left join keep.people creator on creator.user_id = t.created_by `
 )
 
-// TenantsOf lists the tenants that a person is a member of in the order of their creation; with createdAlone those that they created.
-func (q *Queries) TenantsOf(ctx context.Context, userID string, createdAlone bool, page Page) (*List[OwnTenant], error) {
-	return list[OwnTenant](ctx, q.db, tenantColumns+`, m.role`, tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1 and (not $2 or t.created_by = $1)`,
-		`t.created_at, t.id`, page, userID, createdAlone)
+// TenantsOf lists the tenants that a person is a member of in the order of their creation; with createdAlone those that
+// they created.
+func (q *Queries) TenantsOf(
+	ctx context.Context,
+	userID string,
+	createdAlone bool,
+	page Page,
+) (*List[OwnTenant], error) {
+	return list[OwnTenant](
+		ctx,
+		q.db,
+		tenantColumns+`, m.role`,
+		tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1 and (not $2 or t.created_by = $1)`,
+		`t.created_at, t.id`,
+		page,
+		userID,
+		createdAlone,
+	)
 }
 
-// CreatedBy lists the ids of the tenants that a person created, deleted ones among them. It may miss one that was created just now.
+// CreatedBy lists the ids of the tenants that a person created, deleted ones among them. It may miss one that was
+// created just now.
 func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error) {
 	rows, err := q.db.Query(ctx, `select id from read.tenants where created_by = $1`, userID)
 	if err != nil {
@@ -49,17 +64,23 @@ func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error
 	return ids, classify(err)
 }
 
-// CountCreated counts the tenants that a person created: those that are not deleted, and all since a time. It may miss one that was created just now.
+// CountCreated counts the tenants that a person created: those that are not deleted, and all since a time. It may miss
+// one that was created just now.
 func (q *Queries) CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error) {
 	err = q.db.QueryRow(ctx, `select count(*) filter (where deleted_at is null), count(*) filter (where created_at >= $2) from read.tenants where created_by = $1`,
-		userID, since).Scan(&tenants, &recent)
+		userID, since).
+		Scan(&tenants, &recent)
 	return tenants, recent, classify(err)
 }
 
-// Customers lists the ids of the tenants that are customers of the payment provider, and of those that were when they were deleted in the last 90 days.
+// Customers lists the ids of the tenants that are customers of the payment provider, and of those that were when they
+// were deleted in the last 90 days.
 func (q *Queries) Customers(ctx context.Context) ([]string, error) {
-	rows, err := q.db.Query(ctx, `select id from read.tenants where (deleted_at is null or deleted_at > now() - interval '90 days')
-		and subscription ->> 'customerId' <> '' order by id`)
+	rows, err := q.db.Query(
+		ctx,
+		`select id from read.tenants where (deleted_at is null or deleted_at > now() - interval '90 days')
+		and subscription ->> 'customerId' <> '' order by id`,
+	)
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -76,7 +97,12 @@ func (q *Queries) Tenant(ctx context.Context, id string) (Tenant, error) {
 type Environment struct{ Name string }
 
 // Environments lists a tenant's environments at a time, in the order of their creation.
-func (q *Queries) Environments(ctx context.Context, tenantID string, at time.Time, page Page) (*List[Environment], error) {
+func (q *Queries) Environments(
+	ctx context.Context,
+	tenantID string,
+	at time.Time,
+	page Page,
+) (*List[Environment], error) {
 	from, args := `from read.environments where tenant_id = $1`, []any{tenantID}
 	if !at.IsZero() {
 		if err := q.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
@@ -90,7 +116,8 @@ func (q *Queries) Environments(ctx context.Context, tenantID string, at time.Tim
 // HasTenant returns ErrNotFound unless there is a tenant of an id that was not deleted.
 func (q *Queries) HasTenant(ctx context.Context, id string) error {
 	var exists bool
-	err := q.db.QueryRow(ctx, `select exists (select from read.tenants where id = $1 and deleted_at is null)`, id).Scan(&exists)
+	err := q.db.QueryRow(ctx, `select exists (select from read.tenants where id = $1 and deleted_at is null)`, id).
+		Scan(&exists)
 	if err == nil && !exists {
 		return fmt.Errorf("%w: no tenant has the id %s", ErrNotFound, id)
 	}

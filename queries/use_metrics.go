@@ -12,7 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Metrics is how often a flag, or all flags of a tenant, were evaluated and asked for, from the first point to the last.
+// Metrics is how often a flag, or all flags of a tenant, were evaluated and asked for, from the first point to the
+// last.
 type Metrics struct {
 	Evaluations int64
 	Prefetches  int64
@@ -28,7 +29,8 @@ type FlagEvaluations struct {
 	Evaluations int64
 }
 
-// MetricsFilter says what metrics are of. In a flag's, environments are the tenant's of today: counts of others ended with them.
+// MetricsFilter says what metrics are of. In a flag's, environments are the tenant's of today: counts of others ended
+// with them.
 type MetricsFilter struct {
 	Period
 	TenantID     string
@@ -38,7 +40,10 @@ type MetricsFilter struct {
 }
 
 // ErrLargeOutcomes says that the values of the outcomes take more than maxOutcomeBytes in all points together.
-var ErrLargeOutcomes = fmt.Errorf("leads to more than %s of values: ask for fewer points", events.SizeText(maxOutcomeBytes))
+var ErrLargeOutcomes = fmt.Errorf(
+	"leads to more than %s of values: ask for fewer points",
+	events.SizeText(maxOutcomeBytes),
+)
 
 const maxOutcomeBytes = 32 << 20
 
@@ -48,11 +53,12 @@ const (
 	hoursKept = 35 * 24 * time.Hour
 )
 
-// FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and ErrLargeOutcomes. The outcomes of its points are to be
-// read with FlagPoints.
+// FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and
+// ErrLargeOutcomes. The outcomes of its points are to be read with FlagPoints.
 func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key string) (m Metrics, err error) {
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
-		if err := r.tx.QueryRow(ctx, `select created_version from read.flags where tenant_id = $1 and key = $2`, filter.TenantID, key).Scan(&r.life); err != nil {
+		if err := r.tx.QueryRow(ctx, `select created_version from read.flags where tenant_id = $1 and key = $2`, filter.TenantID, key).
+			Scan(&r.life); err != nil {
 			return err
 		}
 		r.key = key
@@ -75,7 +81,8 @@ func (q *Queries) TenantMetrics(ctx context.Context, filter MetricsFilter) (m Me
 	return m, classify(err)
 }
 
-// TopFlags lists the flags of a tenant that were evaluated most, of those that there are. It reads a row for each flag, environment and day.
+// TopFlags lists the flags of a tenant that were evaluated most, of those that there are. It reads a row for each flag,
+// environment and day.
 func (q *Queries) TopFlags(ctx context.Context, filter MetricsFilter) (top []FlagEvaluations, err error) {
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
 		rows, err := r.tx.Query(ctx, `
@@ -95,7 +102,8 @@ func (q *Queries) TopFlags(ctx context.Context, filter MetricsFilter) (top []Fla
 	return top, classify(err)
 }
 
-// flagEnvironments are the ids of environments whose counts of flags count. Uses of more flags and environments than a node tells apart have none.
+// flagEnvironments are the ids of environments whose counts of flags count. Uses of more flags and environments than a
+// node tells apart have none.
 func (f MetricsFilter) flagEnvironments() []string {
 	if f.Environment != "" {
 		return []string{f.Environment}
@@ -128,7 +136,13 @@ func (q *Queries) readMetrics(ctx context.Context, filter MetricsFilter, read fu
 
 // completeDays lists the days of a tenant from one day and before another whose hours have been added up.
 func completeDays(ctx context.Context, db reader, tenantID string, from, to time.Time) ([]time.Time, error) {
-	rows, err := db.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`, tenantID, from, to)
+	rows, err := db.Query(
+		ctx,
+		`select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`,
+		tenantID,
+		from,
+		to,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +158,8 @@ func (r *metricsReader) split(complete []time.Time) {
 	r.days, r.hours = []time.Time{}, []time.Time{}
 	for at := r.From; at.Before(r.To); {
 		whole := at.Equal(at.Truncate(Daily)) && !at.Add(Daily).After(r.To) && isComplete[at.Unix()]
-		if next := at.Add(Daily); whole && (r.Step == Daily || r.hasHours(at)) { // else the points would not show what is added up
+		// else the points would not show what is added up
+		if next := at.Add(Daily); whole && (r.Step == Daily || r.hasHours(at)) {
 			r.days, at = append(r.days, at), next
 			continue
 		}
@@ -155,7 +170,8 @@ func (r *metricsReader) split(complete []time.Time) {
 	}
 }
 
-// hasHours reports whether there may be hours of a time. Points of an hour have none that is to be removed already: their day is to be counted by days alone.
+// hasHours reports whether there may be hours of a time. Points of an hour have none that is to be removed already:
+// their day is to be counted by days alone.
 func (r *metricsReader) hasHours(at time.Time) bool {
 	if r.Step == Hourly {
 		return !at.Before(r.Now.Truncate(Daily).AddDate(0, 0, -counted.DaysOfHours))
@@ -176,11 +192,12 @@ func (r *metricsReader) pointHours() (days, hours []time.Time) {
 	return []time.Time{}, hours
 }
 
-// readAtOnce is how many hours and days of a flag are read at once: a point can be 24 hours. What is known of outcomes meanwhile is only of theirs, however many there are in
-// all points: 20 of each environment, hour and run.
+// readAtOnce is how many hours and days of a flag are read at once: a point can be 24 hours. What is known of outcomes
+// meanwhile is only of theirs, however many there are in all points: 20 of each environment, hour and run.
 const readAtOnce = 24
 
-// parts divides the hours and days that points are read from, in the order of their time, into parts of whole points. A tenant's have no outcomes, and are one part.
+// parts divides the hours and days that points are read from, in the order of their time, into parts of whole points. A
+// tenant's have no outcomes, and are one part.
 func (r *metricsReader) parts() iter.Seq2[[]time.Time, []time.Time] {
 	return func(yield func(days, hours []time.Time) bool) {
 		days, hours := r.pointHours()
@@ -253,7 +270,11 @@ func (r *metricsReader) addPart(ctx context.Context, p *points, days, hours []ti
 		return err
 	}
 	var u use
-	if _, err = pgx.ForEachRow(rows, []any{&u.At, &u.Evaluations, &u.Prefetches, &u.Reasons, &u.Outcomes}, func() error { return p.add(u) }); err != nil {
+	if _, err = pgx.ForEachRow(
+		rows,
+		[]any{&u.At, &u.Evaluations, &u.Prefetches, &u.Reasons, &u.Outcomes},
+		func() error { return p.add(u) },
+	); err != nil {
 		return err
 	}
 	p.finish()
@@ -277,7 +298,16 @@ func (r *metricsReader) usesQuery(columns string, days, hours []time.Time) (stri
 	switch {
 	case r.key != "":
 		of = "flag"
-		conditions = where("flag_key = $%d", r.key) + where("life = $%d", r.life) + where("environment_id = any($%d)", r.flagEnvironments())
+		conditions = where(
+			"flag_key = $%d",
+			r.key,
+		) + where(
+			"life = $%d",
+			r.life,
+		) + where(
+			"environment_id = any($%d)",
+			r.flagEnvironments(),
+		)
 	case r.Environment != "":
 		conditions = where("environment_id = $%d", r.Environment)
 	}
@@ -294,7 +324,13 @@ func (r *metricsReader) nameClients(ctx context.Context, list []ClientUse) error
 			ids = append(ids, *c.ClientID)
 		}
 	}
-	names, err := namesOf(ctx, r.tx, `select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)`, r.TenantID, ids)
+	names, err := namesOf(
+		ctx,
+		r.tx,
+		`select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)`,
+		r.TenantID,
+		ids,
+	)
 	for i, c := range list {
 		if c.ClientID != nil {
 			list[i].Name = names[*c.ClientID]
@@ -318,10 +354,13 @@ func namesOf(ctx context.Context, db reader, query string, args ...any) (map[str
 	return names, err
 }
 
-// outcomes reads the outcomes that the flag has had in some hours and days, without their names and values: it may have had very many before.
+// outcomes reads the outcomes that the flag has had in some hours and days, without their names and values: it may have
+// had very many before.
 func (r *metricsReader) outcomes(ctx context.Context, days, hours []time.Time) (map[string]*Outcome, error) {
 	uses, args := r.usesQuery("outcomes", days, hours)
-	rows, err := r.tx.Query(ctx, fmt.Sprintf(`select outcome, variation_id, octet_length(value::text) from keep.flag_outcomes
+	rows, err := r.tx.Query(
+		ctx,
+		fmt.Sprintf(`select outcome, variation_id, octet_length(value::text) from keep.flag_outcomes
 		where tenant_id = $1 and flag_key = $%d and life = $%d and outcome = any(array(select distinct json_object_keys(u.outcomes::json) from (%s) u))`, len(args)+1, len(args)+2, uses),
 		append(args, r.key, r.life)...)
 	if err != nil {

@@ -32,7 +32,8 @@ func run(t testing.TB, pool *pgxpool.Pool, statements string) {
 	}
 }
 
-// newFlags makes flags with what metrics ask of them: from is SQL with their tenant, key and life, "from (...) f (tenant, key, life)".
+// newFlags makes flags with what metrics ask of them: from is SQL with their tenant, key and life, "from (...) f
+// (tenant, key, life)".
 func newFlags(from string) string {
 	return `insert into read.flags select r.* ` + from + `, jsonb_populate_record(null::read.flags, jsonb_build_object('tenant_id', f.tenant, 'key', f.key, 'version', f.life,
 		'created_version', f.life, 'id', '', 'name', '', 'type', 'boolean', 'default_value', 'false'::jsonb, 'description', '', 'tags', '[]'::jsonb, 'permanent', false, 'status', 'active', 'salt', '',
@@ -85,7 +86,13 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return MetricsFilter{Period: period, TenantID: "t", Environments: []string{"prod", "dev"}, Environment: environment, Now: now}
+		return MetricsFilter{
+			Period:       period,
+			TenantID:     "t",
+			Environments: []string{"prod", "dev"},
+			Environment:  environment,
+			Now:          now,
+		}
 	}
 	flag := func(f MetricsFilter) Metrics {
 		m, err := q.FlagMetrics(t.Context(), f, "k")
@@ -139,10 +146,22 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 	}
 	people := fmt.Sprint(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC).Unix())
 	want("clients", clients(hourly), "c1 Checkout 12 7, people 6 "+people+", c2 6 7")
-	want("clients of complete days and hours, by hour", clients(flag(filter(Hourly, "", "2026-03-11"))), "c1 Checkout 17 1773300000, people 6 "+people+", c2 6 7")
+	want(
+		"clients of complete days and hours, by hour",
+		clients(flag(filter(Hourly, "", "2026-03-11"))),
+		"c1 Checkout 17 1773300000, people 6 "+people+", c2 6 7",
+	)
 	long := flag(filter(Hourly, "", "2026-02-02"))
-	want("hours that are no longer kept", []any{long.Evaluations, clients(long)}, []any{12, "c1 Checkout 17 1773300000, people 6 " + people + ", c2 6 7"})
-	want("days of then", counts(flag(filter(Daily, "", "2026-02-02"))), "02T00 70000 0, 10T00 5000 0, 12T00 5 2, 13T00 10 5, 14T00 2 1")
+	want(
+		"hours that are no longer kept",
+		[]any{long.Evaluations, clients(long)},
+		[]any{12, "c1 Checkout 17 1773300000, people 6 " + people + ", c2 6 7"},
+	)
+	want(
+		"days of then",
+		counts(flag(filter(Daily, "", "2026-02-02"))),
+		"02T00 70000 0, 10T00 5000 0, 12T00 5 2, 13T00 10 5, 14T00 2 1",
+	)
 	want("clients by day", clients(flag(filter(Daily, "", ""))), "c1 Checkout 17 1773300000, people 6 "+people+", c2 6 7")
 
 	for key, of := range map[string]MetricsFilter{"none": filter(Hourly, "", ""), "k": {Period: hourlyOf(now), TenantID: "t3", Now: now}} {
@@ -171,7 +190,11 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 		want("the flags that were evaluated most", top, c.want)
 	}
 
-	run(t, pool, `update keep.flag_outcomes set value = to_json(repeat('x', 9000000)) where outcome = 'value' and tenant_id = 't'`)
+	run(
+		t,
+		pool,
+		`update keep.flag_outcomes set value = to_json(repeat('x', 9000000)) where outcome = 'value' and tenant_id = 't'`,
+	)
 	m, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k")
 	if err != nil {
 		t.Errorf("27 MB of values: %v", err)
@@ -194,7 +217,11 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 			t.Errorf("%d large values are in memory at once", large)
 		}
 	}
-	run(t, pool, `update keep.flag_outcomes set value = to_json(repeat('x', 12000000)) where outcome = 'value' and tenant_id = 't'`)
+	run(
+		t,
+		pool,
+		`update keep.flag_outcomes set value = to_json(repeat('x', 12000000)) where outcome = 'value' and tenant_id = 't'`,
+	)
 	if _, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k"); !errors.Is(err, ErrLargeOutcomes) {
 		t.Errorf("36 MB of values: %v", err)
 	}
@@ -205,7 +232,8 @@ func hourlyOf(now time.Time) Period {
 	return p
 }
 
-// However many outcomes a flag has had, those of few hours are known at once, and each point shows what was served most in it.
+// However many outcomes a flag has had, those of few hours are known at once, and each point shows what was served most
+// in it.
 func TestOutcomesAreReadInParts(t *testing.T) {
 	t.Parallel()
 	pool := withReadModels(t)
@@ -232,7 +260,8 @@ func TestOutcomesAreReadInParts(t *testing.T) {
 			for _, o := range point.Outcomes {
 				sum += o.Count
 			}
-			if sum != point.Evaluations || len(point.Outcomes) != maxOutcomes+1 || point.Outcomes[maxOutcomes].Outcome != nil || point.Outcomes[0].Count != 30 {
+			if sum != point.Evaluations || len(point.Outcomes) != maxOutcomes+1 || point.Outcomes[maxOutcomes].Outcome != nil ||
+				point.Outcomes[0].Count != 30 {
 				t.Errorf("point %d has %d evaluations, and %d of %d outcomes", i, point.Evaluations, sum, len(point.Outcomes))
 			}
 		}

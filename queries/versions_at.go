@@ -17,8 +17,8 @@ type VersionThen struct {
 	Unchanged bool            // the flag is at that version still
 }
 
-// VersionsAt lists the versions that flags had at a time, by key: those that are named, each once, or all of the tenant where keys is nil,
-// once WaitUntilCurrent has waited for "flag.".
+// VersionsAt lists the versions that flags had at a time, by key: those that are named, each once, or all of the tenant
+// where keys is nil, once WaitUntilCurrent has waited for "flag.".
 func (q *Queries) VersionsAt(ctx context.Context, tenantID string, keys []string, at time.Time) ([]VersionThen, error) {
 	flags := `(select f.key from ` + flagsAt + ` f where $2::text[] is null)`
 	if keys != nil {

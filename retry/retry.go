@@ -1,5 +1,5 @@
-// Package retry repeats attempts to reach a server that has gone away, everywhere by the same policy: the first wait is 50 ms, each further one
-// is longer, up to 2 s, and all vary at random, so that nodes do not come at once.
+// Package retry repeats attempts to reach a server that has gone away, everywhere by the same policy: the first wait is
+// 50 ms, each further one is longer, up to 2 s, and all vary at random, so that nodes do not come at once.
 package retry
 
 import (
@@ -16,8 +16,8 @@ func NewDelays() *backoff.ExponentialBackOff {
 	return delays
 }
 
-// Run repeats an attempt until it returns nil or a Permanent error, which it returns, or ctx ends. Before each wait it calls failed. An attempt
-// that calls progressed before it fails is followed by the shortest wait.
+// Run repeats an attempt until it returns nil or a Permanent error, which it returns, or ctx ends. Before each wait it
+// calls failed. An attempt that calls progressed before it fails is followed by the shortest wait.
 func Run(ctx context.Context, attempt func(progressed func()) error, failed func(err error, wait time.Duration)) error {
 	delays := NewDelays()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, attempt(delays.Reset) },

@@ -75,7 +75,8 @@ func (c *factCheck) check(e events.Recorded) error {
 	return nil
 }
 
-// ownStream reports whether a fact that names its stream's tenant, flag or project names those of the stream that it is in.
+// ownStream reports whether a fact that names its stream's tenant, flag or project names those of the stream that it is
+// in.
 func ownStream(e events.Recorded) bool {
 	switch fact := e.Fact.(type) {
 	case events.FlagCreated:
@@ -153,7 +154,10 @@ func (c *factCheck) checkIDs(all iter.Seq2[events.Recorded, error]) error {
 }
 
 // missing yields the facts that a store lacks, which has streams up to some revisions.
-func missing(all iter.Seq2[events.Recorded, error], held func(stream string) events.Revision) iter.Seq2[events.Recorded, error] {
+func missing(
+	all iter.Seq2[events.Recorded, error],
+	held func(stream string) events.Revision,
+) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		for e, err := range all {
 			if (err != nil || e.Revision > held(e.Stream)) && !yield(e, err) {

@@ -9,7 +9,8 @@ import (
 	"flagledger/queries"
 )
 
-// What a settled flag serves is printed as it can stand in code, and what tenants have named with nothing that moves a terminal's cursor.
+// What a settled flag serves is printed as it can stand in code, and what tenants have named with nothing that moves a
+// terminal's cursor.
 func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)

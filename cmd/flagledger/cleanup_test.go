@@ -29,11 +29,16 @@ func TestWhatCanGoIsPrinted(t *testing.T) {
 		return len(shown) == 2
 	})
 	var printed []map[string]any
-	if err := json.Unmarshal([]byte(cleanup("--tenant", c.Tenant, "--json").succeeded().stdout), &printed); err != nil || !reflect.DeepEqual(printed, shown) {
+	if err := json.Unmarshal(
+		[]byte(cleanup("--tenant", c.Tenant, "--json").succeeded().stdout),
+		&printed,
+	); err != nil ||
+		!reflect.DeepEqual(printed, shown) {
 		t.Errorf("it prints %v, %v, and the API shows %v", printed, err, shown)
 	}
 	lines := strings.Split(strings.TrimSpace(cleanup("--tenant", c.Tenant).succeeded().stdout), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "FLAG ") || strings.Join(strings.Fields(lines[1])[:2], " ") != "old-banner unused" {
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "FLAG ") ||
+		strings.Join(strings.Fields(lines[1])[:2], " ") != "old-banner unused" {
 		t.Errorf("for people it prints %q", lines)
 	}
 	cleanup("--tenant", "nobody").refused("nobody")

@@ -55,7 +55,12 @@ func run(i *nodetest.Program, settings []string, arguments ...string) ran {
 func (r ran) refused(words ...string) {
 	r.t.Helper()
 	if r.code != 1 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, "\n") {
-		r.t.Errorf("it ended with code %d; want 1, one line on stderr and nothing on stdout:\n%s%s", r.code, r.stderr, r.stdout)
+		r.t.Errorf(
+			"it ended with code %d; want 1, one line on stderr and nothing on stdout:\n%s%s",
+			r.code,
+			r.stderr,
+			r.stdout,
+		)
 	}
 	for _, word := range words {
 		if !strings.Contains(r.stderr, word) {
@@ -103,9 +108,15 @@ func TestStartsWithBadSettingsEnd(t *testing.T) {
 		}
 	}
 	run(i, []string{"FLAGLEDGER_DATA=" + file}).refused(file)
-	run(i, []string{"FLAGLEDGER_ENVIRONMENT=production", "FIREBASE_AUTH_EMULATOR_HOST=127.0.0.1:9099"}).refused("FIREBASE_AUTH_EMULATOR_HOST")
+	run(
+		i,
+		[]string{"FLAGLEDGER_ENVIRONMENT=production", "FIREBASE_AUTH_EMULATOR_HOST=127.0.0.1:9099"},
+	).refused("FIREBASE_AUTH_EMULATOR_HOST")
 	for _, credentials := range []string{file, file + ".missing"} {
-		run(i, []string{"FIREBASE_PROJECT_ID=flags-1234", "GOOGLE_APPLICATION_CREDENTIALS=" + credentials}).refused("GOOGLE_APPLICATION_CREDENTIALS", credentials)
+		run(
+			i,
+			[]string{"FIREBASE_PROJECT_ID=flags-1234", "GOOGLE_APPLICATION_CREDENTIALS=" + credentials},
+		).refused("GOOGLE_APPLICATION_CREDENTIALS", credentials)
 	}
 	for _, arguments := range [][]string{{"migrate"}, {"projections", "status"}, {"projections", "rebuild", "--all"}, {"replay", "--tenant=t", "--flag=f"}} {
 		run(i, []string{"FLAGLEDGER_LOG=xml"}, arguments...).refused("FLAGLEDGER_LOG")
@@ -155,7 +166,14 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	run(i, nil, "replay", "--tenant=t", "--json", "--text").refused("--json", "--text")
 	run(i, nil, "replay", "--tenant=t", "--flag=").refused("replay: --flag is empty")
 	run(i, nil, "replay", "--tenant=t", "--at=3").refused("--at must be a time for a tenant")
-	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=0").refused("--at must be a version, or a time of RFC 3339", `"0"`)
+	run(
+		i,
+		nil,
+		"replay",
+		"--tenant=t",
+		"--flag=f",
+		"--at=0",
+	).refused("--at must be a version, or a time of RFC 3339", `"0"`)
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=2999-01-01T00:00:00Z").refused("--at must not be in the future")
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=3", "--follow").refused("--follow")
 	if processes := i.Processes(); len(processes) > 0 {
@@ -195,15 +213,30 @@ func TestCommandsBesideARunningServerAndAlone(t *testing.T) {
 	tools(i, c.Tenant)
 	gone := i.Service().SignUp("gone@example.com")
 	for range 2 {
-		if got, want := run(i, nil, "erase-user", strings.ToUpper(gone.UserID)).succeeded().stdout, "The user "+gone.UserID+" is erased.\n"; got != want {
+		if got, want := run(
+			i,
+			nil,
+			"erase-user",
+			strings.ToUpper(gone.UserID),
+		).succeeded().
+			stdout, "The user "+gone.UserID+" is erased.\n"; got != want {
 			t.Errorf("erase-user prints %q, want %q", got, want)
 		}
 	}
-	i.Service().Eventually("the erased user is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
+	i.Service().
+		Eventually("the erased user is refused", func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
 	run(i, nil, "erase-user", "nobody").refused("nobody")
 	run(i, nil, "erase-user").refused("id")
 	for range 2 {
-		if got, want := run(i, nil, "plan", "--tenant", strings.ToUpper(c.Tenant), "enhanced").succeeded().stdout, "The tenant "+c.Tenant+" has the plan enhanced.\n"; got != want {
+		if got, want := run(
+			i,
+			nil,
+			"plan",
+			"--tenant",
+			strings.ToUpper(c.Tenant),
+			"enhanced",
+		).succeeded().
+			stdout, "The tenant "+c.Tenant+" has the plan enhanced.\n"; got != want {
 			t.Errorf("plan prints %q, want %q", got, want)
 		}
 	}
@@ -265,10 +298,18 @@ func TestADatabaseOfTheOperatorsOwn(t *testing.T) {
 	t.Parallel()
 	i := nodetest.Build(t)
 	metrics := nodetest.FreeAddress(t)
-	settings := []string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t), "FLAGLEDGER_LOG=json", "FLAGLEDGER_METRICS_ADDR=" + metrics}
+	settings := []string{
+		"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t),
+		"FLAGLEDGER_LOG=json",
+		"FLAGLEDGER_METRICS_ADDR=" + metrics,
+	}
 	running := i.Serve(settings...)
 	for _, address := range []string{i.Addr, metrics} {
-		if answer := unread(t, address); !strings.HasPrefix(answer, "HTTP/1.1 400 ") || !strings.Contains(answer, "\r\nX-Content-Type-Options: nosniff\r\n") {
+		if answer := unread(
+			t,
+			address,
+		); !strings.HasPrefix(answer, "HTTP/1.1 400 ") ||
+			!strings.Contains(answer, "\r\nX-Content-Type-Options: nosniff\r\n") {
 			t.Errorf("%s answers %q to what is no request", address, answer)
 		}
 	}
@@ -284,7 +325,11 @@ func TestADatabaseOfTheOperatorsOwn(t *testing.T) {
 		}
 	}
 	files, _ := os.ReadDir(i.Dir)
-	if !slices.EqualFunc(files, []string{"public-keys", "snapshot"}, func(f os.DirEntry, name string) bool { return f.Name() == name }) {
+	if !slices.EqualFunc(
+		files,
+		[]string{"public-keys", "snapshot"},
+		func(f os.DirEntry, name string) bool { return f.Name() == name },
+	) {
 		t.Errorf("it left %v in the data folder", files)
 	}
 }
@@ -339,17 +384,33 @@ func tools(i *nodetest.Program, tenant string, settings ...string) {
 		}
 	}
 
-	replay := strings.Split(strings.TrimSpace(run(i, settings, "replay", "--tenant", tenant, "--flag", "seen").succeeded().stdout), "\n")
+	replay := strings.Split(
+		strings.TrimSpace(run(i, settings, "replay", "--tenant", tenant, "--flag", "seen").succeeded().stdout),
+		"\n",
+	)
 	for n, line := range replay {
 		var fact struct {
 			Version int
 			Fact    string
 		}
-		if err := json.Unmarshal([]byte(line), &fact); err != nil || fact.Version != n+1 || fact.Fact != []string{"flag.created", "flag.enabled"}[n] {
+		if err := json.Unmarshal(
+			[]byte(line),
+			&fact,
+		); err != nil || fact.Version != n+1 ||
+			fact.Fact != []string{"flag.created", "flag.enabled"}[n] {
 			i.T.Errorf("line %d of a replay is %s", n+1, line)
 		}
 	}
-	if r := run(i, settings, "replay", "--tenant", tenant, "--flag", "unseen"); r.code != 1 || r.stdout != "" || !strings.Contains(r.stderr, "never had a flag unseen") {
+	if r := run(
+		i,
+		settings,
+		"replay",
+		"--tenant",
+		tenant,
+		"--flag",
+		"unseen",
+	); r.code != 1 || r.stdout != "" ||
+		!strings.Contains(r.stderr, "never had a flag unseen") {
 		i.T.Errorf("the replay of a flag that never was ends with %d: %s%s", r.code, r.stderr, r.stdout)
 	}
 }
@@ -384,7 +445,9 @@ func serveOld(b *pgproto3.Backend) error {
 	b.Send(&pgproto3.AuthenticationOk{})
 	b.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 	const int4 = 23
-	version := &pgproto3.RowDescription{Fields: []pgproto3.FieldDescription{{Name: []byte("version"), DataTypeOID: int4, DataTypeSize: 4, Format: 1}}}
+	version := &pgproto3.RowDescription{
+		Fields: []pgproto3.FieldDescription{{Name: []byte("version"), DataTypeOID: int4, DataTypeSize: 4, Format: 1}},
+	}
 	begin := &pgproto3.RowDescription{} // of the query that each connection begins with
 	for _, name := range []string{"read_only", "started", "timeout", "idle", "interval", "count", "user_timeout"} {
 		begin.Fields = append(begin.Fields, pgproto3.FieldDescription{Name: []byte(name)})

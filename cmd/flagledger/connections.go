@@ -16,11 +16,12 @@ const (
 	otherFiles = 256
 )
 
-// boundConnections bounds the connections to a listener: those of all clients, which otherwise wait until another is closed, and those of an address that is no proxy's,
-// which are refused and counted in the metrics.
+// boundConnections bounds the connections to a listener: those of all clients, which otherwise wait until another is
+// closed, and those of an address that is no proxy's, which are refused and counted in the metrics.
 func boundConnections(listener net.Listener, c node.Config, metrics *prometheus.Registry) net.Listener {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "flagledger_connections_refused_total", Help: "Connections that were closed at once, since their client address had as many as it may have.",
+		Name: "flagledger_connections_refused_total",
+		Help: "Connections that were closed at once, since their client address had as many as it may have.",
 	})
 	metrics.MustRegister(refused)
 	all := mostConnections

@@ -55,12 +55,14 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		t.Errorf("%d connections were accepted, want 1", n)
 	}
 	families, err := metrics.Gather()
-	if err != nil || len(families) != 1 || families[0].GetName() != "flagledger_connections_refused_total" || families[0].GetMetric()[0].GetCounter().GetValue() != 2 {
+	if err != nil || len(families) != 1 || families[0].GetName() != "flagledger_connections_refused_total" ||
+		families[0].GetMetric()[0].GetCounter().GetValue() != 2 {
 		t.Errorf("the metrics are %v: %v", families, err)
 	}
 }
 
-// A client reads an answer to its end while it still sends: net/http ends its own answers so, and a moment later closes the connection, which resets it.
+// A client reads an answer to its end while it still sends: net/http ends its own answers so, and a moment later closes
+// the connection, which resets it.
 func TestAConnectionIsHalfClosed(t *testing.T) {
 	t.Parallel()
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

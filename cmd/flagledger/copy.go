@@ -54,8 +54,9 @@ func (cmd copyCommand) Run(ctx context.Context) error {
 	return compareStores(ctx, from, to, log)
 }
 
-// catchUp has jobs made from the last facts of the store that is left: in the other one, jobs are made from its end on. They stand in the database of the
-// servers, which is the one that is named if one is, and wait there for the next start.
+// catchUp has jobs made from the last facts of the store that is left: in the other one, jobs are made from its end on.
+// They stand in the database of the servers, which is the one that is named if one is, and wait there for the next
+// start.
 func (cmd copyCommand) catchUp(ctx context.Context, c node.Config, from events.Store, log *slog.Logger) error {
 	for _, url := range []string{cmd.To, cmd.From} {
 		switch {
@@ -73,7 +74,12 @@ func (cmd copyCommand) catchUp(ctx context.Context, c node.Config, from events.S
 	return node.CatchUp(ctx, database, from, log)
 }
 
-func (copyCommand) open(ctx context.Context, c node.Config, url string, log *slog.Logger) (events.Store, func(), error) {
+func (copyCommand) open(
+	ctx context.Context,
+	c node.Config,
+	url string,
+	log *slog.Logger,
+) (events.Store, func(), error) {
 	c.EventStoreURL, c.DatabaseURL = "", ""
 	switch {
 	case strings.HasPrefix(url, "esdb"):
@@ -117,7 +123,10 @@ func copyEvents(ctx context.Context, from, to events.Store, accept AcceptTimes, 
 		held[e.Stream] = e.Revision
 		check.noteHeld(e)
 	}
-	lacking := missing(allEvents(ctx, from, events.Position{}), func(stream string) events.Revision { return held[stream] })
+	lacking := missing(
+		allEvents(ctx, from, events.Position{}),
+		func(stream string) events.Revision { return held[stream] },
+	)
 	for e, err := range lacking {
 		if err == nil {
 			err = check.check(e)
@@ -135,7 +144,14 @@ func copyEvents(ctx context.Context, from, to events.Store, accept AcceptTimes, 
 		return err
 	}
 	show := showProgress("copying", int64(head.Commit), log)
-	return appendMissing(ctx, allEvents(ctx, from, events.Position{}), to, accept, held, func(e events.Recorded) { show("copy", e.Position) })
+	return appendMissing(
+		ctx,
+		allEvents(ctx, from, events.Position{}),
+		to,
+		accept,
+		held,
+		func(e events.Recorded) { show("copy", e.Position) },
+	)
 }
 
 // compareStores reads both stores and names the first stream that differs.
@@ -151,7 +167,12 @@ func compareStores(ctx context.Context, from, to events.Store, log *slog.Logger)
 	total := 0
 	for stream, d := range want {
 		if got[stream] != d {
-			return fmt.Errorf("the stream %s differs: %d events in one store and %d in the other", stream, d.events, got[stream].events)
+			return fmt.Errorf(
+				"the stream %s differs: %d events in one store and %d in the other",
+				stream,
+				d.events,
+				got[stream].events,
+			)
 		}
 		total += d.events
 	}

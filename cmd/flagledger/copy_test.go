@@ -49,10 +49,18 @@ func write(t *testing.T, store events.Store, stream string, after events.Revisio
 	t.Helper()
 	var batch []events.Event
 	for _, fact := range facts {
-		batch = append(batch, events.Event{ID: uuid.New(), Metadata: events.Metadata{Actor: events.Actor{Kind: events.SystemActor, ID: "test"}, Reason: "<&>"}, Fact: fact})
+		batch = append(
+			batch,
+			events.Event{
+				ID:       uuid.New(),
+				Metadata: events.Metadata{Actor: events.Actor{Kind: events.SystemActor, ID: "test"}, Reason: "<&>"},
+				Fact:     fact,
+			},
+		)
 	}
 	_, err := store.Append(t.Context(), stream, after, batch)
-	for errors.Is(err, events.ErrUnavailable) { // a busy machine may take longer than the store waits: asking again is safe
+	// a busy machine may take longer than the store waits: asking again is safe
+	for errors.Is(err, events.ErrUnavailable) {
 		_, err = store.Append(t.Context(), stream, after, batch)
 	}
 	if err != nil {
@@ -65,11 +73,28 @@ func fill(t *testing.T, store events.Store) {
 	t.Helper()
 	for i := range 50 {
 		stream := events.FlagStream("t", fmt.Sprint(i))
-		write(t, store, stream, 0, events.FlagCreated{TenantID: "t", Key: fmt.Sprint(i), Type: events.JSONFlag, DefaultValue: json.RawMessage(`{"n":9007199254740993,"s":"<\u00e9>"}`)},
-			events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag})
+		write(
+			t,
+			store,
+			stream,
+			0,
+			events.FlagCreated{
+				TenantID:     "t",
+				Key:          fmt.Sprint(i),
+				Type:         events.JSONFlag,
+				DefaultValue: json.RawMessage(`{"n":9007199254740993,"s":"<\u00e9>"}`),
+			},
+			events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
+		)
 	}
 	write(t, store, "flag-t.0", 2, events.FlagDeleted{})
-	write(t, store, "tenant-t", 0, events.Stored{Name: "tenant.created", Version: 1, Data: []byte(`{"id":"t","name":"Acme","sandbox":true}`)})
+	write(
+		t,
+		store,
+		"tenant-t",
+		0,
+		events.Stored{Name: "tenant.created", Version: 1, Data: []byte(`{"id":"t","name":"Acme","sandbox":true}`)},
+	)
 	large := events.ProjectUpdated{Description: &events.Change[string]{To: strings.Repeat("x", events.MaxEventBytes/3)}}
 	for i := range events.Revision(5) {
 		write(t, store, "project-p", i, large)
@@ -135,7 +160,12 @@ func TestACopyThatWasCutOffGoesOn(t *testing.T) {
 			break
 		}
 		e := run[0] // in the middle of a run
-		if _, err := to.Append(t.Context(), e.Stream, e.Revision-1, []events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}}); err != nil {
+		if _, err := to.Append(
+			t.Context(),
+			e.Stream,
+			e.Revision-1,
+			[]events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +185,13 @@ func TestCopyRefusesAStoreThatHasOtherFacts(t *testing.T) {
 	if err := copyEvents(t.Context(), from, to, AcceptTimes{}, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "flag-t.a") {
+	if err := compareStores(
+		t.Context(),
+		from,
+		to,
+		nodetest.Log(t),
+	); err == nil ||
+		!strings.Contains(err.Error(), "flag-t.a") {
 		t.Errorf("compare: %v, want the stream that differs", err)
 	}
 }
@@ -169,12 +205,19 @@ func TestFactsRecordedAtOtherTimesDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "flag-t.a") {
+	if err := compareStores(
+		t.Context(),
+		from,
+		to,
+		nodetest.Log(t),
+	); err == nil ||
+		!strings.Contains(err.Error(), "flag-t.a") {
 		t.Errorf("compare: %v, want the stream whose facts were recorded at other times", err)
 	}
 }
 
-// What follows from the last facts is done after a move too: the servers may have stopped before they made jobs from them.
+// What follows from the last facts is done after a move too: the servers may have stopped before they made jobs from
+// them.
 func TestAMoveLosesNoJobs(t *testing.T) {
 	t.Parallel()
 	url, target := pgtest.Migrated(t), esdbtest.New(t).URL()
@@ -188,7 +231,11 @@ func TestAMoveLosesNoJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close(t.Context()) }()
-	if _, err := db.Exec(t.Context(), `insert into keep.reactions (engine, commit, prepare, updated_at) values ('postgres', 0, 0, now())`); err != nil { // as a server at its start
+	// as a server at its start
+	if _, err := db.Exec(
+		t.Context(),
+		`insert into keep.reactions (engine, commit, prepare, updated_at) values ('postgres', 0, 0, now())`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	write(t, store, events.TenantStream("t"), 0, events.MemberInvited{ID: "m", Role: events.ViewerRole})
@@ -196,7 +243,8 @@ func TestAMoveLosesNoJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var members []string
-	if err := db.QueryRow(t.Context(), `select array_agg(args ->> 'memberId') from jobs.river_job where kind = 'mail.member_invitation'`).Scan(&members); err != nil {
+	if err := db.QueryRow(t.Context(), `select array_agg(args ->> 'memberId') from jobs.river_job where kind = 'mail.member_invitation'`).
+		Scan(&members); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(members, []string{"m"}) {
@@ -210,10 +258,16 @@ func TestNothingIsCopiedBesideAServerNorOntoItself(t *testing.T) {
 	s := nodetest.New(t)
 	s.SignUp(nodetest.Address())
 	target := esdbtest.New(t).URL()
-	if err := (copyCommand{From: s.DatabaseURL, To: target}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "a server runs") {
+	if err := (copyCommand{From: s.DatabaseURL, To: target}).Run(
+		t.Context(),
+	); err == nil ||
+		!strings.Contains(err.Error(), "a server runs") {
 		t.Errorf("beside a server: %v", err)
 	}
-	if err := (copyCommand{From: target, To: target}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the same") {
+	if err := (copyCommand{From: target, To: target}).Run(
+		t.Context(),
+	); err == nil ||
+		!strings.Contains(err.Error(), "the same") {
 		t.Errorf("onto itself: %v", err)
 	}
 }

@@ -23,8 +23,8 @@ type docExample struct {
 	commands, prints []string
 }
 
-// docExamples returns the examples of a page: the commands of its `sh` blocks, and after them what they print, behind "# ".
-// A stream, which prints without end, is left out.
+// docExamples returns the examples of a page: the commands of its `sh` blocks, and after them what they print, behind
+// "# ". A stream, which prints without end, is left out.
 func docExamples(t *testing.T, page string) (list []docExample) {
 	t.Helper()
 	e, inside := docExample{page: page}, false
@@ -56,8 +56,8 @@ func docExamples(t *testing.T, page string) (list []docExample) {
 
 var refusedAnswer = regexp.MustCompile(`"status":[45]\d\d`)
 
-// The examples of the documents print what the pages say, on a new installation. The other pages continue from the quickstart,
-// each in a shell and a folder of its own, so that none needs another.
+// The examples of the documents print what the pages say, on a new installation. The other pages continue from the
+// quickstart, each in a shell and a folder of its own, so that none needs another.
 func TestExamplesInDocuments(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl"} {
@@ -94,7 +94,8 @@ func TestExamplesInDocuments(t *testing.T) {
 		fmt.Fprintf(&script, "true\n%s\n", closed)
 	}
 	file := filepath.Join(t.TempDir(), "examples.sh")
-	commands := strings.NewReplacer("http://127.0.0.1:8080", p.Service().URL, "bin/flagledger", p.Binary).Replace(script.String())
+	commands := strings.NewReplacer("http://127.0.0.1:8080", p.Service().URL, "bin/flagledger", p.Binary).
+		Replace(script.String())
 	if err := os.WriteFile(file, []byte(commands), 0o600); err != nil {
 		t.Fatal(err)
 	}

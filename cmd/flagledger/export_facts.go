@@ -43,8 +43,14 @@ func (cmd exportFactsCommand) Run(ctx context.Context) error {
 	})
 }
 
-// exportFacts writes all facts of a store or of a tenant to the file at path, with a verifier key, and returns their number and the SHA-256 that the file bears.
-func exportFacts(ctx context.Context, store events.Store, tenantID, key, path string, log *slog.Logger) (facts int, sum string, err error) {
+// exportFacts writes all facts of a store or of a tenant to the file at path, with a verifier key, and returns their
+// number and the SHA-256 that the file bears.
+func exportFacts(
+	ctx context.Context,
+	store events.Store,
+	tenantID, key, path string,
+	log *slog.Logger,
+) (facts int, sum string, err error) {
 	identity, err := store.Log(ctx)
 	if err != nil {
 		return 0, "", err
@@ -89,7 +95,8 @@ func exportFacts(ctx context.Context, store events.Store, tenantID, key, path st
 		show("export", e.Position)
 	}
 	if w.Facts() == 0 && tenantID != "" {
-		return 0, "", errors.Join(fmt.Errorf("there are no facts of a tenant %s", tenantID), os.Remove(path)) // what stands there is no more than a header
+		// what stands there is no more than a header
+		return 0, "", errors.Join(fmt.Errorf("there are no facts of a tenant %s", tenantID), os.Remove(path))
 	}
 	sum, err = w.End()
 	return w.Facts(), sum, errors.Join(err, file.Sync())

@@ -19,7 +19,14 @@ import (
 
 // fact is a fact in a file, recorded at a time.
 func fact(stream string, revision events.Revision, at time.Time, f events.Fact) events.Recorded {
-	e := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: at.Truncate(time.Millisecond), Actor: events.Actor{Kind: events.SystemActor, ID: "test"}}, Fact: f}
+	e := events.Event{
+		ID: uuid.New(),
+		Metadata: events.Metadata{
+			Time:  at.Truncate(time.Millisecond),
+			Actor: events.Actor{Kind: events.SystemActor, ID: "test"},
+		},
+		Fact: f,
+	}
 	stored, err := events.Encode(e)
 	if err != nil {
 		panic(err)
@@ -32,7 +39,12 @@ func fact(stream string, revision events.Revision, at time.Time, f events.Fact) 
 }
 
 // factsFile writes a whole and undamaged file, whatever its facts say, and rewrites its lines before the last.
-func factsFile(t *testing.T, tenantID string, rewrite func(lines string) string, list ...events.Recorded) (path string) {
+func factsFile(
+	t *testing.T,
+	tenantID string,
+	rewrite func(lines string) string,
+	list ...events.Recorded,
+) (path string) {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := export.NewWriter(&out, export.NewHeader("log", tenantID, ""))
@@ -155,7 +167,12 @@ func TestAnIDOfTheStoreIsNotImportedElsewhere(t *testing.T) {
 		}
 		e.ID, e.Stored.ID = held.ID, held.ID
 	}
-	if _, _, err := imported(t, to, factsFile(t, "t", nil, e)); err == nil || !strings.Contains(err.Error(), "tenant-other@1 and tenant-t@1") {
+	if _, _, err := imported(
+		t,
+		to,
+		factsFile(t, "t", nil, e),
+	); err == nil ||
+		!strings.Contains(err.Error(), "tenant-other@1 and tenant-t@1") {
 		t.Errorf("%v, want an error that names both places", err)
 	}
 	if n := length(t, to); n != 1 {
@@ -173,14 +190,26 @@ func TestFactsFromTheFutureAreTakenUntilATimeThatIsNamed(t *testing.T) {
 			at := time.Now().UTC().Add(time.Hour).Truncate(time.Microsecond)
 			e := fact("tenant-t", 1, at, events.TenantCreated{ID: "t"})
 			e.Stored.AcceptUntil = at
-			if _, err := from.Append(t.Context(), e.Stream, 0, []events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}}); err != nil {
+			if _, err := from.Append(
+				t.Context(),
+				e.Stream,
+				0,
+				[]events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}},
+			); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join(t.TempDir(), "facts.ndjson")
 			exported(t, from, "", path)
 			accept := AcceptTimes{at}
 			for _, early := range []AcceptTimes{{}, {at.Add(-time.Microsecond)}} {
-				if _, _, err := importFacts(t.Context(), path, to, early, nodetest.Log(t), func(string) error { return nil }); err == nil {
+				if _, _, err := importFacts(
+					t.Context(),
+					path,
+					to,
+					early,
+					nodetest.Log(t),
+					func(string) error { return nil },
+				); err == nil {
 					t.Errorf("facts up to %v are imported until %v", at, early)
 				}
 				if err := copyEvents(t.Context(), from, copied, early, nodetest.Log(t)); err == nil {
@@ -190,7 +219,14 @@ func TestFactsFromTheFutureAreTakenUntilATimeThatIsNamed(t *testing.T) {
 			if n := length(t, to) + length(t, copied); n > 0 {
 				t.Errorf("%d facts were written", n)
 			}
-			if _, _, err := importFacts(t.Context(), path, to, accept, nodetest.Log(t), func(string) error { return nil }); err != nil {
+			if _, _, err := importFacts(
+				t.Context(),
+				path,
+				to,
+				accept,
+				nodetest.Log(t),
+				func(string) error { return nil },
+			); err != nil {
 				t.Error(err)
 			}
 			if err := copyEvents(t.Context(), from, copied, accept, nodetest.Log(t)); err != nil {
@@ -222,11 +258,23 @@ func TestNothingIsCopiedOfAHostileStore(t *testing.T) {
 			held := 0
 			if c.want == "occurs twice" {
 				held = 1
-				if _, err := to.Append(t.Context(), "user-v", 0, []events.Event{{ID: id, Fact: events.UserRegistered{ID: "v"}}}); err != nil {
+				if _, err := to.Append(
+					t.Context(),
+					"user-v",
+					0,
+					[]events.Event{{ID: id, Fact: events.UserRegistered{ID: "v"}}},
+				); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := copyEvents(t.Context(), from, to, AcceptTimes{}, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := copyEvents(
+				t.Context(),
+				from,
+				to,
+				AcceptTimes{},
+				nodetest.Log(t),
+			); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want an error with %q", err, c.want)
 			}
 			if n := length(t, to); n != held {

@@ -35,20 +35,26 @@ func TestCommandsTakeIDsInCapitals(t *testing.T) {
 		t.Errorf("%d ids and %d times were found: %v", ids, times, err)
 	}
 	const id = "0198c5a0-e0b7-7d42-8c19-4d5e6f708192"
-	if _, err := parser.Parse([]string{"replay", "--tenant", strings.ToUpper(id), "--project", strings.ToUpper(id)}); err != nil {
+	if _, err := parser.Parse(
+		[]string{"replay", "--tenant", strings.ToUpper(id), "--project", strings.ToUpper(id)},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if read.Replay.Tenant != id || *read.Replay.Project != id {
 		t.Errorf("replay is about %s and %s, want %s", read.Replay.Tenant, *read.Replay.Project, id)
 	}
 	read = cli{}
-	if _, err := parser.Parse([]string{"copy", "--accept-times-until", "2031-01-02t03:04:05.5z", "--from", "a", "--to", "b"}); err != nil {
+	if _, err := parser.Parse(
+		[]string{"copy", "--accept-times-until", "2031-01-02t03:04:05.5z", "--from", "a", "--to", "b"},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if want := time.Date(2031, 1, 2, 3, 4, 5, 5e8, time.UTC); !read.Copy.AcceptTimesUntil.Equal(want) {
 		t.Errorf("the time is read as %v, want %v", read.Copy.AcceptTimesUntil, want)
 	}
-	if _, err := parser.Parse([]string{"copy", "--accept-times-until", "yesterday", "--from", "a", "--to", "b"}); err == nil {
+	if _, err := parser.Parse(
+		[]string{"copy", "--accept-times-until", "yesterday", "--from", "a", "--to", "b"},
+	); err == nil {
 		t.Error("yesterday is read as a time")
 	}
 }

@@ -39,10 +39,17 @@ func (cmd importFactsCommand) Run(ctx context.Context) error {
 	})
 }
 
-// importFacts appends what a store lacks of the facts in the file at path. It calls before with the ID of the log that they are of, once the file and the store are checked
-// and nothing is written yet. It needs memory for each stream of the store and of the file,
-// and 8 bytes for each of their facts.
-func importFacts(ctx context.Context, path string, store events.Store, accept AcceptTimes, log *slog.Logger, before func(logID string) error) (added, present int, err error) {
+// importFacts appends what a store lacks of the facts in the file at path. It calls before with the ID of the log that
+// they are of, once the file and the store are checked and nothing is written yet. It needs memory for each stream of
+// the store and of the file, and 8 bytes for each of their facts.
+func importFacts(
+	ctx context.Context,
+	path string,
+	store events.Store,
+	accept AcceptTimes,
+	log *slog.Logger,
+	before func(logID string) error,
+) (added, present int, err error) {
 	check, err := newFactCheck(ctx, store, accept)
 	if err != nil {
 		return 0, 0, err
@@ -64,7 +71,14 @@ func importFacts(ctx context.Context, path string, store events.Store, accept Ac
 	}
 	show := showProgress("importing", int64(c.facts), log)
 	err = readFacts(path, func(r *export.Reader) error {
-		return appendMissing(ctx, r.All(), store, accept, revisions, func(events.Recorded) { show("import", events.Position{Commit: uint64(r.Facts())}) })
+		return appendMissing(
+			ctx,
+			r.All(),
+			store,
+			accept,
+			revisions,
+			func(events.Recorded) { show("import", events.Position{Commit: uint64(r.Facts())}) },
+		)
 	})
 	if err != nil {
 		return 0, 0, err
@@ -85,8 +99,15 @@ type checkedFile struct {
 	facts, missing int // missing in the store
 }
 
-// checkFile reads a file, and compares it with the streams that a store holds. check, unless it is nil, checks the facts.
-func checkFile(ctx context.Context, path string, store events.Store, held map[string]digest, check *factCheck) (c checkedFile, err error) {
+// checkFile reads a file, and compares it with the streams that a store holds. check, unless it is nil, checks the
+// facts.
+func checkFile(
+	ctx context.Context,
+	path string,
+	store events.Store,
+	held map[string]digest,
+	check *factCheck,
+) (c checkedFile, err error) {
 	inFile := map[string]digest{}
 	differs := ""
 	err = readFacts(path, func(r *export.Reader) error {
@@ -170,7 +191,8 @@ func beginsWith(ctx context.Context, store events.Store, stream string, want dig
 	return d == want, nil
 }
 
-// firstDifference returns an error that names the first fact of a stream which is another one in the store than in the file.
+// firstDifference returns an error that names the first fact of a stream which is another one in the store than in the
+// file.
 func firstDifference(ctx context.Context, path string, store events.Store, stream string) error {
 	next, stop := iter.Pull2(store.Read(ctx, stream, 0))
 	defer stop()
@@ -192,8 +214,15 @@ func firstDifference(ctx context.Context, path string, store events.Store, strea
 				return err
 			}
 			if a != b {
-				return fmt.Errorf("line %d: the store holds another fact at %s@%d: %s, recorded %s, with the id %s", r.Line(), stream, e.Revision,
-					held.Name, held.At.Format(events.RecordedFormat), held.ID)
+				return fmt.Errorf(
+					"line %d: the store holds another fact at %s@%d: %s, recorded %s, with the id %s",
+					r.Line(),
+					stream,
+					e.Revision,
+					held.Name,
+					held.At.Format(events.RecordedFormat),
+					held.ID,
+				)
 			}
 		}
 		return fmt.Errorf("the stream %s differs from that of the store", stream)

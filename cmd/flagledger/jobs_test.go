@@ -20,7 +20,11 @@ func TestCommandLineOfJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := jobs.PlatformInvitation{EventID: "e\u009b2J", InvitationID: "i"}
-	if err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return client.Add(context.Background(), tx, job) }); err != nil {
+	if err := pgx.BeginFunc(
+		t.Context(),
+		pool,
+		func(tx pgx.Tx) error { return client.Add(context.Background(), tx, job) },
+	); err != nil {
 		t.Fatal(err)
 	}
 	list, err := client.List(t.Context(), "")
@@ -32,7 +36,9 @@ func TestCommandLineOfJobs(t *testing.T) {
 	shows := func(lines int, arguments ...string) {
 		t.Helper()
 		r := run(p, settings, append([]string{"jobs", "list"}, arguments...)...)
-		if r.code != 0 || strings.Count(r.stdout, "\n") != lines+1 || lines > 0 && !strings.Contains(r.stdout, "mail.platform_invitation") || strings.ContainsRune(r.stdout, '\u009b') {
+		if r.code != 0 || strings.Count(r.stdout, "\n") != lines+1 ||
+			lines > 0 && !strings.Contains(r.stdout, "mail.platform_invitation") ||
+			strings.ContainsRune(r.stdout, '\u009b') {
 			t.Errorf("%v: code %d\n%s%s", arguments, r.code, r.stdout, r.stderr)
 		}
 	}

@@ -97,7 +97,8 @@ func decodeTime(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// endingSignals are the signals that end a command in order. A closed terminal sends SIGHUP, which nohup has a command ignore.
+// endingSignals are the signals that end a command in order. A closed terminal sends SIGHUP, which nohup has a command
+// ignore.
 func endingSignals() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{syscall.SIGINT, syscall.SIGTERM}
@@ -111,7 +112,8 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// oneLine is an error as it is printed. Errors of a database driver have several lines, some of them twice; others quote what a foreign file has.
+// oneLine is an error as it is printed. Errors of a database driver have several lines, some of them twice; others
+// quote what a foreign file has.
 func oneLine(err error) string {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {

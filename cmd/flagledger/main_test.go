@@ -28,7 +28,14 @@ func TestAnErrorHasNoControlCharactersOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := events.Recorded{Stream: "flag-t.\x1b]0;title\a\u202e\u0085a", Revision: 2, Event: events.Event{ID: uuid.New()}, Name: "flag.enabled", At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stored: events.Stored{Version: 1, Data: []byte("{}")}}
+	e := events.Recorded{
+		Stream:   "flag-t.\x1b]0;title\a\u202e\u0085a",
+		Revision: 2,
+		Event:    events.Event{ID: uuid.New()},
+		Name:     "flag.enabled",
+		At:       time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Stored:   events.Stored{Version: 1, Data: []byte("{}")},
+	}
 	if err := w.Add(e); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +48,8 @@ func TestAnErrorHasNoControlCharactersOfAFile(t *testing.T) {
 		t.Fatalf("%v, want an error that names the stream", err)
 	}
 	got := oneLine(err)
-	if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) || !strings.Contains(got, `flag-t.\x1b]0;title\a\u202e\u0085a has revision 2`) {
+	if strings.ContainsFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }) ||
+		!strings.Contains(got, `flag-t.\x1b]0;title\a\u202e\u0085a has revision 2`) {
 		t.Errorf("%q is printed", got)
 	}
 }

@@ -44,7 +44,15 @@ func (parkedListCommand) Run(ctx context.Context) error {
 				return err
 			}
 			for _, s := range parked {
-				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", p.Name, printable(s.Stream), s.Revision, s.At.UTC().Format(time.RFC3339), printable(s.Error))
+				fmt.Fprintf(
+					table,
+					"%s\t%s\t%d\t%s\t%s\n",
+					p.Name,
+					printable(s.Stream),
+					s.Revision,
+					s.At.UTC().Format(time.RFC3339),
+					printable(s.Error),
+				)
 			}
 		}
 		return table.Flush()
@@ -52,7 +60,11 @@ func (parkedListCommand) Run(ctx context.Context) error {
 }
 
 // oneParked runs something with a read model and the streams that it has parked.
-func oneParked(ctx context.Context, name string, use func(p projections.Projection, parked []projections.Parked, url string, store events.Store) error) error {
+func oneParked(
+	ctx context.Context,
+	name string,
+	use func(p projections.Projection, parked []projections.Parked, url string, store events.Store) error,
+) error {
 	list, err := models.ByName([]string{name})
 	if err != nil {
 		return err
@@ -80,25 +92,36 @@ type parkedShowCommand struct {
 
 // Run prints when and why the stream was parked, and the fact as it is stored.
 func (s parkedShowCommand) Run(ctx context.Context) error {
-	return oneParked(ctx, s.Name, func(p projections.Projection, parked []projections.Parked, _ string, store events.Store) error {
-		i := slices.IndexFunc(parked, func(p projections.Parked) bool { return p.Stream == s.Stream })
-		if i < 0 {
-			return fmt.Errorf("%s: %w: %s", p.Name, projections.ErrNotParked, s.Stream)
-		}
-		fmt.Printf("%s has parked %s at version %d since %s: %s\n", p.Name, printable(s.Stream), parked[i].Revision, parked[i].At.UTC().Format(time.RFC3339), printable(parked[i].Error))
-		for e, err := range store.Read(ctx, s.Stream, parked[i].Revision) {
-			if err != nil {
+	return oneParked(
+		ctx,
+		s.Name,
+		func(p projections.Projection, parked []projections.Parked, _ string, store events.Store) error {
+			i := slices.IndexFunc(parked, func(p projections.Parked) bool { return p.Stream == s.Stream })
+			if i < 0 {
+				return fmt.Errorf("%s: %w: %s", p.Name, projections.ErrNotParked, s.Stream)
+			}
+			fmt.Printf(
+				"%s has parked %s at version %d since %s: %s\n",
+				p.Name,
+				printable(s.Stream),
+				parked[i].Revision,
+				parked[i].At.UTC().Format(time.RFC3339),
+				printable(parked[i].Error),
+			)
+			for e, err := range store.Read(ctx, s.Stream, parked[i].Revision) {
+				if err != nil {
+					return err
+				}
+				line, err := storedFact(e)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Printf("%s\n", line)
 				return err
 			}
-			line, err := storedFact(e)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Printf("%s\n", line)
-			return err
-		}
-		return nil
-	})
+			return nil
+		},
+	)
 }
 
 // storedFact is a fact as it is stored, as JSON that is printable.
@@ -132,21 +155,25 @@ type parkedRetryCommand struct {
 
 // Run retries streams, each by itself.
 func (r parkedRetryCommand) Run(ctx context.Context) error {
-	return oneParked(ctx, r.Name, func(p projections.Projection, parked []projections.Parked, url string, store events.Store) (err error) {
-		streams := r.Streams
-		if len(streams) == 0 {
-			for _, s := range parked {
-				streams = append(streams, s.Stream)
+	return oneParked(
+		ctx,
+		r.Name,
+		func(p projections.Projection, parked []projections.Parked, url string, store events.Store) (err error) {
+			streams := r.Streams
+			if len(streams) == 0 {
+				for _, s := range parked {
+					streams = append(streams, s.Stream)
+				}
 			}
-		}
-		for _, stream := range streams {
-			failed := projections.Retry(ctx, url, store, p, stream)
-			if failed == nil {
-				fmt.Printf("%s follows %s again\n", p.Name, printable(stream))
-				continue
+			for _, stream := range streams {
+				failed := projections.Retry(ctx, url, store, p, stream)
+				if failed == nil {
+					fmt.Printf("%s follows %s again\n", p.Name, printable(stream))
+					continue
+				}
+				err = errors.Join(err, fmt.Errorf("%s, stream %s: %w", p.Name, stream, failed))
 			}
-			err = errors.Join(err, fmt.Errorf("%s, stream %s: %w", p.Name, stream, failed))
-		}
-		return err
-	})
+			return err
+		},
+	)
 }

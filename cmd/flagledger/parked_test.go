@@ -12,7 +12,9 @@ func TestAStoredFactDrivesNoTerminal(t *testing.T) {
 		"{\"name\":\"a\u009b2J<b>\u202e\"}": `{"name":"a\u009b2J<b>\u202e"}`,
 		"no JSON \x1b[2J":                   `"no JSON \u001b[2J"`,
 	} {
-		line, err := storedFact(events.Recorded{Name: "flag.updated", Stored: events.Stored{Data: []byte(data), Metadata: []byte("{}")}})
+		line, err := storedFact(
+			events.Recorded{Name: "flag.updated", Stored: events.Stored{Data: []byte(data), Metadata: []byte("{}")}},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

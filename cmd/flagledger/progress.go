@@ -15,14 +15,21 @@ import (
 
 const logInterval = 2 * time.Second
 
-// showProgress returns a reporter of positions, each under a name, up to total. It draws a bar on a terminal, and logs a line every two seconds elsewhere.
+// showProgress returns a reporter of positions, each under a name, up to total. It draws a bar on a terminal, and logs
+// a line every two seconds elsewhere.
 func showProgress(doing string, total int64, log *slog.Logger) func(string, events.Position) {
 	show := showReaders(doing, 1, total, log)
 	return func(name string, reached events.Position) { show(name, reached, 0) }
 }
 
-// showReaders is showProgress for some that read the same log, each under its name. The reporter is told also how many events one has read since the last time.
-func showReaders(doing string, readers int, total int64, log *slog.Logger) func(name string, reached events.Position, read int) {
+// showReaders is showProgress for some that read the same log, each under its name. The reporter is told also how many
+// events one has read since the last time.
+func showReaders(
+	doing string,
+	readers int,
+	total int64,
+	log *slog.Logger,
+) func(name string, reached events.Position, read int) {
 	var mu sync.Mutex
 	p := progress{readers: int64(readers), total: total, reached: map[string]int64{}, began: time.Now()}
 	advance := func() {}
@@ -86,5 +93,7 @@ func (p *progress) left() string {
 	if done <= p.first && done < p.total {
 		return "unknown"
 	}
-	return time.Duration(float64(time.Since(p.began)) * float64(p.total-done) / float64(max(done-p.first, 1))).Round(time.Second).String()
+	return time.Duration(float64(time.Since(p.began)) * float64(p.total-done) / float64(max(done-p.first, 1))).
+		Round(time.Second).
+		String()
 }

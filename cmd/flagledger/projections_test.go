@@ -26,7 +26,8 @@ func TestRebuildsOnTheCommandLine(t *testing.T) {
 
 	p, settings := nodetest.Build(t), []string{"FLAGLEDGER_DATABASE_URL=" + s.DatabaseURL}
 	reached := func() (commit int64) {
-		_ = pool.QueryRow(t.Context(), `select commit from read_next.checkpoints where projection = 'flags'`).Scan(&commit) // there is none at first
+		// there is none at first
+		_ = pool.QueryRow(t.Context(), `select commit from read_next.checkpoints where projection = 'flags'`).Scan(&commit)
 		return commit
 	}
 	for _, how := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
@@ -41,11 +42,24 @@ func TestRebuildsOnTheCommandLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = rebuilding.Wait()
-		if how == syscall.SIGINT && !strings.HasSuffix(told.String(), "flagledger: interrupted; a rebuild of the same read models goes on from here, or anew with --afresh\n") {
+		if how == syscall.SIGINT &&
+			!strings.HasSuffix(
+				told.String(),
+				"flagledger: interrupted; a rebuild of the same read models goes on from here, or anew with --afresh\n",
+			) {
 			t.Errorf("a rebuild that is interrupted says\n%s", told.String())
 		}
 	}
-	if r := run(p, settings, "projections", "rebuild", "flags").succeeded(); !strings.Contains(r.stderr, "going on with what a rebuild has left") {
+	if r := run(
+		p,
+		settings,
+		"projections",
+		"rebuild",
+		"flags",
+	).succeeded(); !strings.Contains(
+		r.stderr,
+		"going on with what a rebuild has left",
+	) {
 		t.Errorf("after one that was killed a rebuild says\n%s", r.stderr)
 	}
 	run(p, settings, "projections", "verify", "--all").succeeded()
@@ -55,7 +69,8 @@ func TestRebuildsOnTheCommandLine(t *testing.T) {
 	}
 	for _, command := range []string{"verify", "rebuild"} {
 		r := run(p, settings, "projections", command, "flags", "projects")
-		if r.code != 1 || !strings.Contains(r.stderr, "flags lacks 1 rows and has 1 that are wrong") || strings.Contains(r.stderr, "--force") != (command == "rebuild") {
+		if r.code != 1 || !strings.Contains(r.stderr, "flags lacks 1 rows and has 1 that are wrong") ||
+			strings.Contains(r.stderr, "--force") != (command == "rebuild") {
 			t.Errorf("%s ends with %d:\n%s", command, r.code, r.stderr)
 		}
 		nodetest.Same(t, "the name", me.Call("GET", "/api/v1/flags", nil).Want(200).List()[0]["name"], "x")
@@ -93,7 +108,13 @@ func TestParkedStreamsOnTheCommandLine(t *testing.T) {
 	})
 	prints := func(text string, arguments ...string) {
 		t.Helper()
-		if r := run(p, settings, append([]string{"projections", "parked"}, arguments...)...).succeeded(); !strings.Contains(r.stdout, text) {
+		if r := run(
+			p,
+			settings,
+			append([]string{"projections", "parked"}, arguments...)...).succeeded(); !strings.Contains(
+			r.stdout,
+			text,
+		) {
 			t.Errorf("%v prints\n%s", arguments, r.stdout)
 		}
 	}
@@ -101,16 +122,30 @@ func TestParkedStreamsOnTheCommandLine(t *testing.T) {
 	prints("flags has parked "+stream+" at version 2 since ", "show", "flags", stream)
 	prints(`{"version":2,"fact":"flag.status_changed","shape":1,"id":"`, "show", "flags", stream)
 	for _, arguments := range [][]string{{"show", "tenants", stream}, {"retry", "tenants", stream}} {
-		if r := run(p, settings, append([]string{"projections", "parked"}, arguments...)...); r.code != 1 || !strings.Contains(r.stderr, "the stream is not parked") {
+		if r := run(
+			p,
+			settings,
+			append([]string{"projections", "parked"}, arguments...)...); r.code != 1 ||
+			!strings.Contains(r.stderr, "the stream is not parked") {
 			t.Errorf("%v ends with %d:\n%s", arguments, r.code, r.stderr)
 		}
 	}
-	if r := run(p, settings, "projections", "parked", "retry", "flags"); r.code != 1 || !strings.Contains(r.stderr, "out_of_order") || !strings.Contains(r.stderr, stream) {
+	if r := run(
+		p,
+		settings,
+		"projections",
+		"parked",
+		"retry",
+		"flags",
+	); r.code != 1 || !strings.Contains(r.stderr, "out_of_order") ||
+		!strings.Contains(r.stderr, stream) {
 		t.Errorf("a retry in vain ends with %d:\n%s", r.code, r.stderr)
 	}
 	exec(`alter table read.flags drop constraint out_of_order`)
 	prints("flags follows "+stream+" again", "retry", "flags")
-	me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"status": "archived", "name": "later", "version": 3})
+	me.Call("GET", nodetest.FlagPath("k"), nil).
+		Want(200).
+		Shows(map[string]any{"status": "archived", "name": "later", "version": 3})
 	me.Call("PATCH", nodetest.FlagPath("k"), map[string]any{"name": "latest"}).Want(200)
 	s.Eventually("the change is shown", func() bool {
 		return me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Object()["name"] == "latest"

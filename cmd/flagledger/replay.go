@@ -133,10 +133,28 @@ type replay struct {
 	resources  map[string]string // names of projects and OAuth clients by type and id
 }
 
-func newReplay(cmd replayCommand, store events.Store, names *queries.Queries, out io.Writer, form replayForm, log *slog.Logger) *replay {
+func newReplay(
+	cmd replayCommand,
+	store events.Store,
+	names *queries.Queries,
+	out io.Writer,
+	form replayForm,
+	log *slog.Logger,
+) *replay {
 	return &replay{
-		replayCommand: cmd, store: store, names: names, log: log, form: form, screen: newScreen(out, form.colour),
-		mine: tenantFilter{cmd.Tenant, map[string]bool{}}, variations: map[string]string{}, rules: map[string]string{}, resources: map[string]string{},
+		replayCommand: cmd,
+		store:         store,
+		names:         names,
+		log:           log,
+		form:          form,
+		screen:        newScreen(out, form.colour),
+		mine: tenantFilter{
+			cmd.Tenant,
+			map[string]bool{},
+		},
+		variations: map[string]string{},
+		rules:      map[string]string{},
+		resources:  map[string]string{},
 	}
 }
 

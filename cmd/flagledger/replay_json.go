@@ -26,8 +26,13 @@ type replayedFact struct {
 func (r *replay) printJSON(list []describedFact, names map[string]queries.Name) error {
 	for _, f := range list {
 		line := replayedFact{
-			Version: f.Revision, Stream: f.Stream, Recorded: f.At.UTC().Format(events.RecordedFormat), Fact: f.Name, ID: f.ID.String(),
-			Data: stored(withoutSecrets(f.Stored.Data)), Metadata: stored(f.Stored.Metadata),
+			Version:  f.Revision,
+			Stream:   f.Stream,
+			Recorded: f.At.UTC().Format(events.RecordedFormat),
+			Fact:     f.Name,
+			ID:       f.ID.String(),
+			Data:     stored(withoutSecrets(f.Stored.Data)),
+			Metadata: stored(f.Stored.Metadata),
 		}
 		if f.Fact != nil {
 			data, err := events.Marshal(f.Fact)

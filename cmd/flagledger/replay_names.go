@@ -10,7 +10,8 @@ import (
 	"flagledger/queries"
 )
 
-// noteNames notes what the variations and the rules of a flag are called, before the fact is printed. Those of many flags are too many.
+// noteNames notes what the variations and the rules of a flag are called, before the fact is printed. Those of many
+// flags are too many.
 func (r *replay) noteNames(e events.Recorded) {
 	if r.Flag == nil {
 		return
@@ -50,7 +51,8 @@ func (r *replay) dropNames(e events.Recorded) {
 	}
 }
 
-// namesOf finds the names of the people and clients in facts, as they are today. Where they cannot be read, it tells so once.
+// namesOf finds the names of the people and clients in facts, as they are today. Where they cannot be read, it tells so
+// once.
 func (r *replay) namesOf(ctx context.Context, list []describedFact) map[string]queries.Name {
 	var ids []string
 	for _, f := range list {

@@ -17,7 +17,8 @@ type projectThen struct {
 	Color       string `json:"color"`
 }
 
-// after is the project after a fact of its stream; nil before its creation and once it is deleted. The creation may be unknown to this program.
+// after is the project after a fact of its stream; nil before its creation and once it is deleted. The creation may be
+// unknown to this program.
 func (p *projectThen) after(stream string, fact events.ProjectFact) *projectThen {
 	next := projectThen{ID: strings.TrimPrefix(stream, events.ProjectStream(""))}
 	if p != nil {

@@ -12,7 +12,8 @@ import (
 	"flagledger/events"
 )
 
-// tenantThen is a tenant as it was. It has a few fields of each flag and no state.Flag, whose values and rules take as much as the tenant's facts.
+// tenantThen is a tenant as it was. It has a few fields of each flag and no state.Flag, whose values and rules take as
+// much as the tenant's facts.
 type tenantThen struct {
 	ID           string         `json:"id"`
 	Name         string         `json:"name"`
@@ -81,7 +82,13 @@ func (t *tenantFold) applyTenant(fact events.TenantFact) {
 	t.environments = environmentsAfter(t.environments, fact)
 	switch fact := fact.(type) {
 	case events.TenantCreated:
-		t.tenant = &tenantThen{ID: fact.ID, Name: fact.Name, Sandbox: fact.Sandbox, Plan: fact.Plan, Status: string(fact.FirstSubscription().Status)}
+		t.tenant = &tenantThen{
+			ID:      fact.ID,
+			Name:    fact.Name,
+			Sandbox: fact.Sandbox,
+			Plan:    fact.Plan,
+			Status:  string(fact.FirstSubscription().Status),
+		}
 	case events.TenantUpdated:
 		if t.tenant != nil {
 			fact.Name.Apply(&t.tenant.Name)
@@ -135,14 +142,24 @@ func (t *tenantFold) applyFlag(stream string, fact events.FlagFact) {
 	case events.FlagDeleted:
 		delete(t.flags, stream)
 		return
-	case events.VariationAdded, events.VariationUpdated, events.VariationRemoved, events.RulesChanged, events.FallthroughChanged, events.FlagReverted:
+	case events.VariationAdded,
+		events.VariationUpdated,
+		events.VariationRemoved,
+		events.RulesChanged,
+		events.FallthroughChanged,
+		events.FlagReverted:
 	}
 	t.flags[stream] = f
 }
 
 // printTenant prints the tenant as it was at a time.
 func (r *replay) printTenant(ctx context.Context, at time.Time) error {
-	fold := tenantFold{members: map[string]memberThen{}, clients: map[string]clientThen{}, projects: map[string]*projectThen{}, flags: map[string]*flagThen{}}
+	fold := tenantFold{
+		members:  map[string]memberThen{},
+		clients:  map[string]clientThen{},
+		projects: map[string]*projectThen{},
+		flags:    map[string]*flagThen{},
+	}
 	var omitted omittedFacts
 	facts := 0
 reading:
@@ -177,7 +194,8 @@ reading:
 	if fold.tenant == nil {
 		words = append(words, span{red, "  deleted"})
 	}
-	r.screen.line(append(words, span{dim, fmt.Sprintf("  at %s, after %d facts", at.UTC().Format(time.RFC3339Nano), facts)})...)
+	r.screen.line(
+		append(words, span{dim, fmt.Sprintf("  at %s, after %d facts", at.UTC().Format(time.RFC3339Nano), facts)})...)
 	if fold.tenant != nil {
 		r.tenantFields(fold.tenant)
 	}

@@ -37,7 +37,13 @@ func noNames(t *testing.T) *queries.Queries {
 }
 
 // printed is what a replay prints.
-func printed(t *testing.T, store events.Store, names *queries.Queries, cmd replayCommand, form replayForm) (string, error) {
+func printed(
+	t *testing.T,
+	store events.Store,
+	names *queries.Queries,
+	cmd replayCommand,
+	form replayForm,
+) (string, error) {
 	t.Helper()
 	at, err := cmd.moment(time.Now())
 	if err != nil {
@@ -67,7 +73,11 @@ func newHistory(t *testing.T, store events.Store) *history {
 
 func (h *history) write(stream, reason string, fact events.Fact) {
 	h.t.Helper()
-	e := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: h.at, Actor: events.Actor{Kind: events.UserActor, ID: "ada"}, Reason: reason}, Fact: fact}
+	e := events.Event{
+		ID:       uuid.New(),
+		Metadata: events.Metadata{Time: h.at, Actor: events.Actor{Kind: events.UserActor, ID: "ada"}, Reason: reason},
+		Fact:     fact,
+	}
 	stored, err := events.Encode(e)
 	if err != nil {
 		h.t.Fatal(err)
@@ -84,26 +94,70 @@ func (h *history) write(stream, reason string, fact events.Fact) {
 	h.at = h.at.Add(time.Second)
 }
 
-// fill writes the life of a tenant, with facts of a newer release, text that would drive a terminal, and facts of another tenant.
+// fill writes the life of a tenant, with facts of a newer release, text that would drive a terminal, and facts of
+// another tenant.
 func (h *history) fill() {
 	tenant, flag := events.TenantStream("t"), events.FlagStream("t", "k")
 	production := events.EnvironmentRef{ID: "e1", Name: "production"}
-	rule := events.Rule{ID: "r1", Name: "Pro", Salt: "s", Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: []json.RawMessage{[]byte(`"pro"`)}}}, Serve: events.Serve{VariationID: "v1"}}
+	rule := events.Rule{
+		ID:         "r1",
+		Name:       "Pro",
+		Salt:       "s",
+		Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: []json.RawMessage{[]byte(`"pro"`)}}},
+		Serve:      events.Serve{VariationID: "v1"},
+	}
 	changed := rule
 	changed.Serve = events.Serve{Value: []byte(`false`)}
 	h.write(tenant, "", events.TenantCreated{ID: "t", Name: "Acme", Plan: events.FreePlan})
 	h.write(tenant, "", events.EnvironmentAdded{Environment: production})
-	h.write(events.FlagStream("other", "k"), "", events.FlagCreated{TenantID: "other", Key: "k", Type: events.BooleanFlag, DefaultValue: []byte(`false`)})
-	h.write(flag, "", events.FlagCreated{TenantID: "t", Key: "k", ID: "f", Name: "K", Type: events.BooleanFlag, DefaultValue: []byte(`false`), Salt: "SALT"})
+	h.write(
+		events.FlagStream("other", "k"),
+		"",
+		events.FlagCreated{TenantID: "other", Key: "k", Type: events.BooleanFlag, DefaultValue: []byte(`false`)},
+	)
+	h.write(
+		flag,
+		"",
+		events.FlagCreated{
+			TenantID:     "t",
+			Key:          "k",
+			ID:           "f",
+			Name:         "K",
+			Type:         events.BooleanFlag,
+			DefaultValue: []byte(`false`),
+			Salt:         "SALT",
+		},
+	)
 	h.write(flag, "launch\x1b[2J day\u202e", events.FlagEnabled{Environment: production})
-	h.write(flag, "", events.VariationAdded{Variation: events.Variation{ID: "v1", Name: "on\u009b1A", Value: []byte(`true`), Weight: 1500}})
+	h.write(
+		flag,
+		"",
+		events.VariationAdded{Variation: events.Variation{ID: "v1", Name: "on\u009b1A", Value: []byte(`true`), Weight: 1500}},
+	)
 	h.write(flag, "", events.ChangeRules(production, nil, []events.Rule{rule}))
 	h.write(flag, "", events.ChangeRules(production, []events.Rule{rule}, []events.Rule{changed}))
 	h.write(flag, "", events.Stored{Name: "flag.frozen", Version: 1, Data: []byte(`{"until":9007199254740993}`)})
-	h.write(events.ProjectStream("p"), "", events.Stored{Name: "project.created", Version: 9, Data: []byte(`{"tenantId":"t","name":"Shop"}`)})
-	h.write(events.ProjectStream("p"), "", events.ProjectUpdated{Name: &events.Change[string]{From: "Shop", To: "Web shop"}})
+	h.write(
+		events.ProjectStream("p"),
+		"",
+		events.Stored{Name: "project.created", Version: 9, Data: []byte(`{"tenantId":"t","name":"Shop"}`)},
+	)
+	h.write(
+		events.ProjectStream("p"),
+		"",
+		events.ProjectUpdated{Name: &events.Change[string]{From: "Shop", To: "Web shop"}},
+	)
 	h.write(events.ProjectStream("q"), "", events.ProjectCreated{ID: "q", TenantID: "other", Name: "theirs"})
-	h.write(tenant, "", events.OAuthClientCreated{ClientID: "c", Name: "CI", Scopes: []events.Scope{events.FlagsRead}, SecretHash: []byte("hash of the secret")})
+	h.write(
+		tenant,
+		"",
+		events.OAuthClientCreated{
+			ClientID:   "c",
+			Name:       "CI",
+			Scopes:     []events.Scope{events.FlagsRead},
+			SecretHash: []byte("hash of the secret"),
+		},
+	)
 	h.write(flag, "", events.FlagDisabled{Environment: production})
 }
 
@@ -218,7 +272,12 @@ var sgr = regexp.MustCompile("\x1b\\[[0-9]+m")
 
 func TestActorNames(t *testing.T) {
 	t.Parallel()
-	names := map[string]queries.Name{"u": {Text: "Ada", Listed: true}, "gone": {Erased: true}, "c": {Text: "CI", Listed: true}, "i": {}}
+	names := map[string]queries.Name{
+		"u":    {Text: "Ada", Listed: true},
+		"gone": {Erased: true},
+		"c":    {Text: "CI", Listed: true},
+		"i":    {},
+	}
 	for want, by := range map[string]events.Actor{
 		"Ada": {Kind: events.UserActor, ID: "u"}, "erased user": {Kind: events.UserActor, ID: "gone"}, "CI (client)": {Kind: events.ClientActor, ID: "c"},
 		"flagledger (system)": {Kind: events.SystemActor, ID: "flagledger"}, "the invited person": {Kind: events.InvitedActor, ID: "i"},
@@ -239,7 +298,8 @@ func TestAReplayInJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.ContainsAny(text, "\x1b\u009b\u202e") || strings.Contains(strings.ToLower(text), "secret\":") || strings.Contains(text, "secretHash") {
+		if strings.ContainsAny(text, "\x1b\u009b\u202e") || strings.Contains(strings.ToLower(text), "secret\":") ||
+			strings.Contains(text, "secretHash") {
 			t.Errorf("it has control characters or secrets:\n%s", text)
 		}
 		for line := range strings.Lines(text) {
@@ -252,16 +312,23 @@ func TestAReplayInJSON(t *testing.T) {
 		return lines
 	}
 	flag := replayed(replayCommand{Tenant: "t", Flag: new("k")})
-	if len(flag) != 7 || flag[1]["version"] != 2.0 || flag[1]["fact"] != "flag.enabled" || flag[1]["recorded"] != "2026-03-14T15:00:04.000123Z" || flag[1]["actorName"] != "ada" ||
-		flag[1]["metadata"].(map[string]any)["reason"] != "launch\x1b[2J day\u202e" || flag[0]["changes"] != nil {
+	if len(flag) != 7 || flag[1]["version"] != 2.0 || flag[1]["fact"] != "flag.enabled" ||
+		flag[1]["recorded"] != "2026-03-14T15:00:04.000123Z" ||
+		flag[1]["actorName"] != "ada" ||
+		flag[1]["metadata"].(map[string]any)["reason"] != "launch\x1b[2J day\u202e" ||
+		flag[0]["changes"] != nil {
 		t.Errorf("the flag is %v", flag)
 	}
-	if unknown := flag[5]; unknown["data"].(map[string]any)["until"] != 9007199254740993.0 || !strings.Contains(unknown["unknown"].(string), "flag.frozen") {
+	if unknown := flag[5]; unknown["data"].(map[string]any)["until"] != 9007199254740993.0 ||
+		!strings.Contains(unknown["unknown"].(string), "flag.frozen") {
 		t.Errorf("an unknown fact is %v", unknown)
 	}
 	changes := replayed(replayCommand{Tenant: "t", Flag: new("k"), Diff: true})[1]["changes"]
 	nodetest.Same(t, "the changes", changes, map[string]any{"enabled": map[string]any{"from": false, "to": true}})
-	if tenant := replayed(replayCommand{Tenant: "t"}); len(tenant) != 12 || tenant[10]["fact"] != "tenant.oauth_client_created" || tenant[10]["data"].(map[string]any)["name"] != "CI" {
+	if tenant := replayed(
+		replayCommand{Tenant: "t"},
+	); len(tenant) != 12 || tenant[10]["fact"] != "tenant.oauth_client_created" ||
+		tenant[10]["data"].(map[string]any)["name"] != "CI" {
 		t.Errorf("the tenant is %v", tenant)
 	}
 	project := replayed(replayCommand{Tenant: "other", Project: new("q"), At: new("1")})
@@ -309,7 +376,11 @@ func TestAReplayGoesOnWithNewFacts(t *testing.T) {
 			outputs, ended := []*nodetest.Output{{}, {}}, make(chan error)
 			for i, cmd := range []replayCommand{{Tenant: "t", Flag: new("k"), Follow: true}, {Tenant: "t", Follow: true}} {
 				store := busyStore{h.store, func() {
-					h.write(events.FlagStream("t", "k"), "", events.FlagStatusChanged{From: events.ActiveFlag, To: events.InactiveFlag})
+					h.write(
+						events.FlagStream("t", "k"),
+						"",
+						events.FlagStatusChanged{From: events.ActiveFlag, To: events.InactiveFlag},
+					)
 				}}
 				go func() {
 					ended <- newReplay(cmd, store, names, outputs[i], replayForm{}, nodetest.Log(t)).printFacts(ctx)
@@ -358,7 +429,12 @@ func rows(text string) (list []string) {
 func TestTextOfFactsDrivesNoTerminal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		text := string(rapid.SliceOf(rapid.Byte()).Draw(r, "bytes")) + rapid.String().Draw(r, "text") + rapid.SampledFrom([]string{"\x1b[2J", "\r\n", "\u009b", "\u202e", "\U000e0001", "\x9b"}).Draw(r, "control")
+		text := string(
+			rapid.SliceOf(rapid.Byte()).Draw(r, "bytes"),
+		) + rapid.String().
+			Draw(r, "text") +
+			rapid.SampledFrom([]string{"\x1b[2J", "\r\n", "\u009b", "\u202e", "\U000e0001", "\x9b"}).
+				Draw(r, "control")
 		var out bytes.Buffer
 		s := newScreen(&out, false)
 		s.line(span{red, text})
@@ -401,7 +477,8 @@ func TestColoursAreTurnedOff(t *testing.T) {
 	}
 }
 
-// Beside a server, people have their names of today, those who were erased have none, and a state is what the interface shows.
+// Beside a server, people have their names of today, those who were erased have none, and a state is what the interface
+// shows.
 func TestReplaysBesideAServer(t *testing.T) {
 	t.Parallel()
 	me := nodetest.New(t).SignUp(nodetest.Address())
@@ -424,13 +501,20 @@ func TestReplaysBesideAServer(t *testing.T) {
 		t.Helper()
 		return run(p, settings, append([]string{"replay", "--tenant", me.Tenant}, arguments...)...).succeeded().stdout
 	}
-	me.Service.Eventually("they are erased for the read models", func() bool { return strings.Contains(replay("--text"), "member erased user") })
+	me.Service.Eventually(
+		"they are erased for the read models",
+		func() bool { return strings.Contains(replay("--text"), "member erased user") },
+	)
 	invitations := replay("--text")
-	if strings.Contains(invitations, pending) || strings.Contains(invitations, withdrawn) || strings.Count(invitations, "member "+joined) != 2 || strings.Count(invitations, "member withdrawn invitation") != 2 {
+	if strings.Contains(invitations, pending) || strings.Contains(invitations, withdrawn) ||
+		strings.Count(invitations, "member "+joined) != 2 ||
+		strings.Count(invitations, "member withdrawn invitation") != 2 {
 		t.Errorf("of invitations it prints\n%s", invitations)
 	}
 	flag := strings.Split(replay("--flag=k", "--text"), "\n")
-	if len(flag) != 5 || !strings.Contains(flag[2], "  "+me.Email+"  created  ") || !strings.Contains(flag[3], "  erased user") || strings.Contains(flag[3], gone.Email) {
+	if len(flag) != 5 || !strings.Contains(flag[2], "  "+me.Email+"  created  ") ||
+		!strings.Contains(flag[3], "  erased user") ||
+		strings.Contains(flag[3], gone.Email) {
 		t.Errorf("the flag is\n%s", strings.Join(flag, "\n"))
 	}
 	all := replay("--diff")
@@ -447,10 +531,20 @@ func TestReplaysBesideAServer(t *testing.T) {
 		if err := json.Unmarshal([]byte(replay("--flag=k", "--at="+version)), &got); err != nil {
 			t.Fatal(err)
 		}
-		nodetest.Same(t, "version "+version, got, me.Call("GET", nodetest.FlagPath("k", "/versions/"+version), nil).Want(200).JSON())
+		nodetest.Same(
+			t,
+			"version "+version,
+			got,
+			me.Call("GET", nodetest.FlagPath("k", "/versions/"+version), nil).Want(200).JSON(),
+		)
 	}
 
-	following := &nodetest.Process{Cmd: p.Command(settings, "replay", "--tenant", me.Tenant, "--flag=k", "--follow"), Program: p, Output: &nodetest.Output{}, Exited: make(chan struct{})}
+	following := &nodetest.Process{
+		Cmd:     p.Command(settings, "replay", "--tenant", me.Tenant, "--flag=k", "--follow"),
+		Program: p,
+		Output:  &nodetest.Output{},
+		Exited:  make(chan struct{}),
+	}
 	following.Stdout = following.Output
 	if err := following.Start(); err != nil {
 		t.Fatal(err)
@@ -460,9 +554,15 @@ func TestReplaysBesideAServer(t *testing.T) {
 		close(following.Exited)
 	}()
 	t.Cleanup(following.Kill)
-	me.Service.Eventually("it has printed what there is", func() bool { return strings.Count(following.Output.String(), "\n") == 2 })
+	me.Service.Eventually(
+		"it has printed what there is",
+		func() bool { return strings.Count(following.Output.String(), "\n") == 2 },
+	)
 	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
-	me.Service.Eventually("it prints what is new", func() bool { return strings.Contains(following.Output.String(), `"fact":"flag.disabled"`) })
+	me.Service.Eventually(
+		"it prints what is new",
+		func() bool { return strings.Contains(following.Output.String(), `"fact":"flag.disabled"`) },
+	)
 	if code := following.End(syscall.SIGINT); code != 0 {
 		t.Errorf("interrupted, it ended with code %d", code)
 	}

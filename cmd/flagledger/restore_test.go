@@ -25,7 +25,13 @@ func TestAServiceIsRestored(t *testing.T) {
 	server := before.Serve(from)
 	me := before.Service().SignUp(nodetest.Address())
 	me.CreateEnabledFlag("new-checkout", map[string]any{"type": "boolean"})
-	flag, history := me.Call("GET", nodetest.FlagPath("new-checkout"), nil).Want(200).Object(), me.History("new-checkout", "")
+	flag, history := me.Call("GET", nodetest.FlagPath("new-checkout"), nil).
+		Want(200).
+		Object(),
+		me.History(
+			"new-checkout",
+			"",
+		)
 	run(before, []string{from}, "export-facts", "--out="+file).succeeded()
 	run(before, []string{from}, "import-facts", "--in="+file).refused(file, "stop it first")
 	if code := server.End(syscall.SIGTERM); code != 0 {
@@ -38,10 +44,15 @@ func TestAServiceIsRestored(t *testing.T) {
 	after.Serve(to)
 	restored := &nodetest.Client{Service: after.Service(), Token: me.Token, Tenant: me.Tenant}
 	for _, path := range []string{"/api/v1/tenants", nodetest.FlagPath("new-checkout"), nodetest.FlagPath("new-checkout") + "/history"} {
-		after.Service().Eventually("the read model of "+path+" is built", func() bool { return restored.Attempt("GET", path, "").Status == 200 })
+		after.Service().
+			Eventually("the read model of "+path+" is built", func() bool { return restored.Attempt("GET", path, "").Status == 200 })
 	}
 	var session struct{ Token string }
-	after.Service().Anonymous().Call("POST", "/auth/signin", map[string]string{"email": me.Email, "password": nodetest.Password}).Want(200).Decode(&session)
+	after.Service().
+		Anonymous().
+		Call("POST", "/auth/signin", map[string]string{"email": me.Email, "password": nodetest.Password}).
+		Want(200).
+		Decode(&session)
 	for what, token := range map[string]string{"of before": me.Token, "that is new": session.Token} {
 		restored := restored.WithToken(token)
 		if value := restored.Evaluate("new-checkout", map[string]string{"targetingKey": "u"}).Want(200).Object()["value"]; value != true {
@@ -73,7 +84,11 @@ func copyKeepings(t *testing.T, fromURL, toURL string) {
 	}
 	from, to := connect(fromURL), connect(toURL)
 	defer func() { _, _ = from.Close(t.Context()), to.Close(t.Context()) }()
-	rows, err := from.Query(t.Context(), `select quote_ident(tablename) from pg_tables where schemaname = 'keep' order by tablename = 'pushes'`) // which refers to others
+	// which refers to others
+	rows, err := from.Query(
+		t.Context(),
+		`select quote_ident(tablename) from pg_tables where schemaname = 'keep' order by tablename = 'pushes'`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

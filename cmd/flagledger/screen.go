@@ -73,7 +73,8 @@ func (s *screen) padded(width int, p span) {
 // columns is how wide text is on a terminal.
 func columns(text string) int { return uniseg.StringWidth(printable(text)) }
 
-// printable writes what is no printable character as Go does: an escape as \x1b. What turns the direction of text is none, nor are spaces of other widths.
+// printable writes what is no printable character as Go does: an escape as \x1b. What turns the direction of text is
+// none, nor are spaces of other widths.
 func printable(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) && utf8.ValidString(text) {
 		return text
@@ -95,7 +96,8 @@ func printable(text string) string {
 	return b.String()
 }
 
-// printableJSON escapes characters in JSON that are not printable, and bytes that are none, where JSON leaves them as they are.
+// printableJSON escapes characters in JSON that are not printable, and bytes that are none, where JSON leaves them as
+// they are.
 func printableJSON(text []byte) []byte {
 	b := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {

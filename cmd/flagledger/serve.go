@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// listenAfter is when a node that cannot evaluate flags yet begins to listen, and to answer that it is starting. Before that, callers find
-	// no listener and try another node.
+	// listenAfter is when a node that cannot evaluate flags yet begins to listen, and to answer that it is starting.
+	// Before that, callers find no listener and try another node.
 	listenAfter     = 10 * time.Second
 	shutdownTimeout = 10 * time.Second
 )
 
 type serveCommand struct{}
 
-// Run serves until ctx ends, goes on for the time that the settings say, lets calls under way finish, and stops all that it started.
+// Run serves until ctx ends, goes on for the time that the settings say, lets calls under way finish, and stops all
+// that it started.
 func (serveCommand) Run(ctx context.Context) error {
 	defer reserveHeap()()
 	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end first

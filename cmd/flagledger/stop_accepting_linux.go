@@ -11,12 +11,14 @@ import (
 const (
 	// handshakeTimeout is the time for clients to finish a TCP handshake that has begun.
 	handshakeTimeout = 20 * time.Millisecond
-	// acceptTimeout is the longest that open connections wait to be accepted, as they do while there are as many as the node takes.
+	// acceptTimeout is the longest that open connections wait to be accepted, as they do while there are as many as the
+	// node takes.
 	acceptTimeout = time.Second
 )
 
-// stopAccepting lets the server accept what clients have opened, and drops what they send to open more: they ask again a second later, and
-// find the listener closed. A listener that is closed without this resets connections that wait to be accepted, with the calls on them.
+// stopAccepting lets the server accept what clients have opened, and drops what they send to open more: they ask again
+// a second later, and find the listener closed. A listener that is closed without this resets connections that wait to
+// be accepted, with the calls on them.
 func stopAccepting(listener net.Listener) {
 	raw, err := listener.(*net.TCPListener).SyscallConn()
 	if err != nil {

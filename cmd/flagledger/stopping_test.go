@@ -18,7 +18,8 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// callers are clients that evaluate a flag again and again, each on a connection of its own that it keeps while the server lets it.
+// callers are clients that evaluate a flag again and again, each on a connection of its own that it keeps while the
+// server lets it.
 type callers struct {
 	url      string
 	as       *nodetest.Client
@@ -99,11 +100,17 @@ func (c *callers) lostNone() {
 	c.as.Service.T.Helper()
 	c.running.Wait()
 	if len(c.lost) > 0 {
-		c.as.Service.T.Errorf("%d of %d calls are lost, the first with %s", len(c.lost), c.answered.Load()+int64(len(c.lost)), c.lost[0])
+		c.as.Service.T.Errorf(
+			"%d of %d calls are lost, the first with %s",
+			len(c.lost),
+			c.answered.Load()+int64(len(c.lost)),
+			c.lost[0],
+		)
 	}
 }
 
-// One process at a time serves, and each is told to stop while all clients call. Whoever finds no listener has not begun a call.
+// One process at a time serves, and each is told to stop while all clients call. Whoever finds no listener has not
+// begun a call.
 func TestStoppingServerLosesNoCall(t *testing.T) {
 	t.Parallel()
 	p := nodetest.Build(t)
@@ -204,7 +211,11 @@ func TestServerOutlivesReaderOfItsLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	running := &nodetest.Process{Cmd: p.Command([]string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t)}), Program: p, Exited: make(chan struct{})}
+	running := &nodetest.Process{
+		Cmd:     p.Command([]string{"FLAGLEDGER_DATABASE_URL=" + pgtest.URL(t)}),
+		Program: p,
+		Exited:  make(chan struct{}),
+	}
 	running.Stdout, running.Stderr = write, write
 	if err := running.Start(); err != nil {
 		t.Fatal(err)

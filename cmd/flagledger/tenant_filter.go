@@ -6,13 +6,15 @@ import (
 	"flagledger/events"
 )
 
-// tenantFilter tells the facts of a tenant from others, which it must be given in the order of the log; all facts where there is no tenant.
+// tenantFilter tells the facts of a tenant from others, which it must be given in the order of the log; all facts where
+// there is no tenant.
 type tenantFilter struct {
 	tenantID string
 	projects map[string]bool // its streams of projects, also of those that are deleted
 }
 
-// belongs notes a project that the tenant makes, and reports whether a fact is the tenant's. The error is for a project of which this program cannot read whose it is.
+// belongs notes a project that the tenant makes, and reports whether a fact is the tenant's. The error is for a project
+// of which this program cannot read whose it is.
 func (t tenantFilter) belongs(e events.Recorded) (bool, error) {
 	if t.tenantID == "" {
 		return true, nil
@@ -24,7 +26,13 @@ func (t tenantFilter) belongs(e events.Recorded) (bool, error) {
 }
 
 // filters are belongs for the kinds of streams that are of a tenant.
-var filters = events.EachStream(tenantFilter.flagBelongs, tenantFilter.projectBelongs, tenantFilter.tenantBelongs, nil, nil)
+var filters = events.EachStream(
+	tenantFilter.flagBelongs,
+	tenantFilter.projectBelongs,
+	tenantFilter.tenantBelongs,
+	nil,
+	nil,
+)
 
 func (t tenantFilter) flagBelongs(e events.Recorded) (bool, error) {
 	tenantID, _ := events.ParseFlagStream(e.Stream)

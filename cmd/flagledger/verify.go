@@ -64,16 +64,27 @@ type verification struct {
 
 func newVerification(tenantID string, checkpoints []proof.Checkpoint) *verification {
 	slices.SortFunc(checkpoints, func(a, b proof.Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
-	return &verification{streams: tenantFilter{tenantID, map[string]bool{}}, revisions: map[string]events.Revision{}, checkpoints: checkpoints}
+	return &verification{
+		streams:     tenantFilter{tenantID, map[string]bool{}},
+		revisions:   map[string]events.Revision{},
+		checkpoints: checkpoints,
+	}
 }
 
-// take reports whether a fact is the tenant's, and notes its revision. The error names a fact that cannot be the tenant's next.
+// take reports whether a fact is the tenant's, and notes its revision. The error names a fact that cannot be the
+// tenant's next.
 func (v *verification) take(e events.Recorded) (bool, error) {
 	if ours, err := v.streams.belongs(e); err != nil || !ours {
 		return false, err
 	}
 	if after := v.revisions[e.Stream]; e.Revision != after+1 {
-		return true, fmt.Errorf("entry %d: %s has revision %d after %d: a fact was removed, added or moved", v.tree.Size(), e.Stream, e.Revision, after)
+		return true, fmt.Errorf(
+			"entry %d: %s has revision %d after %d: a fact was removed, added or moved",
+			v.tree.Size(),
+			e.Stream,
+			e.Revision,
+			after,
+		)
 	}
 	v.revisions[e.Stream] = e.Revision
 	return true, nil
@@ -92,8 +103,15 @@ func (v *verification) add(e hashedFact) error {
 	for len(v.checkpoints) > 0 && v.checkpoints[0].Size <= v.tree.Size() {
 		c := v.checkpoints[0]
 		if c.Root != v.tree.Root() {
-			return fmt.Errorf("the facts are not those of the checkpoint of %d facts: one of the entries %d to %d was altered, removed, added or moved; the last is %s@%d, %s",
-				c.Size, v.confirmed, c.Size-1, e.Stream, e.Revision, e.Name)
+			return fmt.Errorf(
+				"the facts are not those of the checkpoint of %d facts: one of the entries %d to %d was altered, removed, added or moved; the last is %s@%d, %s",
+				c.Size,
+				v.confirmed,
+				c.Size-1,
+				e.Stream,
+				e.Revision,
+				e.Name,
+			)
 		}
 		v.confirmed, v.checkpoints = c.Size, v.checkpoints[1:]
 		v.reached++
@@ -105,12 +123,25 @@ func (v *verification) add(e hashedFact) error {
 func (v *verification) end() error {
 	if len(v.checkpoints) > 0 {
 		size := v.checkpoints[0].Size
-		return fmt.Errorf("a checkpoint is of %d facts, and there are %d: of the entries %d to %d, %d are missing", size, v.tree.Size(), v.confirmed, size-1, size-v.tree.Size())
+		return fmt.Errorf(
+			"a checkpoint is of %d facts, and there are %d: of the entries %d to %d, %d are missing",
+			size,
+			v.tree.Size(),
+			v.confirmed,
+			size-1,
+			size-v.tree.Size(),
+		)
 	}
 	if v.tree.Size() == 0 {
 		return fmt.Errorf("there are no facts of a tenant %s", v.streams.tenantID)
 	}
-	fmt.Printf("%d facts, root %v\ncheckpoints that hold: %d, the last of %d facts\n", v.tree.Size(), v.tree.Root(), v.reached, v.confirmed)
+	fmt.Printf(
+		"%d facts, root %v\ncheckpoints that hold: %d, the last of %d facts\n",
+		v.tree.Size(),
+		v.tree.Root(),
+		v.reached,
+		v.confirmed,
+	)
 	return nil
 }
 
@@ -166,7 +197,13 @@ func (cmd verifyTrailCommand) verifyFile() error {
 			case ours:
 				err = v.add(e)
 			case r.Header.Tenant != "":
-				err = fmt.Errorf("%s@%d, %s, is no fact of the tenant %s, and the file is of that tenant's alone", e.Stream, e.Revision, e.Name, tenantID)
+				err = fmt.Errorf(
+					"%s@%d, %s, is no fact of the tenant %s, and the file is of that tenant's alone",
+					e.Stream,
+					e.Revision,
+					e.Name,
+					tenantID,
+				)
 			}
 			if err != nil {
 				return fmt.Errorf("line %d: %w", line, err)
@@ -176,7 +213,9 @@ func (cmd verifyTrailCommand) verifyFile() error {
 			return err
 		}
 		if len(given) > 0 && cmd.Key == "" {
-			fmt.Println("the key is the file's own: only a key that was kept elsewhere, given with --key, shows whose checkpoints these are")
+			fmt.Println(
+				"the key is the file's own: only a key that was kept elsewhere, given with --key, shows whose checkpoints these are",
+			)
 		}
 		if len(given) == 0 {
 			fmt.Println("without --checkpoint this shows no more than that the file is undamaged")
@@ -185,7 +224,12 @@ func (cmd verifyTrailCommand) verifyFile() error {
 	})
 }
 
-func (cmd verifyTrailCommand) verifyStore(ctx context.Context, databaseURL string, store events.Store, log *slog.Logger) error {
+func (cmd verifyTrailCommand) verifyStore(
+	ctx context.Context,
+	databaseURL string,
+	store events.Store,
+	log *slog.Logger,
+) error {
 	trail, err := node.OpenTrailReader(ctx, databaseURL)
 	if err != nil {
 		return err
@@ -226,13 +270,20 @@ func (cmd verifyTrailCommand) verifyStore(ctx context.Context, databaseURL strin
 		return err
 	}
 	if notBuilt {
-		fmt.Println("the audit trail is not built yet, so the facts were compared with checkpoints alone; a server builds it when it starts")
+		fmt.Println(
+			"the audit trail is not built yet, so the facts were compared with checkpoints alone; a server builds it when it starts",
+		)
 	}
 	return nil
 }
 
 // compare reads the facts in the store, and compares them with the trail as far as that goes.
-func (v *verification) compare(ctx context.Context, store events.Store, tree *queries.AuditTree, show func(string, events.Position)) error {
+func (v *verification) compare(
+	ctx context.Context,
+	store events.Store,
+	tree *queries.AuditTree,
+	show func(string, events.Position),
+) error {
 	next, stop := iter.Pull2(tree.Leaves(ctx))
 	defer stop()
 	var after events.Position
@@ -246,7 +297,10 @@ func (v *verification) compare(ctx context.Context, store events.Store, tree *qu
 		case err == nil:
 			return fmt.Errorf("entry %d is missing in the store: %v: %w", missing.N, missing, gap)
 		case errors.Is(err, queries.ErrNotBuilt):
-			return fmt.Errorf("%w: the audit trail has no entry for what is missing, so whose facts these were is not known", gap)
+			return fmt.Errorf(
+				"%w: the audit trail has no entry for what is missing, so whose facts these were is not known",
+				gap,
+			)
 		case !errors.Is(err, queries.ErrNotFound):
 			return err
 		}
@@ -255,8 +309,14 @@ func (v *verification) compare(ctx context.Context, store events.Store, tree *qu
 	}
 }
 
-func (v *verification) compareAfter(ctx context.Context, store events.Store, after events.Position, tree *queries.AuditTree, next func() (tlog.Hash, error, bool),
-	show func(string, events.Position)) error {
+func (v *verification) compareAfter(
+	ctx context.Context,
+	store events.Store,
+	after events.Position,
+	tree *queries.AuditTree,
+	next func() (tlog.Hash, error, bool),
+	show func(string, events.Position),
+) error {
 	for e, err := range hashAll(allEvents(ctx, store, after)) {
 		if err != nil {
 			return err
@@ -275,7 +335,15 @@ func (v *verification) compareAfter(ctx context.Context, store events.Store, aft
 				return v.missingInTrail(e)
 			}
 			if has && e.err == nil && held != e.leaf {
-				return fmt.Errorf("entry %d is not what the audit trail has: the store has %s@%d, %s, with the id %s%s", n, e.Stream, e.Revision, e.Name, e.ID, inTrail(ctx, tree, n))
+				return fmt.Errorf(
+					"entry %d is not what the audit trail has: the store has %s@%d, %s, with the id %s%s",
+					n,
+					e.Stream,
+					e.Revision,
+					e.Name,
+					e.ID,
+					inTrail(ctx, tree, n),
+				)
 			}
 			if err := v.add(e); err != nil {
 				return err
@@ -288,7 +356,14 @@ func (v *verification) compareAfter(ctx context.Context, store events.Store, aft
 
 // missingInTrail is the error for a fact that the audit trail ends before.
 func (v *verification) missingInTrail(e hashedFact) error {
-	text := fmt.Sprintf("entry %d is missing in the audit trail, which ends before it: the store has %s@%d, %s, with the id %s", v.tree.Size(), e.Stream, e.Revision, e.Name, e.ID)
+	text := fmt.Sprintf(
+		"entry %d is missing in the audit trail, which ends before it: the store has %s@%d, %s, with the id %s",
+		v.tree.Size(),
+		e.Stream,
+		e.Revision,
+		e.Name,
+		e.ID,
+	)
 	if !v.current {
 		text += "; the trail has not come to the end of the log: while a server runs it does, so verify then"
 	}

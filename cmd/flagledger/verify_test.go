@@ -82,7 +82,14 @@ func signedCheckpoint(t *testing.T, signer note.Signer, tenantID string, facts [
 // foreignFact is the first fact of a stream.
 func foreignFact(stream string) events.Recorded {
 	stored := events.Stored{ID: uuid.New(), Name: "x.created", Version: 1, Data: []byte(`{}`), Metadata: []byte(`{}`)}
-	return events.Recorded{Event: events.Event{ID: stored.ID}, Stream: stream, Revision: 1, At: time.Now(), Name: stored.Name, Stored: stored}
+	return events.Recorded{
+		Event:    events.Event{ID: stored.ID},
+		Stream:   stream,
+		Revision: 1,
+		At:       time.Now(),
+		Name:     stored.Name,
+		Stored:   stored,
+	}
 }
 
 // Whatever is altered in an export, and however well the file is made, a checkpoint that was kept elsewhere shows it.
@@ -98,7 +105,22 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 	if len(facts) < 100 {
 		t.Fatalf("%d facts", len(facts))
 	}
-	none, early, late := signedCheckpoint(t, signer, "t", nil), signedCheckpoint(t, signer, "t", facts[:40]), signedCheckpoint(t, signer, "t", facts)
+	none, early, late := signedCheckpoint(
+		t,
+		signer,
+		"t",
+		nil,
+	), signedCheckpoint(
+		t,
+		signer,
+		"t",
+		facts[:40],
+	), signedCheckpoint(
+		t,
+		signer,
+		"t",
+		facts,
+	)
 	verify := func(list []events.Recorded, tenantID string, checkpoints ...string) error {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "facts.ndjson")
@@ -124,16 +146,33 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 	if err := verify(facts, "t", none, early, late); err != nil {
 		t.Fatalf("what was not altered: %v", err)
 	}
-	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("flag-t2.a")), "t", early, late); err == nil || !strings.Contains(err.Error(), "line 9: flag-t2.a@1") {
+	if err := verify(
+		slices.Insert(slices.Clone(facts), 7, foreignFact("flag-t2.a")),
+		"t",
+		early,
+		late,
+	); err == nil ||
+		!strings.Contains(err.Error(), "line 9: flag-t2.a@1") {
 		t.Errorf("another tenant's fact in the file of one: %v, want an error that names it", err)
 	}
-	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("user-u")), "t", early, late); err == nil || !strings.Contains(err.Error(), "line 9: user-u@1") {
+	if err := verify(
+		slices.Insert(slices.Clone(facts), 7, foreignFact("user-u")),
+		"t",
+		early,
+		late,
+	); err == nil ||
+		!strings.Contains(err.Error(), "line 9: user-u@1") {
 		t.Errorf("a person's fact in the file of a tenant: %v, want an error that names it", err)
 	}
 	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("flag-t2.a")), "", early, late); err != nil {
 		t.Errorf("another tenant's fact in the file of all: %v", err)
 	}
-	if err := verify(append(slices.Clone(facts), facts[0]), "", late); err == nil || !strings.Contains(err.Error(), "revision 1 after") {
+	if err := verify(
+		append(slices.Clone(facts), facts[0]),
+		"",
+		late,
+	); err == nil ||
+		!strings.Contains(err.Error(), "revision 1 after") {
 		t.Errorf("a fact that stands twice: %v", err)
 	}
 	// Two of different streams.
@@ -180,7 +219,13 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 		"the end":          {func(list []events.Recorded) []events.Recorded { return list[:len(list)-1] }, "missing"},
 		"before the first": {func(list []events.Recorded) []events.Recorded { list[3].Actor.ID = "x"; return list }, "entries 0 to 39"},
 	} {
-		if err := verify(test.alter(slices.Clone(facts)), "t", early, late); err == nil || !strings.Contains(err.Error(), test.says) {
+		if err := verify(
+			test.alter(slices.Clone(facts)),
+			"t",
+			early,
+			late,
+		); err == nil ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v, want an error that says %q", what, err, test.says)
 		}
 	}
@@ -198,7 +243,8 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 	}
 }
 
-// An export that was begun before there was a key, and went on when there was one, is verified as any other: with the key that is given.
+// An export that was begun before there was a key, and went on when there was one, is verified as any other: with the
+// key that is given.
 func TestAnExportThatWasBegunBeforeThereWasAKeyIsVerified(t *testing.T) {
 	t.Parallel()
 	signer, key := auditKey(t)
@@ -289,7 +335,8 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Exec(`alter table events.event disable trigger never_changed`)
-	s.Exec(`alter table events.event drop constraint event_pkey, add primary key (position) deferrable`) // so that positions can be exchanged
+	// so that positions can be exchanged
+	s.Exec(`alter table events.event drop constraint event_pkey, add primary key (position) deferrable`)
 	restore := `drop table if exists saved; create table saved as select * from events.event`
 	s.Exec(restore)
 	alter := func(what, says, sql string, arguments ...any) {
@@ -302,29 +349,92 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		s.Exec(`truncate events.event`)
 		s.Exec(`insert into events.event select * from saved order by position`)
 	}
-	alter("data", stream+"@2", `update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`, stream)
-	alter("metadata", stream+"@2", `update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`, stream)
-	// With the same hash, since encoding/json looks for members without case, takes the last and drops what it does not know.
+	alter(
+		"data",
+		stream+"@2",
+		`update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`,
+		stream,
+	)
+	alter(
+		"metadata",
+		stream+"@2",
+		`update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`,
+		stream,
+	)
+	// With the same hash, since encoding/json looks for members without case, takes the last and drops what it does not
+	// know.
 	for what, sql := range map[string]string{
 		"metadata with two actors":        `replace(metadata::text, '"actor":', '"actor":{"id":"EVE"},"Actor":')::json`,
 		"metadata with an unknown member": `replace(metadata::text, '"actor":', '"approvedBy":"CEO","actor":')::json`,
 		"metadata with a reason twice":    `regexp_replace(metadata::text, '^{', '{"requestId":"another",')::json`,
 	} {
-		alter(what, "entry %n: "+stream+"@2: metadata", `update events.event set metadata = `+sql+` where stream = $1 and revision = 2`, stream)
+		alter(
+			what,
+			"entry %n: "+stream+"@2: metadata",
+			`update events.event set metadata = `+sql+` where stream = $1 and revision = 2`,
+			stream,
+		)
 	}
-	alter("recorded", stream+"@1", `update events.event set recorded = recorded + interval '1 microsecond' where stream = $1 and revision = 1`, stream)
-	alter("a fact of a project", "project-"+project+"@1", `update events.event set recorded = recorded + interval '1 microsecond' where stream = $1`, "project-"+project)
-	alter("a fact less", "entry %n is missing in the store: flag k3, version 2, flag.", `delete from events.event where stream = $1 and revision = 2`, stream)
-	alter("a fact less, and no gap", "entry %n", `with gone as (delete from events.event where stream = $1 and revision = 2 returning position)
-		update events.event e set position = e.position - 1 from gone where e.position > gone.position`, stream)
+	alter(
+		"recorded",
+		stream+"@1",
+		`update events.event set recorded = recorded + interval '1 microsecond' where stream = $1 and revision = 1`,
+		stream,
+	)
+	alter(
+		"a fact of a project",
+		"project-"+project+"@1",
+		`update events.event set recorded = recorded + interval '1 microsecond' where stream = $1`,
+		"project-"+project,
+	)
+	alter(
+		"a fact less",
+		"entry %n is missing in the store: flag k3, version 2, flag.",
+		`delete from events.event where stream = $1 and revision = 2`,
+		stream,
+	)
+	alter(
+		"a fact less, and no gap",
+		"entry %n",
+		`with gone as (delete from events.event where stream = $1 and revision = 2 returning position)
+		update events.event e set position = e.position - 1 from gone where e.position > gone.position`,
+		stream,
+	)
 	// All before move down; the first fact of the log, which is a person's, goes out of sight.
-	alter("a fact more", "entry %n is not what the audit trail has: the store has flag-"+me.Tenant+".new@1", `with place as (select * from events.event where stream = $1 and revision = 2),
+	alter(
+		"a fact more",
+		"entry %n is not what the audit trail has: the store has flag-"+me.Tenant+".new@1",
+		`with place as (select * from events.event where stream = $1 and revision = 2),
 		moved as (update events.event e set position = e.position - 1 from place where e.position < place.position)
-		insert into events.event select position - 1, 'flag-' || $2 || '.new', 1, gen_random_uuid(), name, version, data, metadata, recorded from place`, stream, me.Tenant)
+		insert into events.event select position - 1, 'flag-' || $2 || '.new', 1, gen_random_uuid(), name, version, data, metadata, recorded from place`,
+		stream,
+		me.Tenant,
+	)
 	const swap = `update events.event e set position = o.position from events.event o where (e.stream, e.revision, o.stream, o.revision) in (($1, $2, $3, $4), ($3, $4, $1, $2))`
-	alter("two of a stream in another order", fmt.Sprintf("entry %d: %s has revision 2 after 0", entry-1, stream), swap, stream, 1, stream, 2)
-	alter("two of different streams in another order", "entry %n is not what the audit trail has: the store has "+later+"@1", swap, stream, 2, later, 1)
-	alter("the end", "missing", `with gone as (delete from events.event where stream = $1 returning position) update events.head set position = position`, later)
+	alter(
+		"two of a stream in another order",
+		fmt.Sprintf("entry %d: %s has revision 2 after 0", entry-1, stream),
+		swap,
+		stream,
+		1,
+		stream,
+		2,
+	)
+	alter(
+		"two of different streams in another order",
+		"entry %n is not what the audit trail has: the store has "+later+"@1",
+		swap,
+		stream,
+		2,
+		later,
+		1,
+	)
+	alter(
+		"the end",
+		"missing",
+		`with gone as (delete from events.event where stream = $1 returning position) update events.head set position = position`,
+		later,
+	)
 	if err := verified(s, me.Tenant); err != nil {
 		t.Fatalf("restored: %v", err)
 	}
@@ -335,7 +445,11 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		t.Errorf("a person's facts are gone: %v", err)
 	}
 	s.Exec(`delete from read.audit where commit = 1`)
-	if err := verified(s, me.Tenant); err == nil || !strings.Contains(err.Error(), "gap") || !strings.Contains(err.Error(), "not known") {
+	if err := verified(
+		s,
+		me.Tenant,
+	); err == nil || !strings.Contains(err.Error(), "gap") ||
+		!strings.Contains(err.Error(), "not known") {
 		t.Errorf("nobody knows whose fact is gone: %v", err)
 	}
 	s.Exec(`truncate events.event`)
@@ -346,7 +460,11 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	s.Exec(`alter table kept drop column time`) // it is generated
 	for what, which := range map[string]string{"the end": `n >= $2 - 2`, "one amid": `n = $2 - 2`} {
 		s.Exec(`delete from read.audit where tenant_id = $1 and `+which, me.Tenant, tree.Size)
-		if err := verified(s, me.Tenant); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("entry %d ", tree.Size-2)) {
+		if err := verified(
+			s,
+			me.Tenant,
+		); err == nil ||
+			!strings.Contains(err.Error(), fmt.Sprintf("entry %d ", tree.Size-2)) {
 			t.Errorf("%s of the trail is missing: %v, want an error that names entry %d", what, err, tree.Size-2)
 		}
 		s.Exec(`insert into read.audit select * from kept on conflict do nothing`)
@@ -361,11 +479,19 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	if err := verified(s, me.Tenant); err != nil {
 		t.Errorf("there is no trail: %v", err)
 	}
-	alter("data, before there is a trail", "checkpoint of", `update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`, stream)
+	alter(
+		"data, before there is a trail",
+		"checkpoint of",
+		`update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`,
+		stream,
+	)
 	s.Exec(`alter table read.not_yet rename to audit`)
 
 	// Whoever alters the facts and has the trail rebuilt is found by the checkpoint that was signed before.
-	s.Exec(`update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`, stream)
+	s.Exec(
+		`update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`,
+		stream,
+	)
 	rebuild(s.T.Context(), t, s)
 	if err := verified(s, me.Tenant); err == nil || !strings.Contains(err.Error(), "checkpoint of") {
 		t.Errorf("altered and rebuilt: %v, want an error that names the checkpoint", err)
@@ -400,12 +526,24 @@ func TestAStoreIsVerifiedOnceSomebodyIsErased(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"Postgres": func(testing.TB) string { return "" }, "EventStoreDB": func(t testing.TB) string { return esdbtest.New(t).URL() }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: url(t), Environment: "development"}, nodetest.Log(t))
+			s := nodetest.Start(
+				t,
+				pgtest.Migrated(t),
+				node.Config{EventStoreURL: url(t), Environment: "development"},
+				nodetest.Log(t),
+			)
 			me := s.SignUp(nodetest.Address())
 			developer := me.Join("developer")
 			developer.CreateEnabledFlag("k", nil)
 			me.Call("GET", "/api/v1/audit/checkpoint", nil).Want(200)
-			if err := node.EraseUser(t.Context(), s.Config, s.DatabaseURL, s.Store(), developer.UserID, nodetest.Log(t)); err != nil {
+			if err := node.EraseUser(
+				t.Context(),
+				s.Config,
+				s.DatabaseURL,
+				s.Store(),
+				developer.UserID,
+				nodetest.Log(t),
+			); err != nil {
 				t.Fatal(err)
 			}
 			s.Eventually("they are erased", func() bool {
@@ -427,7 +565,14 @@ func rebuild(ctx context.Context, t *testing.T, s *nodetest.Service) {
 	t.Helper()
 	for _, p := range models.All() {
 		if p.Name == "audit" {
-			if err := projections.Rebuild(ctx, s.DatabaseURL, s.Store(), []projections.Projection{p}, projections.RebuildOptions{Force: true}, nodetest.Log(t)); err != nil {
+			if err := projections.Rebuild(
+				ctx,
+				s.DatabaseURL,
+				s.Store(),
+				[]projections.Projection{p},
+				projections.RebuildOptions{Force: true},
+				nodetest.Log(t),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}

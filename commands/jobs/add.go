@@ -7,7 +7,8 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// Add inserts jobs in the transaction of what causes them. One that was inserted for the same cause before is left as it is.
+// Add inserts jobs in the transaction of what causes them. One that was inserted for the same cause before is left as
+// it is.
 func (c *Client) Add(ctx context.Context, tx pgx.Tx, list ...Job) error {
 	if len(list) == 0 {
 		return nil

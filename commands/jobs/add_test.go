@@ -23,7 +23,8 @@ func TestPriorityCountsJobsOfAllQueues(t *testing.T) {
 		job := MemberInvitation{EventID: uuid.NewString(), TenantID: tenant}
 		o.add(job)
 		var priority int
-		err := pool.QueryRow(t.Context(), `select priority from jobs.river_job where args ->> 'eventId' = $1`, job.EventID).Scan(&priority)
+		err := pool.QueryRow(t.Context(), `select priority from jobs.river_job where args ->> 'eventId' = $1`, job.EventID).
+			Scan(&priority)
 		if err != nil || priority != want {
 			t.Errorf("a mail of a tenant has the priority %d (%v), want %d", priority, err, want)
 		}

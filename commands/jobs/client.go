@@ -1,5 +1,5 @@
-// Package jobs does what follows from a fact or a request, once, also after a crash. A job is inserted in the transaction of what causes it, and stands
-// in Postgres until it is done: the tables are River's, in the schema jobs.
+// Package jobs does what follows from a fact or a request, once, also after a crash. A job is inserted in the
+// transaction of what causes it, and stands in Postgres until it is done: the tables are River's, in the schema jobs.
 package jobs
 
 import (
@@ -28,7 +28,10 @@ type Client struct {
 
 // Open returns a client on a database whose schema is the newest.
 func Open(pool *pgxpool.Pool) (*Client, error) {
-	c, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Schema: migrations.JobsSchema, Logger: slog.New(slog.DiscardHandler)})
+	c, err := river.NewClient(
+		riverpgxv5.New(pool),
+		&river.Config{Schema: migrations.JobsSchema, Logger: slog.New(slog.DiscardHandler)},
+	)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
@@ -66,7 +69,8 @@ type Work struct {
 // Outcome is how an attempt at a job went.
 type Outcome string
 
-// The outcomes of an attempt. Those that are postponed or interrupted do not count towards the attempts that a kind of job may have.
+// The outcomes of an attempt. Those that are postponed or interrupted do not count towards the attempts that a kind of
+// job may have.
 const (
 	Completed   Outcome = "completed"
 	Failed      Outcome = "failed"
@@ -74,7 +78,8 @@ const (
 	Interrupted Outcome = "interrupted" // the node stopped, or an operator cancelled the job
 )
 
-// Run works jobs until ctx ends. Those under way then have five seconds to finish; what does not is done by another node, or after the next start.
+// Run works jobs until ctx ends. Those under way then have five seconds to finish; what does not is done by another
+// node, or after the next start.
 func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &upkeepWorker{tasks: w.Upkeep})
@@ -138,7 +143,20 @@ func (w Work) observe(ctx context.Context, job *rivertype.JobRow, work func(cont
 	case errors.Is(ctx.Err(), context.Canceled):
 		outcome = Interrupted
 	default:
-		w.Log.WarnContext(ctx, "a job failed", "job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "of", job.MaxAttempts, "err", err)
+		w.Log.WarnContext(
+			ctx,
+			"a job failed",
+			"job",
+			job.ID,
+			"kind",
+			job.Kind,
+			"attempt",
+			job.Attempt,
+			"of",
+			job.MaxAttempts,
+			"err",
+			err,
+		)
 	}
 	return err
 }

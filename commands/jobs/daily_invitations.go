@@ -11,7 +11,8 @@ import (
 	"flagledger/commands/keep"
 )
 
-// DailyInvitations bounds how many invitations are made on a day in UTC, by all nodes. It owns the table invitation_counts.
+// DailyInvitations bounds how many invitations are made on a day in UTC, by all nodes. It owns the table
+// invitation_counts.
 type DailyInvitations struct{ pool *pgxpool.Pool }
 
 // NewDailyInvitations returns the counter that all nodes on a database share.
@@ -38,11 +39,15 @@ func PersonInvitationBound(id string, perDay int) InvitationBound {
 
 var errNoPlace = errors.New("a bound is reached")
 
-// Take counts one more invitation on the day of now for all bounds, or for none and returns the one that is reached. Tenants come before people, so that
-// transactions lock in one order.
+// Take counts one more invitation on the day of now for all bounds, or for none and returns the one that is reached.
+// Tenants come before people, so that transactions lock in one order.
 //
 // Errors are *commands.Error, Unavailable while the database cannot be reached.
-func (d *DailyInvitations) Take(ctx context.Context, now time.Time, bounds ...InvitationBound) (reached *InvitationBound, err error) {
+func (d *DailyInvitations) Take(
+	ctx context.Context,
+	now time.Time,
+	bounds ...InvitationBound,
+) (reached *InvitationBound, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
 			row, err := tx.Exec(ctx, `insert into keep.invitation_counts as c (counted, day, invitations) values ($1, $2, 1)
@@ -67,8 +72,12 @@ func (d *DailyInvitations) Take(ctx context.Context, now time.Time, bounds ...In
 func (d *DailyInvitations) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
 	return countError(pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
-			if _, err := tx.Exec(ctx, `update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2 and invitations > 0`,
-				b.counted, now.UTC()); err != nil {
+			if _, err := tx.Exec(
+				ctx,
+				`update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2 and invitations > 0`,
+				b.counted,
+				now.UTC(),
+			); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,16 @@ import (
 
 func TestInvitationsOfADayAreBounded(t *testing.T) {
 	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 23, 59, 0, 0, time.UTC)
-	tenant, other, person := TenantInvitationBound(uuid.NewString(), 3), TenantInvitationBound(uuid.NewString(), 3), PersonInvitationBound(uuid.NewString(), 4)
+	tenant, other, person := TenantInvitationBound(
+		uuid.NewString(),
+		3,
+	), TenantInvitationBound(
+		uuid.NewString(),
+		3,
+	), PersonInvitationBound(
+		uuid.NewString(),
+		4,
+	)
 	take := func(now time.Time, want *InvitationBound, bounds ...InvitationBound) {
 		t.Helper()
 		reached, err := NewDailyInvitations(pool).Take(t.Context(), now, bounds...)
@@ -54,14 +63,24 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left int
-	if err := pool.QueryRow(t.Context(), `select count(*) from keep.invitation_counts`).Scan(&left); err != nil || left != 2 {
+	if err := pool.QueryRow(t.Context(), `select count(*) from keep.invitation_counts`).
+		Scan(&left); err != nil ||
+		left != 2 {
 		t.Errorf("%d counts are left, %v, want those of the second day", left, err)
 	}
 }
 
 func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	daily, tenant, person := NewDailyInvitations(pool), TenantInvitationBound(uuid.NewString(), 3), PersonInvitationBound(uuid.NewString(), 3)
+	daily, tenant, person := NewDailyInvitations(
+		pool,
+	), TenantInvitationBound(
+		uuid.NewString(),
+		3,
+	), PersonInvitationBound(
+		uuid.NewString(),
+		3,
+	)
 	if _, err := daily.Take(t.Context(), now, tenant, person); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +91,11 @@ func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	defer func() { _ = taking.Rollback(context.WithoutCancel(t.Context())) }()
 	lock := func(b InvitationBound) {
 		t.Helper()
-		if _, err := taking.Exec(t.Context(), `update keep.invitation_counts set invitations = invitations where counted = $1`, b.counted); err != nil {
+		if _, err := taking.Exec(
+			t.Context(),
+			`update keep.invitation_counts set invitations = invitations where counted = $1`,
+			b.counted,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,7 +108,8 @@ func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	go func() { gaveBack <- daily.GiveBack(t.Context(), now, tenant, person) }()
 	eventually(t, "it waits for who takes", func() bool {
 		var waits bool
-		err := pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)))`, holder).Scan(&waits)
+		err := pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)))`, holder).
+			Scan(&waits)
 		return err == nil && waits
 	})
 	lock(person)

@@ -63,7 +63,11 @@ func eventually(t testing.TB, what string, holds func() bool) {
 // states counts the jobs of a kind by their state.
 func states(t testing.TB, pool *pgxpool.Pool, kind string) map[string]int {
 	t.Helper()
-	rows, err := pool.Query(t.Context(), `select state::text, count(*) from jobs.river_job where kind = $1 group by 1`, kind)
+	rows, err := pool.Query(
+		t.Context(),
+		`select state::text, count(*) from jobs.river_job where kind = $1 group by 1`,
+		kind,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +99,11 @@ func TestATaskIsRunOnceForAllNodes(t *testing.T) {
 		stop()
 	}
 	// Another node begins with its tasks once it leads. That which it alone knows shows that it has.
-	run(t, open(t, pool), Work{Upkeep: []Task{daily, {"sentinel", time.Hour, func(context.Context) error { sentinels.Add(1); return nil }}}})
+	run(
+		t,
+		open(t, pool),
+		Work{Upkeep: []Task{daily, {"sentinel", time.Hour, func(context.Context) error { sentinels.Add(1); return nil }}}},
+	)
 	eventually(t, "another node leads", func() bool { return sentinels.Load() == 1 })
 	if n := runs.Load(); n != 1 {
 		t.Errorf("the task was run %d times", n)
@@ -134,7 +142,8 @@ func TestATaskThatFails(t *testing.T) {
 	eventually(t, "the job is done", func() bool { return states(t, pool, "upkeep")["completed"] == 1 })
 }
 
-// A node that stops waits for the jobs under way, though not for ever: another node does what was not finished, and that was no attempt.
+// A node that stops waits for the jobs under way, though not for ever: another node does what was not finished, and
+// that was no attempt.
 func TestAJobThatOutlastsItsNodeIsDoneByAnother(t *testing.T) {
 	pool := pgtest.Pool(t)
 	underWay := make(chan struct{})
@@ -156,7 +165,11 @@ func TestAJobThatOutlastsItsNodeIsDoneByAnother(t *testing.T) {
 	if got := states(t, pool, "upkeep"); got["available"] != 1 || interrupted.Load() != 1 {
 		t.Errorf("the jobs are %v, %d attempts were interrupted", got, interrupted.Load())
 	}
-	run(t, open(t, pool), Work{Upkeep: []Task{{"long", time.Hour, func(context.Context) error { completed.Add(1); return nil }}}})
+	run(
+		t,
+		open(t, pool),
+		Work{Upkeep: []Task{{"long", time.Hour, func(context.Context) error { completed.Add(1); return nil }}}},
+	)
 	eventually(t, "another node does it", func() bool { return completed.Load() == 1 })
 }
 
@@ -166,8 +179,13 @@ func TestATaskThatWasGivenUpAndIsDoneSinceDoesNotFail(t *testing.T) {
 	c := open(t, pool)
 	insert := func(task, state string) {
 		t.Helper()
-		_, err := pool.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, attempt, state, finalized_at)
-			values ('upkeep', jsonb_build_object('task', $1::text), 'upkeep', 3, 3, $2::jobs.river_job_state, now())`, task, state)
+		_, err := pool.Exec(
+			t.Context(),
+			`insert into jobs.river_job (kind, args, queue, max_attempts, attempt, state, finalized_at)
+			values ('upkeep', jsonb_build_object('task', $1::text), 'upkeep', 3, 3, $2::jobs.river_job_state, now())`,
+			task,
+			state,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

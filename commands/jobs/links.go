@@ -15,16 +15,18 @@ import (
 	"flagledger/events"
 )
 
-// Links queues the mailing of links: those that the identity provider makes, and those to sandboxes. It owns the tables of addresses that links were asked for:
-// reset_requests and sandbox_requests.
+// Links queues the mailing of links: those that the identity provider makes, and those to sandboxes. It owns the tables
+// of addresses that links were asked for: reset_requests and sandbox_requests.
 type Links struct{ client *Client }
 
 // NewLinks returns the links that are mailed as jobs of a client.
 func NewLinks(c *Client) *Links { return &Links{c} }
 
-// LinkMailer makes links and mails them: an identity provider. Each call is an attempt of a job, and drops the link of the attempt before it.
+// LinkMailer makes links and mails them: an identity provider. Each call is an attempt of a job, and drops the link of
+// the attempt before it.
 type LinkMailer interface {
-	// MailVerificationLink mails a person a link that verifies their address. For a person who is gone, or whose address is verified, it does nothing.
+	// MailVerificationLink mails a person a link that verifies their address. For a person who is gone, or whose address
+	// is verified, it does nothing.
 	MailVerificationLink(ctx context.Context, userID string, jobID int64) error
 	// MailResetLink mails a link that sets a new password. For an address without an account it does nothing.
 	MailResetLink(ctx context.Context, email string, jobID int64) error
@@ -58,28 +60,36 @@ func (resetLink) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue, 
 func (verificationLink) tenant() string { return "" }
 func (resetLink) tenant() string        { return "" }
 
-// QueueVerificationTx has a person mailed a link that verifies their address, once tx is committed. It does so once for each cause: the id of the account for its
-// sign-up, that of the request for a further link.
+// QueueVerificationTx has a person mailed a link that verifies their address, once tx is committed. It does so once for
+// each cause: the id of the account for its sign-up, that of the request for a further link.
 func (l *Links) QueueVerificationTx(ctx context.Context, tx pgx.Tx, userID, cause string) error {
 	return l.client.Add(ctx, tx, verificationLink{UserID: userID, Cause: cause})
 }
 
-// QueueVerification is QueueVerificationTx in a transaction of its own. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+// QueueVerification is QueueVerificationTx in a transaction of its own. Its errors are *commands.Error, Unavailable
+// while the database cannot be reached.
 func (l *Links) QueueVerification(ctx context.Context, userID, cause string) error {
-	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.QueueVerificationTx(ctx, tx, userID, cause) }))
+	return mailError(
+		pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.QueueVerificationTx(ctx, tx, userID, cause) }),
+	)
 }
 
 const (
-	verificationInterval = time.Minute  // at least, between two requests of a person for a link that verifies their address
+	// at least, between two requests of a person for a link that verifies their address
+	verificationInterval = time.Minute
 	maxVerifications     = 5            // links within verificationWindow, that of the sign-up among them
 	verificationWindow   = keptComplete // as long as completed jobs are kept: those are counted
 )
 
-// QueueFurtherVerification is QueueVerification for somebody who asks for a further link. The error is TooMany if they asked within the last minute, or five
-// times within a day.
+// QueueFurtherVerification is QueueVerification for somebody who asks for a further link. The error is TooMany if they
+// asked within the last minute, or five times within a day.
 func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause string) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger verification ' || $1, 0))`, userID); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`select pg_advisory_xact_lock(hashtextextended('flagledger verification ' || $1, 0))`,
+			userID,
+		); err != nil {
 			return err
 		}
 		var asked int
@@ -91,26 +101,35 @@ func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause stri
 		case err != nil:
 			return err
 		case lately:
-			return &commands.Error{Kind: commands.TooMany, Detail: "a link was asked for within the last " + events.PeriodText(verificationInterval)}
+			return &commands.Error{
+				Kind:   commands.TooMany,
+				Detail: "a link was asked for within the last " + events.PeriodText(verificationInterval),
+			}
 		case asked >= maxVerifications:
-			return &commands.Error{Kind: commands.TooMany, Detail: fmt.Sprintf("%d links were asked for within %s, the most that are mailed", asked,
-				events.PeriodText(verificationWindow))}
+			return &commands.Error{
+				Kind: commands.TooMany,
+				Detail: fmt.Sprintf("%d links were asked for within %s, the most that are mailed", asked,
+					events.PeriodText(verificationWindow)),
+			}
 		}
 		return l.QueueVerificationTx(ctx, tx, userID, cause)
 	}))
 }
 
 const (
-	// requestsKept is how long a request for a link to a new password is kept and counted: longer than all attempts to mail it take.
-	requestsKept  = 24 * time.Hour
-	maxResets     = 5         // links to an address within requestsKept, before resetInterval holds
-	resetInterval = time.Hour // at least, between further links: as long as one is good, so that the address always gets a good one
+	// requestsKept is how long a request for a link to a new password is kept and counted: longer than all attempts to
+	// mail it take.
+	requestsKept = 24 * time.Hour
+	maxResets    = 5 // links to an address within requestsKept, before resetInterval holds
+	// at least, between further links: as long as one is good, so that the address always gets a good one
+	resetInterval = time.Hour
 )
 
-// QueueReset has a link mailed that sets a new password, once for each address and minute, and once an hour after five within a day.
+// QueueReset has a link mailed that sets a new password, once for each address and minute, and once an hour after five
+// within a day.
 //
-// It does the same for every address: the job looks up whether one has an account. Its errors are *commands.Error, Unavailable while the database cannot be
-// reached.
+// It does the same for every address: the job looks up whether one has an account. Its errors are *commands.Error,
+// Unavailable while the database cannot be reached.
 func (l *Links) QueueReset(ctx context.Context, email string, now time.Time) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
@@ -129,7 +148,8 @@ func (l *Links) QueueReset(ctx context.Context, email string, now time.Time) err
 	}))
 }
 
-// RemoveOld forgets the addresses that links were asked for a day ago or earlier, and those whose link to a sandbox has expired.
+// RemoveOld forgets the addresses that links were asked for a day ago or earlier, and those whose link to a sandbox has
+// expired.
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := l.client.pool.Exec(ctx, `with expired as (delete from keep.sandbox_requests where expires_at <= $2)
 		delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept), now)
@@ -139,11 +159,16 @@ func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
 // Knows implements commands.PersonalData: an address that a link was asked for is no sign of a person.
 func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. It drops the requests with the address of a person, which the directory must still hold.
+// Erase implements commands.PersonalData. It drops the requests with the address of a person, which the directory must
+// still hold.
 func (l *Links) Erase(ctx context.Context, userID string) error {
-	_, err := l.client.pool.Exec(ctx, `with person as (select lower(email collate "C") as email from keep.people where user_id = $1),
+	_, err := l.client.pool.Exec(
+		ctx,
+		`with person as (select lower(email collate "C") as email from keep.people where user_id = $1),
 			sandboxes as (delete from keep.sandbox_requests where lower(email collate "C") = (select email from person))
-		delete from keep.reset_requests where lower(email collate "C") = (select email from person)`, userID)
+		delete from keep.reset_requests where lower(email collate "C") = (select email from person)`,
+		userID,
+	)
 	return mailError(err)
 }
 

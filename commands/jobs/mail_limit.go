@@ -25,18 +25,29 @@ const (
 
 // MailLimit bounds how many invitations are mailed to an address in an hour, and how many links to sandboxes.
 //
-// It owns the table mailed_invitations, where each row is the place of a mail that went out or is going out now. The table, the lock and the task that removes old
-// rows have their names from when it held invitations alone.
+// It owns the table mailed_invitations, where each row is the place of a mail that went out or is going out now. The
+// table, the lock and the task that removes old rows have their names from when it held invitations alone.
 type MailLimit struct{ pool *pgxpool.Pool }
 
 // NewMailLimit returns the limit that all nodes on a database share.
 func NewMailLimit(pool *pgxpool.Pool) *MailLimit { return &MailLimit{pool} }
 
-// take takes a place of an address for a job that mails to it now, unless all are taken. A job whose node died has its place already.
-func (l *MailLimit) take(ctx context.Context, jobID int64, why purpose, email string, now time.Time) (taken bool, err error) {
+// take takes a place of an address for a job that mails to it now, unless all are taken. A job whose node died has its
+// place already.
+func (l *MailLimit) take(
+	ctx context.Context,
+	jobID int64,
+	why purpose,
+	email string,
+	now time.Time,
+) (taken bool, err error) {
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		// Jobs with the same address wait for each other, so that each counts those before it.
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1 collate "C"), 0))`, email); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1 collate "C"), 0))`,
+			email,
+		); err != nil {
 			return err
 		}
 		place, err := tx.Exec(ctx, `insert into keep.mailed_invitations (job, email, mailed_at, purpose) select $1, $2, $3, $6
@@ -50,7 +61,8 @@ func (l *MailLimit) take(ctx context.Context, jobID int64, why purpose, email st
 	return taken, mailError(err)
 }
 
-// giveBack frees the place of a job whose mail was not sent, also where the node stops: else it would keep others waiting.
+// giveBack frees the place of a job whose mail was not sent, also where the node stops: else it would keep others
+// waiting.
 func (l *MailLimit) giveBack(ctx context.Context, jobID int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -69,6 +81,10 @@ func (l *MailLimit) Knows(context.Context, string) (bool, error) { return false,
 
 // Erase implements commands.PersonalData. It drops the address of a person, which the directory must still hold.
 func (l *MailLimit) Erase(ctx context.Context, userID string) error {
-	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where lower(email collate "C") = (select lower(email collate "C") from keep.people where user_id = $1)`, userID)
+	_, err := l.pool.Exec(
+		ctx,
+		`delete from keep.mailed_invitations where lower(email collate "C") = (select lower(email collate "C") from keep.people where user_id = $1)`,
+		userID,
+	)
 	return mailError(err)
 }

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The bound is one for all nodes, in whatever case the address is written. A node that starts later knows what was mailed before.
+// The bound is one for all nodes, in whatever case the address is written. A node that starts later knows what was
+// mailed before.
 func TestAnAddressGetsFewInvitations(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -64,13 +65,19 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 		t.Fatal(err)
 	}
 	var kept int
-	if err := o.pool.QueryRow(t.Context(), `select count(*) from keep.mailed_invitations`).Scan(&kept); err != nil || kept != 3 {
+	if err := o.pool.QueryRow(t.Context(), `select count(*) from keep.mailed_invitations`).
+		Scan(&kept); err != nil ||
+		kept != 3 {
 		t.Errorf("%d invitations are kept in mind: %v", kept, err)
 	}
 	// Nothing waits for ever.
 	invite(3, me)
 	waiting(1)
-	if _, err := o.pool.Exec(t.Context(), `update jobs.river_job set created_at = created_at - $1::interval`, placeWait); err != nil {
+	if _, err := o.pool.Exec(
+		t.Context(),
+		`update jobs.river_job set created_at = created_at - $1::interval`,
+		placeWait,
+	); err != nil {
 		t.Fatal(err)
 	}
 	o.done()
@@ -98,7 +105,8 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 	stop := o.run()
 	eventually(t, "all mails have failed", func() bool {
 		var failed, places int
-		err := o.pool.QueryRow(t.Context(), `select (select count(*) from jobs.river_job where errors is not null), (select count(*) from keep.mailed_invitations)`).Scan(&failed, &places)
+		err := o.pool.QueryRow(t.Context(), `select (select count(*) from jobs.river_job where errors is not null), (select count(*) from keep.mailed_invitations)`).
+			Scan(&failed, &places)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +115,10 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 	stop()
 	// Whoever is invited meanwhile is first.
 	o.refuse(nil)
-	if _, err := o.pool.Exec(t.Context(), `update jobs.river_job set state = 'retryable', scheduled_at = now() + interval '1 day' where state in ('available', 'retryable')`); err != nil {
+	if _, err := o.pool.Exec(
+		t.Context(),
+		`update jobs.river_job set state = 'retryable', scheduled_at = now() + interval '1 day' where state in ('available', 'retryable')`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	o.invited(me)
@@ -177,7 +188,8 @@ func TestEachPurposeHasItsOwnPlaces(t *testing.T) {
 	}
 }
 
-// Of jobs that run at once no more mail than may. An attempt of a job that has its place already takes none of another's.
+// Of jobs that run at once no more mail than may. An attempt of a job that has its place already takes none of
+// another's.
 func TestJobsThatInviteAtOnce(t *testing.T) {
 	t.Parallel()
 	limit := NewMailLimit(newOffice(t).pool)

@@ -102,7 +102,8 @@ func (m mailJobs) mailMemberInvitation(ctx context.Context, job *rivertype.JobRo
 	return m.sendLimited(ctx, job, forInvitation, mail.MemberInvitation(profile.Email, m.PublicURL, tenant.Name, member))
 }
 
-// mailPlatformInvitation mails an invitation, unless it was accepted or revoked, has expired or has been erased meanwhile.
+// mailPlatformInvitation mails an invitation, unless it was accepted or revoked, has expired or has been erased
+// meanwhile.
 func (m mailJobs) mailPlatformInvitation(ctx context.Context, job *rivertype.JobRow, args PlatformInvitation) error {
 	invitation, err := commands.ReadInvitation(ctx, m.Writer, args.InvitationID)
 	if err != nil {
@@ -120,7 +121,8 @@ func (m mailJobs) mailPlatformInvitation(ctx context.Context, job *rivertype.Job
 
 var errNoPlaceInTime = errors.New("the address has got as many mails of the kind as it may in each hour of a day")
 
-// sendLimited sends an invitation or a link to a sandbox. If its address has got too many of late, the job waits for a place, for a day at most.
+// sendLimited sends an invitation or a link to a sandbox. If its address has got too many of late, the job waits for a
+// place, for a day at most.
 func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
 	taken, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
 	switch {

@@ -46,7 +46,14 @@ func newOffice(t *testing.T) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	return &office{t: t, pool: pool, people: directory.New(pool, time.Now), store: store, client: open(t, pool), now: time.Now}
+	return &office{
+		t:      t,
+		pool:   pool,
+		people: directory.New(pool, time.Now),
+		store:  store,
+		client: open(t, pool),
+		now:    time.Now,
+	}
 }
 
 // Send implements commands.Mailer.
@@ -69,22 +76,51 @@ func (o *office) mails() []string {
 func (o *office) run() (stop func()) {
 	o.t.Helper()
 	shown := commands.NoWait
-	return run(o.t, o.client, Work{Mails: &Mails{Mailer: o, Writer: commands.NewWriter(o.store, shown, o.now), Directory: o.people, PublicURL: "http://localhost", Now: o.now}, Attempted: o.attempted})
+	return run(
+		o.t,
+		o.client,
+		Work{
+			Mails: &Mails{
+				Mailer:    o,
+				Writer:    commands.NewWriter(o.store, shown, o.now),
+				Directory: o.people,
+				PublicURL: "http://localhost",
+				Now:       o.now,
+			},
+			Attempted: o.attempted,
+		},
+	)
 }
 
 // invited notes that a tenant has invited addresses, and adds the jobs.
 func (o *office) invited(addresses ...string) (tenantID string) {
 	o.t.Helper()
 	tenantID = uuid.NewString()
-	batch := []events.Event{{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.TenantCreated{ID: tenantID, Name: "Acme", Plan: events.FreePlan}}}
+	batch := []events.Event{
+		{
+			ID:       uuid.New(),
+			Metadata: events.Metadata{Time: time.Now()},
+			Fact:     events.TenantCreated{ID: tenantID, Name: "Acme", Plan: events.FreePlan},
+		},
+	}
 	var list []Job
 	for _, address := range addresses {
 		id := uuid.NewString()
 		if _, err := o.people.AddPending(o.t.Context(), tenantID, address, id, false); err != nil {
 			o.t.Fatal(err)
 		}
-		e := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: id, Role: events.ViewerRole}}
-		batch, list = append(batch, e), append(list, MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: id})
+		e := events.Event{
+			ID:       uuid.New(),
+			Metadata: events.Metadata{Time: time.Now()},
+			Fact:     events.MemberInvited{ID: id, Role: events.ViewerRole},
+		}
+		batch, list = append(
+			batch,
+			e,
+		), append(
+			list,
+			MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: id},
+		)
 	}
 	if _, err := o.store.Append(o.t.Context(), events.TenantStream(tenantID), 0, batch); err != nil {
 		o.t.Fatal(err)
@@ -95,7 +131,11 @@ func (o *office) invited(addresses ...string) (tenantID string) {
 
 func (o *office) add(list ...Job) {
 	o.t.Helper()
-	if err := pgx.BeginFunc(o.t.Context(), o.pool, func(tx pgx.Tx) error { return o.client.Add(o.t.Context(), tx, list...) }); err != nil {
+	if err := pgx.BeginFunc(
+		o.t.Context(),
+		o.pool,
+		func(tx pgx.Tx) error { return o.client.Add(o.t.Context(), tx, list...) },
+	); err != nil {
 		o.t.Fatal(err)
 	}
 }
@@ -103,7 +143,10 @@ func (o *office) add(list ...Job) {
 // wake has jobs worked now that wait.
 func (o *office) wake() {
 	o.t.Helper()
-	if _, err := o.pool.Exec(o.t.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where state in ('scheduled', 'retryable')`); err != nil {
+	if _, err := o.pool.Exec(
+		o.t.Context(),
+		`update jobs.river_job set state = 'available', scheduled_at = now() where state in ('scheduled', 'retryable')`,
+	); err != nil {
 		o.t.Fatal(err)
 	}
 }
@@ -141,7 +184,8 @@ func TestMailsAreFairBetweenTenants(t *testing.T) {
 	stop := o.run()
 	eventually(t, "the late mail is sent", func() bool { return slices.Contains(o.mails(), late[0]) })
 	stop()
-	if before := slices.Index(o.mails(), late[0]); before > 100 { // of 1000: while the late one is on its way, others are sent
+	// of 1000: while the late one is on its way, others are sent
+	if before := slices.Index(o.mails(), late[0]); before > 100 {
 		t.Errorf("%d mails of a busy tenant went before another's one", before)
 	}
 }
@@ -153,7 +197,9 @@ func TestNobodyIsMailedWhoWasErasedMeanwhile(t *testing.T) {
 	list := addresses(2)
 	o.invited(list...)
 	var rows string
-	if err := o.pool.QueryRow(t.Context(), `select string_agg(job::text, ' ') from jobs.river_job job`).Scan(&rows); err != nil || strings.Contains(rows, "@") {
+	if err := o.pool.QueryRow(t.Context(), `select string_agg(job::text, ' ') from jobs.river_job job`).
+		Scan(&rows); err != nil ||
+		strings.Contains(rows, "@") {
 		t.Errorf("the jobs hold an address: %s (%v)", rows, err)
 	}
 	if _, err := o.pool.Exec(t.Context(), `delete from keep.pending_members where email = $1`, list[0]); err != nil {
@@ -200,7 +246,11 @@ func TestMailsThatFail(t *testing.T) {
 	}
 	eventually(t, "the mail has failed", func() bool { return len(failed()) == 1 })
 	o.refuse(fmt.Errorf("%w: no such mailbox", commands.ErrRecipientRefused))
-	eventually(t, "the mail is given up", func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["cancelled"] == 1 })
+	eventually(
+		t,
+		"the mail is given up",
+		func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["cancelled"] == 1 },
+	)
 	o.refuse(nil)
 	id := failed()[0].ID
 	if err := o.client.Retry(t.Context(), id); err != nil {

@@ -53,10 +53,16 @@ func (FollowPayments) InsertOpts() river.InsertOpts {
 
 func (FollowPayments) tenant() string { return "" }
 
-// Enqueue implements the Events of commands.Billing. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+// Enqueue implements the Events of commands.Billing. Its errors are *commands.Error, Unavailable while the database
+// cannot be reached.
 func (p *Payments) Enqueue(ctx context.Context, e commands.PaymentEvent) error {
 	return paymentError(pgx.BeginFunc(ctx, p.client.pool, func(tx pgx.Tx) error {
-		added, err := tx.Exec(ctx, `insert into keep.payment_events (id, received_at) values ($1, $2) on conflict (id) do nothing`, e.ID, p.now())
+		added, err := tx.Exec(
+			ctx,
+			`insert into keep.payment_events (id, received_at) values ($1, $2) on conflict (id) do nothing`,
+			e.ID,
+			p.now(),
+		)
 		if err != nil || added.RowsAffected() == 0 {
 			return err
 		}

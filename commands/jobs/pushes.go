@@ -33,14 +33,16 @@ type Pushes struct {
 const (
 	pushQueue   = "pushes"
 	pushWorkers = 8 // on each node
-	// pushAttempts never run out: a job ends once nothing waits for its device, and nothing waits for longer than twelve hours.
+	// pushAttempts never run out: a job ends once nothing waits for its device, and nothing waits for longer than twelve
+	// hours.
 	pushAttempts = math.MaxInt16
 	maxPushRetry = 10 * time.Minute
 	pushTimeout  = 10 * time.Second // of one push
 	pushSlice    = 10 * time.Second // after which a device with more to be pushed waits for its next turn
 )
 
-// devicePush pushes all that waits for a device, in order. There is one such job for a device at most, so nothing overtakes what failed.
+// devicePush pushes all that waits for a device, in order. There is one such job for a device at most, so nothing
+// overtakes what failed.
 type devicePush struct {
 	DeviceID string `json:"deviceId" river:"unique"`
 }
@@ -50,7 +52,11 @@ func (devicePush) Kind() string { return "push.device" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts. A job that ended does not stand in the way of the next one.
 func (devicePush) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: pushQueue, MaxAttempts: pushAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
+	return river.InsertOpts{
+		Queue:       pushQueue,
+		MaxAttempts: pushAttempts,
+		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: unfinished},
+	}
 }
 
 func (devicePush) tenant() string { return "" }
@@ -98,7 +104,16 @@ func (w pushWorker) Work(ctx context.Context, job *river.Job[devicePush]) error 
 		case errors.Is(err, commands.ErrDeviceGone):
 			err = w.Inbox.RemoveUnregistered(noted, device)
 		case errors.Is(err, commands.ErrPushRefused):
-			w.log.WarnContext(ctx, "a notification cannot be pushed to a device", "notification", next.ID, "device", device, "err", err)
+			w.log.WarnContext(
+				ctx,
+				"a notification cannot be pushed to a device",
+				"notification",
+				next.ID,
+				"device",
+				device,
+				"err",
+				err,
+			)
 			err = w.Inbox.RemovePush(noted, device, next.ID)
 		case err == nil:
 			err = w.Inbox.RemovePush(noted, device, next.ID)
@@ -123,7 +138,8 @@ func (w pushWorker) push(ctx context.Context, p inbox.Push) error {
 	return w.Pusher.Push(ctx, p.Notification, []string{p.DeviceToken})[0]
 }
 
-// end completes a job in the transaction that finds whether something waits for its device: what is added later gets a job of its own.
+// end completes a job in the transaction that finds whether something waits for its device: what is added later gets a
+// job of its own.
 func (w pushWorker) end(ctx context.Context, job *river.Job[devicePush]) error {
 	return pgx.BeginFunc(ctx, w.client.pool, func(tx pgx.Tx) error {
 		waiting, err := w.Inbox.DropStalePushesTx(ctx, tx, job.Args.DeviceID)

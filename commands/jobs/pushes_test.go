@@ -50,14 +50,23 @@ func (p *pushing) run() (stop func()) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return run(p.t, p.client, Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out, Recipients: &commands.Notifications{}}}) // of the platform: no tenant is asked
+	// of the platform: no tenant is asked
+	return run(
+		p.t,
+		p.client,
+		Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out, Recipients: &commands.Notifications{}}},
+	)
 }
 
 // person is somebody with devices, whose tokens are returned.
 func (p *pushing) person(devices int) (id string, tokens []string) {
 	p.t.Helper()
 	id = uuid.NewString()
-	if _, err := p.pool.Exec(p.t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, id); err != nil {
+	if _, err := p.pool.Exec(
+		p.t.Context(),
+		`insert into keep.people (user_id, created_at) values ($1, now())`,
+		id,
+	); err != nil {
 		p.t.Fatal(err)
 	}
 	for range devices {
@@ -98,7 +107,8 @@ func (p *pushing) settled() {
 	p.t.Helper()
 	eventually(p.t, "all jobs are done", func() bool {
 		var waiting int
-		if err := p.pool.QueryRow(p.t.Context(), `select (select count(*) from keep.pushes) + (select count(*) from jobs.river_job where finalized_at is null)`).Scan(&waiting); err != nil {
+		if err := p.pool.QueryRow(p.t.Context(), `select (select count(*) from keep.pushes) + (select count(*) from jobs.river_job where finalized_at is null)`).
+			Scan(&waiting); err != nil {
 			p.t.Fatal(err)
 		}
 		return waiting == 0
@@ -112,7 +122,8 @@ func sequence(n int) (list []string) {
 	return list
 }
 
-// A device that FCM fails gets all later, in order and once, and no other device waits for it. What jobs and their errors hold names no token and no words.
+// A device that FCM fails gets all later, in order and once, and no other device waits for it. What jobs and their
+// errors hold names no token and no words.
 func TestPushesComeInOrder(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(2)
@@ -131,7 +142,8 @@ func TestPushesComeInOrder(t *testing.T) {
 	p.gets(tokens[1], titles...)
 	p.gets(tokens[0], titles...)
 	var told bool
-	err := p.pool.QueryRow(t.Context(), `select bool_or(j::text like any($1)) from jobs.river_job j`, []string{"%" + tokens[0] + "%", "%" + tokens[1] + "%", "%n0_%"}).Scan(&told)
+	err := p.pool.QueryRow(t.Context(), `select bool_or(j::text like any($1)) from jobs.river_job j`, []string{"%" + tokens[0] + "%", "%" + tokens[1] + "%", "%n0_%"}).
+		Scan(&told)
 	if err != nil || told {
 		t.Errorf("a job tells of a token or of words: %v", err)
 	}
@@ -176,7 +188,10 @@ func TestAttemptsDoNotRunOut(t *testing.T) {
 	p.notify(me, "n01")
 	p.run()
 	eventually(t, "an attempt fails", func() bool { return states(t, p.pool, "push.device")["retryable"] == 1 })
-	if _, err := p.pool.Exec(t.Context(), `update jobs.river_job set state = 'available', scheduled_at = now()`); err != nil {
+	if _, err := p.pool.Exec(
+		t.Context(),
+		`update jobs.river_job set state = 'available', scheduled_at = now()`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	p.gets(tokens[0], "n00", "n01")
@@ -233,7 +248,8 @@ func TestWhatIsNotPushed(t *testing.T) {
 	}
 }
 
-// A node that stops while FCM hangs leaves its pushes to the next one. Only the one under way, of which nobody knows whether it was taken, may come twice.
+// A node that stops while FCM hangs leaves its pushes to the next one. Only the one under way, of which nobody knows
+// whether it was taken, may come twice.
 func TestPushesOutliveTheirNode(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(1)
@@ -265,7 +281,10 @@ func TestPushesOutliveTheDeathOfTheirNode(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(1)
 	p.notify(me, "n00")
-	died, err := p.pool.Exec(t.Context(), `update jobs.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '2 minutes', attempted_by = '{dead}'`)
+	died, err := p.pool.Exec(
+		t.Context(),
+		`update jobs.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '2 minutes', attempted_by = '{dead}'`,
+	)
 	if err != nil || died.RowsAffected() != 1 {
 		t.Fatalf("%d jobs: %v", died.RowsAffected(), err)
 	}

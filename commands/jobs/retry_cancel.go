@@ -39,18 +39,30 @@ func States() []string {
 
 // List returns the last 1,000 jobs in a state, or in any but completed where it is empty, the newest first.
 func (c *Client) List(ctx context.Context, state string) ([]Entry, error) {
-	states := slices.DeleteFunc(rivertype.JobStates(), func(s rivertype.JobState) bool { return s == rivertype.JobStateCompleted })
+	states := slices.DeleteFunc(
+		rivertype.JobStates(),
+		func(s rivertype.JobState) bool { return s == rivertype.JobStateCompleted },
+	)
 	if state != "" {
 		states = []rivertype.JobState{rivertype.JobState(state)}
 	}
-	found, err := c.river.JobList(ctx, river.NewJobListParams().States(states...).OrderBy(river.JobListOrderByID, river.SortOrderDesc).First(listed))
+	found, err := c.river.JobList(
+		ctx,
+		river.NewJobListParams().States(states...).OrderBy(river.JobListOrderByID, river.SortOrderDesc).First(listed),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
 	list := make([]Entry, len(found.Jobs))
 	for i, job := range found.Jobs {
 		list[i] = Entry{
-			ID: job.ID, Kind: job.Kind, State: string(job.State), Args: string(job.EncodedArgs), Attempt: job.Attempt, MaxAttempts: job.MaxAttempts, At: job.ScheduledAt,
+			ID:          job.ID,
+			Kind:        job.Kind,
+			State:       string(job.State),
+			Args:        string(job.EncodedArgs),
+			Attempt:     job.Attempt,
+			MaxAttempts: job.MaxAttempts,
+			At:          job.ScheduledAt,
 		}
 		if n := len(job.Errors); n > 0 {
 			list[i].Error = job.Errors[n-1].Error
@@ -59,13 +71,15 @@ func (c *Client) List(ctx context.Context, state string) ([]Entry, error) {
 	return list, nil
 }
 
-// Retry has a job done now, whether it waits for its next attempt, was given up or is done. One that is under way stays so.
+// Retry has a job done now, whether it waits for its next attempt, was given up or is done. One that is under way stays
+// so.
 func (c *Client) Retry(ctx context.Context, id int64) error {
 	_, err := c.river.JobRetry(ctx, id)
 	return withJobID(id, err)
 }
 
-// Cancel ends a job that is not done. One that was given up counts as cancelled from then on, and not as one that failed.
+// Cancel ends a job that is not done. One that was given up counts as cancelled from then on, and not as one that
+// failed.
 func (c *Client) Cancel(ctx context.Context, id int64) error {
 	job, err := c.river.JobCancel(ctx, id)
 	if err == nil && job.State == rivertype.JobStateDiscarded {
@@ -93,11 +107,12 @@ type Count struct {
 	Failing int
 }
 
-// deferredMails is from how many deferred mails on these count as failing: then the mail server may be the reason, not the recipients.
+// deferredMails is from how many deferred mails on these count as failing: then the mail server may be the reason, not
+// the recipients.
 const deferredMails = 3
 
-// Counts counts all jobs but those that are completed, by kind and state. A run of a task does not count as failing once a later one has succeeded, nor do a few
-// mails that the server has deferred for their recipients.
+// Counts counts all jobs but those that are completed, by kind and state. A run of a task does not count as failing
+// once a later one has succeeded, nor do a few mails that the server has deferred for their recipients.
 func (c *Client) Counts(ctx context.Context) ([]Count, error) {
 	rows, err := c.pool.Query(ctx, `with job as (
 			select kind, state::text as state,

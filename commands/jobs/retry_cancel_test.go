@@ -16,7 +16,8 @@ func TestJobsThatWereGivenUpAreCounted(t *testing.T) {
 	o := newOffice(t)
 	o.invited(addresses(2)...)
 	var id int64
-	if err := o.pool.QueryRow(t.Context(), `update jobs.river_job set state = 'discarded', finalized_at = now() where id = (select min(id) from jobs.river_job) returning id`).Scan(&id); err != nil {
+	if err := o.pool.QueryRow(t.Context(), `update jobs.river_job set state = 'discarded', finalized_at = now() where id = (select min(id) from jobs.river_job) returning id`).
+		Scan(&id); err != nil {
 		t.Fatal(err)
 	}
 	kind := MemberInvitation{}.Kind()
@@ -43,9 +44,17 @@ func TestWhenMailsThatFailAreCounted(t *testing.T) {
 	member := MemberInvitation{}.Kind()
 	insert := func(kind, state string, age time.Duration, failure string) {
 		t.Helper()
-		_, err := o.pool.Exec(t.Context(), `insert into jobs.river_job (kind, args, queue, max_attempts, attempt, state, attempted_at, finalized_at, errors) values
+		_, err := o.pool.Exec(
+			t.Context(),
+			`insert into jobs.river_job (kind, args, queue, max_attempts, attempt, state, attempted_at, finalized_at, errors) values
 			($1, '{}', $2, 12, 5, $3::jobs.river_job_state, now() - $4::interval, case when $3 in ('completed', 'discarded') then now() - $4::interval end,
-			case when $5 <> '' then array[jsonb_build_object('error', 'an older one'), jsonb_build_object('error', $5::text)] end)`, kind, mailQueue, state, age, failure)
+			case when $5 <> '' then array[jsonb_build_object('error', 'an older one'), jsonb_build_object('error', $5::text)] end)`,
+			kind,
+			mailQueue,
+			state,
+			age,
+			failure,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +121,11 @@ func TestARelayThatRefusesAllIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.run()
-	eventually(t, "the mails are given up", func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["discarded"] == deferredMails })
+	eventually(
+		t,
+		"the mails are given up",
+		func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["discarded"] == deferredMails },
+	)
 	counts, err := o.client.Counts(t.Context())
 	if err != nil || len(counts) != 1 || counts[0].Failing != deferredMails {
 		t.Errorf("counted %+v, %v", counts, err)

@@ -37,8 +37,8 @@ const (
 	sandboxLinkWindow = 24 * time.Hour
 )
 
-// QueueSandboxLink has a link to a sandbox mailed, once for each address and minute and ten times within a day. Further requests do nothing: a link that was mailed
-// before is good for longer.
+// QueueSandboxLink has a link to a sandbox mailed, once for each address and minute and ten times within a day. Further
+// requests do nothing: a link that was mailed before is good for longer.
 //
 // It does the same for every address. Its errors are *commands.Error, Unavailable while the database cannot be reached.
 func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now time.Time) error {
@@ -48,7 +48,8 @@ func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now ti
 		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) select $1, $2, $3, $4, $5
 			where (select count(*) from keep.sandbox_requests where lower(email collate "C") = lower($2 collate "C") and asked_at > $6 and asked_at <> $4) < $7
 			on conflict (lower(email collate "C"), asked_at) do update set name = excluded.name returning id::text`,
-			uuid.New(), email, name, at, now.Add(sandboxLinkTTL), at.Add(-sandboxLinkWindow), maxSandboxLinks).Scan(&id)
+			uuid.New(), email, name, at, now.Add(sandboxLinkTTL), at.Add(-sandboxLinkWindow), maxSandboxLinks).
+			Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) { // too many
 			return nil
 		}
@@ -59,10 +60,16 @@ func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now ti
 	}))
 }
 
-// FindSandboxRequest finds who asked for a sandbox by the token of the link. The error is Invalid in the field token where the link is not good.
-func (l *Links) FindSandboxRequest(ctx context.Context, token string, now time.Time) (r commands.SandboxRequest, err error) {
+// FindSandboxRequest finds who asked for a sandbox by the token of the link. The error is Invalid in the field token
+// where the link is not good.
+func (l *Links) FindSandboxRequest(
+	ctx context.Context,
+	token string,
+	now time.Time,
+) (r commands.SandboxRequest, err error) {
 	hash := sha256.Sum256([]byte(token))
-	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests where hashes @> array[$1::bytea] and expires_at > $2`, hash[:], now).Scan(&r.ID, &r.Email, &r.Name)
+	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests where hashes @> array[$1::bytea] and expires_at > $2`, hash[:], now).
+		Scan(&r.ID, &r.Email, &r.Name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, commands.InvalidLink()
 	}
@@ -75,12 +82,14 @@ func (l *Links) RemoveSandboxRequest(ctx context.Context, requestID string) erro
 	return mailError(err)
 }
 
-// mailSandboxLink mails a link. Those of earlier attempts, which may have arrived, stay good. It does nothing for a request that was erased or has expired.
+// mailSandboxLink mails a link. Those of earlier attempts, which may have arrived, stay good. It does nothing for a
+// request that was erased or has expired.
 func (m mailJobs) mailSandboxLink(ctx context.Context, request string, job *rivertype.JobRow) error {
 	token := rand.Text() + rand.Text()
 	hash := sha256.Sum256([]byte(token))
 	var email string
-	err := m.pool.QueryRow(ctx, `update keep.sandbox_requests set hashes = hashes || $2::bytea where id = $1 and expires_at > $3 returning email`, request, hash[:], m.Now()).Scan(&email)
+	err := m.pool.QueryRow(ctx, `update keep.sandbox_requests set hashes = hashes || $2::bytea where id = $1 and expires_at > $3 returning email`, request, hash[:], m.Now()).
+		Scan(&email)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

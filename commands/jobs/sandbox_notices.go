@@ -29,7 +29,8 @@ func (sandboxNotice) InsertOpts() river.InsertOpts { return oncePerCause(mailQue
 
 func (j sandboxNotice) tenant() string { return j.TenantID }
 
-// SandboxNotices owns the table sandbox_notices. It stands here because a notice is noted in the transaction that has it mailed.
+// SandboxNotices owns the table sandbox_notices. It stands here because a notice is noted in the transaction that has
+// it mailed.
 type SandboxNotices struct{ client *Client }
 
 // NewSandboxNotices returns the notices over the database of a client, which mails them.
@@ -37,7 +38,10 @@ func NewSandboxNotices(c *Client) *SandboxNotices { return &SandboxNotices{c} }
 
 // Given implements commands.SandboxNotices.
 func (s *SandboxNotices) Given(ctx context.Context) ([]commands.SandboxNoticeGiven, error) {
-	rows, err := s.client.pool.Query(ctx, `select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`)
+	rows, err := s.client.pool.Query(
+		ctx,
+		`select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`,
+	)
 	if err != nil {
 		return nil, noticeError(err)
 	}
@@ -48,8 +52,14 @@ func (s *SandboxNotices) Given(ctx context.Context) ([]commands.SandboxNoticeGiv
 // Give implements commands.SandboxNotices.
 func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven, userIDs []string) error {
 	return noticeError(pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
-		noted, err := tx.Exec(ctx, `insert into keep.sandbox_notices (tenant_id, notice, ends_at, given_at) values ($1, $2, $3, $4) on conflict do nothing`,
-			n.TenantID, n.Notice, n.EndsAt, n.GivenAt)
+		noted, err := tx.Exec(
+			ctx,
+			`insert into keep.sandbox_notices (tenant_id, notice, ends_at, given_at) values ($1, $2, $3, $4) on conflict do nothing`,
+			n.TenantID,
+			n.Notice,
+			n.EndsAt,
+			n.GivenAt,
+		)
 		if err != nil || noted.RowsAffected() == 0 {
 			return err
 		}
@@ -63,7 +73,13 @@ func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven
 
 // Drop implements commands.SandboxNotices.
 func (s *SandboxNotices) Drop(ctx context.Context, n commands.SandboxNoticeGiven) error {
-	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`, n.TenantID, n.Notice, n.EndsAt)
+	_, err := s.client.pool.Exec(
+		ctx,
+		`delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`,
+		n.TenantID,
+		n.Notice,
+		n.EndsAt,
+	)
 	return noticeError(err)
 }
 
@@ -73,8 +89,8 @@ func (s *SandboxNotices) Forget(ctx context.Context, tenantID string) error {
 	return noticeError(err)
 }
 
-// mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for a person who is no admin any more, has been
-// erased, or has not said that they stay.
+// mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for a person who is no admin any
+// more, has been erased, or has not said that they stay.
 func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
 	if err != nil {

@@ -12,13 +12,15 @@ import (
 	"flagledger/events"
 )
 
-// SandboxFilling adds the demo data of a new sandbox, which whoever creates it does as well: it makes up for a node that died meanwhile.
+// SandboxFilling adds the demo data of a new sandbox, which whoever creates it does as well: it makes up for a node
+// that died meanwhile.
 type SandboxFilling struct {
 	EventID  string `json:"eventId" river:"unique"`
 	TenantID string `json:"tenantId"`
 }
 
-// sandboxCleanup brings a sandbox back to its demo data, for the person who asked for it. There is one such job for a sandbox at most.
+// sandboxCleanup brings a sandbox back to its demo data, for the person who asked for it. There is one such job for a
+// sandbox at most.
 type sandboxCleanup struct {
 	TenantID  string    `json:"tenantId" river:"unique"`
 	UserID    string    `json:"userId"`
@@ -48,7 +50,12 @@ func (SandboxFilling) InsertOpts() river.InsertOpts {
 
 // InsertOpts implements river.JobArgsWithInsertOpts. A job that ended does not stand in the way of the next one.
 func (sandboxCleanup) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: sandboxQueue, MaxAttempts: sandboxAttempts, Priority: cleanupPriority, UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
+	return river.InsertOpts{
+		Queue:       sandboxQueue,
+		MaxAttempts: sandboxAttempts,
+		Priority:    cleanupPriority,
+		UniqueOpts:  river.UniqueOpts{ByArgs: true, ByState: unfinished},
+	}
 }
 
 func (j SandboxFilling) tenant() string { return j.TenantID }
@@ -60,7 +67,12 @@ type Sandboxes struct{ client *Client }
 func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
 
 // NoteCleanup implements the port of commands.Sandboxes.
-func (s *Sandboxes) NoteCleanup(ctx context.Context, by commands.By, tenantID string, asked time.Time) (drop func(context.Context) error, err error) {
+func (s *Sandboxes) NoteCleanup(
+	ctx context.Context,
+	by commands.By,
+	tenantID string,
+	asked time.Time,
+) (drop func(context.Context) error, err error) {
 	job := sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID, Asked: asked}
 	var id int64
 	for {
@@ -73,7 +85,11 @@ func (s *Sandboxes) NoteCleanup(ctx context.Context, by commands.By, tenantID st
 		select {
 		case <-time.After(cleanupPoll):
 		case <-ctx.Done():
-			return nil, &commands.Error{Kind: commands.Unavailable, Detail: "another cleanup of the sandbox is under way", Err: ctx.Err()}
+			return nil, &commands.Error{
+				Kind:   commands.Unavailable,
+				Detail: "another cleanup of the sandbox is under way",
+				Err:    ctx.Err(),
+			}
 		}
 	}
 	return func(ctx context.Context) error {
@@ -85,21 +101,33 @@ func (s *Sandboxes) NoteCleanup(ctx context.Context, by commands.By, tenantID st
 	}, nil
 }
 
-// insertCleanup inserts a cleanup in place of those that wait: it does what they would. It returns the job's id, or 0 while a cleanup is under way.
+// insertCleanup inserts a cleanup in place of those that wait: it does what they would. It returns the job's id, or 0
+// while a cleanup is under way.
 func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id int64, err error) {
 	err = pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
 		// Calls for one sandbox wait for each other, so that each gets a job of its own.
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext($1), hashtext($2))`, job.Kind(), job.TenantID); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`select pg_advisory_xact_lock(hashtext($1), hashtext($2))`,
+			job.Kind(),
+			job.TenantID,
+		); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = any($3::text[]::jobs.river_job_state[]) and state <> 'running'`,
-			job.Kind(), job.TenantID, unfinished)
+		_, err := tx.Exec(
+			ctx,
+			`delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = any($3::text[]::jobs.river_job_state[]) and state <> 'running'`,
+			job.Kind(),
+			job.TenantID,
+			unfinished,
+		)
 		if err != nil {
 			return err
 		}
 		var running bool
 		err = tx.QueryRow(ctx, `select exists (select from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = 'running')`,
-			job.Kind(), job.TenantID).Scan(&running)
+			job.Kind(), job.TenantID).
+			Scan(&running)
 		if err != nil || running {
 			return err
 		}
@@ -116,10 +144,14 @@ func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id i
 }
 
 func cleanupError(err error) error {
-	return keep.DatabaseError("the cleanup may or may not be made; it leaves alone what was made or changed after it was asked for", err)
+	return keep.DatabaseError(
+		"the cleanup may or may not be made; it leaves alone what was made or changed after it was asked for",
+		err,
+	)
 }
 
-// addSandboxWorkers has a node work the jobs of sandboxes. What a sandbox refuses, because it has ended or been deleted, is not tried again.
+// addSandboxWorkers has a node work the jobs of sandboxes. What a sandbox refuses, because it has ended or been
+// deleted, is not tried again.
 func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[SandboxFilling]) error {
 		by := commands.ByService()

@@ -15,7 +15,8 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// While a job cleans up a sandbox, on whichever node, nobody else does: what is done after their cleanup would be undone by the rest of the job's.
+// While a job cleans up a sandbox, on whichever node, nobody else does: what is done after their cleanup would be
+// undone by the rest of the job's.
 func TestACleanupWaitsForTheJobUnderWay(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
@@ -46,7 +47,9 @@ func TestACleanupWaitsForTheJobUnderWay(t *testing.T) {
 		t.Errorf("once it has ended: %v", err)
 	}
 	var waiting int
-	if err := pool.QueryRow(t.Context(), `select count(*) from jobs.river_job where args ->> 'tenantId' = 't' and state = 'scheduled'`).Scan(&waiting); err != nil || waiting != 1 {
+	if err := pool.QueryRow(t.Context(), `select count(*) from jobs.river_job where args ->> 'tenantId' = 't' and state = 'scheduled'`).
+		Scan(&waiting); err != nil ||
+		waiting != 1 {
 		t.Errorf("%d cleanups are noted: %v", waiting, err)
 	}
 }
@@ -58,7 +61,10 @@ func TestCleanupsAtOnce(t *testing.T) {
 	s := NewSandboxes(open(t, pool))
 	noted := func() (users []string) {
 		t.Helper()
-		rows, err := pool.Query(t.Context(), `select args ->> 'userId' from jobs.river_job where kind = 'sandbox.cleanup' order by id`)
+		rows, err := pool.Query(
+			t.Context(),
+			`select args ->> 'userId' from jobs.river_job where kind = 'sandbox.cleanup' order by id`,
+		)
 		if err == nil {
 			users, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		}
@@ -69,7 +75,12 @@ func TestCleanupsAtOnce(t *testing.T) {
 	}
 	note := func(user string) (drop func(context.Context) error) {
 		t.Helper()
-		drop, err := s.NoteCleanup(t.Context(), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: user}}, "t", time.Now())
+		drop, err := s.NoteCleanup(
+			t.Context(),
+			commands.By{Actor: events.Actor{Kind: events.UserActor, ID: user}},
+			"t",
+			time.Now(),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,8 @@ import (
 	"flagledger/commands"
 )
 
-// TenantForgetting drops what is kept of a tenant that has ended. Whoever deletes a tenant does so at once: the job makes up for one whose node died
-// before, or that failed.
+// TenantForgetting drops what is kept of a tenant that has ended. Whoever deletes a tenant does so at once: the job
+// makes up for one whose node died before, or that failed.
 type TenantForgetting struct {
 	EventID  string `json:"eventId" river:"unique"`
 	TenantID string `json:"tenantId"`

@@ -26,8 +26,8 @@ func (upkeep) Kind() string { return "upkeep" }
 // upkeepAttempts are few: the next run does what one that failed has left.
 const upkeepAttempts = 3
 
-// periodic are the tasks as River's leader inserts them. It begins with all of them, and another leader does so too: a task that has been run within
-// its interval is not run for it.
+// periodic are the tasks as River's leader inserts them. It begins with all of them, and another leader does so too: a
+// task that has been run within its interval is not run for it.
 func (w Work) periodic() []*river.PeriodicJob {
 	var list []*river.PeriodicJob
 	for _, task := range w.Upkeep {
@@ -36,7 +36,10 @@ func (w Work) periodic() []*river.PeriodicJob {
 				Queue: upkeepQueue, MaxAttempts: upkeepAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: task.Every},
 			}
 		}
-		list = append(list, river.NewPeriodicJob(river.PeriodicInterval(task.Every), insert, &river.PeriodicJobOpts{RunOnStart: true}))
+		list = append(
+			list,
+			river.NewPeriodicJob(river.PeriodicInterval(task.Every), insert, &river.PeriodicJobOpts{RunOnStart: true}),
+		)
 	}
 	return list
 }

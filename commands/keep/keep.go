@@ -10,8 +10,8 @@ import (
 	"flagledger/migrations/database"
 )
 
-// DatabaseError makes an error of the database a *commands.Error, with the kind Unavailable where the database cannot be reached or cannot work now.
-// nil and an error that has a *commands.Error stay as they are.
+// DatabaseError makes an error of the database a *commands.Error, with the kind Unavailable where the database cannot
+// be reached or cannot work now. nil and an error that has a *commands.Error stay as they are.
 func DatabaseError(detail string, err error) error {
 	if err == nil {
 		return nil
@@ -30,7 +30,8 @@ func DatabaseError(detail string, err error) error {
 
 const diskFull = "53100"
 
-// passing reports whether the same statement may succeed later. Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html.
+// passing reports whether the same statement may succeed later. Codes:
+// https://www.postgresql.org/docs/current/errcodes-appendix.html.
 func passing(code string) bool {
 	if code == "23505" { // unique_violation: another request was first
 		return true

@@ -24,11 +24,16 @@ func TestDatabaseError(t *testing.T) {
 		{fmt.Errorf("sign up: %w", refusal), commands.Conflict, "taken"},
 		{errors.New("connection refused"), commands.Unavailable, "accounts cannot be reached"},
 		{&pgconn.PgError{Code: "55000", Message: "recovery is in progress"}, commands.Unavailable, "accounts cannot be reached"},
-		{&pgconn.PgError{Code: "57P01"}, commands.Unavailable, "accounts cannot be reached"},                            // it shuts down
-		{fmt.Errorf("sign up: %w", &pgconn.PgError{Code: "40001"}), commands.Unavailable, "accounts cannot be reached"}, // two transactions collide
-		{&pgconn.PgError{Code: "23505"}, commands.Unavailable, "accounts cannot be reached"},                            // another request was first
-		{&pgconn.PgError{Code: "23502"}, commands.Internal, "the database refused"},                                     // a value is missing
-		{&pgconn.PgError{Code: "42P01"}, commands.Internal, "the database refused"},                                     // a table is missing
+		// it shuts down
+		{&pgconn.PgError{Code: "57P01"}, commands.Unavailable, "accounts cannot be reached"},
+		// two transactions collide
+		{fmt.Errorf("sign up: %w", &pgconn.PgError{Code: "40001"}), commands.Unavailable, "accounts cannot be reached"},
+		// another request was first
+		{&pgconn.PgError{Code: "23505"}, commands.Unavailable, "accounts cannot be reached"},
+		// a value is missing
+		{&pgconn.PgError{Code: "23502"}, commands.Internal, "the database refused"},
+		// a table is missing
+		{&pgconn.PgError{Code: "42P01"}, commands.Internal, "the database refused"},
 	} {
 		got := DatabaseError("accounts cannot be reached", c.err)
 		if e, ok := errors.AsType[*commands.Error](got); !ok || e.Kind != c.kind || e.Detail != c.detail {

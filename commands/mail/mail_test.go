@@ -16,7 +16,9 @@ import (
 )
 
 var letter = commands.Mail{
-	To: "ada@example.com", Subject: "Schlüssel", Text: "Größe\nhttp://127.0.0.1:8080/reset-password?token=" + strings.Repeat("0123456789", 9) + "=\n",
+	To:      "ada@example.com",
+	Subject: "Schlüssel",
+	Text:    "Größe\nhttp://127.0.0.1:8080/reset-password?token=" + strings.Repeat("0123456789", 9) + "=\n",
 }
 
 func open(t *testing.T, url string, server *mailtest.Server) *Server {
@@ -54,10 +56,13 @@ func TestMailsArrive(t *testing.T) {
 				t.Fatalf("%d mails", len(got))
 			}
 			m := got[0]
-			if m.From != "flags@example.com" || m.To != letter.To || m.Subject != letter.Subject || m.Text != letter.Text || m.TLS != c.encrypted || m.User != c.o.User {
+			if m.From != "flags@example.com" || m.To != letter.To || m.Subject != letter.Subject || m.Text != letter.Text ||
+				m.TLS != c.encrypted ||
+				m.User != c.o.User {
 				t.Errorf("got %+v", m)
 			}
-			if m.Header.Get("Message-Id") == "" || m.Header.Get("Date") == "" || m.Header.Get("Auto-Submitted") != "auto-generated" {
+			if m.Header.Get("Message-Id") == "" || m.Header.Get("Date") == "" ||
+				m.Header.Get("Auto-Submitted") != "auto-generated" {
 				t.Errorf("headers %v", m.Header)
 			}
 		})
@@ -137,7 +142,11 @@ func TestRefusals(t *testing.T) {
 		return nil
 	}})
 	patient := open(t, "smtp://"+busy.Addr+"?from=a@example.com", busy)
-	if err := patient.Send(t.Context(), letter); err == nil || errors.Is(err, commands.ErrRecipientRefused) || errors.Is(err, commands.ErrRecipientDeferred) {
+	if err := patient.Send(
+		t.Context(),
+		letter,
+	); err == nil || errors.Is(err, commands.ErrRecipientRefused) ||
+		errors.Is(err, commands.ErrRecipientDeferred) {
 		t.Errorf("a busy server: %v", err)
 	}
 	if err := patient.Send(t.Context(), letter); err != nil || len(busy.Mails()) != 1 {
@@ -152,12 +161,16 @@ func TestRefusals(t *testing.T) {
 	if !errors.Is(err, commands.ErrRecipientRefused) || tries != 1 {
 		t.Errorf("%d tries of what was refused for good: %v", tries, err)
 	}
-	if text := fmt.Sprint(err); !strings.Contains(text, "550") || !strings.Contains(text, "5.1.1") || !strings.Contains(text, "for good") || strings.Contains(text, "@") {
+	if text := fmt.Sprint(
+		err,
+	); !strings.Contains(text, "550") || !strings.Contains(text, "5.1.1") || !strings.Contains(text, "for good") ||
+		strings.Contains(text, "@") {
 		t.Errorf("the error says %q", text)
 	}
 	locked := mailtest.New(t, mailtest.Options{TLS: true, User: "flags", Password: "right"})
 	err = open(t, "smtp://flags:hunter22@"+locked.Addr+"?from=a@example.com", locked).Send(t.Context(), letter)
-	if err == nil || !strings.Contains(err.Error(), "454") || strings.Contains(err.Error(), "wrong user") || len(locked.Mails()) != 0 {
+	if err == nil || !strings.Contains(err.Error(), "454") || strings.Contains(err.Error(), "wrong user") ||
+		len(locked.Mails()) != 0 {
 		t.Errorf("a wrong password: %v", err)
 	}
 	gone, err := Open("smtp://127.0.0.1:1?from=a@example.com")
@@ -169,7 +182,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What a server says of the recipient is that mail's own failure, and ends it where there is no such mailbox. All else concerns every mail.
+// What a server says of the recipient is that mail's own failure, and ends it where there is no such mailbox. All else
+// concerns every mail.
 func TestWhoARefusalConcerns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -185,9 +199,11 @@ func TestWhoARefusalConcerns(t *testing.T) {
 		{450, smtp.EnhancedCode{4, 2, 1}, commands.ErrRecipientDeferred, false},
 		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, false},
 		{450, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false},
-		{550, smtp.EnhancedCode{5, 4, 1}, commands.ErrRecipientRefused, false},  // Microsoft: there is no such mailbox
-		{553, smtp.EnhancedCode{5, 6, 7}, commands.ErrRecipientRefused, false},  // the address has letters that the server does not know
-		{554, smtp.EnhancedCode{5, 7, 1}, commands.ErrRecipientDeferred, false}, // no right to relay, or to write to this mailbox
+		{550, smtp.EnhancedCode{5, 4, 1}, commands.ErrRecipientRefused, false}, // Microsoft: there is no such mailbox
+		// the address has letters that the server does not know
+		{553, smtp.EnhancedCode{5, 6, 7}, commands.ErrRecipientRefused, false},
+		// no right to relay, or to write to this mailbox
+		{554, smtp.EnhancedCode{5, 7, 1}, commands.ErrRecipientDeferred, false},
 		{450, smtp.EnhancedCode{4, 1, 2}, commands.ErrRecipientDeferred, false}, // the domain is not found
 		{452, smtp.EnhancedCode{4, 3, 1}, commands.ErrRecipientDeferred, false},
 		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, true},
@@ -243,7 +259,10 @@ func TestBadURLs(t *testing.T) {
 		"smtp://flags@mail.example.com?from=a@b.c", "smtp://:hunter22@mail.example.com?from=a@b.c", "smtp://mail.example.com?from=a@b.c&from=d@e.f",
 		"smtp://mail.example.com?from=a@b.c&tls=off", "smtp://mail.example.com/path?from=a@b.c", "smtp://flags:hunter22@mail.example.com?%zz", "smtp://flags:hunter22%zz@host",
 	} {
-		if _, err := Open(url); err == nil || errors.Unwrap(err) != nil || strings.Contains(err.Error(), "hunter22") || strings.Contains(err.Error(), "\n") {
+		if _, err := Open(
+			url,
+		); err == nil || errors.Unwrap(err) != nil || strings.Contains(err.Error(), "hunter22") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v", url, err)
 		}
 	}
@@ -252,7 +271,11 @@ func TestBadURLs(t *testing.T) {
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	if err := ToLog(log, true).Send(t.Context(), letter); err != nil || !strings.Contains(out.String(), "reset-password?token=") {
+	if err := ToLog(
+		log,
+		true,
+	).Send(t.Context(), letter); err != nil ||
+		!strings.Contains(out.String(), "reset-password?token=") {
 		t.Errorf("development does not show the link: %v %s", err, out.String())
 	}
 	out.Reset()

@@ -37,8 +37,9 @@ type Server struct {
 
 var _ commands.Mailer = (*Server)(nil)
 
-// Open returns the server that a URL names: smtp://user:password@host:587?from=flags@example.com with STARTTLS, smtps:// with TLS from the start. A
-// server on this machine may do without TLS; no error repeats the URL, which may hold a password.
+// Open returns the server that a URL names: smtp://user:password@host:587?from=flags@example.com with STARTTLS,
+// smtps:// with TLS from the start. A server on this machine may do without TLS; no error repeats the URL, which may
+// hold a password.
 func Open(text string) (*Server, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -83,7 +84,8 @@ func Open(text string) (*Server, error) {
 	return s, nil
 }
 
-// Send implements commands.Mailer. It tries once, and its errors leave out the server's text, which often repeats the address.
+// Send implements commands.Mailer. It tries once, and its errors leave out the server's text, which often repeats the
+// address.
 func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(s.from)
@@ -105,7 +107,11 @@ func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 // nameless is an error without the server's text.
 func nameless(err error) error {
 	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
-		why := fmt.Sprintf("%s: %s", refusal.Reason, strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())))
+		why := fmt.Sprintf(
+			"%s: %s",
+			refusal.Reason,
+			strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())),
+		)
 		switch {
 		case !ofRecipient(refusal):
 			return fmt.Errorf("the server does not take the mail, %s", why)
@@ -121,8 +127,9 @@ func nameless(err error) error {
 	return err
 }
 
-// ofRecipient reports whether a server may take a mail to somebody else: it refuses the recipient, or after the whole mail their address or mailbox. The
-// second number of a status (RFC 3463) is 1 for addresses, of which 1.7 and 1.8 are the sender's, and 2 for mailboxes.
+// ofRecipient reports whether a server may take a mail to somebody else: it refuses the recipient, or after the whole
+// mail their address or mailbox. The second number of a status (RFC 3463) is 1 for addresses, of which 1.7 and 1.8 are
+// the sender's, and 2 for mailboxes.
 func ofRecipient(e *mail.SendError) bool {
 	_, status, _ := strings.Cut(e.EnhancedStatusCode(), ".")
 	switch {
@@ -137,8 +144,8 @@ func ofRecipient(e *mail.SendError) bool {
 	}
 }
 
-// forGood reports whether a status says that the address or mailbox takes no mail at all. Microsoft's servers say 5.4.1 of an address that does not exist; 5.6.7 is
-// for one in letters that a server does not know.
+// forGood reports whether a status says that the address or mailbox takes no mail at all. Microsoft's servers say 5.4.1
+// of an address that does not exist; 5.6.7 is for one in letters that a server does not know.
 func forGood(e *mail.SendError) bool {
 	status := e.EnhancedStatusCode()
 	return strings.HasPrefix(status, "5.1.") || strings.HasPrefix(status, "5.2.") || status == "5.4.1" || status == "5.6.7"
@@ -164,13 +171,21 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 				_ = opened.Close()
 			}
 		}()
-		options = append(options, mail.WithDialContextFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
-			opened, err = dialBounded(ctx, network, address)
-			return opened, err
-		}))
+		options = append(
+			options,
+			mail.WithDialContextFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+				opened, err = dialBounded(ctx, network, address)
+				return opened, err
+			}),
+		)
 	}
 	if s.user != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.user), mail.WithPassword(s.password))
+		options = append(
+			options,
+			mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover),
+			mail.WithUsername(s.user),
+			mail.WithPassword(s.password),
+		)
 	}
 	client, err := mail.NewClient(s.host, options...)
 	if err != nil {

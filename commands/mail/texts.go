@@ -101,5 +101,9 @@ func SandboxNotice(to, url, tenant string, notice commands.SandboxNotice, end ti
 	if notice == commands.WarnOfDeletion {
 		subject, text = "Your sandbox will be deleted", sandboxDeletion
 	}
-	return commands.Mail{To: to, Subject: subject, Text: fmt.Sprintf(text, shown(tenant), url, end.UTC().Format("2 January 2006, 15:04 UTC"))}
+	return commands.Mail{
+		To:      to,
+		Subject: subject,
+		Text:    fmt.Sprintf(text, shown(tenant), url, end.UTC().Format("2 January 2006, 15:04 UTC")),
+	}
 }

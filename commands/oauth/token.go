@@ -43,8 +43,8 @@ func (t *Tokens) Issue(clientID, tenantID string, scopes []events.Scope) (string
 	return text, err
 }
 
-// Verify reads a token, without I/O once it knows the token's key; one that is not valid, for whatever reason, is Unauthenticated. It does not check
-// whether the client and its tenant still exist.
+// Verify reads a token, without I/O once it knows the token's key; one that is not valid, for whatever reason, is
+// Unauthenticated. It does not check whether the client and its tenant still exist.
 func (t *Tokens) Verify(ctx context.Context, text string) (Token, error) {
 	var private privateClaims
 	claims, err := t.Keys.Verify(ctx, t.kind(), text, &private)

@@ -19,8 +19,14 @@ import (
 func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPage) (string, error) {
 	metadata := map[string]string{tenantKey: c.TenantID}
 	p := &stripe.CheckoutSessionParams{
-		Params: params(ctx, key), Customer: stripe.String(c.CustomerID), SuccessURL: stripe.String(c.SuccessURL), CancelURL: stripe.String(c.CancelURL),
-		Metadata: metadata,
+		Params: params(
+			ctx,
+			key,
+		),
+		Customer:   stripe.String(c.CustomerID),
+		SuccessURL: stripe.String(c.SuccessURL),
+		CancelURL:  stripe.String(c.CancelURL),
+		Metadata:   metadata,
 	}
 	if c.Referral != "" {
 		metadata["referral"] = c.Referral
@@ -36,7 +42,11 @@ func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPa
 		p.Mode = stripe.String(string(stripe.CheckoutSessionModePayment))
 		p.PaymentIntentData = &stripe.CheckoutSessionPaymentIntentDataParams{Metadata: metadata}
 		item.PriceData = &stripe.CheckoutSessionLineItemPriceDataParams{
-			Currency: stripe.String(s.settings.Currency), Product: stripe.String(c.Product.ID), UnitAmount: stripe.Int64(c.Product.Amount),
+			Currency: stripe.String(
+				s.settings.Currency,
+			),
+			Product:    stripe.String(c.Product.ID),
+			UnitAmount: stripe.Int64(c.Product.Amount),
 		}
 	}
 	switch {
@@ -51,10 +61,11 @@ func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPa
 	}
 	page, err := pageURL(made.URL)
 	if err == nil && c.PriceID != "" {
-		// Earlier pages are closed now and not before: where the request is made again, Stripe answers the page that it made first. Later ones stay, so
-		// that of two requests at once one page is left.
+		// Earlier pages are closed now and not before: where the request is made again, Stripe answers the page that it made
+		// first. Later ones stay, so that of two requests at once one page is left.
 		err = s.closeCheckouts(ctx, c.CustomerID, func(other *stripe.CheckoutSession) bool {
-			return other.Mode == stripe.CheckoutSessionModeSubscription && cmp.Or(cmp.Compare(other.Created, made.Created), cmp.Compare(other.ID, made.ID)) < 0
+			return other.Mode == stripe.CheckoutSessionModeSubscription &&
+				cmp.Or(cmp.Compare(other.Created, made.Created), cmp.Compare(other.ID, made.ID)) < 0
 		})
 	}
 	return page, err
@@ -67,7 +78,11 @@ func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string, plansOnl
 	})
 }
 
-func (s *Stripe) closeCheckouts(ctx context.Context, customerID string, closes func(*stripe.CheckoutSession) bool) error {
+func (s *Stripe) closeCheckouts(
+	ctx context.Context,
+	customerID string,
+	closes func(*stripe.CheckoutSession) bool,
+) error {
 	sessions := checkout.Client{B: s.backend, Key: s.settings.SecretKey}
 	list := sessions.List(&stripe.CheckoutSessionListParams{
 		ListParams: stripe.ListParams{Context: ctx, Limit: stripe.Int64(maxListed), Single: true},
@@ -94,7 +109,8 @@ func (s *Stripe) closeCheckouts(ctx context.Context, customerID string, closes f
 	}
 	for _, id := range open {
 		_, err := sessions.Expire(id, &stripe.CheckoutSessionExpireParams{Params: params(ctx, "")})
-		if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusBadRequest { // it has been paid or has expired
+		// it has been paid or has expired
+		if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusBadRequest {
 			continue
 		}
 		if err != nil {
@@ -106,14 +122,20 @@ func (s *Stripe) closeCheckouts(ctx context.Context, customerID string, closes f
 
 // Portal implements commands.Payments.
 func (s *Stripe) Portal(ctx context.Context, key string, page commands.PortalPage) (string, error) {
-	p := &stripe.BillingPortalSessionParams{Params: params(ctx, key), Customer: stripe.String(page.CustomerID), ReturnURL: stripe.String(page.ReturnURL)}
+	p := &stripe.BillingPortalSessionParams{
+		Params:    params(ctx, key),
+		Customer:  stripe.String(page.CustomerID),
+		ReturnURL: stripe.String(page.ReturnURL),
+	}
 	switch {
 	case page.Change != nil:
 		p.FlowData = planChange(page.Change)
 	case page.Cancel != "":
 		p.FlowData = &stripe.BillingPortalSessionFlowDataParams{
-			Type:               stripe.String(string(stripe.BillingPortalSessionFlowTypeSubscriptionCancel)),
-			SubscriptionCancel: &stripe.BillingPortalSessionFlowDataSubscriptionCancelParams{Subscription: stripe.String(page.Cancel)},
+			Type: stripe.String(string(stripe.BillingPortalSessionFlowTypeSubscriptionCancel)),
+			SubscriptionCancel: &stripe.BillingPortalSessionFlowDataSubscriptionCancelParams{
+				Subscription: stripe.String(page.Cancel),
+			},
 		}
 	}
 	made, err := portal.Client{B: s.backend, Key: s.settings.SecretKey}.New(p)
@@ -177,7 +199,11 @@ func refusedPage(err error) error {
 	}
 	switch {
 	case refusal.Type == stripe.ErrorTypeIdempotency, refusal.HTTPStatusCode == http.StatusConflict:
-		return &commands.Error{Kind: commands.Conflict, Detail: "a request with this Idempotency-Key is known to the payment provider, and differs or is under way", Err: nameless(err)}
+		return &commands.Error{
+			Kind:   commands.Conflict,
+			Detail: "a request with this Idempotency-Key is known to the payment provider, and differs or is under way",
+			Err:    nameless(err),
+		}
 	case refusal.Type != stripe.ErrorTypeInvalidRequest || refusal.HTTPStatusCode != http.StatusBadRequest && refusal.HTTPStatusCode != http.StatusNotFound:
 		return unavailable(err)
 	case refusal.Code == stripe.ErrorCodeAmountTooSmall || refusal.Code == stripe.ErrorCodeAmountTooLarge:
@@ -188,7 +214,11 @@ func refusedPage(err error) error {
 			return invalid(known.field, "is refused by the payment provider", err)
 		}
 	}
-	return &commands.Error{Kind: commands.Conflict, Detail: "the payment provider does not make such a page; its settings, or the state of the subscription, do not allow it", Err: nameless(err)}
+	return &commands.Error{
+		Kind:   commands.Conflict,
+		Detail: "the payment provider does not make such a page; its settings, or the state of the subscription, do not allow it",
+		Err:    nameless(err),
+	}
 }
 
 func invalid(field, text string, err error) error {

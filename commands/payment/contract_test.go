@@ -15,14 +15,15 @@ import (
 	"flagledger/commands/tooltest"
 )
 
-// mockVersion is the version of Stripe's own mock server, which checks calls against the description of Stripe's API that it comes with.
+// mockVersion is the version of Stripe's own mock server, which checks calls against the description of Stripe's API
+// that it comes with.
 const mockVersion = "v0.185.0"
 
 // buildTakes is how long the mock server takes to be downloaded and built, at most.
 const buildTakes = 10 * time.Minute
 
-// mock starts Stripe's mock server, and returns its address. Where it cannot be downloaded the test is skipped, which `make test` tells at its end; in CI
-// it fails.
+// mock starts Stripe's mock server, and returns its address. Where it cannot be downloaded the test is skipped, which
+// `make test` tells at its end; in CI it fails.
 func mock(t *testing.T) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), buildTakes)
@@ -64,7 +65,8 @@ func mock(t *testing.T) string {
 	return ""
 }
 
-// Each call is one that Stripe's own description of its API allows, and each answer is understood that is shaped as there.
+// Each call is one that Stripe's own description of its API allows, and each answer is understood that is shaped as
+// there.
 func TestCallsKeepToStripesDescription(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), payment.Open(payment.Settings{SecretKey: "sk_test_123", Currency: "eur", Base: mock(t)})
@@ -86,16 +88,32 @@ func TestCallsKeepToStripesDescription(t *testing.T) {
 	promotion, err := s.PromotionCode(ctx, "SPRING")
 	check("PromotionCode", promotion != "", err)
 	page := commands.CheckoutPage{
-		TenantID: "tenant", CustomerID: "cus_1", PriceID: "price_1", Referral: "partner-7", Discount: commands.Discount{Promotion: "promo_1"},
-		SuccessURL: "https://app.example.com/done?session={CHECKOUT_SESSION_ID}", CancelURL: "https://app.example.com",
+		TenantID:   "tenant",
+		CustomerID: "cus_1",
+		PriceID:    "price_1",
+		Referral:   "partner-7",
+		Discount:   commands.Discount{Promotion: "promo_1"},
+		SuccessURL: "https://app.example.com/done?session={CHECKOUT_SESSION_ID}",
+		CancelURL:  "https://app.example.com",
 	}
 	url, err := s.Checkout(ctx, "key", page)
 	check("Checkout of a subscription", url != "", err)
 	check("CloseCheckouts", true, s.CloseCheckouts(ctx, "cus_1", false))
-	page.PriceID, page.Product, page.Discount = "", commands.Product{ID: "prod_1", Amount: 4900}, commands.Discount{Coupon: "LAUNCH25"}
+	page.PriceID, page.Product, page.Discount = "", commands.Product{
+		ID:     "prod_1",
+		Amount: 4900,
+	}, commands.Discount{
+		Coupon: "LAUNCH25",
+	}
 	url, err = s.Checkout(ctx, "", page)
 	check("Checkout of a product", url != "", err)
-	change := &commands.PlanChange{SubscriptionID: "sub_1", ItemID: "si_1", PriceID: "price_2", Discount: commands.Discount{Promotion: "promo_1"}, DoneURL: "https://app.example.com"}
+	change := &commands.PlanChange{
+		SubscriptionID: "sub_1",
+		ItemID:         "si_1",
+		PriceID:        "price_2",
+		Discount:       commands.Discount{Promotion: "promo_1"},
+		DoneURL:        "https://app.example.com",
+	}
 	for what, portal := range map[string]commands.PortalPage{
 		"Portal":        {},
 		"a plan change": {Change: change},

@@ -17,7 +17,11 @@ import (
 	"flagledger/events"
 )
 
-var settings = payment.Settings{SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Currency: "eur"}
+var settings = payment.Settings{
+	SecretKey:     paymenttest.SecretKey,
+	WebhookSecret: paymenttest.WebhookSecret,
+	Currency:      "eur",
+}
 
 func open(base string) *payment.Stripe {
 	s := settings
@@ -47,7 +51,9 @@ func TestSettings(t *testing.T) {
 		s := settings
 		c.change(&s)
 		err := s.Check()
-		if c.named == "" && err != nil || c.named != "" && (err == nil || !strings.HasPrefix(err.Error(), c.named) || strings.Contains(err.Error(), "secret@")) {
+		if c.named == "" && err != nil ||
+			c.named != "" &&
+				(err == nil || !strings.HasPrefix(err.Error(), c.named) || strings.Contains(err.Error(), "secret@")) {
 			t.Errorf("%+v: %v, want an error that names %q", s, err, c.named)
 		}
 	}
@@ -62,7 +68,17 @@ func everyCall(ctx context.Context, s *payment.Stripe) map[string]error {
 	_, failed["Subscriptions"] = s.Subscriptions(ctx, "cus_1")
 	_, failed["Subscription"] = s.Subscription(ctx, "sub_1")
 	_, failed["PromotionCode"] = s.PromotionCode(ctx, "SPRING")
-	_, failed["Checkout"] = s.Checkout(ctx, "key", commands.CheckoutPage{TenantID: "t", CustomerID: "cus_1", PriceID: "price_1", SuccessURL: "https://a.example", CancelURL: "https://a.example"})
+	_, failed["Checkout"] = s.Checkout(
+		ctx,
+		"key",
+		commands.CheckoutPage{
+			TenantID:   "t",
+			CustomerID: "cus_1",
+			PriceID:    "price_1",
+			SuccessURL: "https://a.example",
+			CancelURL:  "https://a.example",
+		},
+	)
 	_, failed["Portal"] = s.Portal(ctx, "key", commands.PortalPage{CustomerID: "cus_1", ReturnURL: "https://a.example"})
 	return failed
 }
@@ -84,7 +100,10 @@ func TestABrokenStripeIsUnavailable(t *testing.T) {
 					t.Errorf("%s tells too much: %v", call, err)
 				}
 			}
-			if err := open(server.URL()).CancelSubscription(t.Context(), "sub_1"); err == nil && how != paymenttest.Empty && how != paymenttest.Strange {
+			if err := open(
+				server.URL(),
+			).CancelSubscription(t.Context(), "sub_1"); err == nil && how != paymenttest.Empty &&
+				how != paymenttest.Strange {
 				t.Error("a subscription is cancelled by a Stripe that is broken")
 			}
 		})
@@ -129,11 +148,39 @@ func TestAnEndlessAnswerIsCutOff(t *testing.T) {
 func TestNoAnswerPanics(t *testing.T) {
 	t.Parallel()
 	var text string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }))
+	server := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) }),
+	)
 	t.Cleanup(server.Close)
 	s := open(server.URL)
-	values := []string{"null", "{}", "[]", "[null]", `""`, `"active"`, "1", `{"data":[null]}`, `{"data":[{}]}`, `{"id":"x","recurring":{}}`, `{"data":[{"id":"si","price":{"id":"p"}}]}`, "true"}
-	members := []string{"id", "object", "data", "items", "customer", "metadata", "status", "url", "current_period_end", "has_more", "deleted", "error"}
+	values := []string{
+		"null",
+		"{}",
+		"[]",
+		"[null]",
+		`""`,
+		`"active"`,
+		"1",
+		`{"data":[null]}`,
+		`{"data":[{}]}`,
+		`{"id":"x","recurring":{}}`,
+		`{"data":[{"id":"si","price":{"id":"p"}}]}`,
+		"true",
+	}
+	members := []string{
+		"id",
+		"object",
+		"data",
+		"items",
+		"customer",
+		"metadata",
+		"status",
+		"url",
+		"current_period_end",
+		"has_more",
+		"deleted",
+		"error",
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		var parts []string
 		for _, name := range members {
@@ -159,7 +206,13 @@ func TestRefusals(t *testing.T) {
 	if repeated, err := s.NewCustomer(t.Context(), "customer", "tenant"); err != nil || repeated != customer {
 		t.Errorf("the tenant is the customers %s and %s: %v", customer, repeated, err)
 	}
-	page := commands.CheckoutPage{TenantID: "tenant", CustomerID: customer, PriceID: "price_1", SuccessURL: "https://a.example", CancelURL: "https://a.example"}
+	page := commands.CheckoutPage{
+		TenantID:   "tenant",
+		CustomerID: customer,
+		PriceID:    "price_1",
+		SuccessURL: "https://a.example",
+		CancelURL:  "https://a.example",
+	}
 	product := page
 	product.PriceID, product.Product = "", commands.Product{ID: "prod_1", Amount: 900}
 	server.AddProduct("prod_1")
@@ -173,7 +226,10 @@ func TestRefusals(t *testing.T) {
 		"amount":    {with(product, func(p *commands.CheckoutPage) { p.Product.Amount = 1 }), "amount"},
 	} {
 		_, err := s.Checkout(t.Context(), "", c.page)
-		if refusal, ok := errors.AsType[*commands.Error](err); !ok || refusal.Kind != commands.Invalid || refusal.Fields[c.field] == "" {
+		if refusal, ok := errors.AsType[*commands.Error](
+			err,
+		); !ok || refusal.Kind != commands.Invalid ||
+			refusal.Fields[c.field] == "" {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -194,16 +250,29 @@ func TestRefusals(t *testing.T) {
 	}
 	id := server.Subscribe(customer, "price_2")
 	list, err := s.Subscriptions(t.Context(), customer)
-	if err != nil || len(list) != 1 || list[0].ID != id || list[0].Status != events.Active || list[0].Items[0].BillingCycle != events.Yearly || list[0].PeriodEnd.IsZero() {
+	if err != nil || len(list) != 1 || list[0].ID != id || list[0].Status != events.Active ||
+		list[0].Items[0].BillingCycle != events.Yearly ||
+		list[0].PeriodEnd.IsZero() {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	monthly, err := s.Subscription(t.Context(), server.Subscribe(customer, "price_1"))
 	if err != nil || monthly.Items[0].BillingCycle != events.Monthly || monthly.TenantID != "" {
 		t.Errorf("got %+v, %v", monthly, err)
 	}
-	change := &commands.PlanChange{SubscriptionID: id, ItemID: list[0].Items[0].ID, PriceID: "price_1", DoneURL: "https://a.example"}
+	change := &commands.PlanChange{
+		SubscriptionID: id,
+		ItemID:         list[0].Items[0].ID,
+		PriceID:        "price_1",
+		DoneURL:        "https://a.example",
+	}
 	server.ForbidSwitch("price_1")
-	if _, err := s.Portal(t.Context(), "", commands.PortalPage{CustomerID: customer, ReturnURL: "https://a.example", Change: change}); commands.KindOf(err) != commands.Conflict {
+	if _, err := s.Portal(
+		t.Context(),
+		"",
+		commands.PortalPage{CustomerID: customer, ReturnURL: "https://a.example", Change: change},
+	); commands.KindOf(
+		err,
+	) != commands.Conflict {
 		t.Errorf("a change that the portal does not allow: %v", err)
 	}
 	for range 2 {
@@ -221,7 +290,9 @@ func with[T any](v T, change func(*T)) T {
 func TestEventsAreSigned(t *testing.T) {
 	t.Parallel()
 	s, now := open(""), time.Unix(1_790_000_000, 0)
-	payload := []byte(`{"id":"evt_1","type":"customer.subscription.updated","data":{"object":{"id":"sub_1","customer":"cus_1","metadata":{"flagledger_tenant":"t"}}}}`)
+	payload := []byte(
+		`{"id":"evt_1","type":"customer.subscription.updated","data":{"object":{"id":"sub_1","customer":"cus_1","metadata":{"flagledger_tenant":"t"}}}}`,
+	)
 	want := commands.PaymentEvent{ID: "evt_1", CustomerID: "cus_1", TenantID: "t"}
 	sign := func(d time.Duration) string { return paymenttest.Sign(payload, now.Add(d)) }
 	for _, d := range []time.Duration{0, -5 * time.Minute, 5 * time.Minute} {
@@ -284,7 +355,8 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// A page closes the earlier ones alone, so that of two requests at once, or of one that is made again, a page is left to pay on.
+// A page closes the earlier ones alone, so that of two requests at once, or of one that is made again, a page is left
+// to pay on.
 func TestACheckoutClosesEarlierPages(t *testing.T) {
 	t.Parallel()
 	server := paymenttest.New(t, paymenttest.Clock())
@@ -292,7 +364,17 @@ func TestACheckoutClosesEarlierPages(t *testing.T) {
 	s, customer := open(server.URL()), server.AddCustomer(nil)
 	page := func(key string) string {
 		t.Helper()
-		url, err := s.Checkout(t.Context(), key, commands.CheckoutPage{TenantID: "t", CustomerID: customer, PriceID: "price_1", SuccessURL: "https://a.example", CancelURL: "https://a.example"})
+		url, err := s.Checkout(
+			t.Context(),
+			key,
+			commands.CheckoutPage{
+				TenantID:   "t",
+				CustomerID: customer,
+				PriceID:    "price_1",
+				SuccessURL: "https://a.example",
+				CancelURL:  "https://a.example",
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,6 +383,11 @@ func TestACheckoutClosesEarlierPages(t *testing.T) {
 	first := page("a")
 	second := page("b")
 	if repeated := page("a"); repeated != first || server.Payable(first) || !server.Payable(second) {
-		t.Errorf("the first page: %v, the second: %v; made again it is the first: %v", server.Payable(first), server.Payable(second), repeated == first)
+		t.Errorf(
+			"the first page: %v, the second: %v; made again it is the first: %v",
+			server.Payable(first),
+			server.Payable(second),
+			repeated == first,
+		)
 	}
 }

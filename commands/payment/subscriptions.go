@@ -15,7 +15,8 @@ import (
 	"flagledger/events"
 )
 
-// tenantKey is the name of the metadata that says which tenant a customer, a subscription or a payment is of. Customers cannot change metadata.
+// tenantKey is the name of the metadata that says which tenant a customer, a subscription or a payment is of. Customers
+// cannot change metadata.
 const tenantKey = "flagledger_tenant"
 
 // maxListed is how many objects Stripe lists at once.
@@ -39,7 +40,13 @@ func (s *Stripe) NewCustomer(ctx context.Context, key, tenantID string) (string,
 
 // Customer implements commands.Payments.
 func (s *Stripe) Customer(ctx context.Context, customerID string) (commands.PaymentCustomer, error) {
-	found, err := customer.Client{B: s.backend, Key: s.settings.SecretKey}.Get(customerID, &stripe.CustomerParams{Params: params(ctx, "")})
+	found, err := customer.Client{
+		B:   s.backend,
+		Key: s.settings.SecretKey,
+	}.Get(
+		customerID,
+		&stripe.CustomerParams{Params: params(ctx, "")},
+	)
 	if err != nil {
 		return commands.PaymentCustomer{}, asFound("customer", err)
 	}
@@ -65,7 +72,11 @@ func (s *Stripe) Subscriptions(ctx context.Context, customerID string) ([]comman
 	}
 	if err := page.Err(); err != nil {
 		if unknownCustomer(err) {
-			return nil, &commands.Error{Kind: commands.NotFound, Detail: "the payment provider does not know the customer", Err: nameless(err)}
+			return nil, &commands.Error{
+				Kind:   commands.NotFound,
+				Detail: "the payment provider does not know the customer",
+				Err:    nameless(err),
+			}
 		}
 		return nil, unavailable(err)
 	}
@@ -83,7 +94,13 @@ func unknownCustomer(err error) bool {
 
 // Subscription implements commands.Payments.
 func (s *Stripe) Subscription(ctx context.Context, id string) (commands.PaymentSubscription, error) {
-	found, err := subscription.Client{B: s.backend, Key: s.settings.SecretKey}.Get(id, &stripe.SubscriptionParams{Params: params(ctx, "")})
+	found, err := subscription.Client{
+		B:   s.backend,
+		Key: s.settings.SecretKey,
+	}.Get(
+		id,
+		&stripe.SubscriptionParams{Params: params(ctx, "")},
+	)
 	if err != nil {
 		return commands.PaymentSubscription{}, asFound("subscription", err)
 	}
@@ -92,8 +109,15 @@ func (s *Stripe) Subscription(ctx context.Context, id string) (commands.PaymentS
 
 // CancelSubscription implements commands.Payments.
 func (s *Stripe) CancelSubscription(ctx context.Context, id string) error {
-	_, err := subscription.Client{B: s.backend, Key: s.settings.SecretKey}.Cancel(id, &stripe.SubscriptionCancelParams{Params: params(ctx, "")})
-	if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusNotFound { // as one that has ended is
+	_, err := subscription.Client{
+		B:   s.backend,
+		Key: s.settings.SecretKey,
+	}.Cancel(
+		id,
+		&stripe.SubscriptionCancelParams{Params: params(ctx, "")},
+	)
+	// as one that has ended is
+	if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusNotFound {
 		return nil
 	}
 	if err != nil {
@@ -104,23 +128,34 @@ func (s *Stripe) CancelSubscription(ctx context.Context, id string) error {
 
 // read turns a subscription of Stripe into ours. Its error says that it lacks what every one has.
 func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
-	if s == nil || s.ID == "" || s.Customer == nil || s.Customer.ID == "" || !events.SubscriptionStatus(s.Status).Known() || s.Items == nil {
+	if s == nil || s.ID == "" || s.Customer == nil || s.Customer.ID == "" ||
+		!events.SubscriptionStatus(s.Status).Known() ||
+		s.Items == nil {
 		return commands.PaymentSubscription{}, unavailable(errUnreadable)
 	}
 	found := commands.PaymentSubscription{
-		ID: s.ID, CustomerID: s.Customer.ID, TenantID: s.Metadata[tenantKey], Status: events.SubscriptionStatus(s.Status), CancelAtPeriodEnd: endsWithPeriod(s),
-		PeriodStart: instant(s.CurrentPeriodStart), PeriodEnd: instant(s.CurrentPeriodEnd),
+		ID:                s.ID,
+		CustomerID:        s.Customer.ID,
+		TenantID:          s.Metadata[tenantKey],
+		Status:            events.SubscriptionStatus(s.Status),
+		CancelAtPeriodEnd: endsWithPeriod(s),
+		PeriodStart:       instant(s.CurrentPeriodStart),
+		PeriodEnd:         instant(s.CurrentPeriodEnd),
 	}
 	for _, item := range s.Items.Data {
 		if item == nil || item.ID == "" || item.Price == nil || item.Price.ID == "" {
 			return commands.PaymentSubscription{}, unavailable(errUnreadable)
 		}
-		found.Items = append(found.Items, commands.PaymentItem{ID: item.ID, PriceID: item.Price.ID, BillingCycle: cycle(item.Price.Recurring)})
+		found.Items = append(
+			found.Items,
+			commands.PaymentItem{ID: item.ID, PriceID: item.Price.ID, BillingCycle: cycle(item.Price.Recurring)},
+		)
 	}
 	return found, nil
 }
 
-// endsWithPeriod reports whether a subscription is not renewed: it is cancelled at the end of its period, or at a time up to then.
+// endsWithPeriod reports whether a subscription is not renewed: it is cancelled at the end of its period, or at a time
+// up to then.
 func endsWithPeriod(s *stripe.Subscription) bool {
 	return s.CancelAtPeriodEnd || s.CancelAt != 0 && s.CancelAt <= s.CurrentPeriodEnd
 }
@@ -138,7 +173,8 @@ func cycle(r *stripe.PriceRecurring) events.BillingCycle {
 	case r == nil:
 	case r.Interval == stripe.PriceRecurringIntervalMonth && r.IntervalCount == 1:
 		return events.Monthly
-	case r.Interval == stripe.PriceRecurringIntervalYear && r.IntervalCount == 1, r.Interval == stripe.PriceRecurringIntervalMonth && r.IntervalCount == 12:
+	case r.Interval == stripe.PriceRecurringIntervalYear && r.IntervalCount == 1,
+		r.Interval == stripe.PriceRecurringIntervalMonth && r.IntervalCount == 12:
 		return events.Yearly
 	}
 	return ""

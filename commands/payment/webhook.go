@@ -32,7 +32,8 @@ type object struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-// Event implements commands.Payments. A signature is an HMAC-SHA256 over its time and the payload (https://docs.stripe.com/webhooks#verify-manually).
+// Event implements commands.Payments. A signature is an HMAC-SHA256 over its time and the payload
+// (https://docs.stripe.com/webhooks#verify-manually).
 func (s *Stripe) Event(payload []byte, signature string, now time.Time) (commands.PaymentEvent, error) {
 	signed, err := signedAt(signature)
 	if err != nil {
@@ -42,7 +43,10 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 		return commands.PaymentEvent{}, fmt.Errorf("%w: its time is %v away", commands.ErrSignature, age.Round(time.Second))
 	}
 	if s.settings.WebhookSecret == "" {
-		return commands.PaymentEvent{}, &commands.Error{Kind: commands.Unavailable, Detail: "messages of the payment provider are not configured"}
+		return commands.PaymentEvent{}, &commands.Error{
+			Kind:   commands.Unavailable,
+			Detail: "messages of the payment provider are not configured",
+		}
 	}
 	if err := webhook.ValidatePayloadIgnoringTolerance(payload, signature, s.settings.WebhookSecret); err != nil {
 		return commands.PaymentEvent{}, commands.ErrSignature
@@ -56,7 +60,8 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 	}
 	found := commands.PaymentEvent{ID: e.ID}
 	about := func(prefix string) bool { return e.Account == "" && strings.HasPrefix(e.Type, prefix) }
-	if !about("customer.deleted") && !about("customer.subscription.") && !about("checkout.session.") && !about("invoice.") {
+	if !about("customer.deleted") && !about("customer.subscription.") && !about("checkout.session.") &&
+		!about("invoice.") {
 		return found, nil
 	}
 	var o object

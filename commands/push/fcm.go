@@ -27,7 +27,8 @@ type FCM struct{ client *messaging.Client }
 
 var _ commands.Pusher = (*FCM)(nil)
 
-// Open returns the FCM of a Firebase project, with the credentials that the machine has unless the options say otherwise.
+// Open returns the FCM of a Firebase project, with the credentials that the machine has unless the options say
+// otherwise.
 func Open(ctx context.Context, projectID string, options ...option.ClientOption) (*FCM, error) {
 	app, err := firebase.NewApp(ctx, &firebase.Config{ProjectID: projectID}, options...)
 	if err != nil {
@@ -65,7 +66,8 @@ func (f *FCM) pushBatch(ctx context.Context, n commands.Notification, tokens []s
 	return outcomes
 }
 
-// message is a notification as FCM takes it, within its bound of 4 KiB. Should it be pushed twice, because an answer was lost, its tag has devices show it once.
+// message is a notification as FCM takes it, within its bound of 4 KiB. Should it be pushed twice, because an answer
+// was lost, its tag has devices show it once.
 func message(n commands.Notification, tokens []string) *messaging.MulticastMessage {
 	shown := &messaging.Notification{Title: n.Title, Body: shortened(n.Body)}
 	data := map[string]string{}

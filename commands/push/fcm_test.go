@@ -26,7 +26,15 @@ func open(t *testing.T, s *pushtest.Server) *FCM {
 	return f
 }
 
-var hello = commands.Notification{ID: "n1", Title: "Hello", Body: "You", Type: "greeting", ActionType: "open", ReferenceID: "r1", Data: map[string]string{"a": "b", "type": "own"}}
+var hello = commands.Notification{
+	ID:          "n1",
+	Title:       "Hello",
+	Body:        "You",
+	Type:        "greeting",
+	ActionType:  "open",
+	ReferenceID: "r1",
+	Data:        map[string]string{"a": "b", "type": "own"},
+}
 
 func TestWhatADeviceGets(t *testing.T) {
 	s := pushtest.New(t)
@@ -41,7 +49,8 @@ func TestWhatADeviceGets(t *testing.T) {
 	if fmt.Sprint(m.Data) != fmt.Sprint(want) {
 		t.Errorf("the data are %v", m.Data)
 	}
-	if m.Android.Notification.Tag != "n1" || m.APNS.Headers["apns-collapse-id"] != "n1" || m.Webpush.Notification.Tag != "n1" {
+	if m.Android.Notification.Tag != "n1" || m.APNS.Headers["apns-collapse-id"] != "n1" ||
+		m.Webpush.Notification.Tag != "n1" {
 		t.Errorf("a second push of it would be shown too: %+v", m)
 	}
 }
@@ -54,7 +63,9 @@ func TestWhatIsTooLargeIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := s.Taken()[0]
-	if len(m.Data) != 1 || m.Data["notificationId"] != "n1" || len(m.Notification.Body) > maxBody+3 || !utf8.ValidString(m.Notification.Body) || !strings.HasSuffix(m.Notification.Body, "ü…") {
+	if len(m.Data) != 1 || m.Data["notificationId"] != "n1" || len(m.Notification.Body) > maxBody+3 ||
+		!utf8.ValidString(m.Notification.Body) ||
+		!strings.HasSuffix(m.Notification.Body, "ü…") {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -136,10 +147,15 @@ func TestFCMThatDoesNotAnswer(t *testing.T) {
 
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
-	if errs := ToLog(slog.New(slog.NewTextHandler(&out, nil))).Push(t.Context(), hello, []string{"phone"}); len(errs) != 1 || errs[0] != nil {
+	if errs := ToLog(
+		slog.New(slog.NewTextHandler(&out, nil)),
+	).Push(t.Context(), hello, []string{"phone"}); len(errs) != 1 ||
+		errs[0] != nil {
 		t.Errorf("got %v", errs)
 	}
-	if text := out.String(); !strings.Contains(text, "n1") || strings.Contains(text, "phone") || strings.Contains(text, "Hello") || strings.Contains(text, "You") {
+	if text := out.String(); !strings.Contains(text, "n1") || strings.Contains(text, "phone") ||
+		strings.Contains(text, "Hello") ||
+		strings.Contains(text, "You") {
 		t.Errorf("the log says %s", text)
 	}
 }

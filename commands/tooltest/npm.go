@@ -20,8 +20,9 @@ const installTakes = 10 * time.Minute // at most, on a machine that is busy
 // ErrUnreachable says that npm or its registry cannot be reached.
 var ErrUnreachable = errors.New("npm cannot be reached")
 
-// Install installs what the package-lock.json among files says, and files beside it, into a folder of the project's tools, once for each lock. The
-// error is ErrUnreachable where npm or its registry cannot be reached, and not where it can and the install fails.
+// Install installs what the package-lock.json among files says, and files beside it, into a folder of the project's
+// tools, once for each lock. The error is ErrUnreachable where npm or its registry cannot be reached, and not where it
+// can and the install fails.
 func Install(name string, files fs.FS) (folder string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), installTakes)
 	defer cancel()

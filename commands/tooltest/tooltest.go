@@ -21,7 +21,8 @@ func Folder(ctx context.Context) (string, error) {
 	return folder, os.MkdirAll(folder, 0o750)
 }
 
-// Find returns the path of a tool, or skips the test as Require does. It looks in /usr/sbin, too, which is not on everyone's PATH.
+// Find returns the path of a tool, or skips the test as Require does. It looks in /usr/sbin, too, which is not on
+// everyone's PATH.
 func Find(t testing.TB, tool string) string {
 	t.Helper()
 	path, missing := exec.LookPath(tool)
@@ -55,7 +56,11 @@ func Skip(t testing.TB, tool string, missing error) {
 		_ = os.Remove(note)
 		return
 	}
-	if err := os.WriteFile(note, fmt.Appendf(nil, "NOT TESTED WITH %s: %v\n", strings.ToUpper(tool), missing), 0o600); err != nil {
+	if err := os.WriteFile(
+		note,
+		fmt.Appendf(nil, "NOT TESTED WITH %s: %v\n", strings.ToUpper(tool), missing),
+		0o600,
+	); err != nil {
 		t.Error(err)
 	}
 	t.Skipf("NOT TESTED: %v", missing)

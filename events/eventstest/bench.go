@@ -13,8 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// BenchmarkAppend measures appends of one event: by one writer at a time, and by 32 at once, each to a stream of its own. The store may hold
-// events already.
+// BenchmarkAppend measures appends of one event: by one writer at a time, and by 32 at once, each to a stream of its
+// own. The store may hold events already.
 func BenchmarkAppend(b *testing.B, s events.Store) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {

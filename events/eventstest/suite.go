@@ -23,10 +23,11 @@ import (
 type Engine struct {
 	// Open returns a store that holds no events, and ends with the test.
 	Open func(t *testing.T) events.Store
-	// Disrupt breaks all connections between a store and its server, also in the middle of a call. It is nil if that cannot be done.
+	// Disrupt breaks all connections between a store and its server, also in the middle of a call. It is nil if that
+	// cannot be done.
 	Disrupt func(t *testing.T, s events.Store)
-	// Begin appends an event to a new stream in a transaction that stays open until commit is called. It is nil if the engine has no slow
-	// commits.
+	// Begin appends an event to a new stream in a transaction that stays open until commit is called. It is nil if the
+	// engine has no slow commits.
 	Begin func(t *testing.T, s events.Store, stream string, e events.Event) (commit func())
 }
 
@@ -135,7 +136,13 @@ func testExactJSON(t *testing.T, engine Engine) {
 		`9007199254740993`, `1.0`, `-0`, `1e2`, `0.1000`, `"<&>\u2028\u00e9é\/"`, `{"b":1,"a":[1.50,{"z":null}]}`, `""`, `"😀"`, `"\ud83d\ude00"`,
 	} {
 		stream := fmt.Sprintf("flag-t.f%d", i)
-		mustAppend(t, s, stream, 0, event(events.FlagCreated{Key: "f", Type: events.JSONFlag, DefaultValue: json.RawMessage(value)}))
+		mustAppend(
+			t,
+			s,
+			stream,
+			0,
+			event(events.FlagCreated{Key: "f", Type: events.JSONFlag, DefaultValue: json.RawMessage(value)}),
+		)
 		got := collect(t, s.Read(t.Context(), stream, 0))[0].Fact.(events.FlagCreated)
 		if string(got.DefaultValue) != value {
 			t.Errorf("%s came back as %s", value, got.DefaultValue)
@@ -147,7 +154,15 @@ func testOptimisticConcurrency(t *testing.T, engine Engine) {
 	s := engine.Open(t)
 	refused := func(expected events.Revision) {
 		t.Helper()
-		if _, err := s.Append(t.Context(), "project-1", expected, []events.Event{renamed("x")}); !errors.Is(err, events.ErrConflict) {
+		if _, err := s.Append(
+			t.Context(),
+			"project-1",
+			expected,
+			[]events.Event{renamed("x")},
+		); !errors.Is(
+			err,
+			events.ErrConflict,
+		) {
 			t.Errorf("append at %d: %v, want ErrConflict", expected, err)
 		}
 	}
@@ -188,7 +203,15 @@ func testRace(t *testing.T, engine Engine) {
 func testAtomic(t *testing.T, engine Engine) {
 	s := engine.Open(t)
 	mustAppend(t, s, "project-1", 0, renamed("a"))
-	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{renamed("b"), renamed("c"), renamed("d")}); !errors.Is(err, events.ErrConflict) {
+	if _, err := s.Append(
+		t.Context(),
+		"project-1",
+		0,
+		[]events.Event{renamed("b"), renamed("c"), renamed("d")},
+	); !errors.Is(
+		err,
+		events.ErrConflict,
+	) {
 		t.Fatalf("append: %v, want ErrConflict", err)
 	}
 	tooLarge := renamed(strings.Repeat("x", events.MaxEventBytes))
@@ -229,7 +252,15 @@ func testIdempotent(t *testing.T, engine Engine) {
 
 func testLarge(t *testing.T, engine Engine) {
 	s := engine.Open(t)
-	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{renamed(strings.Repeat("x", events.MaxEventBytes))}); !errors.Is(err, events.ErrTooLarge) {
+	if _, err := s.Append(
+		t.Context(),
+		"project-1",
+		0,
+		[]events.Event{renamed(strings.Repeat("x", events.MaxEventBytes))},
+	); !errors.Is(
+		err,
+		events.ErrTooLarge,
+	) {
 		t.Errorf("append: %v, want ErrTooLarge", err)
 	}
 	mustAppend(t, s, "project-1", 0, renamed(strings.Repeat("x", events.MaxEventBytes-1000)))
@@ -309,12 +340,24 @@ func testHolds(t *testing.T, engine Engine) {
 	}
 }
 
-func mustAppend(t *testing.T, s events.Store, stream string, expected events.Revision, facts ...events.Event) events.Position {
+func mustAppend(
+	t *testing.T,
+	s events.Store,
+	stream string,
+	expected events.Revision,
+	facts ...events.Event,
+) events.Position {
 	t.Helper()
 	return mustAppendAll(t, s, stream, expected, facts...).Position
 }
 
-func mustAppendAll(t *testing.T, s events.Store, stream string, expected events.Revision, facts ...events.Event) events.Appended {
+func mustAppendAll(
+	t *testing.T,
+	s events.Store,
+	stream string,
+	expected events.Revision,
+	facts ...events.Event,
+) events.Appended {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -11,9 +11,15 @@ import (
 	"flagledger/events"
 )
 
-// Append implements events.Store; ErrTooLarge is also for events that together exceed MaxEventBytes, the limit of a server with default settings. The
-// client gives up after ten seconds, or the connection string's defaultDeadline, even when ctx does not end.
-func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Appended, error) {
+// Append implements events.Store; ErrTooLarge is also for events that together exceed MaxEventBytes, the limit of a
+// server with default settings. The client gives up after ten seconds, or the connection string's defaultDeadline, even
+// when ctx does not end.
+func (s *Store) Append(
+	ctx context.Context,
+	stream string,
+	expected events.Revision,
+	batch []events.Event,
+) (events.Appended, error) {
 	if len(batch) == 0 {
 		return events.Appended{}, errors.New("append without events")
 	}
@@ -60,9 +66,15 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// send makes an append; where a node does not answer for some time, it makes it once more on a new connection, which looks for the leader again, and
-// the first answer counts. Ids and expected revision are the same, so it is applied once.
-func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevision, list []esdb.EventData) (*esdb.WriteResult, error) {
+// send makes an append; where a node does not answer for some time, it makes it once more on a new connection, which
+// looks for the leader again, and the first answer counts. Ids and expected revision are the same, so it is applied
+// once.
+func (s *Store) send(
+	ctx context.Context,
+	stream string,
+	at esdb.ExpectedRevision,
+	list []esdb.EventData,
+) (*esdb.WriteResult, error) {
 	type answer struct {
 		result *esdb.WriteResult
 		err    error
@@ -74,10 +86,15 @@ func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevisio
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan answer, 2)
-	// The client may hang for as long as there is no server, so it runs in a goroutine that the caller leaves behind when ctx ends.
+	// The client may hang for as long as there is no server, so it runs in a goroutine that the caller leaves behind when
+	// ctx ends.
 	appendOn := func(c *connection) {
 		// The client reads metadata that gRPC writes when the context ends, so the call ends by its own deadline alone.
-		result, err := c.client.AppendToStream(context.WithoutCancel(ctx), stream, esdb.AppendToStreamOptions{ExpectedRevision: at}, list...)
+		result, err := c.client.AppendToStream(
+			context.WithoutCancel(ctx),
+			stream,
+			esdb.AppendToStreamOptions{ExpectedRevision: at},
+			list...)
 		s.release(c, err)
 		answers <- answer{result, s.classify(ctx, err)}
 	}
@@ -107,9 +124,14 @@ func (s *Store) send(ctx context.Context, stream string, at esdb.ExpectedRevisio
 	}
 }
 
-// applied reads the events of a list if they stand right after a revision; else it returns ErrConflict. The answer to an append says neither when the
-// server recorded them nor, if the append was repeated, where.
-func (s *Store) applied(ctx context.Context, stream string, expected events.Revision, list []events.Stored) (events.Appended, error) {
+// applied reads the events of a list if they stand right after a revision; else it returns ErrConflict. The answer to
+// an append says neither when the server recorded them nor, if the append was repeated, where.
+func (s *Store) applied(
+	ctx context.Context,
+	stream string,
+	expected events.Revision,
+	list []events.Stored,
+) (events.Appended, error) {
 	var times []time.Time
 	for e, err := range s.read(ctx, streamFrom(stream, expected+1, uint64(len(list)))) {
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// toEventData puts the version of the fact's shape before the members of its metadata, and, for a copy, the time that the event was recorded at:
-// {"version":1,"recorded":...,"time":...}. Data goes as it is.
+// toEventData puts the version of the fact's shape before the members of its metadata, and, for a copy, the time that
+// the event was recorded at: {"version":1,"recorded":...,"time":...}. Data goes as it is.
 func toEventData(stored events.Stored) esdb.EventData {
 	metadata := append([]byte(`{"version":`), strconv.Itoa(stored.Version)...)
 	if !stored.At.IsZero() {
@@ -33,7 +33,8 @@ func toEventData(stored events.Stored) esdb.EventData {
 	}
 }
 
-// fromRecorded takes the server's time of an event, unless that is a copy. Leaders of a cluster have a clock each, so it may run back from one event to the next.
+// fromRecorded takes the server's time of an event, unless that is a copy. Leaders of a cluster have a clock each, so
+// it may run back from one event to the next.
 func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 	recorded := events.Recorded{
 		Event:    events.Event{ID: e.EventID},
@@ -54,7 +55,14 @@ func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 	if !shape.Recorded.IsZero() {
 		recorded.At = shape.Recorded
 	}
-	stored := events.Stored{ID: e.EventID, Name: e.EventType, Version: shape.Version, Data: e.Data, Metadata: withoutOwn(e.UserMetadata, shape.Version), At: recorded.At}
+	stored := events.Stored{
+		ID:       e.EventID,
+		Name:     e.EventType,
+		Version:  shape.Version,
+		Data:     e.Data,
+		Metadata: withoutOwn(e.UserMetadata, shape.Version),
+		At:       recorded.At,
+	}
 	recorded.Event, recorded.Err = events.Decode(stored)
 	recorded.Stored = stored
 	return recorded
@@ -65,7 +73,8 @@ func recordedAt(e *esdb.RecordedEvent) time.Time {
 	return e.CreatedDate.UTC().Truncate(time.Microsecond)
 }
 
-// withoutOwn leaves out of metadata what toEventData has put before them, and members of the server, whose names begin with $. Metadata that begin otherwise stay as they are.
+// withoutOwn leaves out of metadata what toEventData has put before them, and members of the server, whose names begin
+// with $. Metadata that begin otherwise stay as they are.
 func withoutOwn(metadata []byte, version int) []byte {
 	if bytes.Contains(metadata, []byte(`"$`)) {
 		metadata = withoutServers(metadata)

@@ -14,8 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// connection is a client and the number of its users. A broken client is replaced, and the last of its users closes it: by itself it would leave a
-// connection behind at each reconnection, ignore its callers' contexts meanwhile, and panic when closed then.
+// connection is a client and the number of its users. A broken client is replaced, and the last of its users closes it:
+// by itself it would leave a connection behind at each reconnection, ignore its callers' contexts meanwhile, and panic
+// when closed then.
 type connection struct {
 	client    *esdb.Client
 	found     chan struct{}       // closed when the client has found a node, or never will
@@ -33,13 +34,14 @@ type connection struct {
 var errClosed = errors.New("closed")
 
 const (
-	// findTimeout is how long a call waits for a node to be found, while the search goes on for later calls. After a server that did not answer, and
-	// may just be slow, calls wait for patience instead.
+	// findTimeout is how long a call waits for a node to be found, while the search goes on for later calls. After a
+	// server that did not answer, and may just be slow, calls wait for patience instead.
 	findTimeout = 100 * time.Millisecond
-	// patience is how long a call waits for an answer. Then it treats the node as hung and looks for another one, which may be the new leader.
+	// patience is how long a call waits for an answer. Then it treats the node as hung and looks for another one, which
+	// may be the new leader.
 	patience = 1500 * time.Millisecond
-	// gossipTimeout is how long the client waits for a node's answer while it looks for the leader, in seconds. Its own default, 5, is too long
-	// for a cluster with a node that hangs.
+	// gossipTimeout is how long the client waits for a node's answer while it looks for the leader, in seconds. Its own
+	// default, 5, is too long for a cluster with a node that hangs.
 	gossipTimeout       = 1
 	clientGossipTimeout = 5
 )
@@ -167,13 +169,17 @@ func (s *Store) retire(c *connection) {
 }
 
 func broken(err error) bool {
-	if e, ok := errors.AsType[*esdb.Error](err); ok && (e.Code() == esdb.ErrorCodeConnectionClosed || e.Code() == esdb.ErrorUnavailable) {
+	if e, ok := errors.AsType[*esdb.Error](
+		err,
+	); ok &&
+		(e.Code() == esdb.ErrorCodeConnectionClosed || e.Code() == esdb.ErrorUnavailable) {
 		return true
 	}
 	return status.Code(err) == codes.Unavailable
 }
 
-// logTo handles what the client logs: many times a second while it looks for a node. The last problem is kept for the errors of waiting callers.
+// logTo handles what the client logs: many times a second while it looks for a node. The last problem is kept for the
+// errors of waiting callers.
 func (c *connection) logTo(log *slog.Logger) esdb.LoggingFunc {
 	return func(level esdb.LogLevel, format string, args ...any) {
 		message := fmt.Sprintf(format, args...)

@@ -14,16 +14,18 @@ import (
 	"flagledger/events"
 )
 
-// ErrCredentials says that the server refused the credentials of the connection string, or that there are none and it wants some.
+// ErrCredentials says that the server refused the credentials of the connection string, or that there are none and it
+// wants some.
 var ErrCredentials = errors.New("the server refused the credentials")
 
-// refusalLogInterval is how often a Store logs that its credentials are refused: each call and each subscription meets it.
+// refusalLogInterval is how often a Store logs that its credentials are refused: each call and each subscription meets
+// it.
 const refusalLogInterval = time.Minute
 
 func unavailable(cause error) error { return fmt.Errorf("%w: %w", events.ErrUnavailable, cause) }
 
-// classify marks an error of the client as events.ErrUnavailable, unless the server has refused the call for good. Refused credentials are
-// ErrCredentials and events.ErrUnavailable: calls succeed again once the server accepts them.
+// classify marks an error of the client as events.ErrUnavailable, unless the server has refused the call for good.
+// Refused credentials are ErrCredentials and events.ErrUnavailable: calls succeed again once the server accepts them.
 func (s *Store) classify(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -53,7 +55,9 @@ func (r *refusal) Is(target error) bool { return target == ErrCredentials }
 func (s *Store) refusal(code codes.Code) *refusal {
 	switch {
 	case s.config.Username == "" && s.config.DisableTLS:
-		return &refusal{"the connection string has none, and the client sends them over TLS alone: it needs a user, a password and tls=true"}
+		return &refusal{
+			"the connection string has none, and the client sends them over TLS alone: it needs a user, a password and tls=true",
+		}
 	case s.config.Username == "":
 		return &refusal{"the connection string has none"}
 	case code == codes.Unauthenticated:
@@ -72,8 +76,8 @@ func (s *Store) logRefusal(refusal error) {
 	}
 }
 
-// final reports whether an error is the server's refusal. All other errors leave open what has happened, also the client's "EOF" for a connection
-// that broke while it sent.
+// final reports whether an error is the server's refusal. All other errors leave open what has happened, also the
+// client's "EOF" for a connection that broke while it sent.
 func final(err error) bool {
 	if errors.Is(err, io.EOF) {
 		return false
@@ -87,7 +91,12 @@ func final(err error) bool {
 		}
 	}
 	switch status.Code(err) {
-	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.FailedPrecondition, codes.OutOfRange, codes.Unimplemented:
+	case codes.InvalidArgument,
+		codes.NotFound,
+		codes.AlreadyExists,
+		codes.FailedPrecondition,
+		codes.OutOfRange,
+		codes.Unimplemented:
 		return true
 	}
 	return false

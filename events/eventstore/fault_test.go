@@ -94,7 +94,8 @@ func TestOutageLongerThanTheClientsPatience(t *testing.T) {
 	expect(t, pages, 1, 1)
 }
 
-// revive starts a server for a client that may still be looking for it though its store is closed, and tells whether the client finds it and goes.
+// revive starts a server for a client that may still be looking for it though its store is closed, and tells whether
+// the client finds it and goes.
 func revive(server *esdbtest.Server) bool {
 	_, dialed := server.Connections()
 	server.Start()
@@ -146,7 +147,8 @@ func TestCloseDuringAnOutage(t *testing.T) {
 		}
 		s.Close()
 		calls.Wait()
-		// A client that is asked for a connection just after its own broke leaves the broken one behind, which comes back alone: one of some 500 closed stores.
+		// A client that is asked for a connection just after its own broke leaves the broken one behind, which comes back
+		// alone: one of some 500 closed stores.
 		if revive(s.server) {
 			continue
 		}
@@ -156,7 +158,8 @@ func TestCloseDuringAnOutage(t *testing.T) {
 	}
 }
 
-// The race detector shows here that the client's goroutines share nothing unguarded with a call that ends; one of some 100 rounds would show it.
+// The race detector shows here that the client's goroutines share nothing unguarded with a call that ends; one of some
+// 100 rounds would show it.
 func TestCallersGiveUpWhileTheServerStops(t *testing.T) {
 	t.Parallel()
 	batch := slices.Repeat([]events.Event{renamed("a")}, 40)
@@ -169,7 +172,13 @@ func TestCallersGiveUpWhileTheServerStops(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 8*time.Millisecond+time.Duration(caller)*time.Millisecond/8)
 				defer cancel()
 				for ctx.Err() == nil {
-					if _, err := s.Append(ctx, "project-1", 0, batch); err != nil && !errors.Is(err, events.ErrUnavailable) && !errors.Is(err, events.ErrConflict) {
+					if _, err := s.Append(
+						ctx,
+						"project-1",
+						0,
+						batch,
+					); err != nil && !errors.Is(err, events.ErrUnavailable) &&
+						!errors.Is(err, events.ErrConflict) {
 						t.Errorf("append: %v, want ErrUnavailable, ErrConflict or none", err)
 					}
 				}
@@ -274,15 +283,21 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	for range reconnects {
 		reconnect()
 	}
-	// The client leaves a connection behind where one breaks while it is still looking, three goroutines and more; that is seldom. Were each of the
-	// reconnects to leave one, it would be sixty.
+	// The client leaves a connection behind where one breaks while it is still looking, three goroutines and more; that is
+	// seldom. Were each of the reconnects to leave one, it would be sixty.
 	settled := esdbtest.HoldsIn(10*time.Second, func() bool {
 		connections, _ := s.server.Connections()
 		return connections <= 2 && runtime.NumGoroutine() <= before+reconnects
 	})
 	if !settled {
 		connections, _ := s.server.Connections()
-		t.Errorf("%d goroutines and %d connections after %d reconnects, %d before", runtime.NumGoroutine(), connections, reconnects, before)
+		t.Errorf(
+			"%d goroutines and %d connections after %d reconnects, %d before",
+			runtime.NumGoroutine(),
+			connections,
+			reconnects,
+			before,
+		)
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// searches is a log that notices when the client has gone on looking for a server beyond the ten attempts that are its default.
+// searches is a log that notices when the client has gone on looking for a server beyond the ten attempts that are its
+// default.
 type searches struct{ long atomic.Bool }
 
 func (s *searches) Write(line []byte) (int, error) {
@@ -28,12 +29,16 @@ func (s *searches) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A client that has lost its server looks for it within each call, and ignores contexts meanwhile. So callers must leave it behind; its calls end
-// once the server is back.
+// A client that has lost its server looks for it within each call, and ignores contexts meanwhile. So callers must
+// leave it behind; its calls end once the server is back.
 func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	server := esdbtest.New(t)
 	log := &searches{}
-	s, err := Open(t.Context(), server.URL(), slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	s, err := Open(
+		t.Context(),
+		server.URL(),
+		slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +50,12 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	}
 	server.Stop()
 	for !broken(err) && t.Context().Err() == nil { // then the client knows, and looks for a server
-		_, err = c.client.AppendToStream(t.Context(), "project-1", esdb.AppendToStreamOptions{}, esdb.EventData{EventType: "x"})
+		_, err = c.client.AppendToStream(
+			t.Context(),
+			"project-1",
+			esdb.AppendToStreamOptions{},
+			esdb.EventData{EventType: "x"},
+		)
 	}
 
 	var calls sync.WaitGroup
@@ -94,7 +104,8 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	if _, err := s.Head(t.Context()); err != nil {
 		t.Error(err)
 	}
-	const left = 6 // the client leaves its broken connection behind, with a few goroutines; each of the calls would be one more
+	// the client leaves its broken connection behind, with a few goroutines; each of the calls would be one more
+	const left = 6
 	after := 0
 	gone := func() bool {
 		after = runtime.NumGoroutine()

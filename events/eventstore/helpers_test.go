@@ -15,13 +15,17 @@ import (
 // renamed is an event like any other.
 func renamed(to string) events.Event {
 	return events.Event{
-		ID:       uuid.Must(uuid.NewV7()),
-		Metadata: events.Metadata{Time: time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), Actor: events.Actor{Kind: events.UserActor, ID: "u1"}},
-		Fact:     events.ProjectUpdated{Name: &events.Change[string]{To: to}},
+		ID: uuid.Must(uuid.NewV7()),
+		Metadata: events.Metadata{
+			Time:  time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC),
+			Actor: events.Actor{Kind: events.UserActor, ID: "u1"},
+		},
+		Fact: events.ProjectUpdated{Name: &events.Change[string]{To: to}},
 	}
 }
 
-// within is a context that ends soon, and a check that a call ends with it: much sooner than a server that is away comes back.
+// within is a context that ends soon, and a check that a call ends with it: much sooner than a server that is away
+// comes back.
 func within(t *testing.T, d time.Duration) (ctx context.Context, check func(what string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -35,8 +39,15 @@ func within(t *testing.T, d time.Duration) (ctx context.Context, check func(what
 	}
 }
 
-// mustAppend appends, again and again until the store says whether it did: after a fault, a busy machine may take long to connect.
-func mustAppend(t *testing.T, s events.Store, stream string, expected events.Revision, list ...events.Event) (p events.Position) {
+// mustAppend appends, again and again until the store says whether it did: after a fault, a busy machine may take long
+// to connect.
+func mustAppend(
+	t *testing.T,
+	s events.Store,
+	stream string,
+	expected events.Revision,
+	list ...events.Event,
+) (p events.Position) {
 	t.Helper()
 	var err error
 	decided := func() bool {

@@ -15,8 +15,8 @@ type first struct {
 	scanned events.Position // there is no event of ours up to here
 }
 
-// Log implements events.Store. It looks for the first event once; where ctx ends, the next call goes on. From then on it only checks that this event still stands
-// where it was.
+// Log implements events.Store. It looks for the first event once; where ctx ends, the next call goes on. From then on
+// it only checks that this event still stands where it was.
 func (s *Store) Log(ctx context.Context) (events.Log, error) {
 	id, err := s.logID(ctx)
 	if err != nil {

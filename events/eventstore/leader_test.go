@@ -10,8 +10,8 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// cluster starts three servers and a store that is connected to the first, their leader. Without keepalive, nothing but an unanswered call shows that
-// a server hangs.
+// cluster starts three servers and a store that is connected to the first, their leader. Without keepalive, nothing but
+// an unanswered call shows that a server hangs.
 func cluster(t *testing.T) ([]*esdbtest.Server, *eventstore.Store) {
 	t.Helper()
 	servers := esdbtest.NewCluster(t, 3)
@@ -39,7 +39,8 @@ func TestAnAppendOutlivesTheOldLeader(t *testing.T) {
 	appendDuringElection(t, servers, s, servers[0].Reset)
 }
 
-// appendDuringElection makes the first server hang, appends, and has the second elected once the store looks for a leader.
+// appendDuringElection makes the first server hang, appends, and has the second elected once the store looks for a
+// leader.
 func appendDuringElection(t *testing.T, servers []*esdbtest.Server, s *eventstore.Store, before func()) {
 	t.Helper()
 	b := renamed("b")

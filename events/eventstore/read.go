@@ -58,7 +58,12 @@ func streamFrom(stream string, from events.Revision, count uint64) opener {
 // backwards reads a stream from its end.
 func backwards(stream string) opener {
 	return func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
-		return client.ReadStream(ctx, stream, esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}}, math.MaxInt64)
+		return client.ReadStream(
+			ctx,
+			stream,
+			esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}},
+			math.MaxInt64,
+		)
 	}
 }
 
@@ -69,8 +74,8 @@ func allBackwards(count uint64) opener {
 	}
 }
 
-// read yields the events of a read, none if the stream does not exist, until ctx ends. If the first event does not come for some time, it starts
-// again on a new connection; if a later one does not come, it ends with events.ErrUnavailable.
+// read yields the events of a read, none if the stream does not exist, until ctx ends. If the first event does not come
+// for some time, it starts again on a new connection; if a later one does not come, it ends with events.ErrUnavailable.
 func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedEvent, error] {
 	return func(yield func(*esdb.RecordedEvent, error) bool) {
 		c, err := s.acquireSoon(ctx)
@@ -118,8 +123,13 @@ func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedE
 
 var errSilent = errors.New("the server does not answer")
 
-// start begins a read in a goroutine of its own, since the client may hang for as long as there is no server. It releases the connection.
-func (s *Store) start(ctx context.Context, c *connection, open opener) (list chan *esdb.RecordedEvent, ended chan error, stop context.CancelFunc) {
+// start begins a read in a goroutine of its own, since the client may hang for as long as there is no server. It
+// releases the connection.
+func (s *Store) start(
+	ctx context.Context,
+	c *connection,
+	open opener,
+) (list chan *esdb.RecordedEvent, ended chan error, stop context.CancelFunc) {
 	ctx, stop = context.WithCancel(ctx)
 	list, ended = make(chan *esdb.RecordedEvent, readAhead), make(chan error, 1)
 	go func() {

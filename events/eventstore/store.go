@@ -16,8 +16,8 @@ import (
 	"flagledger/events"
 )
 
-// Store is an events.Store over the streams of an EventStoreDB database whose names begin with one of events.StreamPrefixes, to which nobody else may
-// write. It is safe for concurrent use.
+// Store is an events.Store over the streams of an EventStoreDB database whose names begin with one of
+// events.StreamPrefixes, to which nobody else may write. It is safe for concurrent use.
 type Store struct {
 	config   esdb.Configuration
 	log      *slog.Logger
@@ -37,9 +37,10 @@ type Store struct {
 // openTimeout is how long Open looks for a node that answers.
 const openTimeout = 10 * time.Second
 
-// Open connects to the database that a connection string names (esdb://..., as the official client takes it). It fails if no node answers within ten
-// seconds, and at once if the server refuses the credentials (ErrCredentials), if the client would not send them, if another node than the leader is
-// preferred, or if the server is older than 23.10, which does not tell subscribers when they have caught up.
+// Open connects to the database that a connection string names (esdb://..., as the official client takes it). It fails
+// if no node answers within ten seconds, and at once if the server refuses the credentials (ErrCredentials), if the
+// client would not send them, if another node than the leader is preferred, or if the server is older than 23.10, which
+// does not tell subscribers when they have caught up.
 func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Store, error) {
 	s, err := New(connectionString, log)
 	if err != nil {
@@ -54,13 +55,21 @@ func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Stor
 	return s, nil
 }
 
-// New is Open for a server that may be down: calls are unavailable until it can be reached. Check then tells what Open would.
+// New is Open for a server that may be down: calls are unavailable until it can be reached. Check then tells what Open
+// would.
 func New(connectionString string, log *slog.Logger) (*Store, error) {
 	config, err := parse(connectionString)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
-	return &Store{config: config, log: log, prefixes: events.StreamPrefixes(), pageWait: pageWait, patience: patience, first: first{looking: make(chan struct{}, 1)}}, nil
+	return &Store{
+		config:   config,
+		log:      log,
+		prefixes: events.StreamPrefixes(),
+		pageWait: pageWait,
+		patience: patience,
+		first:    first{looking: make(chan struct{}, 1)},
+	}, nil
 }
 
 // Check returns an error for a server that Open refuses, and events.ErrUnavailable for one that cannot be reached.
@@ -87,8 +96,8 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// checkAccess reads from the log, which shows whether the server accepts the credentials: the client sends none while it looks for a node. It
-// waits for a server that is not ready yet.
+// checkAccess reads from the log, which shows whether the server accepts the credentials: the client sends none while
+// it looks for a node. It waits for a server that is not ready yet.
 func (s *Store) checkAccess(ctx context.Context) error {
 	for {
 		_, err := s.tail(ctx)
@@ -115,11 +124,15 @@ func parse(connectionString string) (esdb.Configuration, error) {
 	}
 	switch {
 	case config.Username != "" && config.DisableTLS:
-		return esdb.Configuration{}, errors.New("connection string: the client sends no credentials without TLS; leave out either them or tls=false")
+		return esdb.Configuration{}, errors.New(
+			"connection string: the client sends no credentials without TLS; leave out either them or tls=false",
+		)
 	case config.Username != "" && config.Password == "":
 		return esdb.Configuration{}, errors.New("connection string: the client sends no credentials without a password")
 	case config.NodePreference != esdb.NodePreferenceLeader:
-		return esdb.Configuration{}, errors.New("connection string: nodePreference must be leader; other nodes may not have all that was acknowledged")
+		return esdb.Configuration{}, errors.New(
+			"connection string: nodePreference must be leader; other nodes may not have all that was acknowledged",
+		)
 	}
 	// A client whose attempts run out is dead, and its callers wait forever.
 	config.MaxDiscoverAttempts = math.MaxInt
@@ -129,8 +142,8 @@ func parse(connectionString string) (esdb.Configuration, error) {
 	return *config, nil
 }
 
-// Close disconnects once the calls under way have ended; the Store must not be used afterwards. A client that is looking for a server cannot be
-// stopped: it goes on until it finds one or the process ends.
+// Close disconnects once the calls under way have ended; the Store must not be used afterwards. A client that is
+// looking for a server cannot be stopped: it goes on until it finds one or the process ends.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true

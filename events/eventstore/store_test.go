@@ -81,7 +81,8 @@ func openBench(b *testing.B) events.Store {
 	return open(b)
 }
 
-// realStore puts a name into each stream, and sees no others: a real server holds the events of other tests, and cannot be emptied.
+// realStore puts a name into each stream, and sees no others: a real server holds the events of other tests, and cannot
+// be emptied.
 type realStore struct {
 	*eventstore.Store
 	name string
@@ -99,7 +100,12 @@ func (s realStore) inside(stream string) string {
 
 func (s realStore) outside(e *events.Recorded) { e.Stream = strings.Replace(e.Stream, s.name, "", 1) }
 
-func (s realStore) Append(ctx context.Context, stream string, expected events.Revision, list []events.Event) (events.Appended, error) {
+func (s realStore) Append(
+	ctx context.Context,
+	stream string,
+	expected events.Revision,
+	list []events.Event,
+) (events.Appended, error) {
 	return s.Store.Append(ctx, s.inside(stream), expected, list)
 }
 

@@ -29,8 +29,8 @@ type delivery struct {
 	err  error
 }
 
-// Subscribe implements events.Store, and reads the next page while the caller works on the last one. Where others append to the same log, pages
-// without events move Next on from time to time.
+// Subscribe implements events.Store, and reads the next page while the caller works on the last one. Where others
+// append to the same log, pages without events move Next on from time to time.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -46,7 +46,8 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 	}
 }
 
-// follow sends pages until ctx ends or the server refuses for good. It subscribes again whenever a subscription is dropped: none resumes by itself.
+// follow sends pages until ctx ends or the server refuses for good. It subscribes again whenever a subscription is
+// dropped: none resumes by itself.
 func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- delivery) {
 	defer close(pages)
 	resumed := false
@@ -73,7 +74,8 @@ func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- d
 	}
 }
 
-// followOnce follows the log over one subscription, and always ends with an error. It sets last to where the pages sent so far end.
+// followOnce follows the log over one subscription, and always ends with an error. It sets last to where the pages sent
+// so far end.
 func (s *Store) followOnce(ctx context.Context, last *events.Position, pages chan<- delivery) error {
 	tail, err := s.tail(ctx)
 	if err != nil {
@@ -146,7 +148,12 @@ func (s *Store) followOnce(ctx context.Context, last *events.Position, pages cha
 var errReplaced = errors.New("the connection was replaced")
 
 // hear sends the messages of one subscription, until it is dropped or ctx ends.
-func (s *Store) hear(ctx context.Context, client *esdb.Client, after events.Position, messages chan<- *esdb.SubscriptionEvent) error {
+func (s *Store) hear(
+	ctx context.Context,
+	client *esdb.Client,
+	after events.Position,
+	messages chan<- *esdb.SubscriptionEvent,
+) error {
 	options := esdb.SubscribeToAllOptions{
 		From:               esdb.Start{}, // without it, the client begins at the end
 		MaxSearchWindow:    window,

@@ -203,7 +203,11 @@ func TestOpenRefuses(t *testing.T) {
 		"esdb://admin:secret@a b":                    "connection string",
 		"http://" + host:                             "invalid scheme",
 	} {
-		if _, err := openURL(t.Context(), url); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if _, err := openURL(
+			t.Context(),
+			url,
+		); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("open %s: %v, want a refusal that says %q and keeps the password", url, err, want)
 		}
 	}
@@ -242,7 +246,15 @@ func TestEventsOfOneAppendTogetherAreTooLarge(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	half := strings.Repeat("x", events.MaxEventBytes/2)
-	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{renamed(half), renamed(half)}); !errors.Is(err, events.ErrTooLarge) {
+	if _, err := s.Append(
+		t.Context(),
+		"project-1",
+		0,
+		[]events.Event{renamed(half), renamed(half)},
+	); !errors.Is(
+		err,
+		events.ErrTooLarge,
+	) {
 		t.Errorf("append: %v, want ErrTooLarge", err)
 	}
 }
@@ -276,14 +288,19 @@ func TestStoredForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := got.OriginalEvent()
-	if r.EventType != "project.updated" || r.EventID != e.ID || r.ContentType != "application/json" || string(r.Data) != string(stored.Data) {
+	if r.EventType != "project.updated" || r.EventID != e.ID || r.ContentType != "application/json" ||
+		string(r.Data) != string(stored.Data) {
 		t.Errorf("stored as %s %v %s %s", r.EventType, r.EventID, r.ContentType, r.Data)
 	}
 	var metadata struct {
 		Version int
 		events.Metadata
 	}
-	if err := json.Unmarshal(r.UserMetadata, &metadata); err != nil || metadata.Version != 1 || metadata.Metadata != e.Metadata {
+	if err := json.Unmarshal(
+		r.UserMetadata,
+		&metadata,
+	); err != nil || metadata.Version != 1 ||
+		metadata.Metadata != e.Metadata {
 		t.Errorf("metadata stored as %s: %v", r.UserMetadata, err)
 	}
 }
@@ -319,7 +336,11 @@ func TestMetadataOfTheFactAlone(t *testing.T) {
 	} {
 		stream := fmt.Sprint("project-", i)
 		_, err := client.AppendToStream(t.Context(), stream, esdb.AppendToStreamOptions{}, esdb.EventData{
-			EventID: uuid.New(), EventType: "project.updated", ContentType: esdb.ContentTypeJson, Data: []byte(`{}`), Metadata: []byte(test.metadata),
+			EventID:     uuid.New(),
+			EventType:   "project.updated",
+			ContentType: esdb.ContentTypeJson,
+			Data:        []byte(`{}`),
+			Metadata:    []byte(test.metadata),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -376,7 +397,8 @@ func TestPagesAreFullWhileCatchingUp(t *testing.T) {
 	}
 }
 
-// While it catches up, a subscription may be dropped before a page is full. What came is delivered, and the next subscription begins after it.
+// While it catches up, a subscription may be dropped before a page is full. What came is delivered, and the next
+// subscription begins after it.
 func TestADroppedSubscriptionDeliversWhatCame(t *testing.T) {
 	t.Parallel()
 	s := open(t)

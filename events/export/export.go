@@ -1,6 +1,7 @@
-// Package export writes and reads files of facts, which need no event store: lines of JSON. The first line is the Header; then comes a line for each fact, in the
-// order of the log; the last line has their number and the SHA-256 of all lines before it. A file without that last line was cut off. Facts stand as they are stored,
-// except for white space between JSON tokens.
+// Package export writes and reads files of facts, which need no event store: lines of JSON. The first line is the
+// Header; then comes a line for each fact, in the order of the log; the last line has their number and the SHA-256 of
+// all lines before it. A file without that last line was cut off. Facts stand as they are stored, except for white
+// space between JSON tokens.
 package export
 
 import (
@@ -28,7 +29,8 @@ type Header struct {
 	Version int    `json:"version"`
 	Log     string `json:"log"`              // the ID of the log that the facts are of
 	Tenant  string `json:"tenant,omitempty"` // whose facts these are; empty where they are all of the log
-	Key     string `json:"key,omitempty"`    // verifies the checkpoints that the service signs; empty where none was signed yet
+	// verifies the checkpoints that the service signs; empty where none was signed yet
+	Key string `json:"key,omitempty"`
 }
 
 // String says what the facts are of.
@@ -93,8 +95,9 @@ func NewWriter(out io.Writer, h Header) (*Writer, error) {
 	return w, w.write(h)
 }
 
-// Resume goes on with a file that was cut off, or begins an empty one. It calls visit with the facts that stand in the file. One that was begun before there was a key
-// goes on without it: its first line stands. The error is ErrComplete where nothing is missing.
+// Resume goes on with a file that was cut off, or begins an empty one. It calls visit with the facts that stand in the
+// file. One that was begun before there was a key goes on without it: its first line stands. The error is ErrComplete
+// where nothing is missing.
 func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, error) {
 	r, err := NewReader(file)
 	if errors.Is(err, errCutOff) {
@@ -166,7 +169,18 @@ func (w *Writer) Add(e events.Recorded) error {
 	if err != nil {
 		return err
 	}
-	err = w.write(line{e.Stream, e.Revision, e.ID, e.Name, e.Stored.Version, e.At.UTC().Format(events.RecordedFormat), metadata, e.Stored.Data})
+	err = w.write(
+		line{
+			e.Stream,
+			e.Revision,
+			e.ID,
+			e.Name,
+			e.Stored.Version,
+			e.At.UTC().Format(events.RecordedFormat),
+			metadata,
+			e.Stored.Data,
+		},
+	)
 	if err != nil {
 		return fmt.Errorf("%s@%d: %w", e.Stream, e.Revision, err)
 	}
@@ -268,8 +282,9 @@ func (r *Reader) count(line []byte) {
 	r.size += int64(len(line))
 }
 
-// Next returns the next fact, ready to be appended to a store: its Fact is its stored form, and it has no position. The error is io.EOF after the last fact of
-// a file that is whole and undamaged, and another where the last line is missing.
+// Next returns the next fact, ready to be appended to a store: its Fact is its stored form, and it has no position. The
+// error is io.EOF after the last fact of a file that is whole and undamaged, and another where the last line is
+// missing.
 func (r *Reader) Next() (events.Recorded, error) {
 	b, err := r.line()
 	if err != nil {
@@ -299,11 +314,19 @@ func parse(b []byte) (e events.Recorded, err error) {
 	if err != nil {
 		return e, fmt.Errorf("recorded: %w", err)
 	}
-	if at.Format(events.RecordedFormat) != l.Recorded || at.Before(time.Unix(0, 0)) { // Parse takes a comma and hours of one digit
+	// Parse takes a comma and hours of one digit
+	if at.Format(events.RecordedFormat) != l.Recorded || at.Before(time.Unix(0, 0)) {
 		return e, fmt.Errorf("recorded: %q is not as an export writes a time since 1970", l.Recorded)
 	}
 	stored := events.Stored{ID: l.ID, Name: l.Name, Version: l.Version, Data: l.Data, Metadata: l.Metadata, At: at}
-	e = events.Recorded{Event: events.Event{ID: l.ID, Fact: stored}, Stream: l.Stream, Revision: l.Revision, At: at, Name: l.Name, Stored: stored}
+	e = events.Recorded{
+		Event:    events.Event{ID: l.ID, Fact: stored},
+		Stream:   l.Stream,
+		Revision: l.Revision,
+		At:       at,
+		Name:     l.Name,
+		Stored:   stored,
+	}
 	if err := json.Unmarshal(l.Metadata, &e.Metadata); err != nil {
 		return e, fmt.Errorf("metadata: %w", err)
 	}
@@ -316,12 +339,15 @@ func parse(b []byte) (e events.Recorded, err error) {
 	return e, events.CheckMetadata(e)
 }
 
-// asWritten demands that a line is what is written of the value that was read from it. encoding/json ignores the case of members' names, takes the last of several of one name
-// and drops unknown ones: what such a line says to its reader is not what is hashed.
+// asWritten demands that a line is what is written of the value that was read from it. encoding/json ignores the case
+// of members' names, takes the last of several of one name and drops unknown ones: what such a line says to its reader
+// is not what is hashed.
 func asWritten(b []byte, v any) error {
 	written, err := events.Marshal(v)
 	if err == nil && !bytes.Equal(bytes.TrimSuffix(b, []byte("\n")), written) {
-		err = errors.New("it is not as an export writes it: a member is unknown, stands twice, or has another name, place or spelling")
+		err = errors.New(
+			"it is not as an export writes it: a member is unknown, stands twice, or has another name, place or spelling",
+		)
 	}
 	return err
 }

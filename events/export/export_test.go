@@ -22,11 +22,28 @@ import (
 
 func fact(n int) events.Recorded {
 	stored := events.Stored{
-		ID: uuid.NewSHA1(uuid.Nil, []byte(fmt.Sprint(n))), Name: "flag.of_tomorrow", Version: 7, Data: []byte(`{"n":9007199254740993,"x":1.0,"s":"<&>\u00e9é"}`),
-		At: time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC),
+		ID: uuid.NewSHA1(
+			uuid.Nil,
+			[]byte(fmt.Sprint(n)),
+		),
+		Name:    "flag.of_tomorrow",
+		Version: 7,
+		Data:    []byte(`{"n":9007199254740993,"x":1.0,"s":"<&>\u00e9é"}`),
+		At:      time.Date(2026, 1, 2, 3, 4, 5, 678_000, time.UTC),
 	}
-	metadata := events.Metadata{Time: time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC), Actor: events.Actor{Kind: events.UserActor, ID: "u1"}, Reason: "<&>"}
-	return events.Recorded{Event: events.Event{ID: stored.ID, Metadata: metadata}, Stream: "flag-t.f", Revision: events.Revision(n), At: stored.At, Name: stored.Name, Stored: stored}
+	metadata := events.Metadata{
+		Time:   time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC),
+		Actor:  events.Actor{Kind: events.UserActor, ID: "u1"},
+		Reason: "<&>",
+	}
+	return events.Recorded{
+		Event:    events.Event{ID: stored.ID, Metadata: metadata},
+		Stream:   "flag-t.f",
+		Revision: events.Revision(n),
+		At:       stored.At,
+		Name:     stored.Name,
+		Stored:   stored,
+	}
 }
 
 // written returns a file with the first n facts.
@@ -70,7 +87,9 @@ func read(file []byte) (list []events.Recorded, err error) {
 func TestAFileKeepsFactsAsTheyAreStored(t *testing.T) {
 	t.Parallel()
 	file := written(t, 3)
-	line := `{"stream":"flag-t.f","revision":1,"id":"` + fact(1).ID.String() + `","name":"flag.of_tomorrow","version":7,"recorded":"2026-01-02T03:04:05.000678Z",` +
+	line := `{"stream":"flag-t.f","revision":1,"id":"` + fact(
+		1,
+	).ID.String() + `","name":"flag.of_tomorrow","version":7,"recorded":"2026-01-02T03:04:05.000678Z",` +
 		`"metadata":{"time":"2026-01-02T03:04:05.006Z","actor":{"kind":"user","id":"u1"},"reason":"<&>"},"data":{"n":9007199254740993,"x":1.0,"s":"<&>\u00e9é"}}`
 	lines := strings.Split(string(file), "\n")
 	if lines[0] != `{"format":"flagledger facts","version":1,"log":"log 1/1","tenant":"t","key":"k"}` || lines[1] != line {
@@ -124,7 +143,8 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// What encoding/json overlooks is found also in a file that is whole, with the right SHA-256: what is hashed would not be what stands there.
+// What encoding/json overlooks is found also in a file that is whole, with the right SHA-256: what is hashed would not
+// be what stands there.
 func TestEveryLineIsAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	lines := strings.SplitAfter(string(written(t, 2)), "\n")
@@ -149,13 +169,21 @@ func TestEveryLineIsAsItIsWritten(t *testing.T) {
 		"a number twice":              {4, `{"facts":2`, `{"facts":9,"Facts":2`},
 	} {
 		list := append([]string{}, lines...)
-		if list[test.line-1] = strings.Replace(list[test.line-1], test.old, test.new, 1); list[test.line-1] == lines[test.line-1] {
+		if list[test.line-1] = strings.Replace(
+			list[test.line-1],
+			test.old,
+			test.new,
+			1,
+		); list[test.line-1] == lines[test.line-1] {
 			t.Fatalf("%s: nothing is altered in %s", what, list[test.line-1])
 		}
 		sum := sha256.Sum256([]byte(strings.Join(list[:3], "")))
 		before := sha256.Sum256([]byte(strings.Join(lines[:3], "")))
 		list[3] = strings.Replace(list[3], hex.EncodeToString(before[:]), hex.EncodeToString(sum[:]), 1)
-		if got, err := read([]byte(strings.Join(list, ""))); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("line %d: ", test.line)) {
+		if got, err := read(
+			[]byte(strings.Join(list, "")),
+		); err == nil ||
+			!strings.Contains(err.Error(), fmt.Sprintf("line %d: ", test.line)) {
 			t.Errorf("%s: %d facts and %v, want an error that names line %d", what, len(got), err, test.line)
 		}
 	}
@@ -195,7 +223,8 @@ func resumed(t *testing.T, stands []byte, key string) (result []byte, err error)
 	return os.ReadFile(path)
 }
 
-// A key that came since is no contradiction: the file goes on under its own first line, over which its SHA-256 was begun.
+// A key that came since is no contradiction: the file goes on under its own first line, over which its SHA-256 was
+// begun.
 func TestAnExportThatWasBegunBeforeThereWasAKeyGoesOn(t *testing.T) {
 	t.Parallel()
 	whole, err := resumed(t, nil, "")

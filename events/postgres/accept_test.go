@@ -22,7 +22,15 @@ func TestACopyIsAcceptedByItsOwnDeadline(t *testing.T) {
 	t.Cleanup(s.Close)
 	at := time.Now().UTC().Truncate(time.Microsecond).Add(time.Hour)
 	copied := func(acceptUntil time.Time) events.Stored {
-		return events.Stored{ID: uuid.New(), Name: "project.deleted", Version: 1, Data: []byte("{}"), Metadata: []byte("{}"), At: at, AcceptUntil: acceptUntil}
+		return events.Stored{
+			ID:          uuid.New(),
+			Name:        "project.deleted",
+			Version:     1,
+			Data:        []byte("{}"),
+			Metadata:    []byte("{}"),
+			At:          at,
+			AcceptUntil: acceptUntil,
+		}
 	}
 	var group []*pending
 	for _, list := range [][]events.Stored{

@@ -32,7 +32,12 @@ type outcome struct {
 }
 
 // Append implements events.Store. Appends that wait at the same time are committed in one transaction.
-func (s *Store) Append(ctx context.Context, stream string, expected events.Revision, batch []events.Event) (events.Appended, error) {
+func (s *Store) Append(
+	ctx context.Context,
+	stream string,
+	expected events.Revision,
+	batch []events.Event,
+) (events.Appended, error) {
 	if len(batch) == 0 {
 		return events.Appended{}, errors.New("append without events")
 	}
@@ -89,8 +94,8 @@ func (s *Store) commit() {
 	}
 }
 
-// apply commits a group and sends each append its outcome. When the server refuses the group, the appends are tried one by one, so that
-// only those at fault fail.
+// apply commits a group and sends each append its outcome. When the server refuses the group, the appends are tried one
+// by one, so that only those at fault fail.
 func (s *Store) apply(group []*pending) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
@@ -123,8 +128,9 @@ type applied struct {
 	recorded *time.Time
 }
 
-// acceptOf returns the latest time of the copies in a group if each is accepted by its own AcceptUntil. Otherwise it returns nil: the database then
-// checks all of them against its clock, and apply tries a group that it refuses one by one.
+// acceptOf returns the latest time of the copies in a group if each is accepted by its own AcceptUntil. Otherwise it
+// returns nil: the database then checks all of them against its clock, and apply tries a group that it refuses one by
+// one.
 func acceptOf(group []*pending) (latest *time.Time) {
 	for _, p := range group {
 		for _, e := range p.events {
@@ -168,8 +174,20 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]applied, er
 			}
 		}
 	}
-	rows, err := s.writing.Query(ctx, "select applied, recorded_at from events.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-		streams, expected, counts, ids, names, versions, data, metadata, recorded, acceptOf(group))
+	rows, err := s.writing.Query(
+		ctx,
+		"select applied, recorded_at from events.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		streams,
+		expected,
+		counts,
+		ids,
+		names,
+		versions,
+		data,
+		metadata,
+		recorded,
+		acceptOf(group),
+	)
 	if err != nil {
 		return nil, err
 	}

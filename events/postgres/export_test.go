@@ -9,7 +9,8 @@ import (
 // SetPollInterval sets how long a subscription waits for a notification before it looks by itself.
 func (s *Store) SetPollInterval(d time.Duration) { s.pollInterval = d }
 
-// AppendGroup appends one event to each of several new streams, as the committer does with appends that wait together, and returns their errors.
+// AppendGroup appends one event to each of several new streams, as the committer does with appends that wait together,
+// and returns their errors.
 func (s *Store) AppendGroup(streams []string, e func() events.Event) ([]error, error) {
 	var group []*pending
 	for _, stream := range streams {

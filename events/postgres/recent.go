@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// largeEvent is the size from which subscriptions share what is decoded of an event, in bytes of JSON: less is decoded sooner than shared.
+	// largeEvent is the size from which subscriptions share what is decoded of an event, in bytes of JSON: less is decoded
+	// sooner than shared.
 	largeEvent = 8 << 10
 	// recentBytes is how much JSON of large events is kept for subscriptions that come to them later.
 	recentBytes = 2 << 20
 )
 
-// recent is the large events that were appended or read last. Several subscriptions of a node read the end of the log at the same time: the first decodes an
-// event, and the others wait for that. What they share is never changed.
+// recent is the large events that were appended or read last. Several subscriptions of a node read the end of the log
+// at the same time: the first decodes an event, and the others wait for that. What they share is never changed.
 type recent struct {
 	mu    sync.Mutex
 	byID  map[uuid.UUID]*decoded
@@ -51,7 +52,8 @@ func (r *recent) of(s events.Stored) *decoded {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d, known := r.byID[s.ID]
-	if known && d.stored.Name == s.Name && d.stored.Version == s.Version && bytes.Equal(d.stored.Data, s.Data) && bytes.Equal(d.stored.Metadata, s.Metadata) {
+	if known && d.stored.Name == s.Name && d.stored.Version == s.Version && bytes.Equal(d.stored.Data, s.Data) &&
+		bytes.Equal(d.stored.Metadata, s.Metadata) {
 		return d
 	}
 	d = &decoded{stored: s}

@@ -13,8 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// Many append, the clock of the database is set back, and facts are copied from elsewhere: an event that is new is never recorded before one ahead of it in the log,
-// and a copy keeps its time.
+// Many append, the clock of the database is set back, and facts are copied from elsewhere: an event that is new is
+// never recorded before one ahead of it in the log, and a copy keeps its time.
 func TestRecordedTimesNeverRunBackwards(t *testing.T) {
 	t.Parallel()
 	s, ctx := open(t), t.Context()
@@ -36,7 +36,10 @@ func TestRecordedTimesNeverRunBackwards(t *testing.T) {
 	appended := 0
 	rapid.Check(t, func(t *rapid.T) {
 		if rapid.IntRange(0, 4).Draw(t, "step") == 0 {
-			if _, err := conn.Exec(ctx, "update events.head set recorded = greatest(recorded, clock_timestamp()) + interval '1 minute'"); err != nil {
+			if _, err := conn.Exec(
+				ctx,
+				"update events.head set recorded = greatest(recorded, clock_timestamp()) + interval '1 minute'",
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -88,7 +91,10 @@ func TestAStreamIsReadInPieces(t *testing.T) {
 	const n = 700 // several pieces, of the largest ones too
 	list := make([]events.Event, n)
 	for i := range list {
-		list[i] = events.Event{ID: uuid.New(), Fact: events.ProjectUpdated{Name: &events.Change[string]{To: fmt.Sprint(i + 1)}}}
+		list[i] = events.Event{
+			ID:   uuid.New(),
+			Fact: events.ProjectUpdated{Name: &events.Change[string]{To: fmt.Sprint(i + 1)}},
+		}
 	}
 	if _, err := s.Append(t.Context(), "project-1", 0, list); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,8 @@ import (
 	"flagledger/migrations/database"
 )
 
-// Store is an events.Store over the table events.event, which package migrations creates. It is safe for concurrent use.
+// Store is an events.Store over the table events.event, which package migrations creates. It is safe for concurrent
+// use.
 type Store struct {
 	pool         *pgxpool.Pool // for reads
 	writing      *pgxpool.Pool // the committer's one connection: reads never keep it waiting
@@ -35,11 +36,12 @@ type Store struct {
 
 const readers = 2 // connections that read streams
 
-// Connections is how many connections a Store has at most, beside one for each subscription: those that read streams, and the committer's.
+// Connections is how many connections a Store has at most, beside one for each subscription: those that read streams,
+// and the committer's.
 const Connections = readers + 1
 
-// Open connects to the database at url, or returns events.ErrUnavailable where it cannot be reached. It refuses one with fsync or synchronous_commit off,
-// which could lose acknowledged appends.
+// Open connects to the database at url, or returns events.ErrUnavailable where it cannot be reached. It refuses one
+// with fsync or synchronous_commit off, which could lose acknowledged appends.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	s, err := New(url, log)
 	if err != nil {
@@ -68,7 +70,8 @@ func New(url string, log *slog.Logger) (*Store, error) {
 	config = config.Copy()
 	config.MinConns, config.MaxConns = 0, 1
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		if err := checkDurable(ctx, conn); err != nil { // a role's or a database's settings may change between two connections
+		// a role's or a database's settings may change between two connections
+		if err := checkDurable(ctx, conn); err != nil {
 			return err
 		}
 		return compressFast(ctx, conn)
@@ -99,16 +102,22 @@ func checkDurable(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		if value == "off" {
-			return fmt.Errorf("the database runs with %s off and would lose acknowledged writes in a crash; set it to on", setting)
+			return fmt.Errorf(
+				"the database runs with %s off and would lose acknowledged writes in a crash; set it to on",
+				setting,
+			)
 		}
 	}
 	return nil
 }
 
-// compressFast makes a connection compress what it writes with LZ4, where the server can: that takes a quarter of the time of the default, and all other
-// appends wait for it.
+// compressFast makes a connection compress what it writes with LZ4, where the server can: that takes a quarter of the
+// time of the default, and all other appends wait for it.
 func compressFast(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, "select set_config(name, 'lz4', false) from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)")
+	_, err := conn.Exec(
+		ctx,
+		"select set_config(name, 'lz4', false) from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)",
+	)
 	return err
 }
 
@@ -165,8 +174,8 @@ const (
 	largestPiece = 512
 )
 
-// Read implements events.Store. It fetches a stream piece by piece: a caller who stops early waits for no more than twice what they took, as the rest of a piece is
-// received all the same.
+// Read implements events.Store. It fetches a stream piece by piece: a caller who stops early waits for no more than
+// twice what they took, as the rest of a piece is received all the same.
 func (s *Store) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		next := from
@@ -186,9 +195,20 @@ func (s *Store) Read(ctx context.Context, stream string, from events.Revision) i
 	}
 }
 
-func (s *Store) readPiece(ctx context.Context, stream string, from events.Revision, size int) iter.Seq2[events.Recorded, error] {
+func (s *Store) readPiece(
+	ctx context.Context,
+	stream string,
+	from events.Revision,
+	size int,
+) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
-		rows, err := s.pool.Query(ctx, "select "+columns+" from events.event where stream = $1 and revision >= $2 order by revision limit $3", stream, int64(from), size)
+		rows, err := s.pool.Query(
+			ctx,
+			"select "+columns+" from events.event where stream = $1 and revision >= $2 order by revision limit $3",
+			stream,
+			int64(from),
+			size,
+		)
 		if err != nil {
 			yield(events.Recorded{}, classify(err))
 			return
@@ -213,7 +233,8 @@ func (s *Store) readPiece(ctx context.Context, stream string, from events.Revisi
 
 // Find implements events.Store. It goes through the stream's revisions, and reads the data of none.
 func (s *Store) Find(ctx context.Context, stream string, id uuid.UUID) (revision events.Revision, err error) {
-	err = s.pool.QueryRow(ctx, "select revision from events.event where stream = $1 and id = $2", stream, id).Scan(&revision)
+	err = s.pool.QueryRow(ctx, "select revision from events.event where stream = $1 and id = $2", stream, id).
+		Scan(&revision)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, nil
 	}
@@ -222,11 +243,22 @@ func (s *Store) Find(ctx context.Context, stream string, id uuid.UUID) (revision
 
 const columns = "position, stream, revision, id, name, version, data, metadata, recorded"
 
-// scan reads a row of columns by their positions: by name would look each row's columns up, and all events of a log pass here. The event is still to be decoded.
+// scan reads a row of columns by their positions: by name would look each row's columns up, and all events of a log
+// pass here. The event is still to be decoded.
 func scan(rows pgx.Rows) (recorded events.Recorded, err error) {
 	var position uint64
 	stored := &recorded.Stored
-	err = rows.Scan(&position, &recorded.Stream, &recorded.Revision, &stored.ID, &stored.Name, &stored.Version, &stored.Data, &stored.Metadata, &stored.At)
+	err = rows.Scan(
+		&position,
+		&recorded.Stream,
+		&recorded.Revision,
+		&stored.ID,
+		&stored.Name,
+		&stored.Version,
+		&stored.Data,
+		&stored.Metadata,
+		&stored.At,
+	)
 	stored.At = stored.At.UTC()
 	recorded.Position, recorded.Name, recorded.At = at(position), stored.Name, stored.At
 	return recorded, err
@@ -243,8 +275,9 @@ func DiskFull(err error) bool {
 // aheadCode is what the function events.append fails with for a copy from the future.
 const aheadCode = "FL001"
 
-// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable, that of a full disk in events.ErrDiskFull too, and
-// that of a copy from the future in events.ErrAhead. Other errors of a statement itself stay as they are.
+// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable, that of a full disk in
+// events.ErrDiskFull too, and that of a copy from the future in events.ErrAhead. Other errors of a statement itself
+// stay as they are.
 func classify(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == aheadCode {
 		return events.ErrAhead
@@ -285,5 +318,6 @@ func Unavailable(err error) bool {
 
 // isBroken reports whether a connection ended in the middle of a call.
 func isBroken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) || err.Error() == "conn closed"
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) ||
+		err.Error() == "conn closed"
 }

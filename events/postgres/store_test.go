@@ -57,8 +57,18 @@ func begin(t *testing.T, s events.Store, stream string, e events.Event) (commit 
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = tx.Exec(t.Context(), "select events.append($1, '{0}', '{1}', $2, $3, $4, $5, $6)", []string{stream},
-		[]string{stored.ID.String()}, []string{stored.Name}, []int{stored.Version}, [][]byte{stored.Data}, [][]byte{stored.Metadata})
+	_, err = tx.Exec(
+		t.Context(),
+		"select events.append($1, '{0}', '{1}', $2, $3, $4, $5, $6)",
+		[]string{stream},
+		[]string{
+			stored.ID.String(),
+		},
+		[]string{stored.Name},
+		[]int{stored.Version},
+		[][]byte{stored.Data},
+		[][]byte{stored.Metadata},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +84,10 @@ func TestSuite(t *testing.T) {
 		Open: func(t *testing.T) events.Store { return open(t) },
 		Disrupt: func(t *testing.T, s events.Store) {
 			conn := connect(t, s.(testStore).url)
-			_, err := conn.Exec(t.Context(), "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()")
+			_, err := conn.Exec(
+				t.Context(),
+				"select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+			)
 			if err != nil {
 				t.Error(err)
 			}
@@ -98,7 +111,8 @@ func TestReadsDoNotKeepAppendsWaiting(t *testing.T) {
 	s := open(t)
 	list := make([]events.Event, 100)
 	for i := range list {
-		list[i] = events.Event{ID: uuid.New(), Fact: events.FlagCreated{Description: strings.Repeat("long", 10_000)}} // more than a connection buffers
+		// more than a connection buffers
+		list[i] = events.Event{ID: uuid.New(), Fact: events.FlagCreated{Description: strings.Repeat("long", 10_000)}}
 	}
 	if _, err := s.Append(t.Context(), "flag-t.long", 0, list); err != nil {
 		t.Fatal(err)
@@ -125,7 +139,12 @@ func TestReadsDoNotKeepAppendsWaiting(t *testing.T) {
 	appending, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for i := range 3 {
-		if _, err := s.Append(appending, fmt.Sprintf("flag-t.%d", i), 0, []events.Event{{ID: uuid.New(), Fact: events.FlagDeleted{}}}); err != nil {
+		if _, err := s.Append(
+			appending,
+			fmt.Sprintf("flag-t.%d", i),
+			0,
+			[]events.Event{{ID: uuid.New(), Fact: events.FlagDeleted{}}},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,13 +157,20 @@ func BenchmarkCatchUp(b *testing.B) { eventstest.BenchmarkCatchUp(b, open(b)) }
 func TestALargeEventIsCompressedFastAndDecodedOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	large := events.Event{ID: uuid.New(), Fact: events.FlagCreated{DefaultValue: []byte(`"` + strings.Repeat("long", 10_000) + `"`)}}
+	large := events.Event{
+		ID:   uuid.New(),
+		Fact: events.FlagCreated{DefaultValue: []byte(`"` + strings.Repeat("long", 10_000) + `"`)},
+	}
 	if _, err := s.Append(t.Context(), "flag-t.long", 0, []events.Event{large}); err != nil {
 		t.Fatal(err)
 	}
 	var got, want string
-	err := connect(t, s.url).QueryRow(t.Context(), `select pg_column_compression(data), case when exists (select from pg_settings
-		where name = 'default_toast_compression' and 'lz4' = any (enumvals)) then 'lz4' else 'pglz' end from events.event`).Scan(&got, &want)
+	err := connect(
+		t,
+		s.url,
+	).QueryRow(t.Context(), `select pg_column_compression(data), case when exists (select from pg_settings
+		where name = 'default_toast_compression' and 'lz4' = any (enumvals)) then 'lz4' else 'pglz' end from events.event`).
+		Scan(&got, &want)
 	if err != nil || got != want {
 		t.Errorf("an event is compressed with %s, want %s: %v", got, want, err)
 	}

@@ -68,7 +68,8 @@ func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) 
 	}
 }
 
-// followOnce follows the log over one connection. It sets last to where the pages sent so far end, and delivered to the event there.
+// followOnce follows the log over one connection. It sets last to where the pages sent so far end, and delivered to the
+// event there.
 func (s *Store) followOnce(ctx context.Context, last *uint64, delivered *uuid.UUID, pages chan<- delivery) error {
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
@@ -124,7 +125,8 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, delivered *uuid.UU
 	}
 }
 
-// holdsEvent returns ErrPastEnd if another event than the delivered one stands at a position: a standby took over that lacked it.
+// holdsEvent returns ErrPastEnd if another event than the delivered one stands at a position: a standby took over that
+// lacked it.
 func holdsEvent(ctx context.Context, conn *pgx.Conn, position uint64, delivered uuid.UUID) error {
 	if delivered == uuid.Nil {
 		return nil
@@ -140,7 +142,12 @@ func holdsEvent(ctx context.Context, conn *pgx.Conn, position uint64, delivered 
 // readPage reads the events after last, up to a gap. Positions have no gaps: one right after last is a GapError.
 func (s *Store) readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
 	page := events.Page{Next: at(last), Live: true}
-	rows, err := conn.Query(ctx, "select "+columns+" from events.event where position > $1 order by position limit $2", last, pageSize)
+	rows, err := conn.Query(
+		ctx,
+		"select "+columns+" from events.event where position > $1 order by position limit $2",
+		last,
+		pageSize,
+	)
 	if err != nil {
 		return page, err
 	}

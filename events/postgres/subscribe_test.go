@@ -35,7 +35,10 @@ func TestAGapInTheLogIsAnError(t *testing.T) {
 			}
 		}
 		cancel()
-		if gap, ok := errors.AsType[*events.GapError](last); !ok || gap.First != 2 || gap.Last != 2 || errors.Is(last, events.ErrUnavailable) || !strings.Contains(last.Error(), "position 3 comes after 1") {
+		if gap, ok := errors.AsType[*events.GapError](
+			last,
+		); !ok || gap.First != 2 || gap.Last != 2 || errors.Is(last, events.ErrUnavailable) ||
+			!strings.Contains(last.Error(), "position 3 comes after 1") {
 			t.Errorf("after position %d the subscription ends with %v, want a final error that names the gap", after, last)
 		}
 		if delivered != 1 {

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// clockInterval is how much time lies between two looks at the server's clock: the append under way is waited for, and the next one waits.
+	// clockInterval is how much time lies between two looks at the server's clock: the append under way is waited for, and
+	// the next one waits.
 	clockInterval = 20 * time.Millisecond
 	// maxClockWait is how long a look may take.
 	maxClockWait = 2 * time.Second
@@ -23,14 +24,16 @@ type clock struct {
 	passed  atomic.Pointer[time.Time] // the last watermark; nil before the first
 }
 
-// Watermark implements events.Store. What is known, or else what the head of the log says, is enough for times up to that of the last event; for a later one it looks at the clock. That is the
-// database server's: if it is set back, events may be recorded before an earlier watermark.
+// Watermark implements events.Store. What is known, or else what the head of the log says, is enough for times up to
+// that of the last event; for a later one it looks at the clock. That is the database server's: if it is set back,
+// events may be recorded before an earlier watermark.
 func (s *Store) Watermark(ctx context.Context, at time.Time) (time.Time, error) {
 	if passed := s.clock.passed.Load(); passed != nil && at.Before(*passed) {
 		return *passed, nil
 	}
 	var passed time.Time
-	if err := s.pool.QueryRow(ctx, "select recorded + interval '1 microsecond' from events.head").Scan(&passed); err != nil {
+	if err := s.pool.QueryRow(ctx, "select recorded + interval '1 microsecond' from events.head").
+		Scan(&passed); err != nil {
 		return time.Time{}, classify(err)
 	}
 	if !at.Before(passed) {
@@ -49,7 +52,8 @@ func (s *Store) Watermark(ctx context.Context, at time.Time) (time.Time, error) 
 
 // Clock implements events.Store.
 func (s *Store) Clock(ctx context.Context) (now, last time.Time, err error) {
-	err = s.pool.QueryRow(ctx, "select clock_timestamp(), case when position > 0 then recorded end from events.head").Scan(&now, (*zeronull.Timestamptz)(&last))
+	err = s.pool.QueryRow(ctx, "select clock_timestamp(), case when position > 0 then recorded end from events.head").
+		Scan(&now, (*zeronull.Timestamptz)(&last))
 	return now.UTC(), last.UTC(), classify(err)
 }
 
@@ -61,7 +65,8 @@ func (s *Store) lookAtClock(ctx context.Context) (now time.Time, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClockWait) // others wait for it, too
 		defer cancel()
 		var now time.Time
-		err := s.pool.QueryRow(ctx, `with no_append as materialized (select pg_advisory_xact_lock(hashtext('flagledger append'))) select clock_timestamp() from no_append`).Scan(&now)
+		err := s.pool.QueryRow(ctx, `with no_append as materialized (select pg_advisory_xact_lock(hashtext('flagledger append'))) select clock_timestamp() from no_append`).
+			Scan(&now)
 		return now, err
 	})
 	select {

@@ -71,14 +71,17 @@ func TestNothingIsAddedBeforeAWatermark(t *testing.T) {
 	conn := connect(t, s.url)
 	for _, m := range marks {
 		var added int
-		if err := conn.QueryRow(t.Context(), "select count(*) from events.event where recorded < $1 and position > $2", m.passed, m.head.Commit).Scan(&added); err != nil || added > 0 {
+		if err := conn.QueryRow(t.Context(), "select count(*) from events.event where recorded < $1 and position > $2", m.passed, m.head.Commit).
+			Scan(&added); err != nil ||
+			added > 0 {
 			t.Fatalf("%d events were recorded before the watermark %v and came after it: %v", added, m.passed, err)
 		}
 	}
 	t.Logf("%d watermarks", len(marks))
 }
 
-// What is known of times up to that of the last event needs no look at the clock, which an append under way would delay.
+// What is known of times up to that of the last event needs no look at the clock, which an append under way would
+// delay.
 func TestAnEventsTimeIsPastOnceItIsRead(t *testing.T) {
 	s := open(t)
 	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{deleted()}); err != nil {
@@ -114,7 +117,8 @@ func TestOneLooksAtTheClock(t *testing.T) {
 	}
 	conn := connect(t, s.url)
 	waiting := func() (n int) {
-		if err := conn.QueryRow(ctx, "select count(*) from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())").Scan(&n); err != nil {
+		if err := conn.QueryRow(ctx, "select count(*) from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())").
+			Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -136,7 +140,10 @@ func TestOneLooksAtTheClock(t *testing.T) {
 // Where the clock was set back, events are recorded at the time of the last one and later.
 func TestAWatermarkHoldsWhereTheClockIsBehindTheLog(t *testing.T) {
 	s := open(t)
-	if _, err := connect(t, s.url).Exec(t.Context(), "update events.head set recorded = clock_timestamp() + interval '1 hour'"); err != nil {
+	if _, err := connect(
+		t,
+		s.url,
+	).Exec(t.Context(), "update events.head set recorded = clock_timestamp() + interval '1 hour'"); err != nil {
 		t.Fatal(err)
 	}
 	var passed time.Time

@@ -1,4 +1,5 @@
-// Package proof signs and opens checkpoints, and computes the root of a tenant's Merkle tree (RFC 6962), whose leaves are its facts. queries.AuditTree makes the proofs.
+// Package proof signs and opens checkpoints, and computes the root of a tenant's Merkle tree (RFC 6962), whose leaves
+// are its facts. queries.AuditTree makes the proofs.
 package proof
 
 import (
@@ -31,7 +32,8 @@ func Sign(c Checkpoint, signer note.Signer) ([]byte, error) {
 	return note.Sign(&note.Note{Text: c.text()}, signer)
 }
 
-// Open reads a signed checkpoint, and verifies it with the key of a verifier. Line feeds at the end of either do not matter.
+// Open reads a signed checkpoint, and verifies it with the key of a verifier. Line feeds at the end of either do not
+// matter.
 func Open(signed []byte, verifierKey string) (Checkpoint, error) {
 	verifier, err := note.NewVerifier(strings.TrimSpace(verifierKey))
 	if err != nil {
@@ -61,8 +63,8 @@ func Open(signed []byte, verifierKey string) (Checkpoint, error) {
 	return Checkpoint{tenantID, size, root}, nil
 }
 
-// CompactRange is a Merkle tree whose leaves are added one by one, of which only as many hashes are kept as its root needs: the logarithm of their number. The zero
-// CompactRange is empty.
+// CompactRange is a Merkle tree whose leaves are added one by one, of which only as many hashes are kept as its root
+// needs: the logarithm of their number. The zero CompactRange is empty.
 type CompactRange struct {
 	size  int64
 	parts []tlog.Hash // the roots of the full trees that it consists of, the largest first
@@ -71,8 +73,9 @@ type CompactRange struct {
 // Add adds a leaf, given its hash.
 func (t *CompactRange) Add(leaf tlog.Hash) { t.AddFull(0, leaf, func(int, int64, tlog.Hash) {}) }
 
-// AddFull adds a full tree of a level, which is one of two to the power of level leaves: the size must be a multiple of that. It tells each full tree of a higher level that
-// comes about: its level, its index from the left among those of the level, and its root.
+// AddFull adds a full tree of a level, which is one of two to the power of level leaves: the size must be a multiple of
+// that. It tells each full tree of a higher level that comes about: its level, its index from the left among those of
+// the level, and its root.
 func (t *CompactRange) AddFull(level int, root tlog.Hash, completed func(level int, index int64, root tlog.Hash)) {
 	index := t.size >> level
 	t.size += 1 << level

@@ -1,5 +1,5 @@
-// Package rules is the language of targeting rules: which operators there are, and how their values are read. Commands check rules with it before they
-// are stored, and the snapshot, where conditions are compared, compiles them with it.
+// Package rules is the language of targeting rules: which operators there are, and how their values are read. Commands
+// check rules with it before they are stored, and the snapshot, where conditions are compared, compiles them with it.
 package rules
 
 import (

@@ -42,7 +42,18 @@ func TestTheTableHasEveryOperator(t *testing.T) {
 }
 
 func TestValuesOfEachKind(t *testing.T) {
-	values := []string{`"text"`, `"2026-03-14T15:09:26Z"`, `"1.2.3"`, `"\u0031.2.3"`, `-1.5`, `true`, `null`, `[]`, `{}`, ``}
+	values := []string{
+		`"text"`,
+		`"2026-03-14T15:09:26Z"`,
+		`"1.2.3"`,
+		`"\u0031.2.3"`,
+		`-1.5`,
+		`true`,
+		`null`,
+		`[]`,
+		`{}`,
+		``,
+	}
 	for kind, good := range map[Kind][]string{
 		NoValue: values[:9],
 		Scalar:  values[:6],

@@ -2,9 +2,9 @@ package rules
 
 import "regexp/syntax"
 
-// RegexpSize returns an upper bound for the size of a compiled regular expression (RE2 syntax), with which memory and matching time grow: its
-// instructions, plus a tenth of the bounds of its character ranges. The expression is parsed, which takes as long as RegexpCost says, not compiled; the error
-// says why it would not compile.
+// RegexpSize returns an upper bound for the size of a compiled regular expression (RE2 syntax), with which memory and
+// matching time grow: its instructions, plus a tenth of the bounds of its character ranges. The expression is parsed,
+// which takes as long as RegexpCost says, not compiled; the error says why it would not compile.
 func RegexpSize(pattern string) (int, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxRegexpCost is what parsing the regular expressions of an environment's rules may cost together: some 5 ms. See RegexpCost.
+// MaxRegexpCost is what parsing the regular expressions of an environment's rules may cost together: some 5 ms. See
+// RegexpCost.
 const MaxRegexpCost = 50_000
 
 // What package syntax does for parts of an expression, measured and rounded up, in units of RegexpCost.
@@ -20,8 +21,9 @@ const (
 // Package syntax looks up the other cases of the characters in these bounds, unless a range has all of them.
 const minFold, maxFold = 0x41, 0x1e943
 
-// RegexpCost is about the most that parsing a regular expression costs, in units of 100 ns. It is told from the text alone, which need be no regular
-// expression: a short text may take long to parse. It is hundreds of times its length for classes as \pL, and for large ranges where capitals do not count.
+// RegexpCost is about the most that parsing a regular expression costs, in units of 100 ns. It is told from the text
+// alone, which need be no regular expression: a short text may take long to parse. It is hundreds of times its length
+// for classes as \pL, and for large ranges where capitals do not count.
 func RegexpCost(pattern string) int {
 	cost, folds := len(pattern), false
 	before, bound := rune(-1), rune(-1) // the last character, and the first one of a range that the next character ends
@@ -56,8 +58,9 @@ func setsFold(text string) bool {
 	return ok && strings.Contains(flags[:len(flags)-len(strings.TrimLeft(flags, "imsU-"))], "i")
 }
 
-// nextRune returns the first character of a text and the bytes that it is written with. It is -1 for an escape that stands for many characters. The text may
-// begin in a class or outside, and between \Q and \E: whatever it reads there, a class after them is read from its beginning.
+// nextRune returns the first character of a text and the bytes that it is written with. It is -1 for an escape that
+// stands for many characters. The text may begin in a class or outside, and between \Q and \E: whatever it reads there,
+// a class after them is read from its beginning.
 func nextRune(text string) (r rune, size int) {
 	if text[0] != '\\' || len(text) == 1 {
 		return utf8.DecodeRuneInString(text)

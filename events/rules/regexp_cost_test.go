@@ -61,19 +61,57 @@ func TestNoClassOfUnicodeCostsMoreThanAnUnknownOne(t *testing.T) {
 	}
 }
 
-// Whatever stands before a class, it is read from its beginning, and known to be folded: that makes a large range costly.
+// Whatever stands before a class, it is read from its beginning, and known to be folded: that makes a large range
+// costly.
 func TestTheCostOfALargeRangeIsAlwaysSeen(t *testing.T) {
 	part := rapid.SampledFrom([]string{
-		`\Q`, `\E`, `\\`, `\`, "[", "]", "-", "^", "(?i)", "(?s:a)", "a", "E", "}", `\x{`, `\x{e}`, `\x{E}`, `\x4`, `\x41`, `\101`, `\0`, `\p`, `\pL`, `\p{L}`, `\p{`, `\d`, `\n`, `\-`, `\]`, "[:alpha:]", "[:", "é", "{2}", "*", "(", ")",
+		`\Q`,
+		`\E`,
+		`\\`,
+		`\`,
+		"[",
+		"]",
+		"-",
+		"^",
+		"(?i)",
+		"(?s:a)",
+		"a",
+		"E",
+		"}",
+		`\x{`,
+		`\x{e}`,
+		`\x{E}`,
+		`\x4`,
+		`\x41`,
+		`\101`,
+		`\0`,
+		`\p`,
+		`\pL`,
+		`\p{L}`,
+		`\p{`,
+		`\d`,
+		`\n`,
+		`\-`,
+		`\]`,
+		"[:alpha:]",
+		"[:",
+		"é",
+		"{2}",
+		"*",
+		"(",
+		")",
 	})
 	var large func(re *syntax.Regexp) bool
 	large = func(re *syntax.Regexp) bool {
-		return re.Op == syntax.OpCharClass && re.Flags&syntax.FoldCase != 0 && (slices.Contains(re.Rune, 0x9fa5) || slices.Contains(re.Rune, 0x9fa6)) || slices.ContainsFunc(re.Sub, large)
+		return re.Op == syntax.OpCharClass && re.Flags&syntax.FoldCase != 0 &&
+			(slices.Contains(re.Rune, 0x9fa5) || slices.Contains(re.Rune, 0x9fa6)) ||
+			slices.ContainsFunc(re.Sub, large)
 	}
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
 		before := strings.Join(rapid.SliceOfN(part, 0, 6).Draw(t, "before"), "")
-		pattern := before + rapid.SampledFrom([]string{"(?i)[一-龥]", "(?i:[^一-龥])", `(?i)[a\x{4E00}-龥-]`, `(?i)[\n一-\x{9fa5}]`}).Draw(t, "class")
+		pattern := before + rapid.SampledFrom([]string{"(?i)[一-龥]", "(?i:[^一-龥])", `(?i)[a\x{4E00}-龥-]`, `(?i)[\n一-\x{9fa5}]`}).
+			Draw(t, "class")
 		parsed, err := syntax.Parse(pattern, syntax.Perl)
 		if err != nil || !large(parsed) {
 			return

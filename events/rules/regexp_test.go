@@ -54,7 +54,23 @@ func TestRegexpSizeIsAtLeastThatOfTheCompiled(t *testing.T) {
 	}
 	var expression func(depth int) *rapid.Generator[string]
 	expression = func(depth int) *rapid.Generator[string] {
-		atom := rapid.SampledFrom([]string{"", "a", "abc", ".", "(?s:.)", "[a-z]", `\pL`, "^", "$", `\b`, "(?i:k)", "(?i:[a-k])", `[^\x00-\x{10FFFF}]`})
+		atom := rapid.SampledFrom(
+			[]string{
+				"",
+				"a",
+				"abc",
+				".",
+				"(?s:.)",
+				"[a-z]",
+				`\pL`,
+				"^",
+				"$",
+				`\b`,
+				"(?i:k)",
+				"(?i:[a-k])",
+				`[^\x00-\x{10FFFF}]`,
+			},
+		)
 		if depth == 0 {
 			return atom
 		}
@@ -68,7 +84,8 @@ func TestRegexpSizeIsAtLeastThatOfTheCompiled(t *testing.T) {
 			case 2:
 				return "(" + one + ")"
 			}
-			repeat := rapid.SampledFrom([]string{"*", "+", "?", "*?", "{0}", "{1}", "{3}", "{0,}", "{1,}", "{2,}", "{0,4}", "{2,5}", "{9}"}).Draw(t, "repeat")
+			repeat := rapid.SampledFrom([]string{"*", "+", "?", "*?", "{0}", "{1}", "{3}", "{0,}", "{1,}", "{2,}", "{0,4}", "{2,5}", "{9}"}).
+				Draw(t, "repeat")
 			return "(?:" + one + ")" + repeat
 		})
 	}

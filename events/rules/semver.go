@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// SemanticVersion is a version as Semantic Versioning 2.0.0 defines it, without build metadata, which does not count in comparisons.
+// SemanticVersion is a version as Semantic Versioning 2.0.0 defines it, without build metadata, which does not count in
+// comparisons.
 type SemanticVersion struct {
 	major, minor, patch string // digits
 	prerelease          string // empty for a release
@@ -27,7 +28,8 @@ func ParseSemanticVersion(text string) (v SemanticVersion, ok bool) {
 	return v, true
 }
 
-// PlainVersion returns a version without build metadata, and false for a text that is no version. Versions of the same precedence have the same.
+// PlainVersion returns a version without build metadata, and false for a text that is no version. Versions of the same
+// precedence have the same.
 func PlainVersion(text string) (plain string, ok bool) {
 	if _, ok = ParseSemanticVersion(text); !ok {
 		return "", false
@@ -47,7 +49,11 @@ func (v SemanticVersion) String() string {
 
 // Compare returns -1, 0 or 1 if v is before, equal to or after other.
 func (v SemanticVersion) Compare(other SemanticVersion) int {
-	if c := cmp.Or(compareNumbers(v.major, other.major), compareNumbers(v.minor, other.minor), compareNumbers(v.patch, other.patch)); c != 0 {
+	if c := cmp.Or(
+		compareNumbers(v.major, other.major),
+		compareNumbers(v.minor, other.minor),
+		compareNumbers(v.patch, other.patch),
+	); c != 0 {
 		return c
 	}
 	a, b := v.prerelease, other.prerelease
@@ -94,7 +100,8 @@ func digits(text string) bool {
 	return text != ""
 }
 
-// identifiers reports whether a text is a list of identifiers, separated by dots. Only in build metadata may numbers have leading zeros.
+// identifiers reports whether a text is a list of identifiers, separated by dots. Only in build metadata may numbers
+// have leading zeros.
 func identifiers(text string, zeros bool) bool {
 	for id := range strings.SplitSeq(text, ".") {
 		if id == "" || !zeros && digits(id) && !plainNumber(id) {

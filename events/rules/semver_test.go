@@ -11,9 +11,35 @@ import (
 // The order is the one that semver.org gives as its examples, and more.
 func TestSemanticVersionsInOrder(t *testing.T) {
 	ordered := []string{
-		"0.0.0-0", "0.0.0-1", "0.0.0-9", "0.0.0-10", "0.0.0-99999999999999999999998", "0.0.0-99999999999999999999999", "0.0.0--", "0.0.0-0a", "0.0.0", "0.0.4", "0.9.0",
-		"1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.2.0", "1.10.0",
-		"2.0.0-A", "2.0.0-a", "2.0.0-a.0", "2.0.0-a.0.0", "2.0.0-a-b", "2.0.0", "99999999999999999999998.0.0", "99999999999999999999999.0.0",
+		"0.0.0-0",
+		"0.0.0-1",
+		"0.0.0-9",
+		"0.0.0-10",
+		"0.0.0-99999999999999999999998",
+		"0.0.0-99999999999999999999999",
+		"0.0.0--",
+		"0.0.0-0a",
+		"0.0.0",
+		"0.0.4",
+		"0.9.0",
+		"1.0.0-alpha",
+		"1.0.0-alpha.1",
+		"1.0.0-alpha.beta",
+		"1.0.0-beta",
+		"1.0.0-beta.2",
+		"1.0.0-beta.11",
+		"1.0.0-rc.1",
+		"1.0.0",
+		"1.2.0",
+		"1.10.0",
+		"2.0.0-A",
+		"2.0.0-a",
+		"2.0.0-a.0",
+		"2.0.0-a.0.0",
+		"2.0.0-a-b",
+		"2.0.0",
+		"99999999999999999999998.0.0",
+		"99999999999999999999999.0.0",
 	}
 	versions := make([]SemanticVersion, len(ordered))
 	for i, text := range ordered {
@@ -63,7 +89,9 @@ func TestNoSemanticVersions(t *testing.T) {
 
 // The expression is the one that semver.org suggests.
 func TestSemanticVersionsAreThoseOfTheSuggestedExpression(t *testing.T) {
-	suggested := regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$`)
+	suggested := regexp.MustCompile(
+		`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$`,
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[01]{1,2}\.[0-9]{1,2}\.[02]{1,2}[-+.a0]{0,6}`).Draw(t, "text")
 		if _, ok := ParseSemanticVersion(text); ok != suggested.MatchString(text) {

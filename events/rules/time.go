@@ -2,8 +2,8 @@ package rules
 
 import "time"
 
-// ParseTime parses an RFC 3339 time, with an offset or Z, to the nanosecond. A leap second, which only a month in UTC can end with, counts as the
-// second after it. time.Parse accepts more than that and no leap seconds, and allocates.
+// ParseTime parses an RFC 3339 time, with an offset or Z, to the nanosecond. A leap second, which only a month in UTC
+// can end with, counts as the second after it. time.Parse accepts more than that and no leap seconds, and allocates.
 func ParseTime(text string) (time.Time, bool) {
 	const seconds, offset = "0000-00-00T00:00:00", "00:00"
 	const date = len("0000-00-00")
@@ -26,7 +26,9 @@ func ParseTime(text string) (time.Time, bool) {
 	}
 	east := 0 // minutes
 	if text[zone:] != "Z" && text[zone:] != "z" {
-		if len(text) != zone+1+len(offset) || text[zone] != '+' && text[zone] != '-' || !shaped(text[zone+1:], offset) || two(zone+1) > 23 || two(zone+4) > 59 {
+		if len(text) != zone+1+len(offset) || text[zone] != '+' && text[zone] != '-' || !shaped(text[zone+1:], offset) ||
+			two(zone+1) > 23 ||
+			two(zone+4) > 59 {
 			return time.Time{}, false
 		}
 		east = two(zone+1)*60 + two(zone+4)

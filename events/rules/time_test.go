@@ -45,7 +45,8 @@ func TestLeapSecondsCountAsTheNext(t *testing.T) {
 func TestTimesAsPackageTimeReadsThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		zone := time.FixedZone("", 60*rapid.IntRange(-23*60, 23*60).Draw(t, "minutes east"))
-		at := time.Unix(rapid.Int64Range(-62_000_000_000, 253_000_000_000).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).In(zone)
+		at := time.Unix(rapid.Int64Range(-62_000_000_000, 253_000_000_000).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds")).
+			In(zone)
 		for _, layout := range []string{time.RFC3339, time.RFC3339Nano, "2006-01-02T15:04:05.000Z07:00", "2006-01-02T15:04:05.000000000Z07:00"} {
 			text := at.Format(layout)
 			want, err := time.Parse(time.RFC3339, text)
@@ -60,7 +61,8 @@ func TestTimesAsPackageTimeReadsThem(t *testing.T) {
 func TestTimesAreThoseOfTheGrammar(t *testing.T) {
 	grammar := regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:[0-5]\d(\.\d+)?([Zz]|[-+]([01]\d|2[0-3]):[0-5]\d)$`)
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`2026-0[12]-0[12][Tt][012]?[0-9]:[0-6]0:[0-6]0([.,][0-9]{0,2})?(Z|z|[-+][012][0-9]:[0-6][0-9])`).Draw(t, "text")
+		text := rapid.StringMatching(`2026-0[12]-0[12][Tt][012]?[0-9]:[0-6]0:[0-6]0([.,][0-9]{0,2})?(Z|z|[-+][012][0-9]:[0-6][0-9])`).
+			Draw(t, "text")
 		want, err := time.Parse(time.RFC3339, strings.ToUpper(text))
 		if got, ok := ParseTime(text); ok != (err == nil && grammar.MatchString(text)) || ok && !got.Equal(want) {
 			t.Errorf("%q is read as %v, %v; package time says %v, %v", text, got, ok, want, err)

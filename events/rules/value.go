@@ -18,8 +18,8 @@ var (
 	errVersion = errors.New("must be a string with a semantic version: 1.2.3 or 1.2.3-beta.1")
 )
 
-// CheckValue checks that a well-formed JSON value is of a kind; its error says what the value must be. Of a Pattern it checks only that it is a
-// string.
+// CheckValue checks that a well-formed JSON value is of a kind; its error says what the value must be. Of a Pattern it
+// checks only that it is a string.
 func CheckValue(kind Kind, value json.RawMessage) error {
 	if len(value) == 0 {
 		return errMissing

@@ -79,7 +79,11 @@ func (f *Flag) Apply(r events.Recorded) {
 		f.Exists = false
 	case events.FlagReverted:
 		if fact.Variations != nil {
-			f.Variations = events.OrderVariations(f.Variations, fact.Variations.To, func(v events.Variation) string { return v.ID })
+			f.Variations = events.OrderVariations(
+				f.Variations,
+				fact.Variations.To,
+				func(v events.Variation) string { return v.ID },
+			)
 		}
 	}
 }
@@ -88,7 +92,8 @@ func (f *Flag) Apply(r events.Recorded) {
 func (f *Flag) Clone() Flag {
 	c := *f
 	c.Variations = slices.Clone(f.Variations)
-	c.Enabled, c.Rules, c.Fallthrough = maps.Clone(f.Enabled), maps.Clone(f.Rules), maps.Clone(f.Fallthrough) // rules are replaced, not changed
+	// rules are replaced, not changed
+	c.Enabled, c.Rules, c.Fallthrough = maps.Clone(f.Enabled), maps.Clone(f.Rules), maps.Clone(f.Fallthrough)
 	return c
 }
 
@@ -112,5 +117,10 @@ func (f *Flag) FallthroughIn(environmentID string) *events.Serve {
 
 // applyRules returns the list of rules after a change.
 func applyRules(before []events.Rule, change events.RulesChanged) []events.Rule {
-	return events.ApplyRules(before, change, func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
+	return events.ApplyRules(
+		before,
+		change,
+		func(r events.Rule) string { return r.ID },
+		func(r events.Rule) events.Rule { return r },
+	)
 }

@@ -1,4 +1,5 @@
-// Package dashboard serves the dashboard, a page that calls the API as anybody can. Its sources are in src/, what is built of them in dist/.
+// Package dashboard serves the dashboard, a page that calls the API as anybody can. Its sources are in src/, what is
+// built of them in dist/.
 package dashboard
 
 import (
@@ -25,7 +26,8 @@ func IsAsset(path string) bool {
 	return err == nil
 }
 
-// Policy lets the dashboard load its own files alone, call this service alone and be framed by nobody. Markup is never made of text but by Svelte, from its own templates.
+// Policy lets the dashboard load its own files alone, call this service alone and be framed by nobody. Markup is never
+// made of text but by Svelte, from its own templates.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
 
@@ -54,8 +56,9 @@ const (
 	assets = "assets/" // have a hash of their content in their names
 )
 
-// Handler serves the files of a build under Path. Any path but an asset's is a page of the dashboard: all have one document. Its addresses, which the build
-// leaves relative, are made to begin with the path by which clients reach the service.
+// Handler serves the files of a build under Path. Any path but an asset's is a page of the dashboard: all have one
+// document. Its addresses, which the build leaves relative, are made to begin with the path by which clients reach the
+// service.
 func Handler(files fs.FS, publicPath string) http.Handler {
 	page, unread := fs.ReadFile(files, index)
 	page = bytes.ReplaceAll(page, []byte(`"./`), []byte(`"`+publicPath+Path+`/`))

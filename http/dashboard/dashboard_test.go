@@ -75,9 +75,17 @@ func checkPolicy(t *testing.T, policy string) {
 		allowed[name] = sources
 	}
 	want := map[string]string{
-		"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "connect-src": "'self'", "img-src": "'self'", "font-src": "'self'",
-		"base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'",
-		"require-trusted-types-for": "'script'", "trusted-types": "svelte-trusted-html",
+		"default-src":               "'none'",
+		"script-src":                "'self'",
+		"style-src":                 "'self'",
+		"connect-src":               "'self'",
+		"img-src":                   "'self'",
+		"font-src":                  "'self'",
+		"base-uri":                  "'none'",
+		"form-action":               "'none'",
+		"frame-ancestors":           "'none'",
+		"require-trusted-types-for": "'script'",
+		"trusted-types":             "svelte-trusted-html",
 	}
 	if !maps.Equal(allowed, want) {
 		t.Errorf("the policy has %v, want %v", allowed, want)

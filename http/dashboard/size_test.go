@@ -11,7 +11,8 @@ import (
 	"flagledger/http/dashboard"
 )
 
-// The page of flags, as somebody who is signed in opens it first, and all pages together have a bound on what is transferred for them.
+// The page of flags, as somebody who is signed in opens it first, and all pages together have a bound on what is
+// transferred for them.
 func TestTheDashboardIsSmall(t *testing.T) {
 	t.Parallel()
 	if !dashboard.Built() {

@@ -1,5 +1,6 @@
-// Package fair shares slots for costly work between flows, so that one with much of it does not keep the others waiting. A flow is all work that counts together:
-// that of a tenant, of a creator's unpaid tenants, of a person, or of a site or network.
+// Package fair shares slots for costly work between flows, so that one with much of it does not keep the others
+// waiting. A flow is all work that counts together: that of a tenant, of a creator's unpaid tenants, of a person, or of
+// a site or network.
 package fair
 
 import (
@@ -21,12 +22,13 @@ type Limits struct {
 	FlowWaiting int           // work of a flow that waits
 	Waiting     int           // work of all flows that waits
 	Patience    time.Duration // the longest that work waits to begin
-	// Rest makes a flow with more work waiting pause after each piece that took a quantum or longer: for so many times as long as it took.
+	// Rest makes a flow with more work waiting pause after each piece that took a quantum or longer: for so many times as
+	// long as it took.
 	Rest int
 }
 
-// Queue has a number of slots. The next one goes to the waiting flow that has used least time lately: start-time fair queueing (Goyal, Vin, Cheng 1996).
-// Use counts from the least that is served, so that nobody saves up for later.
+// Queue has a number of slots. The next one goes to the waiting flow that has used least time lately: start-time fair
+// queueing (Goyal, Vin, Cheng 1996). Use counts from the least that is served, so that nobody saves up for later.
 type Queue struct {
 	limits Limits
 
@@ -126,8 +128,8 @@ func (s *Slot) leave() {
 
 const maxRest = 500 * time.Millisecond
 
-// rest keeps the flow from slots for a while if more of its work waits. Else a flow with ever more work would make each call of others wait for one of its
-// own.
+// rest keeps the flow from slots for a while if more of its work waits. Else a flow with ever more work would make each
+// call of others wait for one of its own.
 func (s *Slot) rest() {
 	own, q := s.flow, s.queue
 	took := time.Since(s.began)
@@ -170,7 +172,8 @@ func (s *Slot) GiveWay() bool {
 	return true
 }
 
-// Resume waits for a slot for work that has given its own back, before other work of the flow. Its error is that of ctx.
+// Resume waits for a slot for work that has given its own back, before other work of the flow. Its error is that of
+// ctx.
 func (s *Slot) Resume(ctx context.Context) error {
 	if s.held {
 		return nil
@@ -191,12 +194,14 @@ func (s *Slot) Resume(ctx context.Context) error {
 }
 
 const (
-	// Work lets goroutines that wait for a processor run once in each yieldInterval, and others that wait for a slot once in each quantum.
+	// Work lets goroutines that wait for a processor run once in each yieldInterval, and others that wait for a slot once
+	// in each quantum.
 	yieldInterval = 100 * time.Microsecond
 	quantum       = 2 * time.Millisecond
 )
 
-// Pace is to be called often by work that takes long: it lets others run. Its error is that of ctx, with which the slot is lost.
+// Pace is to be called often by work that takes long: it lets others run. Its error is that of ctx, with which the slot
+// is lost.
 func (s *Slot) Pace(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(s.yielded) < yieldInterval {
@@ -212,7 +217,8 @@ func (s *Slot) Pace(ctx context.Context) error {
 	return nil
 }
 
-// join takes the slot or queues up for it. Work that is resumed has been let in before: it goes to the front of the flow's own, past all bounds.
+// join takes the slot or queues up for it. Work that is resumed has been let in before: it goes to the front of the
+// flow's own, past all bounds.
 func (s *Slot) join(resumed bool) (*waiter, error) {
 	q := s.queue
 	q.mu.Lock()
@@ -327,8 +333,8 @@ func (s *Slot) drop(w *waiter) {
 // maxIdle is how many flows with nothing under way are left when idle ones are removed.
 const maxIdle = 10_000
 
-// sweep removes idle flows whose use no longer counts: all if the queue is idle, and else once there are many more than were left the last time. If more than
-// maxIdle are left, it also removes some whose use still counts.
+// sweep removes idle flows whose use no longer counts: all if the queue is idle, and else once there are many more than
+// were left the last time. If more than maxIdle are left, it also removes some whose use still counts.
 func (q *Queue) sweep() {
 	switch {
 	case q.free == q.limits.Slots && len(q.queued) == 0:

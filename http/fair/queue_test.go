@@ -141,7 +141,8 @@ func TestFlowsShareTheTime(t *testing.T) {
 		})
 		all.Wait()
 		// Half a second of work each takes a second together; then the long one is alone.
-		if short, long := *done["short"], *done["long"]; short < 900*time.Millisecond || short > 1150*time.Millisecond || long > 1510*time.Millisecond {
+		if short, long := *done["short"], *done["long"]; short < 900*time.Millisecond || short > 1150*time.Millisecond ||
+			long > 1510*time.Millisecond {
 			t.Errorf("they were done after %v and %v", short, long)
 		}
 	})
@@ -188,7 +189,11 @@ func TestBoundsOfTheQueue(t *testing.T) {
 		enter("a", ErrFlowBusy) // three wait
 		enter("b", ErrNodeBusy) // five wait
 		all.Wait()
-		if got, want := fmt.Sprint(waited), fmt.Sprint([]error{ErrFlowBusy, ErrFlowBusy, ErrFlowBusy, ErrNodeBusy, ErrFlowBusy}); got != want {
+		if got, want := fmt.Sprint(
+			waited,
+		), fmt.Sprint(
+			[]error{ErrFlowBusy, ErrFlowBusy, ErrFlowBusy, ErrNodeBusy, ErrFlowBusy},
+		); got != want {
 			t.Errorf("those that waited too long are answered %s", got)
 		}
 		a.Leave()

@@ -32,8 +32,9 @@ func ParseProxies(text string) (proxies []netip.Prefix, err error) {
 	return proxies, nil
 }
 
-// clientAddress is the address that a request is counted for: that of the connection or, if a trusted proxy holds the connection, the right-most
-// address in X-Forwarded-For that is no proxy's. It is the zero address if it cannot be read.
+// clientAddress is the address that a request is counted for: that of the connection or, if a trusted proxy holds the
+// connection, the right-most address in X-Forwarded-For that is no proxy's. It is the zero address if it cannot be
+// read.
 func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	address := parseAddress(r.RemoteAddr)
 	for i := len(r.Header["X-Forwarded-For"]) - 1; i >= 0; i-- {
@@ -86,7 +87,8 @@ func network(address netip.Addr) netip.Addr {
 	return address
 }
 
-// site is the address itself in IPv4. In IPv6 it is the /48, which is what a client can have that chooses among many networks.
+// site is the address itself in IPv4. In IPv6 it is the /48, which is what a client can have that chooses among many
+// networks.
 func site(address netip.Addr) netip.Prefix {
 	if address.Is6() {
 		return wide(address)

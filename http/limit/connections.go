@@ -6,11 +6,18 @@ import (
 	"sync"
 )
 
-// Connections accepts at most so many connections at once: all together, where further ones wait until another is closed, and each of a client address, by the IPv4
-// address or the IPv6 /48, of which it closes further ones at once and calls refused for each. Those of proxies are bounded together with all alone.
+// Connections accepts at most so many connections at once: all together, where further ones wait until another is
+// closed, and each of a client address, by the IPv4 address or the IPv6 /48, of which it closes further ones at once
+// and calls refused for each. Those of proxies are bounded together with all alone.
 func Connections(listener net.Listener, all, each int, proxies []netip.Prefix, refused func()) net.Listener {
 	return &connections{
-		Listener: listener, slots: make(chan struct{}, all), closed: make(chan struct{}), each: each, proxies: proxies, refused: refused, open: map[netip.Prefix]int{},
+		Listener: listener,
+		slots:    make(chan struct{}, all),
+		closed:   make(chan struct{}),
+		each:     each,
+		proxies:  proxies,
+		refused:  refused,
+		open:     map[netip.Prefix]int{},
 	}
 }
 

@@ -30,7 +30,13 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused atomic.Int64
-	listener := Connections(inner, 100, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}, func() { refused.Add(1) })
+	listener := Connections(
+		inner,
+		100,
+		2,
+		[]netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")},
+		func() { refused.Add(1) },
+	)
 	accepted := acceptAll(listener)
 	dial := func(from string) net.Conn {
 		t.Helper()
@@ -85,13 +91,20 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	}
 }
 
-// Beyond the bound of all together a connection waits until another is closed, also one of a proxy, and whoever waits to accept one is told that the listener is closed.
+// Beyond the bound of all together a connection waits until another is closed, also one of a proxy, and whoever waits
+// to accept one is told that the listener is closed.
 func TestConnectionsTogetherAreBounded(t *testing.T) {
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := Connections(inner, 2, 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, func() { t.Error("a proxy is refused") })
+	listener := Connections(
+		inner,
+		2,
+		1,
+		[]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+		func() { t.Error("a proxy is refused") },
+	)
 	accepted := acceptAll(listener)
 	for range 3 {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())

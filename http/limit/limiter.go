@@ -1,4 +1,5 @@
-// Package limit counts requests in memory and says which are too many: by tenant and plan, by client address, and by account for wrong secrets.
+// Package limit counts requests in memory and says which are too many: by tenant and plan, by client address, and by
+// account for wrong secrets.
 package limit
 
 import (
@@ -16,16 +17,19 @@ const SwitchesPerMinute = 10
 
 const (
 	requestWindow = 60 // seconds
-	// A network causes mails to addresses of its choice at most as often in mailRequestWindow as it may sign in within mailMinutes.
+	// A network causes mails to addresses of its choice at most as often in mailRequestWindow as it may sign in within
+	// mailMinutes.
 	mailRequestWindow = 24 * 60 * 60
 	mailMinutes       = 5
-	// At most maxAttempts wrong secrets are tried for an account in attemptWindow from a network. After maxAccountAttempts from all networks together, further
-	// ones wait in rounds.
+	// At most maxAttempts wrong secrets are tried for an account in attemptWindow from a network. After maxAccountAttempts
+	// from all networks together, further ones wait in rounds.
 	attemptWindow = 15 * 60
-	// maxPaymentPages is how many pages of the payment provider a tenant, or a creator of unpaid ones, opens in a paymentWindow.
+	// maxPaymentPages is how many pages of the payment provider a tenant, or a creator of unpaid ones, opens in a
+	// paymentWindow.
 	maxPaymentPages = 20
 	paymentWindow   = 60 * 60
-	// MaxNotifications is how many notifications a person is sent by one tenant, by a creator of unpaid ones or by a person of the platform, in a notificationWindow.
+	// MaxNotifications is how many notifications a person is sent by one tenant, by a creator of unpaid ones or by a
+	// person of the platform, in a notificationWindow.
 	MaxNotifications   = 200
 	notificationWindow = 24 * 60 * 60
 	maxAttempts        = 20
@@ -83,26 +87,61 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 		unpaid = sandbox
 	}
 	return &Limiter{
-		plans: plans, unpaid: unpaid, free: plans[events.FreePlan], anonymous: newRate(limits.Anonymous), auth: newRate(limits.Auth), mailRate: newRate(mailMinutes * limits.Auth),
-		networkAttemptRate: newRate(maxAttempts), accountAttemptRate: newRate(maxAccountAttempts), roundRate: newRate(roundDrawn), markRate: newRate(1), switchRate: newRate(SwitchesPerMinute), paymentRate: newRate(maxPaymentPages), notificationRate: newRate(MaxNotifications),
-		proxies: proxies, began: now(), now: now,
-		tenants: newWindows[string](requestWindow), addresses: newWindows[netip.Addr](requestWindow), signIns: newWindows[netip.Addr](requestWindow), mails: newWindows[netip.Prefix](mailRequestWindow),
-		people: newWindows[string](requestWindow), creators: newWindows[string](requestWindow), switches: newWindows[string](requestWindow), payments: newWindows[string](paymentWindow), notifications: newWindows[[2]string](notificationWindow), attemptCounts: newWindows[[sha256.Size]byte](attemptWindow),
-		ownNetworks: newWindows[[sha256.Size]byte](ownNetworkFor), slowed: newRounds(),
+		plans:     plans,
+		unpaid:    unpaid,
+		free:      plans[events.FreePlan],
+		anonymous: newRate(limits.Anonymous),
+		auth:      newRate(limits.Auth),
+		mailRate:  newRate(mailMinutes * limits.Auth),
+		networkAttemptRate: newRate(
+			maxAttempts,
+		),
+		accountAttemptRate: newRate(maxAccountAttempts),
+		roundRate:          newRate(roundDrawn),
+		markRate:           newRate(1),
+		switchRate:         newRate(SwitchesPerMinute),
+		paymentRate:        newRate(maxPaymentPages),
+		notificationRate:   newRate(MaxNotifications),
+		proxies:            proxies,
+		began:              now(),
+		now:                now,
+		tenants: newWindows[string](
+			requestWindow,
+		),
+		addresses: newWindows[netip.Addr](requestWindow),
+		signIns:   newWindows[netip.Addr](requestWindow),
+		mails:     newWindows[netip.Prefix](mailRequestWindow),
+		people: newWindows[string](
+			requestWindow,
+		),
+		creators:      newWindows[string](requestWindow),
+		switches:      newWindows[string](requestWindow),
+		payments:      newWindows[string](paymentWindow),
+		notifications: newWindows[[2]string](notificationWindow),
+		attemptCounts: newWindows[[sha256.Size]byte](attemptWindow),
+		ownNetworks:   newWindows[[sha256.Size]byte](ownNetworkFor),
+		slowed:        newRounds(),
 	}
 }
 
 // second is the current second since the start.
 func (l *Limiter) second() uint32 { return uint32(l.now().Sub(l.began) / time.Second) }
 
-// CountPerson counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the person's own, by the best plan among their
-// tenants.
+// CountPerson counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the
+// person's own, by the best plan among their tenants.
 func (l *Limiter) CountPerson(id string, best events.Plan, tenantID string, plan events.Plan) Budget {
 	return l.countBoth(l.people, id, l.ofPlan(best), tenantID, plan)
 }
 
-// CountUnverified is CountPerson for a person whose address is not verified: it counts the request for the client address as well.
-func (l *Limiter) CountUnverified(r *http.Request, id string, best events.Plan, tenantID string, plan events.Plan) Budget {
+// CountUnverified is CountPerson for a person whose address is not verified: it counts the request for the client
+// address as well.
+func (l *Limiter) CountUnverified(
+	r *http.Request,
+	id string,
+	best events.Plan,
+	tenantID string,
+	plan events.Plan,
+) Budget {
 	address := clientAddress(r, l.proxies)
 	left := l.countAddress(address, l.second())
 	if left.Exceeded {
@@ -118,8 +157,8 @@ func (l *Limiter) CountUnverified(r *http.Request, id string, best events.Plan, 
 	return left
 }
 
-// CountMachine counts a request of a machine for its tenant. Where the plan is not paid for, it counts as well against a limit of all machines together in such
-// tenants of the same creator.
+// CountMachine counts a request of a machine for its tenant. Where the plan is not paid for, it counts as well against
+// a limit of all machines together in such tenants of the same creator.
 func (l *Limiter) CountMachine(creator, tenantID string, plan events.Plan) Budget {
 	if !plan.Unpaid() || creator == "" {
 		return l.tenants.take(tenantID, l.ofPlan(plan), l.second())
@@ -127,7 +166,8 @@ func (l *Limiter) CountMachine(creator, tenantID string, plan events.Plan) Budge
 	return l.countBoth(l.creators, creator, l.unpaid, tenantID, plan)
 }
 
-// countBoth counts a request by a key and for a tenant, or for neither if one refuses it. It returns the budget of which less is left.
+// countBoth counts a request by a key and for a tenant, or for neither if one refuses it. It returns the budget of
+// which less is left.
 func (l *Limiter) countBoth(by *windows[string], key string, allowed rate, tenantID string, plan events.Plan) Budget {
 	now := l.second()
 	own := by.take(key, allowed, now)
@@ -166,8 +206,8 @@ func (l *Limiter) CountAddress(r *http.Request) Budget {
 	return l.countAddress(clientAddress(r, l.proxies), l.second())
 }
 
-// CountSignIn counts a request that signs in for its client address: against the limit of all requests and against that of sign-ins. It returns the budget
-// of which less is left.
+// CountSignIn counts a request that signs in for its client address: against the limit of all requests and against that
+// of sign-ins. It returns the budget of which less is left.
 func (l *Limiter) CountSignIn(r *http.Request) Budget {
 	address, now := clientAddress(r, l.proxies), l.second()
 	left := l.countAddress(address, now)
@@ -180,7 +220,8 @@ func (l *Limiter) CountSignIn(r *http.Request) Budget {
 	return left
 }
 
-// CountMailRequest counts a request for a mail to an address that the client names, for the client's IPv4 address or IPv6 /48. giveBack undoes it, where no mail goes out.
+// CountMailRequest counts a request for a mail to an address that the client names, for the client's IPv4 address or
+// IPv6 /48. giveBack undoes it, where no mail goes out.
 func (l *Limiter) CountMailRequest(r *http.Request) (left Budget, giveBack func()) {
 	address := clientAddress(r, l.proxies)
 	if !address.IsValid() {
@@ -212,7 +253,8 @@ func (l *Limiter) Peek(r *http.Request) Budget {
 	return left
 }
 
-// countAddress counts a request of an address. One that cannot be read is not counted: all such clients would share a limit.
+// countAddress counts a request of an address. One that cannot be read is not counted: all such clients would share a
+// limit.
 func (l *Limiter) countAddress(address netip.Addr, now uint32) Budget {
 	if !address.IsValid() {
 		return Budget{rate: l.anonymous, Remaining: l.anonymous.max, Reset: requestWindow}
@@ -220,15 +262,16 @@ func (l *Limiter) countAddress(address netip.Addr, now uint32) Budget {
 	return l.addresses.take(address, l.anonymous, now)
 }
 
-// Network is what wrong secrets are counted by: an IPv4 address, or the /64 of an IPv6 one. It is the zero address where that cannot be read.
+// Network is what wrong secrets are counted by: an IPv4 address, or the /64 of an IPv6 one. It is the zero address
+// where that cannot be read.
 func (l *Limiter) Network(r *http.Request) netip.Addr { return clientAddress(r, l.proxies) }
 
-// Site is an IPv4 address, or the /48 of an IPv6 one: all that a client can have who chooses among many networks. It is the zero prefix where the address
-// cannot be read.
+// Site is an IPv4 address, or the /48 of an IPv6 one: all that a client can have who chooses among many networks. It is
+// the zero prefix where the address cannot be read.
 func (l *Limiter) Site(r *http.Request) netip.Prefix { return site(clientAddress(r, l.proxies)) }
 
-// WideNetwork is what usually belongs to one site or provider: the /24 of a client's IPv4 address, the /48 of an IPv6 one. It is the zero prefix where the address
-// cannot be read.
+// WideNetwork is what usually belongs to one site or provider: the /24 of a client's IPv4 address, the /48 of an IPv6
+// one. It is the zero prefix where the address cannot be read.
 func (l *Limiter) WideNetwork(r *http.Request) netip.Prefix { return wide(clientAddress(r, l.proxies)) }
 
 // Attempt is an attempt with a secret for an account from a network.
@@ -239,11 +282,11 @@ type Attempt struct {
 	slowed  bool // the account's count is full, without this attempt
 }
 
-// CountAttempt counts an attempt with a secret, whether or not the account exists. If too many came from the network, it is refused: its budget is exceeded, and
-// it does not count.
+// CountAttempt counts an attempt with a secret, whether or not the account exists. If too many came from the network,
+// it is refused: its budget is exceeded, and it does not count.
 //
-// If too many came from all networks, one from a network that the account was not signed in from waits for the end of a round, which lets a few of each wide
-// network go on. The error is that of ctx.
+// If too many came from all networks, one from a network that the account was not signed in from waits for the end of a
+// round, which lets a few of each wide network go on. The error is that of ctx.
 func (l *Limiter) CountAttempt(ctx context.Context, account string, network netip.Addr) (*Attempt, Budget, error) {
 	now := l.second()
 	a := &Attempt{limiter: l, pair: digest(account, network.String()), account: digest(account, "")}

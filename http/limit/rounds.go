@@ -15,8 +15,8 @@ const (
 	roundDrawn = 3
 )
 
-// rounds slow attempts by key. An attempt waits to the end of its round, when some are drawn at random among those that wait: nobody can take the places of
-// others by coming first, and who is alone is always drawn.
+// rounds slow attempts by key. An attempt waits to the end of its round, when some are drawn at random among those that
+// wait: nobody can take the places of others by coming first, and who is alone is always drawn.
 type rounds struct {
 	mu    sync.Mutex
 	byKey map[[sha256.Size]byte]*round

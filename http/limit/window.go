@@ -80,7 +80,8 @@ func (ws *windows[K]) giveBack(key K) {
 	}
 }
 
-// sweep drops the windows that have ended. If most have not, it drops every other one: when there are more clients than can be counted, some are let through.
+// sweep drops the windows that have ended. If most have not, it drops every other one: when there are more clients than
+// can be counted, some are let through.
 func (ws *windows[K]) sweep(now uint32) {
 	if !ws.sweeping.TryLock() {
 		return

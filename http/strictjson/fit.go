@@ -13,8 +13,8 @@ import (
 // MaxWrong is how many wrong fields Fit names: what is wrong beyond them takes no memory.
 const MaxWrong = 101
 
-// Fit checks a body's members and their types against a schema. fitting is the body without what does not fit, and wrong says by field what that is, of MaxWrong
-// fields at most.
+// Fit checks a body's members and their types against a schema. fitting is the body without what does not fit, and
+// wrong says by field what that is, of MaxWrong fields at most.
 //
 // The error is a FieldError if the whole body is of another type, and any other if the JSON is malformed.
 func Fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byte, wrong map[string]string, err error) {
@@ -51,7 +51,8 @@ type fitter struct {
 	wrong   map[string]string
 }
 
-// value reads and copies a value, and null for one of another type than the schema's. If that is the whole body, the error is a FieldError.
+// value reads and copies a value, and null for one of another type than the schema's. If that is the whole body, the
+// error is a FieldError.
 func (f *fitter) value(s *huma.Schema) error {
 	if s.Ref != "" {
 		s = f.schemas.SchemaFromRef(s.Ref)

@@ -1,5 +1,6 @@
-// Package strictjson reads JSON without the leniencies that let two readers understand one body differently: no duplicate or unknown members, no
-// trailing data, no invalid UTF-8, nothing nested deeper than 64 levels. It writes values in the spelling that they were read in.
+// Package strictjson reads JSON without the leniencies that let two readers understand one body differently: no
+// duplicate or unknown members, no trailing data, no invalid UTF-8, nothing nested deeper than 64 levels. It writes
+// values in the spelling that they were read in.
 package strictjson
 
 import (
@@ -21,12 +22,14 @@ func Write(w io.Writer, v any) error {
 	return jsonv2.MarshalWrite(w, v, jsontext.PreserveRawStrings(true), jsonv2.Deterministic(true))
 }
 
-// FieldError says what is wrong with a field of well-formed JSON. Field is as in rules[0].serve, and "body" for the whole.
+// FieldError says what is wrong with a field of well-formed JSON. Field is as in rules[0].serve, and "body" for the
+// whole.
 type FieldError struct{ Field, Text string }
 
 func (e FieldError) Error() string { return e.Field + ": " + e.Text }
 
-// Read decodes JSON into v, with the signature of huma.Format. If the JSON is well-formed and does not fit v, the error is a FieldError.
+// Read decodes JSON into v, with the signature of huma.Format. If the JSON is well-formed and does not fit v, the error
+// is a FieldError.
 func Read(data []byte, v any) error {
 	if err := checkText(data); err != nil {
 		return err
@@ -71,7 +74,8 @@ func field(pointer jsontext.Pointer) string {
 	return b.String()
 }
 
-// checkText refuses JSON that nests too deep, and NUL in strings, which Postgres cannot store. It does not check the syntax otherwise.
+// checkText refuses JSON that nests too deep, and NUL in strings, which Postgres cannot store. It does not check the
+// syntax otherwise.
 func checkText(data []byte) error {
 	depth := 0
 	escape := -1 // where the next backslash is, once one was looked for
@@ -94,8 +98,8 @@ func checkText(data []byte) error {
 	return nil
 }
 
-// endOfString is where the string whose text begins at i ends: at its quote, or at the end of data. Each byte is looked at twice at most, whatever the
-// strings are.
+// endOfString is where the string whose text begins at i ends: at its quote, or at the end of data. Each byte is looked
+// at twice at most, whatever the strings are.
 func endOfString(data []byte, i int, escape *int) (end int, err error) {
 	for quote := -1; ; i = *escape + 2 {
 		if quote < i {

@@ -35,13 +35,17 @@ func TestRead(t *testing.T) {
 	} {
 		err := Read([]byte(body), new(document))
 		_, isField := errors.AsType[FieldError](err)
-		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && !strings.HasPrefix(got, want) || isField == strings.HasPrefix(want, "malformed") && want != "" {
+		if got := fmt.Sprint(
+			err,
+		); want == "" && err != nil || want != "" && !strings.HasPrefix(got, want) ||
+			isField == strings.HasPrefix(want, "malformed") && want != "" {
 			t.Errorf("%s: %s, want %s", body, got, want)
 		}
 	}
 }
 
-// FuzzReader reads JSON token by token and by reflection. Both must say alike whether it is malformed, and read the same.
+// FuzzReader reads JSON token by token and by reflection. Both must say alike whether it is malformed, and read the
+// same.
 func FuzzReader(f *testing.F) {
 	for _, body := range []string{`{"a":"b","c":null}`, `{}`, `[]`, `{"a":1}`, `{"a":"b"`, `{"a":"b"}}`, `{"a":"\u0000"}`, `{"a":"b","a":"c"}`, `null`, ``, `{"a":{"b":1,"b":2}}`} {
 		f.Add(body)
@@ -113,7 +117,9 @@ func TestTextIsCheckedAsByteForByte(t *testing.T) {
 		}
 		return "<nil>"
 	}
-	part := rapid.SampledFrom([]string{`"`, `\`, `\"`, `\\`, `\u0000`, `u0000`, `a`, `{`, `]`, `"b"`, strings.Repeat("[", 30)})
+	part := rapid.SampledFrom(
+		[]string{`"`, `\`, `\"`, `\\`, `\u0000`, `u0000`, `a`, `{`, `]`, `"b"`, strings.Repeat("[", 30)},
+	)
 	rapid.Check(t, func(t *rapid.T) {
 		data := []byte(strings.Join(rapid.SliceOfN(part, 0, 40).Draw(t, "parts"), ""))
 		if got, want := fmt.Sprint(checkText(data)), byteForByte(data); got != want {

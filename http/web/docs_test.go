@@ -8,7 +8,8 @@ import (
 	"flagledger/commands/tooltest"
 )
 
-// runPage runs the page's script in Node, at a name of the service that is not its public URL, and prints where two calls of Swagger UI then go.
+// runPage runs the page's script in Node, at a name of the service that is not its public URL, and prints where two
+// calls of Swagger UI then go.
 const runPage = `
 const settings = {};
 const world = {
@@ -28,7 +29,8 @@ func TestCallsOfThePageGoToWhereItCameFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), node, "-e", runPage, string(script)).CombinedOutput()
-	if want := "http://localhost:8080/openapi.json http://localhost:8080/api/v1/flags?tag=a%2Fb POST"; err != nil || strings.TrimSpace(string(out)) != want {
+	if want := "http://localhost:8080/openapi.json http://localhost:8080/api/v1/flags?tag=a%2Fb POST"; err != nil ||
+		strings.TrimSpace(string(out)) != want {
 		t.Errorf("%s (%v), want %s", out, err, want)
 	}
 }

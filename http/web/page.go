@@ -29,7 +29,10 @@ func ResetPassword(minPassword int) Page {
 
 // VerifyEmail is the form as it is first shown.
 var VerifyEmail = Page{
-	Title: "Confirm your e-mail address", Text: "If it was you who signed up with it.", Password: "The password that you signed up with", Button: "Confirm",
+	Title:    "Confirm your e-mail address",
+	Text:     "If it was you who signed up with it.",
+	Password: "The password that you signed up with",
+	Button:   "Confirm",
 }
 
 // NoDashboard stands in the dashboard's place in a program that was built without it.
@@ -38,19 +41,33 @@ var NoDashboard = Page{
 	Text:  "This server was built without Node. Install Node 20 (20.19 or later) or 22.12 or newer, run make build once more, and start the server again. The API works as it is; /docs explains it.",
 }
 
-// Sandbox is the form that makes a sandbox, which takes changes for some days, for whoever has an address. It asks for a name unless it is known.
+// Sandbox is the form that makes a sandbox, which takes changes for some days, for whoever has an address. It asks for
+// a name unless it is known.
 func Sandbox(email string, nameKnown bool, days, minPassword int) Page {
 	return Page{
-		Title: "Your sandbox", AsksName: !nameKnown, NewPassword: true, Button: "Make the sandbox",
-		Password: fmt.Sprintf("Password, at least %d characters", minPassword),
-		Text: fmt.Sprintf("A sandbox is a place of your own to try feature flags in, with examples to begin with. It takes changes for %d days. "+
-			"It belongs to the account of %s: if you have that account, enter its password; if not, choose one, and the account is made.", days, email),
+		Title:       "Your sandbox",
+		AsksName:    !nameKnown,
+		NewPassword: true,
+		Button:      "Make the sandbox",
+		Password:    fmt.Sprintf("Password, at least %d characters", minPassword),
+		Text: fmt.Sprintf(
+			"A sandbox is a place of your own to try feature flags in, with examples to begin with. It takes changes for %d days. "+
+				"It belongs to the account of %s: if you have that account, enter its password; if not, choose one, and the account is made.",
+			days,
+			email,
+		),
 	}
 }
 
 // SandboxMade is what is shown once the sandbox is there.
 func SandboxMade(email string) Page {
-	return Page{Title: "Your sandbox is ready", Text: fmt.Sprintf("Sign in as %s with the password. Among your tenants it is the one that is called Sandbox.", email)}
+	return Page{
+		Title: "Your sandbox is ready",
+		Text: fmt.Sprintf(
+			"Sign in as %s with the password. Among your tenants it is the one that is called Sandbox.",
+			email,
+		),
+	}
 }
 
 var pageTemplate = template.Must(template.New("").Parse(`<!DOCTYPE html>
@@ -87,14 +104,22 @@ func ReadForm(w http.ResponseWriter, r *http.Request) (Form, error) {
 	if err := r.ParseForm(); err != nil {
 		return Form{}, err
 	}
-	return Form{Token: r.URL.Query().Get("token"), Name: r.PostForm.Get("name"), Password: r.PostForm.Get("password"), NewPassword: r.PostForm.Get("newPassword")}, nil
+	return Form{
+		Token:       r.URL.Query().Get("token"),
+		Name:        r.PostForm.Get("name"),
+		Password:    r.PostForm.Get("password"),
+		NewPassword: r.PostForm.Get("newPassword"),
+	}, nil
 }
 
 // Write answers with the page.
 func (p Page) Write(w http.ResponseWriter, status int) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set(
+		"Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+	)
 	h.Set("Referrer-Policy", "no-referrer") // the address holds the token
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

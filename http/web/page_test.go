@@ -11,10 +11,13 @@ func TestAPageShowsNoMarkupOfOthers(t *testing.T) {
 	w := httptest.NewRecorder()
 	Page{Title: "T", Problem: "<script>x</script>", Button: "B"}.Write(w, http.StatusUnprocessableEntity)
 	body, h := w.Body.String(), w.Result().Header
-	if w.Code != http.StatusUnprocessableEntity || strings.Contains(body, "<script>") || !strings.Contains(body, "&lt;script&gt;") || !strings.Contains(body, `name="password"`) {
+	if w.Code != http.StatusUnprocessableEntity || strings.Contains(body, "<script>") ||
+		!strings.Contains(body, "&lt;script&gt;") ||
+		!strings.Contains(body, `name="password"`) {
 		t.Errorf("%d %s", w.Code, body)
 	}
-	if h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-store" || !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") {
+	if h.Get("Referrer-Policy") != "no-referrer" || h.Get("Cache-Control") != "no-store" ||
+		!strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("the headers are %v", h)
 	}
 }
@@ -32,7 +35,10 @@ func TestTheFormOfASandboxAsksForANameThatIsNotKnown(t *testing.T) {
 		w := httptest.NewRecorder()
 		Sandbox("<ada>@example.com", known, 14, 8).Write(w, http.StatusOK)
 		body := w.Body.String()
-		if strings.Contains(body, `name="name"`) == known || !strings.Contains(body, `name="newPassword"`) || !strings.Contains(body, "for 14 days") || !strings.Contains(body, "at least 8 characters") || !strings.Contains(body, "&lt;ada&gt;@example.com") {
+		if strings.Contains(body, `name="name"`) == known || !strings.Contains(body, `name="newPassword"`) ||
+			!strings.Contains(body, "for 14 days") ||
+			!strings.Contains(body, "at least 8 characters") ||
+			!strings.Contains(body, "&lt;ada&gt;@example.com") {
 			t.Error(body)
 		}
 	}
@@ -44,7 +50,10 @@ func TestReadForm(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return ReadForm(httptest.NewRecorder(), r)
 	}
-	if form, err := submit("password=p&newPassword=n+n&name=Ada+L&token=other"); err != nil || form != (Form{"a+b", "Ada L", "p", "n n"}) {
+	if form, err := submit(
+		"password=p&newPassword=n+n&name=Ada+L&token=other",
+	); err != nil ||
+		form != (Form{"a+b", "Ada L", "p", "n n"}) {
 		t.Errorf("%+v, %v", form, err)
 	}
 	for _, body := range []string{"password=" + strings.Repeat("x", maxForm), "password=%zz"} {

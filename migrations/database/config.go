@@ -1,5 +1,6 @@
-// Package database opens the connections to Postgres. It sets up their sessions, and follows the server that takes writes when that
-// is replaced. It stands beside the migrations since event store, projections and keepings all need it and may not import each other.
+// Package database opens the connections to Postgres. It sets up their sessions, and follows the server that takes
+// writes when that is replaced. It stands beside the migrations since event store, projections and keepings all need it
+// and may not import each other.
 package database
 
 import (
@@ -37,8 +38,8 @@ func Config(url string, settings map[string]string) (*pgx.ConnConfig, error) {
 	return config.ConnConfig, nil
 }
 
-// PoolConfig reads a URL. Each connection has the settings of the URL and the given ones, and ends when its server refuses a write.
-// Of several hosts, the one that takes writes is used.
+// PoolConfig reads a URL. Each connection has the settings of the URL and the given ones, and ends when its server
+// refuses a write. Of several hosts, the one that takes writes is used.
 func PoolConfig(url string, settings map[string]string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -75,7 +76,10 @@ func takeSettings(config *pgx.ConnConfig) map[string]string {
 
 // severalHosts reports whether a URL names more than one server. With some values of sslmode, a server is tried twice.
 func severalHosts(config *pgx.ConnConfig) bool {
-	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port })
+	return slices.ContainsFunc(
+		config.Fallbacks,
+		func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port },
+	)
 }
 
 // session is what each connection of a Config begins with.
@@ -115,8 +119,8 @@ func ServerIsReadOnly(ctx context.Context, pool *pgxpool.Pool) (is bool, err err
 	return is, err
 }
 
-// FindWriter connects anew to the database that a pool is connected to. Where the URL now leads to another server that takes writes, all connections to
-// earlier servers end, also those outside the pool.
+// FindWriter connects anew to the database that a pool is connected to. Where the URL now leads to another server that
+// takes writes, all connections to earlier servers end, also those outside the pool.
 func FindWriter(ctx context.Context, pool *pgxpool.Pool) error {
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {

@@ -34,7 +34,11 @@ func open(t *testing.T, url string, settings map[string]string) *pgxpool.Pool {
 
 func TestSettingsAreMadeInTheSession(t *testing.T) {
 	t.Parallel()
-	pool := open(t, pgtest.URL(t)+"&application_name=me&search_path=a'b&timezone=Asia/Tokyo&pool_max_conns=3&lock_timeout=1s", map[string]string{"lock_timeout": "5s"})
+	pool := open(
+		t,
+		pgtest.URL(t)+"&application_name=me&search_path=a'b&timezone=Asia/Tokyo&pool_max_conns=3&lock_timeout=1s",
+		map[string]string{"lock_timeout": "5s"},
+	)
 	var got string
 	const sql = "select concat_ws(' ', current_setting('application_name'), current_setting('search_path'), current_setting('timezone'), current_setting('lock_timeout'))"
 	if err := pool.QueryRow(t.Context(), sql).Scan(&got); err != nil || got != "me a'b Asia/Tokyo 5s" {
@@ -50,7 +54,11 @@ func TestAConnectionEndsWhenAWriteIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.Exec(t.Context(), "select set_config('default_transaction_read_only', $1, false)", readOnly); err != nil {
+		if _, err := conn.Exec(
+			t.Context(),
+			"select set_config('default_transaction_read_only', $1, false)",
+			readOnly,
+		); err != nil {
 			t.Fatal(err)
 		}
 		_, err = conn.Exec(t.Context(), "create table "+readOnly+"_ ()")

@@ -24,8 +24,8 @@ type connection struct {
 	closed atomic.Bool
 }
 
-// databases has the connections of this process by the text of their URL, since all pools of a node must leave a replaced server
-// together. Few URLs are ever used.
+// databases has the connections of this process by the text of their URL, since all pools of a node must leave a
+// replaced server together. Few URLs are ever used.
 var databases sync.Map
 
 func connectionsTo(url string) *connections {
@@ -57,8 +57,8 @@ func isOpen(conn *pgconn.PgConn) bool {
 	return !ok || !c.closed.Load()
 }
 
-// admit notes the server of a new connection. One that takes writes replaces all others: their connections are closed. A read-only
-// one is refused, with false, while there are connections to a server that took writes.
+// admit notes the server of a new connection. One that takes writes replaces all others: their connections are closed.
+// A read-only one is refused, with false, while there are connections to a server that took writes.
 func (all *connections) admit(opened net.Conn, server string, readOnly bool) bool {
 	all.mu.Lock()
 	var others []*connection

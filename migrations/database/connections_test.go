@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The connections of a process end when another server takes writes. Those to a server that takes none stay, unless there are some to one that does.
+// The connections of a process end when another server takes writes. Those to a server that takes none stay, unless
+// there are some to one that does.
 func TestAnotherWriterTakesOver(t *testing.T) {
 	t.Parallel()
 	all := connectionsTo(t.Name())

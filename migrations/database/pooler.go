@@ -10,10 +10,13 @@ import (
 )
 
 // ErrPooled says that a connection has no session of its own.
-var ErrPooled = errors.New("a pooler there gives a session to each transaction, but locks and notifications need one for each connection: " +
-	"set pool_mode = session in pgbouncer, or name Postgres itself")
+var ErrPooled = errors.New(
+	"a pooler there gives a session to each transaction, but locks and notifications need one for each connection: " +
+		"set pool_mode = session in pgbouncer, or name Postgres itself",
+)
 
-// CheckSessions returns ErrPooled if what one connection sets for its session is lost, or is seen by another. The setting that it makes has no effect.
+// CheckSessions returns ErrPooled if what one connection sets for its session is lost, or is seen by another. The
+// setting that it makes has no effect.
 func CheckSessions(ctx context.Context, config *pgx.ConnConfig) error {
 	config = config.Copy()
 	config.AfterNetConnect, config.ValidateConnect = nil, nil // no settings that others on a shared session would have

@@ -21,8 +21,8 @@ type account struct {
 	caps     []uintptr // capabilities that it needs to enter the data folder
 }
 
-// chooseAccount finds the user to run as: for root the owner of the cluster, or for a new cluster postgres or else nobody. Other users must own the
-// cluster and run it themselves.
+// chooseAccount finds the user to run as: for root the owner of the cluster, or for a new cluster postgres or else
+// nobody. Other users must own the cluster and run it themselves.
 func chooseAccount(cluster string) (*account, error) {
 	owner, group, exists := uint32(0), uint32(0), false
 	if info, err := os.Stat(cluster); err == nil {
@@ -128,8 +128,11 @@ func (p *Postgres) grantReach() error {
 		p.log.Info("Postgres may pass folders that its user cannot enter", "user", p.runAs.name, "folder", p.dir)
 		return nil
 	}
-	return fmt.Errorf("as root, Postgres runs as user %s, who cannot enter %s: name a data folder elsewhere or do not run as root",
-		p.runAs.name, p.dir)
+	return fmt.Errorf(
+		"as root, Postgres runs as user %s, who cannot enter %s: name a data folder elsewhere or do not run as root",
+		p.runAs.name,
+		p.dir,
+	)
 }
 
 // reaches reports whether the account can enter a folder. It tries: other rules

@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// attributes for a child that runs as the account, in a process group of its own: Ctrl-C reaches this process alone, which then stops Postgres in
-// order. There is no signal on the parent's death here, so the next start ends a server that was left behind.
+// attributes for a child that runs as the account, in a process group of its own: Ctrl-C reaches this process alone,
+// which then stops Postgres in order. There is no signal on the parent's death here, so the next start ends a server
+// that was left behind.
 func (a *account) attributes(syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a != nil {

@@ -78,7 +78,9 @@ func TestUserWithoutNameMakesNoCluster(t *testing.T) {
 	must(t, nameless.own(dir))
 	bin, err := systemSources().find(t.Context(), 0, dir, testLog(t))
 	must(t, err)
-	err = (&Postgres{dir: dir, cluster: filepath.Join(dir, "postgres"), bin: bin, runAs: nameless, log: testLog(t)}).initCluster(t.Context())
+	err = (&Postgres{dir: dir, cluster: filepath.Join(dir, "postgres"), bin: bin, runAs: nameless, log: testLog(t)}).initCluster(
+		t.Context(),
+	)
 	mentions(t, err, "user id 54321", "/etc/passwd", "FLAGLEDGER_DATABASE_URL")
 }
 

@@ -64,7 +64,9 @@ func (c *child) shutdown() error {
 		select {
 		case <-c.exited:
 			if step.sig != syscall.SIGINT {
-				return errors.New("the private Postgres was slow to shut down and had to be stopped hard; it recovers at the next start")
+				return errors.New(
+					"the private Postgres was slow to shut down and had to be stopped hard; it recovers at the next start",
+				)
 			}
 			return nil
 		case <-time.After(step.patience):

@@ -47,7 +47,10 @@ func clusterMajor(cluster string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(cluster, "PG_VERSION"))
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Lstat(cluster); err == nil {
-			return 0, fmt.Errorf("%s is not a Postgres cluster (it has no PG_VERSION): move it away or name another data folder", cluster)
+			return 0, fmt.Errorf(
+				"%s is not a Postgres cluster (it has no PG_VERSION): move it away or name another data folder",
+				cluster,
+			)
 		}
 		return 0, nil
 	}
@@ -148,8 +151,11 @@ func (p *Postgres) initdb(ctx context.Context, cluster, pwfile string) error {
 		if p.runAs != nil {
 			id = int(p.runAs.uid)
 		}
-		return fmt.Errorf("the user id %d has no name, and Postgres makes no database for it: add a line for it to /etc/passwd, "+
-			"run as another user, or name a Postgres in FLAGLEDGER_DATABASE_URL", id)
+		return fmt.Errorf(
+			"the user id %d has no name, and Postgres makes no database for it: add a line for it to /etc/passwd, "+
+				"run as another user, or name a Postgres in FLAGLEDGER_DATABASE_URL",
+			id,
+		)
 	}
 	why := lastLine(out.String())
 	if why == "" {

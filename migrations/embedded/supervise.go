@@ -89,8 +89,8 @@ func (p *Postgres) bringUp(ctx context.Context) (*child, error) {
 	}
 }
 
-// endOrphan stops the postmaster that a killed process left on this cluster; on Linux it has mostly ended by itself. This process holds the folder's
-// lock, so it cannot be another process's server.
+// endOrphan stops the postmaster that a killed process left on this cluster; on Linux it has mostly ended by itself.
+// This process holds the folder's lock, so it cannot be another process's server.
 func (p *Postgres) endOrphan(ctx context.Context) error {
 	lines := readPidFile(p.cluster)
 	if len(lines) == 0 {

@@ -17,8 +17,9 @@ import (
 // unpackLimit bounds the bytes that one package may unpack to; it has 60 MB.
 const unpackLimit = 500 << 20
 
-// unpack writes the Postgres in an npm tarball (its folder package/native) to a new folder that everyone can read, with the symbolic links that the
-// package names in pg-symlinks.json. Whatever would land or point outside the folder is an error.
+// unpack writes the Postgres in an npm tarball (its folder package/native) to a new folder that everyone can read, with
+// the symbolic links that the package names in pg-symlinks.json. Whatever would land or point outside the folder is an
+// error.
 func unpack(archive, folder string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err

@@ -109,8 +109,8 @@ func URL(t testing.TB) string {
 	return u.String()
 }
 
-// Filled is URL for a database that fill has filled, once in a test process for each name: the rest are copies, which take a fraction of the time.
-// fill must end all that it connects.
+// Filled is URL for a database that fill has filled, once in a test process for each name: the rest are copies, which
+// take a fraction of the time. fill must end all that it connects.
 func Filled(t testing.TB, name string, fill func(ctx context.Context, url string) error) string {
 	t.Helper()
 	base := serverURL(t)
@@ -144,8 +144,8 @@ func create(t testing.TB, base, source string) (name string) {
 	return name
 }
 
-// drops are the databases of tests that have ended. Postgres brings all that it has in memory to the disk for each of them, which no other test
-// should wait for.
+// drops are the databases of tests that have ended. Postgres brings all that it has in memory to the disk for each of
+// them, which no other test should wait for.
 var drops struct {
 	sync.WaitGroup
 	sync.Mutex // so that one is dropped at a time
@@ -235,7 +235,8 @@ func serverURL(t testing.TB) string {
 	return server.url
 }
 
-// administer carries out a statement on the server. Its connections are kept: a new one takes a server longer than to copy a database.
+// administer carries out a statement on the server. Its connections are kept: a new one takes a server longer than to
+// copy a database.
 func administer(ctx context.Context, base, sql string) error {
 	server.Lock()
 	if server.admin == nil {
@@ -261,9 +262,15 @@ func exec(ctx context.Context, url, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// settings leave out what only a database that is kept needs: whole pages in the log, which each forced checkpoint would have written anew, and the
-// workers that go round all databases.
-var settings = []string{"max_connections=500", "full_page_writes=off", "wal_level=minimal", "max_wal_senders=0", "autovacuum=off"}
+// settings leave out what only a database that is kept needs: whole pages in the log, which each forced checkpoint
+// would have written anew, and the workers that go round all databases.
+var settings = []string{
+	"max_connections=500",
+	"full_page_writes=off",
+	"wal_level=minimal",
+	"max_wal_senders=0",
+	"autovacuum=off",
+}
 
 // Cluster starts a private server in a new folder of parent. stop stops it and
 // removes the folder; a process that is killed before leaves the folder to a
@@ -311,7 +318,11 @@ func quickLogin(ctx context.Context, address string) error {
 	stored := sha256.Sum256(sign("Client Key"))
 	encode := base64.StdEncoding.EncodeToString
 	verifier := fmt.Sprintf("SCRAM-SHA-256$1:%s$%s:%s", encode(salt), encode(stored[:]), encode(sign("Server Key")))
-	return exec(ctx, address, fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", pgx.Identifier{u.User.Username()}.Sanitize(), verifier))
+	return exec(
+		ctx,
+		address,
+		fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", pgx.Identifier{u.User.Username()}.Sanitize(), verifier),
+	)
 }
 
 // sweep removes the folders of processes that were killed. A young one may be

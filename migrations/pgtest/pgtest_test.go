@@ -95,7 +95,9 @@ func TestFilled(t *testing.T) {
 			t.Parallel()
 			conn := connect(t, pgtest.Filled(t, "of TestFilled", fill))
 			var rows int
-			if err := conn.QueryRow(t.Context(), "INSERT INTO filled SELECT 1 FROM filled RETURNING (SELECT count(*) FROM filled)").Scan(&rows); err != nil || rows != 1 {
+			if err := conn.QueryRow(t.Context(), "INSERT INTO filled SELECT 1 FROM filled RETURNING (SELECT count(*) FROM filled)").
+				Scan(&rows); err != nil ||
+				rows != 1 {
 				t.Error(rows, err)
 			}
 			if n := filled.Load(); n != 1 {

@@ -7,15 +7,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TablesWith are the tables of a schema in which one of some texts stands in any column, in whatever case. They are found through the catalog, so that
-// a new table is looked through as well.
+// TablesWith are the tables of a schema in which one of some texts stands in any column, in whatever case. They are
+// found through the catalog, so that a new table is looked through as well.
 func TablesWith(t testing.TB, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }, schema string, texts ...string,
 ) (found []string) {
 	t.Helper()
-	rows, err := db.Query(t.Context(), `select table_name from information_schema.tables where table_schema = $1 order by table_name`, schema)
+	rows, err := db.Query(
+		t.Context(),
+		`select table_name from information_schema.tables where table_schema = $1 order by table_name`,
+		schema,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +30,8 @@ func TablesWith(t testing.TB, db interface {
 	for _, table := range tables {
 		var there bool
 		err := db.QueryRow(t.Context(), `select exists (select from `+pgx.Identifier{schema, table}.Sanitize()+` r, unnest($1::text[]) part
-			where strpos(lower(r::text), lower(part)) > 0)`, texts).Scan(&there)
+			where strpos(lower(r::text), lower(part)) > 0)`, texts).
+			Scan(&there)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,7 +127,12 @@ type shownCondition struct {
 }
 
 func shownRuleOf(r events.Rule) shownRule {
-	shown := shownRule{ID: r.ID, Name: r.Name, Conditions: make([]shownCondition, len(r.Conditions)), Serve: shownServe(&r.Serve)}
+	shown := shownRule{
+		ID:         r.ID,
+		Name:       r.Name,
+		Conditions: make([]shownCondition, len(r.Conditions)),
+		Serve:      shownServe(&r.Serve),
+	}
 	for i, c := range r.Conditions {
 		c.Values = orEmpty(c.Values)
 		shown.Conditions[i] = shownCondition(c)

@@ -12,7 +12,11 @@ func auditInvitation(e events.Recorded) (auditEntry, error) {
 		return auditEntry{}, notOfStream(e)
 	}
 	changes := fieldChanges{}
-	entry := auditEntry{resourceType: "invitation", resourceID: strings.TrimPrefix(e.Stream, events.InvitationStream("")), changes: changes}
+	entry := auditEntry{
+		resourceType: "invitation",
+		resourceID:   strings.TrimPrefix(e.Stream, events.InvitationStream("")),
+		changes:      changes,
+	}
 	switch fact := fact.(type) {
 	case events.InvitationCreated:
 		changes.add("role", nil, fact.Role)

@@ -12,8 +12,8 @@ import (
 	"flagledger/projections"
 )
 
-// auditNodesSchema has the nodes of a tenant's Merkle tree (RFC 6962) at two of its levels: the hashes of 256 leaves, and of 256 such nodes. Whatever node is asked for, few
-// others must be read.
+// auditNodesSchema has the nodes of a tenant's Merkle tree (RFC 6962) at two of its levels: the hashes of 256 leaves,
+// and of 256 such nodes. Whatever node is asked for, few others must be read.
 const auditNodesSchema = `
 create table audit_nodes (
     tenant_id text collate "C" not null,
@@ -24,8 +24,10 @@ create table audit_nodes (
 );`
 
 // addMissingNode is for nodes of which some may be there.
-var addMissingNode = projections.NewStatement("tenant_id text, level int, index bigint, hash bytea",
-	`insert into audit_nodes (tenant_id, level, index, hash) select tenant_id, level, index, hash from given on conflict do nothing`)
+var addMissingNode = projections.NewStatement(
+	"tenant_id text, level int, index bigint, hash bytea",
+	`insert into audit_nodes (tenant_id, level, index, hash) select tenant_id, level, index, hash from given on conflict do nothing`,
+)
 
 var auditNodesTable = &projections.Table{Name: "audit_nodes", Columns: []string{"tenant_id", "level", "index", "hash"}}
 
@@ -38,9 +40,15 @@ func atStoredLevels(completed func(level int, index int64, hash tlog.Hash)) func
 	}
 }
 
-// loadTree makes the tree of a tenant's first entries, whose number is size. It reads the fewest hashes that can be stored; where nodes are missing it reads all leaves, and
-// tells all nodes of the levels that are stored.
-func loadTree(ctx context.Context, conn *pgx.Conn, tenantID string, size int64, missing func(level int, index int64, hash tlog.Hash)) (proof.CompactRange, error) {
+// loadTree makes the tree of a tenant's first entries, whose number is size. It reads the fewest hashes that can be
+// stored; where nodes are missing it reads all leaves, and tells all nodes of the levels that are stored.
+func loadTree(
+	ctx context.Context,
+	conn *pgx.Conn,
+	tenantID string,
+	size int64,
+	missing func(level int, index int64, hash tlog.Hash),
+) (proof.CompactRange, error) {
 	t, err := readTree(ctx, conn, func(int, int64, tlog.Hash) {}, `
 		select level, hash from (
 			select level, index, hash from audit_nodes where tenant_id = $1 and level = 16
@@ -59,7 +67,13 @@ func loadTree(ctx context.Context, conn *pgx.Conn, tenantID string, size int64, 
 }
 
 // readTree makes a tree of the levels and hashes of subtrees.
-func readTree(ctx context.Context, conn *pgx.Conn, completed func(level int, index int64, hash tlog.Hash), query string, args ...any) (t proof.CompactRange, err error) {
+func readTree(
+	ctx context.Context,
+	conn *pgx.Conn,
+	completed func(level int, index int64, hash tlog.Hash),
+	query string,
+	args ...any,
+) (t proof.CompactRange, err error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return t, err

@@ -12,7 +12,12 @@ func auditProject(e events.Recorded) (auditEntry, error) {
 		return auditEntry{}, notOfStream(e)
 	}
 	changes := fieldChanges{}
-	entry := auditEntry{resourceType: "project", resourceID: strings.TrimPrefix(e.Stream, events.ProjectStream("")), part: whole, changes: changes}
+	entry := auditEntry{
+		resourceType: "project",
+		resourceID:   strings.TrimPrefix(e.Stream, events.ProjectStream("")),
+		part:         whole,
+		changes:      changes,
+	}
 	switch fact := fact.(type) {
 	case events.ProjectCreated:
 		entry.name = &fact.Name

@@ -16,14 +16,23 @@ func TestAnEntryNamesEveryRuleThatChanged(t *testing.T) {
 	list := rapid.Custom(func(t *rapid.T) []events.Rule {
 		var rules []events.Rule
 		for _, id := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}), 0, 5, rapid.ID).Draw(t, "ids") {
-			rules = append(rules, events.Rule{ID: id, Name: rapid.SampledFrom([]string{"", "n"}).Draw(t, "name"), Serve: events.Serve{VariationID: "v"}})
+			rules = append(
+				rules,
+				events.Rule{
+					ID:    id,
+					Name:  rapid.SampledFrom([]string{"", "n"}).Draw(t, "name"),
+					Serve: events.Serve{VariationID: "v"},
+				},
+			)
 		}
 		return rules
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := list.Draw(t, "before"), list.Draw(t, "after")
 		fact := events.ChangeRules(events.EnvironmentRef{ID: "e1", Name: "production"}, before, after)
-		entry, err := auditFlag(events.Recorded{Event: events.Event{Fact: fact}, Stream: events.FlagStream("t", "k"), Name: fact.StoredName()})
+		entry, err := auditFlag(
+			events.Recorded{Event: events.Event{Fact: fact}, Stream: events.FlagStream("t", "k"), Name: fact.StoredName()},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,8 @@ import (
 	"flagledger/projections"
 )
 
-// trail adds entries. It keeps where tenants' entries end and what things are called, as far as it has read and written that.
+// trail adds entries. It keeps where tenants' entries end and what things are called, as far as it has read and written
+// that.
 type trail struct {
 	ends  map[string]*trailEnd    // by tenant
 	names map[string]*streamNames // by stream
@@ -147,12 +148,28 @@ func (t *trail) loadEnds(ctx context.Context, conn *pgx.Conn, tenants []string) 
 
 // auditTable has the columns in the order in which Apply gives them.
 var auditTable = &projections.Table{Name: "audit", Columns: []string{
-	"tenant_id", "n", "commit", "prepare", "id", "recorded", "action", "resource_type", "resource_id", "resource_name", "environment", "changes",
-	"actor_kind", "actor_id", "request_id", "reason", "version", "leaf",
+	"tenant_id",
+	"n",
+	"commit",
+	"prepare",
+	"id",
+	"recorded",
+	"action",
+	"resource_type",
+	"resource_id",
+	"resource_name",
+	"environment",
+	"changes",
+	"actor_kind",
+	"actor_id",
+	"request_id",
+	"reason",
+	"version",
+	"leaf",
 }}
 
-// Apply implements projections.Model. An engine whose clock may run back gives times that are not in the order of the log: then an entry has that of the one
-// before it.
+// Apply implements projections.Model. An engine whose clock may run back gives times that are not in the order of the
+// log: then an entry has that of the one before it.
 func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	describe, known := audited.Of(e.Stream)
 	if !known {
@@ -183,8 +200,27 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	if entry.isRole {
 		name = nil
 	}
-	b.Insert(auditTable, *tenantID, end.tree.Size(), e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded, e.Name, entry.resourceType, entry.resourceID,
-		name, entry.environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID, e.Reason, e.Revision, leaf[:])
+	b.Insert(
+		auditTable,
+		*tenantID,
+		end.tree.Size(),
+		e.Position.Commit,
+		e.Position.Prepare,
+		[16]byte(e.ID),
+		end.recorded,
+		e.Name,
+		entry.resourceType,
+		entry.resourceID,
+		name,
+		entry.environment,
+		changes,
+		e.Actor.Kind,
+		e.Actor.ID,
+		e.RequestID,
+		e.Reason,
+		e.Revision,
+		leaf[:],
+	)
 	switch fact := e.Fact.(type) {
 	case events.OAuthClientDeleted:
 		t.forget(b, e.Stream, fact.ClientID)
@@ -207,10 +243,14 @@ var (
 	addAuditName = projections.NewStatement("stream text, part text, tenant_id text, name text",
 		`insert into audit_names (stream, part, tenant_id, name) select stream, part, tenant_id, name from given
 		on conflict (stream, part) do update set name = excluded.name`)
-	removeAuditName = projections.NewStatement("stream text, part text", `delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`)
+	removeAuditName = projections.NewStatement(
+		"stream text, part text",
+		`delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`,
+	)
 )
 
-// addFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who goes.
+// addFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who
+// goes.
 func (t *trail) addFormer(e events.Recorded, entry *auditEntry) {
 	if entry.part == nil {
 		return
@@ -227,7 +267,8 @@ func (t *trail) addFormer(e events.Recorded, entry *auditEntry) {
 	}
 }
 
-// noteName keeps what an entry says that its resource is called, and returns what that is called from then on; nil where it has no name.
+// noteName keeps what an entry says that its resource is called, and returns what that is called from then on; nil
+// where it has no name.
 func (t *trail) noteName(b *projections.Batch, stream, tenantID string, entry auditEntry) *string {
 	if entry.part == nil {
 		return entry.name
@@ -247,7 +288,8 @@ func (t *trail) noteName(b *projections.Batch, stream, tenantID string, entry au
 	return entry.name
 }
 
-// forget drops the name of a part of a stream that is gone: else a tenant that makes and deletes OAuth clients all day keeps all their names in memory.
+// forget drops the name of a part of a stream that is gone: else a tenant that makes and deletes OAuth clients all day
+// keeps all their names in memory.
 func (t *trail) forget(b *projections.Batch, stream, part string) {
 	delete(t.names[stream].parts, part)
 	b.QueueLast(stream+"\x00"+part, removeAuditName, stream, part)

@@ -12,7 +12,11 @@ func auditUser(e events.Recorded) (auditEntry, error) {
 		return auditEntry{}, notOfStream(e)
 	}
 	changes := fieldChanges{}
-	entry := auditEntry{resourceType: "user", resourceID: strings.TrimPrefix(e.Stream, events.UserStream("")), changes: changes}
+	entry := auditEntry{
+		resourceType: "user",
+		resourceID:   strings.TrimPrefix(e.Stream, events.UserStream("")),
+		changes:      changes,
+	}
 	switch fact := fact.(type) {
 	case events.UserRegistered:
 		changes.add("provider", nil, fact.Provider)

@@ -15,7 +15,8 @@ type Description struct {
 	Changes      json.RawMessage // an object that has from and to of each field that changed
 }
 
-// Describe describes a fact as the audit trail does. The error is for a fact that this program does not know, or that does not belong into its stream.
+// Describe describes a fact as the audit trail does. The error is for a fact that this program does not know, or that
+// does not belong into its stream.
 func Describe(e events.Recorded) (Description, error) {
 	if e.Err != nil {
 		return Description{}, e.Err

@@ -4,7 +4,8 @@ import "flagledger/projections"
 
 var flagSpanTables = []string{"flag_spans", "flag_environment_spans", "flag_versions"}
 
-// flagSpans are tables of what the lists of flags held at any time. What every change touches stands apart: a switch that is turned copies nothing else.
+// flagSpans are tables of what the lists of flags held at any time. What every change touches stands apart: a switch
+// that is turned copies nothing else.
 const flagSpans = `
 create table flag_spans ( -- holds from the recorded time since up to, but not at, until
     tenant_id       text        not null,
@@ -51,21 +52,27 @@ create index if not exists flag_spans_until on flag_spans (tenant_id, until, sin
 create index if not exists flag_environment_spans_until on flag_environment_spans (tenant_id, environment_id, until, since, key);
 create index if not exists flag_spans_project on flag_spans (project_id) where project_id is not null;`
 
-var flagVersionsTable = &projections.Table{Name: "flag_versions", Columns: []string{"tenant_id", "key", "version", "recorded"}}
+var flagVersionsTable = &projections.Table{
+	Name:    "flag_versions",
+	Columns: []string{"tenant_id", "key", "version", "recorded"},
+}
 
 var (
 	// createFlag makes the row of a flag, and begins its span.
-	createFlag = projections.NewStatement("tenant_id text, key text, id text, name text, type text, default_value json, description text, tags text[], project_id text, permanent boolean, salt text, "+
-		"version bigint, recorded timestamptz",
+	createFlag = projections.NewStatement(
+		"tenant_id text, key text, id text, name text, type text, default_value json, description text, tags text[], project_id text, permanent boolean, salt text, "+
+			"version bigint, recorded timestamptz",
 		`, f as (insert into flags
 				(tenant_id, key, id, name, type, default_value, description, tags, project_id, permanent, status, salt, version, created_version, created_at, updated_at)
 				select tenant_id, key, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', salt, version, version as created_version, recorded, recorded from given)
 		insert into flag_spans
 			(version, tenant_id, created_version, key, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, since)
-		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', recorded, recorded from given`)
+		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent, 'active', recorded, recorded from given`,
+	)
 	// updateFlag changes the row of a flag, and ends one span and begins the next.
-	updateFlag = projections.NewStatement("tenant_id text, key text, name text, default_value json, description text, tags text[], project_id text, permanent boolean, status text, "+
-		"version bigint, recorded timestamptz",
+	updateFlag = projections.NewStatement(
+		"tenant_id text, key text, name text, default_value json, description text, tags text[], project_id text, permanent boolean, status text, "+
+			"version bigint, recorded timestamptz",
 		`, f as (update flags f set name = coalesce(g.name, f.name), default_value = coalesce(g.default_value, f.default_value), description = coalesce(g.description, f.description),
 				tags = coalesce(g.tags, f.tags), project_id = nullif(coalesce(g.project_id, f.project_id), ''),
 				permanent = coalesce(g.permanent, f.permanent), status = coalesce(g.status, f.status)
@@ -76,21 +83,30 @@ var (
 					nullif(coalesce(g.project_id, s.project_id), '') as project_id, coalesce(g.permanent, s.permanent) as permanent, coalesce(g.status, s.status) as status, s.created_at, g.recorded)
 		insert into flag_spans
 			(tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, since)
-		select tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, recorded from next`)
+		select tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags, project_id, permanent, status, created_at, recorded from next`,
+	)
 	// enableFlag does nothing where the flag is enabled.
-	enableFlag = projections.NewStatement("tenant_id text, key text, environment_id text, version bigint, recorded timestamptz",
+	enableFlag = projections.NewStatement(
+		"tenant_id text, key text, environment_id text, version bigint, recorded timestamptz",
 		`, new as (select * from given g where not exists
 				(select from flag_environments e where e.tenant_id = g.tenant_id and e.key = g.key and e.environment_id = g.environment_id)),
 			enabled as (insert into flag_environments (tenant_id, key, environment_id) select tenant_id, key, environment_id from new)
-		insert into flag_environment_spans (tenant_id, key, environment_id, version, since) select tenant_id, key, environment_id, version, recorded from new`)
-	disableFlag = projections.NewStatement("tenant_id text, key text, environment_id text, recorded timestamptz",
+		insert into flag_environment_spans (tenant_id, key, environment_id, version, since) select tenant_id, key, environment_id, version, recorded from new`,
+	)
+	disableFlag = projections.NewStatement(
+		"tenant_id text, key text, environment_id text, recorded timestamptz",
 		`, disabled as (delete from flag_environments e using given g where e.tenant_id = g.tenant_id and e.key = g.key and e.environment_id = g.environment_id returning e.*, g.recorded)
-		`+endEnvironmentSpans)
-	endFlagSpans = projections.NewStatement("tenant_id text, key text, recorded timestamptz", `update flag_spans s set until = g.recorded from `+lastSpan)
+		`+endEnvironmentSpans,
+	)
+	endFlagSpans = projections.NewStatement(
+		"tenant_id text, key text, recorded timestamptz",
+		`update flag_spans s set until = g.recorded from `+lastSpan,
+	)
 )
 
-// endEnvironmentSpans ends the spans of what was enabled in disabled. Here and below, the last span is found first (offset 0) and joined by where it lies: by its columns, a table without statistics
-// would be searched through another index, from end to end for each.
+// endEnvironmentSpans ends the spans of what was enabled in disabled. Here and below, the last span is found first
+// (offset 0) and joined by where it lies: by its columns, a table without statistics would be searched through another
+// index, from end to end for each.
 const endEnvironmentSpans = `update flag_environment_spans s set until = d.recorded
 	from (select *, (select ctid from flag_environment_spans s where s.tenant_id = disabled.tenant_id and s.key = disabled.key and s.environment_id = disabled.environment_id
 		order by version desc limit 1) as last from disabled offset 0) d

@@ -27,9 +27,14 @@ create index on oauth_clients (tenant_id, created_at);`,
 }
 
 var (
-	addOAuthClient = projections.NewStatement("id text, tenant_id text, name text, scopes text[], recorded timestamptz",
-		`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) select id, tenant_id, name, scopes, false, recorded from given`)
-	deleteOAuthClient = projections.NewStatement("id text", `update oauth_clients c set deleted = true from given g where c.id = g.id`)
+	addOAuthClient = projections.NewStatement(
+		"id text, tenant_id text, name text, scopes text[], recorded timestamptz",
+		`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) select id, tenant_id, name, scopes, false, recorded from given`,
+	)
+	deleteOAuthClient = projections.NewStatement(
+		"id text",
+		`update oauth_clients c set deleted = true from given g where c.id = g.id`,
+	)
 )
 
 func applyOAuthClient(b *projections.Batch, e events.Recorded) error {

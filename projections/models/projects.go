@@ -42,11 +42,15 @@ create index on project_spans (tenant_id, created_at);`,
 }
 
 var (
-	addProject = projections.NewStatement("id text, tenant_id text, name text, description text, color text, recorded timestamptz",
-		`insert into projects (id, tenant_id, name, description, color, created_at, updated_at) select id, tenant_id, name, description, color, recorded, recorded from given`)
-	updateProject = projections.NewStatement("id text, name text, description text, color text, recorded timestamptz",
+	addProject = projections.NewStatement(
+		"id text, tenant_id text, name text, description text, color text, recorded timestamptz",
+		`insert into projects (id, tenant_id, name, description, color, created_at, updated_at) select id, tenant_id, name, description, color, recorded, recorded from given`,
+	)
+	updateProject = projections.NewStatement(
+		"id text, name text, description text, color text, recorded timestamptz",
 		`update projects p set name = coalesce(g.name, p.name), description = coalesce(g.description, p.description), color = coalesce(g.color, p.color), updated_at = g.recorded
-			from given g where p.id = g.id`)
+			from given g where p.id = g.id`,
+	)
 	deleteProject = projections.NewStatement("id text", `delete from projects p using given g where p.id = g.id`)
 	// beginProjectSpan begins another span with what is left of the project.
 	beginProjectSpan = projections.NewStatement("id text, version bigint, recorded timestamptz",

@@ -12,8 +12,8 @@ import (
 	"flagledger/events"
 )
 
-// Begin notes the head of the log as where reactions begin, unless they have begun in this log before: facts that are appended later are reacted to. Once it
-// has succeeded, it costs nothing.
+// Begin notes the head of the log as where reactions begin, unless they have begun in this log before: facts that are
+// appended later are reacted to. Once it has succeeded, it costs nothing.
 func (r *Reactions) Begin(ctx context.Context) error {
 	if r.begun.Load() {
 		return nil
@@ -22,7 +22,8 @@ func (r *Reactions) Begin(ctx context.Context) error {
 	return err
 }
 
-// CatchUp returns once jobs are made from all facts that the log held at the call. It does nothing where reactions have not begun in this log.
+// CatchUp returns once jobs are made from all facts that the log held at the call. It does nothing where reactions have
+// not begun in this log.
 func (r *Reactions) CatchUp(ctx context.Context) error {
 	c, err := r.checkpoint(ctx)
 	if err != nil || c == nil {
@@ -74,9 +75,10 @@ func (r *Reactions) CheckNoServer(ctx context.Context) error {
 	return err
 }
 
-// BeforeImport prepares for facts that are about to be appended though they happened elsewhere or long ago. Where jobs are made from the log of the given ID, the
-// facts are the missing ones of that log, and jobs go on as they stopped. Else jobs are made from the facts that stand, and then from the next head of the log on. The
-// error is ErrServerRuns where a node follows the log.
+// BeforeImport prepares for facts that are about to be appended though they happened elsewhere or long ago. Where jobs
+// are made from the log of the given ID, the facts are the missing ones of that log, and jobs go on as they stopped.
+// Else jobs are made from the facts that stand, and then from the next head of the log on. The error is ErrServerRuns
+// where a node follows the log.
 func (r *Reactions) BeforeImport(ctx context.Context, logID string) error {
 	if err := r.CheckNoServer(ctx); err != nil {
 		return err
@@ -112,14 +114,19 @@ func (r *Reactions) checkpoint(ctx context.Context) (*events.LogPosition, error)
 		return nil, nil
 	}
 	return &events.LogPosition{
-		Engine: noted.Engine, LogID: noted.Log, Position: events.Position{Commit: noted.Commit, Prepare: noted.Prepare}, Last: noted.LastEvent,
+		Engine:   noted.Engine,
+		LogID:    noted.Log,
+		Position: events.Position{Commit: noted.Commit, Prepare: noted.Prepare},
+		Last:     noted.LastEvent,
 	}, err
 }
 
-// AnotherLog reports whether this node found a checkpoint of another log, as after a restore or a move, and has replaced it.
+// AnotherLog reports whether this node found a checkpoint of another log, as after a restore or a move, and has
+// replaced it.
 func (r *Reactions) AnotherLog() bool { return r.anotherLog.Load() }
 
-// resume finds how far the log has been followed. A checkpoint of another log says nothing of this one: the head of the log takes its place.
+// resume finds how far the log has been followed. A checkpoint of another log says nothing of this one: the head of the
+// log takes its place.
 func (r *Reactions) resume(ctx context.Context) (events.LogPosition, error) {
 	for {
 		c, err := r.checkpoint(ctx)
@@ -147,7 +154,8 @@ func (r *Reactions) resume(ctx context.Context) (events.LogPosition, error) {
 	}
 }
 
-// startAtHead notes the head of the log in place of a checkpoint, or where there is none. It changes nothing where another node was quicker.
+// startAtHead notes the head of the log in place of a checkpoint, or where there is none. It changes nothing where
+// another node was quicker.
 func (r *Reactions) startAtHead(ctx context.Context, logID string, before *events.LogPosition) error {
 	head, err := r.store.Head(ctx)
 	if err != nil {
@@ -155,21 +163,46 @@ func (r *Reactions) startAtHead(ctx context.Context, logID string, before *event
 	}
 	engine := r.store.Engine()
 	if before == nil {
-		_, err = r.pool.Exec(ctx, `insert into keep.reactions (engine, log, commit, prepare, updated_at) values ($1, $2, $3, $4, now()) on conflict do nothing`,
-			engine, logID, head.Commit, head.Prepare)
+		_, err = r.pool.Exec(
+			ctx,
+			`insert into keep.reactions (engine, log, commit, prepare, updated_at) values ($1, $2, $3, $4, now()) on conflict do nothing`,
+			engine,
+			logID,
+			head.Commit,
+			head.Prepare,
+		)
 		if err == nil {
 			r.log.Info("reactions begin at the head of the log", "engine", engine, "position", head)
 		}
 		return err
 	}
-	replaced, err := r.pool.Exec(ctx, `update keep.reactions set engine = $1, log = $2, commit = $3, prepare = $4, last_event = '{}', updated_at = now()
+	replaced, err := r.pool.Exec(
+		ctx,
+		`update keep.reactions set engine = $1, log = $2, commit = $3, prepare = $4, last_event = '{}', updated_at = now()
 		where engine = $5 and log = $6 and commit = $7 and prepare = $8`,
-		engine, logID, head.Commit, head.Prepare, before.Engine, before.LogID, before.Position.Commit, before.Position.Prepare)
+		engine,
+		logID,
+		head.Commit,
+		head.Prepare,
+		before.Engine,
+		before.LogID,
+		before.Position.Commit,
+		before.Position.Prepare,
+	)
 	if err != nil || replaced.RowsAffected() == 0 {
 		return err
 	}
-	r.log.Warn("the event store holds another log than before: reactions begin at its head", "engine", engine, "position", head,
-		"engine before", before.Engine, "position before", before.Position)
+	r.log.Warn(
+		"the event store holds another log than before: reactions begin at its head",
+		"engine",
+		engine,
+		"position",
+		head,
+		"engine before",
+		before.Engine,
+		"position before",
+		before.Position,
+	)
 	r.anotherLog.Store(true)
 	return nil
 }

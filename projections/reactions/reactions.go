@@ -1,5 +1,5 @@
-// Package reactions turns facts into jobs, which do what follows from them. Unlike a read model it begins at the head of the log, and is never rebuilt:
-// nothing is done twice for a fact.
+// Package reactions turns facts into jobs, which do what follows from them. Unlike a read model it begins at the head
+// of the log, and is never rebuilt: nothing is done twice for a fact.
 package reactions
 
 import (
@@ -31,7 +31,8 @@ type Reactions struct {
 	log     *slog.Logger
 	skipped atomic.Int64
 
-	// ProjectExists, if set before Run, tells whether a project exists now. Without it there is a job for each flag that is created in one.
+	// ProjectExists, if set before Run, tells whether a project exists now. Without it there is a job for each flag that
+	// is created in one.
 	ProjectExists func(ctx context.Context, projectID string) (bool, error)
 
 	begun      atomic.Bool // this node has found or noted a checkpoint of the log
@@ -59,7 +60,8 @@ var (
 // jobsByStream returns the jobs that follow from the facts of each kind of stream; nil where none do.
 var jobsByStream = events.EachStream(fromFlag, fromProject, fromTenant, nil, fromInvitation)
 
-// react returns the jobs that follow from a fact. Of one that cannot be decoded nobody knows whether some do: that is its error.
+// react returns the jobs that follow from a fact. Of one that cannot be decoded nobody knows whether some do: that is
+// its error.
 func react(e events.Recorded) ([]jobs.Job, error) {
 	from, _ := jobsByStream.Of(e.Stream)
 	if from == nil {
@@ -77,7 +79,9 @@ func fromFlag(e events.Recorded) []jobs.Job {
 
 func fromProject(e events.Recorded) []jobs.Job {
 	if _, ok := e.Fact.(events.ProjectDeleted); ok {
-		return []jobs.Job{jobs.ProjectRelease{EventID: e.ID.String(), ProjectID: strings.TrimPrefix(e.Stream, events.ProjectStream(""))}}
+		return []jobs.Job{
+			jobs.ProjectRelease{EventID: e.ID.String(), ProjectID: strings.TrimPrefix(e.Stream, events.ProjectStream(""))},
+		}
 	}
 	return nil
 }
@@ -94,17 +98,26 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	case events.MemberInvited:
 		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
 	case events.MemberAdded:
-		return byAnother(e, fact.UserID, jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID})
+		return byAnother(
+			e,
+			fact.UserID,
+			jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID},
+		)
 	case events.MemberJoined:
 		return []jobs.Job{
 			jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID},
 			jobs.Notice{EventID: e.ID.String(), About: jobs.InvitationAccepted, TenantID: tenantID, UserID: fact.UserID},
 		}
 	case events.MemberRoleChanged:
-		return byAnother(e, fact.UserID, jobs.Notice{EventID: e.ID.String(), About: jobs.RoleChanged, TenantID: tenantID, UserID: fact.UserID})
+		return byAnother(
+			e,
+			fact.UserID,
+			jobs.Notice{EventID: e.ID.String(), About: jobs.RoleChanged, TenantID: tenantID, UserID: fact.UserID},
+		)
 	case events.SubscriptionChanged:
 		from, to := fact.From.Status, fact.To.Status
-		if from != events.PastDue && (to == events.PastDue || to == events.Unpaid && from.Manageable()) { // Stripe may skip past_due
+		// Stripe may skip past_due
+		if from != events.PastDue && (to == events.PastDue || to == events.Unpaid && from.Manageable()) {
 			return []jobs.Job{jobs.Notice{EventID: e.ID.String(), About: jobs.PaymentFailed, TenantID: tenantID}}
 		}
 	case events.TenantCreated:
@@ -132,7 +145,9 @@ func fromInvitation(e events.Recorded) []jobs.Job {
 	case events.InvitationCreated, events.InvitationResent:
 		return []jobs.Job{jobs.PlatformInvitation{EventID: e.ID.String(), InvitationID: invitationID}}
 	case events.InvitationAccepted:
-		return []jobs.Job{jobs.Notice{EventID: e.ID.String(), About: jobs.PlatformInvitationAccepted, InvitationID: invitationID}}
+		return []jobs.Job{
+			jobs.Notice{EventID: e.ID.String(), About: jobs.PlatformInvitationAccepted, InvitationID: invitationID},
+		}
 	case events.InvitationRevoked:
 	}
 	return nil
@@ -148,7 +163,8 @@ func (r *Reactions) Run(ctx context.Context) {
 	})
 }
 
-// follow follows the log until something breaks, or returns errElsewhere. The lock is the connection's: when a node dies it is free.
+// follow follows the log until something breaks, or returns errElsewhere. The lock is the connection's: when a node
+// dies it is free.
 func (r *Reactions) follow(ctx context.Context, progressed func()) error {
 	conn, err := r.pool.Acquire(ctx)
 	if err != nil {
@@ -156,7 +172,8 @@ func (r *Reactions) follow(ctx context.Context, progressed func()) error {
 	}
 	defer conn.Release()
 	var locked bool
-	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock(hashtext('flagledger reactions'))`).Scan(&locked); err != nil {
+	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock(hashtext('flagledger reactions'))`).
+		Scan(&locked); err != nil {
 		return err
 	}
 	if !locked {
@@ -239,7 +256,8 @@ type follower struct {
 	seen  events.LogPosition // up to here all jobs are noted
 }
 
-// take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is refused is passed over.
+// take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is
+// refused is passed over.
 func (f *follower) take(ctx context.Context, p events.Page) error {
 	next := f.seen.After(p.Events, p.Next)
 	var list []jobs.Job
@@ -312,15 +330,34 @@ func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, err
 
 func (f *follower) skip(e events.Recorded, err error) {
 	f.skipped.Add(1)
-	f.log.Error("a fact is passed over: no jobs are made from it", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
+	f.log.Error(
+		"a fact is passed over: no jobs are made from it",
+		"stream",
+		e.Stream,
+		"revision",
+		e.Revision,
+		"event",
+		e.Name,
+		"err",
+		err,
+	)
 }
 
 // commit inserts jobs and moves the checkpoint, both or neither.
 func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.LogPosition) error {
 	err := pgx.BeginFunc(ctx, f.conn, func(tx pgx.Tx) error {
-		moved, err := tx.Exec(ctx, `update keep.reactions set commit = $1, prepare = $2, log = $3, last_event = $4, updated_at = now()
+		moved, err := tx.Exec(
+			ctx,
+			`update keep.reactions set commit = $1, prepare = $2, log = $3, last_event = $4, updated_at = now()
 			where engine = $5 and commit = $6 and prepare = $7`,
-			next.Position.Commit, next.Position.Prepare, next.LogID, next.Last, next.Engine, f.noted.Position.Commit, f.noted.Position.Prepare)
+			next.Position.Commit,
+			next.Position.Prepare,
+			next.LogID,
+			next.Last,
+			next.Engine,
+			f.noted.Position.Commit,
+			f.noted.Position.Prepare,
+		)
 		if err != nil {
 			return err
 		}

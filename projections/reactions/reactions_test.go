@@ -57,7 +57,11 @@ func newWorld(t *testing.T) *world {
 func (w *world) invite(memberID string) {
 	w.t.Helper()
 	stream := events.TenantStream(uuid.NewString())
-	e := events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: memberID, Role: events.ViewerRole}}
+	e := events.Event{
+		ID:       uuid.New(),
+		Metadata: events.Metadata{Time: time.Now()},
+		Fact:     events.MemberInvited{ID: memberID, Role: events.ViewerRole},
+	}
 	_, err := w.store.Append(w.t.Context(), stream, 0, []events.Event{e})
 	for errors.Is(err, events.ErrUnavailable) { // a connection that was broken: asking again is safe
 		_, err = w.store.Append(w.t.Context(), stream, 0, []events.Event{e})
@@ -93,7 +97,10 @@ func (w *world) wantJobs(members ...string) {
 	w.t.Helper()
 	var found []string
 	for deadline := time.Now().Add(time.Minute); ; {
-		rows, err := w.pool.Query(w.t.Context(), `select args ->> 'memberId' from jobs.river_job where kind = 'mail.member_invitation' order by id`)
+		rows, err := w.pool.Query(
+			w.t.Context(),
+			`select args ->> 'memberId' from jobs.river_job where kind = 'mail.member_invitation' order by id`,
+		)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -123,7 +130,8 @@ func followed(t *testing.T, members ...string) *world {
 	return w
 }
 
-// What had happened before the first start has no consequences any more, and what happens while no node runs has them later.
+// What had happened before the first start has no consequences any more, and what happens while no node runs has them
+// later.
 func TestReactionsBeginAtTheHeadOfTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,7 +197,8 @@ func TestJobsAreMadeFromTheLastFactsOfALog(t *testing.T) {
 	w.invite("before")
 	catchUp := func(store events.Store) {
 		t.Helper()
-		if err := reactions.New(w.pool, store, w.jobs, slog.New(slog.NewTextHandler(t.Output(), nil))).CatchUp(t.Context()); err != nil {
+		if err := reactions.New(w.pool, store, w.jobs, slog.New(slog.NewTextHandler(t.Output(), nil))).
+			CatchUp(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,13 +326,22 @@ func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	w.invite("\x00") // Postgres takes no such text in a job
 	w.invite("3")
 	broken := events.TenantStream(uuid.NewString())
-	if _, err := w.store.Append(t.Context(), broken, 0, []events.Event{{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: "4"}}}); err != nil {
+	if _, err := w.store.Append(
+		t.Context(),
+		broken,
+		0,
+		[]events.Event{{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: "4"}}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.pool.Exec(t.Context(), `alter table events.event disable trigger all`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.pool.Exec(t.Context(), `update events.event set data = '{"id":4}' where stream = $1`, broken); err != nil {
+	if _, err := w.pool.Exec(
+		t.Context(),
+		`update events.event set data = '{"id":4}' where stream = $1`,
+		broken,
+	); err != nil {
 		t.Fatal(err)
 	}
 	r, _ := w.follow(w.store)
@@ -351,7 +369,8 @@ func TestEachFactMakesOneJob(t *testing.T) {
 	w.wantJobs(want...)
 }
 
-// A node that takes over begins at the checkpoint. It has read the first event of the log at its start, and reads no more of what is before.
+// A node that takes over begins at the checkpoint. It has read the first event of the log at its start, and reads no
+// more of what is before.
 func TestATakeoverDoesNotReadTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

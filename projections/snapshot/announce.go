@@ -25,8 +25,8 @@ type heldAnnouncement struct {
 	until time.Time
 }
 
-// AnnounceWhenShown makes listeners wait until shown returns, but not longer than a second: shown waits until lists hold the changes up to a position,
-// or ctx ends. It must be called before Run.
+// AnnounceWhenShown makes listeners wait until shown returns, but not longer than a second: shown waits until lists
+// hold the changes up to a position, or ctx ends. It must be called before Run.
 func (s *Snapshot) AnnounceWhenShown(shown func(ctx context.Context, position events.Position)) {
 	s.announcer = &announcer{shown: shown, arrived: make(chan struct{}, 1)}
 }

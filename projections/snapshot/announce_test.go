@@ -27,14 +27,31 @@ func TestListenersWaitForListsForASecond(t *testing.T) {
 			s.announcer.run(ctx, s.changes.publish)
 		}()
 		log := slog.New(slog.DiscardHandler)
-		created := events.FlagCreated{TenantID: "t", Key: "k", ID: "f", Type: events.BooleanFlag, DefaultValue: []byte("false"), Salt: "s"}
-		s.apply(events.Page{Live: true, Events: []events.Recorded{recorded("tenant-t", 1, events.TenantCreated{ID: "t"})}}, log)
+		created := events.FlagCreated{
+			TenantID:     "t",
+			Key:          "k",
+			ID:           "f",
+			Type:         events.BooleanFlag,
+			DefaultValue: []byte("false"),
+			Salt:         "s",
+		}
+		s.apply(
+			events.Page{Live: true, Events: []events.Recorded{recorded("tenant-t", 1, events.TenantCreated{ID: "t"})}},
+			log,
+		)
 		tenant, _ := s.Tenant("t")
 		l := s.Listen(tenant, production.ID, 1)
 		defer l.Close()
 
 		began := time.Now()
-		s.apply(events.Page{Next: events.Position{Commit: 2, Prepare: 2}, Live: true, Events: []events.Recorded{at(2, recorded(events.FlagStream("t", "k"), 1, created))}}, log)
+		s.apply(
+			events.Page{
+				Next:   events.Position{Commit: 2, Prepare: 2},
+				Live:   true,
+				Events: []events.Recorded{at(2, recorded(events.FlagStream("t", "k"), 1, created))},
+			},
+			log,
+		)
 		if _, ok := tenant.Flag("k"); !ok {
 			t.Error("evaluation waits for lists")
 		}
@@ -49,7 +66,14 @@ func TestListenersWaitForListsForASecond(t *testing.T) {
 		}
 
 		close(shown)
-		s.apply(events.Page{Next: events.Position{Commit: 3, Prepare: 3}, Live: true, Events: []events.Recorded{at(3, recorded(events.FlagStream("t", "k"), 2, events.FlagDeleted{}))}}, log)
+		s.apply(
+			events.Page{
+				Next:   events.Position{Commit: 3, Prepare: 3},
+				Live:   true,
+				Events: []events.Recorded{at(3, recorded(events.FlagStream("t", "k"), 2, events.FlagDeleted{}))},
+			},
+			log,
+		)
 		began = time.Now()
 		synctest.Wait()
 		if update := l.Next(); len(update.Changes) != 1 || time.Since(began) > 0 {
@@ -66,7 +90,14 @@ func TestAListenerResumesFromWhatIsNotToldYet(t *testing.T) {
 	s.AnnounceWhenShown(func(context.Context, events.Position) {})
 	log := slog.New(slog.DiscardHandler)
 	page := func(position uint64, stream string, revision events.Revision, fact events.Fact) {
-		s.apply(events.Page{Next: events.Position{Commit: position, Prepare: position}, Live: true, Events: []events.Recorded{at(position, recorded(stream, revision, fact))}}, log)
+		s.apply(
+			events.Page{
+				Next:   events.Position{Commit: position, Prepare: position},
+				Live:   true,
+				Events: []events.Recorded{at(position, recorded(stream, revision, fact))},
+			},
+			log,
+		)
 	}
 	tell := func() { // what is held back
 		for _, h := range s.announcer.held {
@@ -76,7 +107,19 @@ func TestAListenerResumesFromWhatIsNotToldYet(t *testing.T) {
 	}
 	flag := events.FlagStream("t", "k")
 	page(1, "tenant-t", 1, events.TenantCreated{ID: "t"})
-	page(2, flag, 1, events.FlagCreated{TenantID: "t", Key: "k", ID: "f", Type: events.BooleanFlag, DefaultValue: []byte("false"), Salt: "s"})
+	page(
+		2,
+		flag,
+		1,
+		events.FlagCreated{
+			TenantID:     "t",
+			Key:          "k",
+			ID:           "f",
+			Type:         events.BooleanFlag,
+			DefaultValue: []byte("false"),
+			Salt:         "s",
+		},
+	)
 	tenant, _ := s.Tenant("t")
 	l := s.Listen(tenant, production.ID, 2)
 	defer l.Close()

@@ -21,7 +21,8 @@ func newAttribute(name string) attribute {
 	return a
 }
 
-// of returns the attribute's value, nil if it is absent. An attribute whose own name has the dots goes before the one at the path.
+// of returns the attribute's value, nil if it is absent. An attribute whose own name has the dots goes before the one
+// at the path.
 func (a *attribute) of(x *Context) any {
 	value, found := x.Attributes[a.name]
 	if found || a.path == nil {

@@ -15,33 +15,76 @@ import (
 	"flagledger/events"
 )
 
-// shapes are flags that evaluation takes different ways through, by key, each with the only reason and value that the user below is served.
+// shapes are flags that evaluation takes different ways through, by key, each with the only reason and value that the
+// user below is served.
 var shapes = map[string]struct {
 	facts []events.Fact
 	want  string
 }{
 	"boolean": {[]events.Fact{made(events.BooleanFlag, "false")}, "FALLTHROUGH true"},
-	"off":     {[]events.Fact{made(events.BooleanFlag, "false"), events.FlagDisabled{Environment: production}}, "OFF false"},
-	"rule":    {[]events.Fact{three, ruled(when("r", "pro", toA))}, "RULE_MATCH 1"},
+	"off": {
+		[]events.Fact{made(events.BooleanFlag, "false"), events.FlagDisabled{Environment: production}},
+		"OFF false",
+	},
+	"rule": {[]events.Fact{three, ruled(when("r", "pro", toA))}, "RULE_MATCH 1"},
 	"split": {
 		[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 90_000), choice("b", "1", 10_000))}, "FALLTHROUGH 1",
 	},
 	"rollout": {
-		[]events.Fact{three, ruled(events.Rule{ID: "r", Salt: "AAAAAAAAAAAAAAAAAAAAAAAAAA", Conditions: when("", "pro", toA).Conditions, Serve: rolled("", half("a"), half("a"))})}, "RULE_MATCH 1",
+		[]events.Fact{
+			three,
+			ruled(
+				events.Rule{
+					ID:         "r",
+					Salt:       "AAAAAAAAAAAAAAAAAAAAAAAAAA",
+					Conditions: when("", "pro", toA).Conditions,
+					Serve:      rolled("", half("a"), half("a")),
+				},
+			),
+		},
+		"RULE_MATCH 1",
 	},
 	"rollout-by-attribute": {[]events.Fact{three, otherwise(rolled("company.id", half("b"), half("b")))}, "FALLTHROUGH 2"},
-	"rollout-by-number":    {[]events.Fact{three, otherwise(rolled("company.seats", half("b"), half("b")))}, "FALLTHROUGH 2"},
-	"fallthrough":          {[]events.Fact{three, ruled(when("r", "free", toA)), otherwise(toB)}, "FALLTHROUGH 2"},
-	"in-1000":              {[]events.Fact{three, where("email", events.In, thousand(`"user-%d@example.com"`)...)}, "RULE_MATCH 1"},
-	"in-1000-numbers":      {[]events.Fact{three, where("company.seats", events.In, thousand(`%d.5`)...)}, "RULE_MATCH 1"},
-	"regex":                {[]events.Fact{three, where("email", events.Matches, `"@(example|acme)\\.(com|org)$"`)}, "RULE_MATCH 1"},
-	"suffix":               {[]events.Fact{three, where("email", events.EndsWith, `"@acme.com"`, `"@example.com"`)}, "RULE_MATCH 1"},
-	"semver":               {[]events.Fact{three, where("app.version", events.SemverAtLeast, `"2.10.0-rc.1"`)}, "RULE_MATCH 1"},
-	"number":               {[]events.Fact{three, where("company.seats", events.Greater, `100`)}, "RULE_MATCH 1"},
-	"time":                 {[]events.Fact{three, where("company.since", events.Before, `"2026-01-01T00:00:00Z"`)}, "RULE_MATCH 1"},
-	"array":                {[]events.Fact{three, where("groups", events.In, `"staff"`)}, "RULE_MATCH 1"},
+	"rollout-by-number": {
+		[]events.Fact{three, otherwise(rolled("company.seats", half("b"), half("b")))},
+		"FALLTHROUGH 2",
+	},
+	"fallthrough": {[]events.Fact{three, ruled(when("r", "free", toA)), otherwise(toB)}, "FALLTHROUGH 2"},
+	"in-1000": {
+		[]events.Fact{three, where("email", events.In, thousand(`"user-%d@example.com"`)...)},
+		"RULE_MATCH 1",
+	},
+	"in-1000-numbers": {[]events.Fact{three, where("company.seats", events.In, thousand(`%d.5`)...)}, "RULE_MATCH 1"},
+	"regex": {
+		[]events.Fact{three, where("email", events.Matches, `"@(example|acme)\\.(com|org)$"`)},
+		"RULE_MATCH 1",
+	},
+	"suffix": {
+		[]events.Fact{three, where("email", events.EndsWith, `"@acme.com"`, `"@example.com"`)},
+		"RULE_MATCH 1",
+	},
+	"semver": {
+		[]events.Fact{three, where("app.version", events.SemverAtLeast, `"2.10.0-rc.1"`)},
+		"RULE_MATCH 1",
+	},
+	"number": {[]events.Fact{three, where("company.seats", events.Greater, `100`)}, "RULE_MATCH 1"},
+	"time": {
+		[]events.Fact{three, where("company.since", events.Before, `"2026-01-01T00:00:00Z"`)},
+		"RULE_MATCH 1",
+	},
+	"array": {[]events.Fact{three, where("groups", events.In, `"staff"`)}, "RULE_MATCH 1"},
 	"negate": {
-		[]events.Fact{three, ruled(events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{{Attribute: "company.banned", Op: events.Exists, Negate: true}}})}, "RULE_MATCH 1",
+		[]events.Fact{
+			three,
+			ruled(
+				events.Rule{
+					ID:         "r",
+					Serve:      toA,
+					Conditions: []events.Condition{{Attribute: "company.banned", Op: events.Exists, Negate: true}},
+				},
+			),
+		},
+		"RULE_MATCH 1",
 	},
 	"ten-rules": {[]events.Fact{three, ruled(ten()...)}, "RULE_MATCH 1"},
 }
@@ -50,7 +93,13 @@ func half(id string) events.Share { return events.Share{VariationID: id, Weight:
 
 // where serves a to those whom a condition holds for.
 func where(attribute string, op events.Operator, values ...string) events.Fact {
-	return ruled(events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{{Attribute: attribute, Op: op, Values: raw("[" + strings.Join(values, ",") + "]")}}})
+	return ruled(
+		events.Rule{
+			ID:         "r",
+			Serve:      toA,
+			Conditions: []events.Condition{{Attribute: attribute, Op: op, Values: raw("[" + strings.Join(values, ",") + "]")}},
+		},
+	)
 }
 
 func thousand(format string) []string {
@@ -131,7 +180,8 @@ func TestEvaluateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkEvaluate evaluates every shape in a tenant of many flags, and the commonest in one of few, where it must not be faster.
+// BenchmarkEvaluate evaluates every shape in a tenant of many flags, and the commonest in one of few, where it must not
+// be faster.
 func BenchmarkEvaluate(b *testing.B) {
 	x := user()
 	for flags, keys := range map[int][]string{10: {"boolean", "rule", "rollout"}, 10_000: slices.Sorted(maps.Keys(shapes))} {
@@ -174,8 +224,8 @@ func BenchmarkEvaluateMany(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish applies one change of a flag to a tenant of many: a switch, one rule of a condition, 100 rules of three conditions, with a regular
-// expression in some or in each, that are new or those of the list before.
+// BenchmarkPublish applies one change of a flag to a tenant of many: a switch, one rule of a condition, 100 rules of
+// three conditions, with a regular expression in some or in each, that are new or those of the list before.
 func BenchmarkPublish(b *testing.B) {
 	hundred := func(patterns, from int) []events.Rule {
 		list := make([]events.Rule, 100)
@@ -189,7 +239,11 @@ func BenchmarkPublish(b *testing.B) {
 				},
 			}
 			if i < patterns {
-				list[i].Conditions[2] = events.Condition{Attribute: "email", Op: events.Matches, Values: raw(fmt.Sprintf(`["^user-%d@(example|acme)\\.com$"]`, i+from))}
+				list[i].Conditions[2] = events.Condition{
+					Attribute: "email",
+					Op:        events.Matches,
+					Values:    raw(fmt.Sprintf(`["^user-%d@(example|acme)\\.com$"]`, i+from)),
+				}
 			}
 		}
 		return list
@@ -223,8 +277,9 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory holds 1,000 tenants of 1,000 flags that are on in both environments. Half are boolean, half texts of two variations; every tenth has
-// a rule in each environment. Nothing is shared that facts from a store would not share.
+// BenchmarkMemory holds 1,000 tenants of 1,000 flags that are on in both environments. Half are boolean, half texts of
+// two variations; every tenth has a rule in each environment. Nothing is shared that facts from a store would not
+// share.
 func BenchmarkMemory(b *testing.B) {
 	const tenants, flags = 1_000, 1_000
 	var before, after runtime.MemStats
@@ -258,24 +313,52 @@ func populated(tenant, flags int) events.Page {
 	own := strings.Clone
 	id := uuid('1', tenant)
 	environments := func() [2]events.EnvironmentRef {
-		return [2]events.EnvironmentRef{{ID: uuid('e', 1), Name: own("production")}, {ID: uuid('e', 2), Name: own("development")}}
+		return [2]events.EnvironmentRef{
+			{ID: uuid('e', 1), Name: own("production")},
+			{ID: uuid('e', 2), Name: own("development")},
+		}
 	}
-	add(events.TenantStream(id), events.TenantCreated{ID: id, Name: "Tenant"}, events.EnvironmentAdded{Environment: environments()[0]}, events.EnvironmentAdded{Environment: environments()[1]})
+	add(
+		events.TenantStream(id),
+		events.TenantCreated{ID: id, Name: "Tenant"},
+		events.EnvironmentAdded{Environment: environments()[0]},
+		events.EnvironmentAdded{Environment: environments()[1]},
+	)
 	add(events.ProjectStream(uuid('d', 1)), events.ProjectCreated{ID: uuid('d', 1), TenantID: id, Name: "Project"})
 	for i := range flags {
 		key := fmt.Sprintf("checkout.new-flow-%d", i)
 		created := events.FlagCreated{
-			TenantID: own(id), Key: own(key), ID: uuid('f', i), Name: own(key), Type: events.BooleanFlag, DefaultValue: json.RawMessage("false"), ProjectID: uuid('d', 1), Salt: rand.Text(),
-			Description: own("What it is for"), Tags: []string{own("web"), own("checkout")},
+			TenantID: own(
+				id,
+			),
+			Key:          own(key),
+			ID:           uuid('f', i),
+			Name:         own(key),
+			Type:         events.BooleanFlag,
+			DefaultValue: json.RawMessage("false"),
+			ProjectID:    uuid('d', 1),
+			Salt:         rand.Text(),
+			Description:  own("What it is for"),
+			Tags:         []string{own("web"), own("checkout")},
 		}
 		serve := func() events.Serve { return events.Serve{Value: json.RawMessage("false")} }
 		if i%2 == 0 {
 			created.Type, created.DefaultValue = events.StringFlag, json.RawMessage(`"control"`)
 			created.Variations = []events.Variation{
-				{ID: uuid('a', i), Name: own("control"), Value: json.RawMessage(`"control"`), Weight: 50_000}, {ID: uuid('b', i), Name: own("new flow"), Value: json.RawMessage(`"new-flow"`), Weight: 50_000},
+				{
+					ID:     uuid('a', i),
+					Name:   own("control"),
+					Value:  json.RawMessage(`"control"`),
+					Weight: 50_000,
+				},
+				{ID: uuid('b', i), Name: own("new flow"), Value: json.RawMessage(`"new-flow"`), Weight: 50_000},
 			}
 			serve = func() events.Serve {
-				return rolled(own("company.id"), events.Share{VariationID: uuid('a', i), Weight: 20_000}, events.Share{VariationID: uuid('b', i), Weight: 80_000})
+				return rolled(
+					own("company.id"),
+					events.Share{VariationID: uuid('a', i), Weight: 20_000},
+					events.Share{VariationID: uuid('b', i), Weight: 80_000},
+				)
 			}
 		}
 		facts := []events.Fact{created}
@@ -284,7 +367,12 @@ func populated(tenant, flags int) events.Page {
 			if i%20 == 0 || i%20 == 11 { // of both kinds
 				facts = append(facts, rulesIn(e, events.Rule{
 					ID: uuid('c', 2*i+n), Name: own("beta testers"), Salt: rand.Text(), Serve: serve(), Conditions: []events.Condition{
-						{Attribute: own("plan"), Op: events.In, Values: raw(`["pro","team"]`)}, {Attribute: own("company.country"), Op: events.In, Values: raw(`["DE"]`), Negate: true},
+						{
+							Attribute: own("plan"),
+							Op:        events.In,
+							Values:    raw(`["pro","team"]`),
+						},
+						{Attribute: own("company.country"), Op: events.In, Values: raw(`["DE"]`), Negate: true},
 					},
 				}))
 			}

@@ -32,7 +32,8 @@ type changes struct {
 	evictedPosition events.Position // of the last change that is no longer in ring
 	position        events.Position // listeners have been told of all changes up to it
 	start           events.Position // changes up to it were never here: the snapshot began with its copy on disk
-	held            events.Position // the snapshot holds all changes up to it, of which the last may not have been told yet
+	// the snapshot holds all changes up to it, of which the last may not have been told yet
+	held events.Position
 
 	// The changes of the page that is being applied. Only Run uses them.
 	pending       []pendingChange
@@ -82,7 +83,13 @@ func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 		return fact.Environment.ID, false
 	case events.FlagDeleted:
 		return "", true
-	case events.FlagCreated, events.FlagUpdated, events.FlagStatusChanged, events.VariationAdded, events.VariationUpdated, events.VariationRemoved, events.FlagReverted:
+	case events.FlagCreated,
+		events.FlagUpdated,
+		events.FlagStatusChanged,
+		events.VariationAdded,
+		events.VariationUpdated,
+		events.VariationRemoved,
+		events.FlagReverted:
 	}
 	return "", false
 }
@@ -90,7 +97,8 @@ func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 // notifyAccess notes that who may listen to a tenant may have changed. publish wakes its listeners, so that they check.
 func (c *changes) notifyAccess(t *Tenant) { c.accessChanged = append(c.accessChanged, t) }
 
-// take returns the changes noted for a page, which the snapshot must hold. Listeners whose access may have changed are woken at once.
+// take returns the changes noted for a page, which the snapshot must hold. Listeners whose access may have changed are
+// woken at once.
 func (c *changes) take(position events.Position) announcement {
 	a := announcement{changes: c.pending, position: position}
 	c.pending = nil
@@ -151,8 +159,8 @@ func (f *tenantFeed) wake() {
 	}
 }
 
-// Listener follows the changes in one environment of a tenant, or in all, until it is closed, once. One that is too slow, so that changes have been dropped
-// meanwhile, is told of a gap.
+// Listener follows the changes in one environment of a tenant, or in all, until it is closed, once. One that is too
+// slow, so that changes have been dropped meanwhile, is told of a gap.
 type Listener struct {
 	changes     *changes
 	tenant      *Tenant
@@ -160,7 +168,8 @@ type Listener struct {
 	position    events.Position // it has been told of all changes up to it
 }
 
-// Listen returns a listener for the changes from now on in an environment, or in all where its id is empty; or nil if the tenant already has as many listeners as most.
+// Listen returns a listener for the changes from now on in an environment, or in all where its id is empty; or nil if
+// the tenant already has as many listeners as most.
 func (s *Snapshot) Listen(t *Tenant, environmentID string, most int) *Listener {
 	c := &s.changes
 	c.mu.Lock()
@@ -195,13 +204,17 @@ type Update struct {
 	More     <-chan struct{} // closed at the next change, or when who may listen may have changed
 }
 
-// Next returns what has changed since the last call, once, with a gap if the position that was resumed from is too old or is another log's. That
-// position may be further than what is told here: another node's lists showed it sooner.
+// Next returns what has changed since the last call, once, with a gap if the position that was resumed from is too old
+// or is another log's. That position may be further than what is told here: another node's lists showed it sooner.
 func (l *Listener) Next() Update {
 	c := l.changes
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	update := Update{Position: c.position, More: l.tenant.feed.more, Gap: l.position.Compare(c.held) > 0 || l.position.Compare(c.start) < 0}
+	update := Update{
+		Position: c.position,
+		More:     l.tenant.feed.more,
+		Gap:      l.position.Compare(c.held) > 0 || l.position.Compare(c.start) < 0,
+	}
 	if !update.Gap && l.position.Compare(c.position) > 0 {
 		update.Position = l.position
 		return update
@@ -225,7 +238,8 @@ func (l *Listener) Next() Update {
 	return update
 }
 
-// Await waits until the snapshot holds a tenant's change at a position, which another node has told of, or until ctx ends.
+// Await waits until the snapshot holds a tenant's change at a position, which another node has told of, or until ctx
+// ends.
 func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Position) {
 	l := s.Listen(t, "", math.MaxInt)
 	defer l.Close()

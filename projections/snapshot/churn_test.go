@@ -12,7 +12,8 @@ import (
 	"flagledger/events"
 )
 
-// churn is how many tenants come and go. FLAGLEDGER_CHURN=20000 takes 1.5 s of one core, and several times that with the race detector.
+// churn is how many tenants come and go. FLAGLEDGER_CHURN=20000 takes 1.5 s of one core, and several times that with
+// the race detector.
 func churn(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("FLAGLEDGER_CHURN")
@@ -26,8 +27,8 @@ func churn(t *testing.T) int {
 	return n
 }
 
-// life is all facts of a tenant, and of a person who is in it alone, with flags, a project, an OAuth client and a session. Some facts come after the tenant
-// was deleted, as those of changes that were under way then.
+// life is all facts of a tenant, and of a person who is in it alone, with flags, a project, an OAuth client and a
+// session. Some facts come after the tenant was deleted, as those of changes that were under way then.
 func life(tenant, user string) (list []events.Recorded) {
 	revisions := map[string]events.Revision{}
 	add := func(stream string, fact events.Fact) {
@@ -42,18 +43,39 @@ func life(tenant, user string) (list []events.Recorded) {
 	add(of, events.EnvironmentAdded{Environment: production})
 	add(of, events.MemberAdded{UserID: user, Role: events.AdminRole})
 	add(of, events.MemberAdded{UserID: user + "-demo", Role: events.ViewerRole}) // who has no account
-	add(of, events.OAuthClientCreated{ClientID: tenant + "-c", Name: "Backend", Scopes: []events.Scope{events.FlagsEvaluate}, SecretHash: make([]byte, 32)})
+	add(
+		of,
+		events.OAuthClientCreated{
+			ClientID:   tenant + "-c",
+			Name:       "Backend",
+			Scopes:     []events.Scope{events.FlagsEvaluate},
+			SecretHash: make([]byte, 32),
+		},
+	)
 	add(project, events.ProjectCreated{ID: tenant + "-p", TenantID: tenant, Name: "Web"})
 	for _, key := range []string{"kept", "deleted"} {
 		flag := events.FlagStream(tenant, key)
-		add(flag, events.FlagCreated{TenantID: tenant, Key: key, Type: events.BooleanFlag, DefaultValue: jsonFalse, ProjectID: tenant + "-p", Salt: tenant})
+		add(
+			flag,
+			events.FlagCreated{
+				TenantID:     tenant,
+				Key:          key,
+				Type:         events.BooleanFlag,
+				DefaultValue: jsonFalse,
+				ProjectID:    tenant + "-p",
+				Salt:         tenant,
+			},
+		)
 		add(flag, events.FlagEnabled{Environment: production})
 	}
 	add(events.FlagStream(tenant, "deleted"), events.FlagDeleted{})
 	add(person, events.SessionEnded{UserID: user, SessionID: "s", Until: time.Now().Add(-time.Second)})
 	add(of, events.TenantDeleted{})
 	add(events.FlagStream(tenant, "kept"), events.FlagDisabled{Environment: production})
-	add(events.FlagStream(tenant, "late"), events.FlagCreated{TenantID: tenant, Key: "late", Type: events.BooleanFlag, DefaultValue: jsonFalse, Salt: tenant})
+	add(
+		events.FlagStream(tenant, "late"),
+		events.FlagCreated{TenantID: tenant, Key: "late", Type: events.BooleanFlag, DefaultValue: jsonFalse, Salt: tenant},
+	)
 	add(events.ProjectStream(tenant+"-late"), events.ProjectCreated{ID: tenant + "-late", TenantID: tenant, Name: "Late"})
 	add(person, events.UserErased{})
 	return list

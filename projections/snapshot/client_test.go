@@ -15,7 +15,11 @@ func TestSecretsOfAClient(t *testing.T) {
 	hash := func(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 	slice := func(h [sha256.Size]byte) []byte { return h[:] }
 	rotated := func(secret string, at time.Time) events.Recorded {
-		r := recorded("tenant-t", 4, events.OAuthSecretRotated{ClientID: "c", SecretHash: slice(hash(secret)), PreviousUntil: at.Add(24 * time.Hour)})
+		r := recorded(
+			"tenant-t",
+			4,
+			events.OAuthSecretRotated{ClientID: "c", SecretHash: slice(hash(secret)), PreviousUntil: at.Add(24 * time.Hour)},
+		)
 		r.Time = at
 		return r
 	}
@@ -40,7 +44,18 @@ func TestSecretsOfAClient(t *testing.T) {
 		}
 	}
 	want(noon)
-	apply(recorded("tenant-t", 3, events.OAuthClientCreated{ClientID: "c", Name: "C", Scopes: []events.Scope{events.FlagsRead}, SecretHash: slice(hash("first"))}))
+	apply(
+		recorded(
+			"tenant-t",
+			3,
+			events.OAuthClientCreated{
+				ClientID:   "c",
+				Name:       "C",
+				Scopes:     []events.Scope{events.FlagsRead},
+				SecretHash: slice(hash("first")),
+			},
+		),
+	)
 	want(noon, "first")
 	before, _ := s.Client("c")
 

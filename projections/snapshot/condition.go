@@ -129,7 +129,10 @@ func compileTest(name events.Operator, values []json.RawMessage, parsing *int) (
 			return &versionEqual{texts: newOneOf(texts)}, err
 		}
 		versions, err := operands(values, rules.ReadVersion)
-		return textBound[rules.SemanticVersion]{bound: newBound(relation, versions, rules.SemanticVersion.Compare), parse: rules.ParseSemanticVersion}, err
+		return textBound[rules.SemanticVersion]{
+			bound: newBound(relation, versions, rules.SemanticVersion.Compare),
+			parse: rules.ParseSemanticVersion,
+		}, err
 	}
 	return nil, errors.New("the operator compares with values of an unknown kind")
 }
@@ -217,7 +220,8 @@ func (t affix) text(s string) bool {
 	return false
 }
 
-// matches passes texts in which one of the patterns matches. It has match in place of text, because compiling and matching cost effort.
+// matches passes texts in which one of the patterns matches. It has match in place of text, because compiling and
+// matching cost effort.
 type matches struct {
 	never
 	patterns []pattern
@@ -288,7 +292,8 @@ func (t textBound[T]) text(s string) bool {
 	return ok && t.bound.passes(v.Compare(t.bound.value))
 }
 
-// versionEqual passes versions with the same precedence as one of the values: those that are the same text without build metadata.
+// versionEqual passes versions with the same precedence as one of the values: those that are the same text without
+// build metadata.
 type versionEqual struct {
 	never
 	texts oneOf[string]

@@ -94,7 +94,10 @@ func TestConditions(t *testing.T) {
 			for _, value := range raw(list) {
 				x := &Context{Attributes: attributes(`{"a":` + string(value) + `}`)}
 				for _, negate := range []bool{false, true} {
-					compiled, err := compileCondition(events.Condition{Attribute: "a", Op: c.op, Values: raw(c.values), Negate: negate}, new(rules.MaxRegexpCost))
+					compiled, err := compileCondition(
+						events.Condition{Attribute: "a", Op: c.op, Values: raw(c.values), Negate: negate},
+						new(rules.MaxRegexpCost),
+					)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -109,9 +112,23 @@ func TestConditions(t *testing.T) {
 
 func TestAnAbsentAttributeNeverMatches(t *testing.T) {
 	values := map[events.Operator]string{
-		events.In: `["",0,false]`, events.Contains: `[""]`, events.StartsWith: `[""]`, events.EndsWith: `[""]`, events.Matches: `[""]`, events.Greater: `[-1]`, events.GreaterEqual: `[-1]`,
-		events.Less: `[1]`, events.LessEqual: `[1]`, events.Before: `["9999-01-01T00:00:00Z"]`, events.After: `["0000-01-01T00:00:00Z"]`, events.SemverEqual: `["0.0.0"]`,
-		events.SemverGreater: `["0.0.0"]`, events.SemverAtLeast: `["0.0.0"]`, events.SemverLess: `["9.0.0"]`, events.SemverAtMost: `["9.0.0"]`, events.Exists: `[]`,
+		events.In:            `["",0,false]`,
+		events.Contains:      `[""]`,
+		events.StartsWith:    `[""]`,
+		events.EndsWith:      `[""]`,
+		events.Matches:       `[""]`,
+		events.Greater:       `[-1]`,
+		events.GreaterEqual:  `[-1]`,
+		events.Less:          `[1]`,
+		events.LessEqual:     `[1]`,
+		events.Before:        `["9999-01-01T00:00:00Z"]`,
+		events.After:         `["0000-01-01T00:00:00Z"]`,
+		events.SemverEqual:   `["0.0.0"]`,
+		events.SemverGreater: `["0.0.0"]`,
+		events.SemverAtLeast: `["0.0.0"]`,
+		events.SemverLess:    `["9.0.0"]`,
+		events.SemverAtMost:  `["9.0.0"]`,
+		events.Exists:        `[]`,
 	}
 	for op, values := range values {
 		for _, name := range []string{"a", "b.c", "targetingKey"} {
@@ -145,7 +162,10 @@ func TestAttributes(t *testing.T) {
 		if want != nil {
 			values = `["` + want.(string) + `"]`
 		}
-		c, err := compileCondition(events.Condition{Attribute: name, Op: events.In, Values: raw(values)}, new(rules.MaxRegexpCost))
+		c, err := compileCondition(
+			events.Condition{Attribute: name, Op: events.In, Values: raw(values)},
+			new(rules.MaxRegexpCost),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

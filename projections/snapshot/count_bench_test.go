@@ -2,7 +2,8 @@ package snapshot
 
 import "testing"
 
-// BenchmarkCount evaluates flags without counting, counting for the flag, its outcome and reason, and counting all that a call counts, in one run; by one caller and by 16 at once.
+// BenchmarkCount evaluates flags without counting, counting for the flag, its outcome and reason, and counting all that
+// a call counts, in one run; by one caller and by 16 at once.
 func BenchmarkCount(b *testing.B) {
 	x := user()
 	s := filled(10_000)

@@ -5,7 +5,8 @@ import (
 	"unsafe"
 )
 
-// counter is a count that many add to at once. It has stripes as soon as two have added at the same moment, while the node has some left.
+// counter is a count that many add to at once. It has stripes as soon as two have added at the same moment, while the
+// node has some left.
 type counter struct {
 	n       atomic.Uint64
 	stripes atomic.Pointer[stripes]
@@ -37,11 +38,14 @@ func (c *counter) add(n uint64, striped *atomic.Int64) {
 	}
 }
 
-// stripe chooses by where the stack of the goroutine is: those that run at once have different ones, and whoever counts again finds the line of before in their processor's cache. A
-// token of a sync.Pool, as xsync.Counter has it, keeps to the processor too, but takes four times as long as counting.
+// stripe chooses by where the stack of the goroutine is: those that run at once have different ones, and whoever counts
+// again finds the line of before in their processor's cache. A token of a sync.Pool, as xsync.Counter has it, keeps to
+// the processor too, but takes four times as long as counting.
 func stripe() uint32 {
 	var here byte
-	return uint32(uintptr(unsafe.Pointer(&here))>>11) * 2654435769 >> (32 - stripeBits) //nolint:gosec // only the number of the address is used
+	return uint32(
+		uintptr(unsafe.Pointer(&here))>>11,
+	) * 2654435769 >> (32 - stripeBits) //nolint:gosec // only the number of the address is used
 }
 
 // bytes is how much memory its stripes take.

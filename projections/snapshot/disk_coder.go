@@ -7,8 +7,8 @@ import (
 	"unique"
 )
 
-// coder writes fields to data, or reads them from it: for each type by one function, so that both agree. While it writes, it changes only data, since what it
-// writes is shared with readers.
+// coder writes fields to data, or reads them from it: for each type by one function, so that both agree. While it
+// writes, it changes only data, since what it writes is shared with readers.
 type coder struct {
 	data   []byte // written so far, or still to be read
 	saving bool

@@ -15,7 +15,8 @@ import (
 	"flagledger/events"
 )
 
-// diskCopy is the copy of a snapshot on disk: where the snapshot begins at a start, and what it serves while the event store cannot be reached.
+// diskCopy is the copy of a snapshot on disk: where the snapshot begins at a start, and what it serves while the event
+// store cannot be reached.
 type diskCopy struct {
 	path  string
 	saved *Saved // the file, where it was read before Run; nil from then on
@@ -48,11 +49,12 @@ const (
 	serveInterval = 250 * time.Millisecond
 )
 
-// KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end. saved is the file, or nil where Run is to
-// read it. began is told where the snapshot begins. It must be called before Run.
+// KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end.
+// saved is the file, or nil where Run is to read it. began is told where the snapshot begins. It must be called before
+// Run.
 //
-// A file that is damaged, of another version or another log, or of events that the log no longer holds, is ignored. While the event store cannot be reached,
-// what the file holds is served.
+// A file that is damaged, of another version or another log, or of events that the log no longer holds, is ignored.
+// While the event store cannot be reached, what the file holds is served.
 func (s *Snapshot) KeepOnDisk(path string, saved *Saved, began func(events.LogPosition)) {
 	s.copy = &diskCopy{path: path, saved: saved, began: began}
 }
@@ -74,13 +76,22 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 	d.savedUpTo, d.size, d.unconfirmed = saved.checkpoint.Position, saved.size, !confirmed
 	d.written.Store(&saved.written)
 	d.began(saved.checkpoint)
-	log.Info("the snapshot begins with its copy on disk", "written", saved.written, "position", saved.checkpoint.Position, "took", time.Since(started))
+	log.Info(
+		"the snapshot begins with its copy on disk",
+		"written",
+		saved.written,
+		"position",
+		saved.checkpoint.Position,
+		"took",
+		time.Since(started),
+	)
 	if !confirmed {
 		s.serveCopy(log)
 	}
 }
 
-// load returns what the file holds, and whether the log is known to be the file's. The error is that of checkLog or of ReadSaved.
+// load returns what the file holds, and whether the log is known to be the file's. The error is that of checkLog or of
+// ReadSaved.
 func (d *diskCopy) load(ctx context.Context, store events.Store) (saved *Saved, confirmed bool, err error) {
 	check := func(c *contents) (err error) {
 		confirmed, err = checkLog(ctx, store, c.checkpoint)
@@ -96,11 +107,16 @@ func (d *diskCopy) load(ctx context.Context, store events.Store) (saved *Saved, 
 
 // serveCopy makes a snapshot ready that holds what its copy on disk does.
 func (s *Snapshot) serveCopy(log *slog.Logger) {
-	log.Warn("the event store cannot be reached: flags are evaluated as the snapshot on disk has them", "written", s.copy.written.Load())
+	log.Warn(
+		"the event store cannot be reached: flags are evaluated as the snapshot on disk has them",
+		"written",
+		s.copy.written.Load(),
+	)
 	s.becomeReady()
 }
 
-// checkLog returns errOtherLog for a file of another log than a store's. confirmed is false if the store could not be asked within servePatience.
+// checkLog returns errOtherLog for a file of another log than a store's. confirmed is false if the store could not be
+// asked within servePatience.
 func checkLog(ctx context.Context, store events.Store, of events.LogPosition) (confirmed bool, err error) {
 	if of.Engine != store.Engine() {
 		return false, errOtherLog
@@ -168,7 +184,8 @@ func (s *Snapshot) adopt(saved *Saved) {
 	s.changes.start, s.changes.position, s.changes.held = c.Position, c.Position, c.Position
 }
 
-// confirm returns an error as long as it is not known whether the log is the one that the snapshot began with, or once it is known that it is not.
+// confirm returns an error as long as it is not known whether the log is the one that the snapshot began with, or once
+// it is known that it is not.
 func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Logger) error {
 	d := s.copy
 	if d == nil || !d.unconfirmed {
@@ -176,13 +193,19 @@ func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Lo
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	held, err := holds(ctx, store, events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last})
+	held, err := holds(
+		ctx,
+		store,
+		events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last},
+	)
 	if err != nil {
 		return err
 	}
 	if d.unconfirmed = !held; d.unconfirmed {
 		if !d.otherLog.Swap(true) {
-			log.Error("the event store holds another log than the snapshot on disk: flags are evaluated as that has them until the service is restarted")
+			log.Error(
+				"the event store holds another log than the snapshot on disk: flags are evaluated as that has them until the service is restarted",
+			)
 		}
 		return errOtherLog
 	}
@@ -287,7 +310,8 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// FromDisk returns when the copy was written that evaluations use, and false where none is used, or all of the log has been read since the start.
+// FromDisk returns when the copy was written that evaluations use, and false where none is used, or all of the log has
+// been read since the start.
 func (s *Snapshot) FromDisk() (written time.Time, from bool) {
 	if s.copy == nil || s.live.Load() {
 		return written, false
@@ -304,11 +328,19 @@ func (s *Snapshot) Troubles(now time.Time) (list []string) {
 		return nil
 	}
 	if written, from := s.FromDisk(); from {
-		list = append(list, fmt.Sprintf("flags are evaluated as they were %v ago, when the snapshot on disk was written: the event store has not been reached since the start",
-			max(0, now.Sub(written)).Round(time.Second)))
+		list = append(
+			list,
+			fmt.Sprintf(
+				"flags are evaluated as they were %v ago, when the snapshot on disk was written: the event store has not been reached since the start",
+				max(0, now.Sub(written)).Round(time.Second),
+			),
+		)
 	}
 	if s.copy.otherLog.Load() {
-		list = append(list, "the event store holds another log than the snapshot on disk: the service must be restarted to evaluate that log")
+		list = append(
+			list,
+			"the event store holds another log than the snapshot on disk: the service must be restarted to evaluate that log",
+		)
 	}
 	if trouble := s.copy.trouble.Load(); trouble != nil {
 		list = append(list, *trouble)

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// fileVersion is the version of the file: of how it is written, and of what is made of facts. A file of another version is ignored.
+// fileVersion is the version of the file: of how it is written, and of what is made of facts. A file of another version
+// is ignored.
 const fileVersion = 11
 
 // The errors of a file that cannot be used.
@@ -27,8 +28,8 @@ var (
 	errOtherLog     = errors.New("it is of another log than the event store holds, or of events that are no longer in it")
 )
 
-// A file is its first line, blocks of records, and an empty block as its end. Each block has its length and a checksum before it, four bytes each. The first
-// block says what the file is of.
+// A file is its first line, blocks of records, and an empty block as its end. Each block has its length and a checksum
+// before it, four bytes each. The first block says what the file is of.
 var (
 	firstLine    = fmt.Sprintf("flagledger snapshot v%d\n", fileVersion)
 	anyFirstLine = regexp.MustCompile(`^flagledger snapshot v[0-9]+\n`)
@@ -163,8 +164,8 @@ func ReadSaved(ctx context.Context, path string) (*Saved, error) {
 	return readFile(ctx, path, func(*contents) error { return nil })
 }
 
-// readFile reads the file at path, if that is what is wanted once it is known what it is of. The error is that of os.Open or wanted, errDamaged or
-// errOtherVersion.
+// readFile reads the file at path, if that is what is wanted once it is known what it is of. The error is that of
+// os.Open or wanted, errDamaged or errOtherVersion.
 func readFile(ctx context.Context, path string, wanted func(*contents) error) (*Saved, error) {
 	from, err := os.Open(path)
 	if err != nil {

@@ -38,8 +38,13 @@ func readBytes(data []byte) (*Snapshot, error) {
 
 // operand is a value for a condition of each kind.
 var operand = map[rules.Kind]string{
-	rules.NoValue: `[]`, rules.Scalar: `["a",true,1.50,1e400,-0.25,92233720368547758071]`, rules.Text: `["x","größer"]`, rules.Pattern: `["^a+$"]`,
-	rules.Number: `[5,7.5]`, rules.Time: `["2026-03-14T15:09:26.5+02:00"]`, rules.Version: `["1.2.3-rc.1+b"]`,
+	rules.NoValue: `[]`,
+	rules.Scalar:  `["a",true,1.50,1e400,-0.25,92233720368547758071]`,
+	rules.Text:    `["x","größer"]`,
+	rules.Pattern: `["^a+$"]`,
+	rules.Number:  `[5,7.5]`,
+	rules.Time:    `["2026-03-14T15:09:26.5+02:00"]`,
+	rules.Version: `["1.2.3-rc.1+b"]`,
 }
 
 // everyFact is a log with a fact of every kind. The golden file is made of it: see TestGoldenFile.
@@ -48,48 +53,179 @@ func everyFact() []events.Recorded {
 	at := time.Date(2126, 1, 2, 3, 4, 5, 6_000_000, time.UTC)
 	var conditions []events.Condition
 	for _, o := range rules.Operators() {
-		conditions = append(conditions, events.Condition{Attribute: "a." + string(o.Name), Op: o.Name, Negate: len(conditions)%2 == 1, Values: raw(operand[o.Values])})
+		conditions = append(
+			conditions,
+			events.Condition{
+				Attribute: "a." + string(o.Name),
+				Op:        o.Name,
+				Negate:    len(conditions)%2 == 1,
+				Values:    raw(operand[o.Values]),
+			},
+		)
 	}
-	conditions = append(conditions, events.Condition{Attribute: events.TargetingKey, Op: events.In, Values: raw(`["1","2","3","4","5","6","7","8","9"]`)})
-	all := events.Rule{ID: "r1", Name: "all", Salt: "salt", Conditions: conditions, Serve: rolled("company.id", half("a"), half("b"))}
+	conditions = append(
+		conditions,
+		events.Condition{Attribute: events.TargetingKey, Op: events.In, Values: raw(`["1","2","3","4","5","6","7","8","9"]`)},
+	)
+	all := events.Rule{
+		ID:         "r1",
+		Name:       "all",
+		Salt:       "salt",
+		Conditions: conditions,
+		Serve:      rolled("company.id", half("a"), half("b")),
+	}
 	streams := []struct {
 		name  string
 		facts []events.Fact
 	}{
-		{"tenant-t", []events.Fact{
-			events.TenantCreated{ID: "t", Name: "Acme", Sandbox: true, Plan: events.SandboxPlan, SandboxEndsAt: at}, events.EnvironmentAdded{Environment: production},
-			events.EnvironmentAdded{Environment: development}, events.EnvironmentDeleted{Environment: development}, events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: "e3", Name: "development"}},
-			events.TenantUpdated{Name: &events.Change[string]{To: "Acme Inc."}, Contact: []events.ContactField{events.PrimaryEmail, events.ContactName}}, events.MemberAdded{UserID: "u1", Role: events.AdminRole}, events.MemberAdded{UserID: "u2", Role: events.AdminRole},
-			events.MemberInvited{ID: "m1", Role: events.ViewerRole}, events.MemberJoined{ID: "m1", UserID: "u3", Role: events.ViewerRole},
-			events.MemberRoleChanged{UserID: "u3", From: events.ViewerRole, To: events.DeveloperRole}, events.MemberRemoved{UserID: "u2"},
-			events.OAuthClientCreated{ClientID: "c1", Name: "Backend", Scopes: []events.Scope{events.FlagsEvaluate}, SecretHash: []byte{1, 2}},
-			events.OAuthSecretRotated{ClientID: "c1", SecretHash: []byte{3, 4}, PreviousUntil: at}, events.OAuthClientCreated{ClientID: "c2"}, events.OAuthClientDeleted{ClientID: "c2"},
-			events.SubscriptionChanged{To: events.Subscription{
-				ID: "sub", CustomerID: "cus", Plan: events.StandardPlan, Status: events.PastDue, BillingCycle: events.Monthly, PeriodStart: at, PeriodEnd: at, CancelAtPeriodEnd: true, PastDueSince: at,
-			}},
-		}},
-		{"tenant-gone", []events.Fact{
-			events.TenantCreated{ID: "gone", Plan: events.FreePlan}, events.MemberAdded{UserID: "u1", Role: events.ViewerRole}, events.OAuthClientCreated{ClientID: "c3"}, events.TenantDeleted{},
-		}},
-		{"project-p1", []events.Fact{events.ProjectCreated{ID: "p1", TenantID: "t"}, events.ProjectUpdated{Name: &events.Change[string]{To: "b"}}}},
+		{
+			"tenant-t",
+			[]events.Fact{
+				events.TenantCreated{
+					ID:            "t",
+					Name:          "Acme",
+					Sandbox:       true,
+					Plan:          events.SandboxPlan,
+					SandboxEndsAt: at,
+				},
+				events.EnvironmentAdded{Environment: production},
+				events.EnvironmentAdded{
+					Environment: development,
+				},
+				events.EnvironmentDeleted{Environment: development},
+				events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: "e3", Name: "development"}},
+				events.TenantUpdated{
+					Name:    &events.Change[string]{To: "Acme Inc."},
+					Contact: []events.ContactField{events.PrimaryEmail, events.ContactName},
+				},
+				events.MemberAdded{UserID: "u1", Role: events.AdminRole},
+				events.MemberAdded{UserID: "u2", Role: events.AdminRole},
+				events.MemberInvited{
+					ID:   "m1",
+					Role: events.ViewerRole,
+				},
+				events.MemberJoined{ID: "m1", UserID: "u3", Role: events.ViewerRole},
+				events.MemberRoleChanged{
+					UserID: "u3",
+					From:   events.ViewerRole,
+					To:     events.DeveloperRole,
+				},
+				events.MemberRemoved{UserID: "u2"},
+				events.OAuthClientCreated{
+					ClientID:   "c1",
+					Name:       "Backend",
+					Scopes:     []events.Scope{events.FlagsEvaluate},
+					SecretHash: []byte{1, 2},
+				},
+				events.OAuthSecretRotated{
+					ClientID:      "c1",
+					SecretHash:    []byte{3, 4},
+					PreviousUntil: at,
+				},
+				events.OAuthClientCreated{ClientID: "c2"},
+				events.OAuthClientDeleted{ClientID: "c2"},
+				events.SubscriptionChanged{To: events.Subscription{
+					ID:                "sub",
+					CustomerID:        "cus",
+					Plan:              events.StandardPlan,
+					Status:            events.PastDue,
+					BillingCycle:      events.Monthly,
+					PeriodStart:       at,
+					PeriodEnd:         at,
+					CancelAtPeriodEnd: true,
+					PastDueSince:      at,
+				}},
+			},
+		},
+		{
+			"tenant-gone",
+			[]events.Fact{
+				events.TenantCreated{
+					ID:   "gone",
+					Plan: events.FreePlan,
+				},
+				events.MemberAdded{UserID: "u1", Role: events.ViewerRole},
+				events.OAuthClientCreated{ClientID: "c3"},
+				events.TenantDeleted{},
+			},
+		},
+		{
+			"project-p1",
+			[]events.Fact{
+				events.ProjectCreated{ID: "p1", TenantID: "t"},
+				events.ProjectUpdated{Name: &events.Change[string]{To: "b"}},
+			},
+		},
 		{"project-p2", []events.Fact{events.ProjectCreated{ID: "p2", TenantID: "t"}, events.ProjectDeleted{}}},
-		{"flag-t.k", []events.Fact{
-			events.FlagCreated{TenantID: "t", Key: "k", ID: "f1", Type: events.NumberFlag, DefaultValue: []byte("9007199254740993"), ProjectID: "p1", Salt: "s", Variations: []events.Variation{choice("a", "1", 12_500), choice("b", "2.50", 0), choice("d", "3", 1)}},
-			on, events.FlagEnabled{Environment: development}, events.FlagDisabled{Environment: development}, events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("3")}},
-			events.VariationAdded{Variation: choice("c", `{"a":[null]}`, 50_000)}, events.VariationUpdated{ID: "b", Weight: &events.Change[events.Weight]{To: 7}},
-			ruled(all, when("r2", "pro", toA), when("r3", "free", seven)), rulesIn(development, when("r4", "pro", events.Serve{VariationID: "d"})), events.VariationRemoved{Variation: choice("d", "3", 1)},
-			events.FlagReverted{Version: 1, Variations: &events.Change[[]string]{To: []string{"c", "a", "b"}}}, otherwise(toB), events.FallthroughChanged{Environment: development, To: &seven},
-		}},
-		{"flag-t.archived", []events.Fact{made(events.BooleanFlag, "false"), events.FlagStatusChanged{To: events.ArchivedFlag}}},
-		{"flag-t.inactive", []events.Fact{made(events.JSONFlag, "null"), on, events.FlagStatusChanged{To: events.InactiveFlag}}},
+		{
+			"flag-t.k",
+			[]events.Fact{
+				events.FlagCreated{
+					TenantID:     "t",
+					Key:          "k",
+					ID:           "f1",
+					Type:         events.NumberFlag,
+					DefaultValue: []byte("9007199254740993"),
+					ProjectID:    "p1",
+					Salt:         "s",
+					Variations:   []events.Variation{choice("a", "1", 12_500), choice("b", "2.50", 0), choice("d", "3", 1)},
+				},
+				on,
+				events.FlagEnabled{Environment: development},
+				events.FlagDisabled{Environment: development},
+				events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("3")}},
+				events.VariationAdded{
+					Variation: choice("c", `{"a":[null]}`, 50_000),
+				},
+				events.VariationUpdated{ID: "b", Weight: &events.Change[events.Weight]{To: 7}},
+				ruled(
+					all,
+					when("r2", "pro", toA),
+					when("r3", "free", seven),
+				),
+				rulesIn(development, when("r4", "pro", events.Serve{VariationID: "d"})),
+				events.VariationRemoved{Variation: choice("d", "3", 1)},
+				events.FlagReverted{
+					Version:    1,
+					Variations: &events.Change[[]string]{To: []string{"c", "a", "b"}},
+				},
+				otherwise(toB),
+				events.FallthroughChanged{Environment: development, To: &seven},
+			},
+		},
+		{
+			"flag-t.archived",
+			[]events.Fact{made(events.BooleanFlag, "false"), events.FlagStatusChanged{To: events.ArchivedFlag}},
+		},
+		{
+			"flag-t.inactive",
+			[]events.Fact{made(events.JSONFlag, "null"), on, events.FlagStatusChanged{To: events.InactiveFlag}},
+		},
 		{"flag-t.deleted", []events.Fact{made(events.BooleanFlag, "false"), events.FlagDeleted{}}},
-		{"user-u1", []events.Fact{
-			events.UserRegistered{ID: "u1"}, events.PlatformRoleChanged{To: events.SuperUser}, events.UserDeactivated{}, events.UserReactivated{},
-			events.SessionEnded{UserID: "u1", SessionID: "s1", Until: at}, events.SessionsEnded{Before: at, Except: "s2"},
-		}},
+		{
+			"user-u1",
+			[]events.Fact{
+				events.UserRegistered{
+					ID: "u1",
+				},
+				events.PlatformRoleChanged{To: events.SuperUser},
+				events.UserDeactivated{},
+				events.UserReactivated{},
+				events.SessionEnded{UserID: "u1", SessionID: "s1", Until: at},
+				events.SessionsEnded{Before: at, Except: "s2"},
+			},
+		},
 		{"user-u3", []events.Fact{events.UserDeactivated{}}},
 		{"user-u4", []events.Fact{events.PlatformRoleChanged{To: events.PlatformViewer}, events.UserErased{}}},
-		{"invitation-i", []events.Fact{events.InvitationCreated{ID: "i"}, events.InvitationResent{}, events.InvitationRevoked{}, events.InvitationAccepted{}}},
+		{
+			"invitation-i",
+			[]events.Fact{
+				events.InvitationCreated{ID: "i"},
+				events.InvitationResent{},
+				events.InvitationRevoked{},
+				events.InvitationAccepted{},
+			},
+		},
 	}
 	var log []events.Recorded
 	for _, stream := range streams {
@@ -102,8 +238,9 @@ func everyFact() []events.Recorded {
 	return log
 }
 
-// The file of a version must be read as what its facts make today. If this fails, files of the version that is out would be misread: raise fileVersion, and write
-// the golden file of the new version with `go test ./projections/snapshot -run TestGoldenFile -update`.
+// The file of a version must be read as what its facts make today. If this fails, files of the version that is out
+// would be misread: raise fileVersion, and write the golden file of the new version with `go test
+// ./projections/snapshot -run TestGoldenFile -update`.
 func TestGoldenFile(t *testing.T) {
 	golden := filepath.Join("testdata", fmt.Sprintf("v%d.snapshot", fileVersion))
 	log := everyFact()
@@ -126,7 +263,11 @@ func TestGoldenFile(t *testing.T) {
 		t.Fatalf("%s: %v; if the file is to be another one, raise fileVersion and run with -update", golden, err)
 	}
 	if d := difference(read, s); d != "" {
-		t.Errorf("what facts make is no longer what files of version %d hold (-): raise fileVersion and run with -update\n%s", fileVersion, d)
+		t.Errorf(
+			"what facts make is no longer what files of version %d hold (-): raise fileVersion and run with -update\n%s",
+			fileVersion,
+			d,
+		)
 	}
 	version, known := regexp.MustCompile(`\.v[0-9]+\.json$`), map[string]bool{}
 	for _, e := range log {
@@ -139,7 +280,10 @@ func TestGoldenFile(t *testing.T) {
 	for _, path := range facts {
 		name := version.ReplaceAllString(filepath.Base(path), "")
 		if !known[name] {
-			t.Errorf("everyFact has no %s: add one, raise fileVersion if the golden file differs then, and run with -update", name)
+			t.Errorf(
+				"everyFact has no %s: add one, raise fileVersion if the golden file differs then, and run with -update",
+				name,
+			)
 		}
 	}
 }
@@ -187,7 +331,8 @@ func TestAFileOfAnotherVersionIsNotRead(t *testing.T) {
 	}
 }
 
-// A file of 1 GB takes seconds to read, so a start that has read it to know whether it can go on begins with what was read.
+// A file of 1 GB takes seconds to read, so a start that has read it to know whether it can go on begins with what was
+// read.
 func TestAFileThatWasReadIsNotReadAgain(t *testing.T) {
 	path, _ := smallFile(t)
 	saved, err := ReadSaved(t.Context(), path)
@@ -221,7 +366,8 @@ func TestOnlyItsOwnerMayReadTheFile(t *testing.T) {
 	}
 }
 
-// FuzzRecords reads records that no service wrote, with checksums that hold. What is read can be evaluated, and is written and read again as it is.
+// FuzzRecords reads records that no service wrote, with checksums that hold. What is read can be evaluated, and is
+// written and read again as it is.
 func FuzzRecords(f *testing.F) {
 	_, data := smallFile(f)
 	rest := data[len(firstLine):]
@@ -244,7 +390,12 @@ func FuzzRecords(f *testing.F) {
 			}
 			return
 		}
-		x := &Context{TargetingKey: "u", Attributes: attributes(`{"a":{"in":1,"matches":"aa","before":"2026-01-01T00:00:00Z","semverEqual":"1.0.0"},"company":{"id":"c"}}`)}
+		x := &Context{
+			TargetingKey: "u",
+			Attributes: attributes(
+				`{"a":{"in":1,"matches":"aa","before":"2026-01-01T00:00:00Z","semverEqual":"1.0.0"},"company":{"id":"c"}}`,
+			),
+		}
 		for _, tenant := range s.tenants.All() {
 			for _, flag := range tenant.flags.All() {
 				for _, e := range flag.environments {

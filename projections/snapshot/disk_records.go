@@ -52,15 +52,19 @@ type savedSession struct {
 	until time.Time
 }
 
-// copyContents may be called while Run runs: events wait for as long as it takes, some 0.1 s for a million flags. It returns nil where events have been left out: what
-// they would have changed must be read again by the release that understands them.
+// copyContents may be called while Run runs: events wait for as long as it takes, some 0.1 s for a million flags. It
+// returns nil where events have been left out: what they would have changed must be read again by the release that
+// understands them.
 func (s *Snapshot) copyContents() *contents {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	if s.Faults() > 0 {
 		return nil
 	}
-	all := &contents{checkpoint: events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last}, written: time.Now()}
+	all := &contents{
+		checkpoint: events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last},
+		written:    time.Now(),
+	}
 	s.tenants.Range(func(_ string, t *Tenant) bool {
 		all.tenants = append(all.tenants, t.saved())
 		return true
@@ -81,7 +85,12 @@ func (s *Snapshot) copyContents() *contents {
 }
 
 func (t *Tenant) saved() savedTenant {
-	saved := savedTenant{id: t.id, state: *t.state.Load(), clients: slices.Clone(t.clients), flags: make([]savedFlag, 0, t.flags.Size())}
+	saved := savedTenant{
+		id:      t.id,
+		state:   *t.state.Load(),
+		clients: slices.Clone(t.clients),
+		flags:   make([]savedFlag, 0, t.flags.Size()),
+	}
 	t.members.Range(func(id string, m member) bool {
 		saved.members = append(saved.members, savedMember{id, m})
 		return true

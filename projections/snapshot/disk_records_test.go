@@ -89,7 +89,15 @@ func drawChange(t *rapid.T) (stream string, fact events.Fact) {
 	ofUser := func(fact events.Fact) (string, events.Fact) { return events.UserStream(user), fact }
 	switch rapid.IntRange(0, 23).Draw(t, "change") {
 	case 0, 1:
-		return ofTenant(events.TenantCreated{ID: tenant, Name: pick("Acme", "Größe"), Sandbox: oneIn(t, 2), Plan: events.FreePlan, SandboxEndsAt: at})
+		return ofTenant(
+			events.TenantCreated{
+				ID:            tenant,
+				Name:          pick("Acme", "Größe"),
+				Sandbox:       oneIn(t, 2),
+				Plan:          events.FreePlan,
+				SandboxEndsAt: at,
+			},
+		)
 	case 2:
 		return ofTenant(events.EnvironmentAdded{Environment: environment})
 	case 3:
@@ -110,15 +118,37 @@ func drawChange(t *rapid.T) (stream string, fact events.Fact) {
 	case 10:
 		return ofTenant(events.MemberRemoved{UserID: user})
 	case 11:
-		return ofTenant(events.OAuthClientCreated{ClientID: client, Scopes: sample(t, [][]events.Scope{nil, {events.FlagsEvaluate, events.FlagsRead}}), SecretHash: []byte{1, 0, 255}})
+		return ofTenant(
+			events.OAuthClientCreated{
+				ClientID:   client,
+				Scopes:     sample(t, [][]events.Scope{nil, {events.FlagsEvaluate, events.FlagsRead}}),
+				SecretHash: []byte{1, 0, 255},
+			},
+		)
 	case 12:
 		return ofTenant(events.OAuthSecretRotated{ClientID: client, SecretHash: []byte(pick("x", "y")), PreviousUntil: at})
 	case 13:
 		return ofTenant(events.OAuthClientDeleted{ClientID: client})
 	case 14:
-		return ofTenant(events.SubscriptionChanged{To: events.Subscription{ID: "sub", CustomerID: "cus", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: at, CancelAtPeriodEnd: oneIn(t, 2)}})
+		return ofTenant(
+			events.SubscriptionChanged{
+				To: events.Subscription{
+					ID:                "sub",
+					CustomerID:        "cus",
+					Plan:              events.StandardPlan,
+					Status:            events.Active,
+					PeriodEnd:         at,
+					CancelAtPeriodEnd: oneIn(t, 2),
+				},
+			},
+		)
 	case 15:
-		return events.ProjectStream(project), events.ProjectCreated{ID: project, TenantID: map[string]string{"p1": "t", "p2": "t2"}[project]}
+		return events.ProjectStream(
+				project,
+			), events.ProjectCreated{
+				ID:       project,
+				TenantID: map[string]string{"p1": "t", "p2": "t2"}[project],
+			}
 	case 16:
 		return events.ProjectStream(project), events.ProjectDeleted{}
 	case 17:

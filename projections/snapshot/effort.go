@@ -7,8 +7,8 @@ import (
 	"flagledger/events/rules"
 )
 
-// effort is what an evaluation may still cost, in units of about 5 ns. When it is below 0 nothing is compared any more, and the evaluation must fail: its result
-// may be wrong.
+// effort is what an evaluation may still cost, in units of about 5 ns. When it is below 0 nothing is compared any more,
+// and the evaluation must fail: its result may be wrong.
 type effort int
 
 // maxEffort is what an evaluation may cost: about 20 ms.

@@ -12,7 +12,8 @@ import (
 	"flagledger/events/rules"
 )
 
-// What a flag's rules may cost at most, and what a context's body has room for, must not add up to much of an evaluation.
+// What a flag's rules may cost at most, and what a context's body has room for, must not add up to much of an
+// evaluation.
 func TestWhatAnEvaluationCostsIsBounded(t *testing.T) {
 	texts := func(n int, format string) (list []json.RawMessage) {
 		for i := range n {
@@ -29,7 +30,14 @@ func TestWhatAnEvaluationCostsIsBounded(t *testing.T) {
 	rulesOf := func(conditions int, op events.Operator, values []json.RawMessage) events.RulesChanged {
 		var list []events.Rule
 		for i := range conditions {
-			list = append(list, events.Rule{ID: fmt.Sprint("r", i), Serve: toA, Conditions: []events.Condition{{Attribute: "a", Op: op, Values: values}}})
+			list = append(
+				list,
+				events.Rule{
+					ID:         fmt.Sprint("r", i),
+					Serve:      toA,
+					Conditions: []events.Condition{{Attribute: "a", Op: op, Values: values}},
+				},
+			)
 		}
 		return ruled(list...)
 	}
@@ -76,7 +84,10 @@ func TestEqualVersionsAreFoundWithoutComparingAll(t *testing.T) {
 		for i := range n {
 			values = append(values, json.RawMessage(fmt.Sprintf(`"%s%d+build"`, long, i)))
 		}
-		c, err := compileCondition(events.Condition{Attribute: "a", Op: events.SemverEqual, Values: values}, new(rules.MaxRegexpCost))
+		c, err := compileCondition(
+			events.Condition{Attribute: "a", Op: events.SemverEqual, Values: values},
+			new(rules.MaxRegexpCost),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +134,12 @@ func TestDigitsAndStepsCount(t *testing.T) {
 				r.Conditions = append(r.Conditions, events.Condition{Attribute: "none", Op: events.Exists})
 				list = append(list, r)
 			}
-			_, err := flagOf(t, three, on, ruled(list...)).EvaluateShort(production.ID, &Context{Attributes: map[string]any{"a": c.attribute}})
+			_, err := flagOf(
+				t,
+				three,
+				on,
+				ruled(list...),
+			).EvaluateShort(production.ID, &Context{Attributes: map[string]any{"a": c.attribute}})
 			if (err == nil) != c.short || err != nil && !errors.Is(err, ErrTooLarge) {
 				t.Errorf("the error is %v", err)
 			}

@@ -37,7 +37,8 @@ type Result struct {
 // Context is what is known of the unit, mostly a person, that a flag is evaluated for.
 type Context struct {
 	TargetingKey string
-	// Attributes may hold nil, bool, string, Number, []any and map[string]any. docs/rules.md says how conditions compare them.
+	// Attributes may hold nil, bool, string, Number, []any and map[string]any. docs/rules.md says how conditions compare
+	// them.
 	Attributes map[string]any
 }
 
@@ -59,7 +60,8 @@ var (
 	errNoTargetingKey = &NoUnitError{events.TargetingKey}
 )
 
-// Evaluate returns what the flag serves in an environment, without allocating. The error is a *NoUnitError or ErrTooLarge.
+// Evaluate returns what the flag serves in an environment, without allocating. The error is a *NoUnitError or
+// ErrTooLarge.
 func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	return f.evaluate(environmentID, c, maxEffort)
 }

@@ -1,7 +1,7 @@
 package snapshot
 
-// Complete reports whether all of the log was in the snapshot at some time since its start. What is read from a copy on disk alone may be old, and facts that a newer release has
-// recorded are missing.
+// Complete reports whether all of the log was in the snapshot at some time since its start. What is read from a copy on
+// disk alone may be old, and facts that a newer release has recorded are missing.
 func (s *Snapshot) Complete() bool { return s.live.Load() && s.Faults() == 0 }
 
 // EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.

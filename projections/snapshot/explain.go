@@ -69,7 +69,8 @@ func Explain(s state.Flag, environmentID string, c *Context) (Result, Explanatio
 	return result, x, nil
 }
 
-// follow notes the steps of an evaluation that succeeds, up to the one that decides. It returns the split that this step serves by and its salt, nil for none.
+// follow notes the steps of an evaluation that succeeds, up to the one that decides. It returns the split that this
+// step serves by and its salt, nil for none.
 func (x *Explanation) follow(f *Flag, s state.Flag, environmentID string, c *Context) (served *rollout, salt string) {
 	note := func(kind StepKind, outcome string) { x.Steps = append(x.Steps, Step{Kind: kind, Outcome: outcome}) }
 	if note(StatusStep, string(s.Status)); f.status != active {
@@ -125,7 +126,13 @@ func explainRule(compiled *rule, r events.Rule, c *Context, left *effort) (step 
 
 // explain says how the split chose a variation for a context that has a unit.
 func (r *rollout) explain(c *Context, salt, variationID string) *Split {
-	split := &Split{Unit: c.TargetingKey, Attribute: events.TargetingKey, Salt: salt, Total: r.total, VariationID: variationID}
+	split := &Split{
+		Unit:        c.TargetingKey,
+		Attribute:   events.TargetingKey,
+		Salt:        salt,
+		Total:       r.total,
+		VariationID: variationID,
+	}
 	if r.by != nil {
 		split.Attribute = r.by.name
 		switch value := r.by.of(c).(type) {

@@ -33,7 +33,16 @@ func TestAStateServesWhatTheFlagServed(t *testing.T) {
 				}
 				got, x, gotErr := Explain(s, e.ID, c)
 				if shown(got) != shown(want) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
-					t.Fatalf("in %s, %q with %s is served\n%+v, %v by the state, and by the flag\n%+v, %v", e.ID, key, sent, got, gotErr, want, wantErr)
+					t.Fatalf(
+						"in %s, %q with %s is served\n%+v, %v by the state, and by the flag\n%+v, %v",
+						e.ID,
+						key,
+						sent,
+						got,
+						gotErr,
+						want,
+						wantErr,
+					)
 				}
 				if wantErr != nil {
 					seen["unit missing"]++
@@ -54,7 +63,13 @@ func TestAStateServesWhatTheFlagServed(t *testing.T) {
 
 func checkExplained(t failer, r Result, x Explanation) {
 	last := x.Steps[len(x.Steps)-1]
-	reasons := map[StepKind]Reason{EnvironmentStep: Off, RuleStep: RuleMatch, FallthroughStep: Fallthrough, WeightsStep: Fallthrough, DefaultStep: Fallthrough}
+	reasons := map[StepKind]Reason{
+		EnvironmentStep: Off,
+		RuleStep:        RuleMatch,
+		FallthroughStep: Fallthrough,
+		WeightsStep:     Fallthrough,
+		DefaultStep:     Fallthrough,
+	}
 	if last.Kind == StatusStep {
 		reasons[StatusStep] = map[string]Reason{"archived": Archived, "inactive": Off}[last.Outcome]
 	}
@@ -68,7 +83,8 @@ func checkExplained(t failer, r Result, x Explanation) {
 			}
 		}
 	}
-	if s := x.Split; s != nil && (s.VariationID != r.VariationID || s.Bucket != bucketOf(s.Salt, s.Unit, s.Total) || s.Bucket != uint64(s.Hash)*s.Total>>32) {
+	if s := x.Split; s != nil &&
+		(s.VariationID != r.VariationID || s.Bucket != bucketOf(s.Salt, s.Unit, s.Total) || s.Bucket != uint64(s.Hash)*s.Total>>32) {
 		t.Fatalf("%+v is explained by the split %+v", r, s)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"flagledger/events"
 )
 
-// Flag is a flag compiled for evaluation, and immutable but for its counts: each event makes a new one. There may be millions in memory, so it is small.
+// Flag is a flag compiled for evaluation, and immutable but for its counts: each event makes a new one. There may be
+// millions in memory, so it is small.
 type Flag struct {
 	compiled
 	uses atomic.Pointer[use] // in environments where it was counted; the next Flag of the same life has them too
@@ -57,7 +58,8 @@ type environment struct {
 // Version is the number of the flag's last event.
 func (f *Flag) Version() events.Revision { return f.version }
 
-// evolve returns the flag after an event, nil if there is none. If the event cannot be compiled, it returns an error and a flag that serves as before.
+// evolve returns the flag after an event, nil if there is none. If the event cannot be compiled, it returns an error
+// and a flag that serves as before.
 func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error) {
 	if created, ok := fact.(events.FlagCreated); ok {
 		f := newFlag(created, e.Revision)
@@ -91,7 +93,10 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		f.update(fact)
 	case events.VariationRemoved:
 		// Only rules of deleted environments may still serve it; they keep it. See commands.RemoveVariation.
-		f.variations = slices.DeleteFunc(slices.Clone(f.variations), func(v *variation) bool { return v.id == fact.Variation.ID })
+		f.variations = slices.DeleteFunc(
+			slices.Clone(f.variations),
+			func(v *variation) bool { return v.id == fact.Variation.ID },
+		)
 		f.weigh()
 	case events.RulesChanged:
 		err := f.target(fact.Environment, func(t *targeting) error { return f.changeRules(t, fact) })
@@ -124,8 +129,12 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 // newFlag compiles a flag as it is created.
 func newFlag(created events.FlagCreated, version events.Revision) *Flag {
 	f := &Flag{compiled: compiled{
-		version: version, life: uint32(version), defaultValue: shared(created.DefaultValue), project: unique.Make(created.ProjectID), salt: newMurmur(created.Salt),
-		boolean: created.Type == events.BooleanFlag,
+		version:      version,
+		life:         uint32(version),
+		defaultValue: shared(created.DefaultValue),
+		project:      unique.Make(created.ProjectID),
+		salt:         newMurmur(created.Salt),
+		boolean:      created.Type == events.BooleanFlag,
 	}}
 	for _, v := range created.Variations {
 		f.variations = append(f.variations, newVariation(v))
@@ -208,7 +217,8 @@ func (f *Flag) in(ref events.EnvironmentRef) *environment {
 // manyStates is how many states a flag may have: as many as a tenant may have environments.
 const manyStates = 100
 
-// onlyIn returns the flag, which may be nil, without the states in environments that its tenant has no longer, if it has many states.
+// onlyIn returns the flag, which may be nil, without the states in environments that its tenant has no longer, if it
+// has many states.
 func (f *Flag) onlyIn(all []events.EnvironmentRef) *Flag {
 	if f == nil || len(f.environments) <= manyStates {
 		return f

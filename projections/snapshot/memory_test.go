@@ -67,7 +67,10 @@ func TestCompiledPatternsTakeBoundedMemory(t *testing.T) {
 	x := &Context{Attributes: map[string]any{"a": "a"}}
 	before := heap()
 	for i := range count {
-		compiled, err := compileCondition(events.Condition{Attribute: "a", Op: events.Matches, Values: raw(fmt.Sprintf(`["(?:b%d-0?){400}"]`, i))}, new(rules.MaxRegexpCost))
+		compiled, err := compileCondition(
+			events.Condition{Attribute: "a", Op: events.Matches, Values: raw(fmt.Sprintf(`["(?:b%d-0?){400}"]`, i))},
+			new(rules.MaxRegexpCost),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,11 +134,17 @@ func TestAFlagForgetsItsStatesInDeletedEnvironments(t *testing.T) {
 	revision, next := events.Revision(3), events.Revision(3)
 	flag := func(fact events.Fact) {
 		revision++
-		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), revision, fact)}}, slog.New(slog.DiscardHandler))
+		s.apply(
+			events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), revision, fact)}},
+			slog.New(slog.DiscardHandler),
+		)
 	}
 	environment := func(fact events.Fact) {
 		next++
-		s.apply(events.Page{Events: []events.Recorded{recorded(events.TenantStream("t"), next, fact)}}, slog.New(slog.DiscardHandler))
+		s.apply(
+			events.Page{Events: []events.Recorded{recorded(events.TenantStream("t"), next, fact)}},
+			slog.New(slog.DiscardHandler),
+		)
 	}
 	kept := events.EnvironmentRef{ID: "kept", Name: "kept"}
 	environment(events.EnvironmentAdded{Environment: kept})

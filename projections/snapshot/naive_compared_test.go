@@ -40,7 +40,12 @@ func (b *both) apply(fact events.Fact) {
 	case events.FlagCreated:
 		b.rules = map[string][]events.Rule{}
 	case events.RulesChanged:
-		b.rules[fact.Environment.ID] = events.ApplyRules(b.rules[fact.Environment.ID], fact, func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
+		b.rules[fact.Environment.ID] = events.ApplyRules(
+			b.rules[fact.Environment.ID],
+			fact,
+			func(r events.Rule) string { return r.ID },
+			func(r events.Rule) events.Rule { return r },
+		)
 	}
 	e := events.Recorded{Event: event, Stream: events.FlagStream("t", "k"), Revision: b.facts, Name: stored.Name}
 	b.applied = append(b.applied, e)
@@ -68,7 +73,16 @@ func (b *both) check(t failer, environment, key, sent string) (Result, error) {
 		gotMissing = missing.Attribute
 	}
 	if shown(got) != shown(want) || gotMissing != wantMissing {
-		t.Fatalf("in %s, %q with %s is served\n%+v, %v, want\n%+v, missing %q", environment, key, sent, got, err, want, wantMissing)
+		t.Fatalf(
+			"in %s, %q with %s is served\n%+v, %v, want\n%+v, missing %q",
+			environment,
+			key,
+			sent,
+			got,
+			err,
+			want,
+			wantMissing,
+		)
 	}
 	return got, err
 }
@@ -142,10 +156,23 @@ func TestAFlagNeverChanges(t *testing.T) {
 // FuzzContext evaluates flags that have a rule of each operator for contexts of any kind.
 func FuzzContext(f *testing.F) {
 	operands := map[events.Operator]string{
-		events.In: `["pro",1.5,true,"a","b","c","d","e","f","g",1,2,3,4,5,6,7,8,9007199254740993]`, events.Contains: `["b","xyz"]`, events.StartsWith: `["ab"]`, events.EndsWith: `["@acme.com","z"]`,
-		events.Matches: `["^a+$","(?i)x(y|z)*"]`, events.Greater: `[5,1e400]`, events.GreaterEqual: `[7]`, events.Less: `[-1,-1.5]`, events.LessEqual: `[0.5]`,
-		events.Before: `["2026-03-14T15:09:26Z"]`, events.After: `["2026-03-14T15:09:26.5+02:00"]`, events.SemverEqual: `["1.0.0"]`, events.SemverGreater: `["2.0.0-rc.1"]`,
-		events.SemverAtLeast: `["1.5.0"]`, events.SemverLess: `["0.1.0"]`, events.SemverAtMost: `["0.2.0-a.1"]`, events.Exists: `[]`,
+		events.In:            `["pro",1.5,true,"a","b","c","d","e","f","g",1,2,3,4,5,6,7,8,9007199254740993]`,
+		events.Contains:      `["b","xyz"]`,
+		events.StartsWith:    `["ab"]`,
+		events.EndsWith:      `["@acme.com","z"]`,
+		events.Matches:       `["^a+$","(?i)x(y|z)*"]`,
+		events.Greater:       `[5,1e400]`,
+		events.GreaterEqual:  `[7]`,
+		events.Less:          `[-1,-1.5]`,
+		events.LessEqual:     `[0.5]`,
+		events.Before:        `["2026-03-14T15:09:26Z"]`,
+		events.After:         `["2026-03-14T15:09:26.5+02:00"]`,
+		events.SemverEqual:   `["1.0.0"]`,
+		events.SemverGreater: `["2.0.0-rc.1"]`,
+		events.SemverAtLeast: `["1.5.0"]`,
+		events.SemverLess:    `["0.1.0"]`,
+		events.SemverAtMost:  `["0.2.0-a.1"]`,
+		events.Exists:        `[]`,
 	}
 	var all []*both
 	for op, values := range operands {
@@ -157,8 +184,17 @@ func FuzzContext(f *testing.F) {
 			negated := condition
 			negated.Negate = true
 			b.apply(ruled(
-				events.Rule{ID: "r", Salt: "r", Conditions: []events.Condition{condition}, Serve: rolled("a", half("a"), half("b"))},
-				events.Rule{ID: "n", Conditions: []events.Condition{negated, {Attribute: "c.d.e", Op: events.Exists}}, Serve: seven},
+				events.Rule{
+					ID:         "r",
+					Salt:       "r",
+					Conditions: []events.Condition{condition},
+					Serve:      rolled("a", half("a"), half("b")),
+				},
+				events.Rule{
+					ID:         "n",
+					Conditions: []events.Condition{negated, {Attribute: "c.d.e", Op: events.Exists}},
+					Serve:      seven,
+				},
 			))
 			b.apply(otherwise(rolled("targetingKey", half("b"), half("c"))))
 			all = append(all, b)

@@ -16,11 +16,49 @@ var (
 	theEnvironments = []events.EnvironmentRef{production, {ID: "e2", Name: "development"}}
 	theAttributes   = []string{"targetingKey", "plan", "n", "at", "version", "a", "a.b", "a.b.c", "none", "targetingKey.b"}
 	theTexts        = []string{"", "pro", "Pro", "probe", "team", "a.b", "größer", "1", "true", "(", "^p", "o$", "[gt]"}
-	theTimes        = []string{"2026-03-14T15:09:26Z", "2026-03-14t15:09:26z", "2026-03-14T17:09:26+02:00", "2026-03-14T15:09:26.001Z", "2026-03-14T15:09:26+00:01", "2027-01-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-03-14"}
-	theVersions     = []string{"1.0.0", "1.0.0+b", "1.0.0-rc.1", "1.0.0-rc.2", "1.0.0-rc.10", "1.0.0-beta", "1.10.0", "1.9.0", "v1.0.0", "1.0", "1.0.0-01"}
-	theOperators    = []events.Operator{
-		events.In, events.In, events.In, events.Contains, events.StartsWith, events.EndsWith, events.Matches, events.Greater, events.GreaterEqual, events.Less, events.LessEqual, events.Before,
-		events.After, events.SemverEqual, events.SemverGreater, events.SemverAtLeast, events.SemverLess, events.SemverAtMost, events.Exists,
+	theTimes        = []string{
+		"2026-03-14T15:09:26Z",
+		"2026-03-14t15:09:26z",
+		"2026-03-14T17:09:26+02:00",
+		"2026-03-14T15:09:26.001Z",
+		"2026-03-14T15:09:26+00:01",
+		"2027-01-01T00:00:00Z",
+		"2026-02-30T00:00:00Z",
+		"2026-03-14",
+	}
+	theVersions = []string{
+		"1.0.0",
+		"1.0.0+b",
+		"1.0.0-rc.1",
+		"1.0.0-rc.2",
+		"1.0.0-rc.10",
+		"1.0.0-beta",
+		"1.10.0",
+		"1.9.0",
+		"v1.0.0",
+		"1.0",
+		"1.0.0-01",
+	}
+	theOperators = []events.Operator{
+		events.In,
+		events.In,
+		events.In,
+		events.Contains,
+		events.StartsWith,
+		events.EndsWith,
+		events.Matches,
+		events.Greater,
+		events.GreaterEqual,
+		events.Less,
+		events.LessEqual,
+		events.Before,
+		events.After,
+		events.SemverEqual,
+		events.SemverGreater,
+		events.SemverAtLeast,
+		events.SemverLess,
+		events.SemverAtMost,
+		events.Exists,
 	}
 )
 
@@ -114,7 +152,11 @@ func drawRules(t *rapid.T, before []events.Rule, variations []events.Variation) 
 	list := make([]events.Rule, rapid.IntRange(0, 5).Draw(t, "rules"))
 	kept := rapid.Permutation(before).Draw(t, "order")
 	for i := range list {
-		list[i] = events.Rule{ID: rapid.StringMatching(`r[0-9]{9}`).Draw(t, "id"), Salt: sample(t, theTexts), Serve: drawServe(t, variations)}
+		list[i] = events.Rule{
+			ID:    rapid.StringMatching(`r[0-9]{9}`).Draw(t, "id"),
+			Salt:  sample(t, theTexts),
+			Serve: drawServe(t, variations),
+		}
 		if len(kept) > 0 && oneIn(t, 2) {
 			list[i].ID = kept[0].ID
 			if oneIn(t, 2) {
@@ -146,14 +188,28 @@ func (b *both) drawFact(t *rapid.T, variations []events.Variation) (events.Fact,
 	case kind == 1:
 		return events.FlagDisabled{Environment: environment}, variations
 	case kind == 2:
-		return events.FlagStatusChanged{To: sample(t, []events.FlagStatus{events.ActiveFlag, events.ActiveFlag, events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag})}, variations
+		return events.FlagStatusChanged{
+			To: sample(
+				t,
+				[]events.FlagStatus{
+					events.ActiveFlag,
+					events.ActiveFlag,
+					events.ActiveFlag,
+					events.InactiveFlag,
+					events.ArchivedFlag,
+				},
+			),
+		}, variations
 	case kind == 3:
 		return events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: drawFlagValue(t)}}, variations
 	case kind == 4 && len(variations) < 5:
 		v := drawAVariation(t)
 		return events.VariationAdded{Variation: v}, append(slices.Clip(variations), v)
 	case kind <= 6 && len(variations) > 0:
-		fact := events.VariationUpdated{ID: sample(t, variations).ID, Weight: &events.Change[events.Weight]{To: drawAWeight(t)}}
+		fact := events.VariationUpdated{
+			ID:     sample(t, variations).ID,
+			Weight: &events.Change[events.Weight]{To: drawAWeight(t)},
+		}
 		if oneIn(t, 2) {
 			fact.Value, fact.Weight = &events.Change[json.RawMessage]{To: drawFlagValue(t)}, nil
 		}
@@ -176,7 +232,11 @@ func (b *both) drawFact(t *rapid.T, variations []events.Variation) (events.Fact,
 
 func drawAVariation(t *rapid.T) events.Variation {
 	return events.Variation{
-		ID: rapid.StringMatching(`v[0-9]{9}`).Draw(t, "id"), Name: sample(t, theTexts), Value: drawFlagValue(t), Weight: sample(t, []events.Weight{0, 0, 1, 20_000}),
+		ID: rapid.StringMatching(`v[0-9]{9}`).
+			Draw(t, "id"),
+		Name:   sample(t, theTexts),
+		Value:  drawFlagValue(t),
+		Weight: sample(t, []events.Weight{0, 0, 1, 20_000}),
 	}
 }
 
@@ -194,16 +254,26 @@ func drawFlag(t *rapid.T, after func(*both)) *both {
 				variations = append(variations, drawAVariation(t))
 			}
 			fact = events.FlagCreated{
-				Key: "k", Type: sample(t, []events.FlagType{events.BooleanFlag, events.JSONFlag}), DefaultValue: drawFlagValue(t), Salt: sample(t, theTexts), Variations: variations,
+				Key:          "k",
+				Type:         sample(t, []events.FlagType{events.BooleanFlag, events.JSONFlag}),
+				DefaultValue: drawFlagValue(t),
+				Salt:         sample(t, theTexts),
+				Variations:   variations,
 			}
-			next = []events.Fact{events.FlagEnabled{Environment: theEnvironments[0]}, events.FlagEnabled{Environment: theEnvironments[1]}}
+			next = []events.Fact{
+				events.FlagEnabled{Environment: theEnvironments[0]},
+				events.FlagEnabled{Environment: theEnvironments[1]},
+			}
 		case len(next) > 0:
 			fact, next = next[0], next[1:]
 		default:
 			fact, variations = b.drawFact(t, variations)
 		}
 		b.apply(fact)
-		variations = slices.DeleteFunc(slices.Clone(variations), func(v events.Variation) bool { return b.naive.exists && b.naive.variation(v.ID) == nil })
+		variations = slices.DeleteFunc(
+			slices.Clone(variations),
+			func(v events.Variation) bool { return b.naive.exists && b.naive.variation(v.ID) == nil },
+		)
 		after(b)
 	}
 	return b

@@ -12,8 +12,8 @@ import (
 	"flagledger/events"
 )
 
-// The naive evaluator reads the JSON of a flag's facts and of a context, and does what the documents say, slowly and with no regard to how the
-// snapshot does it. Whatever happens to a flag, both say the same.
+// The naive evaluator reads the JSON of a flag's facts and of a context, and does what the documents say, slowly and
+// with no regard to how the snapshot does it. Whatever happens to a flag, both say the same.
 
 type object = map[string]any
 
@@ -95,7 +95,18 @@ func (n *naive) apply(version int, name string, fact object) {
 		environment = text(e["id"])
 	}
 	if name == "flag.created" {
-		*n = naive{exists: true, version: version, created: fact, defaultValue: fact["defaultValue"], status: "active", faults: n.faults, enabled: map[string]bool{}, rules: map[string][]any{}, listed: map[string][]naiveListed{}, rest: map[string]object{}}
+		*n = naive{
+			exists:       true,
+			version:      version,
+			created:      fact,
+			defaultValue: fact["defaultValue"],
+			status:       "active",
+			faults:       n.faults,
+			enabled:      map[string]bool{},
+			rules:        map[string][]any{},
+			listed:       map[string][]naiveListed{},
+			rest:         map[string]object{},
+		}
 		for _, v := range list(fact["variations"]) {
 			n.variations = append(n.variations, v.(object))
 		}
@@ -130,7 +141,10 @@ func (n *naive) apply(version int, name string, fact object) {
 	case "flag.variation_removed":
 		if v := n.variation(fact["variation"].(object)["id"]); v != nil {
 			n.removed = append(n.removed, v)
-			n.variations = slices.DeleteFunc(slices.Clone(n.variations), func(other object) bool { return other["id"] == v["id"] })
+			n.variations = slices.DeleteFunc(
+				slices.Clone(n.variations),
+				func(other object) bool { return other["id"] == v["id"] },
+			)
 		}
 	case "flag.rules_changed":
 		next := nextRules(n.listed[environment], fact)
@@ -314,6 +328,12 @@ func (n *naive) serve(r Result, serve object, salt, key string, attributes objec
 		}
 		r.Split = true
 	}
-	r.Value, r.VariationID, r.VariationName = json.RawMessage(spelt(served["value"])), text(served["id"]), text(served["name"])
+	r.Value, r.VariationID, r.VariationName = json.RawMessage(
+		spelt(served["value"]),
+	), text(
+		served["id"],
+	), text(
+		served["name"],
+	)
 	return r, ""
 }

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Number is the exact value of a JSON number in a Context: numbers of the same value are ==, however they are written. Only exponents over a billion
-// are capped.
+// Number is the exact value of a JSON number in a Context: numbers of the same value are ==, however they are written.
+// Only exponents over a billion are capped.
 type Number struct {
-	// The value is 0.ddd times ten to the exponent: digits has the first 19 digits, padded with zeros, and rest those after them, without trailing
-	// zeros. For zero, all fields are zero.
+	// The value is 0.ddd times ten to the exponent: digits has the first 19 digits, padded with zeros, and rest those
+	// after them, without trailing zeros. For zero, all fields are zero.
 	digits   uint64
 	rest     string
 	exponent int32

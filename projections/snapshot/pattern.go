@@ -9,13 +9,15 @@ import (
 	"flagledger/events/rules"
 )
 
-// pattern is a regular expression of a rule. It is compiled when it is first matched: its program may be hundreds of times as large as its text.
+// pattern is a regular expression of a rule. It is compiled when it is first matched: its program may be hundreds of
+// times as large as its text.
 type pattern struct {
 	text string
 	size int // rules.RegexpSize; 0 for one that is parsed when it is first matched
 }
 
-// readPattern parses a pattern if that costs no more than is left of parsing, a sum of rules.RegexpCost. It may cost more in facts of an earlier release.
+// readPattern parses a pattern if that costs no more than is left of parsing, a sum of rules.RegexpCost. It may cost
+// more in facts of an earlier release.
 func readPattern(value json.RawMessage, parsing *int) (p pattern, err error) {
 	if p.text, err = rules.ReadText(value); err != nil {
 		return p, err
@@ -36,9 +38,11 @@ const (
 	maxPrograms = 64 << 20
 	// The measured memory of a program: for each unit of its size, and as a whole.
 	sizeBytes, programBytes = 128, 1024
-	// compileEffort is the cost of compiling, for each unit of a pattern's size, and parseEffort that of parsing, for each of rules.RegexpCost.
+	// compileEffort is the cost of compiling, for each unit of a pattern's size, and parseEffort that of parsing, for each
+	// of rules.RegexpCost.
 	compileEffort, parseEffort = 100, 20
-	// maxParseEffort is the most that parsing a pattern counts, so that one of an earlier release that costs more serves all the same.
+	// maxParseEffort is the most that parsing a pattern counts, so that one of an earlier release that costs more serves
+	// all the same.
 	maxParseEffort = maxEffort / 2
 )
 
@@ -56,7 +60,8 @@ var programs = otter.Must(&otter.Options[pattern, program]{
 	},
 })
 
-// program returns the compiled pattern. It takes what compiling costs from what is left; where that is too little, left is negative and there is no program.
+// program returns the compiled pattern. It takes what compiling costs from what is left; where that is too little, left
+// is negative and there is no program.
 func (p pattern) program(left *effort) (compiled program, ok bool) {
 	if compiled, ok = programs.GetIfPresent(p); ok {
 		return compiled, true

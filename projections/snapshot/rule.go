@@ -61,15 +61,20 @@ type pendingRule struct {
 	sent *events.Rule // nil if the compiled rule of this id is current
 }
 
-// changeRules compiles new and changed rules and keeps the others. If one cannot be compiled, the rules serve as before until a later change repairs
-// the pending list.
+// changeRules compiles new and changed rules and keeps the others. If one cannot be compiled, the rules serve as before
+// until a later change repairs the pending list.
 func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 	if t.pending == nil {
 		for _, r := range t.rules {
 			t.pending = append(t.pending, pendingRule{id: r.id})
 		}
 	}
-	t.pending = events.ApplyRules(t.pending, change, func(p pendingRule) string { return p.id }, func(r events.Rule) pendingRule { return pendingRule{r.ID, &r} })
+	t.pending = events.ApplyRules(
+		t.pending,
+		change,
+		func(p pendingRule) string { return p.id },
+		func(r events.Rule) pendingRule { return pendingRule{r.ID, &r} },
+	)
 	compiled, parsing := make([]rule, len(t.pending)), rules.MaxRegexpCost
 	for i, p := range t.pending {
 		if p.sent == nil {
@@ -151,7 +156,8 @@ func newRollout(salt murmur, bucketBy string, shares []share) *rollout {
 	return r
 }
 
-// pick chooses the variation for a context, and returns false if it has no unit. A unit is a number or a text that is not empty.
+// pick chooses the variation for a context, and returns false if it has no unit. A unit is a number or a text that is
+// not empty.
 func (r *rollout) pick(x *Context) (*variation, bool) {
 	var h murmur
 	if r.by == nil {
@@ -185,11 +191,13 @@ func (r *rollout) pick(x *Context) (*variation, bool) {
 
 // serves reports whether a rule or the fallthrough serves a variation.
 func (t *targeting) serves(v *variation) bool {
-	return t.fallthroughServe != nil && t.fallthroughServe.serves(v) || slices.ContainsFunc(t.rules, func(r rule) bool { return r.serve.serves(v) })
+	return t.fallthroughServe != nil && t.fallthroughServe.serves(v) ||
+		slices.ContainsFunc(t.rules, func(r rule) bool { return r.serve.serves(v) })
 }
 
 func (s *serve) serves(v *variation) bool {
-	return s.variation == v || s.rollout != nil && slices.ContainsFunc(s.rollout.shares, func(s share) bool { return s.variation == v })
+	return s.variation == v ||
+		s.rollout != nil && slices.ContainsFunc(s.rollout.shares, func(s share) bool { return s.variation == v })
 }
 
 // replace returns a copy in which one variation is replaced by another.

@@ -32,7 +32,12 @@ func rulesIn(environment events.EnvironmentRef, list ...events.Rule) events.Rule
 
 // when makes a rule for those of a plan.
 func when(id, plan string, s events.Serve) events.Rule {
-	return events.Rule{ID: id, Salt: "salt of " + id, Serve: s, Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: raw(`["` + plan + `"]`)}}}
+	return events.Rule{
+		ID:         id,
+		Salt:       "salt of " + id,
+		Serve:      s,
+		Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: raw(`["` + plan + `"]`)}},
+	}
 }
 
 func otherwise(s events.Serve) events.FallthroughChanged {
@@ -47,8 +52,24 @@ func TestRules(t *testing.T) {
 	pro := &Context{TargetingKey: "u", Attributes: attributes(`{"plan":"pro","company":{"id":42},"empty":""}`)}
 	elsewhere := rulesIn(events.EnvironmentRef{ID: "e2", Name: "development"}, when("r", "pro", toA))
 	all := events.Rule{ID: "all", Serve: toB}
-	a := Result{Enabled: true, Value: []byte("1"), Reason: RuleMatch, RuleID: "r", VariationID: "a", VariationName: "name of a", HasRules: true}
-	b := Result{Enabled: true, Value: []byte("2"), Reason: RuleMatch, RuleID: "r", VariationID: "b", VariationName: "name of b", HasRules: true}
+	a := Result{
+		Enabled:       true,
+		Value:         []byte("1"),
+		Reason:        RuleMatch,
+		RuleID:        "r",
+		VariationID:   "a",
+		VariationName: "name of a",
+		HasRules:      true,
+	}
+	b := Result{
+		Enabled:       true,
+		Value:         []byte("2"),
+		Reason:        RuleMatch,
+		RuleID:        "r",
+		VariationID:   "b",
+		VariationName: "name of b",
+		HasRules:      true,
+	}
 	with := func(r Result, change func(*Result)) Result {
 		change(&r)
 		return r
@@ -138,8 +159,14 @@ func TestTheLastGoodVersionIsKept(t *testing.T) {
 		"nothing to serve":            ruled(when("x", "pro", events.Serve{})),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := of(three, on, ruled(when("r", "pro", toA), when("s", "free", rolled("", events.Share{VariationID: "c", Weight: 1}))), otherwise(toB), fact,
-				events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}})
+			s := of(
+				three,
+				on,
+				ruled(when("r", "pro", toA), when("s", "free", rolled("", events.Share{VariationID: "c", Weight: 1}))),
+				otherwise(toB),
+				fact,
+				events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}},
+			)
 			if s.Faults() != 1 {
 				t.Errorf("%d faults, want 1", s.Faults())
 			}
@@ -157,7 +184,11 @@ func TestTheLastGoodVersionIsKept(t *testing.T) {
 
 func TestAChangeOfRulesCompilesOnlyTheRulesThatChanged(t *testing.T) {
 	matching := func(id, pattern string) events.Rule {
-		return events.Rule{ID: id, Serve: toA, Conditions: []events.Condition{{Attribute: "plan", Op: events.Matches, Values: raw(`["` + pattern + `"]`)}}}
+		return events.Rule{
+			ID:         id,
+			Serve:      toA,
+			Conditions: []events.Condition{{Attribute: "plan", Op: events.Matches, Values: raw(`["` + pattern + `"]`)}},
+		}
 	}
 	before := []events.Rule{matching("r1", "^a"), matching("r2", "^b"), matching("r3", "^c")}
 	after := []events.Rule{matching("r3", "^c"), matching("r2", "^bb"), matching("r1", "^a"), matching("r4", "^d")}
@@ -168,7 +199,12 @@ func TestAChangeOfRulesCompilesOnlyTheRulesThatChanged(t *testing.T) {
 	for _, r := range flag.environment(production.ID).targeting.rules {
 		was[r.id] = &r.conditions[0]
 	}
-	s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), 4, events.ChangeRules(production, before, after))}}, slog.New(slog.DiscardHandler))
+	s.apply(
+		events.Page{
+			Events: []events.Recorded{recorded(events.FlagStream("t", "k"), 4, events.ChangeRules(production, before, after))},
+		},
+		slog.New(slog.DiscardHandler),
+	)
 	flag, _ = tenant.Flag("k")
 	var ids []string
 	for _, r := range flag.environment(production.ID).targeting.rules {
@@ -182,14 +218,21 @@ func TestAChangeOfRulesCompilesOnlyTheRulesThatChanged(t *testing.T) {
 	}
 }
 
-// A change says nothing of the rules that stay. So after one that cannot be compiled, a later one must still lead to the whole list.
+// A change says nothing of the rules that stay. So after one that cannot be compiled, a later one must still lead to
+// the whole list.
 func TestRulesServeAgainOnceTheBadOneIsMended(t *testing.T) {
 	bad := events.Rule{ID: "bad", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: "like"}}}
 	r, q := when("r", "pro", toA), when("q", "free", toB)
 	changed := when("q", "team", events.Serve{VariationID: "c"})
 	first, second, third := []events.Rule{r}, []events.Rule{bad, r, q}, []events.Rule{bad, r, changed}
 	mended := when("bad", "x", toB)
-	facts := []events.Fact{three, on, ruled(first...), events.ChangeRules(production, first, second), events.ChangeRules(production, second, third)}
+	facts := []events.Fact{
+		three,
+		on,
+		ruled(first...),
+		events.ChangeRules(production, first, second),
+		events.ChangeRules(production, second, third),
+	}
 	value := func(facts []events.Fact, plan string) string {
 		tenant, _ := of(facts...).Tenant("t")
 		flag, _ := tenant.Flag("k")
@@ -211,7 +254,11 @@ func TestRulesServeAgainOnceTheBadOneIsMended(t *testing.T) {
 }
 
 func TestUnitsOfARollout(t *testing.T) {
-	shares := []events.Share{{VariationID: "a", Weight: 1_000}, {VariationID: "b", Weight: 2_000}, {VariationID: "c", Weight: 500}}
+	shares := []events.Share{
+		{VariationID: "a", Weight: 1_000},
+		{VariationID: "b", Weight: 2_000},
+		{VariationID: "c", Weight: 500},
+	}
 	byUnit := func(salt, unit string) string {
 		at := bucketOf(salt, unit, 3_500)
 		switch {
@@ -240,7 +287,10 @@ func TestUnitsOfARollout(t *testing.T) {
 			{"salt of company", `{"plan":"company","company":{"id":` + number + `0}}`, "never", number},
 			{"s", `{"plan":"none of the rules","id":"` + unit + `"}`, "never", unit},
 		} {
-			got, err := flag.Evaluate(production.ID, &Context{TargetingKey: c.targetingKey, Attributes: attributes(c.attributes)})
+			got, err := flag.Evaluate(
+				production.ID,
+				&Context{TargetingKey: c.targetingKey, Attributes: attributes(c.attributes)},
+			)
 			if want := byUnit(c.salt, c.unit); err != nil || got.VariationID != want || !got.Split {
 				t.Errorf("%s is served %+v, %v, want variation %s", c.attributes, got, err, want)
 			}
@@ -265,7 +315,10 @@ func TestARolloutNeedsItsUnit(t *testing.T) {
 			flag, _ := tenant.Flag("k")
 			for _, value := range raw(lists) {
 				got, err := flag.Evaluate(production.ID, &Context{Attributes: attributes(string(value))})
-				if missing, ok := errors.AsType[*NoUnitError](err); !ok || missing.Attribute != want || fmt.Sprint(got) != fmt.Sprint(Result{}) {
+				if missing, ok := errors.AsType[*NoUnitError](
+					err,
+				); !ok || missing.Attribute != want ||
+					fmt.Sprint(got) != fmt.Sprint(Result{}) {
 					t.Errorf("by %q, %s is served %+v, %v, want that %s is missing", bucketBy, value, got, err, want)
 				}
 			}

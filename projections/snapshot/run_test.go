@@ -37,7 +37,8 @@ func TestThePositionIsStoredAfterThePageIsApplied(t *testing.T) {
 	next := events.Position{Commit: 7, Prepare: 7}
 	s.apply(events.Page{Next: next, Events: []events.Recorded{
 		recorded(events.FlagStream("t", "k"), 1, three),
-		{Stream: events.FlagStream("t", "x"), Revision: 1, Name: "flag.created", Err: errors.New("cannot be decoded")}, // which is logged in the middle of the page
+		// which is logged in the middle of the page
+		{Stream: events.FlagStream("t", "x"), Revision: 1, Name: "flag.created", Err: errors.New("cannot be decoded")},
 		recorded(events.FlagStream("t", "k"), 2, on),
 	}}, log)
 	if seen != 1 || s.Position() != next {
@@ -77,7 +78,13 @@ func TestRunTellsAPositionOnceTheSnapshotHoldsIt(t *testing.T) {
 	position := func(n uint64) events.Position { return events.Position{Commit: n, Prepare: n} }
 	store := &outage{end: cancel, pages: []events.Page{
 		{Next: position(3), Events: []events.Recorded{
-			recorded("tenant-t", 1, events.TenantCreated{ID: "t"}), recorded("tenant-t", 2, events.EnvironmentAdded{Environment: production}), recorded(events.FlagStream("t", "k"), 1, three),
+			recorded(
+				"tenant-t",
+				1,
+				events.TenantCreated{ID: "t"},
+			),
+			recorded("tenant-t", 2, events.EnvironmentAdded{Environment: production}),
+			recorded(events.FlagStream("t", "k"), 1, three),
 		}},
 		{Next: position(4), Live: true, Events: []events.Recorded{recorded(events.FlagStream("t", "k"), 2, on)}},
 	}}
@@ -100,7 +107,12 @@ func TestRunTellsAPositionOnceTheSnapshotHoldsIt(t *testing.T) {
 	if len(told) != 2 || told[0] != position(3) || told[1] != position(4) {
 		t.Errorf("told of %v", told)
 	}
-	if want := []events.Position{{}, position(3), position(4)}; len(store.subscriptions) != 3 || store.subscriptions[1] != want[1] || store.subscriptions[2] != want[2] {
+	if want := []events.Position{
+		{},
+		position(3),
+		position(4),
+	}; len(store.subscriptions) != 3 || store.subscriptions[1] != want[1] ||
+		store.subscriptions[2] != want[2] {
 		t.Errorf("subscribed after %v, want %v", store.subscriptions, want)
 	}
 	select {

@@ -1,5 +1,5 @@
-// Package snapshot keeps in memory what every request needs: compiled flags, and who may do what. One subscription keeps it current. Readers
-// take no lock and never wait.
+// Package snapshot keeps in memory what every request needs: compiled flags, and who may do what. One subscription
+// keeps it current. Readers take no lock and never wait.
 package snapshot
 
 import (
@@ -18,7 +18,8 @@ import (
 	"flagledger/retry"
 )
 
-// Snapshot is the state of all tenants at a position of the log; before Ready it is not complete. Its methods may be used while Run runs.
+// Snapshot is the state of all tenants at a position of the log; before Ready it is not complete. Its methods may be
+// used while Run runs.
 type Snapshot struct {
 	tenants       *xsync.Map[string, *Tenant]
 	created       createdTenants
@@ -63,8 +64,8 @@ func New() *Snapshot {
 	return s
 }
 
-// Run keeps the snapshot current until ctx ends, and tells applied each page once the snapshot holds it. When the store fails, what has been read
-// stays, and Run subscribes again from there.
+// Run keeps the snapshot current until ctx ends, and tells applied each page once the snapshot holds it. When the store
+// fails, what has been read stays, and Run subscribes again from there.
 func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
 	s.engine = store.Engine()
 	var beside sync.WaitGroup
@@ -95,12 +96,26 @@ func (s *Snapshot) follow(ctx context.Context, store events.Store, applied func(
 		}
 		return err
 	}, func(err error, wait time.Duration) {
-		log.Error("the snapshot is not kept current: the event store cannot be read", "position", s.Position(), "retry in", wait, "err", err)
+		log.Error(
+			"the snapshot is not kept current: the event store cannot be read",
+			"position",
+			s.Position(),
+			"retry in",
+			wait,
+			"err",
+			err,
+		)
 	})
 }
 
 // followOnce applies the log until it cannot be read.
-func (s *Snapshot) followOnce(ctx context.Context, store events.Store, progressed func(), applied func(events.Page), log *slog.Logger) error {
+func (s *Snapshot) followOnce(
+	ctx context.Context,
+	store events.Store,
+	progressed func(),
+	applied func(events.Page),
+	log *slog.Logger,
+) error {
 	for page, err := range store.Subscribe(ctx, s.Position()) {
 		if err != nil {
 			return err
@@ -112,7 +127,8 @@ func (s *Snapshot) followOnce(ctx context.Context, store events.Store, progresse
 	return ctx.Err()
 }
 
-// Ready is closed once the snapshot holds all that was in the log when it started, or what its copy on disk holds while the event store cannot be reached.
+// Ready is closed once the snapshot holds all that was in the log when it started, or what its copy on disk holds while
+// the event store cannot be reached.
 func (s *Snapshot) Ready() <-chan struct{} { return s.ready }
 
 // Position returns the position that the snapshot has reached: it holds all events up to it.
@@ -149,7 +165,17 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	for _, e := range page.Events {
 		if err := s.applyEvent(e); err != nil {
 			s.faults.Add(1)
-			log.Error("the snapshot could not apply an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name, "err", err)
+			log.Error(
+				"the snapshot could not apply an event",
+				"stream",
+				e.Stream,
+				"revision",
+				e.Revision,
+				"event",
+				e.Name,
+				"err",
+				err,
+			)
 		}
 	}
 	if len(page.Events) > 0 && s.logID == "" {
@@ -226,7 +252,8 @@ func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) erro
 	return nil
 }
 
-// applyTenant makes a tenant of its first fact, and drops it at its last: facts of something in it that come later are ignored, so that nothing is kept of it.
+// applyTenant makes a tenant of its first fact, and drops it at its last: facts of something in it that come later are
+// ignored, so that nothing is kept of it.
 func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error {
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	t, ok := s.tenants.Load(id)
@@ -267,7 +294,10 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		})
 		s.tenants.Delete(t.id)
 	case events.EnvironmentDeleted:
-		next.environments = slices.DeleteFunc(slices.Clone(next.environments), func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+		next.environments = slices.DeleteFunc(
+			slices.Clone(next.environments),
+			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID },
+		)
 	case events.MemberInvited:
 	case events.MemberJoined:
 		if _, ok := t.members.Load(fact.UserID); !ok {

@@ -117,7 +117,12 @@ func TestADeletedFlagIsGone(t *testing.T) {
 func TestASessionThatEndsIsForgottenWithItsTokens(t *testing.T) {
 	s := of()
 	end := func(id string, until time.Time) {
-		s.apply(events.Page{Events: []events.Recorded{recorded("user-u", 1, events.SessionEnded{UserID: "u", SessionID: id, Until: until})}}, slog.New(slog.DiscardHandler))
+		s.apply(
+			events.Page{
+				Events: []events.Recorded{recorded("user-u", 1, events.SessionEnded{UserID: "u", SessionID: id, Until: until})},
+			},
+			slog.New(slog.DiscardHandler),
+		)
 	}
 	now := time.Now()
 	end("first", now.Add(time.Hour))
@@ -128,7 +133,8 @@ func TestASessionThatEndsIsForgottenWithItsTokens(t *testing.T) {
 	}
 	s.sessionsSwept = now.Add(-sessionSweepInterval)
 	end("third", now.Add(time.Hour))
-	if n := s.ended.Size(); n != 3 || s.SessionEnded("u", "expired", now) || !s.SessionEnded("u", "first", now) || !s.SessionEnded("u", "third", now) {
+	if n := s.ended.Size(); n != 3 || s.SessionEnded("u", "expired", now) || !s.SessionEnded("u", "first", now) ||
+		!s.SessionEnded("u", "third", now) {
 		t.Errorf("%d sessions are known, want those whose tokens may live", n)
 	}
 }
@@ -211,7 +217,8 @@ func TestAccess(t *testing.T) {
 		t.Errorf("the person is %+v", u)
 	}
 	began := time.Now()
-	if !s.SessionEnded("u", "s1", began) || s.SessionEnded("u", "s2", began) || s.SessionEnded("x", "s1", began) || s.SessionEnded("u", "old", began) {
+	if !s.SessionEnded("u", "s1", began) || s.SessionEnded("u", "s2", began) || s.SessionEnded("x", "s1", began) ||
+		s.SessionEnded("u", "old", began) {
 		t.Error("other sessions have ended than s1")
 	}
 	tenant, _ := s.Tenant("t")
@@ -230,7 +237,10 @@ func TestAccess(t *testing.T) {
 	if s.Faults() != 1 {
 		t.Errorf("%d faults, want 1", s.Faults())
 	}
-	s.apply(events.Page{Events: []events.Recorded{recorded("project-p", 2, events.ProjectDeleted{})}}, slog.New(slog.DiscardHandler))
+	s.apply(
+		events.Page{Events: []events.Recorded{recorded("project-p", 2, events.ProjectDeleted{})}},
+		slog.New(slog.DiscardHandler),
+	)
 	if _, ok := tenant.ProjectFlags("p"); ok {
 		t.Error("the project is still there")
 	}

@@ -12,8 +12,9 @@ import (
 // maxPast is how many bytes, about, uses of past hours may take before no new hour begins.
 const maxPast = 64 << 20
 
-// TakeUses yields each use that has counted something since it was last yielded, those of tenants first, as they are few. Uses left when the caller stops come first next time; those of
-// deleted flags and tenants are left out. Calls must not overlap.
+// TakeUses yields each use that has counted something since it was last yielded, those of tenants first, as they are
+// few. Uses left when the caller stops come first next time; those of deleted flags and tenants are left out. Calls
+// must not overlap.
 func (s *Snapshot) TakeUses() iter.Seq[counted.Use] {
 	return func(yield func(counted.Use) bool) {
 		flags := s.uses.flags.take()
@@ -66,8 +67,8 @@ func (u *use) addUp() {
 	}
 }
 
-// UsesWritten is called once all uses that TakeUses yielded are written, or to be yielded again. It drops uses of past hours. While more than maxPast bytes of them wait, everything counts
-// in the hour in which that began.
+// UsesWritten is called once all uses that TakeUses yielded are written, or to be yielded again. It drops uses of past
+// hours. While more than maxPast bytes of them wait, everything counts in the hour in which that began.
 func (s *Snapshot) UsesWritten(now time.Time) {
 	hour := uint32(now.Unix()) / 3600
 	past := s.uses.flags.bytesBefore(hour) + s.uses.tenants.bytesBefore(hour)
@@ -128,19 +129,37 @@ func (u *use) alive() bool {
 	return ok && f.life == u.life
 }
 
-var reasonsByCode = map[uint32]Reason{reasonCode(Archived): Archived, reasonCode(Off): Off, reasonCode(RuleMatch): RuleMatch, reasonCode(Fallthrough): Fallthrough}
+var reasonsByCode = map[uint32]Reason{
+	reasonCode(Archived):    Archived,
+	reasonCode(Off):         Off,
+	reasonCode(RuleMatch):   RuleMatch,
+	reasonCode(Fallthrough): Fallthrough,
+}
 
 func (u *use) read() counted.Use {
 	read := counted.Use{
-		TenantID: u.in.tenant.id, FlagKey: u.key, Life: uint64(u.life), EnvironmentID: u.in.environmentID.Value(), Hour: time.Unix(int64(u.in.hour)*3600, 0).UTC(),
-		Evaluated: secondOf(u.evaluated.Load()), Prefetched: secondOf(u.prefetched.Load()), Prefetches: uint64(u.prefetches.Load()), Source: u,
+		TenantID:      u.in.tenant.id,
+		FlagKey:       u.key,
+		Life:          uint64(u.life),
+		EnvironmentID: u.in.environmentID.Value(),
+		Hour:          time.Unix(int64(u.in.hour)*3600, 0).UTC(),
+		Evaluated: secondOf(
+			u.evaluated.Load(),
+		),
+		Prefetched: secondOf(u.prefetched.Load()),
+		Prefetches: uint64(u.prefetches.Load()),
+		Source:     u,
 	}
 	for c := &u.first; c != nil; c = c.next.Load() {
 		if c.state.Load()&reasonMask == 0 {
 			break
 		}
 		state := c.state.Or(outcomeWritten)
-		one := counted.Served{Reason: string(reasonsByCode[state&reasonMask]), Count: c.total(), New: state&outcomeWritten == 0}
+		one := counted.Served{
+			Reason: string(reasonsByCode[state&reasonMask]),
+			Count:  c.total(),
+			New:    state&outcomeWritten == 0,
+		}
 		switch served := c.served.Load(); served {
 		case nil:
 		case restOutcome:
@@ -151,7 +170,10 @@ func (u *use) read() counted.Use {
 		read.Served = append(read.Served, one)
 	}
 	for c, n := range u.eachCaller() {
-		read.Callers = append(read.Callers, counted.Caller{ClientID: c.client.Load().ID, Count: n, Seen: secondOf(c.seen.Load())})
+		read.Callers = append(
+			read.Callers,
+			counted.Caller{ClientID: c.client.Load().ID, Count: n, Seen: secondOf(c.seen.Load())},
+		)
 	}
 	return read
 }

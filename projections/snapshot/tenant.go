@@ -18,12 +18,13 @@ type Tenant struct {
 	flagBytes      atomic.Int64  // of all flags: see events.FlagBytesAfter
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
-	flagsChanged   atomic.Pointer[events.Position] // the last change of a flag, or of all by the end of an environment; nil before the first
-	members        *xsync.Map[string, member]
-	projects       *xsync.Map[string, *project]
-	clients        []string // the ids of the OAuth clients; only apply uses it
-	feed           tenantFeed
-	uses           tenantUses
+	// the last change of a flag, or of all by the end of an environment; nil before the first
+	flagsChanged atomic.Pointer[events.Position]
+	members      *xsync.Map[string, member]
+	projects     *xsync.Map[string, *project]
+	clients      []string // the ids of the OAuth clients; only apply uses it
+	feed         tenantFeed
+	uses         tenantUses
 }
 
 // tenantState is what rarely changes. It is replaced whole.
@@ -100,7 +101,8 @@ func (t *Tenant) Plan(now time.Time) events.Plan {
 // Sandbox reports whether the tenant is a sandbox.
 func (t *Tenant) Sandbox() bool { return t.state.Load().sandbox }
 
-// SandboxEnd is when a sandbox takes no more changes; the zero time for one that does not end, and for a tenant that is no sandbox.
+// SandboxEnd is when a sandbox takes no more changes; the zero time for one that does not end, and for a tenant that is
+// no sandbox.
 func (t *Tenant) SandboxEnd() time.Time {
 	state := t.state.Load()
 	return state.subscription.SandboxEnd(state.sandboxEnd)
@@ -165,7 +167,8 @@ func (t *Tenant) FlagKeys() []string {
 	return keys
 }
 
-// FlagsChanged is the position of the last change of a flag of the tenant, also by the end of an environment, or one after it.
+// FlagsChanged is the position of the last change of a flag of the tenant, also by the end of an environment, or one
+// after it.
 func (t *Tenant) FlagsChanged() events.Position {
 	if position := t.flagsChanged.Load(); position != nil {
 		return *position

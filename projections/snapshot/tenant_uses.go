@@ -22,14 +22,15 @@ type tenantUses struct {
 }
 
 const (
-	// maxUses is how many environments of flags a node tells apart in an hour, for a tenant and for all unpaid ones of a creator; beyond it, it counts those of a flag together. All
-	// take 16 MiB.
+	// maxUses is how many environments of flags a node tells apart in an hour, for a tenant and for all unpaid ones of a
+	// creator; beyond it, it counts those of a flag together. All take 16 MiB.
 	maxUses = 100_000
-	// maxCallerPages is how many pages of callers the uses of flags may have, of a tenant and of all unpaid ones of a creator: 20,000 flags with twelve clients each. All take 8 MiB;
-	// who writes a use down writes all of its callers.
+	// maxCallerPages is how many pages of callers the uses of flags may have, of a tenant and of all unpaid ones of a
+	// creator: 20,000 flags with twelve clients each. All take 8 MiB; who writes a use down writes all of its callers.
 	maxCallerPages = 20_000
-	// maxOutcomeBytes is how much memory what flags serve may take besides the first outcome of each use, of a tenant and of all unpaid ones of a creator. Values count, though mostly
-	// the flags have them anyway: one that was changed leaves them to its uses alone.
+	// maxOutcomeBytes is how much memory what flags serve may take besides the first outcome of each use, of a tenant and
+	// of all unpaid ones of a creator. Values count, though mostly the flags have them anyway: one that was changed leaves
+	// them to its uses alone.
 	maxOutcomeBytes = 64 << 20
 )
 
@@ -53,7 +54,8 @@ func (all *uses) countTime(now time.Time) CountTime {
 // CountTime is the CountTime at a time, for counting what is used of the tenant.
 func (t *Tenant) CountTime(now time.Time) CountTime { return t.uses.node.countTime(now) }
 
-// CountEvaluation counts what Evaluate of a flag with this key returned, where the flag was asked for by its name. by is nil for a person.
+// CountEvaluation counts what Evaluate of a flag with this key returned, where the flag was asked for by its name. by
+// is nil for a person.
 func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Client, at CountTime) {
 	if by == nil {
 		by = people
@@ -88,8 +90,8 @@ func (t *Tenant) CountEvaluation(key, environmentID string, r *Result, by *Clien
 	u.markUsed(&u.evaluated, at.second)
 }
 
-// CountMany counts what a call for many flags has evaluated, and empties it. A call may count piece by piece: one for all flags is one prefetch of the tenant's all the
-// same. by is nil for a person.
+// CountMany counts what a call for many flags has evaluated, and empties it. A call may count piece by piece: one for
+// all flags is one prefetch of the tenant's all the same. by is nil for a person.
 func (t *Tenant) CountMany(flags *Uncounted, all bool, environmentID string, by *Client, at CountTime) {
 	defer flags.empty()
 	if !all {
@@ -174,7 +176,8 @@ func (t *Tenant) useOfAll(environmentID string, at CountTime) *use {
 	return t.use(&t.uses.all, "", nil, environmentID, at)
 }
 
-// addUse adds the use of a flag, or of all where flag is nil. Those of a list never go back to an earlier hour: what comes late counts in the later one.
+// addUse adds the use of a flag, or of all where flag is nil. Those of a list never go back to an earlier hour: what
+// comes late counts in the later one.
 func (t *Tenant) addUse(key string, flag *Flag, environmentID string, at CountTime) *use {
 	s := &t.uses
 	s.mu.Lock()
@@ -239,7 +242,10 @@ func (s *tenantUses) environmentHourOf(t *Tenant, in unique.Handle[string], hour
 }
 
 // findUse finds the use in an environment and what points to it. key is that of any use in the list.
-func findUse(list *atomic.Pointer[use], in unique.Handle[string]) (before *atomic.Pointer[use], found *use, key string) {
+func findUse(
+	list *atomic.Pointer[use],
+	in unique.Handle[string],
+) (before *atomic.Pointer[use], found *use, key string) {
 	for before = list; ; before = &found.next {
 		found = before.Load()
 		if found == nil {
@@ -277,7 +283,8 @@ func (u *use) cellOfReason(code uint32) *cell {
 	return u.addCell(nil, code)
 }
 
-// callerOf finds a client among the callers, or adds it. first reports that it is the first, whose evaluations the cells count: c is nil then, and for a client that is not told apart.
+// callerOf finds a client among the callers, or adds it. first reports that it is the first, whose evaluations the
+// cells count: c is nil then, and for a client that is not told apart.
 func (u *use) callerOf(client *Client, at CountTime) (c *laterCaller, first bool) {
 	switch c, full := u.findCaller(client); {
 	case c != nil:
@@ -294,7 +301,8 @@ func usesOf(s *tenantUses) int64         { return s.count.Load() }
 func callerPagesOf(s *tenantUses) int64  { return s.callerPages.Load() }
 func outcomeBytesOf(s *tenantUses) int64 { return s.outcomeBytes.Load() }
 
-// limitReached reports whether there is as much as may be, of a tenant or, where nobody pays for it, of all such tenants that its creator has.
+// limitReached reports whether there is as much as may be, of a tenant or, where nobody pays for it, of all such
+// tenants that its creator has.
 func (s *tenantUses) limitReached(t *Tenant, at CountTime, most int64, of func(*tenantUses) int64) bool {
 	return of(s) >= most || s.node.created.limitReached(t, at.time(), most, of)
 }

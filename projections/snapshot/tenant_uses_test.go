@@ -81,8 +81,8 @@ func TestASnapshotThatLacksFactsIsNotComplete(t *testing.T) {
 	}
 }
 
-// Sixteen callers on two nodes evaluate flags that change, move, end and begin again, over the ends of hours, while all is written down, at times in vain: what is written down in the
-// end is what was evaluated.
+// Sixteen callers on two nodes evaluate flags that change, move, end and begin again, over the ends of hours, while all
+// is written down, at times in vain: what is written down in the end is what was evaluated.
 func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	const flags, perCaller = 5, 2500
 	truth := trueSums{all: map[string]uint64{}}
@@ -164,7 +164,12 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 					if by != nil {
 						client = by.ID
 					}
-					truth.add("reason "+string(r.Reason), "client "+client, ofFlag+" client "+client, fmt.Sprint(ofFlag, " ", r.Reason, " ", outcomeName(r.VariationID, r.Value)))
+					truth.add(
+						"reason "+string(r.Reason),
+						"client "+client,
+						ofFlag+" client "+client,
+						fmt.Sprint(ofFlag, " ", r.Reason, " ", outcomeName(r.VariationID, r.Value)),
+					)
 				}
 			})
 		}
@@ -183,7 +188,12 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 			}
 			tenant.CountEvaluation(key, production.ID, &r, nil, tenant.CountTime(now()))
 			of := fmt.Sprint(n, " ", key, " ", flag.life, " ")
-			truth.add("reason "+string(r.Reason), "client people", of+"client people", fmt.Sprint(of, r.Reason, " ", outcomeName(r.VariationID, r.Value)))
+			truth.add(
+				"reason "+string(r.Reason),
+				"client people",
+				of+"client people",
+				fmt.Sprint(of, r.Reason, " ", outcomeName(r.VariationID, r.Value)),
+			)
 		}
 		ledgers[n].take(s, now(), noFailure)
 		if len(s.uses.flags.uses)+len(s.uses.tenants.uses) > 0 {
@@ -200,8 +210,16 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	}
 }
 
-// checkUsesOfFlags compares what is written down of the flags of a node, in the lives that they have in the end, with what was made. It returns how much it compared.
-func checkUsesOfFlags(t *testing.T, node int, s *Snapshot, written ledger, made map[string]uint64, flags int) (compared int) {
+// checkUsesOfFlags compares what is written down of the flags of a node, in the lives that they have in the end, with
+// what was made. It returns how much it compared.
+func checkUsesOfFlags(
+	t *testing.T,
+	node int,
+	s *Snapshot,
+	written ledger,
+	made map[string]uint64,
+	flags int,
+) (compared int) {
 	t.Helper()
 	tenant, _ := s.Tenant("t")
 	got := written.sums(func(u counted.Use, add func(string, uint64)) {
@@ -287,7 +305,10 @@ type flagChanger struct {
 func (c *flagChanger) apply(key string, facts ...events.Fact) {
 	for _, fact := range facts {
 		c.revisions[key]++
-		c.s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", key), c.revisions[key], fact)}, Live: true}, slog.New(slog.DiscardHandler))
+		c.s.apply(
+			events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", key), c.revisions[key], fact)}, Live: true},
+			slog.New(slog.DiscardHandler),
+		)
 	}
 }
 
@@ -368,7 +389,13 @@ func TestAUseTakesLittleMemory(t *testing.T) {
 	if took > 100<<20 {
 		t.Errorf("20,000 flags that 1,000 clients evaluate take %d MB", took>>20)
 	}
-	tenant.CountEvaluation("boolean", production.ID, new(resultOf(t, s, "boolean", x)), nil, tenant.CountTime(noon.Add(time.Hour)))
+	tenant.CountEvaluation(
+		"boolean",
+		production.ID,
+		new(resultOf(t, s, "boolean", x)),
+		nil,
+		tenant.CountTime(noon.Add(time.Hour)),
+	)
 	ledger{}.take(s, noon.Add(time.Hour), noFailure)
 	if left := heap() - before; left > 2<<20 {
 		t.Errorf("%d MB are left when the hour is over", left>>20)
@@ -398,7 +425,14 @@ func evaluated(s *Snapshot, key, id string) *Result {
 	tenant, _ := s.Tenant("t")
 	flag, _ := tenant.Flag(key)
 	served := newVariation(choice(id, `"`+id+`"`, 0))
-	return &Result{Value: served.value, Reason: Fallthrough, VariationID: id, VariationName: served.name, flag: flag, served: served}
+	return &Result{
+		Value:         served.value,
+		Reason:        Fallthrough,
+		VariationID:   id,
+		VariationName: served.name,
+		flag:          flag,
+		served:        served,
+	}
 }
 
 // taken is what is to be written down, by name.
@@ -416,7 +450,13 @@ func TestOutcomesAndClientsBeyondTheBoundsAreCountedTogether(t *testing.T) {
 	at := tenant.CountTime(noon)
 	for round := range 2 {
 		for i := range 130 {
-			tenant.CountEvaluation("k", production.ID, evaluated(s, "k", fmt.Sprint("v", i%30)), &Client{ID: fmt.Sprint("c", i)}, at)
+			tenant.CountEvaluation(
+				"k",
+				production.ID,
+				evaluated(s, "k", fmt.Sprint("v", i%30)),
+				&Client{ID: fmt.Sprint("c", i)},
+				at,
+			)
 		}
 		for name, u := range taken(s) {
 			if u.FlagKey == "" {
@@ -446,7 +486,8 @@ func TestOutcomesAndClientsBeyondTheBoundsAreCountedTogether(t *testing.T) {
 	}
 }
 
-// Beyond the bound a flag's environments are counted together, and no flag that is used is left out. What is deleted makes room.
+// Beyond the bound a flag's environments are counted together, and no flag that is used is left out. What is deleted
+// makes room.
 func TestManyUsesOfATenant(t *testing.T) {
 	const flags, environments = 1010, 100
 	s := filled(flags)
@@ -476,7 +517,12 @@ func TestManyUsesOfATenant(t *testing.T) {
 		t.Errorf("%d flags are counted without environments, and %d uses in all", together, tenant.uses.count.Load())
 	}
 	for i := range flags {
-		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", fmt.Sprintf("flag-%d", i)), 3, events.FlagDeleted{})}}, slog.New(slog.DiscardHandler))
+		s.apply(
+			events.Page{
+				Events: []events.Recorded{recorded(events.FlagStream("t", fmt.Sprintf("flag-%d", i)), 3, events.FlagDeleted{})},
+			},
+			slog.New(slog.DiscardHandler),
+		)
 	}
 	if n := tenant.uses.count.Load(); n != 0 {
 		t.Errorf("%d uses are counted of flags that were deleted", n)
@@ -492,7 +538,12 @@ func TestUsesOfAllUnpaidTenantsOfACreator(t *testing.T) {
 	}{"full": {"c", events.FreePlan}, "free": {"c", events.FreePlan}, "paid": {"c", events.StandardPlan}, "other": {"d", events.FreePlan}} {
 		created := recorded(events.TenantStream(id), 1, events.TenantCreated{ID: id, Plan: of.plan})
 		created.Actor.ID = of.creator
-		s.apply(events.Page{Events: []events.Recorded{created, recorded(events.FlagStream(id, "f"), 1, made(events.BooleanFlag, "false"))}}, slog.New(slog.DiscardHandler))
+		s.apply(
+			events.Page{
+				Events: []events.Recorded{created, recorded(events.FlagStream(id, "f"), 1, made(events.BooleanFlag, "false"))},
+			},
+			slog.New(slog.DiscardHandler),
+		)
 	}
 	full, _ := s.Tenant("full")
 	full.uses.count.Store(maxUses - 1)
@@ -502,7 +553,13 @@ func TestUsesOfAllUnpaidTenantsOfACreator(t *testing.T) {
 		flag, _ := tenant.Flag("f")
 		for i := range 30 {
 			for e := range 3 {
-				tenant.CountEvaluation("f", fmt.Sprint("e", e), &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, &Client{ID: fmt.Sprint("c", i)}, tenant.CountTime(noon))
+				tenant.CountEvaluation(
+					"f",
+					fmt.Sprint("e", e),
+					&Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
+					&Client{ID: fmt.Sprint("c", i)},
+					tenant.CountTime(noon),
+				)
 			}
 		}
 		uses, clients, own := 0, 0, 0
@@ -528,8 +585,18 @@ func TestAVariationIsOneOutcome(t *testing.T) {
 	s := of(made(events.NumberFlag, "0", choice("a", "1", 1)), on)
 	tenant, _ := s.Tenant("t")
 	for n := range 2 * maxOutcomes {
-		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), events.Revision(n+3), events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: fmt.Append(nil, n)}})}},
-			slog.New(slog.DiscardHandler))
+		s.apply(
+			events.Page{
+				Events: []events.Recorded{
+					recorded(
+						events.FlagStream("t", "k"),
+						events.Revision(n+3),
+						events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: fmt.Append(nil, n)}},
+					),
+				},
+			},
+			slog.New(slog.DiscardHandler),
+		)
 		flag, _ := tenant.Flag("k")
 		r, err := flag.Evaluate(production.ID, &Context{TargetingKey: "u"})
 		if err != nil {
@@ -540,14 +607,16 @@ func TestAVariationIsOneOutcome(t *testing.T) {
 			if u.FlagKey == "" {
 				continue
 			}
-			if len(u.Served) != 1 || u.Served[0].Count != uint64(n+1) || !u.Served[0].New || string(u.Served[0].Value) != fmt.Sprint(n) {
+			if len(u.Served) != 1 || u.Served[0].Count != uint64(n+1) || !u.Served[0].New ||
+				string(u.Served[0].Value) != fmt.Sprint(n) {
 				t.Fatalf("after %d changes it has served %+v", n, u.Served)
 			}
 		}
 	}
 }
 
-// Totals of tenants are written down first, and what could not be written before what has come meanwhile: who is counted without end keeps nobody waiting.
+// Totals of tenants are written down first, and what could not be written before what has come meanwhile: who is
+// counted without end keeps nobody waiting.
 func TestWhatWaitsIsWrittenInItsTurn(t *testing.T) {
 	const flags = 4
 	s := filled(flags)
@@ -574,7 +643,8 @@ func TestWhatWaitsIsWrittenInItsTurn(t *testing.T) {
 	}
 }
 
-// While nothing can be written down, the hour stands still once so much of past hours waits, and goes on when it is written.
+// While nothing can be written down, the hour stands still once so much of past hours waits, and goes on when it is
+// written.
 func TestAnOutageTakesBoundedMemory(t *testing.T) {
 	const flags = 20
 	s := filled(flags)
@@ -627,7 +697,13 @@ func TestOutcomesOfATenantTakeBoundedMemory(t *testing.T) {
 		for range 2 {
 			for i := range maxOutcomes {
 				served := &variation{id: fmt.Sprint("v", i), value: value}
-				tenant.CountEvaluation(key, "e", &Result{VariationID: served.id, Value: value, Reason: Fallthrough, flag: flag, served: served}, nil, tenant.CountTime(noon))
+				tenant.CountEvaluation(
+					key,
+					"e",
+					&Result{VariationID: served.id, Value: value, Reason: Fallthrough, flag: flag, served: served},
+					nil,
+					tenant.CountTime(noon),
+				)
 			}
 		}
 	}
@@ -650,18 +726,31 @@ func TestOutcomesOfATenantTakeBoundedMemory(t *testing.T) {
 			}
 		}
 		if outcomes != c.outcomes || rest != c.rest {
-			t.Errorf("%s has %d outcomes and %d evaluations of the rest, want %d and %d", c.key, outcomes, rest, c.outcomes, c.rest)
+			t.Errorf(
+				"%s has %d outcomes and %d evaluations of the rest, want %d and %d",
+				c.key,
+				outcomes,
+				rest,
+				c.outcomes,
+				c.rest,
+			)
 		}
 	}
 	for i := range 5 {
-		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", fmt.Sprint("flag-", i)), 3, events.FlagDeleted{})}}, slog.New(slog.DiscardHandler))
+		s.apply(
+			events.Page{
+				Events: []events.Recorded{recorded(events.FlagStream("t", fmt.Sprint("flag-", i)), 3, events.FlagDeleted{})},
+			},
+			slog.New(slog.DiscardHandler),
+		)
 	}
 	if n := tenant.uses.outcomeBytes.Load(); n != 0 {
 		t.Errorf("%d bytes are counted of flags that were deleted", n)
 	}
 }
 
-// Calls that have found a use go on counting in it when its hour is over or its flag deleted, and take nothing of what its tenant may have.
+// Calls that have found a use go on counting in it when its hour is over or its flag deleted, and take nothing of what
+// its tenant may have.
 func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
 	s := filled(2)
 	tenant, _ := s.Tenant("t")
@@ -669,13 +758,28 @@ func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
 	var late []*use
 	for _, key := range []string{"flag-0", "flag-1"} {
 		flag, _ := tenant.Flag(key)
-		tenant.CountEvaluation(key, "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.CountTime(noon))
+		tenant.CountEvaluation(
+			key,
+			"e",
+			&Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
+			client(0),
+			tenant.CountTime(noon),
+		)
 		late = append(late, flag.uses.Load())
 	}
-	s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "flag-1"), 3, events.FlagDeleted{})}}, slog.New(slog.DiscardHandler))
+	s.apply(
+		events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "flag-1"), 3, events.FlagDeleted{})}},
+		slog.New(slog.DiscardHandler),
+	)
 	next := noon.Add(time.Hour)
 	flag, _ := tenant.Flag("flag-0")
-	tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0), tenant.CountTime(next))
+	tenant.CountEvaluation(
+		"flag-0",
+		"e",
+		&Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
+		client(0),
+		tenant.CountTime(next),
+	)
 	for i := range 30 {
 		for _, u := range late {
 			if c, first := u.callerOf(client(i), tenant.CountTime(next)); c == nil && !first {
@@ -694,7 +798,13 @@ func TestCallersAreLastSeenWhenTheyEvaluatedLast(t *testing.T) {
 	flag, _ := tenant.Flag("flag-0")
 	for _, now := range []time.Time{noon, noon.Add(20 * time.Second)} {
 		for _, client := range []*Client{{ID: "first"}, {ID: "later"}} {
-			tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client, tenant.CountTime(now))
+			tenant.CountEvaluation(
+				"flag-0",
+				"e",
+				&Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
+				client,
+				tenant.CountTime(now),
+			)
 		}
 	}
 	for u := range s.TakeUses() {

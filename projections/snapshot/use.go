@@ -11,8 +11,9 @@ import (
 	"flagledger/commands/keep/metering/counted"
 )
 
-// use is how often a flag, or with an empty key all of a tenant, was used in an environment in an hour. Its counts only grow: who writes them down writes all of them again and again.
-// There is one on a node for each flag, life, environment and hour.
+// use is how often a flag, or with an empty key all of a tenant, was used in an environment in an hour. Its counts only
+// grow: who writes them down writes all of them again and again. There is one on a node for each flag, life,
+// environment and hour.
 type use struct {
 	next        atomic.Pointer[use] // of the same flag, in another environment
 	in          *environmentHour
@@ -31,20 +32,24 @@ type environmentHour struct {
 	tenant        *Tenant
 	environmentID unique.Handle[string] // "" where environments are not told apart
 	hour          uint32                // of the Unix time
-	all           *use                  // of all flags, to which those of each are added when they are taken; nil where environments are not told apart
+	// of all flags, to which those of each are added when they are taken; nil where environments are not told apart
+	all *use
 }
 
-// cell counts the evaluations with an outcome and a reason. The outcome is a variation, or a value alone in one without an id; nil in the uses of tenants.
+// cell counts the evaluations with an outcome and a reason. The outcome is a variation, or a value alone in one without
+// an id; nil in the uses of tenants.
 //
-// Most evaluations of a flag are by the first caller of its use. They are counted once, for the outcome and the caller together; those by another are counted in its laterCaller, too.
+// Most evaluations of a flag are by the first caller of its use. They are counted once, for the outcome and the caller
+// together; those by another are counted in its laterCaller, too.
 type cell struct {
 	byOthers counter // in a use of all flags, all
 	byFirst  counter
 	served   atomic.Pointer[variation]
 	next     atomic.Pointer[cell]
 	state    atomic.Uint32 // the reason's code, 0 before the first evaluation; and the marks below
-	added    uint32        // how much of the count has been added to the use of all flags, without what does not fit; only TakeUses uses it
-	bytes    uint32        // that count for it among those of a tenant; 0 for a use's first cell, which stands in it
+	// how much of the count has been added to the use of all flags, without what does not fit; only TakeUses uses it
+	added uint32
+	bytes uint32 // that count for it among those of a tenant; 0 for a use's first cell, which stands in it
 }
 
 // total is how many evaluations it has counted.
@@ -97,7 +102,8 @@ type callers struct {
 	of   [perCallerPage]laterCaller
 }
 
-// A tenant has 100 clients at most at once. People are one more, and some clients may have been replaced within the hour.
+// A tenant has 100 clients at most at once. People are one more, and some clients may have been replaced within the
+// hour.
 const (
 	perCallerPage = 11
 	callerPages   = 10
@@ -124,8 +130,8 @@ func (u *use) findByPointer(r *Result) *cell {
 // sameMemory reports whether two values are one in memory.
 func sameMemory(a, b json.RawMessage) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// find finds the cell of a result's outcome and reason, or that of the rest if no more outcomes may be told apart, or else nil. outcomes is how many there are with any reason,
-// maxOutcomes where there is a rest.
+// find finds the cell of a result's outcome and reason, or that of the rest if no more outcomes may be told apart, or
+// else nil. outcomes is how many there are with any reason, maxOutcomes where there is a rest.
 func (u *use) find(r *Result) (found *cell, outcomes int, known bool) {
 	reason := reasonCode(r.Reason)
 	var rest *cell
@@ -168,7 +174,8 @@ func (v *variation) is(r *Result) bool {
 	return v.id == r.VariationID && (v.id != "" || bytes.Equal(v.value, r.Value)) // values may be long
 }
 
-// refresh takes what a result has as the outcome, which is the same: it is found faster then. Its name and value may be others, which are to be written down.
+// refresh takes what a result has as the outcome, which is the same: it is found faster then. Its name and value may be
+// others, which are to be written down.
 func (c *cell) refresh(r *Result) {
 	if before := c.served.Swap(outcomeOf(r)); before.name != r.VariationName || !bytes.Equal(before.value, r.Value) {
 		c.state.And(^uint32(outcomeWritten))
@@ -254,7 +261,8 @@ func (u *use) ofReason(reason uint32) *cell {
 	return nil
 }
 
-// findCaller finds a client among the callers after the first; c is nil if it is not there. full reports that there is no room for another.
+// findCaller finds a client among the callers after the first; c is nil if it is not there. full reports that there is
+// no room for another.
 func (u *use) findCaller(client *Client) (c *laterCaller, full bool) {
 	pages := 0
 	for page := u.callers.Load(); page != nil; page = page.next.Load() {
@@ -286,7 +294,8 @@ func (u *use) changedCaller(client *Client) (c *laterCaller, first bool) {
 	return nil, false
 }
 
-// addCaller adds a client to the callers, while there is a free place and the tenant has memory for it. Its results are those of callerOf. The tenant's uses are locked.
+// addCaller adds a client to the callers, while there is a free place and the tenant has memory for it. Its results are
+// those of callerOf. The tenant's uses are locked.
 func (u *use) addCaller(client *Client, now CountTime) (c *laterCaller, first bool) {
 	if u.key != "" && u.firstCaller.take(client) {
 		return nil, true
@@ -316,7 +325,8 @@ func (u *use) addCaller(client *Client, now CountTime) (c *laterCaller, first bo
 	return nil, false
 }
 
-// drop takes a use that no flag has any more out of the tenant's, which are locked. Whoever has found it already may still count in it.
+// drop takes a use that no flag has any more out of the tenant's, which are locked. Whoever has found it already may
+// still count in it.
 func (u *use) drop() {
 	s := &u.in.tenant.uses
 	s.count.Add(-1)
@@ -337,10 +347,11 @@ func (u *use) pages() (n int) {
 type uses struct {
 	created        *createdTenants
 	flags, tenants useQueue
-	frozen         atomic.Uint32 // the hour that everything counts in while too much of past hours waits to be written down; 0 mostly
-	swept          atomic.Uint32 // the hour before which sweepUses has dropped all
-	striped        atomic.Int64  // how many counters have got stripes in this hour
-	maxPast        int           // see the constant
+	// the hour that everything counts in while too much of past hours waits to be written down; 0 mostly
+	frozen  atomic.Uint32
+	swept   atomic.Uint32 // the hour before which sweepUses has dropped all
+	striped atomic.Int64  // how many counters have got stripes in this hour
+	maxPast int           // see the constant
 }
 
 // useQueue are uses that have counted something and wait to be written down.
@@ -355,7 +366,8 @@ func (q *useQueue) add(more ...*use) {
 	q.uses = append(q.uses, more...)
 }
 
-// giveBack takes what was taken and is not written down: before all that has come meanwhile, so that nobody who counts without end keeps others waiting.
+// giveBack takes what was taken and is not written down: before all that has come meanwhile, so that nobody who counts
+// without end keeps others waiting.
 func (q *useQueue) giveBack(list []*use) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -29,7 +29,8 @@ func (s *Snapshot) User(id string) User {
 
 type session struct{ userID, id string }
 
-// SessionEnded reports whether a session that began at a given time has ended: the person signed out of it or changed their password since.
+// SessionEnded reports whether a session that began at a given time has ended: the person signed out of it or changed
+// their password since.
 func (s *Snapshot) SessionEnded(userID, sessionID string, began time.Time) bool {
 	if u, ok := s.users.Load(userID); ok && began.Before(u.endedBefore) && sessionID != u.endedExcept {
 		return true
@@ -67,11 +68,12 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) error {
 	return nil
 }
 
-// erasedFor is for how long it is known that a person was erased who is in no tenant: longer than any token is good for.
+// erasedFor is for how long it is known that a person was erased who is in no tenant: longer than any token is good
+// for.
 const erasedFor = 24 * time.Hour
 
-// keepUser keeps what is known of a person after a fact. Nothing is kept of somebody who is in no tenant and has no account: of one that was erased, only
-// until their tokens have expired.
+// keepUser keeps what is known of a person after a fact. Nothing is kept of somebody who is in no tenant and has no
+// account: of one that was erased, only until their tokens have expired.
 func (s *Snapshot) keepUser(id string, u User, at time.Time) {
 	switch {
 	case len(u.Tenants) == 0 && u.Erased:

@@ -32,13 +32,15 @@ func testTheFirstChangesMakeJobs(t *testing.T) {
 	}
 	s := nodetest.On(t, database)
 	me := s.SignUp(nodetest.Address())
-	me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": nodetest.Address(), "role": "viewer"}).Want(201)
+	me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": nodetest.Address(), "role": "viewer"}).
+		Want(201)
 	if err := lock.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.Eventually("the invitation has a job", func() bool {
 		var n int
-		if err := db.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'mail.member_invitation' and args ->> 'tenantId' = $1`, me.Tenant).Scan(&n); err != nil {
+		if err := db.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'mail.member_invitation' and args ->> 'tenantId' = $1`, me.Tenant).
+			Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n == 1

@@ -22,8 +22,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// BenchmarkCommand is a durable write through a command that creates a flag: read, decide, append. "readable" includes the wait for read models
-// and snapshot, as a caller of the API has it.
+// BenchmarkCommand is a durable write through a command that creates a flag: read, decide, append. "readable" includes
+// the wait for read models and snapshot, as a caller of the API has it.
 func BenchmarkCommand(b *testing.B) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("durable/writers=%d", writers), func(b *testing.B) {
@@ -47,7 +47,12 @@ func BenchmarkCommand(b *testing.B) {
 }
 
 func createFlag(b *testing.B, w *commands.Writer, key string) {
-	_, _, err := commands.Do(b.Context(), w, commands.By{}, commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"})
+	_, _, err := commands.Do(
+		b.Context(),
+		w,
+		commands.By{},
+		commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"},
+	)
 	if err != nil {
 		b.Error(err)
 	}
@@ -87,8 +92,8 @@ func benchEvents() int {
 	return n
 }
 
-// BenchmarkRebuild rebuilds a read model from a log of 500,000 events. heap-MB is the largest heap seen meanwhile. Rows are compared with those that an earlier
-// benchmark of the run has made.
+// BenchmarkRebuild rebuilds a read model from a log of 500,000 events. heap-MB is the largest heap seen meanwhile. Rows
+// are compared with those that an earlier benchmark of the run has made.
 func BenchmarkRebuild(b *testing.B) {
 	url, store := nodetest.BenchStore(b)
 	n := benchEvents()
@@ -101,7 +106,14 @@ func BenchmarkRebuild(b *testing.B) {
 			go func() { heap <- nodetest.LargestHeap(stop) }()
 			began := time.Now()
 			for b.Loop() {
-				if err := projections.Rebuild(b.Context(), url, store, list, projections.RebuildOptions{}, nodetest.Log(b)); err != nil {
+				if err := projections.Rebuild(
+					b.Context(),
+					url,
+					store,
+					list,
+					projections.RebuildOptions{},
+					nodetest.Log(b),
+				); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -122,7 +134,12 @@ func BenchmarkStart(b *testing.B) {
 	nodetest.Seed(b, store, 20_000)
 	b.Run("facts=100000", func(b *testing.B) {
 		for b.Loop() {
-			n, err := node.Start(b.Context(), node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now}, url, nodetest.Log(b))
+			n, err := node.Start(
+				b.Context(),
+				node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now},
+				url,
+				nodetest.Log(b),
+			)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -11,7 +11,8 @@ import (
 // maxSkew is how far the clock of this node may be from that of the database: sessions, tokens and plans end by both.
 const maxSkew = 5 * time.Second
 
-// clockSkew returns by how much the clock of this node is at least ahead of the database's, given how long the answer took. It is negative for one that is behind.
+// clockSkew returns by how much the clock of this node is at least ahead of the database's, given how long the answer
+// took. It is negative for one that is behind.
 func clockSkew(ctx context.Context, pool *pgxpool.Pool, now func() time.Time) (time.Duration, error) {
 	conn, err := pool.Acquire(ctx) // which may take long
 	if err != nil {
@@ -44,10 +45,16 @@ func skewHealth(skew time.Duration) []string {
 	return nil
 }
 
-// aheadHealth names a log whose last time the store's clock has not reached: a clock was set back, or facts of the future were imported.
+// aheadHealth names a log whose last time the store's clock has not reached: a clock was set back, or facts of the
+// future were imported.
 func aheadHealth(ahead time.Duration) []string {
 	if ahead <= maxSkew {
 		return nil
 	}
-	return []string{fmt.Sprintf("the last fact is recorded %v later than the event store's clock: changes are recorded in the future until it gets there", ahead.Round(time.Second))}
+	return []string{
+		fmt.Sprintf(
+			"the last fact is recorded %v later than the event store's clock: changes are recorded in the future until it gets there",
+			ahead.Round(time.Second),
+		),
+	}
 }

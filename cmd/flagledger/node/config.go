@@ -51,23 +51,30 @@ type Config struct {
 	Firebase              FirebaseSettings
 	Payment               PaymentSettings
 
-	Limits             limit.Limits      `env:"-"` // RateLimits, parsed
-	FlagBounds         flagBounds        `env:"-"` // FlagMiB, parsed; those of the plans where nil
-	Features           http.Features     `env:"-"` // FeaturePlans, parsed; those of the catalogue if nil
-	SandboxFor         time.Duration     `env:"-"` // SandboxDays, parsed; 14 days if 0
-	StaleFor           time.Duration     `env:"-"` // StaleAfter, parsed; 30 days if 0
-	PublicURLAssumed   bool              `env:"-"` // PublicURL is made of Addr: the addresses of streams follow requests then
-	DrainFor           time.Duration     `env:"-"` // Drain, parsed
-	ProxyNetworks      []netip.Prefix    `env:"-"` // Proxies, parsed
-	AddressConnections int               `env:"-"` // ConnectionsPerAddress, parsed; the server of the command line alone asks it
+	Limits     limit.Limits  `env:"-"` // RateLimits, parsed
+	FlagBounds flagBounds    `env:"-"` // FlagMiB, parsed; those of the plans where nil
+	Features   http.Features `env:"-"` // FeaturePlans, parsed; those of the catalogue if nil
+	SandboxFor time.Duration `env:"-"` // SandboxDays, parsed; 14 days if 0
+	StaleFor   time.Duration `env:"-"` // StaleAfter, parsed; 30 days if 0
+	// PublicURL is made of Addr: the addresses of streams follow requests then
+	PublicURLAssumed bool           `env:"-"`
+	DrainFor         time.Duration  `env:"-"` // Drain, parsed
+	ProxyNetworks    []netip.Prefix `env:"-"` // Proxies, parsed
+	// ConnectionsPerAddress, parsed; the server of the command line alone asks it
+	AddressConnections int               `env:"-"`
 	Streams            http.StreamLimits `env:"-"`
-	InvitationsPerDay  int               `env:"-"` // in place of what plans give, unless it is 0; tests that invite many take more
-	Now                func() time.Time  `env:"-"` // required; tests move it
-	FlushEvery         time.Duration     `env:"-"` // how often uses and evaluations are written down, five seconds if 0; tests take less
-	Patience           time.Duration     `env:"-"` // how long a request waits for read models and for its key, two seconds if 0, and in queues, five if 0; tests that share a service take more
-	HashMemory         uint32            `env:"-"` // KiB that the hash of a password takes, the recommended ones where 0; tests take less
-	PushEndpoint       string            `env:"-"` // of FCM, Google's where empty; tests have one of their own
-	Build              string            `env:"-"` // the number of the build, which /api/v1/version shows
+	// in place of what plans give, unless it is 0; tests that invite many take more
+	InvitationsPerDay int              `env:"-"`
+	Now               func() time.Time `env:"-"` // required; tests move it
+	// how often uses and evaluations are written down, five seconds if 0; tests take less
+	FlushEvery time.Duration `env:"-"`
+	// how long a request waits for read models and for its key, two seconds if 0, and in queues, five if 0; tests that
+	// share a service take more
+	Patience time.Duration `env:"-"`
+	// KiB that the hash of a password takes, the recommended ones where 0; tests take less
+	HashMemory   uint32 `env:"-"`
+	PushEndpoint string `env:"-"` // of FCM, Google's where empty; tests have one of their own
+	Build        string `env:"-"` // the number of the build, which /api/v1/version shows
 }
 
 // Load reads the settings. The error names the one that is bad, in one line.
@@ -143,7 +150,10 @@ func (c Config) checkAddresses() error {
 		return fmt.Errorf("FLAGLEDGER_ADDR must be host:port, such as 127.0.0.1:8080; it is %q", c.Addr)
 	}
 	if c.MetricsAddr != "" && (!isAddress(c.MetricsAddr) || c.MetricsAddr == c.Addr) {
-		return fmt.Errorf("FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and another than FLAGLEDGER_ADDR; it is %q", c.MetricsAddr)
+		return fmt.Errorf(
+			"FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and another than FLAGLEDGER_ADDR; it is %q",
+			c.MetricsAddr,
+		)
 	}
 	return nil
 }
@@ -162,7 +172,8 @@ func isAddress(text string) bool {
 	return err == nil && port != "" && (notIP == nil || hostPattern.MatchString(host))
 }
 
-// urlOf returns how a client on this machine reaches an address. An address of all interfaces is no host: it becomes localhost.
+// urlOf returns how a client on this machine reaches an address. An address of all interfaces is no host: it becomes
+// localhost.
 func urlOf(address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	if unspecified(host) {
@@ -182,8 +193,13 @@ func unspecified(host string) bool {
 // LogPublicURL logs what stands for the host that neither FLAGLEDGER_PUBLIC_URL nor FLAGLEDGER_ADDR names.
 func (c Config) LogPublicURL(log *slog.Logger) {
 	if host, _, _ := net.SplitHostPort(c.Addr); c.PublicURLAssumed && unspecified(host) {
-		log.Info("FLAGLEDGER_ADDR names no host: tokens and mailed links have localhost. Set FLAGLEDGER_PUBLIC_URL to how clients reach the service",
-			"address", c.Addr, "url", c.PublicURL)
+		log.Info(
+			"FLAGLEDGER_ADDR names no host: tokens and mailed links have localhost. Set FLAGLEDGER_PUBLIC_URL to how clients reach the service",
+			"address",
+			c.Addr,
+			"url",
+			c.PublicURL,
+		)
 	}
 }
 
@@ -262,7 +278,8 @@ func parseSandboxDays(text string) (time.Duration, error) {
 	return time.Duration(days) * 24 * time.Hour, nil
 }
 
-// parseStaleAfter reads how long a flag must have been without use or change to be unused or settled; 0 where that is not set.
+// parseStaleAfter reads how long a flag must have been without use or change to be unused or settled; 0 where that is
+// not set.
 func parseStaleAfter(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -306,22 +323,28 @@ func parseConnectionsPerAddress(text string) (int, error) {
 	return n, nil
 }
 
-// originPattern is how browsers write an origin: a scheme, which for apps is one of their own, a host, and a port unless it is the usual one.
+// originPattern is how browsers write an origin: a scheme, which for apps is one of their own, a host, and a port
+// unless it is the usual one.
 var originPattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 
 func (c *Config) checkOrigins() error {
 	for i, origin := range c.Origins {
 		origin = strings.ToLower(strings.TrimSpace(origin))
-		usualPort := strings.HasPrefix(origin, "http:") && strings.HasSuffix(origin, ":80") || strings.HasPrefix(origin, "https:") && strings.HasSuffix(origin, ":443")
+		usualPort := strings.HasPrefix(origin, "http:") && strings.HasSuffix(origin, ":80") ||
+			strings.HasPrefix(origin, "https:") && strings.HasSuffix(origin, ":443")
 		if all := origin == "*" && len(c.Origins) == 1; !all && (!originPattern.MatchString(origin) || usualPort) {
-			return fmt.Errorf("FLAGLEDGER_CORS_ORIGINS must be * or origins as browsers send them, such as https://app.example.com, with commas between; one is %q", origin)
+			return fmt.Errorf(
+				"FLAGLEDGER_CORS_ORIGINS must be * or origins as browsers send them, such as https://app.example.com, with commas between; one is %q",
+				origin,
+			)
 		}
 		c.Origins[i] = origin
 	}
 	return nil
 }
 
-// CheckURL checks that a setting is empty or a URL of one of the schemes. The error does not repeat it: it may hold a password.
+// CheckURL checks that a setting is empty or a URL of one of the schemes. The error does not repeat it: it may hold a
+// password.
 func CheckURL(setting, value string, schemes ...string) error {
 	if value == "" {
 		return nil

@@ -39,9 +39,13 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 			t.Run(setting+"="+value, func(t *testing.T) {
 				t.Setenv(setting, value)
 				_, err := node.Load()
-				if err == nil || !strings.Contains(err.Error(), setting) || strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), "\n") ||
+				if err == nil || !strings.Contains(err.Error(), setting) || strings.Contains(err.Error(), "sesame") ||
+					strings.Contains(err.Error(), "\n") ||
 					strings.Contains(err.Error(), value+`="`) {
-					t.Errorf("the error is %v; it must name the setting in one line, quote what was written, and name no password", err)
+					t.Errorf(
+						"the error is %v; it must name the setting in one line, quote what was written, and name no password",
+						err,
+					)
 				}
 			})
 		}

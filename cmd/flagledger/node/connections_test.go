@@ -20,8 +20,8 @@ import (
 	"flagledger/projections/models"
 )
 
-// ownDatabase is a database with its URL for each of the users, none of whom is a superuser, for whom a server keeps some connections. All work as
-// the one that owns the database.
+// ownDatabase is a database with its URL for each of the users, none of whom is a superuser, for whom a server keeps
+// some connections. All work as the one that owns the database.
 func ownDatabase(t *testing.T, serverURL string, users ...string) (urls []string) {
 	t.Helper()
 	admin := connect(t, serverURL)
@@ -58,10 +58,17 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 	go func() {
 		most := map[string]int{}
 		for {
-			rows, _ := console.Query(t.Context(), `select usename, count(*) from pg_stat_activity where datname = current_database() and usename is not null group by usename`)
+			rows, _ := console.Query(
+				t.Context(),
+				`select usename, count(*) from pg_stat_activity where datname = current_database() and usename is not null group by usename`,
+			)
 			var user string
 			var n int
-			if _, err := pgx.ForEachRow(rows, []any{&user, &n}, func() error { most[user] = max(most[user], n); return nil }); err != nil {
+			if _, err := pgx.ForEachRow(
+				rows,
+				[]any{&user, &n},
+				func() error { most[user] = max(most[user], n); return nil },
+			); err != nil {
 				t.Error(err)
 			}
 			select {
@@ -81,8 +88,8 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 // busy reports whether something failed because the machine was slow to let it in.
 func busy(failure string) bool { return strings.Contains(failure, "timeout") }
 
-// Of the 60 connections of the server, three are kept for superusers, 48 are for three nodes and nine are left for psql and the command line. The read models are rebuilt by it during the
-// load, and the node that carries them on ends.
+// Of the 60 connections of the server, three are kept for superusers, 48 are for three nodes and nine are left for psql
+// and the command line. The read models are rebuilt by it during the load, and the node that carries them on ends.
 func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	t.Parallel()
 	_, p := nodetest.OwnPostgres(t, "max_connections=60")
@@ -107,13 +114,21 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 				load.Go(func() {
 					for j := range 2 {
 						key := fmt.Sprintf("%s-%d-%d-%d", part, n, i, j)
-						succeeds := func(method, path string, body any, want int, headers ...string) { // at last: on a busy machine a call may wait too long for its turn, or for a connection
+						// at last: on a busy machine a call may wait too long for its turn, or for a connection
+						succeeds := func(method, path string, body any, want int, headers ...string) {
 							s.Eventually(method+" "+path+" succeeds", func() bool {
 								a := c.Call(method, path, body, headers...)
 								return a.Status != 429 && a.Status != 503 && a.Want(want) != nil
 							})
 						}
-						succeeds("POST", "/api/v1/flags", map[string]any{"key": key, "type": "boolean"}, 201, "Idempotency-Key", key+"-created")
+						succeeds(
+							"POST",
+							"/api/v1/flags",
+							map[string]any{"key": key, "type": "boolean"},
+							201,
+							"Idempotency-Key",
+							key+"-created",
+						)
 						succeeds("POST", nodetest.FlagPath(key, "/enable"), nil, 200, "Idempotency-Key", key)
 						succeeds("GET", "/api/v1/flags?limit=10", nil, 200)
 						s.Eventually("the flag is shown", func() bool { return c.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
@@ -129,7 +144,14 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	}
 	rebuild := func() {
 		services[1].Eventually("the read models are rebuilt", func() bool {
-			err := projections.Rebuild(t.Context(), databaseURL, store, models.All(), projections.RebuildOptions{}, book.Logger())
+			err := projections.Rebuild(
+				t.Context(),
+				databaseURL,
+				store,
+				models.All(),
+				projections.RebuildOptions{},
+				book.Logger(),
+			)
 			if err != nil && busy(err.Error()) {
 				return false
 			}
@@ -198,7 +220,13 @@ func TestConnectionsBesideEventStoreDB(t *testing.T) {
 	reading.Wait()
 
 	config.Connections = "5"
-	if _, err := node.Start(t.Context(), config, s.DatabaseURL, nodetest.Log(t)); err == nil || !strings.Contains(err.Error(), "FLAGLEDGER_DATABASE_CONNECTIONS") {
+	if _, err := node.Start(
+		t.Context(),
+		config,
+		s.DatabaseURL,
+		nodetest.Log(t),
+	); err == nil ||
+		!strings.Contains(err.Error(), "FLAGLEDGER_DATABASE_CONNECTIONS") {
 		t.Errorf("a node with 5 connections starts: %v", err)
 	}
 	config.Connections = "6"

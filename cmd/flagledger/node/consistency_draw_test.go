@@ -15,11 +15,20 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 	ref := commands.FlagRef{TenantID: "t", Key: key}
 	kind := f.Type
 	if !f.Exists {
-		kind = rapid.SampledFrom([]events.FlagType{events.BooleanFlag, events.StringFlag, events.NumberFlag, events.JSONFlag}).Draw(t, "type")
+		kind = rapid.SampledFrom([]events.FlagType{events.BooleanFlag, events.StringFlag, events.NumberFlag, events.JSONFlag}).
+			Draw(t, "type")
 	}
 	if !f.Exists && rapid.IntRange(0, 9).Draw(t, "create") > 0 {
 		create := commands.CreateFlag{
-			TenantID: "t", Key: key, ID: commands.NewID(), Type: kind, Name: maybe(t, drawText), Description: drawText(t), Tags: drawTags(t), Permanent: rapid.Bool().Draw(t, "permanent"), Salt: commands.NewSalt(),
+			TenantID:     "t",
+			Key:          key,
+			ID:           commands.NewID(),
+			Type:         kind,
+			Name:         maybe(t, drawText),
+			Description:  drawText(t),
+			Tags:         drawTags(t),
+			Permanent:    rapid.Bool().Draw(t, "permanent"),
+			Salt:         commands.NewSalt(),
 			DefaultValue: maybeValue(t, kind),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "variations") {
@@ -33,14 +42,36 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 	}
 	f.Type = kind
 	environment := rapid.SampledFrom(environments).Draw(t, "environment")
-	all := []string{"update", "update", "switch", "switch", "add", "add", "change", "change", "remove", "rules", "rules", "rules", "fallthrough", "fallthrough", "delete", "create"}
+	all := []string{
+		"update",
+		"update",
+		"switch",
+		"switch",
+		"add",
+		"add",
+		"change",
+		"change",
+		"remove",
+		"rules",
+		"rules",
+		"rules",
+		"fallthrough",
+		"fallthrough",
+		"delete",
+		"create",
+	}
 	switch rapid.SampledFrom(all).Draw(t, "command") {
 	case "update":
 		return commands.UpdateFlag{
-			FlagRef: ref, Name: maybe(t, drawText), Description: maybe(t, drawText), DefaultValue: maybeValue(t, kind), Tags: maybe(t, drawTags),
-			Permanent: maybe(t, func(t *rapid.T) bool { return rapid.Bool().Draw(t, "permanent") }),
+			FlagRef:      ref,
+			Name:         maybe(t, drawText),
+			Description:  maybe(t, drawText),
+			DefaultValue: maybeValue(t, kind),
+			Tags:         maybe(t, drawTags),
+			Permanent:    maybe(t, func(t *rapid.T) bool { return rapid.Bool().Draw(t, "permanent") }),
 			Status: maybe(t, func(t *rapid.T) events.FlagStatus {
-				return rapid.SampledFrom([]events.FlagStatus{events.ActiveFlag, events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}).Draw(t, "status")
+				return rapid.SampledFrom([]events.FlagStatus{events.ActiveFlag, events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}).
+					Draw(t, "status")
 			}),
 		}
 	case "switch":
@@ -49,14 +80,23 @@ func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[comma
 		return commands.AddVariation{FlagRef: ref, Variation: drawVariation(t, kind)}
 	case "change":
 		return commands.UpdateVariation{
-			FlagRef: ref, ID: variation, Name: maybe(t, drawText), Value: maybeValue(t, kind), Description: maybe(t, drawText), Weight: maybe(t, drawWeight),
+			FlagRef:     ref,
+			ID:          variation,
+			Name:        maybe(t, drawText),
+			Value:       maybeValue(t, kind),
+			Description: maybe(t, drawText),
+			Weight:      maybe(t, drawWeight),
 		}
 	case "remove":
 		return commands.RemoveVariation{FlagRef: ref, ID: variation, Environments: environments}
 	case "rules":
 		return drawRules(t, f, ref, environment)
 	case "fallthrough":
-		set := commands.SetFallthrough{FlagRef: ref, Environment: environment, Unset: rapid.IntRange(0, 3).Draw(t, "unset") == 0}
+		set := commands.SetFallthrough{
+			FlagRef:     ref,
+			Environment: environment,
+			Unset:       rapid.IntRange(0, 3).Draw(t, "unset") == 0,
+		}
 		if !set.Unset {
 			set.Serve = drawServe(t, f)
 		}
@@ -91,11 +131,18 @@ func drawTags(t *rapid.T) []string {
 }
 
 func drawWeight(t *rapid.T) events.Weight {
-	return rapid.OneOf(rapid.Just[events.Weight](0), rapid.Map(rapid.Int64Range(0, int64(events.MaxWeight)), func(n int64) events.Weight { return events.Weight(n) })).Draw(t, "weight")
+	return rapid.OneOf(rapid.Just[events.Weight](0), rapid.Map(rapid.Int64Range(0, int64(events.MaxWeight)), func(n int64) events.Weight { return events.Weight(n) })).
+		Draw(t, "weight")
 }
 
 func drawVariation(t *rapid.T, kind events.FlagType) commands.NewVariation {
-	return commands.NewVariation{ID: commands.NewID(), Name: drawText(t), Value: drawValue(kind)(t), Description: drawText(t), Weight: drawWeight(t)}
+	return commands.NewVariation{
+		ID:          commands.NewID(),
+		Name:        drawText(t),
+		Value:       drawValue(kind)(t),
+		Description: drawText(t),
+		Weight:      drawWeight(t),
+	}
 }
 
 func drawRules(t *rapid.T, f commands.Flag, ref commands.FlagRef, environment events.EnvironmentRef) commands.SetRules {
@@ -108,7 +155,13 @@ func drawRules(t *rapid.T, f commands.Flag, ref commands.FlagRef, environment ev
 
 // drawRule draws a new rule, or one that an environment has, or one that it does not have.
 func drawRule(t *rapid.T, f commands.Flag, environment events.EnvironmentRef) commands.NewRule {
-	rule := commands.NewRule{NewID: commands.NewID(), Salt: commands.NewSalt(), Name: drawText(t), Conditions: []events.Condition{}, Serve: drawServe(t, f)}
+	rule := commands.NewRule{
+		NewID:      commands.NewID(),
+		Salt:       commands.NewSalt(),
+		Name:       drawText(t),
+		Conditions: []events.Condition{},
+		Serve:      drawServe(t, f),
+	}
 	for range rapid.IntRange(0, 2).Draw(t, "conditions") {
 		rule.Conditions = append(rule.Conditions, rapid.SampledFrom(someConditions).Draw(t, "condition").Condition)
 	}
@@ -132,7 +185,9 @@ func drawServe(t *rapid.T, f commands.Flag) *commands.NewServe {
 	case kind >= 5:
 		return &commands.NewServe{VariationID: &variations[0].ID}
 	}
-	serve := &commands.NewServe{BucketBy: rapid.SampledFrom([]*string{nil, nil, new("targetingKey"), new("plan"), new("none")}).Draw(t, "bucketBy")}
+	serve := &commands.NewServe{
+		BucketBy: rapid.SampledFrom([]*string{nil, nil, new("targetingKey"), new("plan"), new("none")}).Draw(t, "bucketBy"),
+	}
 	for _, v := range variations[:rapid.IntRange(1, len(variations)).Draw(t, "shares")] {
 		serve.Rollout = append(serve.Rollout, events.Share{VariationID: v.ID, Weight: drawWeight(t)})
 	}

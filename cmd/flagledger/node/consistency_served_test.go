@@ -14,7 +14,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// checkEvaluation compares what a flag serves with what its state and the rules of evaluation say, and counts how often a rule matched.
+// checkEvaluation compares what a flag serves with what its state and the rules of evaluation say, and counts how often
+// a rule matched.
 func (v views) checkEvaluation(t rapid.TB, key string, f commands.Flag) (matches int64) {
 	tenant, ok := v.live.Tenant("t")
 	if !ok {
@@ -30,8 +31,19 @@ func (v views) checkEvaluation(t rapid.TB, key string, f commands.Flag) (matches
 	for _, e := range environments {
 		for _, unit := range []string{"", "u1", "u2", "u3", "größer"} {
 			want, wantErr := evaluated(f, e.ID, unit)
-			got, err := compiled.Evaluate(e.ID, &snapshot.Context{TargetingKey: unit, Attributes: map[string]any{"plan": "pro", "n": snapshot.ParseNumber([]byte("5"))}})
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(snapshot.Result{})); diff != "" || cmp.Diff(wantErr, err) != "" {
+			got, err := compiled.Evaluate(
+				e.ID,
+				&snapshot.Context{
+					TargetingKey: unit,
+					Attributes:   map[string]any{"plan": "pro", "n": snapshot.ParseNumber([]byte("5"))},
+				},
+			)
+			if diff := cmp.Diff(
+				want,
+				got,
+				cmpopts.IgnoreUnexported(snapshot.Result{}),
+			); diff != "" ||
+				cmp.Diff(wantErr, err) != "" {
 				t.Fatalf("in %s, %q is served %v, want %v (-want +got):\n%s", e.Name, unit, err, wantErr, diff)
 			}
 			if got.RuleID != "" {
@@ -120,13 +132,28 @@ var someConditions = []struct {
 	events.Condition
 	holds func(unit string) bool
 }{
-	{events.Condition{Attribute: "plan", Op: events.In, Values: values(`"free"`, `"\u0070ro"`)}, func(string) bool { return true }},
-	{events.Condition{Attribute: "plan", Op: events.In, Values: values(`"pro"`), Negate: true}, func(string) bool { return false }},
+	{
+		events.Condition{Attribute: "plan", Op: events.In, Values: values(`"free"`, `"\u0070ro"`)},
+		func(string) bool { return true },
+	},
+	{
+		events.Condition{Attribute: "plan", Op: events.In, Values: values(`"pro"`), Negate: true},
+		func(string) bool { return false },
+	},
 	{events.Condition{Attribute: "n", Op: events.Greater, Values: values(`6`, `4.0`)}, func(string) bool { return true }},
 	{events.Condition{Attribute: "plan.x", Op: events.Exists}, func(string) bool { return false }},
-	{events.Condition{Attribute: "targetingKey", Op: events.In, Values: values(`"u1"`, `"größer"`)}, func(unit string) bool { return unit == "u1" || unit == "größer" }},
-	{events.Condition{Attribute: "targetingKey", Op: events.Matches, Values: values(`"^u[2-9]$"`)}, func(unit string) bool { return unit == "u2" || unit == "u3" }},
-	{events.Condition{Attribute: "targetingKey", Op: events.Exists, Negate: true}, func(unit string) bool { return unit == "" }},
+	{
+		events.Condition{Attribute: "targetingKey", Op: events.In, Values: values(`"u1"`, `"größer"`)},
+		func(unit string) bool { return unit == "u1" || unit == "größer" },
+	},
+	{
+		events.Condition{Attribute: "targetingKey", Op: events.Matches, Values: values(`"^u[2-9]$"`)},
+		func(unit string) bool { return unit == "u2" || unit == "u3" },
+	},
+	{
+		events.Condition{Attribute: "targetingKey", Op: events.Exists, Negate: true},
+		func(unit string) bool { return unit == "" },
+	},
 }
 
 func values(list ...string) (values []json.RawMessage) {

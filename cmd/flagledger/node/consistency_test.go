@@ -24,8 +24,8 @@ import (
 	"flagledger/queries"
 )
 
-// views are the places that a flag's facts lead to, over one database: what commands fold, what lists read, what is evaluated, and what
-// callers of a service are shown.
+// views are the places that a flag's facts lead to, over one database: what commands fold, what lists read, what is
+// evaluated, and what callers of a service are shown.
 type views struct {
 	writer   *commands.Writer
 	store    events.Store
@@ -56,7 +56,10 @@ func newViews(t *testing.T) views {
 	}
 	v.wait(t, done.Position)
 	api.Tenant = "t"
-	api.Service.Eventually("the service knows the tenant", func() bool { return api.Call("GET", "/api/v1/flags", nil).Status == 200 })
+	api.Service.Eventually(
+		"the service knows the tenant",
+		func() bool { return api.Call("GET", "/api/v1/flags", nil).Status == 200 },
+	)
 	return v
 }
 
@@ -140,7 +143,14 @@ func testAllViewsOfAFlagAgree(t *testing.T) {
 	rebuilt := v
 	rebuilt.live = snapshot.New()
 	run(t, func(ctx context.Context) { rebuilt.live.Run(ctx, v.store, func(events.Page) {}, nodetest.Log(t)) })
-	if err := projections.Rebuild(t.Context(), v.api.Service.DatabaseURL, v.store, models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
+	if err := projections.Rebuild(
+		t.Context(),
+		v.api.Service.DatabaseURL,
+		v.store,
+		models.All(),
+		projections.RebuildOptions{},
+		nodetest.Log(t),
+	); err != nil {
 		t.Fatal(err)
 	}
 	<-rebuilt.live.Ready()
@@ -154,7 +164,12 @@ func testAllViewsOfAFlagAgree(t *testing.T) {
 func (v views) serveByARule(t *testing.T) (flag commands.Flag) {
 	t.Helper()
 	ref := commands.FlagRef{TenantID: "t", Key: "served"}
-	rule := commands.NewRule{NewID: commands.NewID(), Salt: commands.NewSalt(), Conditions: []events.Condition{}, Serve: &commands.NewServe{Value: json.RawMessage("true")}}
+	rule := commands.NewRule{
+		NewID:      commands.NewID(),
+		Salt:       commands.NewSalt(),
+		Conditions: []events.Condition{},
+		Serve:      &commands.NewServe{Value: json.RawMessage("true")},
+	}
 	for _, cmd := range []commands.Command[commands.Flag]{
 		commands.CreateFlag{TenantID: ref.TenantID, Key: ref.Key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: commands.NewSalt()},
 		commands.SetRules{FlagRef: ref, Environment: environments[0], Rules: []commands.NewRule{rule}},
@@ -184,9 +199,20 @@ func (v views) checkRows(t rapid.TB, key string, f commands.Flag) {
 			t.Fatal(err)
 		}
 		want := queries.Flag{
-			ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[e.ID], DefaultValue: f.DefaultValue, Description: f.Description,
-			Tags: f.Tags, Permanent: f.Permanent, Status: string(f.Status), Version: int64(f.Version), CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
-			FlagUse: row.FlagUse, // which facts do not tell
+			ID:           f.ID,
+			Key:          f.Key,
+			Name:         f.Name,
+			Type:         string(f.Type),
+			Enabled:      f.Enabled[e.ID],
+			DefaultValue: f.DefaultValue,
+			Description:  f.Description,
+			Tags:         f.Tags,
+			Permanent:    f.Permanent,
+			Status:       string(f.Status),
+			Version:      int64(f.Version),
+			CreatedAt:    f.CreatedAt,
+			UpdatedAt:    f.UpdatedAt,
+			FlagUse:      row.FlagUse, // which facts do not tell
 		}
 		if diff := cmp.Diff(want, row, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("the row in %s differs from the state (-state +row):\n%s", e.Name, diff)
@@ -230,8 +256,20 @@ type shownFlag struct {
 
 func shown(f commands.Flag, environmentID string) shownFlag {
 	return shownFlag{
-		ID: f.ID, Key: f.Key, Name: f.Name, Type: string(f.Type), Enabled: f.Enabled[environmentID], DefaultValue: f.DefaultValue, Description: f.Description,
-		Tags: f.Tags, Permanent: f.Permanent, Status: string(f.Status), Version: f.Version, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Variations: f.Variations,
+		ID:           f.ID,
+		Key:          f.Key,
+		Name:         f.Name,
+		Type:         string(f.Type),
+		Enabled:      f.Enabled[environmentID],
+		DefaultValue: f.DefaultValue,
+		Description:  f.Description,
+		Tags:         f.Tags,
+		Permanent:    f.Permanent,
+		Status:       string(f.Status),
+		Version:      f.Version,
+		CreatedAt:    f.CreatedAt,
+		UpdatedAt:    f.UpdatedAt,
+		Variations:   f.Variations,
 	}
 }
 
@@ -268,13 +306,23 @@ func (v views) checkAPI(t *testing.T, property *rapid.T, key string, f commands.
 			property.Fatalf("the list in %s shows another flag than the state (-state +shown):\n%s", e.Name, diff)
 		}
 		want, refusal := evaluated(f, e.ID, "u1")
-		a := me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u1","attributes":{"plan":"pro","n":5}}`, "X-Environment", e.Name)
+		a := me.Call(
+			"POST",
+			nodetest.FlagPath(key, "/evaluate"),
+			`{"targetingKey":"u1","attributes":{"plan":"pro","n":5}}`,
+			"X-Environment",
+			e.Name,
+		)
 		if refusal != nil {
 			a.Refused(422, "attributes.none")
 			continue
 		}
 		a.Want(200).Shows(map[string]any{
-			"enabled": want.Enabled, "reason": want.Reason, "flagVersion": want.Version, "variationId": orNull(want.VariationID), "ruleId": orNull(want.RuleID),
+			"enabled":     want.Enabled,
+			"reason":      want.Reason,
+			"flagVersion": want.Version,
+			"variationId": orNull(want.VariationID),
+			"ruleId":      orNull(want.RuleID),
 		})
 		nodetest.Same(d, "the value that is served", a.Raw("value"), string(want.Value))
 	}

@@ -18,8 +18,8 @@ import (
 	"flagledger/projections"
 )
 
-// OpenDatabase finds the database that the settings name, or starts the private one, and brings it to the newest schema. stop ends
-// what it started.
+// OpenDatabase finds the database that the settings name, or starts the private one, and brings it to the newest
+// schema. stop ends what it started.
 func OpenDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
 	url, stop = c.DatabaseURL, func() {}
 	if url == "" {
@@ -43,7 +43,8 @@ func OpenDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 	return url, stop, nil
 }
 
-// JoinDatabase is OpenDatabase for commands beside a running server: it uses the private database of that server if there is one.
+// JoinDatabase is OpenDatabase for commands beside a running server: it uses the private database of that server if
+// there is one.
 func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
 	if c.DatabaseURL == "" {
 		url, err := embedded.Connect(ctx, c.Data)
@@ -63,7 +64,8 @@ var ErrUnreachable = errors.New("the database cannot be reached")
 // oldestPostgres is the oldest version that is supported.
 const oldestPostgres = 14
 
-// Migrate brings the database to the newest schema, and refuses a Postgres that is too old. The error is ErrUnreachable while the database is down.
+// Migrate brings the database to the newest schema, and refuses a Postgres that is too old. The error is ErrUnreachable
+// while the database is down.
 func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	pool, err := OpenPool(ctx, url)
 	if err != nil {
@@ -93,7 +95,8 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	return err
 }
 
-// unusable returns the error of a start on a database that did not answer as it must. It is ErrUnreachable if the database may do so later.
+// unusable returns the error of a start on a database that did not answer as it must. It is ErrUnreachable if the
+// database may do so later.
 func unusable(err error) error {
 	if postgres.Unavailable(err) || database.IsReadOnlyError(err) {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
@@ -107,7 +110,8 @@ const (
 	reactionSubscriptions = 1 // on one node
 	jobListeners          = 1 // River takes one out of the pool for good
 	partConnections       = projections.Connections + jobListeners
-	// factConnections are needed only if Postgres holds the facts. Statuses and Reactions.Lag share a subscription: the monitor calls one after the other.
+	// factConnections are needed only if Postgres holds the facts. Statuses and Reactions.Lag share a subscription: the
+	// monitor calls one after the other.
 	factConnections = postgres.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions
 )
 
@@ -130,7 +134,12 @@ func (c Config) poolSize() (int32, error) {
 	if c.Connections != "" {
 		var err error
 		if n, err = strconv.Atoi(c.Connections); err != nil || n < taken+minPool || n > maxConnections {
-			return 0, fmt.Errorf("FLAGLEDGER_DATABASE_CONNECTIONS: it must be a number from %d to %d; it is %q", taken+minPool, maxConnections, c.Connections)
+			return 0, fmt.Errorf(
+				"FLAGLEDGER_DATABASE_CONNECTIONS: it must be a number from %d to %d; it is %q",
+				taken+minPool,
+				maxConnections,
+				c.Connections,
+			)
 		}
 	}
 	return int32(n - taken), nil
@@ -152,8 +161,15 @@ func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// openPool opens the pool of a node. Its connections are refused until migrated is closed, and its errors are noted by disk.
-func openPool(ctx context.Context, url string, size int32, migrated <-chan struct{}, disk *diskWatch) (*pgxpool.Pool, error) {
+// openPool opens the pool of a node. Its connections are refused until migrated is closed, and its errors are noted by
+// disk.
+func openPool(
+	ctx context.Context,
+	url string,
+	size int32,
+	migrated <-chan struct{},
+	disk *diskWatch,
+) (*pgxpool.Pool, error) {
 	config, err := poolConfig(url, size)
 	if err != nil {
 		return nil, err

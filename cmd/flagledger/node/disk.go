@@ -14,10 +14,12 @@ import (
 	"flagledger/events/postgres"
 )
 
-// minRoom is the least room on the disk of the data folder that is not told of: two segments of the log of a private Postgres.
+// minRoom is the least room on the disk of the data folder that is not told of: two segments of the log of a private
+// Postgres.
 const minRoom = 32 << 20
 
-// fullFor is how long a disk counts as full after the last statement that found it full. Jobs and counts are written more often than that.
+// fullFor is how long a disk counts as full after the last statement that found it full. Jobs and counts are written
+// more often than that.
 const fullFor = time.Minute
 
 // diskWatch notices that the disk of the database is full, by the errors of statements.
@@ -46,7 +48,11 @@ func (w *diskWatch) health(folder string) (list []string) {
 	}
 	var disk syscall.Statfs_t
 	if folder != "" && syscall.Statfs(folder, &disk) == nil {
-		if room := uint64(disk.Bavail) * uint64(disk.Bsize); room < minRoom { //nolint:unconvert // the types differ between systems
+		if room := uint64(
+			disk.Bavail,
+		) * uint64(
+			disk.Bsize,
+		); room < minRoom { //nolint:unconvert // the types differ between systems
 			list = append(list, fmt.Sprintf("the disk of FLAGLEDGER_DATA has %d MiB left", room>>20))
 		}
 	}

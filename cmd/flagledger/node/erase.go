@@ -18,7 +18,14 @@ import (
 )
 
 // EraseUser erases a person here and at Firebase, where that is the identity provider. It may be repeated.
-func EraseUser(ctx context.Context, c Config, databaseURL string, store events.Store, userID string, log *slog.Logger) error {
+func EraseUser(
+	ctx context.Context,
+	c Config,
+	databaseURL string,
+	store events.Store,
+	userID string,
+	log *slog.Logger,
+) error {
 	pool, err := OpenPool(ctx, databaseURL)
 	if err != nil {
 		return err
@@ -29,7 +36,14 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 	if err != nil {
 		return err
 	}
-	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool, c.Now), inbox.New(pool, queue, c.Now), queries.New(pool, store, commands.NoWait))
+	eraser := newEraser(
+		w,
+		pool,
+		jobs.NewLinks(queue),
+		directory.New(pool, c.Now),
+		inbox.New(pool, queue, c.Now),
+		queries.New(pool, store, commands.NoWait),
+	)
 	if c.Firebase.ProjectID != "" {
 		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
 			return err
@@ -38,9 +52,15 @@ func EraseUser(ctx context.Context, c Config, databaseURL string, store events.S
 	return eraser.Erase(ctx, userID)
 }
 
-// newEraser erases people from all keepings that hold something of them. The inboxes come after the directory: they take nothing for people who are not in it.
+// newEraser erases people from all keepings that hold something of them. The inboxes come after the directory: they
+// take nothing for people who are not in it.
 func newEraser(
-	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, directory *directory.Directory, inbox *inbox.Inbox, queries *queries.Queries,
+	w *commands.Writer,
+	pool *pgxpool.Pool,
+	links *jobs.Links,
+	directory *directory.Directory,
+	inbox *inbox.Inbox,
+	queries *queries.Queries,
 ) *commands.Eraser {
 	return &commands.Eraser{
 		Writer: w, Tenants: queries, Contacts: directory, Keepings: []commands.PersonalData{

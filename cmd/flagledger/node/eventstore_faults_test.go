@@ -22,7 +22,12 @@ import (
 func serviceOnEventStore(t *testing.T) (*nodetest.Service, *esdbtest.Server) {
 	t.Helper()
 	server := esdbtest.New(t)
-	return nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: server.URL(), Environment: "development"}, nodetest.Log(t)), server
+	return nodetest.Start(
+		t,
+		pgtest.Migrated(t),
+		node.Config{EventStoreURL: server.URL(), Environment: "development"},
+		nodetest.Log(t),
+	), server
 }
 
 // unavailable checks that a write is answered with 503 and Retry-After.
@@ -61,14 +66,18 @@ func TestAnOutageOfTheEventStore(t *testing.T) {
 		return me.Call("PATCH", nodetest.FlagPath("on"), `{"name":"after the outage"}`).Status == 200
 	})
 	t.Logf("writes go on %v after the outage", time.Since(began).Round(time.Millisecond))
-	if got := me.Call("GET", nodetest.FlagPath("on"), nil).Want(200).Object(); got["name"] != "after the outage" || got["version"] != 3.0 {
+	if got := me.Call("GET", nodetest.FlagPath("on"), nil).
+		Want(200).
+		Object(); got["name"] != "after the outage" ||
+		got["version"] != 3.0 {
 		t.Errorf("the write after the outage is read as %v", got)
 	}
 	s.Eventually("health is good", func() bool { return strings.Contains(health(), `"status":"ok"`) })
 	stop()
 }
 
-// calmTime returns how much time has passed in which the machine was not too busy: in waits of 10 ms that took less than 20.
+// calmTime returns how much time has passed in which the machine was not too busy: in waits of 10 ms that took less
+// than 20.
 func calmTime(t *testing.T) (passed func() time.Duration) {
 	const step = 10 * time.Millisecond
 	var steps atomic.Int64
@@ -98,7 +107,8 @@ func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	servers[0].Freeze()
 	servers[1].Elect()
 	began, calm := time.Now(), calmTime(t)
-	const bound = 4 * time.Second // the write that meets the old leader is made on the new one, before its own deadline of 5 s
+	// the write that meets the old leader is made on the new one, before its own deadline of 5 s
+	const bound = 4 * time.Second
 	written := false
 	s.Eventually("writes go on, or have taken too long", func() bool {
 		written = me.Call("PATCH", nodetest.FlagPath("on"), `{"name":"elected"}`).Status == 200
@@ -109,7 +119,10 @@ func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	if !written || took > bound {
 		t.Fatalf("no write is made %v after the election, want %v at most", took, bound)
 	}
-	s.Eventually("the change is listed", func() bool { return me.Call("GET", "/api/v1/flags", nil).Want(200).List()[0]["name"] == "elected" })
+	s.Eventually(
+		"the change is listed",
+		func() bool { return me.Call("GET", "/api/v1/flags", nil).Want(200).List()[0]["name"] == "elected" },
+	)
 	t.Logf("it is listed %v after the election", time.Since(began).Round(time.Millisecond))
 }
 
@@ -145,11 +158,15 @@ func TestASlowEventStore(t *testing.T) {
 		return me.Call("POST", "/api/v1/flags", map[string]string{"key": "after", "type": "boolean"}).Status == 201
 	})
 	// The store may have been slow while the read models were built, which takes longer then than a change is waited for.
-	s.Eventually("the change is listed", func() bool { return me.Call("GET", nodetest.FlagPath("after"), nil).Status == 200 })
+	s.Eventually(
+		"the change is listed",
+		func() bool { return me.Call("GET", nodetest.FlagPath("after"), nil).Status == 200 },
+	)
 	stop()
 }
 
-// Connections break in the middle of appends, before and after the server has applied them: what is acknowledged is there, once.
+// Connections break in the middle of appends, before and after the server has applied them: what is acknowledged is
+// there, once.
 func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 	t.Parallel()
 	s, server := serviceOnEventStore(t)
@@ -181,7 +198,10 @@ func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 		t.Error("no write was acknowledged")
 	}
 	for key := range acknowledged {
-		s.Eventually("an acknowledged flag is read", func() bool { return me.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
+		s.Eventually(
+			"an acknowledged flag is read",
+			func() bool { return me.Call("GET", nodetest.FlagPath(key), nil).Status == 200 },
+		)
 		if n := len(me.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200).List()); n != 1 {
 			t.Errorf("%s was created %d times", key, n)
 		}
@@ -189,7 +209,8 @@ func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 	t.Logf("%d of %d acknowledged", len(acknowledged), writers*each)
 }
 
-// The checkpoint of a read model may be past others' events, which a rebuild never reaches. The rebuild ends all the same, though no event of ours comes any more.
+// The checkpoint of a read model may be past others' events, which a rebuild never reaches. The rebuild ends all the
+// same, though no event of ours comes any more.
 func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	t.Parallel()
 	s, server := serviceOnEventStore(t)
@@ -232,14 +253,19 @@ func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), "delete from read.flags"); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := errors.AsType[*projections.DifferentError](rebuildWithCheckpoints(atEnd, projections.RebuildOptions{CompareOnly: true})); !ok {
+	if _, ok := errors.AsType[*projections.DifferentError](
+		rebuildWithCheckpoints(atEnd, projections.RebuildOptions{CompareOnly: true}),
+	); !ok {
 		t.Error("a flag that is missing is not told")
 	}
 	if err := rebuildWithCheckpoints(atEnd, projections.RebuildOptions{Force: true}); err != nil {
 		t.Error(err)
 	}
 	// Past the end they are taken for those of another log, and rows are not compared.
-	if err := rebuildWithCheckpoints("commit = commit + 1000000, prepare = prepare + 1000000", projections.RebuildOptions{}); err != nil {
+	if err := rebuildWithCheckpoints(
+		"commit = commit + 1000000, prepare = prepare + 1000000",
+		projections.RebuildOptions{},
+	); err != nil {
 		t.Error(err)
 	}
 	me.CreateFlag("l", nil)

@@ -23,7 +23,13 @@ func TestReadOnlyDatabaseRefusesChangesAndRecovers(t *testing.T) {
 	nodetest.Execute(t, p.URL(), "alter system set default_transaction_read_only = on", "select pg_reload_conf()")
 	changesAreRefused(t, c)
 	c.Call("GET", "/api/v1/flags", nil).Want(200)
-	nodetest.Execute(t, p.URL(), "set default_transaction_read_only = off", "alter system reset default_transaction_read_only", "select pg_reload_conf()")
+	nodetest.Execute(
+		t,
+		p.URL(),
+		"set default_transaction_read_only = off",
+		"alter system reset default_transaction_read_only",
+		"select pg_reload_conf()",
+	)
 	recovers(c)
 	stop()
 }
@@ -65,7 +71,10 @@ func TestFailoverIsFollowedThoughConnectionsStay(t *testing.T) {
 			l.audit()
 			old, current := connect(t, primary.URL()), connect(t, standby)
 			const ours = `select application_name from pg_stat_activity where application_name like 'flagledger%' or query ilike '%listen%' and pid <> pg_backend_pid()`
-			s.Eventually("no connection to the old writer is left", func() bool { return len(column[string](t, old, ours)) == 0 })
+			s.Eventually(
+				"no connection to the old writer is left",
+				func() bool { return len(column[string](t, old, ours)) == 0 },
+			)
 			if list := column[string](t, current, ours); len(list) < 4 {
 				t.Errorf("the connections to the new writer are %q", list)
 			}
@@ -77,17 +86,22 @@ func personWithFlags(s *nodetest.Service) *nodetest.Client {
 	c := s.SignUp("me@example.com")
 	c.CreateFlag("on", nil)
 	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
-	c.CreateFlag("split", map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
+	c.CreateFlag(
+		"split",
+		map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}},
+	)
 	c.Call("POST", nodetest.FlagPath("split", "/enable"), nil).Want(200)
 	return c
 }
 
-// changesAreRefused waits until the health tells of a database that takes no writes, and checks that changes are answered 503.
+// changesAreRefused waits until the health tells of a database that takes no writes, and checks that changes are
+// answered 503.
 func changesAreRefused(t *testing.T, c *nodetest.Client) {
 	t.Helper()
 	c.Service.Eventually("health says that the database takes no writes", func() bool {
 		r := c.Attempt("GET", "/health", "")
-		return r.Status == 200 && strings.Contains(r.Body, `"status":"degraded"`) && strings.Contains(r.Body, "the database takes no writes")
+		return r.Status == 200 && strings.Contains(r.Body, `"status":"degraded"`) &&
+			strings.Contains(r.Body, "the database takes no writes")
 	})
 	for _, call := range [][3]string{
 		{"POST", "/api/v1/flags", `{"key":"lost","type":"boolean"}`}, {"PATCH", nodetest.FlagPath("on"), `{"description":"lost"}`},
@@ -104,10 +118,17 @@ func recovers(c *nodetest.Client) {
 	s := c.Service
 	s.T.Helper()
 	s.Eventually("writes succeed", func() bool {
-		return c.Attempt("POST", "/api/v1/flags", `{"key":"back","type":"boolean"}`).Status == 201 || c.Attempt("GET", nodetest.FlagPath("back"), "").Status == 200
+		return c.Attempt("POST", "/api/v1/flags", `{"key":"back","type":"boolean"}`).Status == 201 ||
+			c.Attempt("GET", nodetest.FlagPath("back"), "").Status == 200
 	})
-	s.Eventually("health is good", func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
-	s.Eventually("what is new is evaluated", func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 })
+	s.Eventually(
+		"health is good",
+		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) },
+	)
+	s.Eventually(
+		"what is new is evaluated",
+		func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 },
+	)
 	c.CreateFlag("after", nil)
 	c.Call("GET", nodetest.FlagPath("after"), nil).Want(200)
 	c.Call("POST", "/auth/signin", map[string]string{"email": "me@example.com", "password": nodetest.Password}).Want(200)

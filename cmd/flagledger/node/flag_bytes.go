@@ -33,7 +33,10 @@ func parseFlagMiB(text string) (flagBounds, error) {
 }
 
 // tenantBytes tells how many bytes the flags of a tenant have, and may have on its plan at this moment.
-func (b flagBounds) tenantBytes(snapshot *snapshot.Snapshot, now func() time.Time) func(tenantID string) (used, bound int) {
+func (b flagBounds) tenantBytes(
+	snapshot *snapshot.Snapshot,
+	now func() time.Time,
+) func(tenantID string) (used, bound int) {
 	return func(tenantID string) (used, bound int) {
 		plan := events.FreePlan
 		if tenant, ok := snapshot.Tenant(tenantID); ok {
@@ -53,10 +56,14 @@ func (b flagBounds) perTenant(plan events.Plan) int {
 
 const unpaidFactor = 4 // all unpaid tenants of one creator together may have this many times what one may
 
-// unpaidBytes tells how many bytes the flags of all tenants have that a person created and pays nothing for, and how many they may have.
+// unpaidBytes tells how many bytes the flags of all tenants have that a person created and pays nothing for, and how
+// many they may have.
 //
 // No tenant counts with more than one may have: one whose paid plan has ended does not keep the others from growing.
-func (b flagBounds) unpaidBytes(snapshot *snapshot.Snapshot, now func() time.Time) func(creator string) (used, bound int) {
+func (b flagBounds) unpaidBytes(
+	snapshot *snapshot.Snapshot,
+	now func() time.Time,
+) func(creator string) (used, bound int) {
 	each := max(b.perTenant(events.FreePlan), b.perTenant(events.SandboxPlan))
 	return func(creator string) (used, bound int) {
 		return snapshot.UnpaidFlagBytes(creator, each, now()), unpaidFactor * each

@@ -18,7 +18,8 @@ import (
 func smallDisk(t *testing.T, size string) (dir string) {
 	t.Helper()
 	dir = nodetest.DataFolder(t)
-	tooltest.Skip(t, "small-disk", syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=755,size="+size)) // it takes the rights of root
+	// it takes the rights of root
+	tooltest.Skip(t, "small-disk", syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=755,size="+size))
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)
@@ -50,7 +51,8 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// A full disk stops changes and nothing else. Once there is room, all goes on without a restart, also where Postgres has crashed for want of it.
+// A full disk stops changes and nothing else. Once there is room, all goes on without a restart, also where Postgres
+// has crashed for want of it.
 func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -72,7 +74,12 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
 	evaluates := func() {
 		t.Helper()
-		if r := c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u"}`); r.Status != 200 || !strings.Contains(r.Body, `"value":true`) {
+		if r := c.Attempt(
+			"POST",
+			nodetest.FlagPath("on", "/evaluate"),
+			`{"targetingKey":"u"}`,
+		); r.Status != 200 ||
+			!strings.Contains(r.Body, `"value":true`) {
 			t.Errorf("an evaluation: %v", r)
 		}
 	}
@@ -91,7 +98,8 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 		if r.Status != 201 && r.Status != 503 {
 			t.Fatalf("a change: %v", r)
 		}
-		named = named || strings.Contains(r.Body, "the disk of the event store is full") || strings.Contains(r.Body, "the disk of the database is full")
+		named = named || strings.Contains(r.Body, "the disk of the event store is full") ||
+			strings.Contains(r.Body, "the disk of the database is full")
 		return r.Status == 503
 	})
 	t.Logf("%d flags fitted", made-1)
@@ -101,7 +109,8 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 		if r.Status != 200 {
 			t.Fatalf("health: %v", r)
 		}
-		return strings.Contains(r.Body, "disk of the database is full") && strings.Contains(r.Body, "the disk of FLAGLEDGER_DATA has 0 MiB left")
+		return strings.Contains(r.Body, "disk of the database is full") &&
+			strings.Contains(r.Body, "the disk of FLAGLEDGER_DATA has 0 MiB left")
 	})
 	if !named {
 		t.Error("no refusal names the disk")
@@ -127,7 +136,10 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 		r := c.Attempt("GET", nodetest.FlagPath("back"), "")
 		return r.Status == 200
 	})
-	s.Eventually("health is good", func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
+	s.Eventually(
+		"health is good",
+		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) },
+	)
 	c.Call("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Want(200)
 	evaluates()
 }

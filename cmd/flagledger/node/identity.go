@@ -37,10 +37,15 @@ var firebaseProject = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*$`)
 
 func (s FirebaseSettings) check(environment string) error {
 	if s.EmulatorHost != "" && environment == "production" {
-		return errors.New("FIREBASE_AUTH_EMULATOR_HOST must not be set in production: the emulator's tokens can be made up by anybody")
+		return errors.New(
+			"FIREBASE_AUTH_EMULATOR_HOST must not be set in production: the emulator's tokens can be made up by anybody",
+		)
 	}
 	if s.ProjectID != "" && !firebaseProject.MatchString(s.ProjectID) {
-		return fmt.Errorf("FIREBASE_PROJECT_ID must be the id of a Firebase project, such as my-project-1234; it is %q", s.ProjectID)
+		return fmt.Errorf(
+			"FIREBASE_PROJECT_ID must be the id of a Firebase project, such as my-project-1234; it is %q",
+			s.ProjectID,
+		)
 	}
 	if s.ProjectID != "" && s.Credentials != "" {
 		text, err := os.ReadFile(s.Credentials)
@@ -48,7 +53,10 @@ func (s FirebaseSettings) check(environment string) error {
 			return fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: %w", err)
 		}
 		if !json.Valid(text) {
-			return fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS must name the JSON file of a service account; %s is none", s.Credentials)
+			return fmt.Errorf(
+				"GOOGLE_APPLICATION_CREDENTIALS must name the JSON file of a service account; %s is none",
+				s.Credentials,
+			)
 		}
 	}
 	return nil
@@ -60,15 +68,30 @@ type provider interface {
 	jobs.LinkMailer
 }
 
-// openIdentity opens Firebase where a project is set, and the local identity provider otherwise. Firebase's provider calls end for sessions that
-// have ended there, and erase for people whose account was deleted there, while run runs.
+// openIdentity opens Firebase where a project is set, and the local identity provider otherwise. Firebase's provider
+// calls end for sessions that have ended there, and erase for people whose account was deleted there, while run runs.
 func openIdentity(
-	ctx context.Context, c Config, pool *pgxpool.Pool, signing *keys.Keys, links *jobs.Links, mailer commands.Mailer,
-	end func(context.Context, commands.EndSessions) error, erase func(ctx context.Context, userID string) error, log *slog.Logger,
+	ctx context.Context,
+	c Config,
+	pool *pgxpool.Pool,
+	signing *keys.Keys,
+	links *jobs.Links,
+	mailer commands.Mailer,
+	end func(context.Context, commands.EndSessions) error,
+	erase func(ctx context.Context, userID string) error,
+	log *slog.Logger,
 ) (p provider, run func(context.Context), err error) {
 	if c.Firebase.ProjectID == "" {
 		return local.New(pool, local.Options{
-			Keys: signing, Issuer: c.PublicURL, Audience: Audience, AssumeEmailsVerified: c.Environment == "development", Links: links, Mailer: mailer, Now: c.Now, HashMemory: c.HashMemory, Hash: http.NewHashing(c.Patience).Run,
+			Keys:                 signing,
+			Issuer:               c.PublicURL,
+			Audience:             Audience,
+			AssumeEmailsVerified: c.Environment == "development",
+			Links:                links,
+			Mailer:               mailer,
+			Now:                  c.Now,
+			HashMemory:           c.HashMemory,
+			Hash:                 http.NewHashing(c.Patience).Run,
 		}), func(context.Context) {}, nil
 	}
 	outside, err := openFirebase(ctx, c, firebase.Options{End: end, Gone: erase, Links: links, Log: log})

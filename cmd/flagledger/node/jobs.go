@@ -19,10 +19,26 @@ func (p *parts) upkeep() []jobs.Task {
 	}
 	return []jobs.Task{
 		{Name: "remove old Idempotency-Keys", Every: 10 * time.Minute, Do: p.requests.RemoveOld},
-		{Name: "remove expired tokens", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return local.RemoveExpired(ctx, p.pool, p.Now()) }},
-		{Name: "remove old requests for links", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return p.links.RemoveOld(ctx, p.Now()) }},
-		{Name: "remove old places of invitations", Every: 10 * time.Minute, Do: func(ctx context.Context) error { return mailLimit.RemoveOld(ctx, p.Now()) }},
-		{Name: "remove old counts of invitations", Every: 6 * time.Hour, Do: func(ctx context.Context) error { return dailyInvitations.RemoveOld(ctx, p.Now()) }},
+		{
+			Name:  "remove expired tokens",
+			Every: 10 * time.Minute,
+			Do:    func(ctx context.Context) error { return local.RemoveExpired(ctx, p.pool, p.Now()) },
+		},
+		{
+			Name:  "remove old requests for links",
+			Every: 10 * time.Minute,
+			Do:    func(ctx context.Context) error { return p.links.RemoveOld(ctx, p.Now()) },
+		},
+		{
+			Name:  "remove old places of invitations",
+			Every: 10 * time.Minute,
+			Do:    func(ctx context.Context) error { return mailLimit.RemoveOld(ctx, p.Now()) },
+		},
+		{
+			Name:  "remove old counts of invitations",
+			Every: 6 * time.Hour,
+			Do:    func(ctx context.Context) error { return dailyInvitations.RemoveOld(ctx, p.Now()) },
+		},
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.inStep(p.meter.AddUpMonths)},
@@ -34,10 +50,12 @@ func (p *parts) upkeep() []jobs.Task {
 	}
 }
 
-// maxUpkeepSkew is how far this node's clock may be from the database's to tell which days and months are over, and what is old enough to remove.
+// maxUpkeepSkew is how far this node's clock may be from the database's to tell which days and months are over, and
+// what is old enough to remove.
 const maxUpkeepSkew = 10 * time.Minute
 
-// inStep leaves a task to another node, or to later, where the clock of this one is wrong: a day or month that is not over would be closed, or all days be too old.
+// inStep leaves a task to another node, or to later, where the clock of this one is wrong: a day or month that is not
+// over would be closed, or all days be too old.
 func (p *parts) inStep(do func(ctx context.Context) error) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		skew, err := clockSkew(ctx, p.pool, time.Now)
@@ -82,7 +100,8 @@ func (p *parts) awaitHead(ctx context.Context) error {
 	return nil
 }
 
-// compareSubscriptions has the subscription of each customer compared with what the payment provider has, in a job of its own.
+// compareSubscriptions has the subscription of each customer compared with what the payment provider has, in a job of
+// its own.
 func (p *parts) compareSubscriptions(ctx context.Context) error {
 	if !p.billing.Configured() {
 		return nil

@@ -21,7 +21,8 @@ type awaitedMail struct {
 	kills       int // since it was asked for
 }
 
-// Whenever the server is killed, before a mail has its job, before it is sent or meanwhile, it is sent, and not more often than once more for each kill.
+// Whenever the server is killed, before a mail has its job, before it is sent or meanwhile, it is sent, and not more
+// often than once more for each kill.
 func TestKillingTheServerLosesNoMail(t *testing.T) {
 	t.Parallel()
 	var answer atomic.Pointer[func() error] // of the mail server
@@ -31,7 +32,10 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 	mails := mailtest.New(t, mailtest.Options{Refuse: func(int) error { return (*answer.Load())() }})
 	database := pgtest.URL(t)
 	settings := []string{
-		serveSetting + "=1", "FLAGLEDGER_DATABASE_URL=" + database, "FLAGLEDGER_ENVIRONMENT=production", "FLAGLEDGER_PUBLIC_URL=https://flags.example.com",
+		serveSetting + "=1",
+		"FLAGLEDGER_DATABASE_URL=" + database,
+		"FLAGLEDGER_ENVIRONMENT=production",
+		"FLAGLEDGER_PUBLIC_URL=https://flags.example.com",
 		"FLAGLEDGER_SMTP_URL=smtp://" + mails.Addr + "?from=flags@example.com",
 	}
 	p := (&nodetest.Program{Binary: os.Args[0]}).In(t)
@@ -57,10 +61,17 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 	var all []*awaitedMail
 	ask := func() (asked []*awaitedMail) {
 		invited, person := nodetest.Address(), nodetest.Address()
-		me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": invited, "role": "viewer"}).Want(201)
-		me.Service.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": person, "password": nodetest.Password}).Want(201)
+		me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": invited, "role": "viewer"}).
+			Want(201)
+		me.Service.Anonymous().
+			Call("POST", "/auth/signup", map[string]string{"email": person, "password": nodetest.Password}).
+			Want(201)
 		me.Service.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": person}).Want(200)
-		asked = []*awaitedMail{{to: invited, subject: "An invitation"}, {to: person, subject: "Confirm your e-mail address"}, {to: person, subject: "A new password"}}
+		asked = []*awaitedMail{
+			{to: invited, subject: "An invitation"},
+			{to: person, subject: "Confirm your e-mail address"},
+			{to: person, subject: "A new password"},
+		}
 		all = append(all, asked...)
 		return asked
 	}
@@ -112,7 +123,8 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 	me.Service.Eventually("the test has the lock", func() (locked bool) {
 		exec(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and pid <> $1
 			and database = (select oid from pg_database where datname = current_database())`, lock.PgConn().PID())
-		if err := lock.QueryRow(t.Context(), `select pg_try_advisory_lock(hashtext('flagledger reactions'))`).Scan(&locked); err != nil {
+		if err := lock.QueryRow(t.Context(), `select pg_try_advisory_lock(hashtext('flagledger reactions'))`).
+			Scan(&locked); err != nil {
 			t.Fatal(err)
 		}
 		return locked
@@ -123,11 +135,16 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 	notYet := ask()
 	kill()
 	var invitations int
-	if err := db.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'mail.member_invitation'`).Scan(&invitations); err != nil {
+	if err := db.QueryRow(t.Context(), `select count(*) from jobs.river_job where kind = 'mail.member_invitation'`).
+		Scan(&invitations); err != nil {
 		t.Fatal(err)
 	}
 	if invitations != 1 || slices.ContainsFunc(notYet, func(a *awaitedMail) bool { return sent(a) > 0 }) {
-		t.Errorf("two invitations have %d jobs, and there are the mails %v: the kill is not between facts and what follows", invitations, mails.Mails())
+		t.Errorf(
+			"two invitations have %d jobs, and there are the mails %v: the kill is not between facts and what follows",
+			invitations,
+			mails.Mails(),
+		)
 	}
 	if err := lock.Close(t.Context()); err != nil {
 		t.Fatal(err)

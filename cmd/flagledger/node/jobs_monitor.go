@@ -13,9 +13,24 @@ import (
 )
 
 var (
-	jobsDesc         = prometheus.NewDesc("flagledger_jobs", "Jobs that are not completed, by kind and state; discarded ones were given up.", []string{"kind", "state"}, nil)
-	reactionsLagDesc = prometheus.NewDesc("flagledger_reactions_lag_events", "Events from which no jobs have been made yet.", nil, nil)
-	passedOverDesc   = prometheus.NewDesc("flagledger_reactions_passed_over_events", "Events that this node could make no jobs from.", nil, nil)
+	jobsDesc = prometheus.NewDesc(
+		"flagledger_jobs",
+		"Jobs that are not completed, by kind and state; discarded ones were given up.",
+		[]string{"kind", "state"},
+		nil,
+	)
+	reactionsLagDesc = prometheus.NewDesc(
+		"flagledger_reactions_lag_events",
+		"Events from which no jobs have been made yet.",
+		nil,
+		nil,
+	)
+	passedOverDesc = prometheus.NewDesc(
+		"flagledger_reactions_passed_over_events",
+		"Events that this node could make no jobs from.",
+		nil,
+		nil,
+	)
 )
 
 // reactionsLate is from when on /health says that what follows from changes is not done.
@@ -53,7 +68,10 @@ func (o jobsObservation) health() (list []string) {
 		list = append(list, fmt.Sprintf("no jobs have been made for more than %v from what has happened", reactionsLate))
 	}
 	if o.anotherLog {
-		list = append(list, "the event store holds another log than jobs were made from; what it held when that was noticed makes none")
+		list = append(
+			list,
+			"the event store holds another log than jobs were made from; what it held when that was noticed makes none",
+		)
 	}
 	return list
 }
@@ -69,7 +87,8 @@ func (m jobsMonitor) collect(ch chan<- prometheus.Metric, o jobsObservation) {
 // countAttempts counts how the attempts at jobs went on this node.
 func countAttempts(metrics prometheus.Registerer) func(kind string, outcome jobs.Outcome) {
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "flagledger_job_attempts_total", Help: "Attempts at jobs on this node, by how they went: completed, failed, postponed or interrupted.",
+		Name: "flagledger_job_attempts_total",
+		Help: "Attempts at jobs on this node, by how they went: completed, failed, postponed or interrupted.",
 	}, []string{"kind", "outcome"})
 	metrics.MustRegister(attempts)
 	return func(kind string, outcome jobs.Outcome) { attempts.WithLabelValues(kind, string(outcome)).Inc() }

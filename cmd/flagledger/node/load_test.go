@@ -36,7 +36,8 @@ func pause(ctx context.Context, between time.Duration) {
 	}
 }
 
-// keepEvaluating evaluates flags and asks for the health until stop is called. Each evaluation must have in its answer what is wanted of its flag.
+// keepEvaluating evaluates flags and asks for the health until stop is called. Each evaluation must have in its answer
+// what is wanted of its flag.
 func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -65,8 +66,8 @@ func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (s
 	})
 }
 
-// load is writers that write all the time and remember what came of each write: each is acknowledged, or nobody knows. Odd ones create a flag, even ones
-// give the writer's own flag a description that no other write gives it.
+// load is writers that write all the time and remember what came of each write: each is acknowledged, or nobody knows.
+// Odd ones create a flag, even ones give the writer's own flag a description that no other write gives it.
 type load struct {
 	c            *nodetest.Client
 	acknowledged atomic.Int64
@@ -133,13 +134,15 @@ func (l *load) more(n int64) {
 	l.c.Service.Eventually("more writes are acknowledged", func() bool { return l.acknowledged.Load() >= before+n })
 }
 
-// hold waits for the answers to the writes under way, and lets no other one be made until release is called, which may be called again.
+// hold waits for the answers to the writes under way, and lets no other one be made until release is called, which may
+// be called again.
 func (l *load) hold() (release func()) {
 	l.writing.Lock()
 	return sync.OnceFunc(l.writing.Unlock)
 }
 
-// audit checks, once the load has stopped and the read models are current, that each acknowledged write was made once and no write twice.
+// audit checks, once the load has stopped and the read models are current, that each acknowledged write was made once
+// and no write twice.
 func (l *load) audit() {
 	t := l.c.Service.T
 	t.Helper()
@@ -182,5 +185,11 @@ func (l *load) audit() {
 			}
 		}
 	}
-	t.Logf("%d writes acknowledged, %d of them before they could be read; %d of unknown outcome, of which %d were made", acknowledged, l.async.Load(), unknown, applied)
+	t.Logf(
+		"%d writes acknowledged, %d of them before they could be read; %d of unknown outcome, of which %d were made",
+		acknowledged,
+		l.async.Load(),
+		unknown,
+		applied,
+	)
 }

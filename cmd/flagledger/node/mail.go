@@ -29,7 +29,10 @@ func (s MailSettings) check() error {
 		return nil
 	}
 	if _, err := mail.Open(s.URL); err != nil {
-		return fmt.Errorf("FLAGLEDGER_SMTP_URL must be a URL such as smtp://user:password@host:587?from=flags@example.com: %w", err)
+		return fmt.Errorf(
+			"FLAGLEDGER_SMTP_URL must be a URL such as smtp://user:password@host:587?from=flags@example.com: %w",
+			err,
+		)
 	}
 	return nil
 }

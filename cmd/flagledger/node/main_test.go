@@ -12,7 +12,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// The test binary serves with the first of these settings instead of testing, as a process that can be killed and has what the program itself does not know.
+// The test binary serves with the first of these settings instead of testing, as a process that can be killed and has
+// what the program itself does not know.
 const (
 	serveSetting = "TEST_SERVE"
 	fcmSetting   = "TEST_FCM"   // the address of an FCM other than Google's

@@ -54,19 +54,46 @@ type observation struct {
 const (
 	monitorInterval = 2 * time.Second
 	headTimeout     = time.Second
-	// statusTimeout is longer, and each part has its own: measuring how far read models are behind takes a while when they are far.
+	// statusTimeout is longer, and each part has its own: measuring how far read models are behind takes a while when they
+	// are far.
 	statusTimeout = 5 * time.Second
-	// failingFor is for how long a read model must have failed, and modelLate how old what it has not taken in must be, to be told of.
+	// failingFor is for how long a read model must have failed, and modelLate how old what it has not taken in must be, to
+	// be told of.
 	failingFor = 5 * time.Second
 	modelLate  = 30 * time.Second
 )
 
 var (
-	lagEventsDesc   = prometheus.NewDesc("flagledger_projection_lag_events", "Events that a read model has not taken in yet.", []string{"projection"}, nil)
-	lagSecondsDesc  = prometheus.NewDesc("flagledger_projection_lag_seconds", "Age of the oldest event that a read model has not taken in yet.", []string{"projection"}, nil)
-	parkedDesc      = prometheus.NewDesc("flagledger_projection_parked_streams", "Streams that a read model no longer follows.", []string{"projection"}, nil)
-	snapshotAgeDesc = prometheus.NewDesc("flagledger_snapshot_age_seconds", "Time since the snapshot was last seen to hold all of the log.", nil, nil)
-	faultsDesc      = prometheus.NewDesc("flagledger_snapshot_faults", "Events that the snapshot could not take in.", nil, nil)
+	lagEventsDesc = prometheus.NewDesc(
+		"flagledger_projection_lag_events",
+		"Events that a read model has not taken in yet.",
+		[]string{"projection"},
+		nil,
+	)
+	lagSecondsDesc = prometheus.NewDesc(
+		"flagledger_projection_lag_seconds",
+		"Age of the oldest event that a read model has not taken in yet.",
+		[]string{"projection"},
+		nil,
+	)
+	parkedDesc = prometheus.NewDesc(
+		"flagledger_projection_parked_streams",
+		"Streams that a read model no longer follows.",
+		[]string{"projection"},
+		nil,
+	)
+	snapshotAgeDesc = prometheus.NewDesc(
+		"flagledger_snapshot_age_seconds",
+		"Time since the snapshot was last seen to hold all of the log.",
+		nil,
+		nil,
+	)
+	faultsDesc = prometheus.NewDesc(
+		"flagledger_snapshot_faults",
+		"Events that the snapshot could not take in.",
+		nil,
+		nil,
+	)
 )
 
 func newMonitor(m *monitor) *monitor {
@@ -139,13 +166,15 @@ func (m *monitor) observe(ctx context.Context) {
 		})
 	}
 	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr)
-	if !m.inDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) { // the others ask the event store too
+	// the others ask the event store too
+	if !m.inDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) {
 		o.storeErr, o.databaseErr = o.databaseErr, within(ctx, headTimeout, m.pool.Ping)
 	}
 	m.current.Store(&o)
 }
 
-// checkReadOnly reports whether the database takes no writes. Then it looks for a server that does: one that is found takes over all connections.
+// checkReadOnly reports whether the database takes no writes. Then it looks for a server that does: one that is found
+// takes over all connections.
 func (m *monitor) checkReadOnly(ctx context.Context) (readOnly bool, err error) {
 	err = within(ctx, statusTimeout, func(ctx context.Context) (err error) { // others wait for connections meanwhile
 		readOnly, err = database.ServerIsReadOnly(ctx, m.pool)
@@ -166,20 +195,26 @@ func within(ctx context.Context, timeout time.Duration, do func(context.Context)
 	return do(ctx)
 }
 
-// health lists what is out of order. Anyone may read it, so it names no streams and counts nothing that tells how much tenants change: the log, the metrics and
-// `flagledger projections status` do.
+// health lists what is out of order. Anyone may read it, so it names no streams and counts nothing that tells how much
+// tenants change: the log, the metrics and `flagledger projections status` do.
 func (m *monitor) health() []string {
 	o := m.current.Load()
 	var list []string
 	switch {
 	case errors.Is(o.storeErr, eventstore.ErrCredentials):
-		list = append(list, "the event store refuses the credentials of FLAGLEDGER_EVENTSTORE_URL: changes fail, flags are evaluated")
+		list = append(
+			list,
+			"the event store refuses the credentials of FLAGLEDGER_EVENTSTORE_URL: changes fail, flags are evaluated",
+		)
 	case o.storeErr != nil:
 		list = append(list, "the event store cannot be reached: changes fail, flags are listed and evaluated")
 	}
 	switch {
 	case o.readOnly || database.IsReadOnlyError(o.databaseErr):
-		list = append(list, "the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated")
+		list = append(
+			list,
+			"the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated",
+		)
 	case o.databaseErr != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
 	case !m.signs():

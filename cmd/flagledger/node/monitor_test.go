@@ -25,30 +25,53 @@ func always() bool { return true }
 
 // A node whose database has just come back may know only the public keys yet.
 func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
-	m := newMonitor(&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: func() bool { return false }, disk: &diskWatch{}})
-	if got := strings.Join(m.health(), "; "); got != "the signing keys have not been read yet: nobody can sign in, and no tokens are issued" {
+	m := newMonitor(
+		&monitor{
+			snapshot: snapshot.New(),
+			progress: projections.NewProgress(nil),
+			signs:    func() bool { return false },
+			disk:     &diskWatch{},
+		},
+	)
+	if got := strings.Join(
+		m.health(),
+		"; ",
+	); got != "the signing keys have not been read yet: nobody can sign in, and no tokens are issued" {
 		t.Errorf("it tells: %s", got)
 	}
 }
 
 // Anyone may ask for the health.
 func TestHealthTellsNeitherWhoseStreamsAreParkedNorHowMuchTenantsChange(t *testing.T) {
-	m := newMonitor(&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always, disk: &diskWatch{}})
+	m := newMonitor(
+		&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always, disk: &diskWatch{}},
+	)
 	m.current.Store(&observation{statuses: []projections.Status{
 		{Name: "flags", Built: true, Lag: 1234, Behind: modelLate + 1},
 		{Name: "audit", Built: true, Parked: []projections.Parked{{Stream: "flag-t.secret-plan"}, {Stream: "user-u"}}},
 	}})
-	if got := strings.Join(m.health(), "; "); got != "the read model flags is more than 30s behind; the read model audit has parked streams" {
+	if got := strings.Join(
+		m.health(),
+		"; ",
+	); got != "the read model flags is more than 30s behind; the read model audit has parked streams" {
 		t.Errorf("it tells: %s", got)
 	}
 }
 
 func TestHealthTellsOfJobsThatFail(t *testing.T) {
 	o := jobsObservation{
-		counts: []jobs.Count{{Kind: "mail", State: "discarded", N: 2, Failing: 2}, {Kind: "mail", State: "retryable", N: 5, Failing: 1}, {Kind: "upkeep", State: "available", N: 9}},
-		lag:    7, behind: reactionsLate + 1,
+		counts: []jobs.Count{
+			{Kind: "mail", State: "discarded", N: 2, Failing: 2},
+			{Kind: "mail", State: "retryable", N: 5, Failing: 1},
+			{Kind: "upkeep", State: "available", N: 9},
+		},
+		lag:    7,
+		behind: reactionsLate + 1,
 	}
-	if got := strings.Join(o.health(), "; "); got != "jobs failed five times or were given up; no jobs have been made for more than 10s from what has happened" {
+	if got := strings.Join(
+		o.health(),
+		"; ",
+	); got != "jobs failed five times or were given up; no jobs have been made for more than 10s from what has happened" {
 		t.Errorf("it tells: %s", got)
 	}
 	o = jobsObservation{counts: []jobs.Count{{Kind: "mail", State: "retryable", N: 5}}, lag: 7, behind: reactionsLate}
@@ -95,8 +118,14 @@ func TestAClockThatIsNotComparedIsNoOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newMonitor(&monitor{
-		pool: pool, store: store, inDatabase: true, snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always,
-		jobs: jobsMonitor{queue, reactions.New(pool, store, queue, log)}, disk: &diskWatch{},
+		pool:       pool,
+		store:      store,
+		inDatabase: true,
+		snapshot:   snapshot.New(),
+		progress:   projections.NewProgress(nil),
+		signs:      always,
+		jobs:       jobsMonitor{queue, reactions.New(pool, store, queue, log)},
+		disk:       &diskWatch{},
 	})
 	m.current.Store(&observation{skew: time.Hour})
 	m.observe(t.Context())
@@ -121,7 +150,16 @@ func TestHealthTellsOfAStoreThatIsDownBeforeItLooksAtTheRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := newMonitor(&monitor{store: downStore{}, inDatabase: inDatabase, snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always, disk: &diskWatch{}})
+		m := newMonitor(
+			&monitor{
+				store:      downStore{},
+				inDatabase: inDatabase,
+				snapshot:   snapshot.New(),
+				progress:   projections.NewProgress(nil),
+				signs:      always,
+				disk:       &diskWatch{},
+			},
+		)
 		var first sync.Once
 		var told string
 		config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {

@@ -56,7 +56,8 @@ func testTwoNodesAreOneService(t *testing.T) {
 		const german, french = `{"attributes":{"country":"DE"}}`, `{"attributes":{"country":"FR"}}`
 		for key, onTheOther := range map[string]string{"same": german, "by-turns": french} {
 			me.CreateEnabledFlag(key, nil)
-			me.SetRules(key, `{"rules":[{"conditions":[{"attribute":"country","op":"in","values":["DE"]}],"serve":{"value":false}}]}`).Want(200)
+			me.SetRules(key, `{"rules":[{"conditions":[{"attribute":"country","op":"in","values":["DE"]}],"serve":{"value":false}}]}`).
+				Want(200)
 			first.Eventually("the other node has the rule", func() bool {
 				a := there.Call("POST", nodetest.FlagPath(key, "/evaluate?explain=true"), german) // which does not count
 				return a.Status == 200 && a.Object()["reason"] == "RULE_MATCH"
@@ -68,12 +69,21 @@ func testTwoNodesAreOneService(t *testing.T) {
 			first.Eventually("both have written down what they served", func() bool {
 				return there.Call("GET", nodetest.FlagPath(key, "/metrics"), nil).Want(200).Object()["evaluations"] == 6.0
 			})
-			first.Exec(`update read.flags set created_at = created_at - interval '40 days', updated_at = updated_at - interval '40 days' where tenant_id = $1 and key = $2`, me.Tenant, key)
+			first.Exec(
+				`update read.flags set created_at = created_at - interval '40 days', updated_at = updated_at - interval '40 days' where tenant_id = $1 and key = $2`,
+				me.Tenant,
+				key,
+			)
 		}
 		for _, c := range nodes {
 			list := c.Call("GET", "/api/v1/cleanup", nil).Want(200).List()
 			nodetest.Same(t, "flags that can go", nodetest.Column(list, "flagKey"), []any{"same"})
-			nodetest.Same(t, "what can stand for it", list[0]["outcome"], map[string]any{"variationId": nil, "variationName": nil, "value": false})
+			nodetest.Same(
+				t,
+				"what can stand for it",
+				list[0]["outcome"],
+				map[string]any{"variationId": nil, "variationName": nil, "value": false},
+			)
 		}
 	})
 	t.Run("a session that ends on one ends on the other", func(*testing.T) {
@@ -99,7 +109,10 @@ func testTheOtherNodeTakesOver(t *testing.T) {
 	for i := range 5 {
 		key := fmt.Sprintf("flag-%d", i)
 		there.CreateFlag(key, nil)
-		second.Eventually("the read model shows it", func() bool { return there.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
+		second.Eventually(
+			"the read model shows it",
+			func() bool { return there.Call("GET", nodetest.FlagPath(key), nil).Status == 200 },
+		)
 	}
 	t.Logf("taken over within %v", time.Since(began))
 }

@@ -55,8 +55,8 @@ func (y *bystander) reset() {
 	y.took = map[string]*nodetest.Samples{"evaluate": {}, "toggle": {}, "list": {}}
 }
 
-// benchBeside reports how much longer the calls of a bystander take while something goes on than before: times-quiet is p99 over p99, and is to be at most
-// 1.5.
+// benchBeside reports how much longer the calls of a bystander take while something goes on than before: times-quiet is
+// p99 over p99, and is to be at most 1.5.
 func benchBeside(b *testing.B, me *nodetest.Client, begin func() (end func())) {
 	b.Helper()
 	y := &bystander{b: b, me: me}
@@ -117,7 +117,10 @@ func BenchmarkOutage(b *testing.B) {
 		Mail:     node.MailSettings{URL: "smtp://" + smtp.Addr + "?from=flags@example.com"},
 		Firebase: node.FirebaseSettings{ProjectID: emulator.Project, APIKey: "any", EmulatorHost: firebase.Addr},
 		Payment: node.PaymentSettings{
-			SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL, PlanPrices: "standard=price_1",
+			SecretKey:     paymenttest.SecretKey,
+			WebhookSecret: paymenttest.WebhookSecret,
+			Base:          stripe.URL,
+			PlanPrices:    "standard=price_1",
 		},
 	}, nodetest.Log(b))
 	me := s.SignUp(nodetest.Address())
@@ -145,7 +148,8 @@ func BenchmarkOutage(b *testing.B) {
 		for _, f := range nodetest.Faults[:4] {
 			b.Run(provider.name+"/"+string(f), func(b *testing.B) {
 				payer = s.SignUp(nodetest.Address())
-				payer.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": payer.UserID, "deviceType": "web"}).Want(201)
+				payer.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": payer.UserID, "deviceType": "web"}).
+					Want(201)
 				var calls atomic.Int64
 				var over atomic.Bool
 				call := func() {
@@ -178,7 +182,10 @@ func BenchmarkOutage(b *testing.B) {
 		}
 	}
 	b.Run("webhooks", func(b *testing.B) { // that Stripe has not signed
-		body := fmt.Sprintf(`{"id":"evt_forged","type":"customer.subscription.updated","data":{"object":{"customer":"cus_1","description":%q}}}`, strings.Repeat("x", 4000))
+		body := fmt.Sprintf(
+			`{"id":"evt_forged","type":"customer.subscription.updated","data":{"object":{"customer":"cus_1","description":%q}}}`,
+			strings.Repeat("x", 4000),
+		)
 		signature := paymenttest.Sign([]byte("another"), time.Now())
 		flooding := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: floodRate}}
 		defer flooding.CloseIdleConnections()

@@ -10,8 +10,8 @@ import (
 	"flagledger/commands/identity/firebase/emulator"
 )
 
-// However Firebase fails, sign-in, sign-up and refresh answer 503 in bounded time; who is signed in goes on; and a link that was
-// asked for is mailed once Firebase is back.
+// However Firebase fails, sign-in, sign-up and refresh answer 503 in bounded time; who is signed in goes on; and a link
+// that was asked for is mailed once Firebase is back.
 func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK reads the environment
 	e := emulator.Start(t)
 	firebase := nodetest.FaultyHTTP(t, "http://"+e.Host)
@@ -38,7 +38,10 @@ func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK r
 			calls = append(calls, startCall(path, func() nodetest.Reply { return me.Attempt("POST", path, body) }))
 		}
 		if f != nodetest.Garbage { // of which the Admin SDK reads the status alone
-			calls = append(calls, startCall("logout", func() nodetest.Reply { return leaver.Attempt("POST", "/api/v1/auth/logout", "") }))
+			calls = append(
+				calls,
+				startCall("logout", func() nodetest.Reply { return leaver.Attempt("POST", "/api/v1/auth/logout", "") }),
+			)
 		}
 		nobody.Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": me.Email}).Want(200)
 		othersGoOn(me)

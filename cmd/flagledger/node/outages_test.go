@@ -33,7 +33,8 @@ func startCall(name string, call func() nodetest.Reply) waiting {
 // refused checks that the call is answered 503 in bounded time.
 func (w waiting) refused(t *testing.T) {
 	t.Helper()
-	if r := <-w.reply; r.Status != 503 || r.Header.Get("Retry-After") == "" || r.Took > longestWait || strings.Contains(r.Body, "somebody@") {
+	if r := <-w.reply; r.Status != 503 || r.Header.Get("Retry-After") == "" || r.Took > longestWait ||
+		strings.Contains(r.Body, "somebody@") {
 		t.Errorf("%s: %v", w.name, r)
 	}
 }
@@ -56,7 +57,8 @@ func othersGoOn(me *nodetest.Client) {
 	}
 }
 
-// outages runs a test for each way in which a provider fails. It gets somebody who has a flag, and breaks the provider itself.
+// outages runs a test for each way in which a provider fails. It gets somebody who has a flag, and breaks the provider
+// itself.
 func outages(t *testing.T, c node.Config, test func(t *testing.T, me *nodetest.Client, f nodetest.Fault)) {
 	t.Helper()
 	c.Environment = "development"
@@ -70,8 +72,8 @@ func outages(t *testing.T, c node.Config, test func(t *testing.T, me *nodetest.C
 	}
 }
 
-// However Stripe fails, checkout answers 503 in bounded time, and the same request succeeds later: what Stripe was asked twice had one key. Events are
-// taken in meanwhile, and followed once Stripe is back.
+// However Stripe fails, checkout answers 503 in bounded time, and the same request succeeds later: what Stripe was
+// asked twice had one key. Events are taken in meanwhile, and followed once Stripe is back.
 func TestOutagesOfStripe(t *testing.T) {
 	t.Parallel()
 	account := paymenttest.New(t, paymenttest.Clock())
@@ -79,11 +81,17 @@ func TestOutagesOfStripe(t *testing.T) {
 	stripe := nodetest.FaultyHTTP(t, account.URL())
 	const checkout, sessions = "/api/v1/billing/checkout", "/v1/checkout/sessions"
 	outages(t, node.Config{Now: account.Now, Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
-		SecretKey: paymenttest.SecretKey, WebhookSecret: paymenttest.WebhookSecret, Base: stripe.URL, PlanPrices: "standard=price_1",
+		SecretKey:     paymenttest.SecretKey,
+		WebhookSecret: paymenttest.WebhookSecret,
+		Base:          stripe.URL,
+		PlanPrices:    "standard=price_1",
 	}}, func(t *testing.T, payer *nodetest.Client, f nodetest.Fault) {
 		s := payer.Service
 		me := s.SignUp(nodetest.Address())
-		page := fmt.Sprintf(`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`, "https://app.example.com")
+		page := fmt.Sprintf(
+			`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`,
+			"https://app.example.com",
+		)
 		deliver := func() {
 			for _, e := range account.Events() {
 				if status := account.Deliver(s.URL+"/api/v1/billing/webhook", e); status != 200 {
@@ -108,7 +116,10 @@ func TestOutagesOfStripe(t *testing.T) {
 
 		stripe.Break(f)
 		key := uuid.NewString()
-		call := startCall("checkout", func() nodetest.Reply { return me.Attempt("POST", checkout, page, "Idempotency-Key", key) })
+		call := startCall(
+			"checkout",
+			func() nodetest.Reply { return me.Attempt("POST", checkout, page, "Idempotency-Key", key) },
+		)
 		account.FailPayment(subscription)
 		deliver()
 		othersGoOn(payer)
@@ -136,40 +147,45 @@ func TestOutagesOfStripe(t *testing.T) {
 	})
 }
 
-// However the mail server fails, who causes a mail does not wait for it, and the mail is sent once the server is back: once, and once more for each time
-// that the server took it and did not say so.
+// However the mail server fails, who causes a mail does not wait for it, and the mail is sent once the server is back:
+// once, and once more for each time that the server took it and did not say so.
 func TestOutagesOfSMTP(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
 	smtp := nodetest.FaultySMTP(t, server.Addr)
-	outages(t, node.Config{Mail: node.MailSettings{URL: "smtp://" + smtp.Addr + "?from=flags@example.com"}}, func(t *testing.T, me *nodetest.Client, f nodetest.Fault) {
-		s, invited := me.Service, nodetest.Address()
-		sent := func() map[string]int {
-			counts := map[string]int{invited: 0, me.Email: 0}
-			for _, m := range server.Mails() {
-				if _, ours := counts[m.To]; ours {
-					counts[m.To]++
+	outages(
+		t,
+		node.Config{Mail: node.MailSettings{URL: "smtp://" + smtp.Addr + "?from=flags@example.com"}},
+		func(t *testing.T, me *nodetest.Client, f nodetest.Fault) {
+			s, invited := me.Service, nodetest.Address()
+			sent := func() map[string]int {
+				counts := map[string]int{invited: 0, me.Email: 0}
+				for _, m := range server.Mails() {
+					if _, ours := counts[m.To]; ours {
+						counts[m.To]++
+					}
+				}
+				return counts
+			}
+			smtp.Break(f)
+			me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": invited, "role": "viewer"}).
+				Want(201)
+			me.Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": me.Email}).Want(200)
+			othersGoOn(me)
+			s.Eventually("both mails are tried", func() bool { return smtp.Failed() > 1 })
+			failed := smtp.Failed()
+			smtp.Mend()
+			s.Eventually("both mails are sent", func() bool {
+				s.RetryJobs()
+				counts := sent()
+				return counts[invited] > 0 && counts[me.Email] > 0
+			})
+			s.JobsRetried()
+			for address, n := range sent() {
+				if f != nodetest.AnswerLost && n != 1 || n > 1+int(failed) {
+					t.Errorf("%d mails to %s, after %d failures", n, address, failed)
 				}
 			}
-			return counts
-		}
-		smtp.Break(f)
-		me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": invited, "role": "viewer"}).Want(201)
-		me.Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": me.Email}).Want(200)
-		othersGoOn(me)
-		s.Eventually("both mails are tried", func() bool { return smtp.Failed() > 1 })
-		failed := smtp.Failed()
-		smtp.Mend()
-		s.Eventually("both mails are sent", func() bool {
-			s.RetryJobs()
-			counts := sent()
-			return counts[invited] > 0 && counts[me.Email] > 0
-		})
-		s.JobsRetried()
-		for address, n := range sent() {
-			if f != nodetest.AnswerLost && n != 1 || n > 1+int(failed) {
-				t.Errorf("%d mails to %s, after %d failures", n, address, failed)
-			}
-		}
-	})
+		},
+	)
 }

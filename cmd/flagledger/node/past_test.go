@@ -23,7 +23,11 @@ type countingStore struct {
 	read int
 }
 
-func (s *countingStore) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
+func (s *countingStore) Read(
+	ctx context.Context,
+	stream string,
+	from events.Revision,
+) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		for r, err := range s.Store.Read(ctx, stream, from) {
 			s.read++
@@ -34,7 +38,8 @@ func (s *countingStore) Read(ctx context.Context, stream string, from events.Rev
 	}
 }
 
-// Every state of a flag with several lives is found again, by version and by time, as its facts add up to from the first one on.
+// Every state of a flag with several lives is found again, by version and by time, as its facts add up to from the
+// first one on.
 func TestAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 	nodetest.BothEngines(t, testAnyStateOfAFlagIsFoundAgain)
 }
@@ -88,7 +93,13 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 		case want.Exists && !events.StoredEqual(want, got):
 			t.Fatalf("at %+v the flag is\n%+v\nand its facts add up to\n%+v", m, got, want)
 		}
-		if whole, err := past.FlagStateAt(t.Context(), "t", key, m); err != nil || !want.Exists && (!whole.UpdatedAt.Equal(want.UpdatedAt) || whole.Version != want.Version) {
+		if whole, err := past.FlagStateAt(
+			t.Context(),
+			"t",
+			key,
+			m,
+		); err != nil ||
+			!want.Exists && (!whole.UpdatedAt.Equal(want.UpdatedAt) || whole.Version != want.Version) {
 			t.Fatalf("at %+v the deleted flag is %+v, %v; want %+v", m, whole, err, want)
 		}
 		if counted.read > 202 {
@@ -126,7 +137,13 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 }
 
 // checkReverts brings a flag back to some of its versions, and compares it with what it was then.
-func (v views) checkReverts(t *testing.T, past *queries.Queries, key string, flag commands.Flag, versions int) (after commands.Flag, last events.Position) {
+func (v views) checkReverts(
+	t *testing.T,
+	past *queries.Queries,
+	key string,
+	flag commands.Flag,
+	versions int,
+) (after commands.Flag, last events.Position) {
 	t.Helper()
 	for version := 3; version <= versions; version += 7 {
 		to, err := past.FlagAt(t.Context(), "t", key, queries.Moment{Version: events.Revision(version)})
@@ -136,7 +153,12 @@ func (v views) checkReverts(t *testing.T, past *queries.Queries, key string, fla
 		if err != nil {
 			t.Fatal(err)
 		}
-		revert := commands.RevertFlag{FlagRef: commands.FlagRef{TenantID: "t", Key: key}, To: to, Environments: environments, EnvironmentsThen: environments}
+		revert := commands.RevertFlag{
+			FlagRef:          commands.FlagRef{TenantID: "t", Key: key},
+			To:               to,
+			Environments:     environments,
+			EnvironmentsThen: environments,
+		}
 		reverted, done, err := commands.Do(t.Context(), v.writer, tester, revert)
 		if err != nil {
 			t.Fatal(err)

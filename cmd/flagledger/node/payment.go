@@ -25,7 +25,12 @@ type PaymentSettings struct {
 }
 
 func (s PaymentSettings) stripe() payment.Settings {
-	return payment.Settings{SecretKey: s.SecretKey, WebhookSecret: s.WebhookSecret, Base: s.Base, Currency: strings.ToLower(cmp.Or(s.Currency, "usd"))}
+	return payment.Settings{
+		SecretKey:     s.SecretKey,
+		WebhookSecret: s.WebhookSecret,
+		Base:          s.Base,
+		Currency:      strings.ToLower(cmp.Or(s.Currency, "usd")),
+	}
 }
 
 // check names the setting that is bad.
@@ -46,7 +51,11 @@ func (s PaymentSettings) check() error {
 }
 
 // openBilling is how tenants pay, with Stripe if it is configured.
-func (c Config) openBilling(writer *commands.Writer, followed *jobs.Payments, log *slog.Logger) (*commands.Billing, error) {
+func (c Config) openBilling(
+	writer *commands.Writer,
+	followed *jobs.Payments,
+	log *slog.Logger,
+) (*commands.Billing, error) {
 	b := &commands.Billing{Writer: writer, Events: followed, Now: c.Now, Log: log}
 	var err error
 	if b.Prices, err = commands.ParsePlanPrices(c.Payment.PlanPrices); err != nil {
@@ -75,7 +84,8 @@ func (c Config) returnOrigins() []string {
 		list = append(list, u.Scheme+"://"+u.Host)
 	}
 	for _, origin := range c.Origins {
-		if strings.HasPrefix(origin, "https://") || strings.HasPrefix(origin, "http://") { // * is none, and apps have schemes of their own
+		// * is none, and apps have schemes of their own
+		if strings.HasPrefix(origin, "https://") || strings.HasPrefix(origin, "http://") {
 			list = append(list, origin)
 		}
 	}

@@ -14,8 +14,9 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// Whenever the server is killed during a checkout, nothing is half done: the request that is made again leads to the one page that there is. And what Stripe
-// has told of before a kill takes effect after it. It takes seconds, for five starts of a server.
+// Whenever the server is killed during a checkout, nothing is half done: the request that is made again leads to the
+// one page that there is. And what Stripe has told of before a kill takes effect after it. It takes seconds, for five
+// starts of a server.
 func TestKillingTheServerLosesNoPayment(t *testing.T) {
 	t.Parallel()
 	account := paymenttest.New(t, paymenttest.Clock())
@@ -24,8 +25,13 @@ func TestKillingTheServerLosesNoPayment(t *testing.T) {
 	database := pgtest.URL(t)
 	p := (&nodetest.Program{Binary: os.Args[0]}).In(t)
 	settings := []string{
-		serveSetting + "=1", clockSetting + "=" + time.Until(account.Now()).String(), "FLAGLEDGER_DATABASE_URL=" + database,
-		"STRIPE_SECRET_KEY=" + paymenttest.SecretKey, "STRIPE_WEBHOOK_SECRET=" + paymenttest.WebhookSecret, "STRIPE_API_BASE=" + stripe.URL, "STRIPE_PRICES=standard=price_1",
+		serveSetting + "=1",
+		clockSetting + "=" + time.Until(account.Now()).String(),
+		"FLAGLEDGER_DATABASE_URL=" + database,
+		"STRIPE_SECRET_KEY=" + paymenttest.SecretKey,
+		"STRIPE_WEBHOOK_SECRET=" + paymenttest.WebhookSecret,
+		"STRIPE_API_BASE=" + stripe.URL,
+		"STRIPE_PRICES=standard=price_1",
 	}
 	running, s := p.Serve(settings...), p.Service()
 	s.DatabaseURL = database
@@ -36,14 +42,19 @@ func TestKillingTheServerLosesNoPayment(t *testing.T) {
 		killed := time.Now()
 		running = p.Serve(settings...)
 		s.ResumeJobs(killed)
-		// Nobody else answers a request with the same key while the one that was killed might still do so, for half a minute: that is over.
+		// Nobody else answers a request with the same key while the one that was killed might still do so, for half a minute:
+		// that is over.
 		s.Exec(`update keep.idempotency set claimed_until = '-infinity' where answer is null`)
 	}
 	subscription := func() map[string]any { return me.Call("GET", "/api/v1/billing/subscription", nil).Want(200).Object() }
 
 	const checkout, sessions = "/api/v1/billing/checkout", "/v1/checkout/sessions"
-	key, page := uuid.NewString(), fmt.Sprintf(`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`, s.URL+"/docs")
-	// Stripe has done what it was asked, and the server is killed before it knows: with the customer made, with the page made, with the earlier pages listed.
+	key, page := uuid.NewString(), fmt.Sprintf(
+		`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`,
+		s.URL+"/docs",
+	)
+	// Stripe has done what it was asked, and the server is killed before it knows: with the customer made, with the page
+	// made, with the earlier pages listed.
 	for _, call := range []string{"POST /v1/customers", "POST " + sessions, "GET " + sessions} {
 		stripe.BreakCall(call, nodetest.AnswerLate)
 		answer := startCall(call, func() nodetest.Reply { return me.Attempt("POST", checkout, page, "Idempotency-Key", key) })
@@ -72,7 +83,8 @@ func TestKillingTheServerLosesNoPayment(t *testing.T) {
 
 	account.Pay(url)
 	stripe.Break(nodetest.Hanging)
-	for _, e := range account.Events() { // more than are followed at once: some are under way when the server is killed, others wait
+	// more than are followed at once: some are under way when the server is killed, others wait
+	for _, e := range account.Events() {
 		if status := account.Deliver(s.URL+"/api/v1/billing/webhook", e); status != 200 {
 			t.Errorf("the event %s is answered with %d", e.Type, status)
 		}

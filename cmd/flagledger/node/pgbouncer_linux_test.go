@@ -44,7 +44,8 @@ func pgbouncer(t *testing.T, databaseURL string, settings ...string) (pooledURL 
 	return pooler.String()
 }
 
-// A pooler that gives each connection a session is like Postgres itself: for the schema, for nodes that share locks and notifications, and for rebuilds.
+// A pooler that gives each connection a session is like Postgres itself: for the schema, for nodes that share locks and
+// notifications, and for rebuilds.
 func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 	t.Parallel()
 	pooled := pgbouncer(t, pgtest.URL(t), "pool_mode = session")
@@ -59,7 +60,8 @@ func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 		return strings.Contains(other.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{}`).Body, `"value":true`)
 	})
 	other.Call("POST", nodetest.FlagPath("on", "/disable"), nil).Want(200)
-	other.Call("POST", "/api/v1/tenants/"+c.Tenant+"/users", map[string]string{"email": nodetest.Address(), "role": "viewer"}).Want(201)
+	other.Call("POST", "/api/v1/tenants/"+c.Tenant+"/users", map[string]string{"email": nodetest.Address(), "role": "viewer"}).
+		Want(201)
 	s.JobsDone()
 	s.Eventually("this node evaluates the flag as it now is", func() bool {
 		return strings.Contains(c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{}`).Body, `"value":false`)
@@ -71,13 +73,21 @@ func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := projections.Rebuild(t.Context(), s.DatabaseURL, store, models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
+	if err := projections.Rebuild(
+		t.Context(),
+		s.DatabaseURL,
+		store,
+		models.All(),
+		projections.RebuildOptions{},
+		nodetest.Log(t),
+	); err != nil {
 		t.Fatal(err)
 	}
 	sameReadModels(t, before, readModels(t, s.DatabaseURL))
 }
 
-// A pooler that gives each transaction another session ends the start, however it chooses sessions and whatever else goes on.
+// A pooler that gives each transaction another session ends the start, however it chooses sessions and whatever else
+// goes on.
 func TestTransactionPoolingIsRefusedAtStart(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Migrated(t)
@@ -94,7 +104,13 @@ func TestTransactionPoolingIsRefusedAtStart(t *testing.T) {
 					const want = "FLAGLEDGER_DATABASE_URL: the database cannot be used: a pooler there gives a session to each transaction, but locks and " +
 						"notifications need one for each connection: set pool_mode = session in pgbouncer, or name Postgres itself"
 					if err == nil || err.Error() != want {
-						t.Errorf("pool_mode = %s, server_round_robin = %s, others work: %v: the start ends with %v", mode, order, busy, err)
+						t.Errorf(
+							"pool_mode = %s, server_round_robin = %s, others work: %v: the start ends with %v",
+							mode,
+							order,
+							busy,
+							err,
+						)
 					}
 				}
 				stop()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// warnOfPlatformRoles logs once how many people run the platform that no setting names: a service of the same data in development, where nobody proves an address,
-// may have let them. It waits until the read models can be asked.
+// warnOfPlatformRoles logs once how many people run the platform that no setting names: a service of the same data in
+// development, where nobody proves an address, may have let them. It waits until the read models can be asked.
 func (p *parts) warnOfPlatformRoles(ctx context.Context) {
 	if p.Environment != "production" {
 		return
@@ -17,9 +17,14 @@ func (p *parts) warnOfPlatformRoles(ctx context.Context) {
 		people, invitations, err := p.queries.GivenPlatformRoles(ctx)
 		switch {
 		case err == nil && people+invitations > 0:
-			p.log.Warn("people have roles on the platform, or pending invitations to one: those that were given in development count too. "+
-				"GET /api/v1/admin/users and GET /api/v1/admin/invitations list them, GET /api/v1/admin/audit?action=user.platform_role_changed who gave which and when",
-				"people", people, "invitations", invitations)
+			p.log.Warn(
+				"people have roles on the platform, or pending invitations to one: those that were given in development count too. "+
+					"GET /api/v1/admin/users and GET /api/v1/admin/invitations list them, GET /api/v1/admin/audit?action=user.platform_role_changed who gave which and when",
+				"people",
+				people,
+				"invitations",
+				invitations,
+			)
 			return
 		case err == nil:
 			return

@@ -13,7 +13,12 @@ func TestProductionTellsOfRolesOnThePlatform(t *testing.T) {
 	t.Parallel()
 	database := nodetest.Database(t)
 	const told = "people have roles on the platform"
-	development := nodetest.Start(t, database, node.Config{Environment: "development", SuperUsers: []string{"boss@example.com"}}, nodetest.Log(t))
+	development := nodetest.Start(
+		t,
+		database,
+		node.Config{Environment: "development", SuperUsers: []string{"boss@example.com"}},
+		nodetest.Log(t),
+	)
 	boss, helper := development.SignUp("boss@example.com"), development.SignUp("helper@example.com")
 	boss.Call("PATCH", "/api/v1/admin/users/"+helper.UserID+"/role", `{"role":"admin"}`).Want(200)
 	boss.Call("POST", "/api/v1/admin/invitations", `{"email":"other@example.com","role":"viewer"}`).Want(201)
@@ -28,7 +33,8 @@ func TestProductionTellsOfRolesOnThePlatform(t *testing.T) {
 		}
 		return false
 	})
-	if !strings.Contains(line, `"people":1`) || !strings.Contains(line, `"invitations":1`) || strings.Contains(line, "example.com") {
+	if !strings.Contains(line, `"people":1`) || !strings.Contains(line, `"invitations":1`) ||
+		strings.Contains(line, "example.com") {
 		t.Errorf("it tells of others: %s", line)
 	}
 }

@@ -25,7 +25,10 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	c := s.SignUp("me@example.com")
 	c.CreateFlag("on", nil)
 	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
-	c.CreateFlag("split", map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
+	c.CreateFlag(
+		"split",
+		map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}},
+	)
 	c.Call("POST", nodetest.FlagPath("split", "/enable"), nil).Want(200)
 	stop := keepEvaluating(t, c, map[string]string{"on": `"value":true`, "split": `"value":"A"`})
 	defer stop()
@@ -34,17 +37,27 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	defer end()
 	s.Eventually("lists fail", func() bool { return c.Attempt("GET", "/api/v1/flags", "").Status == 503 })
 	allUnavailable(t, c)
-	s.Eventually("health tells of it", func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"degraded"`) })
+	s.Eventually(
+		"health tells of it",
+		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"degraded"`) },
+	)
 
 	began := time.Now()
 	end()
 	s.Eventually("writes succeed", func() bool {
-		return c.Attempt("POST", "/api/v1/flags", `{"key":"back","type":"boolean"}`).Status == 201 || c.Attempt("GET", nodetest.FlagPath("back"), "").Status == 200
+		return c.Attempt("POST", "/api/v1/flags", `{"key":"back","type":"boolean"}`).Status == 201 ||
+			c.Attempt("GET", nodetest.FlagPath("back"), "").Status == 200
 	})
 	s.Eventually("lists succeed", func() bool { return c.Attempt("GET", "/api/v1/flags", "").Status == 200 })
 	t.Logf("back %v after the outage ended", time.Since(began).Round(time.Millisecond))
-	s.Eventually("health is good", func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
-	s.Eventually("what is new is evaluated", func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 })
+	s.Eventually(
+		"health is good",
+		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) },
+	)
+	s.Eventually(
+		"what is new is evaluated",
+		func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 },
+	)
 	c.CreateFlag("after", nil)
 	c.Call("GET", nodetest.FlagPath("after"), nil).Want(200)
 	stop()
@@ -75,7 +88,9 @@ func allUnavailable(t *testing.T, c *nodetest.Client) {
 			call("GET", "/api/v1/projects", ""),
 			call("GET", "/api/v1/tenants", ""),
 		},
-		"sign-ins": {call("POST", "/auth/signin", fmt.Sprintf(`{"email":"me@example.com","password":%q}`, nodetest.Password))},
+		"sign-ins": {
+			call("POST", "/auth/signin", fmt.Sprintf(`{"email":"me@example.com","password":%q}`, nodetest.Password)),
+		},
 	}
 	took := map[string]*nodetest.Samples{}
 	var calling sync.WaitGroup
@@ -141,22 +156,27 @@ func TestACrashOfPostgresHidesNothing(t *testing.T) {
 	}
 }
 
-// The commits of read models do not wait for the disk: a crash may take the last ones back, and the projectors go back to the checkpoints that are left.
-// Postgres is killed some more where no commit has been taken back until then.
+// The commits of read models do not wait for the disk: a crash may take the last ones back, and the projectors go back
+// to the checkpoints that are left. Postgres is killed some more where no commit has been taken back until then.
 func TestKillingPostgresUnderLoad(t *testing.T) {
 	t.Parallel()
 	kills := killCount(4)
-	dir, p := nodetest.OwnPostgres(t, "wal_writer_delay=10s") // commits of read models are brought to the disk by those of facts alone
+	// commits of read models are brought to the disk by those of facts alone
+	dir, p := nodetest.OwnPostgres(t, "wal_writer_delay=10s")
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")
 	l := startLoad(c, 6)
 	l.more(20)
 	recordCommits(t, connect(t, p.URL()))
 	var back nodetest.Samples
-	// kill reports whether commits of read models were taken back. Those of the last writes are, as a rule, where no later fact brings them to the disk.
+	// kill reports whether commits of read models were taken back. Those of the last writes are, as a rule, where no later
+	// fact brings them to the disk.
 	started := time.Now()
 	kill := func(afterWrites bool) (undone bool) {
-		s.Eventually("Postgres is old enough for the next one to be started at once", func() bool { return time.Since(started) > 1100*time.Millisecond })
+		s.Eventually(
+			"Postgres is old enough for the next one to be started at once",
+			func() bool { return time.Since(started) > 1100*time.Millisecond },
+		)
 		postmaster, conn := p.PID(), connect(t, p.URL())
 		release := func() {}
 		if afterWrites {
@@ -203,7 +223,9 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 	// Nor has the snapshot missed anything.
 	for _, flag := range c.Call("GET", "/api/v1/flags", nil).Want(200).List() {
 		key := flag["key"].(string)
-		if served := c.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`).Want(200).Object(); served["flagVersion"] != flag["version"] {
+		if served := c.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`).
+			Want(200).
+			Object(); served["flagVersion"] != flag["version"] {
 			t.Errorf("%s is evaluated at version %v and listed at %v", key, served["flagVersion"], flag["version"])
 		}
 	}
@@ -214,7 +236,14 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := projections.Rebuild(t.Context(), p.URL(), store, models.All(), projections.RebuildOptions{}, nodetest.Log(t)); err != nil {
+	if err := projections.Rebuild(
+		t.Context(),
+		p.URL(),
+		store,
+		models.All(),
+		projections.RebuildOptions{},
+		nodetest.Log(t),
+	); err != nil {
 		t.Fatal(err)
 	}
 	sameReadModels(t, before, readModels(t, p.URL()))

@@ -20,19 +20,30 @@ func (c Config) checkProduction() error {
 		return nil
 	}
 	if c.Secret == "" {
-		return fmt.Errorf("FLAGLEDGER_SECRET must be set in production, to at least %d random characters, the same on all nodes: "+
-			"`openssl rand -hex 32` makes one", keys.MinSecret)
+		return fmt.Errorf(
+			"FLAGLEDGER_SECRET must be set in production, to at least %d random characters, the same on all nodes: "+
+				"`openssl rand -hex 32` makes one",
+			keys.MinSecret,
+		)
 	}
 	if newest, _, _ := strings.Cut(c.Secret, ","); guessable(strings.TrimSpace(newest)) {
-		return errors.New("FLAGLEDGER_SECRET must be random in production, and not a pattern that is repeated or the one of compose.yaml: `openssl rand -hex 32` makes one, and new,old puts it in place of another")
+		return errors.New(
+			"FLAGLEDGER_SECRET must be random in production, and not a pattern that is repeated or the one of compose.yaml: `openssl rand -hex 32` makes one, and new,old puts it in place of another",
+		)
 	}
 	for _, proxies := range c.ProxyNetworks {
 		if widest := privateBits(proxies); proxies.Bits() < widest {
-			return fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES must not be wider than /%d in production, as private networks are: whoever connects from %s could say which address they have", widest, proxies)
+			return fmt.Errorf(
+				"FLAGLEDGER_TRUSTED_PROXIES must not be wider than /%d in production, as private networks are: whoever connects from %s could say which address they have",
+				widest,
+				proxies,
+			)
 		}
 	}
 	if !strings.HasPrefix(c.PublicURL, "https://") {
-		return errors.New("FLAGLEDGER_PUBLIC_URL must begin with https:// in production: tokens and mailed links are sent to it")
+		return errors.New(
+			"FLAGLEDGER_PUBLIC_URL must begin with https:// in production: tokens and mailed links are sent to it",
+		)
 	}
 	for _, origin := range c.Origins {
 		if strings.HasPrefix(origin, "http://") {
@@ -42,19 +53,24 @@ func (c Config) checkProduction() error {
 	for _, origin := range c.Payment.ReturnOrigins {
 		u, err := url.Parse(strings.TrimSpace(origin))
 		if err != nil || u.Scheme != "https" || commands.Loopback(u.Hostname()) {
-			return fmt.Errorf("FLAGLEDGER_RETURN_ORIGINS must begin with https:// in production, and not be this machine; one is %q", origin)
+			return fmt.Errorf(
+				"FLAGLEDGER_RETURN_ORIGINS must begin with https:// in production, and not be this machine; one is %q",
+				origin,
+			)
 		}
 	}
 	return nil
 }
 
-// minDifferent is how many different characters a random secret has at least; 32 random decimal digits have fewer once in 10^7 draws.
+// minDifferent is how many different characters a random secret has at least; 32 random decimal digits have fewer once
+// in 10^7 draws.
 const minDifferent = 6
 
 // composeSecret is the published one that compose.yaml sets where the environment names no other.
 const composeSecret = "this one is for trying it out alone"
 
-// guessable reports whether a value of a secret is plainly not random: the published one, few different characters, or a shorter text again and again.
+// guessable reports whether a value of a secret is plainly not random: the published one, few different characters, or
+// a shorter text again and again.
 func guessable(secret string) bool {
 	if secret == composeSecret {
 		return true
@@ -82,21 +98,37 @@ func privateBits(network netip.Prefix) int {
 	return 7
 }
 
-// WarnOfExposure logs what the settings let anybody do: in development whoever can reach the service, in production any web page.
+// WarnOfExposure logs what the settings let anybody do: in development whoever can reach the service, in production any
+// web page.
 func (c Config) WarnOfExposure(log *slog.Logger) {
 	if c.Environment != "development" {
 		if slices.Contains(c.Origins, "*") {
-			log.Warn("FLAGLEDGER_CORS_ORIGINS is *: pages of any origin may call the service from a browser, with a token that they have or a password that is typed there. Name the origins of your pages")
+			log.Warn(
+				"FLAGLEDGER_CORS_ORIGINS is *: pages of any origin may call the service from a browser, with a token that they have or a password that is typed there. Name the origins of your pages",
+			)
 		}
 		return
 	}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil && !commands.Loopback(host) {
-		log.Warn("FLAGLEDGER_ENVIRONMENT is development, and other machines can reach FLAGLEDGER_ADDR: every address counts as verified, and mailed links stand in this log. Set production where others can sign up", "address", c.Addr)
+		log.Warn(
+			"FLAGLEDGER_ENVIRONMENT is development, and other machines can reach FLAGLEDGER_ADDR: every address counts as verified, and mailed links stand in this log. Set production where others can sign up",
+			"address",
+			c.Addr,
+		)
 	}
-	if public, err := url.Parse(c.PublicURL); err == nil && public.Hostname() != "" && !commands.Loopback(public.Hostname()) {
-		log.Warn("FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_PUBLIC_URL is not of this machine alone: behind a proxy, whoever signs up there has an address that counts as verified, and mailed links stand in this log. Set production where others can sign up", "url", c.PublicURL)
+	if public, err := url.Parse(
+		c.PublicURL,
+	); err == nil && public.Hostname() != "" &&
+		!commands.Loopback(public.Hostname()) {
+		log.Warn(
+			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_PUBLIC_URL is not of this machine alone: behind a proxy, whoever signs up there has an address that counts as verified, and mailed links stand in this log. Set production where others can sign up",
+			"url",
+			c.PublicURL,
+		)
 	}
 	if len(c.SuperUsers) > 0 {
-		log.Warn("FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_SUPER_USERS is set: whoever signs up with one of those addresses runs the platform, since every address counts as verified. Set production where others can sign up")
+		log.Warn(
+			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_SUPER_USERS is set: whoever signs up with one of those addresses runs the platform, since every address counts as verified. Set production where others can sign up",
+		)
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// Whenever the server is killed, before or during a push, each device gets each notification, in order, and not more often than once more for each kill.
+// Whenever the server is killed, before or during a push, each device gets each notification, in order, and not more
+// often than once more for each kill.
 func TestKillingTheServerLosesNoPush(t *testing.T) {
 	t.Parallel()
 	fcm := pushtest.New(t)
@@ -24,16 +25,19 @@ func TestKillingTheServerLosesNoPush(t *testing.T) {
 	var tokens []string
 	for i := range 3 {
 		tokens = append(tokens, fmt.Sprint("token-", i))
-		me.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": tokens[i], "deviceType": "web"}).Want(201)
+		me.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": tokens[i], "deviceType": "web"}).
+			Want(201)
 	}
 	var titles []string
 	kills := map[string]int{} // since the notification was sent
 	notify := func(title string) {
 		titles = append(titles, title)
-		me.Call("POST", "/api/v1/notifications/send", map[string]string{"userId": me.UserID, "tenantId": me.Tenant, "title": title, "type": "test"}).Want(201)
+		me.Call("POST", "/api/v1/notifications/send", map[string]string{"userId": me.UserID, "tenantId": me.Tenant, "title": title, "type": "test"}).
+			Want(201)
 	}
 	each := func(what string, holds func(token string) bool) {
-		p.Service().Eventually(what, func() bool { return !slices.ContainsFunc(tokens, func(token string) bool { return !holds(token) }) })
+		p.Service().
+			Eventually(what, func() bool { return !slices.ContainsFunc(tokens, func(token string) bool { return !holds(token) }) })
 	}
 	restart := func() {
 		running.Kill()
@@ -63,7 +67,8 @@ func TestKillingTheServerLosesNoPush(t *testing.T) {
 		restart()
 	}
 	for _, token := range tokens {
-		p.Service().Eventually("the device has all", func() bool { return slices.Contains(fcm.Titles(token), titles[len(titles)-1]) })
+		p.Service().
+			Eventually("the device has all", func() bool { return slices.Contains(fcm.Titles(token), titles[len(titles)-1]) })
 		got := fcm.Titles(token)
 		if order := slices.Compact(slices.Clone(got)); !slices.Equal(order, titles) {
 			t.Errorf("a device got %v, want %v", order, titles)

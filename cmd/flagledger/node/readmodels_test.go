@@ -56,10 +56,31 @@ func sameReadModels(t testing.TB, before, after map[string][]string) {
 	t.Helper()
 	for _, table := range slices.Sorted(maps.Keys(before)) {
 		if !slices.Equal(before[table], after[table]) {
-			missing := slices.DeleteFunc(slices.Clone(after[table]), func(row string) bool { return slices.Contains(before[table], row) })
-			t.Errorf("%s had %d rows; rebuilt, it has %d, of which %d were not there before: %.500v", table, len(before[table]), len(after[table]), len(missing), missing)
+			missing := slices.DeleteFunc(
+				slices.Clone(after[table]),
+				func(row string) bool { return slices.Contains(before[table], row) },
+			)
+			t.Errorf(
+				"%s had %d rows; rebuilt, it has %d, of which %d were not there before: %.500v",
+				table,
+				len(before[table]),
+				len(after[table]),
+				len(missing),
+				missing,
+			)
 		}
-		unused := []string{"projects", "project_spans", "flag_states", "audit_nodes", "flag_variations", "flag_environments", "flag_environment_spans", "invitations", "oauth_clients"} // by the load, which makes few facts on a slow machine
+		// by the load, which makes few facts on a slow machine
+		unused := []string{
+			"projects",
+			"project_spans",
+			"flag_states",
+			"audit_nodes",
+			"flag_variations",
+			"flag_environments",
+			"flag_environment_spans",
+			"invitations",
+			"oauth_clients",
+		}
 		if len(before[table]) == 0 && !slices.Contains(unused, table) {
 			t.Errorf("%s has no rows", table)
 		}
@@ -80,6 +101,7 @@ func settled(s *nodetest.Service) {
 	store := s.Store()
 	s.Eventually("the read models hold all of the log", func() bool {
 		list, err := projections.Statuses(s.T.Context(), pool, models.All(), store)
-		return err == nil && !slices.ContainsFunc(list, func(status projections.Status) bool { return !status.Built || status.Lag > 0 })
+		return err == nil &&
+			!slices.ContainsFunc(list, func(status projections.Status) bool { return !status.Built || status.Lag > 0 })
 	})
 }

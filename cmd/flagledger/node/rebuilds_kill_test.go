@@ -12,7 +12,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// keepListing reads lists and a history until stop is called. Each must be answered, and the list must have all the flags of the load's writers.
+// keepListing reads lists and a history until stop is called. Each must be answered, and the list must have all the
+// flags of the load's writers.
 func keepListing(t *testing.T, c *nodetest.Client, writers int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -26,7 +27,8 @@ func keepListing(t *testing.T, c *nodetest.Client, writers int) (stop func()) {
 					continue
 				}
 				took.Add(r.Took)
-				if r.Status != 200 || path == "/api/v1/flags?q=own-&limit=100" && r.Header.Get("X-Total-Count") != fmt.Sprint(writers) {
+				if r.Status != 200 ||
+					path == "/api/v1/flags?q=own-&limit=100" && r.Header.Get("X-Total-Count") != fmt.Sprint(writers) {
 					t.Errorf("%s: %v", path, r)
 					return
 				}
@@ -40,7 +42,8 @@ func keepListing(t *testing.T, c *nodetest.Client, writers int) (stop func()) {
 	})
 }
 
-// All read models are rebuilt again and again under writes, lists and evaluations, and one rebuild is killed: no call fails and no row is lost.
+// All read models are rebuilt again and again under writes, lists and evaluations, and one rebuild is killed: no call
+// fails and no row is lost.
 func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 	t.Parallel()
 	const writers = 4
@@ -70,7 +73,10 @@ func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 			}
 			s.Eventually("some of it is done", func() bool {
 				var begun bool
-				return pool.QueryRow(t.Context(), `select exists (select from read_next.checkpoints where commit > 0)`).Scan(&begun) == nil && begun
+				return pool.QueryRow(t.Context(), `select exists (select from read_next.checkpoints where commit > 0)`).
+					Scan(&begun) ==
+					nil &&
+					begun
 			})
 			if err := killed.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -90,7 +96,11 @@ func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 	stopListing()
 	stopEvaluating()
 	l.stop()
-	t.Logf("at the %d switches writers stopped for %v", len(stopped), slices.Compact(slices.Sorted(slices.Values(stopped))))
+	t.Logf(
+		"at the %d switches writers stopped for %v",
+		len(stopped),
+		slices.Compact(slices.Sorted(slices.Values(stopped))),
+	)
 	settled(s)
 	l.audit()
 	before := readModels(t, s.DatabaseURL)

@@ -13,7 +13,8 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// openSecret is what the settings say, or else what the file FLAGLEDGER_DATA/secret holds, which is made if there is none.
+// openSecret is what the settings say, or else what the file FLAGLEDGER_DATA/secret holds, which is made if there is
+// none.
 func (c Config) openSecret(log *slog.Logger) (keys.Secret, error) {
 	if c.Secret != "" {
 		secret, err := parseSecret("FLAGLEDGER_SECRET", c.Secret)
@@ -49,7 +50,8 @@ func parseSecret(from, text string) (keys.Secret, error) {
 	return s, nil
 }
 
-// makeSecret makes a file with a random secret, which its owner alone may read. Where another process makes it at the same moment, that one's stays.
+// makeSecret makes a file with a random secret, which its owner alone may read. Where another process makes it at the
+// same moment, that one's stays.
 func makeSecret(path string) error {
 	value := make([]byte, 32)
 	if _, err := rand.Read(value); err != nil {

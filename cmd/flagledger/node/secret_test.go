@@ -52,7 +52,10 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	if err := os.WriteFile(path, []byte("sesame"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.openSecret(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "sesame") {
+	if _, err := c.openSecret(
+		slog.New(slog.DiscardHandler),
+	); err == nil || !strings.Contains(err.Error(), path) ||
+		strings.Contains(err.Error(), "sesame") {
 		t.Errorf("a file that was cut off: %v", err)
 	}
 }
@@ -60,7 +63,13 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 // Anybody may know an older value that can be guessed, and sign with it.
 func TestTokensOfAnOlderSecretThatCanBeGuessedAreNotTakenInProduction(t *testing.T) {
 	t.Parallel()
-	pool, kind := pgtest.Pool(t), keys.Kind{Type: "stream+jwt", Issuer: "https://flags.example.com", Audience: "https://flags.example.com"}
+	pool, kind := pgtest.Pool(
+		t,
+	), keys.Kind{
+		Type:     "stream+jwt",
+		Issuer:   "https://flags.example.com",
+		Audience: "https://flags.example.com",
+	}
 	opened := func(environment, secret string) *keys.Keys {
 		t.Helper()
 		c := Config{Environment: environment, Secret: secret}
@@ -90,7 +99,10 @@ func TestTokensOfAnOlderSecretThatCanBeGuessedAreNotTakenInProduction(t *testing
 			t.Fatal(err)
 		}
 		var private struct{}
-		if _, err := opened(test.environment, newest+","+test.old).VerifyOwn(t.Context(), kind, text, &private); (err == nil) != test.taken {
+		if _, err := opened(
+			test.environment,
+			newest+","+test.old,
+		).VerifyOwn(t.Context(), kind, text, &private); (err == nil) != test.taken {
 			t.Errorf("%s, %q: %v", test.environment, test.old, err)
 		}
 	}
@@ -104,7 +116,8 @@ func TestSecretsAndProxiesInProduction(t *testing.T) {
 		refused         string // the setting, empty where it starts
 	}{
 		{random, "", ""},
-		{random + "," + strings.Repeat("x", 32), "10.0.0.0/8,fc00::/7,192.0.2.1,2001:db8::1", ""}, // one that is being replaced
+		// one that is being replaced
+		{random + "," + strings.Repeat("x", 32), "10.0.0.0/8,fc00::/7,192.0.2.1,2001:db8::1", ""},
 		{strings.Repeat("x", 32) + "," + random, "", "FLAGLEDGER_SECRET"},
 		{"0123456789abcdef0123456789abcdef", "", "FLAGLEDGER_SECRET"},
 		{strings.Repeat("abcde", 7), "", "FLAGLEDGER_SECRET"},
@@ -119,9 +132,15 @@ func TestSecretsAndProxiesInProduction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := Config{Environment: "production", PublicURL: "https://flags.example.com", Secret: test.secret, ProxyNetworks: networks}
+		c := Config{
+			Environment:   "production",
+			PublicURL:     "https://flags.example.com",
+			Secret:        test.secret,
+			ProxyNetworks: networks,
+		}
 		err = c.checkProduction()
-		if test.refused == "" && err != nil || test.refused != "" && (err == nil || !strings.HasPrefix(err.Error(), test.refused)) {
+		if test.refused == "" && err != nil ||
+			test.refused != "" && (err == nil || !strings.HasPrefix(err.Error(), test.refused)) {
 			t.Errorf("%q, %q: %v", test.secret, test.proxies, err)
 		}
 		if err != nil && strings.Contains(err.Error(), test.secret) {

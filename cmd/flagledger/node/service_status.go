@@ -10,15 +10,27 @@ import (
 func (m *monitor) status() http.ServiceStatus {
 	o := m.current.Load()
 	s := http.ServiceStatus{
-		EventStore: http.EventStoreStatus{Engine: m.store.Engine(), Reachable: o.storeErr == nil && (!m.inDatabase || o.databaseErr == nil), Position: o.head.Commit},
+		EventStore: http.EventStoreStatus{
+			Engine:    m.store.Engine(),
+			Reachable: o.storeErr == nil && (!m.inDatabase || o.databaseErr == nil),
+			Position:  o.head.Commit,
+		},
 		Database:   http.DatabaseStatus{Reachable: o.databaseErr == nil, ClockSkew: o.skew.Seconds()},
 		Snapshot:   http.SnapshotStatus{Age: max(0, time.Since(o.upToDate).Seconds()), LeftOut: m.snapshot.Faults()},
 		ReadModels: make([]http.ReadModelStatus, len(o.statuses)),
 		Jobs:       make([]http.JobsStatus, len(o.jobs.counts)),
-		JobsLag:    o.jobs.lag, JobsBehind: o.jobs.behind.Seconds(),
+		JobsLag:    o.jobs.lag,
+		JobsBehind: o.jobs.behind.Seconds(),
 	}
 	for i, r := range o.statuses {
-		s.ReadModels[i] = http.ReadModelStatus{Name: r.Name, Version: r.Version, Built: r.Built, Lag: r.Lag, Behind: r.Behind.Seconds(), Parked: len(r.Parked)}
+		s.ReadModels[i] = http.ReadModelStatus{
+			Name:    r.Name,
+			Version: r.Version,
+			Built:   r.Built,
+			Lag:     r.Lag,
+			Behind:  r.Behind.Seconds(),
+			Parked:  len(r.Parked),
+		}
 		if reached, building := o.building[r.Name]; building {
 			s.ReadModels[i].Rebuilt = new(min(1, float64(reached.Commit)/float64(max(1, o.head.Commit))))
 		}

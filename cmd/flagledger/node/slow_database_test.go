@@ -15,7 +15,8 @@ import (
 	"flagledger/projections"
 )
 
-// A database that is busy while a node starts has it wait. The start does not fail where it has nothing else to go on with.
+// A database that is busy while a node starts has it wait. The start does not fail where it has nothing else to go on
+// with.
 func TestAStartWaitsForABusyDatabase(t *testing.T) {
 	t.Parallel()
 	address, err := url.Parse(nodetest.Database(t))
@@ -25,7 +26,12 @@ func TestAStartWaitsForABusyDatabase(t *testing.T) {
 	var refused atomic.Int32
 	relayed := refuseReaders(t, address.Host, func() bool { return refused.Add(1) <= 3 })
 	address.Host, address.RawQuery = relayed, "sslmode=disable"
-	n, err := node.Start(t.Context(), node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now}, address.String(), slog.New(slog.DiscardHandler))
+	n, err := node.Start(
+		t.Context(),
+		node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now},
+		address.String(),
+		slog.New(slog.DiscardHandler),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,12 @@ import (
 func keeping(t *testing.T, databaseURL, eventStoreURL, publicURL, folder string) (*nodetest.Service, *nodetest.Output) {
 	t.Helper()
 	out := &nodetest.Output{}
-	return nodetest.Start(t, databaseURL, node.Config{EventStoreURL: eventStoreURL, Environment: "development", PublicURL: publicURL, Data: folder}, slog.New(slog.NewTextHandler(out, nil))), out
+	return nodetest.Start(
+		t,
+		databaseURL,
+		node.Config{EventStoreURL: eventStoreURL, Environment: "development", PublicURL: publicURL, Data: folder},
+		slog.New(slog.NewTextHandler(out, nil)),
+	), out
 }
 
 const (
@@ -163,7 +168,8 @@ func TestASnapshotOfEventsThatARestoreTookBackIsIgnored(t *testing.T) {
 	me.Call("POST", nodetest.FlagPath("new-0", "/evaluate"), `{}`).Want(200)
 }
 
-// The folder is needed only for what stands in it alone: the private Postgres, and the secret where the settings have none.
+// The folder is needed only for what stands in it alone: the private Postgres, and the secret where the settings have
+// none.
 func TestADataFolderThatCannotBeMadeEndsAStartOnlyWhereItIsNeeded(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -178,7 +184,8 @@ func TestADataFolderThatCannotBeMadeEndsAStartOnlyWhereItIsNeeded(t *testing.T) 
 	me.CreateFlag("on", nil)
 	me.Call("POST", nodetest.FlagPath("on", "/evaluate"), `{}`).Want(200)
 	s.Node.Stop()
-	if !strings.Contains(out.String(), "FLAGLEDGER_DATA cannot be used") || strings.Contains(out.String(), "could not be") {
+	if !strings.Contains(out.String(), "FLAGLEDGER_DATA cannot be used") ||
+		strings.Contains(out.String(), "could not be") {
 		t.Errorf("it logged:\n%s", out)
 	}
 	for _, setting := range []string{"DatabaseURL", "Secret"} {

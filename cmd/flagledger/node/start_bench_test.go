@@ -30,13 +30,19 @@ func startMiB(b *testing.B) int {
 	return n
 }
 
-// BenchmarkStartFromDisk is the time from nothing to evaluating flags where a snapshot on disk holds what the facts of the log make. "first-s" is that of the start before,
-// which reads the whole log.
+// BenchmarkStartFromDisk is the time from nothing to evaluating flags where a snapshot on disk holds what the facts of
+// the log make. "first-s" is that of the start before, which reads the whole log.
 func BenchmarkStartFromDisk(b *testing.B) {
 	url, store := nodetest.BenchStore(b)
 	mebibytes := startMiB(b)
 	seedLarge(b, store, mebibytes<<20)
-	config := node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Data: b.TempDir(), Now: time.Now}
+	config := node.Config{
+		PublicURL:   "http://localhost",
+		Environment: "development",
+		Secret:      nodetest.Secret,
+		Data:        b.TempDir(),
+		Now:         time.Now,
+	}
 	start := func() *node.Node {
 		n, err := node.Start(b.Context(), config, url, nodetest.Log(b))
 		if err != nil {
@@ -66,7 +72,10 @@ func seedLarge(b *testing.B, store events.Store, bytes int) {
 	value := func(letter string) json.RawMessage {
 		return json.RawMessage(`"` + strings.Repeat(letter, size-2) + `"`)
 	}
-	facts := []events.Fact{events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{From: value("a"), To: value("b")}}, events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{From: value("b"), To: value("c")}}}
+	facts := []events.Fact{
+		events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{From: value("a"), To: value("b")}},
+		events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{From: value("b"), To: value("c")}},
+	}
 	var next atomic.Int64
 	var writing sync.WaitGroup
 	for range 16 {
@@ -75,7 +84,14 @@ func seedLarge(b *testing.B, store events.Store, bytes int) {
 				key := "flag-" + strconv.FormatInt(i, 10)
 				var batch []events.Event
 				for _, fact := range append([]events.Fact{events.FlagCreated{TenantID: "t", Key: key, ID: key, Name: key, Type: events.StringFlag, DefaultValue: value("a"), Salt: "s"}}, facts...) {
-					batch = append(batch, events.Event{ID: uuid.Must(uuid.NewV7()), Fact: fact, Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{Kind: events.UserActor, ID: "u1"}}})
+					batch = append(
+						batch,
+						events.Event{
+							ID:       uuid.Must(uuid.NewV7()),
+							Fact:     fact,
+							Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{Kind: events.UserActor, ID: "u1"}},
+						},
+					)
 				}
 				if _, err := store.Append(b.Context(), events.FlagStream("t", key), 0, batch); err != nil {
 					b.Error(err)

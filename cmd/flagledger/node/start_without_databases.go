@@ -16,10 +16,11 @@ import (
 	"flagledger/retry"
 )
 
-// StartWithoutDatabase is Start while the database is down: flags are evaluated as the snapshot on disk has them, and changes are refused. Once the database is
-// back it is brought to the newest schema, and all goes on as after Start.
+// StartWithoutDatabase is Start while the database is down: flags are evaluated as the snapshot on disk has them, and
+// changes are refused. Once the database is back it is brought to the newest schema, and all goes on as after Start.
 //
-// cause is the error of OpenDatabase. It is returned if the database is not down or is the private one, or if there is no snapshot on disk that can be used.
+// cause is the error of OpenDatabase. It is returned if the database is not down or is the private one, or if there is
+// no snapshot on disk that can be used.
 func StartWithoutDatabase(ctx context.Context, c Config, cause error, log *slog.Logger) (*Node, error) {
 	if !errors.Is(cause, ErrUnreachable) || c.DatabaseURL == "" {
 		return nil, cause
@@ -39,9 +40,12 @@ const (
 	checkInterval = 30 * time.Second
 )
 
-// openStore opens the event store, also one that is down if there is a snapshot on disk. check, if not nil, is to be run beside: it tells of a store that a start
-// would have refused.
-func (p *parts) openStore(ctx context.Context, databaseURL string) (store events.Store, closeStore func(), check func(context.Context), err error) {
+// openStore opens the event store, also one that is down if there is a snapshot on disk. check, if not nil, is to be
+// run beside: it tells of a store that a start would have refused.
+func (p *parts) openStore(
+	ctx context.Context,
+	databaseURL string,
+) (store events.Store, closeStore func(), check func(context.Context), err error) {
 	file := p.snapshotFile()
 	if _, statErr := os.Stat(file); p.Data == "" || statErr != nil {
 		store, closeStore, err = OpenStore(ctx, p.Config, databaseURL, p.log)

@@ -15,7 +15,8 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// A server that starts while its databases are down evaluates flags as they were, says so and refuses changes. When the databases are back, it goes on by itself.
+// A server that starts while its databases are down evaluates flags as they were, says so and refuses changes. When the
+// databases are back, it goes on by itself.
 func TestAStartWhileAllDatabasesAreDown(t *testing.T) {
 	t.Parallel()
 	t.Run("Postgres", func(t *testing.T) { startWithoutDatabases(t, nil) })
@@ -53,11 +54,21 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	evaluates := func() {
 		t.Helper()
 		for name, c := range map[string]*nodetest.Client{"a machine": machine, "a person": person} {
-			if r := c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u"}`); r.Status != 200 || !strings.Contains(r.Body, `"value":true`) {
+			if r := c.Attempt(
+				"POST",
+				nodetest.FlagPath("on", "/evaluate"),
+				`{"targetingKey":"u"}`,
+			); r.Status != 200 ||
+				!strings.Contains(r.Body, `"value":true`) {
 				t.Errorf("%s evaluates: %v", name, r)
 			}
 		}
-		if r := machine.Attempt("POST", "/ofrep/v1/evaluate/flags", `{"context":{"targetingKey":"u"}}`); r.Status != 200 || !strings.Contains(r.Body, `"key":"on"`) {
+		if r := machine.Attempt(
+			"POST",
+			"/ofrep/v1/evaluate/flags",
+			`{"context":{"targetingKey":"u"}}`,
+		); r.Status != 200 ||
+			!strings.Contains(r.Body, `"key":"on"`) {
 			t.Errorf("all flags: %v", r)
 		}
 	}
@@ -73,12 +84,14 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	if r := person.Attempt("GET", "/api/v1/flags", ""); r.Status != 503 {
 		t.Errorf("a list: %v", r)
 	}
-	if a := s.Anonymous().Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded"); a.Status != 503 {
+	if a := s.Anonymous().
+		Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded"); a.Status != 503 {
 		t.Errorf("a token: %d %s", a.Status, a.Body)
 	}
 	s.Eventually("health tells of it", func() bool {
 		r := person.Attempt("GET", "/health", "")
-		return r.Status == 200 && strings.Contains(r.Body, `"status":"degraded"`) && strings.Contains(r.Body, "flags are evaluated as they were ")
+		return r.Status == 200 && strings.Contains(r.Body, `"status":"degraded"`) &&
+			strings.Contains(r.Body, "flags are evaluated as they were ")
 	})
 
 	back()
@@ -93,7 +106,10 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 		r := person.Attempt("GET", "/api/v1/flags", "")
 		return r.Status == 200 && strings.Contains(r.Body, `"new"`)
 	})
-	s.Eventually("health is good", func() bool { return strings.Contains(person.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
+	s.Eventually(
+		"health is good",
+		func() bool { return strings.Contains(person.Attempt("GET", "/health", "").Body, `"status":"ok"`) },
+	)
 	evaluates()
 	machine.Call("POST", nodetest.FlagPath("new", "/evaluate"), `{}`).Want(200)
 	s.Anonymous().Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded").Want(200)
@@ -102,19 +118,27 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	}
 }
 
-// A start that can serve no snapshot says why, where there is a file: whoever reads only that the database is down looks for the file's fault in vain.
+// A start that can serve no snapshot says why, where there is a file: whoever reads only that the database is down
+// looks for the file's fault in vain.
 func TestAStartWithoutDatabaseSaysWhyItCannotServeTheSnapshotOnDisk(t *testing.T) {
 	t.Parallel()
 	c := node.Config{DatabaseURL: "postgres://127.0.0.1:1/x", Data: t.TempDir()}
 	cause := fmt.Errorf("the database cannot be reached: %w", node.ErrUnreachable)
-	if _, err := node.StartWithoutDatabase(t.Context(), c, cause, slog.New(slog.DiscardHandler)); !errors.Is(err, node.ErrUnreachable) || err.Error() != cause.Error() {
+	if _, err := node.StartWithoutDatabase(
+		t.Context(),
+		c,
+		cause,
+		slog.New(slog.DiscardHandler),
+	); !errors.Is(err, node.ErrUnreachable) ||
+		err.Error() != cause.Error() {
 		t.Errorf("without a file: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(c.Data, "snapshot"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := node.StartWithoutDatabase(t.Context(), c, cause, slog.New(slog.DiscardHandler))
-	if !errors.Is(err, node.ErrUnreachable) || !strings.Contains(err.Error(), "snapshot on disk") || !strings.Contains(err.Error(), "damaged") {
+	if !errors.Is(err, node.ErrUnreachable) || !strings.Contains(err.Error(), "snapshot on disk") ||
+		!strings.Contains(err.Error(), "damaged") {
 		t.Errorf("with a damaged file: %v", err)
 	}
 }

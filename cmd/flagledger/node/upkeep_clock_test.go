@@ -28,15 +28,18 @@ func TestAWrongClockAddsNothingUp(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run(`create function public.clock_timestamp() returns timestamptz language sql as $$ select pg_catalog.clock_timestamp() - interval '1 month' $$;
+	run(
+		`create function public.clock_timestamp() returns timestamptz language sql as $$ select pg_catalog.clock_timestamp() - interval '1 month' $$;
 		insert into keep.evaluations (tenant_id, month, run, count) select 't', date_trunc('month', now() - interval '3 months'), gen_random_uuid(), 1 from generate_series(1, 2);
 		insert into keep.tenant_hours (tenant_id, environment_id, hour, run, evaluations, prefetches, reasons, clients)
-		values ('t', 'e', date_trunc('hour', now() - interval '3 days'), gen_random_uuid(), 1, 0, '{}', '{}')`)
+		values ('t', 'e', date_trunc('hour', now() - interval '3 days'), gen_random_uuid(), 1, 0, '{}', '{}')`,
+	)
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.ConnConfig.RuntimeParams["search_path"] = "public, pg_catalog" // a function of the test stands for the database's clock
+	// a function of the test stands for the database's clock
+	config.ConnConfig.RuntimeParams["search_path"] = "public, pg_catalog"
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +49,14 @@ func TestAWrongClockAddsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &parts{Config: Config{Now: time.Now}, pool: pool, log: slog.New(slog.DiscardHandler), jobs: client, meter: metering.New(pool, nil, time.Now), tenancies: &commands.Tenancies{}}
+	p := &parts{
+		Config:    Config{Now: time.Now},
+		pool:      pool,
+		log:       slog.New(slog.DiscardHandler),
+		jobs:      client,
+		meter:     metering.New(pool, nil, time.Now),
+		tenancies: &commands.Tenancies{},
+	}
 	added := 0
 	for _, task := range p.upkeep() {
 		if !strings.HasPrefix(task.Name, "add up ") {
@@ -58,7 +68,8 @@ func TestAWrongClockAddsNothingUp(t *testing.T) {
 		}
 	}
 	var rows, days int
-	if err := pool.QueryRow(t.Context(), `select (select count(*) from keep.evaluations), (select count(*) from keep.use_days)`).Scan(&rows, &days); err != nil {
+	if err := pool.QueryRow(t.Context(), `select (select count(*) from keep.evaluations), (select count(*) from keep.use_days)`).
+		Scan(&rows, &days); err != nil {
 		t.Fatal(err)
 	}
 	if added != 2 || rows != 2 || days != 0 {

@@ -10,7 +10,8 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// A server that is killed has written down all uses of flags but those of its last five seconds, and the next one adds to them.
+// A server that is killed has written down all uses of flags but those of its last five seconds, and the next one adds
+// to them.
 func TestKillingTheServerLosesTheLastUsesAlone(t *testing.T) {
 	t.Parallel()
 	p := (&nodetest.Program{Binary: os.Args[0]}).In(t)

@@ -47,8 +47,21 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 }
 
 // start is Start, or StartWithoutDatabase where the snapshot on disk has been read.
-func start(ctx context.Context, c Config, databaseURL string, saved *snapshot.Saved, log *slog.Logger) (n *Node, err error) {
-	p := &parts{Config: c.withDefaults(), saved: saved, migrated: make(chan struct{}), disk: &diskWatch{}, log: log, metrics: prometheus.NewRegistry()}
+func start(
+	ctx context.Context,
+	c Config,
+	databaseURL string,
+	saved *snapshot.Saved,
+	log *slog.Logger,
+) (n *Node, err error) {
+	p := &parts{
+		Config:   c.withDefaults(),
+		saved:    saved,
+		migrated: make(chan struct{}),
+		disk:     &diskWatch{},
+		log:      log,
+		metrics:  prometheus.NewRegistry(),
+	}
 	if saved == nil {
 		close(p.migrated)
 	}
@@ -57,7 +70,11 @@ func start(ctx context.Context, c Config, databaseURL string, saved *snapshot.Sa
 			if c.DatabaseURL == "" || c.Secret == "" { // what stands in it alone
 				return nil, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
 			}
-			log.Warn("FLAGLEDGER_DATA cannot be used: there is no snapshot on disk and no copy of the public keys, and the next start needs the databases", "err", err)
+			log.Warn(
+				"FLAGLEDGER_DATA cannot be used: there is no snapshot on disk and no copy of the public keys, and the next start needs the databases",
+				"err",
+				err,
+			)
 			p.Data = ""
 		}
 	}
@@ -80,8 +97,9 @@ func start(ctx context.Context, c Config, databaseURL string, saved *snapshot.Sa
 // parts are what a node is made of.
 type parts struct {
 	Config
-	saved    *snapshot.Saved // the snapshot on disk, where it was read because a database is down; nil once the parts are wired
-	migrated chan struct{}   // closed once the database is at the newest schema: until then it is not used
+	// the snapshot on disk, where it was read because a database is down; nil once the parts are wired
+	saved    *snapshot.Saved
+	migrated chan struct{} // closed once the database is at the newest schema: until then it is not used
 	disk     *diskWatch
 	log      *slog.Logger
 	metrics  *prometheus.Registry
@@ -170,7 +188,8 @@ func (p *parts) isMigrated() bool {
 	}
 }
 
-// keysTimeout is how long a start waits for the signing keys where the database was reached before: then it is slow, not away.
+// keysTimeout is how long a start waits for the signing keys where the database was reached before: then it is slow,
+// not away.
 const keysTimeout = 30 * time.Second
 
 // openKeys opens the signing keys. Where the database was reached before, it tries again for keysTimeout.
@@ -179,7 +198,8 @@ func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 	var opened *keys.Keys
 	err := retry.Run(ctx, func(func()) (err error) {
 		opened, err = keys.Open(ctx, p.pool, p.secret, p.publicKeysFile(), p.Now, p.log)
-		if err != nil && (!p.isMigrated() || commands.KindOf(err) != commands.Unavailable || time.Since(began) > keysTimeout) {
+		if err != nil &&
+			(!p.isMigrated() || commands.KindOf(err) != commands.Unavailable || time.Since(began) > keysTimeout) {
 			return retry.Permanent(err)
 		}
 		return err
@@ -193,7 +213,9 @@ func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 func (p *parts) wire(ctx context.Context) (err error) {
 	p.snapshot, p.progress = snapshot.New(), projections.NewProgress(models.All())
 	p.progress.Patience = cmp.Or(p.Patience, p.progress.Patience)
-	p.snapshot.AnnounceWhenShown(func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) })
+	p.snapshot.AnnounceWhenShown(
+		func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) },
+	)
 	if p.Data != "" {
 		p.snapshot.KeepOnDisk(p.snapshotFile(), p.saved, p.progress.SnapshotBegan)
 		p.saved = nil // its memory is needed no longer once the snapshot has begun with it
@@ -202,15 +224,47 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
-	p.writer, p.queries = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now), queries.New(p.pool, p.store, p.progress.Wait)
+	p.writer, p.queries = commands.NewWriter(
+		jobsReadyStore{p.store, p.reactions},
+		p.progress.Wait,
+		p.Now,
+	), queries.New(
+		p.pool,
+		p.store,
+		p.progress.Wait,
+	)
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
-	p.directory, p.meter, p.requests = directory.New(p.pool, p.Now), metering.New(p.pool, p.snapshot, p.Now), idempotency.New(p.pool, p.Now)
+	p.directory, p.meter, p.requests = directory.New(
+		p.pool,
+		p.Now,
+	), metering.New(
+		p.pool,
+		p.snapshot,
+		p.Now,
+	), idempotency.New(
+		p.pool,
+		p.Now,
+	)
 	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)
 	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)
-	p.writer.TenantFlagBytes, p.writer.UnpaidFlagBytes = p.FlagBounds.tenantBytes(p.snapshot, p.Now), p.FlagBounds.unpaidBytes(p.snapshot, p.Now)
+	p.writer.TenantFlagBytes, p.writer.UnpaidFlagBytes = p.FlagBounds.tenantBytes(
+		p.snapshot,
+		p.Now,
+	), p.FlagBounds.unpaidBytes(
+		p.snapshot,
+		p.Now,
+	)
 	p.writer.UnpaidCreator = unpaidCreator(p.snapshot, p.Now)
 	p.sandboxes = &commands.Sandboxes{
-		Writer: p.writer, Directory: p.directory, Contents: p.queries, Meter: p.meter, Jobs: jobs.NewSandboxes(p.jobs), People: p.snapshot, Active: p.SandboxFor, Now: p.Now, Log: p.log,
+		Writer:    p.writer,
+		Directory: p.directory,
+		Contents:  p.queries,
+		Meter:     p.meter,
+		Jobs:      jobs.NewSandboxes(p.jobs),
+		People:    p.snapshot,
+		Active:    p.SandboxFor,
+		Now:       p.Now,
+		Log:       p.log,
 	}
 	p.links = jobs.NewLinks(p.jobs)
 	p.inbox = inbox.New(p.pool, p.jobs, p.Now)
@@ -219,9 +273,23 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	if p.checkpoints, err = checkpoints.New(p.pool, p.secret); err != nil {
 		return err
 	}
-	p.tenancies = &commands.Tenancies{Directory: p.directory, Keepings: []commands.TenantData{p.directory, p.tours, p.inbox}, Uses: p.meter}
+	p.tenancies = &commands.Tenancies{
+		Directory: p.directory,
+		Keepings:  []commands.TenantData{p.directory, p.tours, p.inbox},
+		Uses:      p.meter,
+	}
 	erase := newEraser(p.writer, p.pool, p.links, p.directory, p.inbox, p.queries).Erase
-	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer, p.writer.SessionsEnded, erase, p.log)
+	p.identity, p.runIdentity, err = openIdentity(
+		ctx,
+		p.Config,
+		p.pool,
+		p.signing,
+		p.links,
+		p.mailer,
+		p.writer.SessionsEnded,
+		erase,
+		p.log,
+	)
 	if err != nil {
 		return err
 	}
@@ -230,7 +298,15 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.monitor = newMonitor(&monitor{
-		pool: p.pool, store: p.store, inDatabase: p.EventStoreURL == "", snapshot: p.snapshot, progress: p.progress, signs: p.signing.Signs, jobs: jobsMonitor{p.jobs, p.reactions}, disk: p.disk, data: p.Data,
+		pool:       p.pool,
+		store:      p.store,
+		inDatabase: p.EventStoreURL == "",
+		snapshot:   p.snapshot,
+		progress:   p.progress,
+		signs:      p.signing.Signs,
+		jobs:       jobsMonitor{p.jobs, p.reactions},
+		disk:       p.disk,
+		data:       p.Data,
 	})
 	p.metrics.MustRegister(p.monitor)
 	return nil
@@ -239,19 +315,41 @@ func (p *parts) wire(ctx context.Context) (err error) {
 // run sets running what works beside requests.
 func (p *parts) run(ctx context.Context, databaseURL string) {
 	work := jobs.Work{
-		Mails:  &jobs.Mails{Mailer: p.mailer, Links: p.identity, Writer: p.writer, Directory: p.directory, PublicURL: p.PublicURL, Now: p.Now},
-		Pushes: &jobs.Pushes{Pusher: p.pusher, Inbox: p.inbox, People: p.snapshot, Recipients: p.notifications}, Notifications: p.notifications,
-		Sandboxes: p.sandboxes,
-		Tenancies: p.tenancies,
-		Projects:  &commands.DeletedProjects{Writer: p.writer, Flags: p.snapshot},
-		Payments:  p.billing,
-		Upkeep:    p.upkeep(),
-		Log:       p.log, Attempted: countAttempts(p.metrics),
+		Mails: &jobs.Mails{
+			Mailer:    p.mailer,
+			Links:     p.identity,
+			Writer:    p.writer,
+			Directory: p.directory,
+			PublicURL: p.PublicURL,
+			Now:       p.Now,
+		},
+		Pushes: &jobs.Pushes{
+			Pusher:     p.pusher,
+			Inbox:      p.inbox,
+			People:     p.snapshot,
+			Recipients: p.notifications,
+		},
+		Notifications: p.notifications,
+		Sandboxes:     p.sandboxes,
+		Tenancies:     p.tenancies,
+		Projects:      &commands.DeletedProjects{Writer: p.writer, Flags: p.snapshot},
+		Payments:      p.billing,
+		Upkeep:        p.upkeep(),
+		Log:           p.log,
+		Attempted:     countAttempts(p.metrics),
 	}
 	runs := []func(context.Context){
 		func(ctx context.Context) { p.snapshot.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
 		p.onceMigrated(func(ctx context.Context) {
-			if err := projections.Run(ctx, databaseURL, p.store, models.All(), p.progress, p.log); err != nil && ctx.Err() == nil {
+			if err := projections.Run(
+				ctx,
+				databaseURL,
+				p.store,
+				models.All(),
+				p.progress,
+				p.log,
+			); err != nil &&
+				ctx.Err() == nil {
 				p.log.Error("projections ended", "err", err)
 			}
 		}),
@@ -280,24 +378,80 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 
 func (p *parts) api() *http.API {
 	superUsers := commands.NewSuperUsers(p.SuperUsers)
-	signIn := &commands.SignIn{Writer: p.writer, Sessions: p.identity, Directory: p.directory, People: p.snapshot, SuperUsers: superUsers, Now: p.Now, Log: p.log}
+	signIn := &commands.SignIn{
+		Writer:     p.writer,
+		Sessions:   p.identity,
+		Directory:  p.directory,
+		People:     p.snapshot,
+		SuperUsers: superUsers,
+		Now:        p.Now,
+		Log:        p.log,
+	}
 	return http.New(http.Options{
-		Writer: p.writer, Queries: p.queries, Reads: max(1, int(p.pool.Config().MaxConns)/2), Patience: p.Patience, Live: p.snapshot, Changes: p.snapshot,
-		Identity: p.identity, SignIn: signIn, Tenancies: p.tenancies,
-		Sandboxes: p.sandboxes, Links: p.links,
-		SandboxSignUp: &commands.SandboxSignUp{Links: p.links, Identity: p.identity, Tenants: p.queries, SignIn: signIn, Sandboxes: p.sandboxes},
-		Billing:       p.billing, Inbox: p.inbox, Notifications: p.notifications,
-		Reclaimer:        &commands.Reclaimer{Writer: p.writer, People: p.snapshot, Tenancies: p.tenancies, Keepings: []commands.PersonalData{p.tours, p.inbox}},
+		Writer:    p.writer,
+		Queries:   p.queries,
+		Reads:     max(1, int(p.pool.Config().MaxConns)/2),
+		Patience:  p.Patience,
+		Live:      p.snapshot,
+		Changes:   p.snapshot,
+		Identity:  p.identity,
+		SignIn:    signIn,
+		Tenancies: p.tenancies,
+		Sandboxes: p.sandboxes,
+		Links:     p.links,
+		SandboxSignUp: &commands.SandboxSignUp{
+			Links:     p.links,
+			Identity:  p.identity,
+			Tenants:   p.queries,
+			SignIn:    signIn,
+			Sandboxes: p.sandboxes,
+		},
+		Billing:       p.billing,
+		Inbox:         p.inbox,
+		Notifications: p.notifications,
+		Reclaimer: &commands.Reclaimer{
+			Writer:    p.writer,
+			People:    p.snapshot,
+			Tenancies: p.tenancies,
+			Keepings:  []commands.PersonalData{p.tours, p.inbox},
+		},
 		DailyInvitations: jobs.NewDailyInvitations(p.pool),
-		Inviter:          &commands.Inviter{Writer: p.writer, Directory: p.directory, Invitations: p.queries, SuperUsers: superUsers},
-		Keys:             p.signing, Secret: p.secret, Directory: p.directory, Meter: p.meter, Tours: p.tours, Checkpoints: p.checkpoints, Idempotency: p.requests,
-		Metrics: p.metrics, LoopbackMetrics: p.Environment == "development" && p.MetricsAddr == "", Log: p.log, Troubles: p.monitor.health, Status: p.monitor.status, Now: p.Now,
-		StaleAfter: p.StaleFor, Limits: p.Limits, InvitationsPerDay: p.InvitationsPerDay, Features: p.Features, Proxies: p.ProxyNetworks, Origins: p.Origins, StreamLimits: p.Streams,
-		SuperUsers: superUsers, PublicURL: p.PublicURL, FollowHost: p.PublicURLAssumed, Environment: p.Environment, Build: p.Build,
+		Inviter: &commands.Inviter{
+			Writer:      p.writer,
+			Directory:   p.directory,
+			Invitations: p.queries,
+			SuperUsers:  superUsers,
+		},
+		Keys:              p.signing,
+		Secret:            p.secret,
+		Directory:         p.directory,
+		Meter:             p.meter,
+		Tours:             p.tours,
+		Checkpoints:       p.checkpoints,
+		Idempotency:       p.requests,
+		Metrics:           p.metrics,
+		LoopbackMetrics:   p.Environment == "development" && p.MetricsAddr == "",
+		Log:               p.log,
+		Troubles:          p.monitor.health,
+		Status:            p.monitor.status,
+		Now:               p.Now,
+		StaleAfter:        p.StaleFor,
+		Limits:            p.Limits,
+		InvitationsPerDay: p.InvitationsPerDay,
+		Features:          p.Features,
+		Proxies:           p.ProxyNetworks,
+		Origins:           p.Origins,
+		StreamLimits:      p.Streams,
+		SuperUsers:        superUsers,
+		PublicURL:         p.PublicURL,
+		FollowHost:        p.PublicURLAssumed,
+		Environment:       p.Environment,
+		Build:             p.Build,
 	})
 }
 
-// makeAuditKey makes the key of checkpoints where there is none, so that an export has it before anybody asks. Where this fails, the first call that needs the key makes it.
+// makeAuditKey makes the key of checkpoints where there is none, so that an export has it before anybody asks. Where
+// this fails, the first call that needs the key makes it.
 func (p *parts) makeAuditKey(ctx context.Context) {
 	if _, err := p.checkpoints.VerifierKey(ctx); err != nil && ctx.Err() == nil {
 		p.log.Warn("the audit key cannot be used", "err", err)

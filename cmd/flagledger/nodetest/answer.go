@@ -78,8 +78,8 @@ func (a *Answer) Shows(want map[string]any) *Answer {
 	return a
 }
 
-// Refused checks that the answer is a well-formed problem with a status and exactly these fields in errors. One of 429 must be worded as the interface words
-// it, and say one time to wait.
+// Refused checks that the answer is a well-formed problem with a status and exactly these fields in errors. One of 429
+// must be worded as the interface words it, and say one time to wait.
 func (a *Answer) Refused(status int, fields ...string) *Answer {
 	a.T.Helper()
 	a.Want(status)
@@ -92,11 +92,13 @@ func (a *Answer) Refused(status int, fields ...string) *Answer {
 		Errors                        map[string]string
 	}
 	a.Decode(&p)
-	if p.Status != status || p.Type == "" || p.Title == "" || p.Detail == "" || p.Instance != "urn:uuid:"+a.Header.Get("X-Request-ID") {
+	if p.Status != status || p.Type == "" || p.Title == "" || p.Detail == "" ||
+		p.Instance != "urn:uuid:"+a.Header.Get("X-Request-ID") {
 		a.T.Errorf("%s: an incomplete problem: %s", a.Call, a.Body)
 	}
-	if status == http.StatusTooManyRequests && (!strings.HasPrefix(p.Detail, "the rate limit is exceeded") || !strings.Contains(p.Detail, "; try again later") ||
-		a.Header.Get("Retry-After") == "" || a.Header.Get("Retry-After") != a.Header.Get("RateLimit-Reset")) {
+	if status == http.StatusTooManyRequests &&
+		(!strings.HasPrefix(p.Detail, "the rate limit is exceeded") || !strings.Contains(p.Detail, "; try again later") ||
+			a.Header.Get("Retry-After") == "" || a.Header.Get("Retry-After") != a.Header.Get("RateLimit-Reset")) {
 		a.T.Errorf("%s: refused with %v %s", a.Call, a.Header, a.Body)
 	}
 	for _, field := range fields {

@@ -46,15 +46,30 @@ func Seed(b *testing.B, store events.Store, n int) {
 				}
 				key := "flag-" + strconv.FormatInt(i, 10)
 				facts := []events.Fact{
-					events.FlagCreated{TenantID: "t", Key: key, ID: key, Name: key, Type: events.BooleanFlag, DefaultValue: json.RawMessage("false"), Salt: "s", Tags: []string{"web"}},
+					events.FlagCreated{
+						TenantID:     "t",
+						Key:          key,
+						ID:           key,
+						Name:         key,
+						Type:         events.BooleanFlag,
+						DefaultValue: json.RawMessage("false"),
+						Salt:         "s",
+						Tags:         []string{"web"},
+					},
 					events.FlagEnabled{Environment: environment},
 					events.FlagUpdated{Description: &events.Change[string]{To: "What it is for"}},
-					events.VariationAdded{Variation: events.Variation{ID: key, Name: "on", Value: json.RawMessage("true"), Weight: 1000}},
+					events.VariationAdded{
+						Variation: events.Variation{ID: key, Name: "on", Value: json.RawMessage("true"), Weight: 1000},
+					},
 					events.FlagDisabled{Environment: environment},
 				}
 				batch := make([]events.Event, len(facts))
 				for i, fact := range facts {
-					batch[i] = events.Event{ID: uuid.Must(uuid.NewV7()), Fact: fact, Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{Kind: events.UserActor, ID: "u1"}}}
+					batch[i] = events.Event{
+						ID:       uuid.Must(uuid.NewV7()),
+						Fact:     fact,
+						Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{Kind: events.UserActor, ID: "u1"}},
+					}
 				}
 				if _, err := store.Append(b.Context(), events.FlagStream("t", key), 0, batch); err != nil {
 					b.Error(err)

@@ -37,7 +37,10 @@ func (s *Service) SignUp(email string) *Client {
 		Token string
 		User  struct{ ID string }
 	}
-	s.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": Password}).Want(201).Decode(&session)
+	s.Anonymous().
+		Call("POST", "/auth/signup", map[string]string{"email": email, "password": Password}).
+		Want(201).
+		Decode(&session)
 	c := &Client{Service: s, Token: session.Token, UserID: session.User.ID, Email: email}
 	var list *Answer
 	s.Eventually("the read models of a new database are built", func() bool {
@@ -100,7 +103,8 @@ func (c *Client) Trade(form ...string) *Answer {
 	for i := 0; i < len(form); i += 2 {
 		values.Add(form[i], form[i+1])
 	}
-	return c.Service.Anonymous().Call("POST", "/api/v1/oauth/token", values.Encode(), "Content-Type", "application/x-www-form-urlencoded")
+	return c.Service.Anonymous().
+		Call("POST", "/api/v1/oauth/token", values.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 }
 
 // Address makes an e-mail address that nobody else has.
@@ -109,16 +113,17 @@ func Address() string { return strings.ToLower(rand.Text()) + "@example.com" }
 // httpClient gives up after a time that no call takes, so that no test hangs.
 var httpClient = &http.Client{Timeout: 2 * time.Minute}
 
-// Lenient is the client for calls that send, on purpose, what the OpenAPI document does not have and the service takes all the same: null for what is left
-// out, or what it ignores.
+// Lenient is the client for calls that send, on purpose, what the OpenAPI document does not have and the service takes
+// all the same: null for what is left out, or what it ignores.
 func (c *Client) Lenient() *Client {
 	lenient := *c
 	lenient.lenient = true
 	return &lenient
 }
 
-// Call makes a call, and checks that the OpenAPI document tells of its answer and, where the service accepts it, of all that was sent. A body that is a
-// string or bytes is sent as it is, anything else as JSON; headers are pairs of name and value, of which an empty value leaves the header out.
+// Call makes a call, and checks that the OpenAPI document tells of its answer and, where the service accepts it, of all
+// that was sent. A body that is a string or bytes is sent as it is, anything else as JSON; headers are pairs of name
+// and value, of which an empty value leaves the header out.
 func (c *Client) Call(method, path string, body any, headers ...string) *Answer {
 	c.Service.T.Helper()
 	var text []byte

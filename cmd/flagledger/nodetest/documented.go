@@ -12,7 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// documented is the OpenAPI document, once for all services: it does not differ but for its URL. Schemas are compiled when they are first needed.
+// documented is the OpenAPI document, once for all services: it does not differ but for its URL. Schemas are compiled
+// when they are first needed.
 var documented struct {
 	sync.Once
 	whole      map[string]any
@@ -22,10 +23,12 @@ var documented struct {
 	schemas    map[string]*jsonschema.Schema // by their place in the document
 }
 
-// largestChecked is the most bytes of a body whose members are compared with the document: a longer one is a list with more of the same.
+// largestChecked is the most bytes of a body whose members are compared with the document: a longer one is a list with
+// more of the same.
 const largestChecked = 256 << 10
 
-// checkDocumented checks that the document tells of an answer that a call got: its status, its media type, and each member of its body.
+// checkDocumented checks that the document tells of an answer that a call got: its status, its media type, and each
+// member of its body.
 func (s *Service) checkDocumented(a *Answer) {
 	s.T.Helper()
 	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
@@ -122,7 +125,9 @@ func (s *Service) readDocument() {
 	documented.compiler, documented.schemas = jsonschema.NewCompiler(), map[string]*jsonschema.Schema{}
 	documented.compiler.AssertFormat()
 	for bits, name := range map[int]string{32: "int32", 64: "int64"} {
-		documented.compiler.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(v any) error { return fitsInteger(v, bits) }})
+		documented.compiler.RegisterFormat(
+			&jsonschema.Format{Name: name, Validate: func(v any) error { return fitsInteger(v, bits) }},
+		)
 	}
 	if err := documented.compiler.AddResource("document", parsed); err != nil {
 		s.T.Fatal(err)

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// FaultyProvider stands between a node and a provider outside, such as Stripe, and fails in the ways that such a provider may.
+// FaultyProvider stands between a node and a provider outside, such as Stripe, and fails in the ways that such a
+// provider may.
 type FaultyProvider struct {
 	URL  string // of an HTTP proxy
 	Addr string
@@ -94,8 +95,9 @@ func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 	}
 	o := &FaultyProvider{}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as where the caller has given up
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		// as where the caller has given up
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fault, mended := o.take(r.Method + " " + r.URL.Path)

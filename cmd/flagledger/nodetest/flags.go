@@ -27,14 +27,18 @@ func (c *Client) CreateEnabledFlag(key string, fields map[string]any) map[string
 	return flag
 }
 
-// SwitchOften appends so many facts to a flag's stream, which has one: it is switched on and off in an environment of another tenant. The read models show
-// them when it returns.
+// SwitchOften appends so many facts to a flag's stream, which has one: it is switched on and off in an environment of
+// another tenant. The read models show them when it returns.
 func (c *Client) SwitchOften(key string, n int) {
 	c.Service.T.Helper()
 	environment := events.EnvironmentRef{ID: "e", Name: "qa"}
 	batch := make([]events.Event, n)
 	for i := range batch {
-		batch[i] = events.Event{ID: uuid.New(), Metadata: events.Metadata{Time: c.Service.Config.Now().UTC()}, Fact: events.FlagEnabled{Environment: environment}}
+		batch[i] = events.Event{
+			ID:       uuid.New(),
+			Metadata: events.Metadata{Time: c.Service.Config.Now().UTC()},
+			Fact:     events.FlagEnabled{Environment: environment},
+		}
 		if i%2 == 1 {
 			batch[i].Fact = events.FlagDisabled{Environment: environment}
 		}

@@ -35,7 +35,10 @@ func (s *Service) jobsDone(waitingJobs string) {
 	}
 	defer func() { _ = db.Close(context.Background()) }()
 	s.Eventually("all jobs are done", func() bool {
-		if _, err := db.Exec(s.T.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where `+waitingJobs); err != nil {
+		if _, err := db.Exec(
+			s.T.Context(),
+			`update jobs.river_job set state = 'available', scheduled_at = now() where `+waitingJobs,
+		); err != nil {
 			s.T.Fatal(err)
 		}
 		var reached events.Position
@@ -55,10 +58,14 @@ func (s *Service) RetryJobs() {
 	s.Exec(`update jobs.river_job set state = 'available', scheduled_at = now() where state = 'retryable'`)
 }
 
-// ResumeJobs has jobs begun again that were under way when their node was killed: else that is a minute after their beginning, or ten for periodic ones.
+// ResumeJobs has jobs begun again that were under way when their node was killed: else that is a minute after their
+// beginning, or ten for periodic ones.
 func (s *Service) ResumeJobs(killed time.Time) {
 	s.T.Helper()
-	s.Exec(`update jobs.river_job set attempted_at = attempted_at - interval '20 minutes' where state = 'running' and attempted_at < $1`, killed)
+	s.Exec(
+		`update jobs.river_job set attempted_at = attempted_at - interval '20 minutes' where state = 'running' and attempted_at < $1`,
+		killed,
+	)
 }
 
 // Exec carries out SQL in the database of the service.

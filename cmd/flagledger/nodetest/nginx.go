@@ -14,8 +14,9 @@ import (
 	"flagledger/commands/tooltest"
 )
 
-// Nginx starts a real nginx with a server block that holds the directives of server, and returns the URL that it listens at. Directives that
-// stand outside the server block, such as an upstream, follow in outside. The test is skipped if nginx is not installed.
+// Nginx starts a real nginx with a server block that holds the directives of server, and returns the URL that it
+// listens at. Directives that stand outside the server block, such as an upstream, follow in outside. The test is
+// skipped if nginx is not installed.
 func Nginx(t testing.TB, server string, outside ...string) (url string) {
 	t.Helper()
 	binary := tooltest.Find(t, "nginx")

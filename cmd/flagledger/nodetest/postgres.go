@@ -28,7 +28,8 @@ func DataFolder(t testing.TB) string {
 	return dir
 }
 
-// OwnPostgres starts a Postgres that nobody else's tests use, so that it may be killed. settings are of the form name=value.
+// OwnPostgres starts a Postgres that nobody else's tests use, so that it may be killed. settings are of the form
+// name=value.
 func OwnPostgres(t testing.TB, settings ...string) (dir string, p *embedded.Postgres) {
 	t.Helper()
 	if testing.Short() {
@@ -66,7 +67,8 @@ func Postmaster(dir string) int {
 	return pid
 }
 
-// Outage ends Postgres, and keeps it down until end is called: without its control file, none that is started gets ready.
+// Outage ends Postgres, and keeps it down until end is called: without its control file, none that is started gets
+// ready.
 func Outage(t testing.TB, dir string) (end func()) {
 	t.Helper()
 	control := filepath.Join(dir, "postgres", "global", "pg_control")

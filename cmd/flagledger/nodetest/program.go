@@ -33,8 +33,8 @@ var built struct {
 	err    error
 }
 
-// Build builds the program as this test is built: with the race detector, if that is on. It does so once in a process, whose TestMain must call
-// Main.
+// Build builds the program as this test is built: with the race detector, if that is on. It does so once in a process,
+// whose TestMain must call Main.
 func Build(t testing.TB) *Program {
 	t.Helper()
 	if testing.Short() {
@@ -55,7 +55,8 @@ func build() (binary string, err error) {
 	atEnd.Cleanup(func() { _ = os.RemoveAll(dir) })
 	binary = filepath.Join(dir, "flagledger")
 	arguments := []string{"build", "-ldflags=-s -w", "-o", binary}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if info, ok := debug.ReadBuildInfo(); ok &&
+		slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		arguments = append(arguments, "-race")
 	}
 	if output, err := exec.Command("go", append(arguments, "flagledger/cmd/flagledger")...).CombinedOutput(); err != nil {
@@ -69,7 +70,8 @@ func (p *Program) In(t testing.TB) *Program {
 	return &Program{T: t, Binary: p.Binary, Dir: DataFolder(t), Addr: FreeAddress(t)}
 }
 
-// FreeAddress is a loopback address on a port that the system gives to no outgoing connection: a caller that knocks at a server which is down could take it.
+// FreeAddress is a loopback address on a port that the system gives to no outgoing connection: a caller that knocks at
+// a server which is down could take it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -86,15 +88,25 @@ func FreeAddress(t testing.TB) string {
 // Command prepares a run of the binary. settings are of the form NAME=value and come before the program's own.
 func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 	c := exec.Command(p.Binary, arguments...)
-	// What is set for whoever runs the tests is not for the server: it would reach their account at Stripe or Google. A test of Firebase in the same process
-	// sets where its emulator is.
+	// What is set for whoever runs the tests is not for the server: it would reach their account at Stripe or Google. A
+	// test of Firebase in the same process sets where its emulator is.
 	foreign := func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
-		return slices.ContainsFunc([]string{"FLAGLEDGER_", "FIREBASE_", "GOOGLE_", "STRIPE_"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) ||
+		return slices.ContainsFunc(
+			[]string{"FLAGLEDGER_", "FIREBASE_", "GOOGLE_", "STRIPE_"},
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) },
+		) ||
 			strings.HasSuffix(strings.ToUpper(name), "_PROXY")
 	}
-	c.Env = append(slices.DeleteFunc(os.Environ(), foreign),
-		"FLAGLEDGER_DATA="+p.Dir, "FLAGLEDGER_ADDR="+p.Addr, "FLAGLEDGER_SECRET="+Secret, "FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000", "GORACE=atexit_sleep_ms=0") // the race detector waits a second before each end otherwise
+	c.Env = append(
+		slices.DeleteFunc(os.Environ(), foreign),
+		// the race detector waits a second before each end otherwise
+		"FLAGLEDGER_DATA="+p.Dir,
+		"FLAGLEDGER_ADDR="+p.Addr,
+		"FLAGLEDGER_SECRET="+Secret,
+		"FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000",
+		"GORACE=atexit_sleep_ms=0",
+	)
 	c.Env = append(c.Env, settings...) // of two of one name, the last one counts
 	return c
 }
@@ -195,14 +207,18 @@ func (p *Program) Processes() (pids []int) {
 		p.T.Fatal(err)
 	}
 	for line := range strings.Lines(string(list)) {
-		if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil && (strings.Contains(line, p.Dir) || worksIn(pid, p.Dir)) {
+		if pid, err := strconv.Atoi(
+			strings.Fields(line)[0],
+		); err == nil &&
+			(strings.Contains(line, p.Dir) || worksIn(pid, p.Dir)) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// worksIn tells of a process that does not show its folder in its command, as those that Postgres forks. It knows on Linux alone.
+// worksIn tells of a process that does not show its folder in its command, as those that Postgres forks. It knows on
+// Linux alone.
 func worksIn(pid int, dir string) bool {
 	cwd, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
 	return err == nil && strings.HasPrefix(cwd, dir)

@@ -18,11 +18,13 @@ type request struct {
 	*http.Request
 	path string // below the service's URL
 	body []byte
-	// named are the headers that the test itself named: the client adds others to each call, whether or not an operation reads them.
+	// named are the headers that the test itself named: the client adds others to each call, whether or not an operation
+	// reads them.
 	named []string
 }
 
-// checkRequested checks that the document tells of all that a call sent which the service has accepted: its parameters, its headers, and its body.
+// checkRequested checks that the document tells of all that a call sent which the service has accepted: its parameters,
+// its headers, and its body.
 func (s *Service) checkRequested(r request, a *Answer) {
 	s.T.Helper()
 	if _, benchmark := s.T.(*testing.B); benchmark || a.Status < 200 || a.Status > 299 || r.path == "/openapi.json" {
@@ -38,7 +40,8 @@ func (s *Service) checkRequested(r request, a *Answer) {
 	for _, err := range slices.Concat(r.checkParameters(path, place, documented.operations[name]), r.checkBody(place, documented.operations[name])) {
 		s.T.Errorf("%s is accepted, and what it sends is not as documented: %v", a.Call, err)
 	}
-	if secured := documented.operations[name]["security"]; secured != nil && len(secured.([]any)) > 0 && r.Header.Get("Authorization") == "" {
+	if secured := documented.operations[name]["security"]; secured != nil && len(secured.([]any)) > 0 &&
+		r.Header.Get("Authorization") == "" {
 		s.T.Errorf("%s is accepted without a token, which the document demands", a.Call)
 	}
 }
@@ -85,7 +88,16 @@ func (r request) checkParameters(template string, place []string, operation map[
 }
 
 // everywhere are the headers that HTTP itself or the head of the document gives a meaning, for all operations.
-var everywhere = []string{"Accept", "Accept-Encoding", "Authorization", "Content-Type", "Origin", "X-Forwarded-For", "X-Request-Id", "X-Correlation-Id"}
+var everywhere = []string{
+	"Accept",
+	"Accept-Encoding",
+	"Authorization",
+	"Content-Type",
+	"Origin",
+	"X-Forwarded-For",
+	"X-Request-Id",
+	"X-Correlation-Id",
+}
 
 func (r request) checkBody(place []string, operation map[string]any) []error {
 	described, _ := operation["requestBody"].(map[string]any)

@@ -41,7 +41,8 @@ type Service struct {
 	opened *openedStore // of Store; nil for a server of the program
 }
 
-// openedStore is an event store that is opened when it is first asked for, and closed with its service: each opening takes new connections.
+// openedStore is an event store that is opened when it is first asked for, and closed with its service: each opening
+// takes new connections.
 type openedStore struct {
 	sync.Mutex
 	t     testing.TB
@@ -54,10 +55,12 @@ func New(t testing.TB) *Service {
 	return On(t, Database(t))
 }
 
-// migrated are the URLs of databases that are known to be at the newest schema: looking at each takes a node four connections.
+// migrated are the URLs of databases that are known to be at the newest schema: looking at each takes a node four
+// connections.
 var migrated sync.Map
 
-// Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. Its event store has no events.
+// Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. Its
+// event store has no events.
 func Database(t testing.TB) (url string) {
 	t.Helper()
 	defer func() { migrated.Store(url, true) }()
@@ -70,7 +73,13 @@ func Database(t testing.TB) (url string) {
 		if err := node.Migrate(ctx, url, log); err != nil {
 			return err
 		}
-		c := node.Config{EventStoreURL: EventStoreURL(t, url), PublicURL: "http://localhost", Environment: "development", Secret: Secret, Now: time.Now}
+		c := node.Config{
+			EventStoreURL: EventStoreURL(t, url),
+			PublicURL:     "http://localhost",
+			Environment:   "development",
+			Secret:        Secret,
+			Now:           time.Now,
+		}
 		n, err := node.Start(ctx, c, url, log)
 		if err != nil {
 			return err
@@ -119,10 +128,15 @@ func WithLog(t testing.TB, databaseURL string, log *slog.Logger) *Service {
 }
 
 // Generous are rate limits that no test reaches.
-var Generous = limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 1_000_000_000}, Anonymous: 1_000_000_000, Auth: 1_000_000_000}
+var Generous = limit.Limits{
+	Plans:     map[events.Plan]int{events.FreePlan: 1_000_000_000},
+	Anonymous: 1_000_000_000,
+	Auth:      1_000_000_000,
+}
 
-// Start starts a service over a database and an event store that may have been used before, and returns when it is healthy and has built its read
-// models. It listens at c.Addr, or else at a free port. Limits that are not set are Generous, and so are the bounds of invitations then.
+// Start starts a service over a database and an event store that may have been used before, and returns when it is
+// healthy and has built its read models. It listens at c.Addr, or else at a free port. Limits that are not set are
+// Generous, and so are the bounds of invitations then.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
 	if c.EventStoreURL == "" {
@@ -209,7 +223,8 @@ func (s *Service) In(t testing.TB) *Service {
 	return &c
 }
 
-// Cases are subtests, by the behaviour that they show. They run on the Shared service, share a person, and have a tenant each.
+// Cases are subtests, by the behaviour that they show. They run on the Shared service, share a person, and have a
+// tenant each.
 type Cases map[string]func(t *testing.T, me *Client)
 
 // Run runs the cases one after another, beside other tests.
@@ -238,7 +253,8 @@ func (s *Service) Eventually(what string, holds func() bool) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 100*time.Millisecond) { // asking takes a few milliseconds itself
+	// asking takes a few milliseconds itself
+	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 100*time.Millisecond) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -253,7 +269,8 @@ func (s *Service) SecondNode() *Service {
 	return Start(s.T, s.DatabaseURL, s.Config, Log(s.T))
 }
 
-// Written names the facts after a position of the log that mine picks. Other tests may share the event store, and write to it meanwhile.
+// Written names the facts after a position of the log that mine picks. Other tests may share the event store, and write
+// to it meanwhile.
 func (s *Service) Written(store events.Store, after events.Position, mine func(events.Recorded) bool) (names []string) {
 	s.T.Helper()
 	for page, err := range store.Subscribe(s.T.Context(), after) {

@@ -25,8 +25,8 @@ var onPostgres, onOther sharedService
 // atEnd has the cleanups that wait for the end of the process.
 var atEnd process
 
-// Shared is one service on each engine for all tests of the process that ask for it: each works with people and tenants of its own, and changes
-// nothing of the whole service. The package's TestMain must call Main.
+// Shared is one service on each engine for all tests of the process that ask for it: each works with people and tenants
+// of its own, and changes nothing of the whole service. The package's TestMain must call Main.
 func Shared(t testing.TB) *Service {
 	t.Helper()
 	if testing.Short() {

@@ -5,10 +5,15 @@ import (
 	"flagledger/events"
 )
 
-// Subscribe records a subscription of the client's tenant as the payment provider would tell of it. The client's node shows it at once.
+// Subscribe records a subscription of the client's tenant as the payment provider would tell of it. The client's node
+// shows it at once.
 func (c *Client) Subscribe(s events.Subscription) {
 	c.Service.T.Helper()
-	set := commands.SetSubscription{TenantRef: commands.TenantRef{TenantID: c.Tenant}, Subscription: s, Now: c.Service.Config.Now()}
+	set := commands.SetSubscription{
+		TenantRef:    commands.TenantRef{TenantID: c.Tenant},
+		Subscription: s,
+		Now:          c.Service.Config.Now(),
+	}
 	by := commands.BySystem("test")
 	_, done, err := commands.Do(c.Service.T.Context(), c.Service.Node.API.Writer, by, set)
 	if err != nil || done.NotShown {

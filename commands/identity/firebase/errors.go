@@ -50,8 +50,8 @@ func codeAndText(err error) (code, text string) {
 	return strings.TrimSpace(code), strings.TrimSpace(text)
 }
 
-// refusal makes an error of Firebase our own. Where a project has email enumeration protection, Firebase answers INVALID_LOGIN_CREDENTIALS in place
-// of EMAIL_NOT_FOUND and INVALID_PASSWORD.
+// refusal makes an error of Firebase our own. Where a project has email enumeration protection, Firebase answers
+// INVALID_LOGIN_CREDENTIALS in place of EMAIL_NOT_FOUND and INVALID_PASSWORD.
 func refusal(err error, when doing) error {
 	code, text := codeAndText(err)
 	switch code {
@@ -80,7 +80,13 @@ func refusal(err error, when doing) error {
 		return commands.InvalidField(field, text)
 	case "INVALID_OOB_CODE", "EXPIRED_OOB_CODE", "MISSING_OOB_CODE":
 		return commands.InvalidLink()
-	case "TOKEN_EXPIRED", "INVALID_REFRESH_TOKEN", "MISSING_REFRESH_TOKEN", "INVALID_GRANT_TYPE", "USER_NOT_FOUND", "INVALID_ID_TOKEN", "CREDENTIAL_TOO_OLD_LOGIN_AGAIN":
+	case "TOKEN_EXPIRED",
+		"INVALID_REFRESH_TOKEN",
+		"MISSING_REFRESH_TOKEN",
+		"INVALID_GRANT_TYPE",
+		"USER_NOT_FOUND",
+		"INVALID_ID_TOKEN",
+		"CREDENTIAL_TOO_OLD_LOGIN_AGAIN":
 		switch when {
 		case following:
 			return commands.InvalidLink()
@@ -91,16 +97,25 @@ func refusal(err error, when doing) error {
 	case "TOO_MANY_ATTEMPTS_TRY_LATER", "RESET_PASSWORD_EXCEED_LIMIT", "QUOTA_EXCEEDED":
 		return &commands.Error{Kind: commands.TooMany, Detail: "Firebase has seen too many attempts"}
 	case "OPERATION_NOT_ALLOWED", "PASSWORD_LOGIN_DISABLED", "ADMIN_ONLY_OPERATION", "CONFIGURATION_NOT_FOUND":
-		return &commands.Error{Kind: commands.Unavailable, Detail: "not configured: the Firebase project does not take passwords", Err: secretless(err)}
+		return &commands.Error{
+			Kind:   commands.Unavailable,
+			Detail: "not configured: the Firebase project does not take passwords",
+			Err:    secretless(err),
+		}
 	}
 	return unreachable(err)
 }
 
 func unreachable(err error) error {
-	return &commands.Error{Kind: commands.Unavailable, Detail: "Firebase cannot be reached at this moment, or refuses the service", Err: secretless(err)}
+	return &commands.Error{
+		Kind:   commands.Unavailable,
+		Detail: "Firebase cannot be reached at this moment, or refuses the service",
+		Err:    secretless(err),
+	}
 }
 
-// secretless is an error for the log: without addresses of calls, which hold the API key, and without bodies, which may hold tokens.
+// secretless is an error for the log: without addresses of calls, which hold the API key, and without bodies, which may
+// hold tokens.
 func secretless(err error) error {
 	switch {
 	case err == nil:

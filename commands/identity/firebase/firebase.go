@@ -1,5 +1,5 @@
-// Package firebase is Firebase Authentication as the identity provider: the Admin SDK for what an operator may do, and the identity toolkit's
-// public calls for what people do with their passwords.
+// Package firebase is Firebase Authentication as the identity provider: the Admin SDK for what an operator may do, and
+// the identity toolkit's public calls for what people do with their passwords.
 package firebase
 
 import (
@@ -20,7 +20,8 @@ import (
 	"flagledger/commands"
 )
 
-// Options are the settings of a Provider. The Admin SDK itself reads GOOGLE_APPLICATION_CREDENTIALS and FIREBASE_AUTH_EMULATOR_HOST.
+// Options are the settings of a Provider. The Admin SDK itself reads GOOGLE_APPLICATION_CREDENTIALS and
+// FIREBASE_AUTH_EMULATOR_HOST.
 type Options struct {
 	ProjectID string
 	APIKey    string // without it nobody can sign in with a password here, though with Firebase itself
@@ -81,7 +82,12 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 			return nil, err
 		}
 	}
-	p.refresh = &oauth2.Config{Endpoint: oauth2.Endpoint{TokenURL: exchange + "?key=" + url.QueryEscape(o.APIKey), AuthStyle: oauth2.AuthStyleInParams}}
+	p.refresh = &oauth2.Config{
+		Endpoint: oauth2.Endpoint{
+			TokenURL:  exchange + "?key=" + url.QueryEscape(o.APIKey),
+			AuthStyle: oauth2.AuthStyleInParams,
+		},
+	}
 	if o.Emulator == "" {
 		p.keys.load(ctx)
 	}
@@ -95,13 +101,14 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 		return commands.Session{}, err
 	}
 	if err := p.o.Links.QueueVerification(ctx, made.LocalId, made.LocalId); err != nil {
-		p.o.Log.WarnContext(ctx, "no link is mailed that verifies an address", "user", made.LocalId, "err", err) // a new password verifies it too
+		// a new password verifies it too
+		p.o.Log.WarnContext(ctx, "no link is mailed that verifies an address", "user", made.LocalId, "err", err)
 	}
 	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
 }
 
-// SignUpVerified is SignUp for somebody who has shown that the address is theirs. Where Firebase cannot note that, the account is there all the same:
-// MarkVerified notes it.
+// SignUpVerified is SignUp for somebody who has shown that the address is theirs. Where Firebase cannot note that, the
+// account is there all the same: MarkVerified notes it.
 func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
 	made, err := p.signUp(ctx, email, password, displayName)
 	if err != nil {
@@ -125,7 +132,10 @@ func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 	return nil
 }
 
-func (p *Provider) signUp(ctx context.Context, email, password, displayName string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpResponse, error) {
+func (p *Provider) signUp(
+	ctx context.Context,
+	email, password, displayName string,
+) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpResponse, error) {
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return nil, err
 	}
@@ -153,7 +163,10 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 	return p.session(ctx, in.IdToken, in.RefreshToken, in.ExpiresIn)
 }
 
-func (p *Provider) signIn(ctx context.Context, email, password string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordResponse, error) {
+func (p *Provider) signIn(
+	ctx context.Context,
+	email, password string,
+) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordResponse, error) {
 	email, ok := commands.ParseEmail(email)
 	if err := p.withPasswords(); err != nil {
 		return nil, err
@@ -165,7 +178,9 @@ func (p *Provider) signIn(ctx context.Context, email, password string) (*identit
 	}
 	in, err := p.toolkit.Accounts.SignInWithPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordRequest{
 		Email: email, Password: password, ReturnSecureToken: true,
-	}).Context(ctx).Do()
+	}).
+		Context(ctx).
+		Do()
 	if err != nil {
 		return nil, refusal(err, signingIn)
 	}
@@ -175,9 +190,13 @@ func (p *Provider) signIn(ctx context.Context, email, password string) (*identit
 	return in, nil
 }
 
-// Refresh trades a refresh token for a new session state, unless the session has ended. The token is good as long as its session goes on, however
-// often it is used.
-func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error) (commands.Session, error) {
+// Refresh trades a refresh token for a new session state, unless the session has ended. The token is good as long as
+// its session goes on, however often it is used.
+func (p *Provider) Refresh(
+	ctx context.Context,
+	refreshToken string,
+	mayContinue func(commands.Claims) error,
+) (commands.Session, error) {
 	if err := p.withPasswords(); err != nil {
 		return commands.Session{}, err
 	}
@@ -225,12 +244,21 @@ func (p *Provider) checkSession(ctx context.Context, c commands.Claims) error {
 	return nil
 }
 
-func (p *Provider) session(ctx context.Context, idToken, refreshToken string, expiresIn int64) (commands.Session, error) {
+func (p *Provider) session(
+	ctx context.Context,
+	idToken, refreshToken string,
+	expiresIn int64,
+) (commands.Session, error) {
 	claims, err := p.Verify(ctx, idToken)
 	if err != nil {
 		return commands.Session{}, err
 	}
-	return commands.Session{Claims: claims, IDToken: idToken, RefreshToken: refreshToken, ExpiresIn: time.Duration(expiresIn) * time.Second}, nil
+	return commands.Session{
+		Claims:       claims,
+		IDToken:      idToken,
+		RefreshToken: refreshToken,
+		ExpiresIn:    time.Duration(expiresIn) * time.Second,
+	}, nil
 }
 
 // Revoke ends the refresh tokens of all of a person's sessions: Firebase knows no others.
@@ -259,7 +287,8 @@ func (p *Provider) Delete(ctx context.Context, userID string) error {
 	return nil
 }
 
-// PrepareReset checks the oobCode of a mailed link, and the account. Firebase checks its own password policy only when the password is set.
+// PrepareReset checks the oobCode of a mailed link, and the account. Firebase checks its own password policy only when
+// the password is set.
 func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
 	if err := p.withPasswords(); err != nil {
 		return commands.PasswordChange{}, err
@@ -290,17 +319,26 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 }
 
 // readLink tells the address and the purpose of a mailed link, which stays good.
-func (p *Provider) readLink(ctx context.Context, token string) (*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error) {
+func (p *Provider) readLink(
+	ctx context.Context,
+	token string,
+) (*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error) {
 	return p.callLink(ctx, &identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token})
 }
 
 // setByLink sets the password of the person whom a link was mailed to, and uses the link up.
 func (p *Provider) setByLink(ctx context.Context, token, password string) error {
-	_, err := p.callLink(ctx, &identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token, NewPassword: password})
+	_, err := p.callLink(
+		ctx,
+		&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token, NewPassword: password},
+	)
 	return err
 }
 
-func (p *Provider) callLink(ctx context.Context, request *identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest) (
+func (p *Provider) callLink(
+	ctx context.Context,
+	request *identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest,
+) (
 	*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error,
 ) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -322,9 +360,13 @@ func (p *Provider) userByEmail(ctx context.Context, email string) (*auth.UserRec
 	return user, nil
 }
 
-// PrepareUpdate checks the current password of somebody who is signed in. Once the new one is set, Firebase ends the refresh tokens of this session as
-// well as of the others.
-func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current, password string) (commands.PasswordChange, error) {
+// PrepareUpdate checks the current password of somebody who is signed in. Once the new one is set, Firebase ends the
+// refresh tokens of this session as well as of the others.
+func (p *Provider) PrepareUpdate(
+	ctx context.Context,
+	c commands.Claims,
+	current, password string,
+) (commands.PasswordChange, error) {
 	if err := commands.CheckPasswordChange(current, password); err != nil {
 		return commands.PasswordChange{}, err
 	}
@@ -348,13 +390,14 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 	}}, nil
 }
 
-// ends returns the sessions that Firebase is about to end: those that began before this second. One that begins later with the old password is
-// found by the next check.
+// ends returns the sessions that Firebase is about to end: those that began before this second. One that begins later
+// with the old password is found by the next check.
 func (p *Provider) ends(userID, except string) commands.EndSessions {
 	return commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except}
 }
 
-// VerifyEmail marks an address as verified. It takes the oobCode of a mailed link and the password, for which Firebase's own page does not ask.
+// VerifyEmail marks an address as verified. It takes the oobCode of a mailed link and the password, for which
+// Firebase's own page does not ask.
 func (p *Provider) VerifyEmail(ctx context.Context, token, password string, mayVerify func(userID string) error) error {
 	if err := p.withPasswords(); err != nil {
 		return err
@@ -383,7 +426,9 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string, mayV
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err = p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{OobCode: token}).Context(ctx).Do()
+	_, err = p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{OobCode: token}).
+		Context(ctx).
+		Do()
 	if err != nil {
 		return refusal(err, following)
 	}

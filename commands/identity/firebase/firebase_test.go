@@ -21,7 +21,8 @@ import (
 	"flagledger/commands/identity/identitytest"
 )
 
-// running is a provider on the emulator that ends with the test, and the sessions that it says have ended: all of somebody who is gone.
+// running is a provider on the emulator that ends with the test, and the sessions that it says have ended: all of
+// somebody who is gone.
 func running(t *testing.T, e *emulator.Emulator) (*Provider, chan commands.EndSessions) {
 	t.Helper()
 	return runningAt(t, e, time.Now)
@@ -276,7 +277,12 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 		"refresh": func() error { _, err := p.Refresh(ctx, "token-to-refresh", anyone); return err },
 		"reset":   func() error { _, err := p.PrepareReset(ctx, "token-of-a-link", "correct horse"); return err },
 		"update": func() error {
-			_, err := p.PrepareUpdate(ctx, commands.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse", "another horse")
+			_, err := p.PrepareUpdate(
+				ctx,
+				commands.Claims{UserID: "u", Email: "ada@example.com"},
+				"correct horse",
+				"another horse",
+			)
 			return err
 		},
 		"verify": func() error {
@@ -288,7 +294,10 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 // Nobody listens where the emulator is said to be.
 func TestFirebaseThatCannotBeReached(t *testing.T) {
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", "127.0.0.1:1")
-	p, err := New(t.Context(), Options{ProjectID: emulator.Project, APIKey: "key-to-the-toolkit", Emulator: "127.0.0.1:1", Now: time.Now})
+	p, err := New(
+		t.Context(),
+		Options{ProjectID: emulator.Project, APIKey: "key-to-the-toolkit", Emulator: "127.0.0.1:1", Now: time.Now},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,12 +368,15 @@ func TestWhatFirebaseRefusesWith(t *testing.T) {
 			&oauth2.RetrieveError{Response: &http.Response{StatusCode: http.StatusBadRequest}, Body: body},
 		} {
 			got, ok := errors.AsType[*commands.Error](refusal(cause, want.when))
-			if !ok || got.Kind != want.kind || want.field != "" && got.Fields[want.field] == "" || want.field == "" && len(got.Fields) > 0 {
+			if !ok || got.Kind != want.kind || want.field != "" && got.Fields[want.field] == "" ||
+				want.field == "" && len(got.Fields) > 0 {
 				t.Errorf("%s: got %+v", code, got)
 			}
 		}
 	}
-	weak, _ := errors.AsType[*commands.Error](refusal(&googleapi.Error{Message: "WEAK_PASSWORD : Password should be at least 6 characters"}, changing))
+	weak, _ := errors.AsType[*commands.Error](
+		refusal(&googleapi.Error{Message: "WEAK_PASSWORD : Password should be at least 6 characters"}, changing),
+	)
 	if weak.Fields["newPassword"] != "Password should be at least 6 characters" {
 		t.Errorf("got %v", weak.Fields)
 	}

@@ -42,8 +42,8 @@ func newGoogleKeys(now func() time.Time, log *slog.Logger) *googleKeys {
 	return &googleKeys{now: now, log: log, client: &http.Client{Timeout: keysTake}, asked: make(chan struct{}, 1)}
 }
 
-// find gives the key of an id, nil where there is none. For an id that it does not know it has the keys read again, in the background: Google
-// publishes keys long before it signs with them.
+// find gives the key of an id, nil where there is none. For an id that it does not know it has the keys read again, in
+// the background: Google publishes keys long before it signs with them.
 func (k *googleKeys) find(_ context.Context, id string) (*rsa.PublicKey, error) {
 	held := k.held.Load()
 	if held != nil && (*held)[id] != nil {
@@ -88,7 +88,13 @@ func (k *googleKeys) load(ctx context.Context) time.Duration {
 	found, good, err := k.fetch(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			k.log.Warn("the keys of Google's tokens cannot be read; those that are known stay", "again in", keysRetry, "err", err)
+			k.log.Warn(
+				"the keys of Google's tokens cannot be read; those that are known stay",
+				"again in",
+				keysRetry,
+				"err",
+				err,
+			)
 		}
 		return keysRetry
 	}

@@ -38,20 +38,22 @@ func (p *Provider) MailResetLink(ctx context.Context, email string, _ int64) err
 	return unmailed(err)
 }
 
-// unmailed is what an error of Firebase means to the job that asked it to mail a link. An address without an account is none, as with any other provider.
+// unmailed is what an error of Firebase means to the job that asked it to mail a link. An address without an account is
+// none, as with any other provider.
 func unmailed(err error) error {
 	switch code := codeOf(err); code {
 	case "EMAIL_NOT_FOUND":
 		return nil
-	case "INVALID_EMAIL", "USER_DISABLED": // anyone may ask for a link to such an address: to try it again would only tell of jobs that fail
+	case "INVALID_EMAIL", "USER_DISABLED":
+		// anyone may ask for a link to such an address: to try it again would only tell of jobs that fail
 		return fmt.Errorf("%w: %s", commands.ErrRecipientRefused, code)
 	default:
 		return secretless(err)
 	}
 }
 
-// MailVerificationLink implements jobs.LinkMailer. Firebase mails such a link only to somebody who is signed in, so the person is signed in for it: the token
-// of their sign-up cannot be kept.
+// MailVerificationLink implements jobs.LinkMailer. Firebase mails such a link only to somebody who is signed in, so the
+// person is signed in for it: the token of their sign-up cannot be kept.
 func (p *Provider) MailVerificationLink(ctx context.Context, userID string, _ int64) error {
 	if err := p.withPasswords(); err != nil {
 		return err
@@ -71,7 +73,9 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, _ in
 	}
 	in, err := p.toolkit.Accounts.SignInWithCustomToken(&identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithCustomTokenRequest{
 		Token: custom, ReturnSecureToken: true,
-	}).Context(ctx).Do()
+	}).
+		Context(ctx).
+		Do()
 	if err != nil {
 		return secretless(err)
 	}

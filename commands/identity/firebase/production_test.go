@@ -58,8 +58,17 @@ func newKey(t testing.TB) *rsa.PrivateKey {
 func certificate(t testing.TB, key *rsa.PrivateKey, names ...string) []byte {
 	t.Helper()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "google"}, DNSNames: names, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(
+			1,
+		),
+		Subject:               pkix.Name{CommonName: "google"},
+		DNSNames:              names,
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		NotBefore: time.Now().
+			Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -75,7 +84,10 @@ func newGoogle(t *testing.T) *google {
 	key := newKey(t)
 	der := certificate(t, key, "*.googleapis.com")
 	g.server = httptest.NewUnstartedServer(g)
-	g.server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12}
+	g.server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+		MinVersion:   tls.VersionTLS12,
+	}
 	g.server.StartTLS()
 	t.Cleanup(g.server.Close)
 
@@ -104,8 +116,14 @@ func newGoogle(t *testing.T) *google {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(map[string]string{
-		"type": "service_account", "project_id": project, "client_email": "flags@example.com", "private_key_id": "a",
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: account})), "token_uri": "https://oauth2.googleapis.com/token",
+		"type":           "service_account",
+		"project_id":     project,
+		"client_email":   "flags@example.com",
+		"private_key_id": "a",
+		"private_key": string(
+			pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: account}),
+		),
+		"token_uri": "https://oauth2.googleapis.com/token",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -181,8 +199,17 @@ const project = "flags-1234"
 func words() map[string]any {
 	now := time.Now().Unix()
 	return map[string]any{
-		"iss": "https://securetoken.google.com/" + project, "aud": project, "sub": "u1", "user_id": "u1", "iat": now, "exp": now + 3600, "auth_time": now - 60,
-		"email": "ada@example.com", "email_verified": true, "name": "Ada", "firebase": map[string]any{"sign_in_provider": "google.com", "identities": map[string]any{}},
+		"iss":            "https://securetoken.google.com/" + project,
+		"aud":            project,
+		"sub":            "u1",
+		"user_id":        "u1",
+		"iat":            now,
+		"exp":            now + 3600,
+		"auth_time":      now - 60,
+		"email":          "ada@example.com",
+		"email_verified": true,
+		"name":           "Ada",
+		"firebase":       map[string]any{"sign_in_provider": "google.com", "identities": map[string]any{}},
 	}
 }
 
@@ -273,7 +300,8 @@ func TestTokensOfFirebaseItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.UserID != "u1" || got.Email != "ada@example.com" || !got.EmailVerified || got.DisplayName != "Ada" || got.Provider != "google.com" ||
-		!got.AuthTime.Equal(began) || got.SessionID != sessionID(got.AuthTime) {
+		!got.AuthTime.Equal(began) ||
+		got.SessionID != sessionID(got.AuthTime) {
 		t.Errorf("got %+v", got)
 	}
 	if keys.TypeOf(good) != p.kind().Type {
@@ -371,9 +399,16 @@ func TestKeysThatAreNewAreFound(t *testing.T) {
 
 func BenchmarkVerify(b *testing.B) {
 	key := newKey(b)
-	p := &Provider{o: Options{ProjectID: project, Now: time.Now}, keys: newGoogleKeys(time.Now, slog.New(slog.DiscardHandler)), seen: xsync.NewMap[string, sighting]()}
+	p := &Provider{
+		o:    Options{ProjectID: project, Now: time.Now},
+		keys: newGoogleKeys(time.Now, slog.New(slog.DiscardHandler)),
+		seen: xsync.NewMap[string, sighting](),
+	}
 	p.keys.held.Store(&map[string]*rsa.PublicKey{"k1": &key.PublicKey})
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key}, (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1"))
+	signer, err := jose.NewSigner(
+		jose.SigningKey{Algorithm: jose.RS256, Key: key},
+		(&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1"),
+	)
 	if err != nil {
 		b.Fatal(err)
 	}

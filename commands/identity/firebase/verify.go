@@ -25,8 +25,9 @@ type privateClaims struct {
 	} `json:"firebase"`
 }
 
-// Verify returns the claims of an ID token. It checks what the Admin SDK's VerifyIDToken does with keys that are fetched in the background and kept
-// while Google cannot be reached; the emulator's tokens are not signed, so the SDK asks the emulator about them.
+// Verify returns the claims of an ID token. It checks what the Admin SDK's VerifyIDToken does with keys that are
+// fetched in the background and kept while Google cannot be reached; the emulator's tokens are not signed, so the SDK
+// asks the emulator about them.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
 	var private privateClaims
 	var subject string
@@ -76,7 +77,8 @@ func payload(token string, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// Admit verifies an ID token, and has the Admin SDK verify it as well and ask Firebase whether it has been revoked and the account disabled.
+// Admit verifies an ID token, and has the Admin SDK verify it as well and ask Firebase whether it has been revoked and
+// the account disabled.
 func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, error) {
 	c, err := p.Verify(ctx, text) // first, so that nobody makes calls with a token that was made up
 	if err != nil {

@@ -38,7 +38,13 @@ func (p *Provider) note(c commands.Claims) {
 func (p *Provider) watch(ctx context.Context) {
 	commands.Every(ctx, p.o.CheckEvery, func() {
 		if err := p.check(ctx); err != nil && ctx.Err() == nil {
-			p.o.Log.Warn("Firebase does not tell which sessions have ended; they go on until it does", "again in", p.o.CheckEvery, "err", secretless(err))
+			p.o.Log.Warn(
+				"Firebase does not tell which sessions have ended; they go on until it does",
+				"again in",
+				p.o.CheckEvery,
+				"err",
+				secretless(err),
+			)
 		}
 	})
 }
@@ -103,8 +109,8 @@ func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error 
 	return nil
 }
 
-// end tells the service that a person's sessions which began before an instant have ended, if any such was seen. A disabled account is forgotten until
-// it is seen again: all of its sessions have ended.
+// end tells the service that a person's sessions which began before an instant have ended, if any such was seen. A
+// disabled account is forgotten until it is seen again: all of its sessions have ended.
 func (p *Provider) end(ctx context.Context, user *auth.UserRecord, from time.Time) error {
 	from = from.Truncate(time.Second).UTC()
 	before, ok := p.seen.Load(user.UID)

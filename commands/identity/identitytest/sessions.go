@@ -15,10 +15,14 @@ func signUpSignsIn(t *testing.T, s Subject) {
 	email := address()
 	up := must(s.SignUp(t.Context(), " "+email+" ", secret, "Ada Løvelace"))(t)
 	c := up.Claims
-	if c.UserID == "" || c.Email != email || c.EmailVerified || c.DisplayName != "Ada Løvelace" || c.Provider != "password" || c.SessionID == "" {
+	if c.UserID == "" || c.Email != email || c.EmailVerified || c.DisplayName != "Ada Løvelace" ||
+		c.Provider != "password" ||
+		c.SessionID == "" {
 		t.Errorf("got %+v", c)
 	}
-	if !c.AuthTime.Equal(c.AuthTime.Truncate(time.Second)) || (c.ExpiresAt.Sub(c.AuthTime)-time.Hour).Abs() > 2*time.Second || up.ExpiresIn != time.Hour {
+	if !c.AuthTime.Equal(c.AuthTime.Truncate(time.Second)) ||
+		(c.ExpiresAt.Sub(c.AuthTime)-time.Hour).Abs() > 2*time.Second ||
+		up.ExpiresIn != time.Hour {
 		t.Errorf("began %v, expires %v, in %v", c.AuthTime, c.ExpiresAt, up.ExpiresIn)
 	}
 	for what, verify := range map[string]func() (commands.Claims, error){
@@ -41,7 +45,9 @@ func wrongSignUp(t *testing.T, s Subject) {
 func verifiedSignUp(t *testing.T, s Subject) {
 	email := address()
 	up := must(s.SignUpVerified(t.Context(), " "+email+" ", secret, "Ada Løvelace"))(t)
-	if up.UserID == "" || up.Email != email || !up.EmailVerified || up.DisplayName != "Ada Løvelace" || up.Provider != "password" || up.ExpiresIn != time.Hour {
+	if up.UserID == "" || up.Email != email || !up.EmailVerified || up.DisplayName != "Ada Løvelace" ||
+		up.Provider != "password" ||
+		up.ExpiresIn != time.Hour {
 		t.Errorf("got %+v", up)
 	}
 	if got := must(s.Admit(t.Context(), up.IDToken))(t); got.UserID != up.UserID || got.SessionID != up.SessionID {
@@ -50,7 +56,8 @@ func verifiedSignUp(t *testing.T, s Subject) {
 	for what, session := range map[string]commands.Session{
 		"refreshed": must(s.refresh(t.Context(), up.RefreshToken))(t), "signed in": must(s.SignIn(t.Context(), email, secret))(t),
 	} {
-		if session.UserID != up.UserID || !session.EmailVerified || !must(s.Verify(t.Context(), session.IDToken))(t).EmailVerified {
+		if session.UserID != up.UserID || !session.EmailVerified ||
+			!must(s.Verify(t.Context(), session.IDToken))(t).EmailVerified {
 			t.Errorf("%s: got %+v", what, session.Claims)
 		}
 	}
@@ -71,7 +78,12 @@ func markedVerified(t *testing.T, s Subject) {
 			t.Fatal(err)
 		}
 	}
-	if in := must(s.SignIn(t.Context(), email, secret))(t); !in.EmailVerified || !must(s.Verify(t.Context(), in.IDToken))(t).EmailVerified {
+	if in := must(
+		s.SignIn(t.Context(), email, secret),
+	)(
+		t,
+	); !in.EmailVerified ||
+		!must(s.Verify(t.Context(), in.IDToken))(t).EmailVerified {
 		t.Errorf("got %+v", in.Claims)
 	}
 }
@@ -128,7 +140,9 @@ func refusedAlike(t *testing.T, s Subject) {
 func refreshGoesOn(t *testing.T, s Subject) {
 	email := address()
 	must(s.SignUp(t.Context(), email, secret, "Ada"))(t)
-	in := must(s.SignIn(t.Context(), email, secret))(t) // Firebase's emulator puts every session of an account at its last sign-in, and the link of a sign-up is mailed by another one
+	// Firebase's emulator puts every session of an account at its last sign-in, and the link of a sign-up is mailed by
+	// another one
+	in := must(s.SignIn(t.Context(), email, secret))(t)
 	_, err := s.Refresh(t.Context(), in.RefreshToken, func(c commands.Claims) error {
 		if c.UserID != in.UserID || c.SessionID != in.SessionID || !c.AuthTime.Equal(in.AuthTime) || c.Email != in.Email {
 			t.Errorf("the session of %+v is said to be %+v", in.Claims, c)

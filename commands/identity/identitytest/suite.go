@@ -16,7 +16,8 @@ import (
 // Subject is a provider that is tested, with nobody in it whom the suite knows. It does not take addresses on trust.
 type Subject struct {
 	commands.Identity
-	// Token gives that of the link which was mailed to an address last, to set a new password or to verify it, once it is another than last.
+	// Token gives that of the link which was mailed to an address last, to set a new password or to verify it, once it is
+	// another than last.
 	Token func(t testing.TB, email string, verify bool, last string) string
 	// Later passes until the next second: sessions tell their beginning in whole ones.
 	Later func(t testing.TB)
@@ -34,7 +35,11 @@ func (s Subject) resetPassword(ctx context.Context, token, password string) (com
 	return set(ctx)(s.PrepareReset(ctx, token, password))
 }
 
-func (s Subject) updatePassword(ctx context.Context, c commands.Claims, current, password string) (commands.EndSessions, error) {
+func (s Subject) updatePassword(
+	ctx context.Context,
+	c commands.Claims,
+	current, password string,
+) (commands.EndSessions, error) {
 	return set(ctx)(s.PrepareUpdate(ctx, c, current, password))
 }
 

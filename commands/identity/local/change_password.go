@@ -11,14 +11,17 @@ import (
 	"flagledger/commands/keep/directory"
 )
 
-// A password is changed in two short transactions, so that nothing is locked while the event store is told which sessions end: prepareChange notes
-// from when on sessions are those of the new password, and setPassword sets it. SignIn dates those that begin in between so that they end too.
+// A password is changed in two short transactions, so that nothing is locked while the event store is told which
+// sessions end: prepareChange notes from when on sessions are those of the new password, and setPassword sets it.
+// SignIn dates those that begin in between so that they end too.
 
-// changeTime is how long a new password may be set after it was prepared, by the clock of the database. Later, nothing changes.
+// changeTime is how long a new password may be set after it was prepared, by the clock of the database. Later, nothing
+// changes.
 const changeTime = 10 * time.Second
 
-// PrepareReset checks the token of a mailed link, and a password for the person that it was mailed to. Setting the password also verifies the address:
-// whoever has the link reads its mails. Where addresses are taken on trust it does not: what the account has made would have to be dropped with it.
+// PrepareReset checks the token of a mailed link, and a password for the person that it was mailed to. Setting the
+// password also verifies the address: whoever has the link reads its mails. Where addresses are taken on trust it does
+// not: what the account has made would have to be dropped with it.
 func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
 	userID, verified := "", false
 	if hasTokenLength(token) {
@@ -39,37 +42,61 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	if err := p.o.Hash(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
 		return commands.PasswordChange{}, err
 	}
-	ends, err := p.prepareChange(ctx, commands.EndSessions{UserID: userID},
-		`select true from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now())
+	ends, err := p.prepareChange(
+		ctx,
+		commands.EndSessions{UserID: userID},
+		`select true from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`,
+		sum(token),
+		reset,
+		p.now(),
+	)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return commands.PasswordChange{}, commands.InvalidLink()
 	}
-	return commands.PasswordChange{Ends: ends, FirstVerifies: !verified && !p.o.AssumeEmailsVerified, Set: func(ctx context.Context) error {
-		err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
-			used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`, sum(token), reset, p.now())
-			if err == nil && used.RowsAffected() == 0 {
-				err = commands.InvalidLink()
-			}
-			if err != nil || p.o.AssumeEmailsVerified {
-				return err
-			}
-			return directory.VerifyByReset(ctx, tx, userID)
-		})
-		if errors.Is(err, pgx.ErrNoRows) {
-			return commands.InvalidLink()
-		}
-		return databaseError("reset a password", err)
-	}}, databaseError("prepare a password", err)
+	return commands.PasswordChange{
+			Ends:          ends,
+			FirstVerifies: !verified && !p.o.AssumeEmailsVerified,
+			Set: func(ctx context.Context) error {
+				err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
+					used, err := tx.Exec(
+						ctx,
+						`delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`,
+						sum(token),
+						reset,
+						p.now(),
+					)
+					if err == nil && used.RowsAffected() == 0 {
+						err = commands.InvalidLink()
+					}
+					if err != nil || p.o.AssumeEmailsVerified {
+						return err
+					}
+					return directory.VerifyByReset(ctx, tx, userID)
+				})
+				if errors.Is(err, pgx.ErrNoRows) {
+					return commands.InvalidLink()
+				}
+				return databaseError("reset a password", err)
+			},
+		}, databaseError(
+			"prepare a password",
+			err,
+		)
 }
 
 // PrepareUpdate checks the current password of somebody who is signed in, and the one that they want.
-func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current, password string) (commands.PasswordChange, error) {
+func (p *Provider) PrepareUpdate(
+	ctx context.Context,
+	c commands.Claims,
+	current, password string,
+) (commands.PasswordChange, error) {
 	wrong := refuse("the current password is wrong")
 	if err := commands.CheckPasswordChange(current, password); err != nil {
 		return commands.PasswordChange{}, err
 	}
 	var before string
-	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, c.UserID).Scan(&before)
+	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, c.UserID).
+		Scan(&before)
 	if errors.Is(err, pgx.ErrNoRows) || len(current) > commands.MaxPassword {
 		return commands.PasswordChange{}, wrong
 	}
@@ -107,13 +134,20 @@ func (p *Provider) PrepareUpdate(ctx context.Context, c commands.Claims, current
 	}}, databaseError("prepare a password", err)
 }
 
-// prepareChange prepares a change of a person's password, in place of an earlier one, and returns the sessions that end with it. The error is
-// pgx.ErrNoRows if the person has no password, or if the query finds nothing: another change has been set meanwhile.
-func (p *Provider) prepareChange(ctx context.Context, ends commands.EndSessions, still string, args ...any) (commands.EndSessions, error) {
+// prepareChange prepares a change of a person's password, in place of an earlier one, and returns the sessions that end
+// with it. The error is pgx.ErrNoRows if the person has no password, or if the query finds nothing: another change has
+// been set meanwhile.
+func (p *Provider) prepareChange(
+	ctx context.Context,
+	ends commands.EndSessions,
+	still string,
+	args ...any,
+) (commands.EndSessions, error) {
 	userID := ends.UserID
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		var found bool // this waits for a sign-in that is under way, so that its session is among those that end
-		if err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, userID).Scan(&found); err != nil {
+		if err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, userID).
+			Scan(&found); err != nil {
 			return err
 		}
 		if err := tx.QueryRow(ctx, still, args...).Scan(&found); err != nil {
@@ -128,13 +162,19 @@ func (p *Provider) prepareChange(ctx context.Context, ends commands.EndSessions,
 	return ends, err
 }
 
-// setPassword calls use, if not nil, and sets the password, in one transaction. It drops the refresh tokens of the sessions that end, and all links to a
-// new password; the error is pgx.ErrNoRows where the account is gone.
-func (p *Provider) setPassword(ctx context.Context, ends commands.EndSessions, hash string, use func(pgx.Tx) error) error {
+// setPassword calls use, if not nil, and sets the password, in one transaction. It drops the refresh tokens of the
+// sessions that end, and all links to a new password; the error is pgx.ErrNoRows where the account is gone.
+func (p *Provider) setPassword(
+	ctx context.Context,
+	ends commands.EndSessions,
+	hash string,
+	use func(pgx.Tx) error,
+) error {
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		// The time is read after the row is locked, so that a session that began after the change expired is seen.
 		var found bool
-		if err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, ends.UserID).Scan(&found); err != nil {
+		if err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, ends.UserID).
+			Scan(&found); err != nil {
 			return err
 		}
 		if use != nil {
@@ -149,9 +189,17 @@ func (p *Provider) setPassword(ctx context.Context, ends commands.EndSessions, h
 			return err
 		}
 		if set.RowsAffected() == 0 {
-			return &commands.Error{Kind: commands.Unavailable, Detail: "the password was not set in time, or is being changed by another request; try again"}
+			return &commands.Error{
+				Kind:   commands.Unavailable,
+				Detail: "the password was not set in time, or is being changed by another request; try again",
+			}
 		}
-		if _, err := tx.Exec(ctx, `delete from keep.refresh_tokens where user_id = $1 and session_id <> $2`, ends.UserID, ends.Except); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`delete from keep.refresh_tokens where user_id = $1 and session_id <> $2`,
+			ends.UserID,
+			ends.Except,
+		); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `delete from keep.mailed_tokens where user_id = $1 and purpose = $2`, ends.UserID, reset)

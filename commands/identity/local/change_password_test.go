@@ -38,7 +38,8 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 		refreshed <- err
 	}()
 	for waiting := 0; waiting < 2; { // both wait for the change
-		err := m.pool.QueryRow(ctx, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).Scan(&waiting)
+		err := m.pool.QueryRow(ctx, `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`).
+			Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,9 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 	wantKind(t, <-signedIn, commands.Unauthenticated)
 	wantKind(t, <-refreshed, commands.Unauthenticated)
 	var sessions int
-	if err := m.pool.QueryRow(ctx, `select count(*) from keep.refresh_tokens`).Scan(&sessions); err != nil || sessions != 0 {
+	if err := m.pool.QueryRow(ctx, `select count(*) from keep.refresh_tokens`).
+		Scan(&sessions); err != nil ||
+		sessions != 0 {
 		t.Errorf("%d sessions (%v)", sessions, err)
 	}
 }
@@ -58,7 +61,10 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 // lapse lets the time run out in which a new password may be set.
 func (m mailing) lapse(t *testing.T) {
 	t.Helper()
-	if _, err := m.pool.Exec(t.Context(), `update keep.passwords set changing_until = changing_until - interval '1 minute'`); err != nil {
+	if _, err := m.pool.Exec(
+		t.Context(),
+		`update keep.passwords set changing_until = changing_until - interval '1 minute'`,
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +77,11 @@ func TestSessionsThatBeginWhileAPasswordIsChanged(t *testing.T) {
 	m.c.add(5 * time.Second)
 	between := must(m.SignIn(ctx, "ada@example.com", secret))(t)
 	if !between.AuthTime.Before(change.Ends.Before) {
-		t.Errorf("a session that began at %v with the old password outlives those before %v", between.AuthTime, change.Ends.Before)
+		t.Errorf(
+			"a session that began at %v with the old password outlives those before %v",
+			between.AuthTime,
+			change.Ends.Before,
+		)
 	}
 	if err := change.Set(ctx); err != nil {
 		t.Fatal(err)
@@ -93,7 +103,11 @@ func TestAPasswordIsNotSetTooLate(t *testing.T) {
 	m.lapse(t)
 	since := must(m.SignIn(ctx, "ada@example.com", secret))(t)
 	if since.AuthTime.Before(change.Ends.Before) {
-		t.Errorf("a session that began at %v is among those before %v, which have ended for nothing", since.AuthTime, change.Ends.Before)
+		t.Errorf(
+			"a session that began at %v is among those before %v, which have ended for nothing",
+			since.AuthTime,
+			change.Ends.Before,
+		)
 	}
 	wantKind(t, change.Set(ctx), commands.Unavailable)
 	must(m.refresh(ctx, since.RefreshToken))(t)
@@ -103,7 +117,8 @@ func TestAPasswordIsNotSetTooLate(t *testing.T) {
 	must(m.SignIn(ctx, "ada@example.com", another))(t)
 }
 
-// Each change ends sessions of its own: were the first set beside the second, sessions that began in between would go on.
+// Each change ends sessions of its own: were the first set beside the second, sessions that began in between would go
+// on.
 func TestALaterChangeOfAPasswordGoesFirst(t *testing.T) {
 	m := withMail(t, true)
 	ctx := t.Context()

@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Accounts are the passwords, sessions and mailed links of the local identity provider. They are erased even where another provider is in use now.
+// Accounts are the passwords, sessions and mailed links of the local identity provider. They are erased even where
+// another provider is in use now.
 type Accounts struct{ pool *pgxpool.Pool }
 
 // NewAccounts returns the accounts in a database.
@@ -24,7 +25,8 @@ func (a *Accounts) Knows(ctx context.Context, userID string) (known bool, err er
 func (a *Accounts) Erase(ctx context.Context, userID string) error {
 	err := pgx.BeginFunc(ctx, a.pool, func(tx pgx.Tx) error {
 		for _, statement := range []string{
-			`delete from keep.passwords where user_id = $1`, // first: this waits for sign-ins and refreshes that are under way, whose tokens are deleted next
+			// first: this waits for sign-ins and refreshes that are under way, whose tokens are deleted next
+			`delete from keep.passwords where user_id = $1`,
 			`delete from keep.refresh_tokens where user_id = $1`,
 			`delete from keep.mailed_tokens where user_id = $1`,
 		} {

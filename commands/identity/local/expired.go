@@ -9,7 +9,8 @@ import (
 
 const removedAtOnce = 10_000 // rows
 
-// RemoveExpired removes the refresh tokens and the tokens of mailed links that have expired by a time, a part of them in each transaction.
+// RemoveExpired removes the refresh tokens and the tokens of mailed links that have expired by a time, a part of them
+// in each transaction.
 func RemoveExpired(ctx context.Context, pool *pgxpool.Pool, now time.Time) error {
 	for _, statement := range []string{
 		`delete from keep.refresh_tokens where hash in (select hash from keep.refresh_tokens where expires_at <= $1 limit $2)`,

@@ -39,7 +39,14 @@ func withMail(t *testing.T, verified bool) mailing {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := client.Run(ctx, jobs.Work{Mails: &jobs.Mails{Links: m.Provider}, Attempted: func(string, jobs.Outcome) {}, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		if err := client.Run(
+			ctx,
+			jobs.Work{
+				Mails:     &jobs.Mails{Links: m.Provider},
+				Attempted: func(string, jobs.Outcome) {},
+				Log:       slog.New(slog.DiscardHandler),
+			},
+		); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -72,7 +79,8 @@ func (m mailing) settle(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for waiting := 1; waiting > 0; {
-		if err := m.pool.QueryRow(t.Context(), `select count(*) from jobs.river_job where finalized_at is null`).Scan(&waiting); err != nil {
+		if err := m.pool.QueryRow(t.Context(), `select count(*) from jobs.river_job where finalized_at is null`).
+			Scan(&waiting); err != nil {
 			t.Fatal(err)
 		}
 		if time.Now().After(deadline) {
@@ -95,7 +103,11 @@ func (m mailing) resetPassword(ctx context.Context, token, password string) (com
 	return set(ctx)(m.PrepareReset(ctx, token, password))
 }
 
-func (m mailing) updatePassword(ctx context.Context, c commands.Claims, current, password string) (commands.EndSessions, error) {
+func (m mailing) updatePassword(
+	ctx context.Context,
+	c commands.Claims,
+	current, password string,
+) (commands.EndSessions, error) {
 	return set(ctx)(m.PrepareUpdate(ctx, c, current, password))
 }
 
@@ -118,11 +130,16 @@ func TestResetPassword(t *testing.T) {
 	token := m.forgot(t, " ADA@example.com")
 
 	_, err := m.resetPassword(ctx, token, "short")
-	if diff := cmp.Diff(map[string]string{"newPassword": "must be at least 8 characters"}, refusal(t, err, commands.Invalid).Fields); diff != "" {
+	if diff := cmp.Diff(
+		map[string]string{"newPassword": "must be at least 8 characters"},
+		refusal(t, err, commands.Invalid).Fields,
+	); diff != "" {
 		t.Error(diff)
 	}
 	ended := must(m.resetPassword(ctx, token, another))(t)
-	if want := (commands.EndSessions{UserID: up.UserID, Before: m.c.now().Add(time.Second)}); ended.Before.UTC() != want.Before || ended.UserID != want.UserID || ended.Except != "" {
+	if want := (commands.EndSessions{UserID: up.UserID, Before: m.c.now().Add(time.Second)}); ended.Before.UTC() != want.Before ||
+		ended.UserID != want.UserID ||
+		ended.Except != "" {
 		t.Errorf("got %+v, want %+v", ended, want)
 	}
 	_, err = m.SignIn(ctx, "ada@example.com", secret)
@@ -213,7 +230,10 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 
 func TestNobodyGetsAResetMailWithoutAnAccount(t *testing.T) {
 	m := withMail(t, true)
-	if _, err := m.pool.Exec(t.Context(), `insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`); err != nil {
+	if _, err := m.pool.Exec(
+		t.Context(),
+		`insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, email := range []string{"eve@example.com", "bob@example.com", "", "nobody", "\x00\xff", strings.Repeat("a", 1<<20) + "@example.com"} {
@@ -233,7 +253,8 @@ func TestMailedTokensAreKeptAsHashes(t *testing.T) {
 	must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
 	tokens := []string{m.token(t, "ada@example.com", "/verify-email"), m.forgot(t, "ada@example.com")}
 	var kept string
-	if err := m.pool.QueryRow(ctx, `select string_agg(t::text, ' ') || string_agg(encode(hash, 'escape'), ' ') from keep.mailed_tokens t`).Scan(&kept); err != nil {
+	if err := m.pool.QueryRow(ctx, `select string_agg(t::text, ' ') || string_agg(encode(hash, 'escape'), ' ') from keep.mailed_tokens t`).
+		Scan(&kept); err != nil {
 		t.Fatal(err)
 	}
 	for _, token := range tokens {

@@ -42,8 +42,8 @@ func hash(text string, memory uint32) passwordHash {
 	return p
 }
 
-// matches compares the composed form of a password, and then the password as it was typed: earlier releases set that. Each comparison takes the same
-// time for every hash.
+// matches compares the composed form of a password, and then the password as it was typed: earlier releases set that.
+// Each comparison takes the same time for every hash.
 func (p passwordHash) matches(text string) bool {
 	composed := commands.NormalPassword(text)
 	return p.matchesExactly(composed) || text != composed && p.matchesExactly(text)
@@ -56,11 +56,19 @@ func (p passwordHash) matchesExactly(text string) bool {
 // String is the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$sum.
 func (p passwordHash) String() string {
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.passes, p.lanes, b64.EncodeToString(p.salt), b64.EncodeToString(p.sum))
+	return fmt.Sprintf(
+		"$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
+		argon2.Version,
+		p.memory,
+		p.passes,
+		p.lanes,
+		b64.EncodeToString(p.salt),
+		b64.EncodeToString(p.sum),
+	)
 }
 
-// parse reads what String wrote, and nothing else. It refuses more than 64 MiB of memory (the second recommended option of RFC 9106), so that a bad
-// row cannot exhaust the service.
+// parse reads what String wrote, and nothing else. It refuses more than 64 MiB of memory (the second recommended option
+// of RFC 9106), so that a bad row cannot exhaust the service.
 func parse(s string) (passwordHash, error) {
 	bad := errors.New("no argon2id hash in its PHC form, or one out of bounds")
 	part := strings.Split(s, "$")
@@ -79,7 +87,8 @@ func parse(s string) (passwordHash, error) {
 		return passwordHash{}, bad
 	}
 	within := p.lanes >= 1 && p.lanes <= 4 && p.passes >= 1 && p.passes <= 16 && p.memory >= 8*uint32(p.lanes) && p.memory <= 64*1024 &&
-		len(p.salt) >= 8 && len(p.salt) <= 64 && len(p.sum) >= 16 && len(p.sum) <= 64
+		len(p.salt) >= 8 && len(p.salt) <= 64 && len(p.sum) >= 16 &&
+		len(p.sum) <= 64
 	if !within || p.String() != s {
 		return passwordHash{}, bad
 	}

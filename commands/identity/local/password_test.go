@@ -20,7 +20,13 @@ func TestPasswordRoundTrip(t *testing.T) {
 	if !p.matches(secret) || p.matches(secret+" ") {
 		t.Error("a hash does not hold after it was kept")
 	}
-	if first, second := hash(secret, recommendedMemory), hash(secret, recommendedMemory); first.String() == second.String() {
+	if first, second := hash(
+		secret,
+		recommendedMemory,
+	), hash(
+		secret,
+		recommendedMemory,
+	); first.String() == second.String() {
 		t.Error("two hashes share a salt")
 	}
 }
@@ -72,7 +78,8 @@ func FuzzParse(f *testing.F) {
 		if p.String() != s {
 			t.Errorf("%q is spelled %q", s, p)
 		}
-		if p.memory > 64*1024 || p.passes > 16 || p.lanes > 4 || p.passes < 1 || p.lanes < 1 || len(p.sum) < 16 || len(p.salt) < 8 {
+		if p.memory > 64*1024 || p.passes > 16 || p.lanes > 4 || p.passes < 1 || p.lanes < 1 || len(p.sum) < 16 ||
+			len(p.salt) < 8 {
 			t.Errorf("out of bounds: %q", s)
 		}
 	})

@@ -1,5 +1,5 @@
-// Package local is an identity provider in the service itself: for development, for tests, and for those who want no other. Accounts
-// and sessions are in the keepings.
+// Package local is an identity provider in the service itself: for development, for tests, and for those who want no
+// other. Accounts and sessions are in the keepings.
 package local
 
 import (
@@ -21,15 +21,17 @@ import (
 
 // Options are the settings of a Provider.
 type Options struct {
-	Keys                 *keys.Keys      // that its tokens are signed with
-	Issuer               string          // of its tokens: the service's public URL, which the links in mails begin with
-	Audience             string          // of its tokens
-	AssumeEmailsVerified bool            // addresses count as verified without a proof, which is not stored and stands in no token; for development
+	Keys     *keys.Keys // that its tokens are signed with
+	Issuer   string     // of its tokens: the service's public URL, which the links in mails begin with
+	Audience string     // of its tokens
+	// addresses count as verified without a proof, which is not stored and stands in no token; for development
+	AssumeEmailsVerified bool
 	Links                *jobs.Links     // that are mailed
 	Mailer               commands.Mailer // of links
 	Now                  func() time.Time
 	HashMemory           uint32 // KiB that the hash of a new password takes; the recommended 19 MiB where 0. For tests
-	// Hash calls what hashes a password once there is room, and returns the refusal where there is none; at once where it is nil.
+	// Hash calls what hashes a password once there is room, and returns the refusal where there is none; at once where it
+	// is nil.
 	Hash func(ctx context.Context, hash func()) error
 }
 
@@ -65,8 +67,8 @@ type person struct {
 	verified                   bool // the address, by a proof
 }
 
-// SignUp creates an account and signs it in. What is wrong with the fields is told at once, as Invalid under email, password and
-// displayName; an address that is taken, in whatever case, is Conflict.
+// SignUp creates an account and signs it in. What is wrong with the fields is told at once, as Invalid under email,
+// password and displayName; an address that is taken, in whatever case, is Conflict.
 func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
 	return p.signUp(ctx, email, password, displayName, false)
 }
@@ -84,7 +86,11 @@ func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 	}))
 }
 
-func (p *Provider) signUp(ctx context.Context, email, password, displayName string, verified bool) (commands.Session, error) {
+func (p *Provider) signUp(
+	ctx context.Context,
+	email, password, displayName string,
+	verified bool,
+) (commands.Session, error) {
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return commands.Session{}, err
 	}
@@ -102,11 +108,21 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 	s := newSession(who, now)
 	var refresh string
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		err := directory.Add(ctx, tx, commands.Claims{UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName}, now)
+		err := directory.Add(
+			ctx,
+			tx,
+			commands.Claims{UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName},
+			now,
+		)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `insert into keep.passwords (user_id, hash) values ($1, $2)`, who.userID, kept); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`insert into keep.passwords (user_id, hash) values ($1, $2)`,
+			who.userID,
+			kept,
+		); err != nil {
 			return err
 		}
 		if !who.verified && !p.o.AssumeEmailsVerified {
@@ -123,8 +139,8 @@ func (p *Provider) signUp(ctx context.Context, email, password, displayName stri
 	return p.signedIn(who, s, refresh)
 }
 
-// SignIn begins a session where the address and the password are right. It hashes for an unknown address too, so that the time it takes does not
-// tell which addresses are known.
+// SignIn begins a session where the address and the password are right. It hashes for an unknown address too, so that
+// the time it takes does not tell which addresses are known.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
 	email, ok := commands.ParseEmail(email)
 	wrong := refuse("the e-mail address or the password is wrong")
@@ -222,7 +238,8 @@ func (p *Provider) claimsOf(who person, s session) commands.Claims {
 	})
 }
 
-// assumeVerified has an address count as verified that nobody has proved, where the settings say so. It returns the claims in their canonical form.
+// assumeVerified has an address count as verified that nobody has proved, where the settings say so. It returns the
+// claims in their canonical form.
 func (p *Provider) assumeVerified(c commands.Claims) commands.Claims {
 	if !c.EmailVerified && p.o.AssumeEmailsVerified {
 		c.EmailVerified, c.EmailAssumed = true, true

@@ -46,7 +46,14 @@ func (c *clock) add(d time.Duration) {
 }
 
 func options(c *clock) Options {
-	return Options{Issuer: "http://localhost:8080", Audience: "flagledger", AssumeEmailsVerified: true, Mailer: make(sentMails, 100), Now: c.now, HashMemory: 8}
+	return Options{
+		Issuer:               "http://localhost:8080",
+		Audience:             "flagledger",
+		AssumeEmailsVerified: true,
+		Mailer:               make(sentMails, 100),
+		Now:                  c.now,
+		HashMemory:           8,
+	}
 }
 
 // sentMails are the mails that were sent.
@@ -129,7 +136,8 @@ func TestSignUpThenSignIn(t *testing.T) {
 	}
 
 	var kept string
-	if err := pool.QueryRow(t.Context(), `select hash from keep.passwords where user_id = $1`, up.UserID).Scan(&kept); err != nil {
+	if err := pool.QueryRow(t.Context(), `select hash from keep.passwords where user_id = $1`, up.UserID).
+		Scan(&kept); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(kept, "$argon2id$v=19$m=19456,t=2,p=1$") {
@@ -255,7 +263,10 @@ func TestSignInDoesNotTellWhatIsWrong(t *testing.T) {
 	p := start(t, pool, options(newClock()))
 	must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	// Somebody who is in the directory through another provider has no password here.
-	if _, err := pool.Exec(t.Context(), `insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`); err != nil {
+	if _, err := pool.Exec(
+		t.Context(),
+		`insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ email, password string }{
@@ -288,7 +299,10 @@ func TestPasswordThatCannotBeReadIsAFault(t *testing.T) {
 	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
-	if _, err := pool.Exec(t.Context(), `update keep.passwords set hash = '$argon2id$v=19$m=4294967295,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHRzb21lc2FsdA'`); err != nil {
+	if _, err := pool.Exec(
+		t.Context(),
+		`update keep.passwords set hash = '$argon2id$v=19$m=4294967295,t=2,p=1$c29tZXNhbHQ$c29tZXNhbHRzb21lc2FsdA'`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	_, err := p.SignIn(t.Context(), "ada@example.com", secret)
@@ -307,7 +321,10 @@ func TestDatabaseTrouble(t *testing.T) {
 	}
 	_, err := p.SignIn(t.Context(), "ada@example.com", secret)
 	wantKind(t, err, commands.Internal)
-	readOnly := fmt.Sprintf("alter database %s set default_transaction_read_only = on", pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize())
+	readOnly := fmt.Sprintf(
+		"alter database %s set default_transaction_read_only = on",
+		pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize(),
+	)
 	if _, err := pool.Exec(t.Context(), `alter table keep.folk rename to people; `+readOnly); err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,13 @@ type session struct {
 	authTime time.Time // of the sign-in; every refresh token of the session carries it as issued_at
 }
 
-// Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name that the person has
-// now. A token that is used twice has been stolen, so its session ends.
-func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error) (commands.Session, error) {
+// Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name
+// that the person has now. A token that is used twice has been stolen, so its session ends.
+func (p *Provider) Refresh(
+	ctx context.Context,
+	refreshToken string,
+	mayContinue func(commands.Claims) error,
+) (commands.Session, error) {
 	if !hasTokenLength(refreshToken) {
 		return commands.Session{}, refuse("the refresh token is not valid")
 	}
@@ -58,9 +62,11 @@ func (p *Provider) Refresh(ctx context.Context, refreshToken string, mayContinue
 	return p.signedIn(who, s, next)
 }
 
-// refreshable finds the session of a refresh token that may be used, and whose it is. Both stay as they are until tx ends.
+// refreshable finds the session of a refresh token that may be used, and whose it is. Both stay as they are until tx
+// ends.
 func (p *Provider) refreshable(ctx context.Context, tx pgx.Tx, kept []byte) (s session, who person, err error) {
-	err = tx.QueryRow(ctx, `select user_id, session_id from keep.refresh_tokens where hash = $1`, kept).Scan(&s.userID, &s.id)
+	err = tx.QueryRow(ctx, `select user_id, session_id from keep.refresh_tokens where hash = $1`, kept).
+		Scan(&s.userID, &s.id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s, who, refuse("the refresh token is not valid")
 	}
@@ -75,7 +81,8 @@ func (p *Provider) refreshable(ctx context.Context, tx pgx.Tx, kept []byte) (s s
 	}
 	var expires time.Time
 	var used *time.Time
-	err = tx.QueryRow(ctx, `select issued_at, expires_at, used_at from keep.refresh_tokens where hash = $1 for update`, kept).Scan(&s.authTime, &expires, &used)
+	err = tx.QueryRow(ctx, `select issued_at, expires_at, used_at from keep.refresh_tokens where hash = $1 for update`, kept).
+		Scan(&s.authTime, &expires, &used)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		err = refuse("the refresh token is not valid")
@@ -99,8 +106,8 @@ func (p *Provider) Revoke(ctx context.Context, userID, sessionID string) error {
 	return databaseError("end a session", err)
 }
 
-// EndSessions ends all refresh tokens and mailed links of a person. Later sessions are dated after those that end, as after a change of the
-// password.
+// EndSessions ends all refresh tokens and mailed links of a person. Later sessions are dated after those that end, as
+// after a change of the password.
 func (p *Provider) EndSessions(ctx context.Context, userID string, at time.Time) (commands.EndSessions, error) {
 	ends := commands.EndSessions{UserID: userID, Before: at.UTC().Truncate(time.Second).Add(time.Second)}
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -125,8 +132,8 @@ func (p *Provider) EndSessions(ctx context.Context, userID string, at time.Time)
 	return ends, databaseError("end the sessions of a person", err)
 }
 
-// lock lets one transaction at a time change a session. Row locks are not enough: a transaction that ends a session does not see the token that a
-// concurrent refresh is about to add.
+// lock lets one transaction at a time change a session. Row locks are not enough: a transaction that ends a session
+// does not see the token that a concurrent refresh is about to add.
 func lock(ctx context.Context, tx pgx.Tx, s session) error {
 	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger session ' || $1, 0))`, s.id)
 	return err

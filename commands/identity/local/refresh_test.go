@@ -24,7 +24,8 @@ func (p *Provider) refresh(ctx context.Context, token string) (commands.Session,
 
 func count(t testing.TB, pool *pgxpool.Pool, where string, args ...any) (n int) {
 	t.Helper()
-	if err := pool.QueryRow(t.Context(), `select count(*) from keep.refresh_tokens where `+where, args...).Scan(&n); err != nil {
+	if err := pool.QueryRow(t.Context(), `select count(*) from keep.refresh_tokens where `+where, args...).
+		Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -38,7 +39,10 @@ func TestRefresh(t *testing.T) {
 	signedUp := c.now()
 
 	c.add(2 * time.Hour)
-	if _, err := pool.Exec(t.Context(), `update keep.people set display_name = 'Countess', email = 'ada@example.org'`); err != nil {
+	if _, err := pool.Exec(
+		t.Context(),
+		`update keep.people set display_name = 'Countess', email = 'ada@example.org'`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	next := must(p.refresh(t.Context(), up.RefreshToken))(t)
@@ -78,7 +82,10 @@ func TestRefreshTokenUsedTwiceEndsItsSessionAlone(t *testing.T) {
 	for _, used := range []string{first.RefreshToken, second.RefreshToken, first.RefreshToken} {
 		_, err := p.refresh(t.Context(), used)
 		wantKind(t, err, commands.Unauthenticated)
-		if reused, ok := errors.AsType[*commands.ReusedTokenError](err); !ok || *reused != (commands.ReusedTokenError{UserID: first.UserID, SessionID: first.SessionID}) {
+		if reused, ok := errors.AsType[*commands.ReusedTokenError](
+			err,
+		); !ok ||
+			*reused != (commands.ReusedTokenError{UserID: first.UserID, SessionID: first.SessionID}) {
 			t.Errorf("the session to end is not told: %v", err)
 		}
 	}
@@ -148,7 +155,8 @@ func TestRevokeWaitsForARefreshUnderWay(t *testing.T) {
 		if len(revoked) > 0 {
 			t.Fatal("it did not wait")
 		}
-		err := pool.QueryRow(ctx, `select exists (select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting)
+		err := pool.QueryRow(ctx, `select exists (select from pg_locks where not granted and database = (select oid from pg_database where datname = current_database()))`).
+			Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,8 +40,8 @@ func (p *Provider) sign(who person, s session) (text string, expires time.Time, 
 	})
 }
 
-// Verify returns the claims of an ID token of this provider; exactly one text passes for each token. A token that is not valid, for whatever
-// reason, is Unauthenticated.
+// Verify returns the claims of an ID token of this provider; exactly one text passes for each token. A token that is
+// not valid, for whatever reason, is Unauthenticated.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
 	var private idToken
 	claims, err := p.o.Keys.Verify(ctx, p.kind(), text, &private)
@@ -52,8 +52,14 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 		return commands.Claims{}, refuse("the token does not tell whose it is")
 	}
 	return p.assumeVerified(commands.Claims{
-		UserID: claims.Subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
-		Provider: private.Firebase.SignInProvider, SessionID: private.SessionID, AuthTime: private.AuthTime.Time().UTC(), ExpiresAt: claims.Expiry.Time().UTC(),
+		UserID:        claims.Subject,
+		Email:         private.Email,
+		EmailVerified: private.EmailVerified,
+		DisplayName:   private.Name,
+		Provider:      private.Firebase.SignInProvider,
+		SessionID:     private.SessionID,
+		AuthTime:      private.AuthTime.Time().UTC(),
+		ExpiresAt:     claims.Expiry.Time().UTC(),
 	}), nil
 }
 

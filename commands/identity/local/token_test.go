@@ -35,7 +35,12 @@ func withKey(t testing.TB, c *clock) *Provider {
 	t.Helper()
 	pool := pgtest.Pool(t)
 	der := must(x509.MarshalPKCS8PrivateKey(testKey()))(t)
-	if _, err := pool.Exec(t.Context(), `insert into keep.signing_keys values ('k1', $1, $2, $2)`, der, c.now()); err != nil {
+	if _, err := pool.Exec(
+		t.Context(),
+		`insert into keep.signing_keys values ('k1', $1, $2, $2)`,
+		der,
+		c.now(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	return start(t, pool, options(c))
@@ -43,7 +48,10 @@ func withKey(t testing.TB, c *clock) *Provider {
 
 func signed(t testing.TB, p *Provider) string {
 	t.Helper()
-	text, _, err := p.sign(person{userID: "u1", email: "ada@example.com", displayName: "Ada", verified: true}, session{id: "s1", authTime: p.now().Add(-time.Minute)})
+	text, _, err := p.sign(
+		person{userID: "u1", email: "ada@example.com", displayName: "Ada", verified: true},
+		session{id: "s1", authTime: p.now().Add(-time.Minute)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,15 +79,30 @@ func TestTokenHasFirebasesShape(t *testing.T) {
 	token := signed(t, withKey(t, c))
 	at := float64(c.now().Unix())
 	want := map[string]any{
-		"iss": "http://localhost:8080", "aud": "flagledger", "auth_time": at - 60, "user_id": "u1", "sub": "u1", "iat": at, "exp": at + 3600,
-		"email": "ada@example.com", "email_verified": true, "name": "Ada", "sid": "s1",
-		"firebase": map[string]any{"identities": map[string]any{"email": []any{"ada@example.com"}}, "sign_in_provider": "password"},
+		"iss":            "http://localhost:8080",
+		"aud":            "flagledger",
+		"auth_time":      at - 60,
+		"user_id":        "u1",
+		"sub":            "u1",
+		"iat":            at,
+		"exp":            at + 3600,
+		"email":          "ada@example.com",
+		"email_verified": true,
+		"name":           "Ada",
+		"sid":            "s1",
+		"firebase": map[string]any{
+			"identities":       map[string]any{"email": []any{"ada@example.com"}},
+			"sign_in_provider": "password",
+		},
 	}
 	if diff := cmp.Diff(want, payloadOf(t, token)); diff != "" {
 		t.Error(diff)
 	}
 	var header map[string]any
-	if err := json.Unmarshal(must(base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0]))(t), &header); err != nil {
+	if err := json.Unmarshal(
+		must(base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0]))(t),
+		&header,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]any{"alg": "RS256", "kid": "k1", "typ": "JWT"}, header); diff != "" {
@@ -105,16 +128,35 @@ func TestVerify(t *testing.T) {
 	}
 	sign := func(alg jose.SignatureAlgorithm, key any, kid string, payload any, typ ...string) string {
 		t.Helper()
-		options := (&jose.SignerOptions{}).WithHeader("kid", kid).WithHeader("typ", strings.Join(append(typ, []string{"JWT"}[len(typ):]...), ""))
+		options := (&jose.SignerOptions{}).WithHeader("kid", kid).
+			WithHeader("typ", strings.Join(append(typ, []string{"JWT"}[len(typ):]...), ""))
 		signer := must(jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key}, options))(t)
 		return must(jwt.Signed(signer).Claims(payload).Serialize())(t)
 	}
 	says := func(key string, value any) string { return sign(jose.RS256, testKey(), "k1", with(key, value)) }
-	embedded := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: otherKey}, (&jose.SignerOptions{EmbedJWK: true})))(t)
+	embedded := must(
+		jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: otherKey}, (&jose.SignerOptions{EmbedJWK: true})),
+	)(
+		t,
+	)
 	pss := sign(jose.PS256, testKey(), "k1", good)
-	crit := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()}, (&jose.SignerOptions{}).WithHeader("kid", "k1").WithHeader("crit", []string{"x"}).WithHeader("x", 1)))(t)
+	crit := must(
+		jose.NewSigner(
+			jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
+			(&jose.SignerOptions{}).WithHeader("kid", "k1").WithHeader("crit", []string{"x"}).WithHeader("x", 1),
+		),
+	)(
+		t,
+	)
 
-	known := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()}, (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1")))(t)
+	known := must(
+		jose.NewSigner(
+			jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
+			(&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1"),
+		),
+	)(
+		t,
+	)
 	list := must(known.Sign([]byte("[1]")))(t)
 	// The last character of 256 bytes has four bits that stand for nothing.
 	stray := string(alphabet[strings.IndexByte(alphabet, parts[2][len(parts[2])-1])+1])
@@ -194,7 +236,8 @@ func TestVerify(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got.UserID != "u1" || got.SessionID != "s1" || got.Provider != "password" || !got.EmailVerified || got.DisplayName != "Ada" {
+				if got.UserID != "u1" || got.SessionID != "s1" || got.Provider != "password" || !got.EmailVerified ||
+					got.DisplayName != "Ada" {
 					t.Errorf("got %+v", got)
 				}
 				return
@@ -230,8 +273,18 @@ func FuzzVerify(f *testing.F) {
 	f.Add(token)
 	f.Add(strings.Replace(token, ".", "\n.", 1))
 	f.Add(segment(f, map[string]any{"alg": "none", "kid": "k1"}) + "." + segment(f, payloadOf(f, token)) + ".")
-	f.Add(segment(f, map[string]any{"alg": "RS256", "kid": "k9", "crit": []string{"b64"}, "b64": false}) + ".." + strings.Split(token, ".")[2])
-	f.Add(segment(f, map[string]any{"alg": "RS256", "kid": "k1", "jwk": map[string]any{"kty": "RSA", "n": "AQAB", "e": "AQAB"}}) + ".e30.AA")
+	f.Add(
+		segment(
+			f,
+			map[string]any{"alg": "RS256", "kid": "k9", "crit": []string{"b64"}, "b64": false},
+		) + ".." + strings.Split(token, ".")[2],
+	)
+	f.Add(
+		segment(
+			f,
+			map[string]any{"alg": "RS256", "kid": "k1", "jwk": map[string]any{"kty": "RSA", "n": "AQAB", "e": "AQAB"}},
+		) + ".e30.AA",
+	)
 	f.Fuzz(func(t *testing.T, text string) {
 		_, err := p.Verify(t.Context(), text)
 		if text == token {

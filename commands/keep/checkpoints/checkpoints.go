@@ -17,7 +17,8 @@ import (
 	"flagledger/events/proof"
 )
 
-// Reader reads the checkpoints that are kept in a database, and the key that verifies them. The errors of its methods are *commands.Error, Unavailable while the database cannot be reached.
+// Reader reads the checkpoints that are kept in a database, and the key that verifies them. The errors of its methods
+// are *commands.Error, Unavailable while the database cannot be reached.
 type Reader struct{ db *pgxpool.Pool }
 
 // NewReader reads those of a database.
@@ -47,7 +48,8 @@ func (r Reader) StoredKey(ctx context.Context) (verifier string, err error) {
 // keyName is the name of the key in signatures.
 const keyName = "flagledger"
 
-// VerifierKey returns the public key that verifies checkpoints. The first call makes the key: of calls at once, one does.
+// VerifierKey returns the public key that verifies checkpoints. The first call makes the key: of calls at once, one
+// does.
 func (c *Checkpoints) VerifierKey(ctx context.Context) (string, error) {
 	verifier, _, err := c.key(ctx)
 	return verifier, err
@@ -62,7 +64,12 @@ func (c *Checkpoints) key(ctx context.Context) (verifier string, signer note.Sig
 		if err != nil {
 			return "", nil, err
 		}
-		if _, err := c.db.Exec(ctx, `insert into keep.audit_key (verifier, private_key) values ($1, $2) on conflict do nothing`, public, c.encrypt(public, private)); err != nil {
+		if _, err := c.db.Exec(
+			ctx,
+			`insert into keep.audit_key (verifier, private_key) values ($1, $2) on conflict do nothing`,
+			public,
+			c.encrypt(public, private),
+		); err != nil {
 			return "", nil, databaseError(err)
 		}
 		if err := c.db.QueryRow(ctx, query).Scan(&verifier, &encrypted); err != nil {
@@ -73,10 +80,17 @@ func (c *Checkpoints) key(ctx context.Context) (verifier string, signer note.Sig
 	}
 	private, current, ok := c.box.Decrypt(encrypted, []byte(verifier))
 	if !ok {
-		return "", nil, &commands.Error{Detail: "FLAGLEDGER_SECRET is not the one that the audit key in the database is encrypted under"}
+		return "", nil, &commands.Error{
+			Detail: "FLAGLEDGER_SECRET is not the one that the audit key in the database is encrypted under",
+		}
 	}
 	if !current {
-		if _, err := c.db.Exec(ctx, `update keep.audit_key set private_key = $1 where private_key = $2`, c.encrypt(verifier, string(private)), encrypted); err != nil {
+		if _, err := c.db.Exec(
+			ctx,
+			`update keep.audit_key set private_key = $1 where private_key = $2`,
+			c.encrypt(verifier, string(private)),
+			encrypted,
+		); err != nil {
 			return "", nil, databaseError(err)
 		}
 	}
@@ -95,9 +109,13 @@ type Tree interface {
 	Root(ctx context.Context, size int64) (tlog.Hash, error)
 }
 
-// SignCurrent signs a checkpoint of a tenant's trail as it is when current reads the tree and its size. The error is ErrAltered where the trail does not begin with
-// that of the largest checkpoint before.
-func (c *Checkpoints) SignCurrent(ctx context.Context, tenantID string, current func() (tree Tree, size int64, err error)) ([]byte, error) {
+// SignCurrent signs a checkpoint of a tenant's trail as it is when current reads the tree and its size. The error is
+// ErrAltered where the trail does not begin with that of the largest checkpoint before.
+func (c *Checkpoints) SignCurrent(
+	ctx context.Context,
+	tenantID string,
+	current func() (tree Tree, size int64, err error),
+) ([]byte, error) {
 	latest, err := c.Latest(ctx, tenantID)
 	if err != nil {
 		return nil, err
@@ -121,17 +139,25 @@ func (c *Checkpoints) SignCurrent(ctx context.Context, tenantID string, current 
 	return c.Sign(ctx, proof.Checkpoint{TenantID: tenantID, Size: size, Root: root})
 }
 
-// Sign signs a checkpoint and keeps what it says. The error is Conflict where another root was signed for the same size.
+// Sign signs a checkpoint and keeps what it says. The error is Conflict where another root was signed for the same
+// size.
 func (c *Checkpoints) Sign(ctx context.Context, p proof.Checkpoint) ([]byte, error) {
 	_, signer, err := c.key(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.db.Exec(ctx, `insert into keep.audit_checkpoints (tenant_id, size, root) values ($1, $2, $3) on conflict do nothing`, p.TenantID, p.Size, p.Root[:]); err != nil {
+	if _, err := c.db.Exec(
+		ctx,
+		`insert into keep.audit_checkpoints (tenant_id, size, root) values ($1, $2, $3) on conflict do nothing`,
+		p.TenantID,
+		p.Size,
+		p.Root[:],
+	); err != nil {
 		return nil, databaseError(err)
 	}
 	var root []byte
-	if err := c.db.QueryRow(ctx, `select root from keep.audit_checkpoints where tenant_id = $1 and size = $2`, p.TenantID, p.Size).Scan(&root); err != nil {
+	if err := c.db.QueryRow(ctx, `select root from keep.audit_checkpoints where tenant_id = $1 and size = $2`, p.TenantID, p.Size).
+		Scan(&root); err != nil {
 		return nil, databaseError(err)
 	}
 	if string(root) != string(p.Root[:]) {
@@ -142,7 +168,8 @@ func (c *Checkpoints) Sign(ctx context.Context, p proof.Checkpoint) ([]byte, err
 
 // ErrAltered says that a trail is no longer the one for which a checkpoint was signed.
 var ErrAltered = &commands.Error{
-	Kind: commands.Conflict, Detail: "the trail is not the one for which a checkpoint was signed before: flagledger verify tells where it was altered",
+	Kind:   commands.Conflict,
+	Detail: "the trail is not the one for which a checkpoint was signed before: flagledger verify tells where it was altered",
 }
 
 // Latest returns the largest checkpoint of a tenant; one of size 0 where there is none.

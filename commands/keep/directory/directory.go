@@ -1,4 +1,5 @@
-// Package directory keeps the names and addresses that facts leave out, so that they can be erased, and which tenant a person used last.
+// Package directory keeps the names and addresses that facts leave out, so that they can be erased, and which tenant a
+// person used last.
 package directory
 
 import (
@@ -17,7 +18,8 @@ import (
 	"flagledger/events"
 )
 
-// Directory is the directory in a database. Its errors are *commands.Error, of the kind Unavailable while the database cannot be reached.
+// Directory is the directory in a database. Its errors are *commands.Error, of the kind Unavailable while the database
+// cannot be reached.
 type Directory struct {
 	db   *pgxpool.Pool
 	now  func() time.Time
@@ -36,9 +38,14 @@ func databaseError(err error) error {
 }
 
 // ContactChanges tells which fields SetContact would change.
-func (d *Directory) ContactChanges(ctx context.Context, tenantID string, email, name *string) (fields []events.ContactField, err error) {
+func (d *Directory) ContactChanges(
+	ctx context.Context,
+	tenantID string,
+	email, name *string,
+) (fields []events.ContactField, err error) {
 	var emailNow, nameNow string
-	err = d.db.QueryRow(ctx, `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).Scan(&emailNow, &nameNow)
+	err = d.db.QueryRow(ctx, `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).
+		Scan(&emailNow, &nameNow)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, databaseError(err)
 	}
@@ -51,26 +58,42 @@ func (d *Directory) ContactChanges(ctx context.Context, tenantID string, email, 
 	return fields, nil
 }
 
-// SetContact notes whom to write to about a tenant: nil changes nothing, and an empty text clears. Without an email, that of the tenant's creator is
-// shown. What was noted at that version of the tenant, or a later one, stays.
-func (d *Directory) SetContact(ctx context.Context, tenantID string, version events.Revision, email, name *string) error {
-	_, err := d.db.Exec(ctx, `insert into keep.tenant_contacts as c (tenant_id, primary_email, contact_name, email_version, name_version)
+// SetContact notes whom to write to about a tenant: nil changes nothing, and an empty text clears. Without an email,
+// that of the tenant's creator is shown. What was noted at that version of the tenant, or a later one, stays.
+func (d *Directory) SetContact(
+	ctx context.Context,
+	tenantID string,
+	version events.Revision,
+	email, name *string,
+) error {
+	_, err := d.db.Exec(
+		ctx,
+		`insert into keep.tenant_contacts as c (tenant_id, primary_email, contact_name, email_version, name_version)
 		values ($1, nullif($3, ''), nullif($4, ''), case when $3::text is null then 0 else $2::bigint end, case when $4::text is null then 0 else $2::bigint end)
 		on conflict (tenant_id) do update set
 			primary_email = case when c.email_version < excluded.email_version then excluded.primary_email else c.primary_email end,
 			contact_name = case when c.name_version < excluded.name_version then excluded.contact_name else c.contact_name end,
 			email_version = greatest(c.email_version, excluded.email_version),
-			name_version = greatest(c.name_version, excluded.name_version)`, tenantID, version, email, name)
+			name_version = greatest(c.name_version, excluded.name_version)`,
+		tenantID,
+		version,
+		email,
+		name,
+	)
 	return databaseError(err)
 }
 
-// ForgetTenant drops whom to write to about a tenant that has ended, the addresses of the people that it invited, who of them declined, and the demo
-// people of a sandbox.
-// It may be repeated.
+// ForgetTenant drops whom to write to about a tenant that has ended, the addresses of the people that it invited, who
+// of them declined, and the demo people of a sandbox. It may be repeated.
 func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
-	_, err := d.db.Exec(ctx, `with contact as (delete from keep.tenant_contacts where tenant_id = $1), demo as (delete from keep.people where user_id = any($2)),
+	_, err := d.db.Exec(
+		ctx,
+		`with contact as (delete from keep.tenant_contacts where tenant_id = $1), demo as (delete from keep.people where user_id = any($2)),
 			declined as (delete from keep.declined_invitations where tenant_id = $1)
-		delete from keep.pending_members where tenant_id = $1`, tenantID, commands.DemoPeopleIDs(tenantID))
+		delete from keep.pending_members where tenant_id = $1`,
+		tenantID,
+		commands.DemoPeopleIDs(tenantID),
+	)
 	return databaseError(err)
 }
 
@@ -131,10 +154,16 @@ func (d *Directory) flush(ctx context.Context) error {
 
 // write saves uses. A later one that is saved already stays.
 func (d *Directory) write(ctx context.Context, users, tenants []string, times []time.Time) error {
-	_, err := d.db.Exec(ctx, `insert into keep.tenant_use select used.* from unnest($1::text[], $2::text[], $3::timestamptz[]) used (user_id, tenant_id, at)
+	_, err := d.db.Exec(
+		ctx,
+		`insert into keep.tenant_use select used.* from unnest($1::text[], $2::text[], $3::timestamptz[]) used (user_id, tenant_id, at)
 		join keep.people using (user_id) order by user_id, tenant_id -- as all nodes do, so that none waits for another that waits for it
 		for key share of people -- of nobody who has been erased since
-		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`, users, tenants, times)
+		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`,
+		users,
+		tenants,
+		times,
+	)
 	return databaseError(err)
 }
 
@@ -154,7 +183,8 @@ func (d *Directory) UsedTenants(ctx context.Context, userID string) ([]commands.
 // tenantGrace is how long the use of a tenant is kept that is not known: a node may not have heard of it yet.
 const tenantGrace = 2 * time.Hour
 
-// RemoveUses removes the uses of tenants that exist no more. Of a person's uses the last one stays: it tells when the person was last here.
+// RemoveUses removes the uses of tenants that exist no more. Of a person's uses the last one stays: it tells when the
+// person was last here.
 func (d *Directory) RemoveUses(ctx context.Context, exists func(tenantID string) bool) error {
 	rows, err := d.db.Query(ctx, `select distinct tenant_id from keep.tenant_use where at < $1`, d.now().Add(-tenantGrace))
 	if err != nil {

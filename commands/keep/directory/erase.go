@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Erase drops all that the directory holds of a person: name and address, their invitations and contacts under that address, and which
-// tenants they used. It may be repeated.
+// Erase drops all that the directory holds of a person: name and address, their invitations and contacts under that
+// address, and which tenants they used. It may be repeated.
 func (d *Directory) Erase(ctx context.Context, userID string) error {
 	const email = `(select lower(email collate "C") from keep.people where user_id = $1)`
 	err := pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error {
@@ -32,7 +32,8 @@ func (d *Directory) Erase(ctx context.Context, userID string) error {
 
 // Knows reports whether the directory has a person's name or address.
 func (d *Directory) Knows(ctx context.Context, userID string) (known bool, err error) {
-	if err := d.db.QueryRow(ctx, `select exists (select from keep.people where user_id = $1)`, userID).Scan(&known); err != nil {
+	if err := d.db.QueryRow(ctx, `select exists (select from keep.people where user_id = $1)`, userID).
+		Scan(&known); err != nil {
 		return false, databaseError(err)
 	}
 	return known, nil

@@ -11,21 +11,32 @@ import (
 
 // Person finds the person with an address, verified or not; empty where there is none.
 func (d *Directory) Person(ctx context.Context, email string) (userID string, err error) {
-	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email collate "C") = lower($1 collate "C")), '')`, email).Scan(&userID)
+	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email collate "C") = lower($1 collate "C")), '')`, email).
+		Scan(&userID)
 	return userID, databaseError(err)
 }
 
 // AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
-func (d *Directory) AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (id string, err error) {
+func (d *Directory) AddPending(
+	ctx context.Context,
+	tenantID, email, newID string,
+	mustAccept bool,
+) (id string, err error) {
 	err = d.db.QueryRow(ctx, `insert into keep.pending_members (id, tenant_id, email, must_accept) values (@id, @tenant, @email, @must)
 		on conflict (lower(email collate "C"), tenant_id) do update set created_at = excluded.created_at, must_accept = excluded.must_accept
-		returning id`, pgx.NamedArgs{"id": newID, "tenant": tenantID, "email": email, "must": mustAccept}).Scan(&id)
+		returning id`, pgx.NamedArgs{"id": newID, "tenant": tenantID, "email": email, "must": mustAccept}).
+		Scan(&id)
 	return id, databaseError(err)
 }
 
-// PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first: those that must be
-// accepted, or the others.
-func (d *Directory) PendingMemberships(ctx context.Context, email string, mustAccept bool, most int) ([]commands.PendingMember, error) {
+// PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first: those that
+// must be accepted, or the others.
+func (d *Directory) PendingMemberships(
+	ctx context.Context,
+	email string,
+	mustAccept bool,
+	most int,
+) ([]commands.PendingMember, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, id from (
 		select * from keep.pending_members where lower(email collate "C") = lower(@email collate "C") and must_accept = @must
 		order by created_at desc, id desc limit @most) last order by created_at, id`,
@@ -44,7 +55,8 @@ func (d *Directory) PendingMembership(ctx context.Context, tenantID, email strin
 	return id, databaseError(err)
 }
 
-// NoteDeclined notes that a person has declined an invitation of a tenant, unless they have been erased. It may be repeated.
+// NoteDeclined notes that a person has declined an invitation of a tenant, unless they have been erased. It may be
+// repeated.
 func (d *Directory) NoteDeclined(ctx context.Context, tenantID, userID string) error {
 	_, err := d.db.Exec(ctx, `insert into keep.declined_invitations (tenant_id, user_id)
 		select $1, user_id from keep.people where user_id = $2 for key share
@@ -54,13 +66,19 @@ func (d *Directory) NoteDeclined(ctx context.Context, tenantID, userID string) e
 
 // ForgetDeclined forgets that a person has declined an invitation of a tenant. It may be repeated.
 func (d *Directory) ForgetDeclined(ctx context.Context, tenantID, userID string) error {
-	_, err := d.db.Exec(ctx, `delete from keep.declined_invitations where tenant_id = $1 and user_id = $2`, tenantID, userID)
+	_, err := d.db.Exec(
+		ctx,
+		`delete from keep.declined_invitations where tenant_id = $1 and user_id = $2`,
+		tenantID,
+		userID,
+	)
 	return databaseError(err)
 }
 
 // HasDeclined reports whether a person has declined an invitation of a tenant.
 func (d *Directory) HasDeclined(ctx context.Context, tenantID, userID string) (declined bool, err error) {
-	err = d.db.QueryRow(ctx, `select exists (select from keep.declined_invitations where tenant_id = $1 and user_id = $2)`, tenantID, userID).Scan(&declined)
+	err = d.db.QueryRow(ctx, `select exists (select from keep.declined_invitations where tenant_id = $1 and user_id = $2)`, tenantID, userID).
+		Scan(&declined)
 	return declined, databaseError(err)
 }
 
@@ -74,10 +92,15 @@ type Profile struct {
 
 // Profile tells what is known of a member, pending or not.
 func (d *Directory) Profile(ctx context.Context, tenantID, id string) (Profile, error) {
-	rows, err := d.db.Query(ctx, `select coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name,
+	rows, err := d.db.Query(
+		ctx,
+		`select coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name,
 			u.at as last_accessed_at, coalesce(p.user_id, i.id) is not null as known
 		from (values ($2::text)) member(id) left join keep.people p on p.user_id = member.id left join keep.pending_members i on i.id = member.id
-		left join keep.tenant_use u on u.user_id = member.id and u.tenant_id = $1`, tenantID, id)
+		left join keep.tenant_use u on u.user_id = member.id and u.tenant_id = $1`,
+		tenantID,
+		id,
+	)
 	if err != nil {
 		return Profile{}, databaseError(err)
 	}
@@ -94,9 +117,13 @@ func (d *Directory) Forget(ctx context.Context, id string) error {
 	return databaseError(err)
 }
 
-// ForgetUninvited drops the address of a pending member whom the tenant has not invited, if it was noted a minute ago or more: the
-// request that was to invite them has failed since.
+// ForgetUninvited drops the address of a pending member whom the tenant has not invited, if it was noted a minute ago
+// or more: the request that was to invite them has failed since.
 func (d *Directory) ForgetUninvited(ctx context.Context, id string) error {
-	_, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`, id)
+	_, err := d.db.Exec(
+		ctx,
+		`delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`,
+		id,
+	)
 	return databaseError(err)
 }

@@ -11,37 +11,56 @@ import (
 	"flagledger/commands"
 )
 
-// Add adds a person who signs up here, within a transaction of the local identity provider. The error is Conflict where somebody has the address.
+// Add adds a person who signs up here, within a transaction of the local identity provider. The error is Conflict where
+// somebody has the address.
 func Add(ctx context.Context, tx pgx.Tx, c commands.Claims, now time.Time) error {
-	_, err := tx.Exec(ctx, `insert into keep.people (user_id, email, email_verified, display_name, created_at) values ($1, $2, $3, $4, $5)`,
-		c.UserID, c.Email, c.EmailVerified, c.DisplayName, now)
+	_, err := tx.Exec(
+		ctx,
+		`insert into keep.people (user_id, email, email_verified, display_name, created_at) values ($1, $2, $3, $4, $5)`,
+		c.UserID,
+		c.Email,
+		c.EmailVerified,
+		c.DisplayName,
+		now,
+	)
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.ConstraintName == "people_email" {
 		return &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
 	}
 	return err
 }
 
-// MarkVerified notes that a person's address is theirs, within a transaction of the local identity provider. It reports whether there is an address.
+// MarkVerified notes that a person's address is theirs, within a transaction of the local identity provider. It reports
+// whether there is an address.
 func MarkVerified(ctx context.Context, tx pgx.Tx, userID string) (done bool, err error) {
-	marked, err := tx.Exec(ctx, `update keep.people set email_verified = true where user_id = $1 and email is not null`, userID)
+	marked, err := tx.Exec(
+		ctx,
+		`update keep.people set email_verified = true where user_id = $1 and email is not null`,
+		userID,
+	)
 	return marked.RowsAffected() > 0, err
 }
 
-// VerifyByReset notes that a person's address is theirs, who sets a new password, within a transaction of the local identity provider. If it was not verified
-// before, the name is dropped: somebody else may have chosen it.
+// VerifyByReset notes that a person's address is theirs, who sets a new password, within a transaction of the local
+// identity provider. If it was not verified before, the name is dropped: somebody else may have chosen it.
 func VerifyByReset(ctx context.Context, tx pgx.Tx, userID string) error {
-	_, err := tx.Exec(ctx, `update keep.people set email_verified = true, display_name = '' where user_id = $1 and email is not null and not email_verified`, userID)
+	_, err := tx.Exec(
+		ctx,
+		`update keep.people set email_verified = true, display_name = '' where user_id = $1 and email is not null and not email_verified`,
+		userID,
+	)
 	return err
 }
 
 // Email is a person's address, empty where none is known.
 func (d *Directory) Email(ctx context.Context, userID string) (email string, err error) {
-	err = d.db.QueryRow(ctx, `select coalesce((select email from keep.people where user_id = $1), '')`, userID).Scan(&email)
+	err = d.db.QueryRow(ctx, `select coalesce((select email from keep.people where user_id = $1), '')`, userID).
+		Scan(&email)
 	return email, databaseError(err)
 }
 
-// SaveProfile notes a person's name and address as the identity provider tells them, and reports whether the person was not known before. A verified
-// address stays verified, whatever an older token says, and is taken from anybody else who has it. One that is only assumed to be is not noted as verified.
+// SaveProfile notes a person's name and address as the identity provider tells them, and reports whether the person was
+// not known before. A verified address stays verified, whatever an older token says, and is taken from anybody else who
+// has it. One that is only assumed to be is not noted as verified.
 func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew bool, err error) {
 	proved := c.EmailProved()
 	note := func(email string) error {
@@ -73,8 +92,8 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 	return isNew, nil
 }
 
-// SaveDemoPeople notes the names and addresses of people who have no account; it may be repeated. The addresses are nobody's, and do not count as
-// verified.
+// SaveDemoPeople notes the names and addresses of people who have no account; it may be repeated. The addresses are
+// nobody's, and do not count as verified.
 func (d *Directory) SaveDemoPeople(ctx context.Context, people []commands.DemoPerson) error {
 	var ids, emails, names []string
 	for _, p := range people {

@@ -119,7 +119,8 @@ func TestUsesOfDeletedTenantsGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		var left string
-		err := pool.QueryRow(t.Context(), `select string_agg(user_id || ' ' || tenant_id, ', ' order by user_id, tenant_id) from keep.tenant_use`).Scan(&left)
+		err := pool.QueryRow(t.Context(), `select string_agg(user_id || ' ' || tenant_id, ', ' order by user_id, tenant_id) from keep.tenant_use`).
+			Scan(&left)
 		if err != nil || left != c.want {
 			t.Errorf("after %v there are %q (%v), want %q", c.later, left, err, c.want)
 		}
@@ -132,7 +133,8 @@ func TestAddressesAreTheSameInPostgres(t *testing.T) {
 	pool := pgtest.Pool(t)
 	inPostgres := func(a, b string) (same bool) {
 		t.Helper()
-		if err := pool.QueryRow(t.Context(), `select lower($1 collate "C") = lower($2 collate "C")`, a, b).Scan(&same); err != nil {
+		if err := pool.QueryRow(t.Context(), `select lower($1 collate "C") = lower($2 collate "C")`, a, b).
+			Scan(&same); err != nil {
 			t.Fatal(err)
 		}
 		return same

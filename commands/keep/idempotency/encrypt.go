@@ -11,8 +11,9 @@ import (
 	"slices"
 )
 
-// Requests and answers may hold secrets, such as a password: of a request only a MAC is kept, and answers are encrypted. The keys of both are derived
-// from the Idempotency-Key, which is not kept, so the database alone shows neither.
+// Requests and answers may hold secrets, such as a password: of a request only a MAC is kept, and answers are
+// encrypted. The keys of both are derived from the Idempotency-Key, which is not kept, so the database alone shows
+// neither.
 
 const saltBytes = 16
 

@@ -1,5 +1,5 @@
-// Package idempotency keeps the answers to requests that bear an Idempotency-Key, for all nodes, so that a repeated request is not carried
-// out twice.
+// Package idempotency keeps the answers to requests that bear an Idempotency-Key, for all nodes, so that a repeated
+// request is not carried out twice.
 package idempotency
 
 import (
@@ -76,16 +76,25 @@ type Attempt struct {
 	claim    uuid.UUID
 }
 
-// Begin returns the answer to a request that has been answered before, or else the right to carry it out. Its errors are *commands.Error: Invalid
-// where the key was used for another request, Conflict while another attempt is under way, Unavailable when the database cannot be reached.
+// Begin returns the answer to a request that has been answered before, or else the right to carry it out. Its errors
+// are *commands.Error: Invalid where the key was used for another request, Conflict while another attempt is under way,
+// Unavailable when the database cannot be reached.
 func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, rs.Patience)
 	defer cancel()
 	for {
 		clock, now := time.Now(), rs.now().Truncate(time.Millisecond)
 		attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
-		inserted, err := rs.db.Exec(ctx, `insert into keep.idempotency (scope, content, began_at, claim, claimed_until) values ($1, $2, $3, $4, $5)
-			on conflict (scope) do nothing`, r.storedScope(), r.contentMAC(), now, attempt.claim, now.Add(lease))
+		inserted, err := rs.db.Exec(
+			ctx,
+			`insert into keep.idempotency (scope, content, began_at, claim, claimed_until) values ($1, $2, $3, $4, $5)
+			on conflict (scope) do nothing`,
+			r.storedScope(),
+			r.contentMAC(),
+			now,
+			attempt.claim,
+			now.Add(lease),
+		)
 		if err != nil {
 			return nil, nil, databaseError(err)
 		}
@@ -113,8 +122,8 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 	}
 }
 
-// Resume is Begin for a request that must not be carried out for the first time. It returns the answer, or the right to carry the request out if an earlier
-// attempt began and never ended, or nil for both.
+// Resume is Begin for a request that must not be carried out for the first time. It returns the answer, or the right to
+// carry the request out if an earlier attempt began and never ended, or nil for both.
 func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, rs.Patience)
 	defer cancel()
@@ -137,16 +146,23 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 
 func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, found bool, err error) {
 	var content, encrypted []byte
-	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.storedScope(), rs.now().Add(-TTL)).Scan(&content, &encrypted)
+	err = rs.db.QueryRow(ctx, `select content, answer from keep.idempotency where scope = $1 and began_at > $2`, r.storedScope(), rs.now().Add(-TTL)).
+		Scan(&content, &encrypted)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return nil, false, nil
 	case err != nil:
 		return nil, false, databaseError(err)
 	case !bytes.Equal(content, r.contentMAC()):
-		return nil, true, commands.InvalidField("Idempotency-Key", "has been used for another request: a key is good for one request, which may be repeated as it was")
+		return nil, true, commands.InvalidField(
+			"Idempotency-Key",
+			"has been used for another request: a key is good for one request, which may be repeated as it was",
+		)
 	case encrypted == nil:
-		return nil, true, &commands.Error{Kind: commands.Conflict, Detail: "a request with this Idempotency-Key is still being carried out"}
+		return nil, true, &commands.Error{
+			Kind:   commands.Conflict,
+			Detail: "a request with this Idempotency-Key is still being carried out",
+		}
 	}
 	answer, err = decrypt(r, encrypted)
 	return answer, true, err
@@ -167,8 +183,13 @@ func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
 func (a *Attempt) end(ctx context.Context, encrypted []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.requests.Patience)
 	defer cancel()
-	_, err := a.requests.db.Exec(ctx, `update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
-		a.request.storedScope(), a.claim, encrypted)
+	_, err := a.requests.db.Exec(
+		ctx,
+		`update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
+		a.request.storedScope(),
+		a.claim,
+		encrypted,
+	)
 	return databaseError(err)
 }
 

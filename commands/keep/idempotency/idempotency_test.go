@@ -104,7 +104,11 @@ func TestAnAnswerIsKept(t *testing.T) {
 	k, clock := newKeys(t)
 	first, _ := begin(t, k, request, "attempt")
 	begin(t, k, request, "conflict")
-	want := Answer{Status: 201, Header: map[string][]string{"Location": {"/flags/f"}, "X": {"1", "2"}}, Body: []byte("secret \x00\xff body")}
+	want := Answer{
+		Status: 201,
+		Header: map[string][]string{"Location": {"/flags/f"}, "X": {"1", "2"}},
+		Body:   []byte("secret \x00\xff body"),
+	}
 	if err := first.Finish(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +243,8 @@ func TestNothingIsKeptInClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	var row []byte
-	if err := k.db.QueryRow(t.Context(), `select scope || content || answer from keep.idempotency`).Scan(&row); err != nil {
+	if err := k.db.QueryRow(t.Context(), `select scope || content || answer from keep.idempotency`).
+		Scan(&row); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{r.Key, r.Scope, r.Content, "the-secret", "Status"} {
@@ -257,7 +262,10 @@ func TestNothingIsKeptInClear(t *testing.T) {
 	if bytes.Equal(r.contentMAC(), other.contentMAC()) {
 		t.Error("the MAC of a request does not depend on its key")
 	}
-	if _, err := k.db.Exec(t.Context(), `update keep.idempotency set answer = set_byte(answer, 40, get_byte(answer, 40) # 1)`); err != nil {
+	if _, err := k.db.Exec(
+		t.Context(),
+		`update keep.idempotency set answer = set_byte(answer, 40, get_byte(answer, 40) # 1)`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, answer, err := k.Begin(t.Context(), r); err == nil {

@@ -22,8 +22,8 @@ type Device struct {
 
 const deviceColumns = `token, name, type, created_at, last_seen_at`
 
-// Register adds a device to a person's, or updates one that they have, and reports whether it is new to them. If they have more than 20 then, the one that was
-// not seen for longest goes.
+// Register adds a device to a person's, or updates one that they have, and reports whether it is new to them. If they
+// have more than 20 then, the one that was not seen for longest goes.
 //
 // A device of another person becomes theirs, without what waited for it.
 func (b *Inbox) Register(ctx context.Context, userID string, d Device) (registered Device, isNew bool, err error) {
@@ -39,8 +39,14 @@ func (b *Inbox) Register(ctx context.Context, userID string, d Device) (register
 			return err
 		}
 		registered, isNew = row.Device, row.IsNew
-		_, err = tx.Exec(ctx, `delete from keep.devices where id in (select id from keep.devices where user_id = $1 and token <> $2
-			order by last_seen_at desc, id offset $3)`, userID, d.Token, maxDevices-1)
+		_, err = tx.Exec(
+			ctx,
+			`delete from keep.devices where id in (select id from keep.devices where user_id = $1 and token <> $2
+			order by last_seen_at desc, id offset $3)`,
+			userID,
+			d.Token,
+			maxDevices-1,
+		)
 		return err
 	})
 	return registered, isNew, databaseError(err)
@@ -51,16 +57,24 @@ type registration struct {
 	IsNew bool
 }
 
-// register takes a token from another person and gives it to this one. The error is pgx.ErrNoRows where it was another person's only once this one waited
-// for it.
+// register takes a token from another person and gives it to this one. The error is pgx.ErrNoRows where it was another
+// person's only once this one waited for it.
 func register(ctx context.Context, tx pgx.Tx, userID string, d Device, now time.Time) (registration, error) {
 	if _, err := tx.Exec(ctx, `delete from keep.devices where token = $1 and user_id <> $2`, d.Token, userID); err != nil {
 		return registration{}, err
 	}
-	rows, err := tx.Query(ctx, `insert into keep.devices as d (id, user_id, token, name, type, created_at, last_seen_at) values ($1, $2, $3, $4, $5, $6, $6)
+	rows, err := tx.Query(
+		ctx,
+		`insert into keep.devices as d (id, user_id, token, name, type, created_at, last_seen_at) values ($1, $2, $3, $4, $5, $6, $6)
 		on conflict (token) do update set name = excluded.name, type = excluded.type, last_seen_at = excluded.last_seen_at
 		where d.user_id = excluded.user_id returning `+deviceColumns+`, xmax = 0 as is_new`, // of a row that is new
-		uuid.New(), userID, d.Token, d.Name, d.Type, now)
+		uuid.New(),
+		userID,
+		d.Token,
+		d.Name,
+		d.Type,
+		now,
+	)
 	if err != nil {
 		return registration{}, err
 	}
@@ -69,7 +83,11 @@ func register(ctx context.Context, tx pgx.Tx, userID string, d Device, now time.
 
 // Devices lists a person's devices, the oldest first.
 func (b *Inbox) Devices(ctx context.Context, userID string) ([]Device, error) {
-	rows, err := b.db.Query(ctx, `select `+deviceColumns+` from keep.devices where user_id = $1 order by created_at, id`, userID)
+	rows, err := b.db.Query(
+		ctx,
+		`select `+deviceColumns+` from keep.devices where user_id = $1 order by created_at, id`,
+		userID,
+	)
 	if err != nil {
 		return nil, databaseError(err)
 	}

@@ -20,7 +20,8 @@ const (
 	kept             = 90 * 24 * time.Hour
 )
 
-// Inbox is the inboxes and devices of all people, in a database. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+// Inbox is the inboxes and devices of all people, in a database. Its errors are *commands.Error, Unavailable while the
+// database cannot be reached.
 type Inbox struct {
 	db     *pgxpool.Pool
 	pushes Pushes
@@ -60,8 +61,8 @@ func one(rows pgx.Rows, err error) (commands.Notification, error) {
 	return n, databaseError(err)
 }
 
-// lockPerson has changes of a person's inbox wait for each other. The error is NotFound for a person who is not known: erasing drops them from the directory first,
-// so that nothing is added afterwards.
+// lockPerson has changes of a person's inbox wait for each other. The error is NotFound for a person who is not known:
+// erasing drops them from the directory first, so that nothing is added afterwards.
 func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 	found, err := tx.Exec(ctx, `select from keep.people where user_id = $1 for no key update`, userID)
 	if err == nil && found.RowsAffected() == 0 {
@@ -70,8 +71,8 @@ func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 	return err
 }
 
-// Add adds a notification and has it pushed, in one transaction. If there is one with its id, it returns that and adds nothing. The error is NotFound for a person
-// who is not known.
+// Add adds a notification and has it pushed, in one transaction. If there is one with its id, it returns that and adds
+// nothing. The error is NotFound for a person who is not known.
 //
 // Beyond 200 notifications of its tenant, or 1,000 in all, the oldest that were read go, or else the oldest.
 func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added commands.Notification, err error) {
@@ -82,24 +83,50 @@ func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added command
 		if err := lockPerson(ctx, tx, n.UserID); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, `insert into keep.notifications (id, user_id, tenant_id, type, title, body, icon, action_type, reference_id, data, created_at)
+		rows, err := tx.Query(
+			ctx,
+			`insert into keep.notifications (id, user_id, tenant_id, type, title, body, icon, action_type, reference_id, data, created_at)
 			select $1, $2, nullif($3, ''), $4, $5, $6, $7, $8, $9, $10,
 				greatest($11, (select max(created_at) + interval '1 microsecond' from keep.notifications where user_id = $2))
 			on conflict (id) do nothing returning `+columns,
-			n.ID, n.UserID, n.TenantID, n.Type, n.Title, n.Body, n.Icon, n.ActionType, n.ReferenceID, n.Data, b.now())
+			n.ID,
+			n.UserID,
+			n.TenantID,
+			n.Type,
+			n.Title,
+			n.Body,
+			n.Icon,
+			n.ActionType,
+			n.ReferenceID,
+			n.Data,
+			b.now(),
+		)
 		if added, err = one(rows, err); commands.KindOf(err) == commands.NotFound {
-			added, err = one(tx.Query(ctx, `select `+columns+` from keep.notifications where id = $1 and user_id = $2`, n.ID, n.UserID))
+			added, err = one(
+				tx.Query(ctx, `select `+columns+` from keep.notifications where id = $1 and user_id = $2`, n.ID, n.UserID),
+			)
 			return err
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from keep.notifications where id in (select id from keep.notifications where user_id = $1 and tenant_id = $2
-			order by read_at is null desc, created_at desc offset $3)`, n.UserID, n.TenantID, maxOfTenant); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`delete from keep.notifications where id in (select id from keep.notifications where user_id = $1 and tenant_id = $2
+			order by read_at is null desc, created_at desc offset $3)`,
+			n.UserID,
+			n.TenantID,
+			maxOfTenant,
+		); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from keep.notifications where id in (select id from keep.notifications where user_id = $1
-			order by read_at is null desc, created_at desc offset $2)`, n.UserID, maxNotifications); err != nil {
+		if _, err := tx.Exec(
+			ctx,
+			`delete from keep.notifications where id in (select id from keep.notifications where user_id = $1
+			order by read_at is null desc, created_at desc offset $2)`,
+			n.UserID,
+			maxNotifications,
+		); err != nil {
 			return err
 		}
 		return b.push(ctx, tx, added)
@@ -132,7 +159,8 @@ func (b *Inbox) List(ctx context.Context, userID string, l List) (p Page, err er
 	err = pgx.BeginTxFunc(ctx, b.db, sameMoment, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `select count(*) filter (where read_at is null or not $2), count(*) filter (where read_at is null)
 			from keep.notifications where user_id = $1 and ($3::text[] is null or tenant_id is null or tenant_id = any($3))`,
-			userID, l.UnreadOnly, l.Tenants).Scan(&p.Total, &p.Unread)
+			userID, l.UnreadOnly, l.Tenants).
+			Scan(&p.Total, &p.Unread)
 		if err != nil {
 			return err
 		}
@@ -166,12 +194,25 @@ func (b *Inbox) Get(ctx context.Context, userID, id string) (commands.Notificati
 
 // Read marks a notification of a person as read and returns it. One that has been read stays as it is.
 func (b *Inbox) Read(ctx context.Context, userID, id string) (commands.Notification, error) {
-	return one(b.db.Query(ctx, `update keep.notifications set read_at = coalesce(read_at, $3) where id = $1 and user_id = $2 returning `+columns, id, userID, b.now()))
+	return one(
+		b.db.Query(
+			ctx,
+			`update keep.notifications set read_at = coalesce(read_at, $3) where id = $1 and user_id = $2 returning `+columns,
+			id,
+			userID,
+			b.now(),
+		),
+	)
 }
 
 // ReadAll marks all notifications of a person as read, and counts those that were not.
 func (b *Inbox) ReadAll(ctx context.Context, userID string) (int, error) {
-	marked, err := b.db.Exec(ctx, `update keep.notifications set read_at = $2 where user_id = $1 and read_at is null`, userID, b.now())
+	marked, err := b.db.Exec(
+		ctx,
+		`update keep.notifications set read_at = $2 where user_id = $1 and read_at is null`,
+		userID,
+		b.now(),
+	)
 	return int(marked.RowsAffected()), databaseError(err)
 }
 

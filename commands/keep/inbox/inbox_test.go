@@ -39,7 +39,11 @@ func newWorld(t *testing.T) *world {
 func (w *world) person() string {
 	w.t.Helper()
 	id := uuid.NewString()
-	if _, err := w.pool.Exec(w.t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, id); err != nil {
+	if _, err := w.pool.Exec(
+		w.t.Context(),
+		`insert into keep.people (user_id, created_at) values ($1, now())`,
+		id,
+	); err != nil {
 		w.t.Fatal(err)
 	}
 	return id
@@ -113,8 +117,13 @@ func TestAFullInbox(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()
 	w.add(me, "0")
-	if _, err := w.pool.Exec(t.Context(), `insert into keep.notifications (id, user_id, type, title, body, icon, action_type, reference_id, data, created_at)
-		select $1 || i, $1, '', '', '', '', '', '', '{}', created_at + i * interval '1 second' from keep.notifications, generate_series(1, $2 - 1) i where user_id = $1`, me, maxNotifications); err != nil {
+	if _, err := w.pool.Exec(
+		t.Context(),
+		`insert into keep.notifications (id, user_id, type, title, body, icon, action_type, reference_id, data, created_at)
+		select $1 || i, $1, '', '', '', '', '', '', '{}', created_at + i * interval '1 second' from keep.notifications, generate_series(1, $2 - 1) i where user_id = $1`,
+		me,
+		maxNotifications,
+	); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := w.pool.Query(t.Context(), `select id from keep.notifications where user_id = $1 order by created_at`, me)
@@ -151,13 +160,17 @@ func TestAFullInbox(t *testing.T) {
 	}
 }
 
-// A tenant that sends without end pushes out only what it sent itself: the oldest that have been read, and then the oldest.
+// A tenant that sends without end pushes out only what it sent itself: the oldest that have been read, and then the
+// oldest.
 func TestATenantPushesOutItsOwn(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()
 	send := func(tenantID, title string) commands.Notification {
 		t.Helper()
-		n, err := w.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: title})
+		n, err := w.Add(
+			t.Context(),
+			commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: title},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +214,10 @@ func TestPushesOfATenantAreBounded(t *testing.T) {
 		t.Helper()
 		before := w.waiting(t)
 		for range notifications {
-			if _, err := w.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: "x"}); err != nil {
+			if _, err := w.Add(
+				t.Context(),
+				commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: "x"},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -257,13 +273,19 @@ func TestATokenThatTwoRegisterAtOnce(t *testing.T) {
 	}
 	var late sync.WaitGroup
 	late.Go(func() {
-		if d, isNew, err := w.Register(t.Context(), second, Device{Token: "token", Type: "ios"}); err != nil || !isNew || d.Type != "ios" {
+		if d, isNew, err := w.Register(
+			t.Context(),
+			second,
+			Device{Token: "token", Type: "ios"},
+		); err != nil || !isNew ||
+			d.Type != "ios" {
 			t.Errorf("the later one gets %+v, new %v: %v", d, isNew, err)
 		}
 	})
 	for deadline := time.Now().Add(time.Minute); ; {
 		var waits bool
-		if err := w.pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+		if err := w.pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`).
+			Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 		if waits {

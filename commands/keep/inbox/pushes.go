@@ -19,11 +19,19 @@ const (
 	pushWindow        = 24 * time.Hour
 )
 
-// push notes that a notification is to be pushed to all devices of its person, unless too many of its tenant were sent to them lately.
+// push notes that a notification is to be pushed to all devices of its person, unless too many of its tenant were sent
+// to them lately.
 func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) error {
-	rows, err := tx.Query(ctx, `insert into keep.pushes (device_id, notification_id) select id, $2 from keep.devices where user_id = $1
+	rows, err := tx.Query(
+		ctx,
+		`insert into keep.pushes (device_id, notification_id) select id, $2 from keep.devices where user_id = $1
 		and (select count(*) from keep.notifications where user_id = $1 and tenant_id = $3 and created_at > $4) <= $5 returning device_id::text`,
-		n.UserID, n.ID, n.TenantID, n.CreatedAt.Add(-pushWindow), maxPushedOfTenant)
+		n.UserID,
+		n.ID,
+		n.TenantID,
+		n.CreatedAt.Add(-pushWindow),
+		maxPushedOfTenant,
+	)
 	if err != nil {
 		return err
 	}
@@ -41,8 +49,8 @@ type Push struct {
 	DeviceType  string
 }
 
-// NextPush returns the oldest notification that is to be pushed to a device. ok is false where there is none: those that have been read or are older than
-// twelve hours are left out.
+// NextPush returns the oldest notification that is to be pushed to a device. ok is false where there is none: those
+// that have been read or are older than twelve hours are left out.
 func (b *Inbox) NextPush(ctx context.Context, deviceID string) (p Push, ok bool, err error) {
 	rows, err := b.db.Query(ctx, `select `+columns+`, device_token, device_type from keep.notifications n
 		join (select notification_id, token as device_token, d.type as device_type from keep.pushes join keep.devices d on d.id = device_id where device_id = $1) p
@@ -60,7 +68,12 @@ func (b *Inbox) NextPush(ctx context.Context, deviceID string) (p Push, ok bool,
 
 // RemovePush removes what waits for a device of a notification: it was pushed, or cannot be.
 func (b *Inbox) RemovePush(ctx context.Context, deviceID, notificationID string) error {
-	_, err := b.db.Exec(ctx, `delete from keep.pushes where device_id = $1 and notification_id = $2`, deviceID, notificationID)
+	_, err := b.db.Exec(
+		ctx,
+		`delete from keep.pushes where device_id = $1 and notification_id = $2`,
+		deviceID,
+		notificationID,
+	)
 	return databaseError(err)
 }
 
@@ -70,10 +83,11 @@ func (b *Inbox) RemoveUnregistered(ctx context.Context, deviceID string) error {
 	return databaseError(err)
 }
 
-// DropStalePushesTx drops the pushes of a device that have been read or are older than twelve hours, and reports whether others wait. Until tx ends,
-// nothing is added.
+// DropStalePushesTx drops the pushes of a device that have been read or are older than twelve hours, and reports
+// whether others wait. Until tx ends, nothing is added.
 func (b *Inbox) DropStalePushesTx(ctx context.Context, tx pgx.Tx, deviceID string) (waiting bool, err error) {
-	if _, err := tx.Exec(ctx, `select from keep.devices where id = $1 for update`, deviceID); err != nil { // adding a push locks its device for key share
+	// adding a push locks its device for key share
+	if _, err := tx.Exec(ctx, `select from keep.devices where id = $1 for update`, deviceID); err != nil {
 		return false, databaseError(err)
 	}
 	_, err = tx.Exec(ctx, `delete from keep.pushes p using keep.notifications n

@@ -17,7 +17,10 @@ import (
 )
 
 // errVerifyOnly says that only public keys are known.
-var errVerifyOnly = &commands.Error{Kind: commands.Unavailable, Detail: "no tokens are issued until the database has been reached"}
+var errVerifyOnly = &commands.Error{
+	Kind:   commands.Unavailable,
+	Detail: "no tokens are issued until the database has been reached",
+}
 
 // hold takes keys that were read from the database, and copies the public ones.
 func (k *Keys) hold(s *set) {

@@ -10,11 +10,15 @@ import (
 	"flagledger/commands"
 )
 
-// encryptedMark is the first byte of a private key that stands encrypted in the database. One that does not begins with 0x30, as PKCS #8 has it.
+// encryptedMark is the first byte of a private key that stands encrypted in the database. One that does not begins with
+// 0x30, as PKCS #8 has it.
 const encryptedMark = 1
 
-// errSecret is why keys that another secret has encrypted are not read. They stay, since other nodes may verify tokens with them.
-var errSecret = errors.New("FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the same, and after a change the old one too: new,old")
+// errSecret is why keys that another secret has encrypted are not read. They stay, since other nodes may verify tokens
+// with them.
+var errSecret = errors.New(
+	"FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the same, and after a change the old one too: new,old",
+)
 
 // storedKey is a row of the signing keys.
 type storedKey struct {
@@ -25,7 +29,10 @@ type storedKey struct {
 
 // stored reads the rows of all keys, the newest first.
 func (k *Keys) stored(ctx context.Context) ([]storedKey, error) {
-	rows, err := k.pool.Query(ctx, `select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`)
+	rows, err := k.pool.Query(
+		ctx,
+		`select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`,
+	)
 	if err != nil {
 		return nil, databaseError(err)
 	}
@@ -49,7 +56,8 @@ func (k *Keys) decrypt(stored storedKey) (der []byte, current bool, err error) {
 	return der, current, nil
 }
 
-// encryptStored encrypts the keys that stand in the database unencrypted, or encrypted under an older value of the secret. Nodes may do so at once.
+// encryptStored encrypts the keys that stand in the database unencrypted, or encrypted under an older value of the
+// secret. Nodes may do so at once.
 func (k *Keys) encryptStored(ctx context.Context) error {
 	list, err := k.stored(ctx)
 	if err != nil {

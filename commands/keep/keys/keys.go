@@ -1,4 +1,5 @@
-// Package keys signs and verifies the tokens of the service. Its keys stand encrypted in the keepings, where all nodes share them.
+// Package keys signs and verifies the tokens of the service. Its keys stand encrypted in the keepings, where all nodes
+// share them.
 //
 // Each key signs for a month. It is published a day before, and kept until the tokens that it signed have long expired.
 package keys
@@ -58,12 +59,19 @@ type key struct {
 	private   *rsa.PrivateKey // nil for a key from the copy
 }
 
-// Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. The private keys stand in the database
-// encrypted under the secret; it is an error if another secret has encrypted one.
+// Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. The
+// private keys stand in the database encrypted under the secret; it is an error if another secret has encrypted one.
 //
-// copyFile, unless it is empty, holds a copy of the public keys, which only its owner may read. While the database cannot be reached, tokens are verified with
-// the copy, and Sign is Unavailable until Run has read the keys.
-func Open(ctx context.Context, pool *pgxpool.Pool, secret Secret, copyFile string, now func() time.Time, log *slog.Logger) (*Keys, error) {
+// copyFile, unless it is empty, holds a copy of the public keys, which only its owner may read. While the database
+// cannot be reached, tokens are verified with the copy, and Sign is Unavailable until Run has read the keys.
+func Open(
+	ctx context.Context,
+	pool *pgxpool.Pool,
+	secret Secret,
+	copyFile string,
+	now func() time.Time,
+	log *slog.Logger,
+) (*Keys, error) {
 	k := &Keys{pool: pool, copyFile: copyFile, now: now, log: log}
 	k.load = k.fetch
 	var err error
@@ -110,8 +118,8 @@ func (k *Keys) signer() *key {
 	return keys[len(keys)-1] // the clock was set back
 }
 
-// find gives the key of that id, nil where there is none. It reads the keys again for an id that it does not know, since another
-// node may have made it.
+// find gives the key of that id, nil where there is none. It reads the keys again for an id that it does not know,
+// since another node may have made it.
 func (k *Keys) find(ctx context.Context, id string) (*key, error) {
 	if found := k.held.Load().byID[id]; found != nil {
 		return found, nil
@@ -171,7 +179,10 @@ func (k *Keys) fetch(ctx context.Context) (*set, error) {
 func (s *set) add(next *key) {
 	s.keys = append(s.keys, next)
 	s.byID[next.id] = next
-	s.publics.Keys = append(s.publics.Keys, jose.JSONWebKey{Key: next.public, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"})
+	s.publics.Keys = append(
+		s.publics.Keys,
+		jose.JSONWebKey{Key: next.public, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"},
+	)
 }
 
 func parse(der []byte) (*rsa.PrivateKey, error) {

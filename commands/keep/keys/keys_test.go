@@ -159,7 +159,13 @@ func addKey(t testing.TB, pool *pgxpool.Pool, from time.Time) (id string) {
 	t.Helper()
 	der := must(x509.MarshalPKCS8PrivateKey(must(rsa.GenerateKey(rand.Reader, keyBits))(t)))(t)
 	id = uuid.NewString()
-	if _, err := pool.Exec(t.Context(), `insert into keep.signing_keys values ($1, $2, $3, $3)`, id, der, from); err != nil {
+	if _, err := pool.Exec(
+		t.Context(),
+		`insert into keep.signing_keys values ($1, $2, $3, $3)`,
+		id,
+		der,
+		from,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -168,7 +174,14 @@ func addKey(t testing.TB, pool *pgxpool.Pool, from time.Time) (id string) {
 // forged is a token with a key id that nobody has.
 func forged(t testing.TB) string {
 	t.Helper()
-	signer := must(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()}, (&jose.SignerOptions{}).WithHeader("kid", uuid.NewString())))(t)
+	signer := must(
+		jose.NewSigner(
+			jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
+			(&jose.SignerOptions{}).WithHeader("kid", uuid.NewString()),
+		),
+	)(
+		t,
+	)
 	return must(jwt.Signed(signer).Claims(map[string]any{"sub": "u1"}).Serialize())(t)
 }
 
@@ -321,18 +334,29 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		if _, err := pool.Exec(t.Context(), `delete from keep.signing_keys`); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pool.Exec(t.Context(), `insert into keep.signing_keys values ('k9', $1, now(), now())`, []byte(bad)); err != nil {
+		if _, err := pool.Exec(
+			t.Context(),
+			`insert into keep.signing_keys values ('k9', $1, now(), now())`,
+			[]byte(bad),
+		); err != nil {
 			t.Fatal(err)
 		}
 		_, err := tryOpen(t, pool, c, aSecret)
-		if wantKind(t, err, commands.Internal); !strings.Contains(err.Error(), "k9") || strings.Contains(err.Error(), "hunter22") {
+		if wantKind(
+			t,
+			err,
+			commands.Internal,
+		); !strings.Contains(err.Error(), "k9") ||
+			strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("the error does not name the key, or shows it: %v", err)
 		}
 	}
 }
 
 // ed25519 is a key of another kind (RFC 8410, 10.3).
-var ed25519 = append([]byte("\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20"), bytes.Repeat([]byte{7}, 32)...)
+var ed25519 = append(
+	[]byte("\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20"),
+	bytes.Repeat([]byte{7}, 32)...)
 
 func TestJWKSTellsPublicKeysAlone(t *testing.T) {
 	c := newClock()

@@ -12,7 +12,8 @@ import (
 
 const ownAlgorithm = jose.HS256
 
-// SignOwn makes a token that the service alone can verify, on any node. Unlike Sign it gives the same text for the same claims on all nodes.
+// SignOwn makes a token that the service alone can verify, on any node. Unlike Sign it gives the same text for the same
+// claims on all nodes.
 func (k *Keys) SignOwn(kind Kind, subject string, expires time.Time, private any) (string, error) {
 	by := k.own[0]
 	signer, err := jose.NewSigner(

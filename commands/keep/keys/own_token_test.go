@@ -25,12 +25,18 @@ func TestWhatOneNodeSignsAllRead(t *testing.T) {
 	text := signOwn(t, first, expires, ownClaims{"t"})
 	c.add(10 * time.Second)
 	same(t, "what another node signs", signOwn(t, second, expires, ownClaims{"t"}), text)
-	if signOwn(t, first, expires, ownClaims{"other"}) == text || signOwn(t, first, expires.Add(time.Second), ownClaims{"t"}) == text {
+	if signOwn(t, first, expires, ownClaims{"other"}) == text ||
+		signOwn(t, first, expires.Add(time.Second), ownClaims{"t"}) == text {
 		t.Error("what says something else is the same text")
 	}
 	var private ownClaims
 	claims := must(second.VerifyOwn(t.Context(), kind, text, &private))(t)
-	same(t, "what it says", []any{private, claims.Subject, claims.Expiry.Time().UTC()}, []any{ownClaims{"t"}, "u1", expires})
+	same(
+		t,
+		"what it says",
+		[]any{private, claims.Subject, claims.Expiry.Time().UTC()},
+		[]any{ownClaims{"t"}, "u1", expires},
+	)
 }
 
 func TestAnOwnTokenIsReadAfterItsKeyWasRotated(t *testing.T) {

@@ -19,7 +19,8 @@ const (
 	copyRetry      = time.Second
 	// signsFor is how long a key signs.
 	signsFor = 30 * 24 * time.Hour
-	// publishedBefore is how long a key is published before it signs: long enough for every node, and for whoever keeps a copy of the JWKS.
+	// publishedBefore is how long a key is published before it signs: long enough for every node, and for whoever keeps a
+	// copy of the JWKS.
 	publishedBefore = 24 * time.Hour
 	// keptFor is how long a key is kept after the next one began to sign.
 	keptFor = TokenTTL + 24*time.Hour
@@ -43,8 +44,8 @@ func (k *Keys) Run(ctx context.Context) {
 	})
 }
 
-// rotate reads the keys, publishes the next one where it is due, and removes those whose tokens have all expired. Nodes that do it at once publish one key
-// between them.
+// rotate reads the keys, publishes the next one where it is due, and removes those whose tokens have all expired. Nodes
+// that do it at once publish one key between them.
 func (k *Keys) rotate(ctx context.Context) error {
 	if !k.storedEncrypted {
 		if err := k.encryptStored(ctx); err != nil {

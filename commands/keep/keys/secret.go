@@ -16,20 +16,24 @@ const (
 	keyBytes  = 32 // of a derived key
 )
 
-// Secret is what the service's own keys are derived from: with HKDF (RFC 5869), one for each purpose. The first value encrypts and signs; the older ones only
-// decrypt and verify.
+// Secret is what the service's own keys are derived from: with HKDF (RFC 5869), one for each purpose. The first value
+// encrypts and signs; the older ones only decrypt and verify.
 type Secret struct {
 	values   []string
 	ofTokens []string // those of values that sign and verify own tokens
 }
 
-// ParseSecret reads values with commas between, the newest first; each must have 32 characters or more. The error does not repeat them.
+// ParseSecret reads values with commas between, the newest first; each must have 32 characters or more. The error does
+// not repeat them.
 func ParseSecret(text string) (Secret, error) {
 	var s Secret
 	for value := range strings.SplitSeq(text, ",") {
 		value = strings.TrimSpace(value)
 		if len(value) < MinSecret {
-			return s, fmt.Errorf("must have at least %d characters, such as those of `openssl rand -hex 32`; where one value follows another there is a comma between: new,old", MinSecret)
+			return s, fmt.Errorf(
+				"must have at least %d characters, such as those of `openssl rand -hex 32`; where one value follows another there is a comma between: new,old",
+				MinSecret,
+			)
 		}
 		s.values = append(s.values, value)
 	}
@@ -37,7 +41,8 @@ func ParseSecret(text string) (Secret, error) {
 	return s, nil
 }
 
-// OnlyDecrypt returns a secret whose older values that are weak only decrypt: own tokens that they signed are not taken, as anybody might have made them.
+// OnlyDecrypt returns a secret whose older values that are weak only decrypt: own tokens that they signed are not
+// taken, as anybody might have made them.
 func (s Secret) OnlyDecrypt(weak func(value string) bool) Secret {
 	s.ofTokens = nil
 	for i, value := range s.values {
@@ -61,7 +66,8 @@ func derive(values []string, purpose string) ([][]byte, error) {
 	return keys, nil
 }
 
-// Box encrypts and authenticates short texts for one purpose, with AES-256-GCM and random nonces. All nodes of one secret read what one has encrypted.
+// Box encrypts and authenticates short texts for one purpose, with AES-256-GCM and random nonces. All nodes of one
+// secret read what one has encrypted.
 type Box struct{ ciphers []cipher.AEAD }
 
 // Box derives the box of a purpose.
@@ -85,13 +91,14 @@ func (s Secret) Box(purpose string) (Box, error) {
 	return b, nil
 }
 
-// Encrypt encrypts a text, each time differently. It can be decrypted only together with additionalData, which is not encrypted.
+// Encrypt encrypts a text, each time differently. It can be decrypted only together with additionalData, which is not
+// encrypted.
 func (b Box) Encrypt(text, additionalData []byte) []byte {
 	return b.ciphers[0].Seal(nil, nil, text, additionalData) //nolint:gosec // the cipher draws the nonce
 }
 
-// Decrypt reads what Encrypt made. ok is false for a text of another secret, with other additionalData, or that was changed; current tells whether the newest
-// value of the secret has encrypted it.
+// Decrypt reads what Encrypt made. ok is false for a text of another secret, with other additionalData, or that was
+// changed; current tells whether the newest value of the secret has encrypted it.
 func (b Box) Decrypt(encrypted, additionalData []byte) (text []byte, current, ok bool) {
 	for i, box := range b.ciphers {
 		if text, err := box.Open(nil, nil, encrypted, additionalData); err == nil {

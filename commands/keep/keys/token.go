@@ -33,7 +33,8 @@ type Kind struct {
 	Audience string
 }
 
-// Sign makes a token that says of a subject the private claims (RFC 7519, 4.3), beside those that every token has. id may be empty.
+// Sign makes a token that says of a subject the private claims (RFC 7519, 4.3), beside those that every token has. id
+// may be empty.
 func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, expires time.Time, err error) {
 	now := k.now().UTC().Truncate(time.Second)
 	expires = now.Add(TokenTTL)
@@ -57,8 +58,9 @@ func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, ex
 	return text, expires, nil
 }
 
-// Verify reads a token of a kind into private, and returns the claims that every token has; exactly one text passes for each token, and any that is
-// not valid is Unauthenticated. Tokens are signed with RS256 (RFC 7518), and clocks may differ by 10 s.
+// Verify reads a token of a kind into private, and returns the claims that every token has; exactly one text passes for
+// each token, and any that is not valid is Unauthenticated. Tokens are signed with RS256 (RFC 7518), and clocks may
+// differ by 10 s.
 func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) (jwt.Claims, error) {
 	return Verify(ctx, kind, func(ctx context.Context, id string) (*rsa.PublicKey, error) {
 		by, err := k.find(ctx, id)
@@ -70,7 +72,14 @@ func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) 
 }
 
 // Verify is Keys.Verify at an instant with the keys that find gives by their ids, nil for one that does not exist.
-func Verify(ctx context.Context, kind Kind, find func(ctx context.Context, id string) (*rsa.PublicKey, error), now time.Time, text string, private any) (jwt.Claims, error) {
+func Verify(
+	ctx context.Context,
+	kind Kind,
+	find func(ctx context.Context, id string) (*rsa.PublicKey, error),
+	now time.Time,
+	text string,
+	private any,
+) (jwt.Claims, error) {
 	claims, err := read(ctx, kind, algorithm, now, text, private, func(ctx context.Context, id string) (any, error) {
 		public, err := find(ctx, id)
 		if public == nil {
@@ -84,9 +93,16 @@ func Verify(ctx context.Context, kind Kind, find func(ctx context.Context, id st
 	return claims, err
 }
 
-// read reads a token of a kind that was signed with an algorithm. find gives what verifies it by the key's id, nil for one that does not exist.
+// read reads a token of a kind that was signed with an algorithm. find gives what verifies it by the key's id, nil for
+// one that does not exist.
 func read(
-	ctx context.Context, kind Kind, algorithm jose.SignatureAlgorithm, now time.Time, text string, private any, find func(ctx context.Context, id string) (any, error),
+	ctx context.Context,
+	kind Kind,
+	algorithm jose.SignatureAlgorithm,
+	now time.Time,
+	text string,
+	private any,
+	find func(ctx context.Context, id string) (any, error),
 ) (jwt.Claims, error) {
 	var claims jwt.Claims
 	if len(text) > maxToken {
@@ -143,8 +159,9 @@ func (kind Kind) wrong(claims jwt.Claims, now time.Time) string {
 	return ""
 }
 
-// canonical tells whether a token is spelled the one way that its signer spells it. Go's base64 decoding also takes line breaks and stray
-// bits at a segment's end, so a token would pass under many texts, and a list of revoked texts would miss it.
+// canonical tells whether a token is spelled the one way that its signer spells it. Go's base64 decoding also takes
+// line breaks and stray bits at a segment's end, so a token would pass under many texts, and a list of revoked texts
+// would miss it.
 func canonical(text string) bool {
 	if strings.ContainsAny(text, "\r\n") {
 		return false

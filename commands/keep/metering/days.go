@@ -19,18 +19,21 @@ const (
 
 	// removalLock is held while a day of a tenant is added up, and shared by who removes days.
 	removalLock = 0x666c6167_75736573
-	// dayLockClass is of the locks of days: one is held while its day is added up, and shared by who writes down hours of the day.
+	// dayLockClass is of the locks of days: one is held while its day is added up, and shared by who writes down hours of
+	// the day.
 	dayLockClass = 0x75736573
 )
 
-// addUpAfter is when a day is added up after its end: by then all nodes have written down its last hour, also those whose clocks are slow.
+// addUpAfter is when a day is added up after its end: by then all nodes have written down its last hour, also those
+// whose clocks are slow.
 const addUpAfter = time.Hour
 
 // hourTables have the hours. A node that ended between two pages may have written down those of one alone.
 var hourTables = []string{"flag_hours", "tenant_hours"}
 
-// AddUpDays adds up the hours of each tenant's days that are over, once and again where hours came later, and removes hours and days that are no longer kept. It may be repeated. It
-// goes on with the other days and tenants where some fail, and returns the errors of all.
+// AddUpDays adds up the hours of each tenant's days that are over, once and again where hours came later, and removes
+// hours and days that are no longer kept. It may be repeated. It goes on with the other days and tenants where some
+// fail, and returns the errors of all.
 func (m *Meter) AddUpDays(ctx context.Context) error {
 	var tenants []string
 	for _, table := range hourTables {
@@ -46,7 +49,11 @@ func (m *Meter) AddUpDays(ctx context.Context) error {
 	over := m.now().UTC().Add(-addUpAfter).Truncate(aDay)
 	var errs []error
 	for _, tenantID := range tenants {
-		errs = append(errs, m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfDays), over), m.removeOldHours(ctx, tenantID, today))
+		errs = append(
+			errs,
+			m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfDays), over),
+			m.removeOldHours(ctx, tenantID, today),
+		)
 		if ctx.Err() != nil {
 			break
 		}
@@ -74,7 +81,8 @@ func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, from, end time
 	return m.removeOldOutcomes(ctx, tenantID)
 }
 
-// daysToAddUp lists the days between two that a tenant has hours of and that are not added up, each of which the index finds at once.
+// daysToAddUp lists the days between two that a tenant has hours of and that are not added up, each of which the index
+// finds at once.
 func (m *Meter) daysToAddUp(ctx context.Context, tenantID string, from, end time.Time) ([]time.Time, error) {
 	var of []string
 	for _, table := range hourTables {
@@ -85,14 +93,21 @@ func (m *Meter) daysToAddUp(ctx context.Context, tenantID string, from, end time
 				and n.hour >= (d.day + 1)::timestamp at time zone 'UTC' and n.hour < $3 order by n.hour limit 1) from d where d.day is not null
 		) select day from d where day is not null) `+table)
 	}
-	rows, err := m.db.Query(ctx, `(`+strings.Join(of, ` union `)+`) except select day from keep.use_days where tenant_id = $1 order by day`, tenantID, from, end)
+	rows, err := m.db.Query(
+		ctx,
+		`(`+strings.Join(of, ` union `)+`) except select day from keep.use_days where tenant_id = $1 order by day`,
+		tenantID,
+		from,
+		end,
+	)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
-// addUpSettings are for adding up a day: the hours of many flags are sorted at once, longer than other statements may take.
+// addUpSettings are for adding up a day: the hours of many flags are sorted at once, longer than other statements may
+// take.
 const addUpSettings = `set local statement_timeout = '5min'; set local work_mem = '64MB'`
 
 func (m *Meter) addUpDay(ctx context.Context, tenantID string, day time.Time) error {
@@ -106,7 +121,12 @@ func (m *Meter) addUpDay(ctx context.Context, tenantID string, day time.Time) er
 		if err := addUpTenant(ctx, tx, tenantID, day); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `insert into keep.use_days (tenant_id, day) values ($1, $2) on conflict do nothing`, tenantID, day)
+		_, err := tx.Exec(
+			ctx,
+			`insert into keep.use_days (tenant_id, day) values ($1, $2) on conflict do nothing`,
+			tenantID,
+			day,
+		)
 		return err
 	})
 }
@@ -122,7 +142,8 @@ func lockDay(ctx context.Context, tx pgx.Tx, day time.Time) error {
 // dayNumber names a day as a lock.
 func dayNumber(day time.Time) int64 { return day.Unix() / int64(aDay/time.Second) }
 
-// dayCounts are the counts of a flag in an environment on a day, or of all flags where the key is empty. readHour reads one of an hour.
+// dayCounts are the counts of a flag in an environment on a day, or of all flags where the key is empty. readHour reads
+// one of an hour.
 type dayCounts struct {
 	key, environmentID string
 	life               int64
@@ -137,8 +158,14 @@ func addUpTenant(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time)
 		`select '' as flag_key, 0::bigint as life, environment_id, evaluations, prefetches, reasons, '{}' as outcomes, clients from keep.tenant_hours`,
 		`select flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients from keep.flag_hours`,
 	} {
-		_, err := tx.Exec(ctx, `declare hours no scroll cursor for `+from+` where tenant_id = $1 and hour >= $2 and hour < $3 order by flag_key, life, environment_id`,
-			pgx.QueryExecModeSimpleProtocol, tenantID, day, day.Add(aDay))
+		_, err := tx.Exec(
+			ctx,
+			`declare hours no scroll cursor for `+from+` where tenant_id = $1 and hour >= $2 and hour < $3 order by flag_key, life, environment_id`,
+			pgx.QueryExecModeSimpleProtocol,
+			tenantID,
+			day,
+			day.Add(aDay),
+		)
 		if err != nil {
 			return err
 		}
@@ -165,7 +192,10 @@ func addUpCursor(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time)
 			return err
 		}
 		for _, h := range hours {
-			if n := len(days); n > 0 && days[n-1].key == h.key && days[n-1].life == h.life && days[n-1].environmentID == h.environmentID {
+			if n := len(
+				days,
+			); n > 0 && days[n-1].key == h.key && days[n-1].life == h.life &&
+				days[n-1].environmentID == h.environmentID {
 				days[n-1].add(&h.counts)
 			} else {
 				days = append(days, h)
@@ -196,7 +226,12 @@ func readHour(row pgx.CollectableRow) (*dayCounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := dayCounts{key: r.FlagKey, environmentID: r.EnvironmentID, life: r.Life, counts: counts{evaluations: r.Evaluations, prefetches: r.Prefetches}}
+	h := dayCounts{
+		key:           r.FlagKey,
+		environmentID: r.EnvironmentID,
+		life:          r.Life,
+		counts:        counts{evaluations: r.Evaluations, prefetches: r.Prefetches},
+	}
 	if h.reasons, err = readTallies(r.Reasons); err != nil {
 		return nil, err
 	}
@@ -219,12 +254,23 @@ func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, d
 	}
 	b := &pgx.Batch{}
 	if r := &flags; len(r.keys) > 0 {
-		b.Queue(`insert into keep.flag_days (tenant_id, day, flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients)
+		b.Queue(
+			`insert into keep.flag_days (tenant_id, day, flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients)
 			select $1, $2, k, l, e, n, p, r, o, c
 			from unnest($3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[]) as u (k, l, e, n, p, r, o, c)
 			on conflict (tenant_id, day, flag_key, life, environment_id) do update set
 				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, outcomes = excluded.outcomes, clients = excluded.clients`,
-			tenantID, day, r.keys, r.lives, r.environments, r.evaluations, r.prefetches, r.reasons, r.outcomes, r.clients)
+			tenantID,
+			day,
+			r.keys,
+			r.lives,
+			r.environments,
+			r.evaluations,
+			r.prefetches,
+			r.reasons,
+			r.outcomes,
+			r.clients,
+		)
 	}
 	if r := &tenant; len(r.keys) > 0 {
 		b.Queue(`insert into keep.tenant_days (tenant_id, day, environment_id, evaluations, prefetches, reasons, clients)

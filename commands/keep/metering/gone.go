@@ -28,7 +28,17 @@ const (
 	flagGrace   = 24 * time.Hour
 )
 
-var tablesOfTenants = []string{"flag_hours", "flag_days", "flag_outcomes", "flag_uses", "tenant_hours", "tenant_days", "use_days", "evaluations", "evaluation_restarts"}
+var tablesOfTenants = []string{
+	"flag_hours",
+	"flag_days",
+	"flag_outcomes",
+	"flag_uses",
+	"tenant_hours",
+	"tenant_days",
+	"use_days",
+	"evaluations",
+	"evaluation_restarts",
+}
 
 // ForgetTenant implements commands.TenantData.
 func (m *Meter) ForgetTenant(ctx context.Context, tenantID string) error {
@@ -40,8 +50,9 @@ func (m *Meter) ForgetTenant(ctx context.Context, tenantID string) error {
 	return nil
 }
 
-// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote down late. As long as existing is not complete it removes nothing. It
-// goes on with the other tenants where one's fail, and returns the errors of all.
+// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote
+// down late. As long as existing is not complete it removes nothing. It goes on with the other tenants where one's
+// fail, and returns the errors of all.
 func (m *Meter) RemoveGone(ctx context.Context, existing Existing) error {
 	if !existing.Complete() {
 		return nil
@@ -70,14 +81,19 @@ func (m *Meter) removeGoneOf(ctx context.Context, existing Existing, tenantID st
 	environments, ok := existing.EnvironmentIDs(tenantID)
 	if !ok {
 		var late bool
-		err := m.db.QueryRow(ctx, `select exists (select from keep.tenant_hours where tenant_id = $1 and hour > $2)`, tenantID, m.now().Add(-tenantGrace)).Scan(&late)
+		err := m.db.QueryRow(ctx, `select exists (select from keep.tenant_hours where tenant_id = $1 and hour > $2)`, tenantID, m.now().Add(-tenantGrace)).
+			Scan(&late)
 		if late || err != nil {
 			return err
 		}
 		return m.ForgetTenant(ctx, tenantID)
 	}
-	rows, err := m.db.Query(ctx, `select flag_key, life, environment_id from keep.flag_uses where tenant_id = $1 and greatest(last_evaluated, last_prefetched) < $2`,
-		tenantID, m.now().Add(-flagGrace))
+	rows, err := m.db.Query(
+		ctx,
+		`select flag_key, life, environment_id from keep.flag_uses where tenant_id = $1 and greatest(last_evaluated, last_prefetched) < $2`,
+		tenantID,
+		m.now().Add(-flagGrace),
+	)
 	if err != nil {
 		return err
 	}
@@ -98,7 +114,15 @@ func (m *Meter) removeGoneOf(ctx context.Context, existing Existing, tenantID st
 	removeFrom := func(table, column string) error {
 		times, err := m.distinctTimes(ctx, table, column, tenantID)
 		for i := 0; i < len(times) && err == nil; i++ { // the index begins with them
-			_, err = m.db.Exec(ctx, fmt.Sprintf(deleteLives, table)+` and t.`+column+` = $5`, tenantID, keys, lives, in, times[i])
+			_, err = m.db.Exec(
+				ctx,
+				fmt.Sprintf(deleteLives, table)+` and t.`+column+` = $5`,
+				tenantID,
+				keys,
+				lives,
+				in,
+				times[i],
+			)
 		}
 		return err
 	}

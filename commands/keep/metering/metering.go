@@ -1,4 +1,5 @@
-// Package metering writes down what nodes count of the use of flags, for all nodes together: evaluations by tenant and calendar month, and the use of each flag by hour and day.
+// Package metering writes down what nodes count of the use of flags, for all nodes together: evaluations by tenant and
+// calendar month, and the use of each flag by hour and day.
 package metering
 
 import (
@@ -18,8 +19,8 @@ import (
 	"flagledger/commands/keep/metering/counted"
 )
 
-// Meter counts the evaluations of a node in memory, and adds them and the uses of flags to those of all nodes in a database. The errors of Evaluations
-// are *commands.Error, Unavailable while the database cannot be reached.
+// Meter counts the evaluations of a node in memory, and adds them and the uses of flags to those of all nodes in a
+// database. The errors of Evaluations are *commands.Error, Unavailable while the database cannot be reached.
 type Meter struct {
 	db     *pgxpool.Pool
 	uses   Uses
@@ -72,12 +73,13 @@ func (m *Meter) Count(tenantID string, evaluations int) {
 	c.total.Add(int64(evaluations))
 }
 
-// Evaluations tells how often a tenant's flags have been evaluated in the current month: on this node until now, on others as far as they
-// have written it down.
+// Evaluations tells how often a tenant's flags have been evaluated in the current month: on this node until now, on
+// others as far as they have written it down.
 func (m *Meter) Evaluations(ctx context.Context, tenantID string) (n int64, err error) {
 	at := slot{tenantID, monthOf(m.now())}
 	err = m.db.QueryRow(ctx, `select coalesce(sum(count), 0)::bigint from keep.evaluations where tenant_id = $1 and month = $2 and run <> $3`,
-		tenantID, firstDay(at.month), m.run).Scan(&n)
+		tenantID, firstDay(at.month), m.run).
+		Scan(&n)
 	if err != nil {
 		return 0, keep.DatabaseError("the count of evaluations cannot be read at the moment", err)
 	}
@@ -97,11 +99,16 @@ func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logge
 		}
 	})
 	if err := m.flush(context.WithoutCancel(ctx), flushTimeout, true); err != nil {
-		log.Error("the last use of flags could not be written down; it is missing from the tenants' usage and metrics", "err", err)
+		log.Error(
+			"the last use of flags could not be written down; it is missing from the tenants' usage and metrics",
+			"err",
+			err,
+		)
 	}
 }
 
-// flush writes down what has changed since it was last written, and forgets what will not change any more. It hurries where somebody waits for it.
+// flush writes down what has changed since it was last written, and forgets what will not change any more. It hurries
+// where somebody waits for it.
 func (m *Meter) flush(ctx context.Context, timeout time.Duration, hurry bool) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -123,7 +130,19 @@ func (m *Meter) flushMonths(ctx context.Context) error {
 			}
 			return true
 		}
-		tenants, months, totals, changed = append(tenants, at.tenantID), append(months, firstDay(at.month)), append(totals, total), append(changed, c)
+		tenants, months, totals, changed = append(
+			tenants,
+			at.tenantID,
+		), append(
+			months,
+			firstDay(at.month),
+		), append(
+			totals,
+			total,
+		), append(
+			changed,
+			c,
+		)
 		return true
 	})
 	if len(changed) == 0 {
@@ -141,8 +160,8 @@ func (m *Meter) flushMonths(ctx context.Context) error {
 	return nil
 }
 
-// AddUpMonths makes one row of all that runs have counted for a tenant in a month that has been over for a month. What a run writes down even later is
-// added to it, so it may be repeated.
+// AddUpMonths makes one row of all that runs have counted for a tenant in a month that has been over for a month. What
+// a run writes down even later is added to it, so it may be repeated.
 func (m *Meter) AddUpMonths(ctx context.Context) error {
 	_, err := m.db.Exec(ctx, `with parts as (
 			delete from keep.evaluations where month < $1 and run <> $2 returning tenant_id, month, count

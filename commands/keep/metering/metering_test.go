@@ -188,7 +188,8 @@ func TestAMonthsEnd(t *testing.T) {
 		if n := rows(); n != step.rows {
 			t.Errorf("in month %d there are %d rows, want %d", step.month, n, step.rows)
 		}
-		if after := months(); len(after) != len(before) || after["a 2026-01-01"] != 12 || after["b 2026-01-01"] != 6 || after["a 2026-02-01"] != 20 {
+		if after := months(); len(after) != len(before) || after["a 2026-01-01"] != 12 || after["b 2026-01-01"] != 6 ||
+			after["a 2026-02-01"] != 20 {
 			t.Errorf("adding up makes %v of %v", after, before)
 		}
 	}
@@ -216,8 +217,8 @@ func TestAnOutage(t *testing.T) {
 	c.wantOn(other, "a", 4)
 }
 
-// Whatever nodes count, write down, write down again because they did not hear that it was done, and whenever they end: what each
-// shows is what it has counted and what others have written down.
+// Whatever nodes count, write down, write down again because they did not hear that it was done, and whenever they end:
+// what each shows is what it has counted and what others have written down.
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -10,10 +10,12 @@ import (
 )
 
 const (
-	// A page is what one transaction writes: pageUses uses, or about pageBytes. Pages are small, because a large one holds up what others write meanwhile.
+	// A page is what one transaction writes: pageUses uses, or about pageBytes. Pages are small, because a large one holds
+	// up what others write meanwhile.
 	pageUses  = 100
 	pageBytes = 256 << 10
-	// A flush that hurries, as each does after hurryAfter, writes pages that are hurryFactor times as large, to end within flushTimeout.
+	// A flush that hurries, as each does after hurryAfter, writes pages that are hurryFactor times as large, to end within
+	// flushTimeout.
 	hurryAfter  = flushTimeout / 2
 	hurryFactor = 20
 )
@@ -22,8 +24,9 @@ const (
 func (m *Meter) flushUses(ctx context.Context, hurry bool) error {
 	began := m.now()
 	today := began.UTC().Truncate(aDay)
-	var late []*page               // of past days, which are written last: one may be locked while it is added up
-	pages := map[time.Time]*page{} // by hour: in one hour a flag has one use in an environment, so no statement meets a row twice
+	var late []*page // of past days, which are written last: one may be locked while it is added up
+	// by hour: in one hour a flag has one use in an environment, so no statement meets a row twice
+	pages := map[time.Time]*page{}
 	var err error
 	for u := range m.uses.TakeUses() {
 		p := pages[u.Hour]

@@ -10,7 +10,8 @@ import (
 	"flagledger/commands/keep/metering/counted"
 )
 
-// A flush looks up known outcomes by their key, also while Postgres has no statistics of the table, or some from when it was small.
+// A flush looks up known outcomes by their key, also while Postgres has no statistics of the table, or some from when
+// it was small.
 func TestOutcomesAreFoundByTheirKey(t *testing.T) {
 	t.Parallel()
 	for _, analyze := range []string{"", "analyze keep.flag_outcomes"} {
@@ -42,9 +43,16 @@ func TestOutcomesAreFoundByTheirKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		var wholeReads, lookups int
-		err = tx.QueryRow(t.Context(), `select seq_scan, idx_scan from pg_stat_xact_user_tables where relname = 'flag_outcomes'`).Scan(&wholeReads, &lookups)
+		err = tx.QueryRow(t.Context(), `select seq_scan, idx_scan from pg_stat_xact_user_tables where relname = 'flag_outcomes'`).
+			Scan(&wholeReads, &lookups)
 		if err != nil || wholeReads > 0 || lookups < pageUses {
-			t.Errorf("%s: a page read the table as a whole %d times and looked up %d rows by key, %v", analyze, wholeReads, lookups, err)
+			t.Errorf(
+				"%s: a page read the table as a whole %d times and looked up %d rows by key, %v",
+				analyze,
+				wholeReads,
+				lookups,
+				err,
+			)
 		}
 	}
 }
@@ -72,7 +80,9 @@ func TestPagesOfAFlush(t *testing.T) {
 			t.Fatal(err)
 		}
 		var transactions int
-		if err := c.pool.QueryRow(t.Context(), `select count(distinct xmin::text) from keep.flag_hours`).Scan(&transactions); err != nil || transactions != of.want {
+		if err := c.pool.QueryRow(t.Context(), `select count(distinct xmin::text) from keep.flag_hours`).
+			Scan(&transactions); err != nil ||
+			transactions != of.want {
 			t.Errorf("%+v: %d transactions have written the flags, %v", of, transactions, err)
 		}
 	}
@@ -93,7 +103,14 @@ func TestFullPage(t *testing.T) {
 	} {
 		p := page{uses: make([]counted.Use, c.uses), bytes: c.bytes}
 		if got := p.full(c.hurry); got != c.want {
-			t.Errorf("a page of %d uses and %d bytes is full: %t, want %t; in a hurry: %t", c.uses, c.bytes, got, c.want, c.hurry)
+			t.Errorf(
+				"a page of %d uses and %d bytes is full: %t, want %t; in a hurry: %t",
+				c.uses,
+				c.bytes,
+				got,
+				c.want,
+				c.hurry,
+			)
 		}
 	}
 }
@@ -107,7 +124,10 @@ func TestAPageThatFails(t *testing.T) {
 	for i := range flags {
 		m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", c.clock)
 	}
-	if _, err := c.pool.Exec(t.Context(), `alter table keep.flag_hours add constraint refused check (flag_key <> 'flag-150')`); err != nil {
+	if _, err := c.pool.Exec(
+		t.Context(),
+		`alter table keep.flag_hours add constraint refused check (flag_key <> 'flag-150')`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.flush(t.Context(), time.Minute, false); err == nil {
@@ -127,7 +147,8 @@ func TestAPageThatFails(t *testing.T) {
 	}
 }
 
-// BenchmarkFlush writes down 20,000 flags that have changed, each evaluated by two clients: for the first time, once more, and in the next hour.
+// BenchmarkFlush writes down 20,000 flags that have changed, each evaluated by two clients: for the first time, once
+// more, and in the next hour.
 func BenchmarkFlush(b *testing.B) {
 	const flags = 20_000
 	c := newCluster(b)

@@ -80,7 +80,10 @@ func (m *memory) use(key, environment string, life uint64, at time.Time) *rememb
 	}
 	r := m.uses[name]
 	if r == nil {
-		r = &remembered{Use: counted.Use{TenantID: "t", FlagKey: key, Life: life, EnvironmentID: environment, Hour: hour}, m: m}
+		r = &remembered{
+			Use: counted.Use{TenantID: "t", FlagKey: key, Life: life, EnvironmentID: environment, Hour: hour},
+			m:   m,
+		}
 		m.uses[name] = r
 	}
 	r.note()
@@ -153,8 +156,8 @@ func (c *cluster) sums(t failer, query string) map[string]int64 {
 
 type failer interface{ Fatal(...any) }
 
-// What nodes count, write down, write down again because they did not hear that it was done, cannot write during an outage, and whenever they end: the hours, and the days made of them, hold
-// what was counted.
+// What nodes count, write down, write down again because they did not hear that it was done, cannot write during an
+// outage, and whenever they end: the hours, and the days made of them, hold what was counted.
 func TestUses(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -162,7 +165,10 @@ func TestUses(t *testing.T) {
 	defer cancel()
 	began := time.Date(2026, 3, 14, 22, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		if _, err := c.pool.Exec(ctx, `truncate keep.flag_hours, keep.flag_days, keep.tenant_hours, keep.tenant_days, keep.use_days, keep.flag_outcomes, keep.flag_uses, keep.evaluations`); err != nil {
+		if _, err := c.pool.Exec(
+			ctx,
+			`truncate keep.flag_hours, keep.flag_days, keep.tenant_hours, keep.tenant_days, keep.use_days, keep.flag_outcomes, keep.flag_uses, keep.evaluations`,
+		); err != nil {
 			t.Fatal(err)
 		}
 		c.clock = began
@@ -176,8 +182,14 @@ func TestUses(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"evaluate": func(t *rapid.T) {
-				key, environment := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"), rapid.SampledFrom([]string{"e1", "e2"}).Draw(t, "environment")
-				value, client := rapid.SampledFrom([]string{"1", "2"}).Draw(t, "value"), rapid.SampledFrom([]string{"", "c1"}).Draw(t, "client")
+				key, environment := rapid.SampledFrom([]string{"a", "b"}).
+					Draw(t, "key"),
+					rapid.SampledFrom([]string{"e1", "e2"}).
+						Draw(t, "environment")
+				value, client := rapid.SampledFrom([]string{"1", "2"}).
+					Draw(t, "value"),
+					rapid.SampledFrom([]string{"", "c1"}).
+						Draw(t, "client")
 				nodes[pick(t)].uses.(*memory).evaluate(key, environment, value, client, c.clock)
 				hours[fmt.Sprint(key, environment, c.clock.Format(" 02 15 "), value)]++
 				days[fmt.Sprint(key, environment, c.clock.Format(" 02 "), value)]++
@@ -226,7 +238,11 @@ func TestUses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var outcome, value string
-		if _, err := pgx.ForEachRow(rows, []any{&outcome, &value}, func() error { values[outcome] = value; return nil }); err != nil {
+		if _, err := pgx.ForEachRow(
+			rows,
+			[]any{&outcome, &value},
+			func() error { values[outcome] = value; return nil },
+		); err != nil {
 			t.Fatal(err)
 		}
 		named := func(all map[string]int64) map[string]int64 {
@@ -237,10 +253,24 @@ func TestUses(t *testing.T) {
 			}
 			return by
 		}
-		if got := named(c.sums(t, `select flag_key || environment_id || to_char(hour at time zone 'UTC', ' DD HH24'), outcomes::text from keep.flag_hours`)); !maps.Equal(got, hours) {
+		if got := named(
+			c.sums(
+				t,
+				`select flag_key || environment_id || to_char(hour at time zone 'UTC', ' DD HH24'), outcomes::text from keep.flag_hours`,
+			),
+		); !maps.Equal(
+			got,
+			hours,
+		) {
 			t.Fatalf("the hours have %v, want %v", got, hours)
 		}
-		if got := c.sums(t, `select to_char(hour at time zone 'UTC', 'DD HH24'), clients::text from keep.tenant_hours`); !maps.Equal(got, clients) {
+		if got := c.sums(
+			t,
+			`select to_char(hour at time zone 'UTC', 'DD HH24'), clients::text from keep.tenant_hours`,
+		); !maps.Equal(
+			got,
+			clients,
+		) {
 			t.Fatalf("the tenant's clients have %v, want %v", got, clients)
 		}
 		c.clock = c.clock.Add(25 * time.Hour)
@@ -249,7 +279,12 @@ func TestUses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := named(c.sums(t, `select flag_key || environment_id || to_char(day, ' DD'), outcomes::text from keep.flag_days`)); !maps.Equal(got, days) {
+		if got := named(
+			c.sums(t, `select flag_key || environment_id || to_char(day, ' DD'), outcomes::text from keep.flag_days`),
+		); !maps.Equal(
+			got,
+			days,
+		) {
 			t.Fatalf("the days have %v, want %v", got, days)
 		}
 	})
@@ -261,7 +296,8 @@ func (c *cluster) last(key string) string {
 	var row string
 	err := c.pool.QueryRow(c.t.Context(), `select concat_ws(' ', to_char(last_evaluated at time zone 'UTC', 'HH24:MI:SS'), to_char(last_prefetched at time zone 'UTC', '"prefetched" HH24:MI'), o.value,
 			to_char(outcome_hour at time zone 'UTC', '"in" HH24'), to_char(varied_hour at time zone 'UTC', '"varied" HH24'))
-		from keep.flag_uses left join keep.flag_outcomes o using (tenant_id, flag_key, life, outcome) where flag_key = $1`, key).Scan(&row)
+		from keep.flag_uses left join keep.flag_outcomes o using (tenant_id, flag_key, life, outcome) where flag_key = $1`, key).
+		Scan(&row)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -306,15 +342,27 @@ func TestAnHourKeepsTheValueThatAVariationHadThen(t *testing.T) {
 	node := c.node()
 	evaluate := func(hour int, value string) {
 		r := node.uses.(*memory).use("a", "e", 1, time.Date(2026, 1, 31, hour, 0, 0, 0, time.UTC))
-		r.Served = []counted.Served{{VariationID: "v", VariationName: "name", Value: []byte(value), Reason: "FALLTHROUGH", New: true, Count: r.count() + 1}}
+		r.Served = []counted.Served{
+			{
+				VariationID:   "v",
+				VariationName: "name",
+				Value:         []byte(value),
+				Reason:        "FALLTHROUGH",
+				New:           true,
+				Count:         r.count() + 1,
+			},
+		}
 		c.flush(node)
 	}
 	evaluate(1, "1")
 	evaluate(2, "1")
 	evaluate(2, "2") // which counts for all of the hour
 	evaluate(3, "2")
-	rows, err := c.pool.Query(t.Context(), `select to_char(hour at time zone 'UTC', 'HH24 ') || o.value || ' ' || n.value from keep.flag_hours
-		cross join lateral json_each_text(outcomes::json) n join keep.flag_outcomes o on o.outcome = n.key order by hour`)
+	rows, err := c.pool.Query(
+		t.Context(),
+		`select to_char(hour at time zone 'UTC', 'HH24 ') || o.value || ' ' || n.value from keep.flag_hours
+		cross join lateral json_each_text(outcomes::json) n join keep.flag_outcomes o on o.outcome = n.key order by hour`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -419,10 +467,16 @@ func TestWhatIsGoneIsRemovedThoughSomeCannotBe(t *testing.T) {
 		}
 	}
 	const many = 2*deletedAtOnce + 1
-	run(`insert into keep.flag_hours (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
-		select t, 'f' || n, 1, 'e', $1, gen_random_uuid(), 1, 0, '{}', '{}', '{}' from generate_series(1, $2) n, unnest(array['a', 'b']) t where t = 'b' or n = 1`, c.clock, many)
+	run(
+		`insert into keep.flag_hours (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
+		select t, 'f' || n, 1, 'e', $1, gen_random_uuid(), 1, 0, '{}', '{}', '{}' from generate_series(1, $2) n, unnest(array['a', 'b']) t where t = 'b' or n = 1`,
+		c.clock,
+		many,
+	)
 	run(`create function keep.refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$`)
-	run(`create trigger refuse before delete on keep.flag_hours for each row when (old.tenant_id = 'a') execute function keep.refuse()`)
+	run(
+		`create trigger refuse before delete on keep.flag_hours for each row when (old.tenant_id = 'a') execute function keep.refuse()`,
+	)
 	err := m.RemoveGone(t.Context(), present{"another": {}})
 	if err == nil || !strings.Contains(err.Error(), "not this one") {
 		t.Errorf("what cannot be removed is told as %v", err)
@@ -449,7 +503,11 @@ func TestOldHoursAndDaysGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if hours, days := c.rows(t, "flag_hours"), c.rows(t, "flag_days"); hours != 2 || days != 3 {
-		t.Errorf("there are %d hours and %d days, want the hours of the last 30 days, and all days, though the first was added up late", hours, days)
+		t.Errorf(
+			"there are %d hours and %d days, want the hours of the last 30 days, and all days, though the first was added up late",
+			hours,
+			days,
+		)
 	}
 	c.clock = time.Date(2027, 3, 9, 1, 0, 0, 0, time.UTC) // the 401st day after the second
 	if err := m.AddUpDays(t.Context()); err != nil {
@@ -476,7 +534,8 @@ func TestADayIsAddedUpAgainForANodeThatIsBehind(t *testing.T) {
 		}
 	}
 	var flag, tenant int
-	if err := c.pool.QueryRow(t.Context(), `select (select sum(evaluations) from keep.flag_days), (select sum(evaluations) from keep.tenant_days)`).Scan(&flag, &tenant); err != nil {
+	if err := c.pool.QueryRow(t.Context(), `select (select sum(evaluations) from keep.flag_days), (select sum(evaluations) from keep.tenant_days)`).
+		Scan(&flag, &tenant); err != nil {
 		t.Fatal(err)
 	}
 	if flag != 2 || tenant != 2 {
@@ -524,21 +583,31 @@ func TestNoRowsAreLeftWhereTwoDelete(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	m := c.node()
-	if _, err := c.pool.Exec(t.Context(), `insert into keep.flag_hours (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
-		select 't', 'f' || n, 1, 'e', $1, gen_random_uuid(), 1, 0, '{}', '{}', '{}' from generate_series(1, $2) n`, c.clock, deletedAtOnce+1); err != nil {
+	if _, err := c.pool.Exec(
+		t.Context(),
+		`insert into keep.flag_hours (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
+		select 't', 'f' || n, 1, 'e', $1, gen_random_uuid(), 1, 0, '{}', '{}', '{}' from generate_series(1, $2) n`,
+		c.clock,
+		deletedAtOnce+1,
+	); err != nil {
 		t.Fatal(err)
 	}
 	other, err := c.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.Exec(t.Context(), `delete from keep.flag_hours where ctid = any(array(select ctid from keep.flag_hours where tenant_id = 't' limit $1))`, deletedAtOnce); err != nil {
+	if _, err := other.Exec(
+		t.Context(),
+		`delete from keep.flag_hours where ctid = any(array(select ctid from keep.flag_hours where tenant_id = 't' limit $1))`,
+		deletedAtOnce,
+	); err != nil {
 		t.Fatal(err)
 	}
 	forgotten := make(chan error, 1)
 	go func() { forgotten <- m.ForgetTenant(t.Context(), "t") }()
 	for waits := false; !waits; {
-		if err := c.pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+		if err := c.pool.QueryRow(t.Context(), `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`).
+			Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -564,13 +633,19 @@ func TestDaysAreAddedUpThoughOneCannotBe(t *testing.T) {
 		c.flush(m)
 		c.clock = c.clock.AddDate(0, 0, 1)
 	}
-	if _, err := c.pool.Exec(t.Context(), fmt.Sprintf(`create function keep.refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;
-		create trigger refuse before insert on keep.flag_days for each row when (new.day = '%s') execute function keep.refuse()`, first.Format(time.DateOnly))); err != nil {
+	if _, err := c.pool.Exec(
+		t.Context(),
+		fmt.Sprintf(`create function keep.refuse() returns trigger language plpgsql as $$ begin raise 'not this one'; end $$;
+		create trigger refuse before insert on keep.flag_days for each row when (new.day = '%s') execute function keep.refuse()`, first.Format(time.DateOnly)),
+	); err != nil {
 		t.Fatal(err)
 	}
 	want := func(hours, days int) {
 		t.Helper()
-		if err := m.AddUpDays(t.Context()); (err == nil) != (hours == 0) || err != nil && !strings.Contains(err.Error(), "not this one") {
+		if err := m.AddUpDays(
+			t.Context(),
+		); (err == nil) != (hours == 0) ||
+			err != nil && !strings.Contains(err.Error(), "not this one") {
 			t.Errorf("a day that cannot be added up is told as %v", err)
 		}
 		for table, want := range map[string]int{"flag_hours": hours, "tenant_hours": hours, "flag_days": days, "use_days": days} {
@@ -633,8 +708,26 @@ func TestFlagsWithoutHoursOfTheirTenant(t *testing.T) {
 		if err := m.AddUpDays(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if h, d, all := c.rows(t, "flag_hours"), c.rows(t, "flag_days"), c.rows(t, "use_days"); h != hours || d != days || all != days+1 {
-			t.Errorf("there are %d hours and %d days of flags, and %d days are added up; want %d, %d, %d", h, d, all, hours, days, days+1)
+		if h, d, all := c.rows(
+			t,
+			"flag_hours",
+		), c.rows(
+			t,
+			"flag_days",
+		), c.rows(
+			t,
+			"use_days",
+		); h != hours || d != days ||
+			all != days+1 {
+			t.Errorf(
+				"there are %d hours and %d days of flags, and %d days are added up; want %d, %d, %d",
+				h,
+				d,
+				all,
+				hours,
+				days,
+				days+1,
+			)
 		}
 	}
 	want(2, 2)
@@ -681,13 +774,19 @@ func TestOutcomesThatCountNoMoreGo(t *testing.T) {
 func TestBoundsOfADay(t *testing.T) {
 	var all counts
 	for i := range 30 {
-		all.add(&counts{evaluations: int64(i + 1), outcomes: tallies{{name: fmt.Sprint("o", i), n: int64(i + 1)}, {name: counted.RestOutcome, n: 1}}})
+		all.add(
+			&counts{
+				evaluations: int64(i + 1),
+				outcomes:    tallies{{name: fmt.Sprint("o", i), n: int64(i + 1)}, {name: counted.RestOutcome, n: 1}},
+			},
+		)
 	}
 	for i := range 120 {
 		all.add(&counts{clients: tallies{{name: fmt.Sprint("c", i), n: int64(i + 1), last: 7}}})
 	}
 	all.bound()
-	if len(all.outcomes) != counted.MaxOutcomes+1 || all.outcomes[0] != (tally{name: "o29", n: 30}) || all.outcomes[counted.MaxOutcomes] != (tally{name: counted.RestOutcome, n: 55 + 30}) {
+	if len(all.outcomes) != counted.MaxOutcomes+1 || all.outcomes[0] != (tally{name: "o29", n: 30}) ||
+		all.outcomes[counted.MaxOutcomes] != (tally{name: counted.RestOutcome, n: 55 + 30}) {
 		t.Errorf("the outcomes are %v", all.outcomes)
 	}
 	if len(all.clients) != maxClients || all.clients[0] != (tally{"c119", 120, 7}) {

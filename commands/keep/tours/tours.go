@@ -15,7 +15,8 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Tours are the product tours in a database. The errors of its methods are *commands.Error, Unavailable while the database cannot be reached.
+// Tours are the product tours in a database. The errors of its methods are *commands.Error, Unavailable while the
+// database cannot be reached.
 type Tours struct{ db *pgxpool.Pool }
 
 // New returns the tours in a database.
@@ -37,7 +38,9 @@ const columns = `completed_at, created_at, updated_at`
 
 // Status tells how far a person is with a tour.
 func (t *Tours) Status(ctx context.Context, userID, key string) (Status, error) {
-	s, err := read(t.db.Query(ctx, `select `+columns+` from keep.product_tours where user_id = $1 and tour_key = $2`, userID, key))
+	s, err := read(
+		t.db.Query(ctx, `select `+columns+` from keep.product_tours where user_id = $1 and tour_key = $2`, userID, key),
+	)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Status{}, nil
 	}
@@ -51,11 +54,19 @@ const (
 	maxTours = 500
 )
 
-// Set notes that a person completed a tour at a time, or with nil that they have begun it. own says that they note it themselves. The error is NotFound for a
-// person who is not in the directory, and Conflict for a further tour where 500 were set so.
-func (t *Tours) Set(ctx context.Context, userID, key string, completedAt *time.Time, own bool, now time.Time) (status Status, err error) {
+// Set notes that a person completed a tour at a time, or with nil that they have begun it. own says that they note it
+// themselves. The error is NotFound for a person who is not in the directory, and Conflict for a further tour where 500
+// were set so.
+func (t *Tours) Set(
+	ctx context.Context,
+	userID, key string,
+	completedAt *time.Time,
+	own bool,
+	now time.Time,
+) (status Status, err error) {
 	err = pgx.BeginFunc(ctx, t.db, func(tx pgx.Tx) error {
-		// Calls for one person wait for each other, so that the count holds. Nothing is noted of somebody who is being erased.
+		// Calls for one person wait for each other, so that the count holds. Nothing is noted of somebody who is being
+		// erased.
 		found, err := tx.Exec(ctx, `select from keep.people where user_id = $1 for no key update`, userID)
 		if err != nil {
 			return err
@@ -65,15 +76,29 @@ func (t *Tours) Set(ctx context.Context, userID, key string, completedAt *time.T
 		}
 		var full bool
 		if err := tx.QueryRow(ctx, `select count(*) filter (where own = $4) >= $3 and not coalesce(bool_or(tour_key = $2 and (own or not $4)), false)
-			from keep.product_tours where user_id = $1`, userID, key, maxTours, own).Scan(&full); err != nil {
+			from keep.product_tours where user_id = $1`, userID, key, maxTours, own).
+			Scan(&full); err != nil {
 			return err
 		}
 		if full {
-			return &commands.Error{Kind: commands.Conflict, Detail: fmt.Sprintf("the person has %d product tours, and may not have more", maxTours)}
+			return &commands.Error{
+				Kind:   commands.Conflict,
+				Detail: fmt.Sprintf("the person has %d product tours, and may not have more", maxTours),
+			}
 		}
-		status, err = read(tx.Query(ctx, `insert into keep.product_tours (user_id, tour_key, completed_at, created_at, updated_at, own) values ($1, $2, $3, $4, $4, $5)
+		status, err = read(
+			tx.Query(
+				ctx,
+				`insert into keep.product_tours (user_id, tour_key, completed_at, created_at, updated_at, own) values ($1, $2, $3, $4, $4, $5)
 			on conflict (user_id, tour_key) do update set completed_at = excluded.completed_at, updated_at = excluded.updated_at, own = product_tours.own or excluded.own
-			returning `+columns, userID, key, completedAt, now, own))
+			returning `+columns,
+				userID,
+				key,
+				completedAt,
+				now,
+				own,
+			),
+		)
 		return err
 	})
 	return status, databaseError(err)
@@ -94,7 +119,8 @@ func (t *Tours) Erase(ctx context.Context, userID string) error {
 	return databaseError(err)
 }
 
-// ForgetTenant implements commands.TenantData: it drops the tours of a tenant's demo people. It comes after the directory's, as Erase does.
+// ForgetTenant implements commands.TenantData: it drops the tours of a tenant's demo people. It comes after the
+// directory's, as Erase does.
 func (t *Tours) ForgetTenant(ctx context.Context, tenantID string) error {
 	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = any($1)`, commands.DemoPeopleIDs(tenantID))
 	return databaseError(err)

@@ -20,7 +20,11 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestAPersonsToursAreBounded(t *testing.T) {
 	pool := pgtest.Pool(t)
 	tours, me, now := New(pool), uuid.NewString(), time.Now()
-	if _, err := pool.Exec(t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, me); err != nil {
+	if _, err := pool.Exec(
+		t.Context(),
+		`insert into keep.people (user_id, created_at) values ($1, now())`,
+		me,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pool.Exec(t.Context(), `insert into keep.product_tours (user_id, tour_key, created_at, updated_at)
@@ -64,10 +68,21 @@ func TestAPersonsToursAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left int
-	if err := pool.QueryRow(t.Context(), `select count(*) from keep.product_tours where user_id = $1`, me).Scan(&left); err != nil || left != 0 {
+	if err := pool.QueryRow(t.Context(), `select count(*) from keep.product_tours where user_id = $1`, me).
+		Scan(&left); err != nil ||
+		left != 0 {
 		t.Errorf("%d tours are left, %v", left, err)
 	}
-	if _, err := tours.Set(t.Context(), uuid.NewString(), "tour", nil, true, now); commands.KindOf(err) != commands.NotFound {
+	if _, err := tours.Set(
+		t.Context(),
+		uuid.NewString(),
+		"tour",
+		nil,
+		true,
+		now,
+	); commands.KindOf(
+		err,
+	) != commands.NotFound {
 		t.Errorf("a tour of somebody unknown: %v", err)
 	}
 }
@@ -76,7 +91,11 @@ func TestAPersonsToursAreBounded(t *testing.T) {
 func TestToursThatOthersSetTakeNoRoom(t *testing.T) {
 	pool := pgtest.Pool(t)
 	tours, me, now := New(pool), uuid.NewString(), time.Now()
-	if _, err := pool.Exec(t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, me); err != nil {
+	if _, err := pool.Exec(
+		t.Context(),
+		`insert into keep.people (user_id, created_at) values ($1, now())`,
+		me,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := pool.Exec(t.Context(), `insert into keep.product_tours (user_id, tour_key, created_at, updated_at, own)

@@ -61,7 +61,9 @@ func New(t testing.TB, o Options) *Server {
 	s.Roots.AddCert(certified.Certificate())
 	certified.Close()
 
-	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &session{s: s, c: c}, nil }))
+	server := smtp.NewServer(
+		smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) { return &session{s: s, c: c}, nil }),
+	)
 	server.Domain, server.AllowInsecureAuth = "localhost", false
 	server.ReadTimeout, server.WriteTimeout = time.Minute, time.Minute
 	server.ErrorLog = quiet{}

@@ -35,7 +35,8 @@ func (s *Server) route(method, path string, form url.Values) (int, map[string]an
 	id := path[strings.LastIndex(path, "/")+1:]
 	switch {
 	case method == http.MethodPost && path == "/v1/customers":
-		return http.StatusOK, s.newCustomer(map[string]string{"flagledger_tenant": form.Get("metadata[flagledger_tenant]")}).json()
+		return http.StatusOK, s.newCustomer(map[string]string{"flagledger_tenant": form.Get("metadata[flagledger_tenant]")}).
+			json()
 	case method == http.MethodGet && path == "/v1/customers/"+id:
 		if c := s.customers[id]; c != nil {
 			return http.StatusOK, c.json()
@@ -106,12 +107,26 @@ func (sub *subscription) json(prices map[string]string) map[string]any {
 		cancelAt = sub.CancelAt.Unix()
 	}
 	return map[string]any{
-		"id": sub.ID, "object": "subscription", "customer": sub.Customer, "status": sub.Status, "metadata": sub.Metadata,
-		"current_period_start": sub.Begin.Unix(), "current_period_end": sub.End.Unix(), "cancel_at_period_end": sub.CancelAtEnd, "cancel_at": cancelAt,
-		"items": map[string]any{"object": "list", "data": []any{map[string]any{
-			"id": sub.Item, "object": "subscription_item",
-			"price": map[string]any{"id": sub.Price, "object": "price", "recurring": map[string]any{"interval": prices[sub.Price], "interval_count": 1}},
-		}}},
+		"id":                   sub.ID,
+		"object":               "subscription",
+		"customer":             sub.Customer,
+		"status":               sub.Status,
+		"metadata":             sub.Metadata,
+		"current_period_start": sub.Begin.Unix(),
+		"current_period_end":   sub.End.Unix(),
+		"cancel_at_period_end": sub.CancelAtEnd,
+		"cancel_at":            cancelAt,
+		"items": map[string]any{"object": "list", "data": []any{
+			map[string]any{
+				"id":     sub.Item,
+				"object": "subscription_item",
+				"price": map[string]any{
+					"id":        sub.Price,
+					"object":    "price",
+					"recurring": map[string]any{"interval": prices[sub.Price], "interval_count": 1},
+				},
+			},
+		}},
 	}
 }
 
@@ -156,7 +171,16 @@ func (s *Server) checkouts(customerID string) (int, map[string]any) {
 	data := []any{}
 	for _, p := range s.pages {
 		if !p.Portal && !p.Closed && p.Form.Get("customer") == customerID {
-			data = append(data, map[string]any{"id": p.ID, "object": "checkout.session", "status": "open", "mode": p.Form.Get("mode"), "created": p.Created})
+			data = append(
+				data,
+				map[string]any{
+					"id":      p.ID,
+					"object":  "checkout.session",
+					"status":  "open",
+					"mode":    p.Form.Get("mode"),
+					"created": p.Created,
+				},
+			)
 		}
 	}
 	return http.StatusOK, map[string]any{"object": "list", "url": "/v1/checkout/sessions", "data": data, "has_more": false}

@@ -9,7 +9,8 @@ import (
 	"github.com/stripe/stripe-go/v76/webhook"
 )
 
-// What follows is done by customers on the pages that they are led to, by banks and by time. Each tells of itself in events.
+// What follows is done by customers on the pages that they are led to, by banks and by time. Each tells of itself in
+// events.
 
 const month = 30 * 24 * time.Hour
 
@@ -21,7 +22,12 @@ func (s *Server) Pay(checkoutURL string) string {
 	p := s.open(checkoutURL, false)
 	p.Closed = true
 	metadata := map[string]string{"flagledger_tenant": p.Form.Get("metadata[flagledger_tenant]")}
-	session := map[string]any{"id": p.ID, "object": "checkout.session", "customer": p.Form.Get("customer"), "metadata": metadata}
+	session := map[string]any{
+		"id":       p.ID,
+		"object":   "checkout.session",
+		"customer": p.Form.Get("customer"),
+		"metadata": metadata,
+	}
 	if p.Form.Get("mode") == "payment" {
 		s.tell("checkout.session.completed", session)
 		return ""
@@ -43,7 +49,16 @@ func (s *Server) Subscribe(customerID, price string) string {
 func (s *Server) subscribe(customerID, price string, metadata map[string]string) *subscription {
 	now := s.now().UTC().Truncate(time.Second)
 	sub := &subscription{
-		ID: s.id("sub"), Item: s.id("si"), Customer: customerID, Price: price, Status: "active", Metadata: metadata, Begin: now, End: now.Add(month),
+		ID: s.id(
+			"sub",
+		),
+		Item:     s.id("si"),
+		Customer: customerID,
+		Price:    price,
+		Status:   "active",
+		Metadata: metadata,
+		Begin:    now,
+		End:      now.Add(month),
 	}
 	s.subscriptions = append(s.subscriptions, sub)
 	s.tell("customer.subscription.created", sub.json(s.prices))
@@ -76,7 +91,14 @@ func (s *Server) Change(id string, change func(*Subscription)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sub := s.subscription(id)
-	edited := Subscription{Status: sub.Status, Price: sub.Price, CancelAtEnd: sub.CancelAtEnd, CancelAt: sub.CancelAt, Begin: sub.Begin, End: sub.End}
+	edited := Subscription{
+		Status:      sub.Status,
+		Price:       sub.Price,
+		CancelAtEnd: sub.CancelAtEnd,
+		CancelAt:    sub.CancelAt,
+		Begin:       sub.Begin,
+		End:         sub.End,
+	}
 	change(&edited)
 	sub.Status, sub.Price, sub.CancelAtEnd, sub.CancelAt = edited.Status, edited.Price, edited.CancelAtEnd, edited.CancelAt
 	sub.Begin, sub.End = edited.Begin, edited.End
@@ -167,7 +189,14 @@ type Event struct {
 
 func (s *Server) tell(kind string, object map[string]any) {
 	payload, err := json.Marshal(map[string]any{
-		"id": s.id("evt"), "object": "event", "api_version": "2023-10-16", "created": s.now().Unix(), "type": kind, "data": map[string]any{"object": object},
+		"id": s.id(
+			"evt",
+		),
+		"object":      "event",
+		"api_version": "2023-10-16",
+		"created":     s.now().Unix(),
+		"type":        kind,
+		"data":        map[string]any{"object": object},
 	})
 	if err != nil {
 		panic(err) // plain maps
@@ -186,7 +215,9 @@ func (s *Server) Events() []Event {
 
 // Sign is the signature of a payload at a time.
 func Sign(payload []byte, at time.Time) string {
-	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: payload, Secret: WebhookSecret, Timestamp: at}).Header
+	return webhook.GenerateTestSignedPayload(
+		&webhook.UnsignedPayload{Payload: payload, Secret: WebhookSecret, Timestamp: at},
+	).Header
 }
 
 // Deliver sends an event to a webhook as Stripe does, and returns the status of the answer.

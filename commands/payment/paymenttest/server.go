@@ -1,5 +1,5 @@
-// Package paymenttest is a small Stripe for tests: HTTP on loopback that keeps what it is told, tells of it in signed events, and breaks when asked to. It
-// refuses what Stripe refuses of the calls that the service makes.
+// Package paymenttest is a small Stripe for tests: HTTP on loopback that keeps what it is told, tells of it in signed
+// events, and breaks when asked to. It refuses what Stripe refuses of the calls that the service makes.
 package paymenttest
 
 import (
@@ -78,8 +78,17 @@ type answer struct {
 func New(t testing.TB, now func() time.Time) *Server {
 	t.Helper()
 	s := &Server{
-		t: t, now: now, ended: make(chan struct{}), prices: map[string]string{}, portalPrices: map[string]bool{}, products: map[string]bool{},
-		coupons: map[string]bool{}, promotions: map[string]string{}, customers: map[string]*customer{}, pages: map[string]*page{}, answers: map[string]answer{},
+		t:            t,
+		now:          now,
+		ended:        make(chan struct{}),
+		prices:       map[string]string{},
+		portalPrices: map[string]bool{},
+		products:     map[string]bool{},
+		coupons:      map[string]bool{},
+		promotions:   map[string]string{},
+		customers:    map[string]*customer{},
+		pages:        map[string]*page{},
+		answers:      map[string]answer{},
 	}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
@@ -89,8 +98,9 @@ func New(t testing.TB, now func() time.Time) *Server {
 	return s
 }
 
-// Clock is a clock on which ten minutes have just begun, during which the service sends the same Idempotency-Key for what is done once: a test that counts
-// calls or pages is over before they are. It is at most a second ahead of the machine's.
+// Clock is a clock on which ten minutes have just begun, during which the service sends the same Idempotency-Key for
+// what is done once: a test that counts calls or pages is over before they are. It is at most a second ahead of the
+// machine's.
 func Clock() func() time.Time {
 	now := time.Now()
 	ahead := now.Truncate(10 * time.Minute).Add(time.Second).Sub(now)
@@ -182,7 +192,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	if broken == Recorded && r.Method == http.MethodPost {
 		s.mu.Lock()
-		s.answers[r.Header.Get("Idempotency-Key")] = answer{http.StatusInternalServerError, problem("api_error", "", ""), identity(r, string(body))}
+		s.answers[r.Header.Get("Idempotency-Key")] = answer{
+			http.StatusInternalServerError,
+			problem("api_error", "", ""),
+			identity(r, string(body)),
+		}
 		s.mu.Unlock()
 	}
 	if broken != Working {
@@ -238,7 +252,10 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, how Failure) {
 	case Empty:
 		_, _ = io.WriteString(w, "{}")
 	case Strange:
-		_, _ = io.WriteString(w, `{"object":"list","data":[null],"id":null,"url":"javascript:alert(1)","items":{"data":[null]},"customer":null}`)
+		_, _ = io.WriteString(
+			w,
+			`{"object":"list","data":[null],"id":null,"url":"javascript:alert(1)","items":{"data":[null]},"customer":null}`,
+		)
 	case Busy:
 		write(w, http.StatusTooManyRequests, problem("invalid_request_error", "rate_limit", ""))
 	case Failing, Recorded:
@@ -257,7 +274,9 @@ func write(w http.ResponseWriter, status int, body map[string]any) {
 }
 
 func problem(kind, code, param string) map[string]any {
-	return map[string]any{"error": map[string]any{"type": kind, "code": code, "param": param, "message": "refused by the test"}}
+	return map[string]any{
+		"error": map[string]any{"type": kind, "code": code, "param": param, "message": "refused by the test"},
+	}
 }
 
 func missing(status int, param string) (int, map[string]any) {

@@ -85,7 +85,8 @@ func (s *Server) Tried(token string) int {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Message Message }
-	if !strings.HasPrefix(r.URL.Path, "/v1/projects/") || !strings.HasSuffix(r.URL.Path, "/messages:send") || json.NewDecoder(r.Body).Decode(&body) != nil {
+	if !strings.HasPrefix(r.URL.Path, "/v1/projects/") || !strings.HasSuffix(r.URL.Path, "/messages:send") ||
+		json.NewDecoder(r.Body).Decode(&body) != nil {
 		http.Error(w, "not a message", http.StatusNotFound)
 		return
 	}
@@ -121,8 +122,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(a.Body))
 	case a.Status != 0:
 		w.WriteHeader(a.Status)
-		fmt.Fprintf(w, `{"error":{"code":%d,"message":"refused %s","status":%q,"details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":%q}]}}`,
-			a.Status, body.Message.Token, a.Code, a.Code)
+		fmt.Fprintf(
+			w,
+			`{"error":{"code":%d,"message":"refused %s","status":%q,"details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":%q}]}}`,
+			a.Status,
+			body.Message.Token,
+			a.Code,
+			a.Code,
+		)
 	default:
 		fmt.Fprintf(w, `{"name":"projects/test/messages/%d"}`, s.take(body.Message))
 	}

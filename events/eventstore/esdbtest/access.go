@@ -18,15 +18,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// RequireCredentials lets only one user read and append, while anyone may still ask for gossip and the version, as with a real server. Called once
-// more with other credentials, it lets subscriptions that have begun go on.
+// RequireCredentials lets only one user read and append, while anyone may still ask for gossip and the version, as with
+// a real server. Called once more with other credentials, it lets subscriptions that have begun go on.
 func (s *Server) RequireCredentials(user, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.user, s.password = user, password
 }
 
-// admit refuses calls to streams without the right credentials, with the codes of a real server: one for none, another for wrong ones.
+// admit refuses calls to streams without the right credentials, with the codes of a real server: one for none, another
+// for wrong ones.
 func (s *Server) admit(ctx context.Context, method string) error {
 	s.mu.Lock()
 	user, password := s.user, s.password
@@ -60,5 +61,9 @@ func selfSigned(t testing.TB) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
+	return &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}},
+		NextProtos:   []string{"h2"},
+		MinVersion:   tls.VersionTLS12,
+	}
 }

@@ -25,7 +25,8 @@ type cluster struct {
 	dead    map[*Server]bool // as the others see it
 }
 
-// NewCluster starts n servers that share a log, of which the first one leads. Followers answer reads, and refuse appends as a real one does.
+// NewCluster starts n servers that share a log, of which the first one leads. Followers answer reads, and refuse
+// appends as a real one does.
 func NewCluster(t testing.TB, n int) []*Server {
 	l, c := newLog(), &cluster{}
 	list := make([]*Server, n)

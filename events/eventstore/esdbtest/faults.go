@@ -40,7 +40,8 @@ func (s *Server) SetDelay(d time.Duration) {
 	s.faults.delayChanged = make(chan struct{})
 }
 
-// ResetAppends breaks all connections at each of the next n appends: before the append is applied, or after that and before the answer.
+// ResetAppends breaks all connections at each of the next n appends: before the append is applied, or after that and
+// before the answer.
 func (s *Server) ResetAppends(n int, applied bool) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -66,7 +67,8 @@ func (s *Server) DropSubscriptionsAfter(n int) {
 	s.faults.dropAfter = n
 }
 
-// Freeze makes the server hang, as a stopped process does: connections are accepted and stay open, and nothing is answered until Thaw.
+// Freeze makes the server hang, as a stopped process does: connections are accepted and stay open, and nothing is
+// answered until Thaw.
 func (s *Server) Freeze() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -109,7 +111,8 @@ func (s *Server) RefuseRepeats() {
 	s.faults.refuseRepeats = true
 }
 
-// OmitPositions lets the server answer appends without a position, as a real one does for a repeated append that it has not indexed yet.
+// OmitPositions lets the server answer appends without a position, as a real one does for a repeated append that it has
+// not indexed yet.
 func (s *Server) OmitPositions() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -133,7 +136,11 @@ func (s *Server) Hold(stream string) (release func()) {
 // Inject appends n events of the given type to a stream, each in an append of its own, as another client would.
 func (s *Server) Inject(stream, eventType string, n int) {
 	for range n {
-		s.log.append(stream, expectation{kind: anything}, []proposed{{id: uuid.New(), metadata: meta(eventType), data: []byte("{}")}})
+		s.log.append(
+			stream,
+			expectation{kind: anything},
+			[]proposed{{id: uuid.New(), metadata: meta(eventType), data: []byte("{}")}},
+		)
 	}
 }
 
@@ -192,7 +199,12 @@ func (f *faults) slow(ctx context.Context) error {
 	}
 }
 
-func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (s *Server) unary(
+	ctx context.Context,
+	req any,
+	info *grpc.UnaryServerInfo,
+	handler grpc.UnaryHandler,
+) (any, error) {
 	if err := s.admit(ctx, info.FullMethod); err != nil {
 		return nil, err
 	}
@@ -203,7 +215,12 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	return answer, err
 }
 
-func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *Server) stream(
+	srv any,
+	stream grpc.ServerStream,
+	info *grpc.StreamServerInfo,
+	handler grpc.StreamHandler,
+) error {
 	if err := s.admit(stream.Context(), info.FullMethod); err != nil {
 		return err
 	}

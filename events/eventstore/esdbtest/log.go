@@ -40,8 +40,8 @@ const (
 	anything
 )
 
-// log is all events in order, with positions that grow like offsets in a file. The events of one append share a commit position after the last of
-// them, so that a test fails which confuses the two halves of a position.
+// log is all events in order, with positions that grow like offsets in a file. The events of one append share a commit
+// position after the last of them, so that a test fails which confuses the two halves of a position.
 type log struct {
 	mu      sync.Mutex
 	end     uint64
@@ -69,7 +69,11 @@ func (l *log) empty() {
 	l.records, l.streams, l.end = nil, map[string]*stream{}, 1000
 	l.mu.Unlock()
 	// No real log is empty: the server's own events come first.
-	l.append("$settings", expectation{kind: anything}, []proposed{{id: uuid.New(), metadata: meta("$UpdateSettings"), data: []byte("{}")}})
+	l.append(
+		"$settings",
+		expectation{kind: anything},
+		[]proposed{{id: uuid.New(), metadata: meta("$UpdateSettings"), data: []byte("{}")}},
+	)
 }
 
 func meta(eventType string) map[string]string {
@@ -84,8 +88,8 @@ type outcome struct {
 	current  int64 // revision of the stream, -1 if it does not exist
 }
 
-// append adds events as the real server does: an append whose ids stand right after the expected revision, or, where no revision is expected,
-// anywhere in the stream, has been applied before and succeeds again.
+// append adds events as the real server does: an append whose ids stand right after the expected revision, or, where no
+// revision is expected, anywhere in the stream, has been applied before and succeeds again.
 func (l *log) append(name string, expected expectation, list []proposed) outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +128,15 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	}
 	l.streams[name] = s
 	for _, p := range list {
-		r := &record{id: p.id, stream: name, revision: uint64(len(s.records)), prepare: l.end, custom: p.custom, data: p.data, metadata: p.metadata}
+		r := &record{
+			id:       p.id,
+			stream:   name,
+			revision: uint64(len(s.records)),
+			prepare:  l.end,
+			custom:   p.custom,
+			data:     p.data,
+			metadata: p.metadata,
+		}
 		r.metadata["created"] = strconv.FormatInt(time.Now().UnixNano()/100, 10)
 		l.end += 150 + uint64(len(p.data)+len(p.custom))
 		if _, ok := s.first[p.id]; !ok {

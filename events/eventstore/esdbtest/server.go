@@ -1,5 +1,5 @@
-// Package esdbtest is a small EventStoreDB server for tests. It speaks the parts of the protocol that the official client uses, keeps its log in
-// memory, and can be made to fail in the ways that a real one does.
+// Package esdbtest is a small EventStoreDB server for tests. It speaks the parts of the protocol that the official
+// client uses, keeps its log in memory, and can be made to fail in the ways that a real one does.
 package esdbtest
 
 import (
@@ -73,7 +73,8 @@ func (s *Server) url(credentials string) string {
 	return "esdb://" + credentials + s.address + options
 }
 
-// anyAddress has a random port below those that the system gives to whoever asks for any. One of those could be taken while the server is stopped.
+// anyAddress has a random port below those that the system gives to whoever asks for any. One of those could be taken
+// while the server is stopped.
 func anyAddress() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000))) //nolint:gosec // no secret
 }

@@ -84,7 +84,11 @@ func TestExpectedRevisions(t *testing.T) {
 		{esdb.Revision(0), []esdb.EventData{b}, 1, -1},    // with one after it
 		{esdb.Any{}, []esdb.EventData{event("d")}, 3, -1},
 	} {
-		result, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{ExpectedRevision: step.expected}, step.list...)
+		result, err := client.AppendToStream(
+			t.Context(),
+			"s",
+			esdb.AppendToStreamOptions{ExpectedRevision: step.expected},
+			step.list...)
 		if code(err) != step.code || err == nil && result.NextExpectedVersion != step.revision {
 			t.Errorf("step %d: %+v, %v; want revision %d, code %d", i, result, err, step.revision, step.code)
 		}
@@ -97,7 +101,14 @@ func TestExpectedRevisions(t *testing.T) {
 
 func TestReads(t *testing.T) {
 	_, client := connect(t)
-	if _, err := client.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{}, event("a"), event("b"), event("c")); err != nil {
+	if _, err := client.AppendToStream(
+		t.Context(),
+		"s",
+		esdb.AppendToStreamOptions{},
+		event("a"),
+		event("b"),
+		event("c"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range []struct {
@@ -142,14 +153,26 @@ func TestDeletedStreams(t *testing.T) {
 	if got := types(t, stream, err); len(got) > 0 {
 		t.Errorf("the deleted stream holds %v", got)
 	}
-	result, err := client.AppendToStream(t.Context(), "soft", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, event("b"))
+	result, err := client.AppendToStream(
+		t.Context(),
+		"soft",
+		esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}},
+		event("b"),
+	)
 	if err != nil || result.NextExpectedVersion != 1 {
 		t.Errorf("append to the deleted stream: %+v, %v, want revision 1", result, err)
 	}
 	if _, err := client.TombstoneStream(t.Context(), "hard", esdb.TombstoneStreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.AppendToStream(t.Context(), "hard", esdb.AppendToStreamOptions{}, event("b")); code(err) != esdb.ErrorCodeStreamDeleted {
+	if _, err := client.AppendToStream(
+		t.Context(),
+		"hard",
+		esdb.AppendToStreamOptions{},
+		event("b"),
+	); code(
+		err,
+	) != esdb.ErrorCodeStreamDeleted {
 		t.Errorf("append to a stream with a tombstone: %v", err)
 	}
 	stream, err = client.ReadStream(t.Context(), "hard", esdb.ReadStreamOptions{}, 9)

@@ -28,8 +28,8 @@ type streamsService struct {
 	s *Server
 }
 
-// Append implements streams.StreamsServer. It reads all that the client sends before it refuses: the client takes an earlier answer for a broken
-// connection.
+// Append implements streams.StreamsServer. It reads all that the client sends before it refuses: the client takes an
+// earlier answer for a broken connection.
 func (v streamsService) Append(call streams.Streams_AppendServer) error {
 	var options *streams.AppendReq_Options
 	var list []proposed
@@ -48,13 +48,23 @@ func (v streamsService) Append(call streams.Streams_AppendServer) error {
 		}
 		p := req.GetProposedMessage()
 		size += len(p.GetData())
-		list = append(list, proposed{id: fromUUID(p.GetId()), metadata: maps.Clone(p.GetMetadata()), custom: p.GetCustomMetadata(), data: p.GetData()})
+		list = append(
+			list,
+			proposed{
+				id:       fromUUID(p.GetId()),
+				metadata: maps.Clone(p.GetMetadata()),
+				custom:   p.GetCustomMetadata(),
+				data:     p.GetData(),
+			},
+		)
 	}
 	if options == nil || len(list) == 0 {
 		return status.Error(codes.InvalidArgument, "an append needs options and events")
 	}
 	if size > maxAppendSize {
-		call.SetTrailer(metadata.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", fmt.Sprint(maxAppendSize)))
+		call.SetTrailer(
+			metadata.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", fmt.Sprint(maxAppendSize)),
+		)
 		return status.Errorf(codes.InvalidArgument, "Maximum Append Size of %d Exceeded.", maxAppendSize)
 	}
 	expected, err := fromExpected(options)
@@ -84,7 +94,11 @@ func (v streamsService) Append(call streams.Streams_AppendServer) error {
 	case o.deleted:
 		return deleted(call, name)
 	case o.last == nil || refuse:
-		return call.SendAndClose(&streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: wrong(options, o.current)}})
+		return call.SendAndClose(
+			&streams.AppendResp{
+				Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: wrong(options, o.current)},
+			},
+		)
 	}
 	success := &streams.AppendResp_Success{
 		CurrentRevisionOption: &streams.AppendResp_Success_CurrentRevision{CurrentRevision: o.last.revision},
@@ -124,9 +138,13 @@ func wrong(o *streams.AppendReq_Options, current int64) *streams.AppendResp_Wron
 	case *streams.AppendReq_Options_Revision:
 		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedRevision{ExpectedRevision: e.Revision}
 	case *streams.AppendReq_Options_StreamExists:
-		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedStreamExists{ExpectedStreamExists: &shared.Empty{}}
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedStreamExists{
+			ExpectedStreamExists: &shared.Empty{},
+		}
 	default:
-		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedNoStream{ExpectedNoStream: &shared.Empty{}}
+		w.ExpectedRevisionOption = &streams.AppendResp_WrongExpectedVersion_ExpectedNoStream{
+			ExpectedNoStream: &shared.Empty{},
+		}
 	}
 	return w
 }
@@ -137,16 +155,21 @@ func deleted(call grpc.ServerStream, name string) error {
 	return status.Errorf(codes.FailedPrecondition, "Event stream '%s' is deleted.", name)
 }
 
-// Delete implements streams.StreamsServer: what is in the stream is hidden, and it may be appended to again. It expects no revision.
+// Delete implements streams.StreamsServer: what is in the stream is hidden, and it may be appended to again. It expects
+// no revision.
 func (v streamsService) Delete(_ context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
 	v.s.log.delete(string(req.GetOptions().GetStreamIdentifier().GetStreamName()), false)
-	return &streams.DeleteResp{PositionOption: &streams.DeleteResp_Position_{Position: &streams.DeleteResp_Position{}}}, nil
+	return &streams.DeleteResp{
+		PositionOption: &streams.DeleteResp_Position_{Position: &streams.DeleteResp_Position{}},
+	}, nil
 }
 
 // Tombstone implements streams.StreamsServer. It expects no revision.
 func (v streamsService) Tombstone(_ context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
 	v.s.log.delete(string(req.GetOptions().GetStreamIdentifier().GetStreamName()), true)
-	return &streams.TombstoneResp{PositionOption: &streams.TombstoneResp_Position_{Position: &streams.TombstoneResp_Position{}}}, nil
+	return &streams.TombstoneResp{
+		PositionOption: &streams.TombstoneResp_Position_{Position: &streams.TombstoneResp_Position{}},
+	}, nil
 }
 
 // Read implements streams.StreamsServer: reads of streams and of $all, both ways, and subscriptions to $all.
@@ -230,8 +253,8 @@ func (v streamsService) send(list []*record, backwards bool, count uint64, call 
 	return nil
 }
 
-// subscribe follows $all from after a position: first what is there, then CaughtUp, then what comes. With a filter, a checkpoint tells the
-// position after each window times interval of events that were looked at.
+// subscribe follows $all from after a position: first what is there, then CaughtUp, then what comes. With a filter, a
+// checkpoint tells the position after each window times interval of events that were looked at.
 func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Streams_ReadServer) error {
 	wanted, interval, err := filter(o.GetFilter())
 	if err != nil {
@@ -250,7 +273,10 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 	if _, end := o.GetAll().GetAllOption().(*streams.ReadReq_Options_AllOptions_End); end {
 		next = len(list)
 	} else if p := o.GetAll().GetPosition(); p != nil {
-		next = firstAt(list, &streams.ReadReq_Options_Position{CommitPosition: p.CommitPosition, PreparePosition: p.PreparePosition + 1})
+		next = firstAt(
+			list,
+			&streams.ReadReq_Options_Position{CommitPosition: p.CommitPosition, PreparePosition: p.PreparePosition + 1},
+		)
 	}
 	caughtUp, looked := false, 0
 	for {
@@ -281,7 +307,9 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 		}
 		if !caughtUp {
 			caughtUp = true
-			if err := call.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}}); err != nil {
+			if err := call.Send(
+				&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}},
+			); err != nil {
 				return err
 			}
 		}
@@ -316,7 +344,10 @@ func filter(o *streams.ReadReq_Options_FilterOptions) (wanted func(*record) bool
 		return func(r *record) bool { return re.MatchString(subject(r)) }, interval, nil
 	}
 	return func(r *record) bool {
-		return slices.ContainsFunc(expression.GetPrefix(), func(prefix string) bool { return strings.HasPrefix(subject(r), prefix) })
+		return slices.ContainsFunc(
+			expression.GetPrefix(),
+			func(prefix string) bool { return strings.HasPrefix(subject(r), prefix) },
+		)
 	}, interval, nil
 }
 

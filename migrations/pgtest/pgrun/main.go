@@ -45,10 +45,12 @@ const memoryFolder = "/dev/shm"
 // roomInMemory reports whether memoryFolder has room for what all tests write: some 3 GiB, most of it logs of Postgres.
 func roomInMemory() bool {
 	var disk syscall.Statfs_t
-	return syscall.Statfs(memoryFolder, &disk) == nil && uint64(disk.Bavail)*uint64(disk.Bsize) >= 6<<30 //nolint:unconvert // the types differ between systems
+	return syscall.Statfs(memoryFolder, &disk) == nil &&
+		uint64(disk.Bavail)*uint64(disk.Bsize) >= 6<<30 //nolint:unconvert // the types differ between systems
 }
 
-// runsPrograms reports whether programs in a folder may be run. Containers often do not allow it where memory is shared.
+// runsPrograms reports whether programs in a folder may be run. Containers often do not allow it where memory is
+// shared.
 func runsPrograms(folder string) bool {
 	const noexec = 8 // ST_NOEXEC, see statvfs(3)
 	var disk syscall.Statfs_t

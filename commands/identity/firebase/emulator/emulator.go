@@ -1,4 +1,5 @@
-// Package emulator runs the Firebase auth emulator for tests: the auth server of npm's firebase-tools alone, which needs no Java.
+// Package emulator runs the Firebase auth emulator for tests: the auth server of npm's firebase-tools alone, which
+// needs no Java.
 package emulator
 
 import (
@@ -76,8 +77,8 @@ var start = sync.OnceValues(func() (*Emulator, error) {
 	return nil, fmt.Errorf("the emulator did not start: %w", errors.Join(lines.Err(), command.Wait()))
 })
 
-// Start gives the emulator of this process, which is installed where it is missing and named to the Admin SDK by the environment. Where npm cannot be
-// reached the test is skipped, which `make test` tells at its end, and fails in CI.
+// Start gives the emulator of this process, which is installed where it is missing and named to the Admin SDK by the
+// environment. Where npm cannot be reached the test is skipped, which `make test` tells at its end, and fails in CI.
 func Start(t testing.TB) *Emulator {
 	t.Helper()
 	e, err := start()
@@ -85,8 +86,8 @@ func Start(t testing.TB) *Emulator {
 	return e
 }
 
-// Code is the oobCode of the last link that was mailed to an address: requestType is PASSWORD_RESET or VERIFY_EMAIL. It waits until there is
-// another one than the last.
+// Code is the oobCode of the last link that was mailed to an address: requestType is PASSWORD_RESET or VERIFY_EMAIL. It
+// waits until there is another one than the last.
 func (e *Emulator) Code(t testing.TB, email, requestType, last string) string {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -113,7 +114,13 @@ func (e *Emulator) Code(t testing.TB, email, requestType, last string) string {
 // Protect switches the protection against finding out addresses, and with it the vocabulary of errors.
 func (e *Emulator) Protect(t testing.TB, on bool) {
 	t.Helper()
-	e.Call(t, "PATCH", "/emulator/v1/projects/"+Project+"/config", map[string]any{"emailPrivacyConfig": map[string]bool{"enableImprovedEmailPrivacy": on}}, nil)
+	e.Call(
+		t,
+		"PATCH",
+		"/emulator/v1/projects/"+Project+"/config",
+		map[string]any{"emailPrivacyConfig": map[string]bool{"enableImprovedEmailPrivacy": on}},
+		nil,
+	)
 }
 
 // Update changes a person as an operator may, such as {"disableUser": true}.
@@ -126,7 +133,15 @@ func (e *Emulator) Update(t testing.TB, userID string, fields map[string]any) {
 // Federated signs somebody in with a provider such as google.com, and gives the ID token.
 func (e *Emulator) Federated(t testing.TB, provider, email string) string {
 	t.Helper()
-	identity, err := json.Marshal(map[string]any{"sub": email, "email": email, "email_verified": true, "name": "Ada of " + provider, "screen_name": "ada"})
+	identity, err := json.Marshal(
+		map[string]any{
+			"sub":            email,
+			"email":          email,
+			"email_verified": true,
+			"name":           "Ada of " + provider,
+			"screen_name":    "ada",
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

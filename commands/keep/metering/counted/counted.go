@@ -1,4 +1,5 @@
-// Package counted is what a node has counted of the use of flags, between who counts it in memory and who writes it down.
+// Package counted is what a node has counted of the use of flags, between who counts it in memory and who writes it
+// down.
 package counted
 
 import "time"
@@ -12,7 +13,8 @@ const (
 	DaysOfHours = 30
 )
 
-// Use is how often a flag, or all of a tenant, was used in an environment in an hour: all that was counted in it until now.
+// Use is how often a flag, or all of a tenant, was used in an environment in an hour: all that was counted in it until
+// now.
 type Use struct {
 	TenantID      string
 	FlagKey       string // empty for all flags of the tenant
@@ -30,12 +32,13 @@ type Use struct {
 
 // Source is where a use was counted.
 type Source interface {
-	// Retry has TakeUses yield the use again, with all its outcomes as New. It is called where the use could not be written.
+	// Retry has TakeUses yield the use again, with all its outcomes as New. It is called where the use could not be
+	// written.
 	Retry()
 }
 
-// Served is how often an outcome was served for a reason. It is a variation, or without one a value, or the rest: all beyond the first MaxOutcomes. For all flags of a tenant it
-// has none of them.
+// Served is how often an outcome was served for a reason. It is a variation, or without one a value, or the rest: all
+// beyond the first MaxOutcomes. For all flags of a tenant it has none of them.
 type Served struct {
 	VariationID, VariationName string
 	Value                      []byte

@@ -1,4 +1,5 @@
-// Command story tells the main story with a client that is made from the OpenAPI document: what does not fit the document does not compile.
+// Command story tells the main story with a client that is made from the OpenAPI document: what does not fit the
+// document does not compile.
 package main
 
 import (
