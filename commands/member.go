@@ -45,7 +45,8 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 		return nil, &Error{
 			Kind:    Conflict,
 			Problem: MemberLeft,
-			Detail:  "the person with this address has left the tenant; send invitation: true to invite them, and they join if they accept",
+			Detail: "the person with this address has left the tenant; send invitation: true to invite them, and they join " +
+				"if they accept",
 		}
 	}
 	if len(t.Members) >= maxMembers {

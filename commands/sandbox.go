@@ -77,9 +77,10 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	default:
 		if err != nil {
 			return &Error{
-				Kind:   Unavailable,
-				Err:    err,
-				Detail: "the cleanup is not complete: it goes on by itself within two minutes, and leaves alone what was made or changed after it was asked for",
+				Kind: Unavailable,
+				Err:  err,
+				Detail: "the cleanup is not complete: it goes on by itself within two minutes, and leaves alone what was made or " +
+					"changed after it was asked for",
 			}
 		}
 	}

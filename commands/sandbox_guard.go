@@ -12,7 +12,8 @@ func SandboxGuard(end func(tenantID string) time.Time, now func() time.Time) fun
 		}
 		return refuse(
 			Forbidden,
-			"the sandbox ended at %s and takes no more changes: its flags are still read and evaluated, and it is deleted %d days after its end",
+			"the sandbox ended at %s and takes no more changes: its flags are still read and evaluated, and it is deleted %d "+
+				"days after its end",
 			at.UTC().Format(time.RFC3339),
 			SandboxKeptAfterEnd/(24*time.Hour),
 		)

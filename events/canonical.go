@@ -69,7 +69,8 @@ func CheckMetadata(e Recorded) error {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, e.Stored.Metadata); err != nil || !bytes.Equal(compact.Bytes(), canonical) {
 		return fmt.Errorf(
-			"%s@%d: metadata: a member is unknown, stands twice, or has another name, place or spelling than this program writes: it was altered",
+			"%s@%d: metadata: a member is unknown, stands twice, or has another name, place or spelling than this program "+
+				"writes: it was altered",
 			e.Stream,
 			e.Revision,
 		)

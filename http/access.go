@@ -217,7 +217,8 @@ func (a *API) checkVerified(p *principal, need access) error {
 func unverifiedRefused() *problem {
 	return newProblem(
 		http.StatusForbidden,
-		"the e-mail address is not verified: it needs verification by the mailed link, after which a new sign-in or refresh counts; "+
+		"the e-mail address is not verified: it needs verification by the mailed link, after which a new sign-in or "+
+			"refresh counts; "+
 			"POST "+verificationRoute+" has another link mailed",
 	)
 }

@@ -224,10 +224,13 @@ func (a *API) exportAudit(ctx context.Context, in *auditExportInput) (*exportOut
 
 const (
 	exportedLine = `{"position":41,"id":"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42","timestamp":"2026-03-14T15:09:26.535120Z","action":"flag.enabled",` +
-		`"resource":{"type":"flag","id":"new-checkout","name":"New checkout"},"environment":"production","changes":{"enabled":{"from":false,"to":true}},` +
+		`"resource":{"type":"flag","id":"new-checkout","name":"New
+			checkout"},"environment":"production","changes":{"enabled":{"from":false,"to":true}},` +
 		`"userId":"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05","userName":"Ada","actorType":"user","reason":"launch day","requestId":"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b","version":7}
 `
 	exportedCSV = `position,id,timestamp,action,resourceType,resourceId,resourceName,environment,userId,userName,actorType,reason,requestId,version,changes
-41,0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42,2026-03-14T15:09:26.535120Z,flag.enabled,flag,new-checkout,New checkout,production,0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05,Ada,user,launch day,0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b,7,"{""enabled"":{""from"":false,""to"":true}}"
+41,0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42,2026-03-14T15:09:26.535120Z,flag.enabled,flag,new-checkout,New
+	checkout,production,0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05,Ada,user,launch
+	day,0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b,7,"{""enabled"":{""from"":false,""to"":true}}"
 `
 )

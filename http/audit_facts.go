@@ -32,8 +32,12 @@ func (a *API) addAuditFacts() {
 		"Audit",
 		"The facts of the trail as they are stored, for flagledger verify",
 	)
-	op.Description = "The file is that of `flagledger export-facts`, one JSON object a line, and `docs/audit.md` in the repository says what is in it: whoever has it and a checkpoint verifies without the service that nothing was altered. " +
-		"It has no names and addresses of people. One that was broken off, as a long one is, goes on with `after`, and then has no first line: append it to the whole lines that you have. The service reads what you have once more, for the SHA-256 in the last line."
+	op.Description = "The file is that of `flagledger export-facts`, one JSON object a line, and `docs/audit.md` in the " +
+		"repository says what is in it: whoever has it and a checkpoint verifies without the service that nothing was " +
+		"altered. " +
+		"It has no names and addresses of people. One that was broken off, as a long one is, goes on with `after`, and " +
+		"then has no first line: append it to the whole lines that you have. The service reads what you have once more, " +
+		"for the SHA-256 in the last line."
 	op.Responses = map[string]*huma.Response{"200": {Description: "The facts", Content: map[string]*huma.MediaType{
 		exportFormats["ndjson"].media: {Schema: &huma.Schema{Type: huma.TypeString}, Example: exportedFacts},
 	}}}

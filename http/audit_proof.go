@@ -94,8 +94,10 @@ func (a *API) addAuditProof() {
 		"Audit",
 		"A signed statement of what the trail is now",
 	)
-	op.Description = proofs + ` A checkpoint has their number and the root of that tree, in the form of https://c2sp.org/tlog-checkpoint. Keep it where nobody can reach it who
-could alter the trail: it shows later that nothing was altered. The service keeps all checkpoints, and signs none that contradicts an earlier one.`
+	op.Description = proofs + ` A checkpoint has their number
+		and the root of that tree, in the form of https://c2sp.org/tlog-checkpoint. Keep it where nobody can reach it who
+could alter the trail: it shows later that nothing was altered. The service keeps all checkpoints,
+	and signs none that contradicts an earlier one.`
 	op.Responses = textResponse("The checkpoint", exampleCheckpoint)
 	op.Errors = []int{http.StatusConflict}
 	register(a, readAudit, op, a.auditCheckpoint)

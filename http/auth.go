@@ -90,7 +90,8 @@ func (a *API) addAuth() {
 	signUp := operation("POST", "/api/v1/auth/signup", "sign-up", "Authentication", "Sign up")
 	signUp.DefaultStatus = http.StatusCreated
 	signUp.Errors = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict}
-	signUp.Description = "Where it answered 500 or more, the account may be there: the same call is made again, or the person signs in."
+	signUp.Description = "Where it answered 500 or more, the account may be there: the same call is made again, or the " +
+		"person signs in."
 	example := map[string]string{
 		"email":       "ada@example.com",
 		"password":    "correct horse battery",
@@ -131,7 +132,8 @@ func (a *API) addAuth() {
 	a.addProviders()
 	a.addPasswords()
 	logout := operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session")
-	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase ends the refresh tokens of all of a person's sessions."
+	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase " +
+		"ends the refresh tokens of all of a person's sessions."
 	register(a, access{who: person, endsSession: true, unverified: true}, logout, a.logOut)
 	refresh := operation(
 		"POST",
@@ -140,7 +142,8 @@ func (a *API) addAuth() {
 		"Authentication",
 		"Trade a refresh token for new tokens",
 	)
-	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session on every node, ID tokens included. A call that is " +
+	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session on every node, " +
+		"ID tokens included. A call that is " +
 		"refused or fails for another reason does not use it up. With Firebase a token is good until its session ends."
 	refresh.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	register(a, access{who: anyone, alone: true}, refresh, func(ctx context.Context, in *struct {

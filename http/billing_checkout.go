@@ -110,8 +110,12 @@ var checkoutExample = map[string]string{
 
 func (a *API) addCheckout() {
 	checkout := operation("POST", checkoutRoute, "create-checkout", "Billing", "Begin to pay for a plan or a product")
-	checkout.Description = "Answers a page of Stripe. A tenant that has a subscription gets one that asks to confirm the change to the other plan. What is paid for is the tenant's as soon as Stripe tells the service of it, usually within seconds. " +
-		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow, and a tenant whose customer Stripe does not know. Beyond 20 checkouts and portals in an hour it is 429. Without Stripe it answers 503."
+	checkout.Description = "Answers a page of Stripe. A tenant that has a subscription gets one that asks to confirm " +
+		"the change to the other plan. What is paid for is the tenant's as soon as Stripe tells the service of it, " +
+		"usually within seconds. " +
+		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow, and " +
+		"a tenant whose customer Stripe does not know. Beyond 20 checkouts and portals in an hour it is 429. Without " +
+		"Stripe it answers 503."
 	checkout.Errors = []int{http.StatusConflict}
 	register(
 		a,
@@ -134,7 +138,8 @@ func (a *API) addCheckout() {
 		"Billing",
 		"Open the page on which a tenant manages what it pays for",
 	)
-	portal.Description = "Answers a page of Stripe with the tenant's subscription, means of payment and invoices. A tenant that has never checked out is 409. Without Stripe it answers 503."
+	portal.Description = "Answers a page of Stripe with the tenant's subscription, means of payment and invoices. A " +
+		"tenant that has never checked out is 409. Without Stripe it answers 503."
 	portal.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, pays: true}, portal, func(ctx context.Context, in *struct {
 		TenantInput

@@ -82,7 +82,8 @@ func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error
 func (a *API) documentWebhook() {
 	doc := a.huma.OpenAPI()
 	op := operation("POST", webhookRoute, "receive-webhook", "Billing", "Take in an event of Stripe")
-	op.Description = "Called by Stripe alone, which signs each event. The service then reads at Stripe what has changed: events may come late, repeatedly and in any order."
+	op.Description = "Called by Stripe alone, which signs each event. The service then reads at Stripe what has " +
+		"changed: events may come late, repeatedly and in any order."
 	op.Parameters = []*huma.Param{
 		{
 			Name:        signatureHeader,

@@ -64,7 +64,8 @@ func (a *API) addCleanup() {
 		"Flags",
 		"The flags that can go, and what can stand in their place",
 	)
-	op.Description = "Flags that are `unused` or `settled`, those first of which that has been so for longest. Permanent flags are never among them."
+	op.Description = "Flags that are `unused` or `settled`, those first of which that has been so for longest. " +
+		"Permanent flags are never among them."
 	register(a, access{who: viewer, scope: events.FlagsRead}, op, func(ctx context.Context, in *struct {
 		TenantInput
 		PageInput

@@ -54,7 +54,8 @@ func (a *API) addDevices(tag string) {
 		},
 	)
 	add := operation("POST", path, "register-device-token", tag, "Have the caller's notifications pushed to a device")
-	add.Description = "A token that the caller has registered before is updated (200); one of another person passes to the caller. If the person has too many devices, the one that was seen longest ago goes."
+	add.Description = "A token that the caller has registered before is updated (200); one of another person passes to " +
+		"the caller. If the person has too many devices, the one that was seen longest ago goes."
 	add.DefaultStatus = http.StatusCreated
 	known := &huma.Response{Description: "The caller had registered the token before"}
 	add.Responses = map[string]*huma.Response{"200": known} // of the old path as well

@@ -10,7 +10,8 @@ import (
 
 // docsPolicy lets the page of the interface load its own files alone, and nobody frame it. Swagger UI sets styles in
 // its elements.
-const docsPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const docsPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // addDocs serves a page that shows the OpenAPI document, with Swagger UI from the binary.
 func (a *API) addDocs() {

@@ -248,10 +248,13 @@ func pathKey(r *http.Request, name string) string {
 // documentEvaluate describes the operations of this file.
 func (a *API) documentEvaluate() {
 	one := operation("POST", evaluateRoute, "evaluate-flag", "Evaluation", "What a flag serves")
-	one.Description = "Answered from memory: it works while the event store and the database are down. Where the flag splits its traffic and the unit " +
-		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as `attributes.company`. It names `attributes` where the context is too large to be compared with the " +
+	one.Description = "Answered from memory: it works while the event store and the database are down. Where the flag " +
+		"splits its traffic and the unit " +
+		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as " +
+		"`attributes.company`. It names `attributes` where the context is too large to be compared with the " +
 		"flag's rules in time."
-	one.Description += " With `at` or `version` it is what the flag served then: see X-Evaluated-At. That, as `explain`, asks the database, and counts as no evaluation; a machine " +
+	one.Description += " With `at` or `version` it is what the flag served then: see X-Evaluated-At. That, as " +
+		"`explain`, asks the database, and counts as no evaluation; a machine " +
 		"needs the scope `flags:read` for it too."
 	one.Description += " " + previewText
 	one.Parameters = []*huma.Param{
@@ -272,10 +275,14 @@ func (a *API) documentEvaluate() {
 	old.Responses["200"].Headers = one.Responses["200"].Headers
 
 	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
-	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be evaluated does not spoil the others: " +
-		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose unit is missing, 404 for a key in " +
-		"`flagKeys` that no flag has. Where rules are so costly that all of them together take too long, it breaks off with 503: name fewer. Archived flags are among the answers, deleted ones are not."
-	many.Description += " With `at` they are the flags of then and what they served: see X-Evaluated-At. That asks the database, for each flag that has changed since, and counts as no " +
+	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be " +
+		"evaluated does not spoil the others: " +
+		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose " +
+		"unit is missing, 404 for a key in " +
+		"`flagKeys` that no flag has. Where rules are so costly that all of them together take too long, it breaks off " +
+		"with 503: name fewer. Archived flags are among the answers, deleted ones are not."
+	many.Description += " With `at` they are the flags of then and what they served: see X-Evaluated-At. That asks the " +
+		"database, for each flag that has changed since, and counts as no " +
 		"evaluation; a machine needs the scope `flags:read` for it too."
 	many.Description += " " + previewText
 	many.Parameters = []*huma.Param{tenantParam(false), environmentParam(), atParam(), previewParam()}
@@ -318,7 +325,8 @@ func evaluatedAtDocument() map[string]*huma.Param {
 			Type:   huma.TypeString,
 			Format: "date-time",
 		},
-		Description: "Of an evaluation of the past alone: the time that was asked for, or that at which the flag got the version",
+		Description: "Of an evaluation of the past alone: the time that was asked for, or that at which the flag got the " +
+			"version",
 	}}
 }
 
@@ -331,7 +339,8 @@ func explainParam() *huma.Param {
 	}
 }
 
-const previewText = "With `preview=true` the answer is the same, also from memory, and counts as no use of a flag and no evaluation: for whoever only looks at what " +
+const previewText = "With `preview=true` the answer is the same, also from memory, and counts as no use of a flag " +
+	"and no evaluation: for whoever only looks at what " +
 	"somebody would get. A machine needs the scope `flags:read` for it too."
 
 func previewParam() *huma.Param {

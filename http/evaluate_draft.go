@@ -110,10 +110,14 @@ func (a *API) readDraft(e *evaluationRequest) (body draftBody, wrong map[string]
 // documentEvaluateDraft describes the operation of this file.
 func (a *API) documentEvaluateDraft() {
 	op := operation("POST", evaluateDraftRoute, "evaluate-draft", "Rules", "What a flag would serve with other rules")
-	op.Description = "Tries rules and a fallthrough before they are saved, and says why they serve what they do. Nothing is stored, and nothing is counted. The rest of the flag is as it is, " +
-		"with the version in `flagVersion`, which the database is asked for. What is wrong with the rules is told as PUT tells it, by the same names; that the flag, or all of the tenant's, would be too large is told " +
-		"once they are saved. A machine needs the scope `flags:read` too. A rule without an id is named by its place, such as `rules[2]`, where an id would " +
-		"stand, and its rollout is drawn by that: once it is saved it has an id and a salt of its own, so that its shares stay, and who gets which does not."
+	op.Description = "Tries rules and a fallthrough before they are saved, and says why they serve what they do. " +
+		"Nothing is stored, and nothing is counted. The rest of the flag is as it is, " +
+		"with the version in `flagVersion`, which the database is asked for. What is wrong with the rules is told as PUT " +
+		"tells it, by the same names; that the flag, or all of the tenant's, would be too large is told " +
+		"once they are saved. A machine needs the scope `flags:read` too. A rule without an id is named by its place, such " +
+		"as `rules[2]`, where an id would " +
+		"stand, and its rollout is drawn by that: once it is saved it has an id and a salt of its own, so that its shares " +
+		"stay, and who gets which does not."
 	op.Parameters = []*huma.Param{flagKeyParam(), tenantParam(false), environmentParam()}
 	op.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateDraftSchema = a.document(&op, evaluateDraftAccess, draftBody{}, evaluationBody{})

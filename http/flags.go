@@ -189,8 +189,10 @@ var (
 )
 
 // growFlagText describes the operations by which a flag can grow.
-const growFlagText = "The bytes of a value, of a flag with all rules, of a tenant's flags (by plan), and of the flags of all free " +
-	"and sandbox tenants that a person created are limited: a change by which they grow further is answered with 409. Numbers in values must be within the range of 64-bit floating point."
+const growFlagText = "The bytes of a value, of a flag with all rules, of a tenant's flags (by plan), and of the " +
+	"flags of all free " +
+	"and sandbox tenants that a person created are limited: a change by which they grow further is answered with 409. " +
+	"Numbers in values must be within the range of 64-bit floating point."
 
 // exampleNewFlag can be sent as it stands: it names no project, which would have to be there.
 var exampleNewFlag = map[string]any{

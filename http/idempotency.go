@@ -166,7 +166,8 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, keep bool
 	if keep && final && (req.replayOnly == nil || rec.answer.Status < http.StatusBadRequest) {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
 			req.log().
-				Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it did", "err", err)
+				Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it "+
+					"did", "err", err)
 		} else {
 			kept = true
 			a.noteKept(p, len(rec.answer.Body))

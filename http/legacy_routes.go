@@ -71,7 +71,8 @@ var legacyRoutes = []legacyRoute{
 		"POST",
 		legacyCheckoutRoute,
 		checkoutRoute,
-		"It knows the plans `free`, `standard` and `premium`, and answers `url`. `free` answers the page on which the subscription is cancelled, or `successUrl` where there is none.",
+		"It knows the plans `free`, `standard` and `premium`, and answers `url`. `free` answers the page on which the " +
+			"subscription is cancelled, or `successUrl` where there is none.",
 	},
 	{"POST", "/api/billing/portal", "/api/v1/billing/portal", ""},
 	{"GET", "/api/billing/subscription", "/api/v1/billing/subscription", ""},

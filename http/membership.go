@@ -23,7 +23,8 @@ func (a *API) addMembership(tag string) {
 		tag,
 		"Stay in a tenant, or accept an invitation to it",
 	)
-	accept.Description = "An extension. For a person who was added to a tenant and has not opened it yet, and for one whose verified address it has invited. " +
+	accept.Description = "An extension. For a person who was added to a tenant and has not opened it yet, and for one " +
+		"whose verified address it has invited. " +
 		"The answer to the sign-in lists both. A call with X-Tenant-ID of a tenant that one was added to says the same."
 	accept.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, accept, func(ctx context.Context, in *MembershipPath) (*successOutput, error) {
@@ -37,7 +38,8 @@ func (a *API) addMembership(tag string) {
 		tag,
 		"Leave a tenant, or decline an invitation to it",
 	)
-	decline.Description = "An extension. A member leaves, as with DELETE of their own membership; the last admin stays. Afterwards the person joins again only by an invitation that they accept."
+	decline.Description = "An extension. A member leaves, as with DELETE of their own membership; the last admin stays. " +
+		"Afterwards the person joins again only by an invitation that they accept."
 	decline.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, decline, func(ctx context.Context, in *MembershipPath) (*successOutput, error) {
 		leave := commands.LeaveTenant{

@@ -114,7 +114,8 @@ func (texts) Schema(huma.Registry) *huma.Schema {
 		Type:                 huma.TypeObject,
 		AdditionalProperties: &huma.Schema{Type: huma.TypeString},
 		Examples:             []any{map[string]any{"environment": "production"}},
-		Description:          "Names and texts. No name begins with google or gcm or is from or message_type, which FCM reserves",
+		Description: "Names and texts. No name begins with google or gcm or is from or message_type, which FCM " +
+			"reserves",
 	}
 }
 
@@ -187,7 +188,8 @@ func (a *API) addNotifications() {
 		},
 	)
 	send := operation("POST", path+"/send", "send-notification", tag, "Notify a person, and push it to their devices")
-	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox is limited, also for each " +
+	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox is limited, also for " +
+		"each " +
 		"tenant: the oldest that have been read go first. How many of a tenant's are sent and pushed in a day is limited too."
 	send.DefaultStatus = http.StatusCreated
 	send.Errors = []int{http.StatusNotFound}

@@ -258,7 +258,8 @@ func (a *API) documentToken() {
 	doc := a.huma.OpenAPI()
 	schema := func(v any) *huma.Schema { return doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "") }
 	op := operation("POST", grantRoute, "get-token", "OAuth", "Trade a client's credentials for an access token")
-	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and `error_description` beside their other members. " +
+	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and " +
+		"`error_description` beside their other members. " +
 		"A token counts as one of the tenant's calls: keep it for as long as it is good."
 	op.RequestBody = &huma.RequestBody{
 		Required: true,

@@ -315,7 +315,8 @@ func writeOFREP(w http.ResponseWriter, r *http.Request, key string, err error) {
 // documentOFREP describes the operations of this file.
 func (a *API) documentOFREP() {
 	parameters := []*huma.Param{tenantParam(false), environmentParam()}
-	const common = "OpenFeature's remote evaluation protocol (OFREP) 0.3: point an OpenFeature SDK's OFREP provider at this service, with the header `Authorization`. " +
+	const common = "OpenFeature's remote evaluation protocol (OFREP) 0.3: point an OpenFeature SDK's OFREP provider at " +
+		"this service, with the header `Authorization`. " +
 		"`targetingKey` is required only where a flag splits its traffic by it. "
 	key := &huma.Param{
 		Name:     "key",
@@ -331,8 +332,10 @@ func (a *API) documentOFREP() {
 
 	text := &huma.Schema{Type: huma.TypeString}
 	many := operation("POST", ofrepManyRoute, "ofrep-evaluate-flags", "OFREP", "What all flags serve, for OpenFeature")
-	many.Description = common + "The flags come in the order of their keys, without those that are archived. One that cannot be evaluated does not spoil the others: " +
-		"it comes with `errorCode` and `errorDetails` in place of a value. `eventStreams` tells where a client hears of changes: the URL is good for as long as the " +
+	many.Description = common + "The flags come in the order of their keys, without those that are archived. One that " +
+		"cannot be evaluated does not spoil the others: " +
+		"it comes with `errorCode` and `errorDetails` in place of a value. `eventStreams` tells where a client hears of " +
+		"changes: the URL is good for as long as the " +
 		"token of the call, and another token makes another answer, so that a client has a URL that is good."
 	many.Parameters = append([]*huma.Param{
 		{
@@ -342,10 +345,11 @@ func (a *API) documentOFREP() {
 			Description: "The ETags of answers that the client has; the answer is 304 where one of them still holds",
 		},
 		{
-			Name:        "flagConfigEtag",
-			In:          "query",
-			Schema:      text,
-			Description: "The etag of the event that makes the client fetch: the answer waits for that change, for a second at most",
+			Name:   "flagConfigEtag",
+			In:     "query",
+			Schema: text,
+			Description: "The etag of the event that makes the client fetch: the answer waits for that change, for a second " +
+				"at most",
 		},
 		{
 			Name:        "flagConfigLastModified",

@@ -21,7 +21,8 @@ import (
 var about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
 
 **Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds, those of changes with microseconds: sent as ` + "`at`" + `, such a time includes the change. A list is
-a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change answers once it can be read; where that takes
+a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `.
+	A change answers once it can be read; where that takes
 over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the fields at fault in ` + "`errors`" + `. A read under
 ` + "`/api/v1`" + ` refuses a query parameter that is sent twice, and an empty one other than ` + "`q`" + `; the old paths take the first, and an empty one for none.
 
@@ -42,7 +43,8 @@ the tenant, by its plan, or without a token of the client's address. Beyond it t
 passwords or secrets for one account. Costly requests (lists, histories, evaluations of many flags, large bodies) wait in queues that tenants share fairly: one that has
 waited for ` + events.PeriodText(
 	patience,
-) + ` is answered 429, or 503 where the service as a whole is busy. What a tenant's flags and changes may take, and all else that is limited, is in
+) + ` is answered 429, or 503 where the service as a whole is busy. What a
+	tenant's flags and changes may take, and all else that is limited, is in
 docs/operate/limits.md of the repository; ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` answers those of a tenant.`
 
 // tags are the chapters of the document, in the order in which its page shows them.

@@ -28,7 +28,8 @@ func (a *API) addPasswords() {
 		"Authentication",
 		"Have a link mailed that sets a new password",
 	)
-	forgot.Description = "The answer is the same for every address, known or not. The link leads to /reset-password, is good for one use and an hour, " +
+	forgot.Description = "The answer is the same for every address, known or not. The link leads to /reset-password, is " +
+		"good for one use and an hour, " +
 		"and is mailed only so often. With Firebase it is Firebase that mails, and shows the page."
 	register(a, access{who: anyone}, forgot, a.forgotPassword)
 
@@ -39,8 +40,10 @@ func (a *API) addPasswords() {
 		"Authentication",
 		"Set a new password with the token of a mailed link",
 	)
-	reset.Description = "It ends all sessions of the person, and verifies the address. Where the sessions cannot be ended nothing changes, and the link stays good. " +
-		"If the address was not verified before, somebody else may have made the account: what it made and joined is dropped, and the person gets an empty tenant. " +
+	reset.Description = "It ends all sessions of the person, and verifies the address. Where the sessions cannot be " +
+		"ended nothing changes, and the link stays good. " +
+		"If the address was not verified before, somebody else may have made the account: what it made and joined is " +
+		"dropped, and the person gets an empty tenant. " +
 		"The page /reset-password makes this call."
 	reset.Errors = []int{http.StatusForbidden}
 	register(a, access{who: anyone}, reset, a.resetPassword)
@@ -52,8 +55,10 @@ func (a *API) addPasswords() {
 		"Authentication",
 		"Verify an e-mail address with the token of a mailed link",
 	)
-	verify.Description = "The link is mailed at sign-up, and leads to /verify-email, which makes this call. It takes the account's password too, for whoever " +
-		"reads the mails may not be who signed up; with a wrong one the link stays good. ID tokens say that the address is verified from the next one on. " +
+	verify.Description = "The link is mailed at sign-up, and leads to /verify-email, which makes this call. It takes " +
+		"the account's password too, for whoever " +
+		"reads the mails may not be who signed up; with a wrong one the link stays good. ID tokens say that the address is " +
+		"verified from the next one on. " +
 		"A new password through a mailed link verifies the address as well."
 	verify.Errors = []int{http.StatusForbidden}
 	register(a, access{who: anyone}, verify, a.verifyEmail)
@@ -65,7 +70,8 @@ func (a *API) addPasswords() {
 		"Authentication",
 		"Have another link mailed that verifies the caller's e-mail address",
 	)
-	resend.Description = "In production an account whose address is not verified signs in and out, reads what is its own, and reads and evaluates in the tenants that it created; changes, and other tenants, are 403. How many links " +
+	resend.Description = "In production an account whose address is not verified signs in and out, reads what is its " +
+		"own, and reads and evaluates in the tenants that it created; changes, and other tenants, are 403. How many links " +
 		"are mailed in a day is limited, that of the sign-up included: beyond it is 429. An address that is verified is 409."
 	resend.Errors = []int{http.StatusConflict}
 	register(a, access{who: person, unverified: true}, resend, a.resendVerification)
@@ -77,7 +83,8 @@ func (a *API) addPasswords() {
 		"Authentication",
 		"Change one's password",
 	)
-	update.Description = "It ends the person's other sessions on every node; this one goes on, except with Firebase, which ends the refresh tokens of all. " +
+	update.Description = "It ends the person's other sessions on every node; this one goes on, except with Firebase, " +
+		"which ends the refresh tokens of all. " +
 		"A wrong current password is 422."
 	register(a, access{who: person}, update, a.updatePassword)
 }

@@ -26,7 +26,8 @@ type FlagAtInput struct {
 }
 
 // pastRead describes the reads that take a moment of the past.
-const pastRead = "With `at` or `version` the answer has today's form and the values of then, without `ETag`. It includes flags and environments that are gone since. " +
+const pastRead = "With `at` or `version` the answer has today's form and the values of then, without `ETag`. It " +
+	"includes flags and environments that are gone since. " +
 	"It is 404 where there was no such flag or environment then."
 
 // PastListInput asks what a list was at a time. Without it, it is what it is now.

@@ -48,13 +48,15 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	401: {
 		"unauthorized",
 		"Unauthorized",
-		"The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither expired nor signed out.",
+		"The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither " +
+			"expired nor signed out.",
 		"the request needs Authorization: Bearer with a token",
 	},
 	403: {
 		"forbidden",
 		"Forbidden",
-		"The caller may not do this: the role in the tenant, or the scopes of the token, do not allow it, the tenant is another's, the e-mail address is not verified, or the account has been deactivated.",
+		"The caller may not do this: the role in the tenant, or the scopes of the token, do not allow it, the tenant is " +
+			"another's, the e-mail address is not verified, or the account has been deactivated.",
 		"the role viewer does not allow it",
 	},
 	404: {"not-found", "Not Found", "There is no such resource in this tenant, or no such route.", "no such resource"},
@@ -93,7 +95,8 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	429: {
 		"rate-limit-exceeded",
 		"Too Many Requests",
-		"Too many requests came in, too many costly ones of the tenant are under way, too many answers wait to be read, or a day has as many of something as it may. Retry-After tells in how many seconds to try again.",
+		"Too many requests came in, too many costly ones of the tenant are under way, too many answers wait to be read, or " +
+			"a day has as many of something as it may. Retry-After tells in how many seconds to try again.",
 		"the rate limit is exceeded; try again later, in 17 s",
 	},
 	500: {
@@ -105,7 +108,8 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	503: {
 		"unavailable",
 		"Service Unavailable",
-		"A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds to try again.",
+		"A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds " +
+			"to try again.",
 		"the read models cannot be read at the moment",
 	},
 }
@@ -348,7 +352,8 @@ func message(err error) string {
 }
 
 // memberLeftText explains the 409 that is named commands.MemberLeft.
-const memberLeftText = "The person with this address has left the tenant, or declined to be its member. They join again only if they accept an invitation: send invitation: true."
+const memberLeftText = "The person with this address has left the tenant, or declined to be its member. They join " +
+	"again only if they accept an invitation: send invitation: true."
 
 // explain answers a GET on a problem's type.
 func explain(w http.ResponseWriter, r *http.Request) {

@@ -68,7 +68,8 @@ type TourPath struct {
 
 func (a *API) addProductTours() {
 	const tag, path = "Product tours", "/users/{userId}/product-tours/{tourKey}"
-	const whose = "For the person themselves, and for the admins of their tenants; for others there is no such person (404)."
+	const whose = "For the person themselves, and for the admins of their tenants; for others there is no such person " +
+		"(404)."
 	get := operation("GET", "/api/v1"+path, "get-product-tour", tag, "How far a person is with a product tour")
 	get.Description = whose
 	register(a, access{who: person}, get, func(ctx context.Context, in *TourPath) (*tourOutput, error) {
@@ -87,7 +88,8 @@ func (a *API) addProductTours() {
 		tag,
 		"Note that a person has completed a product tour, or has not",
 	)
-	set.Description = whose + " A person has 500 tours at most that they have set, and 500 that admins have: a further one is refused (409)."
+	set.Description = whose + " A person has 500 tours at most that they have set, and 500 that admins have: a further " +
+		"one is refused (409)."
 	set.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, set, func(ctx context.Context, in *struct {
 		TourPath

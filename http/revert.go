@@ -44,9 +44,12 @@ func (a *API) addRevert() {
 		"Flags",
 		"Bring a flag back to what it was",
 	)
-	revert.Description = "The flag is then as it was at a version or a time: all its fields, its variations, and in each environment whether it is on, its rules and its fallthrough. A unit is served what it was " +
-		"served then. A flag that is deleted, or another than then, begins a new life with the ids of then. In environments that were added since it is off. The history names the version in an entry `reverted`, " +
-		"after what changed. It is 409 if the flag's project of then, or an environment in which it was used, is gone; nothing is done then. " + growFlagText
+	revert.Description = "The flag is then as it was at a version or a time: all its fields, its variations, and in " +
+		"each environment whether it is on, its rules and its fallthrough. A unit is served what it was " +
+		"served then. A flag that is deleted, or another than then, begins a new life with the ids of then. In " +
+		"environments that were added since it is off. The history names the version in an entry `reverted`, " +
+		"after what changed. It is 409 if the flag's project of then, or an environment in which it was used, is gone; " +
+		"nothing is done then. " + growFlagText
 	revert.Errors = append(revert.Errors, http.StatusConflict)
 	register(a, changeFlags, showing(revert, map[string]any{"version": 1}, nil), func(ctx context.Context, in *struct {
 		FlagChange

@@ -62,10 +62,14 @@ func (a *API) addRevertMany() {
 		"Flags",
 		"Bring all flags back to what they were at a time",
 	)
-	op.Description = "Each flag is brought back as by the revert of one, by the times at which the store recorded changes. Flags that are deleted come back; flags that were created since stay, and are listed. " +
-		"What cannot come back is listed under `failed` and left as it is: also a flag whose key another has that was created since.\n\n" +
-		"A call deals with a limited number of flags that changed, and takes some seconds. While its answer has a `cursor`, make it again with that. The facts of all these calls have one correlation id. " +
-		"A call whose answer was lost is made again with the same `Idempotency-Key`: it goes on where it was, and what it had brought back stays as it is since. Without a key it begins anew: flags that were changed " +
+	op.Description = "Each flag is brought back as by the revert of one, by the times at which the store recorded " +
+		"changes. Flags that are deleted come back; flags that were created since stay, and are listed. " +
+		"What cannot come back is listed under `failed` and left as it is: also a flag whose key another has that was " +
+		"created since.\n\n" +
+		"A call deals with a limited number of flags that changed, and takes some seconds. While its answer has a " +
+		"`cursor`, make it again with that. The facts of all these calls have one correlation id. " +
+		"A call whose answer was lost is made again with the same `Idempotency-Key`: it goes on where it was, and what it " +
+		"had brought back stays as it is since. Without a key it begins anew: flags that were changed " +
 		"after they were brought back are brought back again. " + growFlagText
 	op.Errors = append(op.Errors, http.StatusConflict)
 	register(
@@ -336,7 +340,8 @@ func (r *revertRun) doneUntil(ctx context.Context, err error) error {
 	return newProblem(
 		http.StatusServiceUnavailable,
 		fmt.Sprintf(
-			"%d flags were brought back, with the correlation id %s, but the rest cannot be answered at this moment: make the call again, with the same Idempotency-Key if it had one",
+			"%d flags were brought back, with the correlation id %s, but the rest cannot be answered at this moment: make the "+
+				"call again, with the same Idempotency-Key if it had one",
 			len(r.out.Reverted),
 			r.out.CorrelationID,
 		),

@@ -292,8 +292,10 @@ func (a *API) addRules() {
 		},
 	)
 	set := operation("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
-	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that is sent with its id keeps its rollout's buckets " +
-		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an environment are limited together, as JSON. " +
+	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that " +
+		"is sent with its id keeps its rollout's buckets " +
+		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an " +
+		"environment are limited together, as JSON. " +
 		growFlagText
 	set.Errors = append(set.Errors, http.StatusConflict)
 	register(a, changeFlags, showing(set, exampleRules(false), exampleRules(true)), func(ctx context.Context, in *struct {

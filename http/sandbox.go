@@ -47,8 +47,10 @@ func (a *API) addSandbox() {
 		tag,
 		"Whether the tenant is a sandbox that takes changes, and until when",
 	)
-	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed twice: three days before it ends, " +
-		"and at least three days before it is deleted. It is deleted 30 days after its end, or later if that second notice went out late. " +
+	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed " +
+		"twice: three days before it ends, " +
+		"and at least three days before it is deleted. It is deleted 30 days after its end, or later if that second notice " +
+		"went out late. " +
 		"One that has a subscription which can be managed, or was given another plan, does not end."
 	register(a, access{who: viewer, requireTenant: true}, status, a.sandboxStatus)
 	indicators := operation("GET", path+"/indicators", "get-sandbox-indicators", tag, "How much a sandbox has and uses")
@@ -58,9 +60,12 @@ func (a *API) addSandbox() {
 	data.Errors = []int{http.StatusConflict}
 	register(a, access{who: viewer}, data, a.demoData)
 	cleanup := operation("POST", path+"/cleanup/tenant", "clean-up-sandbox", tag, "Bring a sandbox back to its demo data")
-	cleanup.Description = "All flags, projects and environments are as they were at first, whatever was done since. Members, OAuth clients and the end of the sandbox stay. " +
-		"What is made or changed after the call stays. A cleanup that fails, or takes too long, answers 503 and goes on by itself within two minutes, " +
-		"unless the caller is no admin any more. A tenant with a subscription or another plan is not cleaned up: it answers 409."
+	cleanup.Description = "All flags, projects and environments are as they were at first, whatever was done since. " +
+		"Members, OAuth clients and the end of the sandbox stay. " +
+		"What is made or changed after the call stays. A cleanup that fails, or takes too long, answers 503 and goes on by " +
+		"itself within two minutes, " +
+		"unless the caller is no admin any more. A tenant with a subscription or another plan is not cleaned up: it " +
+		"answers 409."
 	cleanup.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, alone: true}, cleanup, a.cleanUpSandbox)
 	subscribe := operation(
@@ -70,7 +75,8 @@ func (a *API) addSandbox() {
 		tag,
 		"Have a link mailed that makes an account and a sandbox",
 	)
-	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use and three days, and is mailed " +
+	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use " +
+		"and three days, and is mailed " +
 		"only so often. Whoever has an account already gets the sandbox in it, and gives its password."
 	subscribe.DefaultStatus = http.StatusAccepted
 	register(a, access{who: anyone}, subscribe, a.subscribeToSandbox)

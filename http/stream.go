@@ -305,10 +305,11 @@ func (a *API) documentStream() {
 			Description: "The environment of the stream: production without it, all of the tenant's with `*`",
 		},
 		{
-			Name:        ticketParameter,
-			In:          "query",
-			Schema:      text,
-			Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: part of the URLs in `eventStreams` of OFREP's answers",
+			Name:   ticketParameter,
+			In:     "query",
+			Schema: text,
+			Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: " +
+				"part of the URLs in `eventStreams` of OFREP's answers",
 		},
 		{
 			Name:        "Last-Event-ID",
@@ -336,7 +337,8 @@ const streamText = `Server-sent events: within moments of a change of a flag its
 updated, its status, its variations, deleted) is told in all environments. With ` + "`X-Environment: *`" + ` the stream is of all environments of the tenant, and tells for each flag in which it changed.
 
 **Events** have no name, so that a browser's ` + "`EventSource`" + ` hands all of them to ` + "`onmessage`" + `; ` + "`type`" + ` in their data says what they are, as OFREP's event streams have it.
-` + "`refetchEvaluation`" + `: flags have changed, those in ` + "`flags`" + `, or anything where it is missing: fetch what you need. ` + "`connected`" + `: from here on nothing is missed. Ignore other types.
+` + "`refetchEvaluation`" + `: flags have changed, those in ` + "`flags`" + `, or anything
+	where it is missing: fetch what you need. ` + "`connected`" + `: from here on nothing is missed. Ignore other types.
 
 **Resuming.** ` + "`id`" + ` stands for what the client has heard of; it is another one each time, and good for this tenant alone. A client that comes back with ` + "`Last-Event-ID`" + `, to
 whichever node, first hears of what it missed; if that is too long ago, or the id is not known, of a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + `.

@@ -48,9 +48,13 @@ type usageOutput struct{ Body tenantUsage }
 
 func (a *API) addUsage() {
 	usage := operation("GET", "/api/v1/tenants/{tenantId}/usage", "get-usage", "Tenants", "How much a tenant has and uses")
-	usage.Description = "The evaluations that this node answered are counted to the last; those of other nodes may come up to five seconds later. " +
-		"A change by which the flags would grow beyond `limits` is answered with 409; one by which they shrink never is. Once `bytesWrittenToday` reaches " +
-		"its limit, changes with a body or an Idempotency-Key are answered with 429 until the next day; later, those without a body are only few a minute for each person, and for all machines together. Both hold for `allUnpaid` too, the latter also for the caller's calls about no tenant that bear an Idempotency-Key."
+	usage.Description = "The evaluations that this node answered are counted to the last; those of other nodes may come " +
+		"up to five seconds later. " +
+		"A change by which the flags would grow beyond `limits` is answered with 409; one by which they shrink never is. " +
+		"Once `bytesWrittenToday` reaches " +
+		"its limit, changes with a body or an Idempotency-Key are answered with 429 until the next day; later, those " +
+		"without a body are only few a minute for each person, and for all machines together. Both hold for `allUnpaid` " +
+		"too, the latter also for the caller's calls about no tenant that bear an Idempotency-Key."
 	register(a, access{who: viewer}, usage, func(ctx context.Context, _ *TenantPath) (*usageOutput, error) {
 		body, err := a.usage(ctx, principalOf(ctx).tenant)
 		return &usageOutput{body}, err

@@ -197,8 +197,10 @@ func showFlagPoint(p queries.Point) flagPointBody {
 	return body
 }
 
-const metricsCounted = "An evaluation is a call for the flag, or for several of which `flagKeys` names it; a prefetch is a call for all flags. Calls with `at`, `version`, " +
-	"`explain` or `preview`, and those that were refused, do not count. Counts may come up to five seconds late. `X-Environment` chooses nothing here. Points, and what else an answer has, are limited"
+const metricsCounted = "An evaluation is a call for the flag, or for several of which `flagKeys` names it; a " +
+	"prefetch is a call for all flags. Calls with `at`, `version`, " +
+	"`explain` or `preview`, and those that were refused, do not count. Counts may come up to five seconds late. " +
+	"`X-Environment` chooses nothing here. Points, and what else an answer has, are limited"
 
 func (a *API) addFlagMetrics() {
 	const path = "/metrics"
@@ -209,7 +211,8 @@ func (a *API) addFlagMetrics() {
 		"Flags",
 		"How often a flag is evaluated, what it serves, and to whom",
 	)
-	flag.Description = metricsCounted + ", with their values. The counts of a flag, and of an environment, end when it is deleted."
+	flag.Description = metricsCounted + ", with their values. The counts of a flag, and of an environment, end when it " +
+		"is deleted."
 	register(a, access{who: viewer, scope: events.FlagsRead}, flag, func(ctx context.Context, in *struct {
 		TenantInput
 		MetricsInput
@@ -237,7 +240,8 @@ func (a *API) addFlagMetrics() {
 		"Tenants",
 		"How often a tenant's flags are evaluated, which of them most, and by whom",
 	)
-	tenant.Description = metricsCounted + ". What flags and environments counted stays when they are deleted, but for `flags`."
+	tenant.Description = metricsCounted + ". What flags and environments counted stays when they are deleted, but for " +
+		"`flags`."
 	register(a, access{who: viewer}, tenant, func(ctx context.Context, in *struct {
 		TenantPath
 		MetricsInput

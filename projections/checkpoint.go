@@ -54,7 +54,8 @@ func createSchema(ctx context.Context, db execer, schema string) error {
 			last_event jsonb       not null default '{}'
 		);
 		do $$ begin -- a release that did not know of all columns has made the table; to alter it locks it, so that is done once
-			if not exists (select from pg_attribute where attrelid = '%[1]s.checkpoints'::regclass and attname = 'last_event') then
+			if not exists (select from pg_attribute where attrelid = '%[1]s.checkpoints'::regclass
+				and attname = 'last_event') then
 				alter table %[1]s.checkpoints add column if not exists log text not null default '',
 					add column if not exists last_event jsonb not null default '{}';
 			end if;
@@ -85,7 +86,8 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema strin
 	// Columns that may not stand yet are read as members of the row.
 	rows, err := db.Query(
 		ctx,
-		`select version, engine, coalesce(to_jsonb(c) ->> 'log', '') as log, coalesce(to_jsonb(c) -> 'last_event', '{}') as last_event,
+		`select version, engine, coalesce(to_jsonb(c) ->> 'log', '') as log, coalesce(to_jsonb(c) -> 'last_event', '{}') as
+			last_event,
 		commit, prepare, to_regclass($2)::oid as first_table
 		from `+schema+`.checkpoints c where projection = $1`,
 		p.Name,

@@ -143,7 +143,8 @@ func (s *subscriber) compareAt(
 		return nil, false, err
 	}
 	var unmoved int // rows: the snapshot must show both checkpoints where they were found
-	err = tx.QueryRow(ctx, `select count(*) from `+liveSchema+`.checkpoints live join `+buildingSchema+`.checkpoints built using (projection, version)
+	err = tx.QueryRow(ctx, `select count(*) from `+liveSchema+`.checkpoints live join `+buildingSchema+`.checkpoints built
+		using (projection, version)
 		where projection = $1 and (live.commit, live.prepare) = ($2, $3) and (built.commit, built.prepare) = ($4, $5)`,
 		s.projection.Name, b.live.Position.Commit, b.live.Position.Prepare, built.Position.Commit, built.Position.Prepare).
 		Scan(&unmoved)
@@ -175,7 +176,8 @@ func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error
 		rows := func(schema string) string {
 			return `select whole_row::text from ` + schema + `.` + table + ` whole_row`
 		}
-		err = tx.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from (%[2]s except all %[1]s) missing), (select count(*) from (%[1]s except all %[2]s) surplus)`,
+		err = tx.QueryRow(ctx, fmt.Sprintf(`select (select count(*) from (%[2]s except all %[1]s) missing), (select count(*)
+			from (%[1]s except all %[2]s) surplus)`,
 			rows(liveSchema), rows(buildingSchema))).
 			Scan(&d.Missing, &d.Surplus)
 		if err != nil {
@@ -196,7 +198,8 @@ func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error
 // exchange a value would leave the sum of all as it is.
 func sameRows(ctx context.Context, tx pgx.Tx, table string) (same bool, err error) {
 	var columns string
-	err = tx.QueryRow(ctx, `select string_agg(quote_ident(attname) || case when atttypid = 'json'::regtype then '::text' else '' end, ', ')
+	err = tx.QueryRow(ctx, `select string_agg(quote_ident(attname) || case when atttypid = 'json'::regtype then '::text'
+		else '' end, ', ')
 		from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped`, liveSchema+"."+table).
 		Scan(&columns)
 	if err != nil {

@@ -55,7 +55,8 @@ func openConnections(url, name string, size int32) (*connections, error) {
 func compressFast(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(
 		ctx,
-		`select set_config(name, 'lz4', false) from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)`,
+		`select set_config(name, 'lz4', false) from pg_settings where name = 'default_toast_compression'
+			and 'lz4' = any (enumvals)`,
 	)
 	return err
 }

@@ -14,7 +14,8 @@ func (s *subscriber) park(ctx context.Context, e events.Recorded, p *cursor, cau
 	next := p.After([]events.Recorded{e}, e.Position)
 	s.moveCheckpoint(batch, next, p)
 	batch.exec(
-		`insert into keep.parked (projection, building, stream, revision, commit, prepare, error) values ($1, $2, $3, $4, $5, $6, $7)`,
+		`insert into keep.parked (projection, building, stream, revision, commit, prepare, error)
+			values ($1, $2, $3, $4, $5, $6, $7)`,
 		s.projection.Name,
 		s.schema == buildingSchema,
 		e.Stream,

@@ -45,7 +45,8 @@ func Retry(ctx context.Context, url string, store events.Store, p Projection, st
 			}
 			var from events.Revision
 			// The live projector finds out by the number of streams that are parked.
-			err = tx.QueryRow(ctx, `delete from keep.parked where projection = $1 and not building and stream = $2 returning revision`, p.Name, stream).
+			err = tx.QueryRow(ctx, `delete from keep.parked where projection = $1 and not building and stream = $2
+				returning revision`, p.Name, stream).
 				Scan(&from)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return ErrNotParked

@@ -217,7 +217,8 @@ func (s *subscriber) index(ctx context.Context) error {
 	)
 	if inapplicable(err) {
 		s.log.Warn(
-			"new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not fit",
+			"new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not "+
+				"fit",
 			"projection",
 			s.projection.Name,
 			"err",
@@ -495,7 +496,8 @@ func (b *build) lockTables(ctx context.Context) error {
 
 // tables are those of the projection that stand in schemas, by their names in SQL.
 func (b *build) tables(ctx context.Context, schemas ...string) (names string, err error) {
-	err = b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = any($1) and tablename = any($2)`,
+	err = b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables
+		where schemaname = any($1) and tablename = any($2)`,
 		schemas, b.projection.Tables).
 		Scan(&names)
 	return names, err

@@ -44,7 +44,8 @@ func (p Projection) Reached(ctx context.Context, db *pgxpool.Pool) (events.Posit
 func (p Projection) Parked(ctx context.Context, db *pgxpool.Pool) ([]Parked, error) {
 	rows, err := db.Query(
 		ctx,
-		`select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building order by parked_at, stream`,
+		`select stream, revision, error, parked_at as at from keep.parked where projection = $1 and not building
+			order by parked_at, stream`,
 		p.Name,
 	)
 	if err != nil {

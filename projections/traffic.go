@@ -71,7 +71,8 @@ func (t *traffic) watch(ctx context.Context) {
 // serversBusy reports whether a server has run something since a time: not what fetches jobs, or checks a connection,
 // which begins with a comment.
 func serversBusy(ctx context.Context, conn *pgx.Conn, since time.Time) (busy bool, now time.Time, err error) {
-	err = conn.QueryRow(ctx, `select clock_timestamp(), exists (select from pg_stat_activity where datname = current_database()
+	err = conn.QueryRow(ctx, `select clock_timestamp(), exists (select from pg_stat_activity
+		where datname = current_database()
 		and application_name in ('`+ReaderName+`', '`+projectorName+`') and query not like '-- %' and (state <> 'idle' or state_change >= $1))`, since).
 		Scan(&now, &busy)
 	return busy, now, err

@@ -55,16 +55,21 @@ const maxExamined = 3000
 const (
 	// memberOfEntry finds the member that an entry of read.audit a is about. The columns of a have another collation than
 	// those that they meet, whose indexes are used under their own alone.
-	memberOfEntry = ` from read.member_spans m where a.resource_type = 'member' and m.tenant_id = a.tenant_id collate "default" and m.user_id = a.resource_id collate "default" limit 1`
+	memberOfEntry = ` from read.member_spans m where a.resource_type = 'member'
+		and m.tenant_id = a.tenant_id collate "default" and m.user_id = a.resource_id collate "default" limit 1`
 	// personOfEntry is the person that an entry is about: of a pending member, who they have become.
 	personOfEntry = `coalesce((select m.joined_as` + memberOfEntry + `), a.resource_id collate "default")`
 	// nameOfEntry is the name that an entry shows, null where there is none. People's are today's.
 	nameOfEntry = `coalesce(a.resource_name,
-		case when a.resource_type in ('member', 'user') then (select coalesce(nullif(r.display_name, ''), r.email) from keep.people r where r.user_id = ` + personOfEntry + `) end,
-		case when a.resource_type = 'member' then (select m.email from keep.pending_members m where m.id = a.resource_id collate "default") end,
-		case when a.resource_type = 'invitation' then (select i.email from keep.invitations i where i.id = a.resource_id collate "default") end)`
+		case when a.resource_type in ('member', 'user') then (select coalesce(nullif(r.display_name, ''), r.email)
+			from keep.people r where r.user_id = ` + personOfEntry + `) end,
+		case when a.resource_type = 'member' then (select m.email from keep.pending_members m
+			where m.id = a.resource_id collate "default") end,
+		case when a.resource_type = 'invitation' then (select i.email from keep.invitations i
+			where i.id = a.resource_id collate "default") end)`
 
-	auditColumns = `a.n as position, nullif(a.tenant_id, '') as tenant_id, a.id::text, a.recorded as timestamp, a.action, a.resource_type, a.resource_id,
+	auditColumns = `a.n as position, nullif(a.tenant_id, '') as tenant_id, a.id::text, a.recorded as timestamp, a.action,
+		a.resource_type, a.resource_id,
 	coalesce(` + nameOfEntry + `, '') as resource_name,
 	case when (select m.pending and m.joined_as is null` + memberOfEntry + `) then ` + nameOfEntry + ` is not null
 		when a.resource_type in ('member', 'user') then (select u.erased from read.users u where u.id = ` + personOfEntry + `) is not true
@@ -112,7 +117,8 @@ func (q *Queries) PlatformAudit(
 	limit int,
 ) (page *List[AuditEntry], next AuditCursor, err error) {
 	if before == nil {
-		err := q.db.QueryRow(ctx, `select array[commit, prepare + 1] from read.audit order by commit desc, prepare desc limit 1`).
+		err := q.db.QueryRow(ctx, `select array[commit, prepare + 1] from read.audit order by commit desc, prepare desc
+			limit 1`).
 			Scan(&before)
 		if errors.Is(err, pgx.ErrNoRows) {
 			before, err = AuditCursor{0, 0}, nil
@@ -168,7 +174,8 @@ func (q *Queries) auditEntries(
 // auditRange is the numbers of the entries of a tenant that were recorded in the time of a filter: from first on and
 // before end.
 func (q *Queries) auditRange(ctx context.Context, tenantID string, filter AuditFilter) (first, end int64, err error) {
-	err = q.db.QueryRow(ctx, `select coalesce((select n + 1 from read.audit where tenant_id = $1 order by n desc limit 1), 0)`, tenantID).
+	err = q.db.QueryRow(ctx, `select coalesce((select n + 1 from read.audit where tenant_id = $1 order by n desc
+		limit 1), 0)`, tenantID).
 		Scan(&end)
 	if err == nil && !filter.From.IsZero() {
 		first, err = q.auditNumber(ctx, tenantID, filter.From, end)
@@ -184,7 +191,8 @@ func (q *Queries) auditRange(ctx context.Context, tenantID string, filter AuditF
 func (q *Queries) auditNumber(ctx context.Context, tenantID string, at time.Time, end int64) (number int64, err error) {
 	err = q.db.QueryRow(ctx, `
 		with indexed as (
-			select n from read.audit where tenant_id = $1 and n % 256 = 0 and recorded < $2 order by recorded desc, n desc limit 1
+			select n from read.audit where tenant_id = $1 and n % 256 = 0 and recorded < $2 order by recorded desc, n desc
+				limit 1
 		)
 		select coalesce(min(n), $3) from read.audit
 		where tenant_id = $1 and recorded >= $2

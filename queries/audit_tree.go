@@ -38,7 +38,8 @@ func (q *Queries) CurrentAuditTree(ctx context.Context, tenantID string) (*Audit
 func (q *Queries) AuditTree(ctx context.Context, tenantID string) (*AuditTree, error) {
 	t := &AuditTree{TenantID: tenantID, db: q.db}
 	var parked bool
-	err := q.db.QueryRow(ctx, `select coalesce((select n + 1 from read.audit where tenant_id = $1 order by n desc limit 1), 0),
+	err := q.db.QueryRow(ctx, `select coalesce((select n + 1 from read.audit where tenant_id = $1 order by n desc
+		limit 1), 0),
 		exists (select from keep.parked where projection = 'audit' and not building)`, tenantID).
 		Scan(&t.Size, &parked)
 	if err == nil && parked {
@@ -87,7 +88,8 @@ func (t *AuditTree) NameIn(ctx context.Context, first, last uint64) (EntryName, 
 func (t *AuditTree) name(ctx context.Context, which string, args ...any) (e EntryName, err error) {
 	rows, err := t.db.Query(
 		ctx,
-		`select n, action, resource_type, resource_id, version from read.audit where tenant_id = $1 and `+which+` order by n limit 1`,
+		`select n, action, resource_type, resource_id, version from read.audit where tenant_id = $1 and `+which+` order by n
+			limit 1`,
 		append([]any{t.TenantID}, args...)...)
 	if err != nil {
 		return e, classify(err)
@@ -190,7 +192,8 @@ func rootOf(list []tlog.Hash) tlog.Hash {
 // stored reads neighbours of a level whose nodes stand in tables. Those that are not there yet are made of the level
 // below.
 func (t *AuditTree) stored(ctx context.Context, level int, first, count int64) ([]tlog.Hash, error) {
-	query := `select index, hash from read.audit_nodes where tenant_id = $1 and level = $2 and index >= $3 and index < $4 order by index`
+	query := `select index, hash from read.audit_nodes where tenant_id = $1 and level = $2 and index >= $3 and index < $4
+		order by index`
 	if level == 0 {
 		query = `select n, leaf from read.audit where tenant_id = $1 and $2 = 0 and n >= $3 and n < $4 order by n`
 	}

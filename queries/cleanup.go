@@ -52,15 +52,20 @@ func (q *Queries) Cleanup(
 	here := `x.tenant_id = f.tenant_id and x.flag_key = f.key and x.life = f.created_version and ` + usesHere("x")
 	columns := flagColumns(
 		`false`,
-	) + usedColumns + `, o.outcome is not null as same_outcome, o.variation_id, coalesce(v.name, o.variation_name) as variation_name, o.value,
-		(select coalesce(json_agg(json_build_object('ClientID', nullif(c.id, ''), 'Name', n.name, 'Evaluations', c.evaluations, 'LastSeen', to_timestamp(c.seen)) order by c.evaluations desc, c.id), '[]') from (
+	) + usedColumns + `, o.outcome is not null as same_outcome, o.variation_id, coalesce(v.name, o.variation_name) as
+		variation_name, o.value,
+		(select coalesce(json_agg(json_build_object('ClientID', nullif(c.id, ''), 'Name', n.name, 'Evaluations',
+			c.evaluations, 'LastSeen', to_timestamp(c.seen)) order by c.evaluations desc, c.id), '[]') from (
 			select key as id, sum((value->>0)::bigint)::bigint as evaluations, max((value->>1)::bigint) as seen from (
 				select x.clients from keep.flag_days x where ` + here + ` and x.day = any($4)
-				union all select x.clients from keep.flag_hours x where ` + here + ` and x.hour = any($5)) u, json_each(u.clients::json) group by key order by 2 desc, 1 limit $6) c
+				union all select x.clients from keep.flag_hours x where ` + here + `
+					and x.hour = any($5)) u, json_each(u.clients::json) group by key order by 2 desc, 1 limit $6) c
 			left join read.oauth_clients n on n.id = c.id and n.tenant_id = f.tenant_id) as clients`
 	from := r.from + joinUse + `
-		left join lateral (select min(x.outcome) as outcome from keep.flag_uses x where ` + here + ` and x.last_evaluated > $3 having count(distinct x.outcome) = 1) same on true
-		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version and o.outcome = same.outcome
+		left join lateral (select min(x.outcome) as outcome from keep.flag_uses x where ` + here + `
+			and x.last_evaluated > $3 having count(distinct x.outcome) = 1) same on true
+		left join keep.flag_outcomes o on o.tenant_id = f.tenant_id and o.flag_key = f.key and o.life = f.created_version
+			and o.outcome = same.outcome
 		left join read.flag_variations v on v.tenant_id = f.tenant_id and v.key = f.key and v.id = o.variation_id
 		join unnest($7::text[]) with ordinality p (key, place) on p.key = f.key where f.tenant_id = $1 and $2 <> ''`
 	return listByKeys[CleanupFlag](

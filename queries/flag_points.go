@@ -67,7 +67,8 @@ func (f *FlagPoints) read(ctx context.Context, shown map[string]*Outcome) error 
 	}
 	rows, err := f.q.db.Query(
 		ctx,
-		`select outcome, variation_name, value::text from keep.flag_outcomes where tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`,
+		`select outcome, variation_name, value::text from keep.flag_outcomes where tenant_id = $1 and flag_key = $2
+			and life = $3 and outcome = any($4)`,
 		f.tenantID,
 		f.key,
 		f.life,
@@ -114,7 +115,8 @@ func (f *FlagPoints) nameVariations(ctx context.Context, outcomes map[string]*Ou
 	if len(removed) > 0 { // their facts are read once: a look-up of each among all would take their number squared
 		last, err = namesOf(ctx, f.q.db, `select distinct on (v.id) v.id, c.value -> 'from' ->> 'name' from read.audit a
 			cross join lateral json_each(a.changes) c join unnest($3::text[]) v (id) on c.key = 'variations.' || v.id
-			where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag' and a.action = 'flag.variation_removed' order by v.id, a.n desc`, f.tenantID, f.key, removed)
+			where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag' and a.action = 'flag.variation_removed'
+				order by v.id, a.n desc`, f.tenantID, f.key, removed)
 	}
 	for _, o := range outcomes {
 		if o.VariationID == nil {

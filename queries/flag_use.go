@@ -33,7 +33,8 @@ var (
 	joinUse = ` cross join lateral (select ` + useColumns + ` from keep.flag_uses u
 		where u.tenant_id = f.tenant_id and u.flag_key = f.key and u.life = f.created_version and ` + usesHere("u") + `) used`
 	// joinUses adds the use of all rows f of tenant $1.
-	joinUses = ` left join (select u.flag_key, u.life, ` + useColumns + ` from keep.flag_uses u where u.tenant_id = $1 and ` + usesHere(
+	joinUses = ` left join (select u.flag_key, u.life, ` + useColumns + ` from keep.flag_uses u where u.tenant_id = $1
+		and ` + usesHere(
 		"u",
 	) + ` group by u.flag_key, u.life) used
 		on used.flag_key = f.key and used.life = f.created_version`

@@ -48,22 +48,30 @@ type FlagFilter struct {
 
 const (
 	// $1 is the tenant, $2 the environment's id.
-	flagEnabled = `exists (select from read.flag_environments e where e.tenant_id = f.tenant_id and e.key = f.key and e.environment_id = $2)`
+	flagEnabled = `exists (select from read.flag_environments e where e.tenant_id = f.tenant_id and e.key = f.key
+		and e.environment_id = $2)`
 	// enabledAt is flagEnabled at the time $3.
-	enabledAt = `exists (select from read.flag_environment_spans e where e.tenant_id = f.tenant_id and e.key = f.key and e.environment_id = $2 and e.since <= $3 and e.until > $3)`
+	enabledAt = `exists (select from read.flag_environment_spans e where e.tenant_id = f.tenant_id and e.key = f.key
+		and e.environment_id = $2 and e.since <= $3 and e.until > $3)`
 	// flagsAt are the flags at the time $3 with what lists choose and sort them by.
-	flagsAt = `(select s.*, (select v.recorded from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded <= $3
+	flagsAt = `(select s.*, (select v.recorded from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key
+		and v.recorded <= $3
 				order by v.recorded desc, v.version desc limit 1) as updated_at
 		from read.flag_spans s where s.tenant_id = $1 and s.since <= $3 and s.until > $3)`
 	// versionAt is the version v that the flag o.key had at the time $3, if it ever had one by then.
-	versionAt = `(select version, recorded as updated_at from read.flag_versions where tenant_id = $1 and key = o.key and recorded <= $3 order by recorded desc, version desc limit 1)`
+	versionAt = `(select version, recorded as updated_at from read.flag_versions where tenant_id = $1 and key = o.key
+		and recorded <= $3 order by recorded desc, version desc limit 1)`
 	// spanAt is what lists show of the flag o.key at the version v.
-	spanAt = `(select * from read.flag_spans where tenant_id = $1 and key = o.key and version <= v.version order by version desc limit 1)`
+	spanAt = `(select * from read.flag_spans where tenant_id = $1 and key = o.key and version <= v.version
+		order by version desc limit 1)`
 	// listedAt is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads
 	// the same number of rows however often the flag has changed.
-	listedAt = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status, s.created_at, v.version, v.updated_at,
-			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key and version = s.default_version) as default_value,
-			coalesce((select until > $3 from read.flag_environment_spans where tenant_id = $1 and key = o.key and environment_id = $2 and version <= v.version
+	listedAt = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status,
+		s.created_at, v.version, v.updated_at,
+			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key
+				and version = s.default_version) as default_value,
+			coalesce((select until > $3 from read.flag_environment_spans where tenant_id = $1 and key = o.key
+				and environment_id = $2 and version <= v.version
 				order by version desc limit 1), false) as enabled
 		from ` + versionAt + ` v cross join lateral ` + spanAt + ` s where s.until > $3)`
 )

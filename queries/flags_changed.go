@@ -23,8 +23,10 @@ type SinceFilter struct {
 
 // withFlagsThen begins a query with the flags of then, and whether anything changed under their key.
 const withFlagsThen = `with past as (
-		select s.key, exists (select from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key and v.recorded > $3) as changed
-		from read.flag_spans s where s.tenant_id = $1 and s.since <= $3 and s.until > $3 and ($2 = '' or s.project_id = $2) and s.key > $4)
+		select s.key, exists (select from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key
+			and v.recorded > $3) as changed
+		from read.flag_spans s where s.tenant_id = $1 and s.since <= $3 and s.until > $3 and ($2 = '' or s.project_id = $2)
+			and s.key > $4)
 	`
 
 // FlagsChangedSince lists at most limit keys, in their order, under which something changed. more reports whether there
@@ -39,7 +41,8 @@ func (q *Queries) FlagsChangedSince(
 	}
 	rows, err := q.db.Query(ctx, withFlagsThen+`select key, true as existed from past where changed
 		union all
-		select f.key, false from read.flags f where f.tenant_id = $1 and ($2 = '' or f.project_id = $2) and f.key > $4 and f.key not in (select key from past)
+		select f.key, false from read.flags f where f.tenant_id = $1 and ($2 = '' or f.project_id = $2) and f.key > $4
+			and f.key not in (select key from past)
 		order by key limit $5`, filter.TenantID, filter.ProjectID, filter.At, filter.After, limit+1)
 	if err != nil {
 		return nil, false, classify(err)

@@ -34,7 +34,8 @@ func (q *Queries) Invitation(ctx context.Context, id string) (Invitation, error)
 
 // HasPendingInvitation reports whether an address has a pending invitation.
 func (q *Queries) HasPendingInvitation(ctx context.Context, email string) (invited bool, err error) {
-	err = q.db.QueryRow(ctx, `select exists (select `+invitationFrom+` where lower(k.email collate "C") = lower($1 collate "C") and `+invitationStatus+` = 'pending')`, email).
+	err = q.db.QueryRow(ctx, `select exists (select `+invitationFrom+`
+		where lower(k.email collate "C") = lower($1 collate "C") and `+invitationStatus+` = 'pending')`, email).
 		Scan(&invited)
 	return invited, classify(err)
 }

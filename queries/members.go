@@ -25,13 +25,15 @@ const memberKeepings = ` left join keep.pending_members i on i.id = m.user_id
 
 // withdrawn tells of a row of read.member_spans named m whether it is of a pending member whose invitation was
 // withdrawn.
-const withdrawn = `m.pending and m.joined_as is null and (select true from read.members now where now.user_id = m.user_id and now.tenant_id = m.tenant_id) is null`
+const withdrawn = `m.pending and m.joined_as is null and (select true from read.members now
+	where now.user_id = m.user_id and now.tenant_id = m.tenant_id) is null`
 
 // Members lists the members of a tenant at a time, pending ones among them, in the order in which they joined. What the
 // directory knows of them is today's: of a pending member who has joined since, what it knows of the person.
 func (q *Queries) Members(ctx context.Context, tenantID string, at time.Time, page Page) (*List[Member], error) {
 	ended := "false"
-	from, args := `from read.members m left join keep.people p on p.user_id = m.user_id`+memberKeepings+` where m.tenant_id = $1`, []any{
+	from, args := `from read.members m left join keep.people p on p.user_id = m.user_id`+memberKeepings+`
+		where m.tenant_id = $1`, []any{
 		tenantID,
 	}
 	if !at.IsZero() {
@@ -48,7 +50,8 @@ func (q *Queries) Members(ctx context.Context, tenantID string, at time.Time, pa
 	return list[Member](
 		ctx,
 		q.db,
-		`m.user_id, coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name, coalesce(p.user_id, i.id) is not null as known,
+		`m.user_id, coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name,
+			coalesce(p.user_id, i.id) is not null as known,
 			`+ended+` as withdrawn, m.role, m.pending, u.at as last_accessed_at, m.created_at`,
 		from,
 		`m.position, m.user_id`,

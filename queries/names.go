@@ -20,9 +20,11 @@ type Name struct {
 func (q *Queries) Names(ctx context.Context, tenantID string, ids []string) (map[string]Name, error) {
 	rows, err := q.db.Query(ctx, `
 		select i.id, coalesce(c.name, nullif(p.display_name, ''), p.email, m.email, '') as text,
-			coalesce(c.id, p.user_id, m.id) is not null as listed, coalesce(u.erased, false) as erased, coalesce(s.withdrawn, false) as withdrawn
+			coalesce(c.id, p.user_id, m.id) is not null as listed, coalesce(u.erased, false) as erased, coalesce(s.withdrawn,
+				false) as withdrawn
 		from unnest($1::text[]) i(id)
-		left join lateral (select m.joined_as, `+withdrawn+` as withdrawn from read.member_spans m where m.tenant_id = $2 and m.user_id = i.id and m.pending limit 1) s on true
+		left join lateral (select m.joined_as, `+withdrawn+` as withdrawn from read.member_spans m where m.tenant_id = $2
+			and m.user_id = i.id and m.pending limit 1) s on true
 		left join keep.people p on p.user_id = coalesce(s.joined_as, i.id)
 		left join keep.pending_members m on m.id = i.id
 		left join read.oauth_clients c on c.id = i.id

@@ -26,9 +26,12 @@ type Membership struct {
 }
 
 const (
-	platformUserColumns = `u.id as user_id, coalesce(p.email, '') as email, coalesce(p.display_name, '') as display_name, p.user_id is not null as known,
-		u.platform_role as role, u.active, u.created_at, (select max(at) from keep.tenant_use t where t.user_id = u.id) as last_accessed_at,
-		coalesce((select json_agg(json_build_object('TenantID', t.id, 'TenantName', t.name, 'Role', m.role) order by m.created_at, t.id)
+	platformUserColumns = `u.id as user_id, coalesce(p.email, '') as email, coalesce(p.display_name, '') as display_name,
+		p.user_id is not null as known,
+		u.platform_role as role, u.active, u.created_at, (select max(at) from keep.tenant_use t
+			where t.user_id = u.id) as last_accessed_at,
+		coalesce((select json_agg(json_build_object('TenantID', t.id, 'TenantName', t.name, 'Role', m.role)
+			order by m.created_at, t.id)
 			from read.members m join read.tenants t on t.id = m.tenant_id where m.user_id = u.id), '[]') as tenants`
 	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
 )
@@ -72,8 +75,10 @@ func (q *Queries) PlatformTenants(ctx context.Context, search string, page Page)
 		tenantColumns+`, t.deleted_at is null as active,
 		case when t.deleted_at is null then (select count(*) from read.flags f where f.tenant_id = t.id) else 0 end as flags,
 		(select count(*) from read.members m where m.tenant_id = t.id and not m.pending) as users,
-		(select coalesce(sum(e.count), 0)::bigint from keep.evaluations e where e.tenant_id = t.id and e.month = date_trunc('month', now() at time zone 'utc')::date) as evaluations`,
-		tenantFrom+`where (strpos(lower(concat_ws(E'\n', t.name, coalesce(c.primary_email, creator.email))), lower($1)) > 0 or t.id = $1)`,
+		(select coalesce(sum(e.count), 0)::bigint from keep.evaluations e where e.tenant_id = t.id
+			and e.month = date_trunc('month', now() at time zone 'utc')::date) as evaluations`,
+		tenantFrom+`where (strpos(lower(concat_ws(E'\n', t.name, coalesce(c.primary_email, creator.email))), lower($1)) > 0
+			or t.id = $1)`,
 		`t.created_at, t.id`,
 		page,
 		search,

@@ -20,7 +20,8 @@ type Project struct {
 }
 
 // projectColumns are read from rows p, and flags counted in rows f.
-const projectColumns = `p.id, p.name, p.description, p.color, (select count(*) from %s and f.tenant_id = p.tenant_id and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
+const projectColumns = `p.id, p.name, p.description, p.color, (select count(*) from %s and f.tenant_id = p.tenant_id
+	and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
 
 // projectRows gives the columns of projects, and whence to read a tenant's, at a time.
 func (q *Queries) projectRows(

@@ -28,9 +28,11 @@ type OwnTenant struct {
 }
 
 const (
-	tenantColumns = `t.id, t.name, coalesce(c.primary_email, creator.email, '') as primary_email, coalesce(c.contact_name, '') as contact_name,
+	tenantColumns = `t.id, t.name, coalesce(c.primary_email, creator.email, '') as primary_email, coalesce(c.contact_name,
+		'') as contact_name,
 		t.is_sandbox, t.subscription, t.created_at`
-	tenantFrom = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left join keep.people creator on creator.user_id = t.created_by `
+	tenantFrom = `from read.tenants t left join keep.tenant_contacts c on c.tenant_id = t.id left
+		join keep.people creator on creator.user_id = t.created_by `
 )
 
 // TenantsOf lists the tenants that a person is a member of in the order of their creation; with createdAlone those that
@@ -67,7 +69,8 @@ func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error
 // CountCreated counts the tenants that a person created: those that are not deleted, and all since a time. It may miss
 // one that was created just now.
 func (q *Queries) CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error) {
-	err = q.db.QueryRow(ctx, `select count(*) filter (where deleted_at is null), count(*) filter (where created_at >= $2) from read.tenants where created_by = $1`,
+	err = q.db.QueryRow(ctx, `select count(*) filter (where deleted_at is null), count(*) filter (where created_at >= $2)
+		from read.tenants where created_by = $1`,
 		userID, since).
 		Scan(&tenants, &recent)
 	return tenants, recent, classify(err)

@@ -87,11 +87,14 @@ func (q *Queries) TopFlags(ctx context.Context, filter MetricsFilter) (top []Fla
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
 		rows, err := r.tx.Query(ctx, `
 			with uses as (
-				select flag_key, life, evaluations from keep.flag_days where tenant_id = $1 and day = any($2::date[]) and environment_id = any($4)
+				select flag_key, life, evaluations from keep.flag_days where tenant_id = $1 and day = any($2::date[])
+					and environment_id = any($4)
 				union all
-				select flag_key, life, evaluations from keep.flag_hours where tenant_id = $1 and hour = any($3) and environment_id = any($4)
+				select flag_key, life, evaluations from keep.flag_hours where tenant_id = $1 and hour = any($3)
+					and environment_id = any($4)
 			), sums as (select flag_key, life, sum(evaluations)::bigint as evaluations from uses group by flag_key, life)
-			select s.flag_key as key, s.evaluations from sums s join read.flags f on f.tenant_id = $1 and f.key = s.flag_key and f.created_version = s.life
+			select s.flag_key as key, s.evaluations from sums s join read.flags f on f.tenant_id = $1 and f.key = s.flag_key
+				and f.created_version = s.life
 			where s.evaluations > 0 order by s.evaluations desc, s.flag_key limit $5`, filter.TenantID, r.days, r.hours, filter.flagEnvironments(), topFlags)
 		if err != nil {
 			return err
@@ -312,7 +315,8 @@ func (r *metricsReader) usesQuery(columns string, days, hours []time.Time) (stri
 		conditions = where("environment_id = $%d", r.Environment)
 	}
 	return fmt.Sprintf(`
-		select day::timestamp at time zone 'UTC' as at, %[1]s from keep.%[2]s_days where tenant_id = $1 and day = any($2::date[])%[3]s
+		select day::timestamp at time zone 'UTC' as at, %[1]s from keep.%[2]s_days where tenant_id = $1
+			and day = any($2::date[])%[3]s
 		union all
 		select hour, %[1]s from keep.%[2]s_hours where tenant_id = $1 and hour = any($3)%[3]s`, columns, of, conditions), args
 }
@@ -361,7 +365,8 @@ func (r *metricsReader) outcomes(ctx context.Context, days, hours []time.Time) (
 	rows, err := r.tx.Query(
 		ctx,
 		fmt.Sprintf(`select outcome, variation_id, octet_length(value::text) from keep.flag_outcomes
-		where tenant_id = $1 and flag_key = $%d and life = $%d and outcome = any(array(select distinct json_object_keys(u.outcomes::json) from (%s) u))`, len(args)+1, len(args)+2, uses),
+		where tenant_id = $1 and flag_key = $%d and life = $%d
+			and outcome = any(array(select distinct json_object_keys(u.outcomes::json) from (%s) u))`, len(args)+1, len(args)+2, uses),
 		append(args, r.key, r.life)...)
 	if err != nil {
 		return nil, err

@@ -26,8 +26,10 @@ func (q *Queries) VersionsAt(ctx context.Context, tenantID string, keys []string
 		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	}
 	rows, err := q.db.Query(ctx, `select o.key, coalesce(v.version, 0) as version, v.version is not null and not exists
-			(select from read.flag_versions later where later.tenant_id = $1 and later.key = o.key and later.recorded > $3) as unchanged
-		from `+flags+` o (key) left join lateral (select v.version from `+versionAt+` v cross join lateral `+spanAt+` s where s.until > $3) v on true
+			(select from read.flag_versions later where later.tenant_id = $1 and later.key = o.key
+				and later.recorded > $3) as unchanged
+		from `+flags+` o (key) left join lateral (select v.version from `+versionAt+` v cross join lateral `+spanAt+` s
+			where s.until > $3) v on true
 		order by o.key`, tenantID, keys, at)
 	if err != nil {
 		return nil, classify(err)

@@ -20,9 +20,13 @@ type copyCommand struct {
 
 // Help explains how to use the command.
 func (copyCommand) Help() string {
-	return "Stop the servers first: what is written meanwhile would be missed, so nothing is copied while one runs. Jobs that are still to be made from the facts are made first; they are done once servers run. " +
-		"A copy between two EventStoreDBs uses the database of the settings for that. A copy that was cut off goes on where it was when it is started again. Nothing is copied if a fact cannot be read, is recorded in the future, or has the id of another. " +
-		"At the end both stores are read and compared, stream by stream. Then set FLAGLEDGER_EVENTSTORE_URL and start the servers: read models rebuild by themselves."
+	return "Stop the servers first: what is written meanwhile would be missed, so nothing is copied while one runs. " +
+		"Jobs that are still to be made from the facts are made first; they are done once servers run. " +
+		"A copy between two EventStoreDBs uses the database of the settings for that. A copy that was cut off goes on " +
+		"where it was when it is started again. Nothing is copied if a fact cannot be read, is recorded in the future, " +
+		"or has the id of another. " +
+		"At the end both stores are read and compared, stream by stream. Then set FLAGLEDGER_EVENTSTORE_URL and start the " +
+		"servers: read models rebuild by themselves."
 }
 
 // Run copies all facts in their order, and compares.

@@ -22,7 +22,8 @@ type exportFactsCommand struct {
 
 // Help explains how to use the command.
 func (exportFactsCommand) Help() string {
-	return "Servers may run: all that stands when the command starts is written, and perhaps what is added meanwhile. The file has a JSON object a line and, in its last line, a SHA-256 of all " +
+	return "Servers may run: all that stands when the command starts is written, and perhaps what is added meanwhile. " +
+		"The file has a JSON object a line and, in its last line, a SHA-256 of all " +
 		"others; import-facts checks it. It holds no names, addresses and passwords of people."
 }
 

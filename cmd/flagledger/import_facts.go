@@ -20,8 +20,11 @@ type importFactsCommand struct {
 
 // Help explains how to use the command.
 func (importFactsCommand) Help() string {
-	return "Stop the servers first. Nothing is written unless the file is whole and undamaged, and the facts of it that the store holds already are the same; nor if a fact cannot be read, is not of the tenant that the file names, is recorded in the future, or has the id of another. An import that was cut off goes on " +
-		"when it is started again. Facts keep their ids, their times and the time at which they were recorded. No mails and other jobs follow from them, except where they are those of the log that jobs " +
+	return "Stop the servers first. Nothing is written unless the file is whole and undamaged, and the facts of it that " +
+		"the store holds already are the same; nor if a fact cannot be read, is not of the tenant that the file names, is " +
+		"recorded in the future, or has the id of another. An import that was cut off goes on " +
+		"when it is started again. Facts keep their ids, their times and the time at which they were recorded. No mails " +
+		"and other jobs follow from them, except where they are those of the log that jobs " +
 		"were made from, as when a service is restored. When servers start, read models follow by themselves."
 }
 

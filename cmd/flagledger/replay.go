@@ -31,7 +31,8 @@ type replayCommand struct {
 
 // Help explains how to use the command.
 func (replayCommand) Help() string {
-	return "Facts are read from the event store, in their order, while servers run. Times are those at which they were recorded, and can be given to --at as they are printed. " +
+	return "Facts are read from the event store, in their order, while servers run. Times are those at which they were " +
+		"recorded, and can be given to --at as they are printed. " +
 		"Names of people are today's. A fact of a newer release is shown by its name."
 }
 

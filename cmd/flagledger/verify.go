@@ -30,8 +30,10 @@ type verifyTrailCommand struct {
 
 // Help explains how to use the command.
 func (verifyTrailCommand) Help() string {
-	return "The facts of the tenant are read as they are stored, and hashed as docs/audit.md tells. They must lead to the root in each checkpoint. In the event store, they must also be those of the audit trail, " +
-		"and lead to all checkpoints that the service has signed. Checkpoints and a key that were kept elsewhere show what whoever can write to the databases has altered."
+	return "The facts of the tenant are read as they are stored, and hashed as docs/audit.md tells. They must lead to " +
+		"the root in each checkpoint. In the event store, they must also be those of the audit trail, " +
+		"and lead to all checkpoints that the service has signed. Checkpoints and a key that were kept elsewhere show what " +
+		"whoever can write to the databases has altered."
 }
 
 // Run checks, and tells what was found.
@@ -104,7 +106,8 @@ func (v *verification) add(e hashedFact) error {
 		c := v.checkpoints[0]
 		if c.Root != v.tree.Root() {
 			return fmt.Errorf(
-				"the facts are not those of the checkpoint of %d facts: one of the entries %d to %d was altered, removed, added or moved; the last is %s@%d, %s",
+				"the facts are not those of the checkpoint of %d facts: one of the entries %d to %d was altered, removed, added "+
+					"or moved; the last is %s@%d, %s",
 				c.Size,
 				v.confirmed,
 				c.Size-1,
@@ -214,7 +217,8 @@ func (cmd verifyTrailCommand) verifyFile() error {
 		}
 		if len(given) > 0 && cmd.Key == "" {
 			fmt.Println(
-				"the key is the file's own: only a key that was kept elsewhere, given with --key, shows whose checkpoints these are",
+				"the key is the file's own: only a key that was kept elsewhere, given with --key, shows whose checkpoints these " +
+					"are",
 			)
 		}
 		if len(given) == 0 {
@@ -271,7 +275,8 @@ func (cmd verifyTrailCommand) verifyStore(
 	}
 	if notBuilt {
 		fmt.Println(
-			"the audit trail is not built yet, so the facts were compared with checkpoints alone; a server builds it when it starts",
+			"the audit trail is not built yet, so the facts were compared with checkpoints alone; a server builds it when it " +
+				"starts",
 		)
 	}
 	return nil

@@ -74,7 +74,8 @@ func (d *DailyInvitations) GiveBack(ctx context.Context, now time.Time, bounds .
 		for _, b := range bounds {
 			if _, err := tx.Exec(
 				ctx,
-				`update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2 and invitations > 0`,
+				`update keep.invitation_counts set invitations = invitations - 1 where counted = $1 and day = $2
+					and invitations > 0`,
 				b.counted,
 				now.UTC(),
 			); err != nil {

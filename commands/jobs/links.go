@@ -95,7 +95,8 @@ func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause stri
 		var asked int
 		var lately bool
 		err := tx.QueryRow(ctx, `select count(*), coalesce(max(created_at) > now() - $3::interval, false) from jobs.river_job
-			where kind = $4 and args @> jsonb_build_object('userId', $1::text) and args ->> 'cause' <> $2 and created_at > now() - $5::interval`,
+			where kind = $4 and args @> jsonb_build_object('userId', $1::text) and args ->> 'cause' <> $2
+				and created_at > now() - $5::interval`,
 			userID, cause, verificationInterval, verificationLink{}.Kind(), verificationWindow).Scan(&asked, &lately)
 		switch {
 		case err != nil:
@@ -135,7 +136,8 @@ func (l *Links) QueueReset(ctx context.Context, email string, now time.Time) err
 		var id string
 		at := now.Truncate(time.Minute)
 		err := tx.QueryRow(ctx, `insert into keep.reset_requests (id, email, asked_at) select $1, $2, $3
-			where (select count(*) < $5 or max(asked_at) <= $6 from keep.reset_requests where lower(email collate "C") = lower($2 collate "C") and asked_at > $4 and asked_at <> $3)
+			where (select count(*) < $5 or max(asked_at) <= $6 from keep.reset_requests
+				where lower(email collate "C") = lower($2 collate "C") and asked_at > $4 and asked_at <> $3)
 			on conflict (lower(email collate "C"), asked_at) do update set asked_at = excluded.asked_at returning id::text`,
 			uuid.New(), email, at, at.Add(-requestsKept), maxResets, at.Add(-resetInterval)).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) { // too many

@@ -83,7 +83,8 @@ func (l *MailLimit) Knows(context.Context, string) (bool, error) { return false,
 func (l *MailLimit) Erase(ctx context.Context, userID string) error {
 	_, err := l.pool.Exec(
 		ctx,
-		`delete from keep.mailed_invitations where lower(email collate "C") = (select lower(email collate "C") from keep.people where user_id = $1)`,
+		`delete from keep.mailed_invitations where lower(email collate "C") = (select lower(email collate "C")
+			from keep.people where user_id = $1)`,
 		userID,
 	)
 	return mailError(err)

@@ -128,10 +128,12 @@ func (c *Client) Counts(ctx context.Context) ([]Count, error) {
 				-- tried within a day, and since the last mail that was sent; a link to a new password counts for none, since its job completes without an account too
 				attempted_at > greatest(now() - $3::interval,
 					(select max(finalized_at) from jobs.river_job where state = 'completed' and queue = $4 and kind <> $5)) as fresh
-			from jobs.river_job job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running', 'scheduled')
+			from jobs.river_job job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running',
+				'scheduled')
 		)
 		select kind, state, count(*)::int as n, count(*) filter (where failing
-			and (not deferred or fresh and (select count(*) from job where failing and deferred and fresh) >= $6))::int as failing
+			and (not deferred or fresh and (select count(*) from job where failing and deferred
+				and fresh) >= $6))::int as failing
 		from job group by 1, 2 order by 1, 2`,
 		upkeep{}.Kind(), commands.ErrRecipientDeferred.Error(), keptComplete, mailQueue, resetLink{}.Kind(), deferredMails)
 	if err != nil {

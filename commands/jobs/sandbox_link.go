@@ -45,8 +45,10 @@ func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now ti
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
 		at := now.Truncate(time.Minute)
-		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at) select $1, $2, $3, $4, $5
-			where (select count(*) from keep.sandbox_requests where lower(email collate "C") = lower($2 collate "C") and asked_at > $6 and asked_at <> $4) < $7
+		err := tx.QueryRow(ctx, `insert into keep.sandbox_requests (id, email, name, asked_at, expires_at)
+			select $1, $2, $3, $4, $5
+			where (select count(*) from keep.sandbox_requests where lower(email collate "C") = lower($2 collate "C")
+				and asked_at > $6 and asked_at <> $4) < $7
 			on conflict (lower(email collate "C"), asked_at) do update set name = excluded.name returning id::text`,
 			uuid.New(), email, name, at, now.Add(sandboxLinkTTL), at.Add(-sandboxLinkWindow), maxSandboxLinks).
 			Scan(&id)
@@ -68,7 +70,8 @@ func (l *Links) FindSandboxRequest(
 	now time.Time,
 ) (r commands.SandboxRequest, err error) {
 	hash := sha256.Sum256([]byte(token))
-	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests where hashes @> array[$1::bytea] and expires_at > $2`, hash[:], now).
+	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests
+		where hashes @> array[$1::bytea] and expires_at > $2`, hash[:], now).
 		Scan(&r.ID, &r.Email, &r.Name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, commands.InvalidLink()
@@ -88,7 +91,8 @@ func (m mailJobs) mailSandboxLink(ctx context.Context, request string, job *rive
 	token := rand.Text() + rand.Text()
 	hash := sha256.Sum256([]byte(token))
 	var email string
-	err := m.pool.QueryRow(ctx, `update keep.sandbox_requests set hashes = hashes || $2::bytea where id = $1 and expires_at > $3 returning email`, request, hash[:], m.Now()).
+	err := m.pool.QueryRow(ctx, `update keep.sandbox_requests set hashes = hashes || $2::bytea where id = $1
+		and expires_at > $3 returning email`, request, hash[:], m.Now()).
 		Scan(&email)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil

@@ -54,7 +54,8 @@ func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven
 	return noticeError(pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
 		noted, err := tx.Exec(
 			ctx,
-			`insert into keep.sandbox_notices (tenant_id, notice, ends_at, given_at) values ($1, $2, $3, $4) on conflict do nothing`,
+			`insert into keep.sandbox_notices (tenant_id, notice, ends_at, given_at) values ($1, $2, $3, $4)
+				on conflict do nothing`,
 			n.TenantID,
 			n.Notice,
 			n.EndsAt,

@@ -116,7 +116,8 @@ func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id i
 		}
 		_, err := tx.Exec(
 			ctx,
-			`delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = any($3::text[]::jobs.river_job_state[]) and state <> 'running'`,
+			`delete from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2
+				and state = any($3::text[]::jobs.river_job_state[]) and state <> 'running'`,
 			job.Kind(),
 			job.TenantID,
 			unfinished,
@@ -125,7 +126,8 @@ func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id i
 			return err
 		}
 		var running bool
-		err = tx.QueryRow(ctx, `select exists (select from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2 and state = 'running')`,
+		err = tx.QueryRow(ctx, `select exists (select from jobs.river_job where kind = $1 and args ->> 'tenantId' = $2
+			and state = 'running')`,
 			job.Kind(), job.TenantID).
 			Scan(&running)
 		if err != nil || running {

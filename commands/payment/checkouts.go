@@ -215,9 +215,10 @@ func refusedPage(err error) error {
 		}
 	}
 	return &commands.Error{
-		Kind:   commands.Conflict,
-		Detail: "the payment provider does not make such a page; its settings, or the state of the subscription, do not allow it",
-		Err:    nameless(err),
+		Kind: commands.Conflict,
+		Detail: "the payment provider does not make such a page; its settings, or the state of the subscription, do not " +
+			"allow it",
+		Err: nameless(err),
 	}
 }
 

@@ -65,7 +65,8 @@ func (s *Store) lookAtClock(ctx context.Context) (now time.Time, err error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClockWait) // others wait for it, too
 		defer cancel()
 		var now time.Time
-		err := s.pool.QueryRow(ctx, `with no_append as materialized (select pg_advisory_xact_lock(hashtext('flagledger append'))) select clock_timestamp() from no_append`).
+		err := s.pool.QueryRow(ctx, `with no_append as materialized
+			(select pg_advisory_xact_lock(hashtext('flagledger append'))) select clock_timestamp() from no_append`).
 			Scan(&now)
 		return now, err
 	})

@@ -28,7 +28,8 @@ func IsAsset(path string) bool {
 
 // Policy lets the dashboard load its own files alone, call this service alone and be framed by nobody. Markup is never
 // made of text but by Svelte, from its own templates.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
 
 //go:embed all:dist

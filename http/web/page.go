@@ -38,7 +38,8 @@ var VerifyEmail = Page{
 // NoDashboard stands in the dashboard's place in a program that was built without it.
 var NoDashboard = Page{
 	Title: "The dashboard is missing",
-	Text:  "This server was built without Node. Install Node 20 (20.19 or later) or 22.12 or newer, run make build once more, and start the server again. The API works as it is; /docs explains it.",
+	Text: "This server was built without Node. Install Node 20 (20.19 or later) or 22.12 or newer, run make build once " +
+		"more, and start the server again. The API works as it is; /docs explains it.",
 }
 
 // Sandbox is the form that makes a sandbox, which takes changes for some days, for whoever has an address. It asks for
@@ -51,8 +52,10 @@ func Sandbox(email string, nameKnown bool, days, minPassword int) Page {
 		Button:      "Make the sandbox",
 		Password:    fmt.Sprintf("Password, at least %d characters", minPassword),
 		Text: fmt.Sprintf(
-			"A sandbox is a place of your own to try feature flags in, with examples to begin with. It takes changes for %d days. "+
-				"It belongs to the account of %s: if you have that account, enter its password; if not, choose one, and the account is made.",
+			"A sandbox is a place of your own to try feature flags in, with examples to begin with. It takes changes for %d "+
+				"days. "+
+				"It belongs to the account of %s: if you have that account, enter its password; if not, choose one, and the "+
+				"account is made.",
 			days,
 			email,
 		),
@@ -76,7 +79,8 @@ var pageTemplate = template.Must(template.New("").Parse(`<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.Title}}</title>
 <style>
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 24rem; margin: 4rem auto; padding: 0 1rem; color-scheme: light dark }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 24rem; margin: 4rem auto; padding: 0 1rem; color-scheme: light
+	dark }
 input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5rem; margin: .25rem 0 1rem }
 </style>
 <main>

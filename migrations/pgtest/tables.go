@@ -29,7 +29,8 @@ func TablesWith(t testing.TB, db interface {
 	}
 	for _, table := range tables {
 		var there bool
-		err := db.QueryRow(t.Context(), `select exists (select from `+pgx.Identifier{schema, table}.Sanitize()+` r, unnest($1::text[]) part
+		err := db.QueryRow(t.Context(), `select exists (select from `+pgx.Identifier{schema, table}.Sanitize()+` r,
+			unnest($1::text[]) part
 			where strpos(lower(r::text), lower(part)) > 0)`, texts).
 			Scan(&there)
 		if err != nil {

@@ -26,7 +26,8 @@ create table audit_nodes (
 // addMissingNode is for nodes of which some may be there.
 var addMissingNode = projections.NewStatement(
 	"tenant_id text, level int, index bigint, hash bytea",
-	`insert into audit_nodes (tenant_id, level, index, hash) select tenant_id, level, index, hash from given on conflict do nothing`,
+	`insert into audit_nodes (tenant_id, level, index, hash) select tenant_id, level, index, hash from given
+		on conflict do nothing`,
 )
 
 var auditNodesTable = &projections.Table{Name: "audit_nodes", Columns: []string{"tenant_id", "level", "index", "hash"}}

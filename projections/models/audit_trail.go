@@ -119,7 +119,8 @@ func (t *trail) loadNames(ctx context.Context, conn *pgx.Conn, streams []string)
 
 func (t *trail) loadEnds(ctx context.Context, conn *pgx.Conn, tenants []string) error {
 	rows, err := conn.Query(ctx, `select t.id, last.n + 1, last.recorded
-		from unnest($1::text[]) t (id) cross join lateral (select n, recorded from audit where tenant_id = t.id order by n desc limit 1) last`, tenants)
+		from unnest($1::text[]) t (id) cross join lateral (select n, recorded from audit where tenant_id = t.id
+			order by n desc limit 1) last`, tenants)
 	if err != nil {
 		return err
 	}

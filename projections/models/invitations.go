@@ -28,7 +28,8 @@ create table invitations (
 var (
 	addInvitation = projections.NewStatement(
 		"id text, role text, invited_by text, recorded timestamptz, expires_at timestamptz",
-		`insert into invitations (id, role, status, invited_by, created_at, expires_at) select id, role, 'pending', invited_by, recorded, expires_at from given`,
+		`insert into invitations (id, role, status, invited_by, created_at, expires_at)
+			select id, role, 'pending', invited_by, recorded, expires_at from given`,
 	)
 	extendInvitation = projections.NewStatement(
 		"id text, expires_at timestamptz",

@@ -29,7 +29,8 @@ create index on oauth_clients (tenant_id, created_at);`,
 var (
 	addOAuthClient = projections.NewStatement(
 		"id text, tenant_id text, name text, scopes text[], recorded timestamptz",
-		`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at) select id, tenant_id, name, scopes, false, recorded from given`,
+		`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at)
+			select id, tenant_id, name, scopes, false, recorded from given`,
 	)
 	deleteOAuthClient = projections.NewStatement(
 		"id text",

@@ -44,21 +44,25 @@ create index on project_spans (tenant_id, created_at);`,
 var (
 	addProject = projections.NewStatement(
 		"id text, tenant_id text, name text, description text, color text, recorded timestamptz",
-		`insert into projects (id, tenant_id, name, description, color, created_at, updated_at) select id, tenant_id, name, description, color, recorded, recorded from given`,
+		`insert into projects (id, tenant_id, name, description, color, created_at, updated_at)
+			select id, tenant_id, name, description, color, recorded, recorded from given`,
 	)
 	updateProject = projections.NewStatement(
 		"id text, name text, description text, color text, recorded timestamptz",
-		`update projects p set name = coalesce(g.name, p.name), description = coalesce(g.description, p.description), color = coalesce(g.color, p.color), updated_at = g.recorded
+		`update projects p set name = coalesce(g.name, p.name), description = coalesce(g.description, p.description), color =
+			coalesce(g.color, p.color), updated_at = g.recorded
 			from given g where p.id = g.id`,
 	)
 	deleteProject = projections.NewStatement("id text", `delete from projects p using given g where p.id = g.id`)
 	// beginProjectSpan begins another span with what is left of the project.
 	beginProjectSpan = projections.NewStatement("id text, version bigint, recorded timestamptz",
 		`, ended as (update project_spans s set until = g.recorded
-			from (select *, (select version from project_spans s where s.id = given.id order by version desc limit 1) as last from given offset 0) g
+			from (select *, (select version from project_spans s where s.id = given.id order by version desc limit 1) as last
+				from given offset 0) g
 			where s.id = g.id and s.version = g.last)
 		insert into project_spans (id, version, tenant_id, name, description, color, created_at, updated_at, since)
-		select p.id, g.version, p.tenant_id, p.name, p.description, p.color, p.created_at, p.updated_at, g.recorded from given g join projects p on p.id = g.id`)
+		select p.id, g.version, p.tenant_id, p.name, p.description, p.color, p.created_at, p.updated_at, g.recorded
+			from given g join projects p on p.id = g.id`)
 )
 
 func applyProject(b *projections.Batch, e events.Recorded) error {

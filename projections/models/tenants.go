@@ -49,7 +49,8 @@ create index on members (tenant_id);` + tenantSpans,
 var (
 	addTenant = projections.NewStatement(
 		"id text, name text, is_sandbox boolean, subscription json, created_by text, recorded timestamptz",
-		`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at) select id, name, is_sandbox, subscription, created_by, recorded from given`,
+		`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at)
+			select id, name, is_sandbox, subscription, created_by, recorded from given`,
 	)
 	setSubscription = projections.NewStatement(
 		"id text, subscription json",

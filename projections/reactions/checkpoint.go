@@ -165,7 +165,8 @@ func (r *Reactions) startAtHead(ctx context.Context, logID string, before *event
 	if before == nil {
 		_, err = r.pool.Exec(
 			ctx,
-			`insert into keep.reactions (engine, log, commit, prepare, updated_at) values ($1, $2, $3, $4, now()) on conflict do nothing`,
+			`insert into keep.reactions (engine, log, commit, prepare, updated_at) values ($1, $2, $3, $4, now())
+				on conflict do nothing`,
 			engine,
 			logID,
 			head.Commit,

@@ -204,7 +204,8 @@ func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Lo
 	if d.unconfirmed = !held; d.unconfirmed {
 		if !d.otherLog.Swap(true) {
 			log.Error(
-				"the event store holds another log than the snapshot on disk: flags are evaluated as that has them until the service is restarted",
+				"the event store holds another log than the snapshot on disk: flags are evaluated as that has them until the " +
+					"service is restarted",
 			)
 		}
 		return errOtherLog
@@ -331,7 +332,8 @@ func (s *Snapshot) Troubles(now time.Time) (list []string) {
 		list = append(
 			list,
 			fmt.Sprintf(
-				"flags are evaluated as they were %v ago, when the snapshot on disk was written: the event store has not been reached since the start",
+				"flags are evaluated as they were %v ago, when the snapshot on disk was written: the event store has not been "+
+					"reached since the start",
 				max(0, now.Sub(written)).Round(time.Second),
 			),
 		)

@@ -53,7 +53,8 @@ func aheadHealth(ahead time.Duration) []string {
 	}
 	return []string{
 		fmt.Sprintf(
-			"the last fact is recorded %v later than the event store's clock: changes are recorded in the future until it gets there",
+			"the last fact is recorded %v later than the event store's clock: changes are recorded in the future until it "+
+				"gets there",
 			ahead.Round(time.Second),
 		),
 	}

@@ -194,7 +194,8 @@ func unspecified(host string) bool {
 func (c Config) LogPublicURL(log *slog.Logger) {
 	if host, _, _ := net.SplitHostPort(c.Addr); c.PublicURLAssumed && unspecified(host) {
 		log.Info(
-			"FLAGLEDGER_ADDR names no host: tokens and mailed links have localhost. Set FLAGLEDGER_PUBLIC_URL to how clients reach the service",
+			"FLAGLEDGER_ADDR names no host: tokens and mailed links have localhost. Set FLAGLEDGER_PUBLIC_URL to how clients "+
+				"reach the service",
 			"address",
 			c.Addr,
 			"url",
@@ -334,7 +335,8 @@ func (c *Config) checkOrigins() error {
 			strings.HasPrefix(origin, "https:") && strings.HasSuffix(origin, ":443")
 		if all := origin == "*" && len(c.Origins) == 1; !all && (!originPattern.MatchString(origin) || usualPort) {
 			return fmt.Errorf(
-				"FLAGLEDGER_CORS_ORIGINS must be * or origins as browsers send them, such as https://app.example.com, with commas between; one is %q",
+				"FLAGLEDGER_CORS_ORIGINS must be * or origins as browsers send them, such as https://app.example.com, with "+
+					"commas between; one is %q",
 				origin,
 			)
 		}

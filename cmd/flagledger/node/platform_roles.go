@@ -18,8 +18,10 @@ func (p *parts) warnOfPlatformRoles(ctx context.Context) {
 		switch {
 		case err == nil && people+invitations > 0:
 			p.log.Warn(
-				"people have roles on the platform, or pending invitations to one: those that were given in development count too. "+
-					"GET /api/v1/admin/users and GET /api/v1/admin/invitations list them, GET /api/v1/admin/audit?action=user.platform_role_changed who gave which and when",
+				"people have roles on the platform, or pending invitations to one: those that were given in development count "+
+					"too. "+
+					"GET /api/v1/admin/users and GET /api/v1/admin/invitations list them, GET "+
+					"/api/v1/admin/audit?action=user.platform_role_changed who gave which and when",
 				"people",
 				people,
 				"invitations",

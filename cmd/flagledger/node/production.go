@@ -28,13 +28,15 @@ func (c Config) checkProduction() error {
 	}
 	if newest, _, _ := strings.Cut(c.Secret, ","); guessable(strings.TrimSpace(newest)) {
 		return errors.New(
-			"FLAGLEDGER_SECRET must be random in production, and not a pattern that is repeated or the one of compose.yaml: `openssl rand -hex 32` makes one, and new,old puts it in place of another",
+			"FLAGLEDGER_SECRET must be random in production, and not a pattern that is repeated or the one of compose.yaml: " +
+				"`openssl rand -hex 32` makes one, and new,old puts it in place of another",
 		)
 	}
 	for _, proxies := range c.ProxyNetworks {
 		if widest := privateBits(proxies); proxies.Bits() < widest {
 			return fmt.Errorf(
-				"FLAGLEDGER_TRUSTED_PROXIES must not be wider than /%d in production, as private networks are: whoever connects from %s could say which address they have",
+				"FLAGLEDGER_TRUSTED_PROXIES must not be wider than /%d in production, as private networks are: whoever connects "+
+					"from %s could say which address they have",
 				widest,
 				proxies,
 			)
@@ -104,14 +106,16 @@ func (c Config) WarnOfExposure(log *slog.Logger) {
 	if c.Environment != "development" {
 		if slices.Contains(c.Origins, "*") {
 			log.Warn(
-				"FLAGLEDGER_CORS_ORIGINS is *: pages of any origin may call the service from a browser, with a token that they have or a password that is typed there. Name the origins of your pages",
+				"FLAGLEDGER_CORS_ORIGINS is *: pages of any origin may call the service from a browser, with a token that they " +
+					"have or a password that is typed there. Name the origins of your pages",
 			)
 		}
 		return
 	}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil && !commands.Loopback(host) {
 		log.Warn(
-			"FLAGLEDGER_ENVIRONMENT is development, and other machines can reach FLAGLEDGER_ADDR: every address counts as verified, and mailed links stand in this log. Set production where others can sign up",
+			"FLAGLEDGER_ENVIRONMENT is development, and other machines can reach FLAGLEDGER_ADDR: every address counts as "+
+				"verified, and mailed links stand in this log. Set production where others can sign up",
 			"address",
 			c.Addr,
 		)
@@ -121,14 +125,17 @@ func (c Config) WarnOfExposure(log *slog.Logger) {
 	); err == nil && public.Hostname() != "" &&
 		!commands.Loopback(public.Hostname()) {
 		log.Warn(
-			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_PUBLIC_URL is not of this machine alone: behind a proxy, whoever signs up there has an address that counts as verified, and mailed links stand in this log. Set production where others can sign up",
+			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_PUBLIC_URL is not of this machine alone: behind a proxy, "+
+				"whoever signs up there has an address that counts as verified, and mailed links stand in this log. Set "+
+				"production where others can sign up",
 			"url",
 			c.PublicURL,
 		)
 	}
 	if len(c.SuperUsers) > 0 {
 		log.Warn(
-			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_SUPER_USERS is set: whoever signs up with one of those addresses runs the platform, since every address counts as verified. Set production where others can sign up",
+			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_SUPER_USERS is set: whoever signs up with one of those " +
+				"addresses runs the platform, since every address counts as verified. Set production where others can sign up",
 		)
 	}
 }

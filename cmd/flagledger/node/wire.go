@@ -71,7 +71,8 @@ func start(
 				return nil, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
 			}
 			log.Warn(
-				"FLAGLEDGER_DATA cannot be used: there is no snapshot on disk and no copy of the public keys, and the next start needs the databases",
+				"FLAGLEDGER_DATA cannot be used: there is no snapshot on disk and no copy of the public keys, and the next start "+
+					"needs the databases",
 				"err",
 				err,
 			)

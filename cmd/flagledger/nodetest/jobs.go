@@ -43,7 +43,8 @@ func (s *Service) jobsDone(waitingJobs string) {
 		}
 		var reached events.Position
 		var waiting int
-		err := db.QueryRow(s.T.Context(), `select commit, prepare, (select count(*) from jobs.river_job where finalized_at is null) from keep.reactions`).
+		err := db.QueryRow(s.T.Context(), `select commit, prepare, (select count(*) from jobs.river_job
+			where finalized_at is null) from keep.reactions`).
 			Scan(&reached.Commit, &reached.Prepare, &waiting)
 		if err != nil {
 			s.T.Fatal(err)
@@ -63,7 +64,8 @@ func (s *Service) RetryJobs() {
 func (s *Service) ResumeJobs(killed time.Time) {
 	s.T.Helper()
 	s.Exec(
-		`update jobs.river_job set attempted_at = attempted_at - interval '20 minutes' where state = 'running' and attempted_at < $1`,
+		`update jobs.river_job set attempted_at = attempted_at - interval '20 minutes' where state = 'running'
+			and attempted_at < $1`,
 		killed,
 	)
 }

@@ -95,7 +95,8 @@ func (p *Provider) PrepareUpdate(
 		return commands.PasswordChange{}, err
 	}
 	var before string
-	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null`, c.UserID).
+	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1
+		and email is not null`, c.UserID).
 		Scan(&before)
 	if errors.Is(err, pgx.ErrNoRows) || len(current) > commands.MaxPassword {
 		return commands.PasswordChange{}, wrong
@@ -155,7 +156,8 @@ func (p *Provider) prepareChange(
 		}
 		// Sessions are dated in whole seconds. Those of this second end too, and those of a node whose clock is ahead.
 		return tx.QueryRow(ctx, `
-			update keep.passwords set changing_until = clock_timestamp() + $3::interval, sessions_from = greatest($2, sessions_from + interval '1 second',
+			update keep.passwords set changing_until = clock_timestamp() + $3::interval, sessions_from = greatest($2,
+				sessions_from + interval '1 second',
 				(select date_trunc('second', max(issued_at)) + interval '1 second' from keep.refresh_tokens where user_id = $1))
 			where user_id = $1 returning sessions_from`, userID, p.now().Truncate(time.Second).Add(time.Second), changeTime).Scan(&ends.Before)
 	})

@@ -38,7 +38,8 @@ func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 func (p *Provider) MailResetLink(ctx context.Context, email string, job int64) error {
 	var who person
 	err := p.pool.QueryRow(ctx, `
-		select user_id, email from keep.people join keep.passwords using (user_id) where lower(email collate "C") = lower($1 collate "C")`, email).Scan(&who.userID, &who.email)
+		select user_id, email from keep.people join keep.passwords using (user_id)
+			where lower(email collate "C") = lower($1 collate "C")`, email).Scan(&who.userID, &who.email)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
@@ -56,7 +57,8 @@ func (p *Provider) MailResetLink(ctx context.Context, email string, job int64) e
 func (p *Provider) MailVerificationLink(ctx context.Context, userID string, job int64) error {
 	var email string
 	err := p.pool.QueryRow(ctx, `
-		select email from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null and not email_verified`, userID).Scan(&email)
+		select email from keep.people join keep.passwords using (user_id) where user_id = $1 and email is not null
+			and not email_verified`, userID).Scan(&email)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

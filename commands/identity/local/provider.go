@@ -178,7 +178,8 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 		var from *time.Time
 		var changing bool
 		err := tx.QueryRow(ctx, `
-			select sessions_from, coalesce(changing_until > clock_timestamp(), false) from keep.passwords where user_id = $1 and hash = $2 for share`,
+			select sessions_from, coalesce(changing_until > clock_timestamp(), false) from keep.passwords where user_id = $1
+				and hash = $2 for share`,
 			who.userID, kept).Scan(&from, &changing)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return wrong

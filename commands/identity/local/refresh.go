@@ -122,7 +122,8 @@ func (p *Provider) EndSessions(ctx context.Context, userID string, at time.Time)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		for _, statement := range []string{`delete from keep.refresh_tokens where user_id = $1`, `delete from keep.mailed_tokens where user_id = $1`} {
+		for _, statement := range []string{`delete from keep.refresh_tokens where user_id = $1`, `delete
+			from keep.mailed_tokens where user_id = $1`} {
 			if _, err := tx.Exec(ctx, statement, userID); err != nil {
 				return err
 			}

@@ -168,8 +168,9 @@ func (c *Checkpoints) Sign(ctx context.Context, p proof.Checkpoint) ([]byte, err
 
 // ErrAltered says that a trail is no longer the one for which a checkpoint was signed.
 var ErrAltered = &commands.Error{
-	Kind:   commands.Conflict,
-	Detail: "the trail is not the one for which a checkpoint was signed before: flagledger verify tells where it was altered",
+	Kind: commands.Conflict,
+	Detail: "the trail is not the one for which a checkpoint was signed before: flagledger verify tells where it was " +
+		"altered",
 }
 
 // Latest returns the largest checkpoint of a tenant; one of size 0 where there is none.

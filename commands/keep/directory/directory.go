@@ -44,7 +44,8 @@ func (d *Directory) ContactChanges(
 	email, name *string,
 ) (fields []events.ContactField, err error) {
 	var emailNow, nameNow string
-	err = d.db.QueryRow(ctx, `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).
+	err = d.db.QueryRow(ctx, `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts
+		where tenant_id = $1`, tenantID).
 		Scan(&emailNow, &nameNow)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return nil, databaseError(err)
@@ -69,9 +70,11 @@ func (d *Directory) SetContact(
 	_, err := d.db.Exec(
 		ctx,
 		`insert into keep.tenant_contacts as c (tenant_id, primary_email, contact_name, email_version, name_version)
-		values ($1, nullif($3, ''), nullif($4, ''), case when $3::text is null then 0 else $2::bigint end, case when $4::text is null then 0 else $2::bigint end)
+		values ($1, nullif($3, ''), nullif($4, ''), case when $3::text is null then 0 else $2::bigint end, case
+			when $4::text is null then 0 else $2::bigint end)
 		on conflict (tenant_id) do update set
-			primary_email = case when c.email_version < excluded.email_version then excluded.primary_email else c.primary_email end,
+			primary_email = case when c.email_version < excluded.email_version then excluded.primary_email
+				else c.primary_email end,
 			contact_name = case when c.name_version < excluded.name_version then excluded.contact_name else c.contact_name end,
 			email_version = greatest(c.email_version, excluded.email_version),
 			name_version = greatest(c.name_version, excluded.name_version)`,
@@ -88,7 +91,8 @@ func (d *Directory) SetContact(
 func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
 	_, err := d.db.Exec(
 		ctx,
-		`with contact as (delete from keep.tenant_contacts where tenant_id = $1), demo as (delete from keep.people where user_id = any($2)),
+		`with contact as (delete from keep.tenant_contacts where tenant_id = $1), demo as (delete from keep.people
+			where user_id = any($2)),
 			declined as (delete from keep.declined_invitations where tenant_id = $1)
 		delete from keep.pending_members where tenant_id = $1`,
 		tenantID,
@@ -156,7 +160,8 @@ func (d *Directory) flush(ctx context.Context) error {
 func (d *Directory) write(ctx context.Context, users, tenants []string, times []time.Time) error {
 	_, err := d.db.Exec(
 		ctx,
-		`insert into keep.tenant_use select used.* from unnest($1::text[], $2::text[], $3::timestamptz[]) used (user_id, tenant_id, at)
+		`insert into keep.tenant_use select used.* from unnest($1::text[], $2::text[], $3::timestamptz[]) used (user_id,
+			tenant_id, at)
 		join keep.people using (user_id) order by user_id, tenant_id -- as all nodes do, so that none waits for another that waits for it
 		for key share of people -- of nobody who has been erased since
 		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`,
@@ -198,6 +203,7 @@ func (d *Directory) RemoveUses(ctx context.Context, exists func(tenantID string)
 		return nil
 	}
 	_, err = d.db.Exec(ctx, `delete from keep.tenant_use u where tenant_id = any($1) and at < $2
-		and exists (select from keep.tenant_use later where later.user_id = u.user_id and (later.at, later.tenant_id) > (u.at, u.tenant_id))`, gone, d.now().Add(-tenantGrace))
+		and exists (select from keep.tenant_use later where later.user_id = u.user_id
+			and (later.at, later.tenant_id) > (u.at, u.tenant_id))`, gone, d.now().Add(-tenantGrace))
 	return databaseError(err)
 }

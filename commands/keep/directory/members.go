@@ -11,7 +11,8 @@ import (
 
 // Person finds the person with an address, verified or not; empty where there is none.
 func (d *Directory) Person(ctx context.Context, email string) (userID string, err error) {
-	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people where lower(email collate "C") = lower($1 collate "C")), '')`, email).
+	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people
+		where lower(email collate "C") = lower($1 collate "C")), '')`, email).
 		Scan(&userID)
 	return userID, databaseError(err)
 }
@@ -22,8 +23,10 @@ func (d *Directory) AddPending(
 	tenantID, email, newID string,
 	mustAccept bool,
 ) (id string, err error) {
-	err = d.db.QueryRow(ctx, `insert into keep.pending_members (id, tenant_id, email, must_accept) values (@id, @tenant, @email, @must)
-		on conflict (lower(email collate "C"), tenant_id) do update set created_at = excluded.created_at, must_accept = excluded.must_accept
+	err = d.db.QueryRow(ctx, `insert into keep.pending_members (id, tenant_id, email, must_accept)
+		values (@id, @tenant, @email, @must)
+		on conflict (lower(email collate "C"), tenant_id) do update
+			set created_at = excluded.created_at, must_accept = excluded.must_accept
 		returning id`, pgx.NamedArgs{"id": newID, "tenant": tenantID, "email": email, "must": mustAccept}).
 		Scan(&id)
 	return id, databaseError(err)
@@ -96,7 +99,8 @@ func (d *Directory) Profile(ctx context.Context, tenantID, id string) (Profile, 
 		ctx,
 		`select coalesce(p.email, i.email, '') as email, coalesce(p.display_name, '') as display_name,
 			u.at as last_accessed_at, coalesce(p.user_id, i.id) is not null as known
-		from (values ($2::text)) member(id) left join keep.people p on p.user_id = member.id left join keep.pending_members i on i.id = member.id
+		from (values ($2::text)) member(id) left join keep.people p on p.user_id = member.id left
+			join keep.pending_members i on i.id = member.id
 		left join keep.tenant_use u on u.user_id = member.id and u.tenant_id = $1`,
 		tenantID,
 		id,

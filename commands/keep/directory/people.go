@@ -45,7 +45,8 @@ func MarkVerified(ctx context.Context, tx pgx.Tx, userID string) (done bool, err
 func VerifyByReset(ctx context.Context, tx pgx.Tx, userID string) error {
 	_, err := tx.Exec(
 		ctx,
-		`update keep.people set email_verified = true, display_name = '' where user_id = $1 and email is not null and not email_verified`,
+		`update keep.people set email_verified = true, display_name = '' where user_id = $1 and email is not null
+			and not email_verified`,
 		userID,
 	)
 	return err
@@ -68,8 +69,10 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 			insert into keep.people as p (user_id, email, email_verified, display_name, created_at)
 			values ($1, nullif($2, ''), $3, $4, $5)
 			on conflict (user_id) do update set email = excluded.email, display_name = excluded.display_name,
-				email_verified = excluded.email_verified or p.email_verified and coalesce(lower(p.email collate "C") = lower(excluded.email collate "C"), false)
-			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified and not p.email_verified
+				email_verified = excluded.email_verified or p.email_verified
+					and coalesce(lower(p.email collate "C") = lower(excluded.email collate "C"), false)
+			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified
+				and not p.email_verified
 			returning xmax = 0`, // of a row that is new
 			c.UserID, email, proved && email != "", c.DisplayName, d.now()).Scan(&isNew)
 		if errors.Is(err, pgx.ErrNoRows) { // nothing has changed
@@ -82,7 +85,8 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 		if !proved {
 			err = note("")
 		} else if _, err = d.db.Exec(ctx, `
-			update keep.people set email = null, email_verified = false where lower(email collate "C") = lower($1 collate "C") and user_id <> $2`, c.Email, c.UserID); err == nil {
+			update keep.people set email = null, email_verified = false where lower(email collate "C") = lower($1 collate "C")
+				and user_id <> $2`, c.Email, c.UserID); err == nil {
 			err = note(c.Email)
 		}
 	}
@@ -100,7 +104,8 @@ func (d *Directory) SaveDemoPeople(ctx context.Context, people []commands.DemoPe
 		ids, emails, names = append(ids, p.UserID), append(emails, p.Email), append(names, p.Name)
 	}
 	_, err := d.db.Exec(ctx, `insert into keep.people (user_id, email, email_verified, display_name, created_at)
-		select id, email, false, name, $4::timestamptz from unnest($1::text[], $2::text[], $3::text[]) demo (id, email, name) on conflict do nothing`,
+		select id, email, false, name, $4::timestamptz from unnest($1::text[], $2::text[], $3::text[]) demo (id, email, name)
+			on conflict do nothing`,
 		ids, emails, names, d.now())
 	return databaseError(err)
 }

@@ -65,7 +65,8 @@ func register(ctx context.Context, tx pgx.Tx, userID string, d Device, now time.
 	}
 	rows, err := tx.Query(
 		ctx,
-		`insert into keep.devices as d (id, user_id, token, name, type, created_at, last_seen_at) values ($1, $2, $3, $4, $5, $6, $6)
+		`insert into keep.devices as d (id, user_id, token, name, type, created_at, last_seen_at)
+			values ($1, $2, $3, $4, $5, $6, $6)
 		on conflict (token) do update set name = excluded.name, type = excluded.type, last_seen_at = excluded.last_seen_at
 		where d.user_id = excluded.user_id returning `+deviceColumns+`, xmax = 0 as is_new`, // of a row that is new
 		uuid.New(),

@@ -43,7 +43,8 @@ func databaseError(err error) error {
 	return keep.DatabaseError("notifications cannot be reached", err)
 }
 
-const columns = `id, user_id, coalesce(tenant_id, '') as tenant_id, type, title, body, icon, action_type, reference_id, data, created_at, read_at`
+const columns = `id, user_id, coalesce(tenant_id, '') as tenant_id, type, title, body, icon, action_type, reference_id,
+	data, created_at, read_at`
 
 func scan(row pgx.CollectableRow) (commands.Notification, error) {
 	return pgx.RowToStructByName[commands.Notification](row)
@@ -85,7 +86,8 @@ func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added command
 		}
 		rows, err := tx.Query(
 			ctx,
-			`insert into keep.notifications (id, user_id, tenant_id, type, title, body, icon, action_type, reference_id, data, created_at)
+			`insert into keep.notifications (id, user_id, tenant_id, type, title, body, icon, action_type, reference_id, data,
+				created_at)
 			select $1, $2, nullif($3, ''), $4, $5, $6, $7, $8, $9, $10,
 				greatest($11, (select max(created_at) + interval '1 microsecond' from keep.notifications where user_id = $2))
 			on conflict (id) do nothing returning `+columns,
@@ -157,7 +159,8 @@ type Page struct {
 func (b *Inbox) List(ctx context.Context, userID string, l List) (p Page, err error) {
 	sameMoment := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, b.db, sameMoment, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `select count(*) filter (where read_at is null or not $2), count(*) filter (where read_at is null)
+		err := tx.QueryRow(ctx, `select count(*) filter (where read_at is null
+			or not $2), count(*) filter (where read_at is null)
 			from keep.notifications where user_id = $1 and ($3::text[] is null or tenant_id is null or tenant_id = any($3))`,
 			userID, l.UnreadOnly, l.Tenants).
 			Scan(&p.Total, &p.Unread)

@@ -25,7 +25,8 @@ func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) er
 	rows, err := tx.Query(
 		ctx,
 		`insert into keep.pushes (device_id, notification_id) select id, $2 from keep.devices where user_id = $1
-		and (select count(*) from keep.notifications where user_id = $1 and tenant_id = $3 and created_at > $4) <= $5 returning device_id::text`,
+		and (select count(*) from keep.notifications where user_id = $1 and tenant_id = $3 and created_at > $4) <= $5
+			returning device_id::text`,
 		n.UserID,
 		n.ID,
 		n.TenantID,
@@ -53,7 +54,8 @@ type Push struct {
 // that have been read or are older than twelve hours are left out.
 func (b *Inbox) NextPush(ctx context.Context, deviceID string) (p Push, ok bool, err error) {
 	rows, err := b.db.Query(ctx, `select `+columns+`, device_token, device_type from keep.notifications n
-		join (select notification_id, token as device_token, d.type as device_type from keep.pushes join keep.devices d on d.id = device_id where device_id = $1) p
+		join (select notification_id, token as device_token, d.type as device_type from keep.pushes
+			join keep.devices d on d.id = device_id where device_id = $1) p
 			on p.notification_id = n.id
 		where read_at is null and created_at > $2 order by created_at limit 1`, deviceID, b.now().Add(-pushedWithin))
 	if err != nil {

@@ -17,7 +17,8 @@ const encryptedMark = 1
 // errSecret is why keys that another secret has encrypted are not read. They stay, since other nodes may verify tokens
 // with them.
 var errSecret = errors.New(
-	"FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the same, and after a change the old one too: new,old",
+	"FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the " +
+		"same, and after a change the old one too: new,old",
 )
 
 // storedKey is a row of the signing keys.

@@ -31,7 +31,8 @@ func ParseSecret(text string) (Secret, error) {
 		value = strings.TrimSpace(value)
 		if len(value) < MinSecret {
 			return s, fmt.Errorf(
-				"must have at least %d characters, such as those of `openssl rand -hex 32`; where one value follows another there is a comma between: new,old",
+				"must have at least %d characters, such as those of `openssl rand -hex 32`; where one value follows another "+
+					"there is a comma between: new,old",
 				MinSecret,
 			)
 		}

@@ -87,10 +87,12 @@ func (m *Meter) daysToAddUp(ctx context.Context, tenantID string, from, end time
 	var of []string
 	for _, table := range hourTables {
 		of = append(of, `select day from (with recursive d as (
-			(select (hour at time zone 'UTC')::date as day from keep.`+table+` where tenant_id = $1 and hour >= $2 and hour < $3 order by hour limit 1)
+			(select (hour at time zone 'UTC')::date as day from keep.`+table+` where tenant_id = $1 and hour >= $2 and hour < $3
+				order by hour limit 1)
 			union all
 			select (select (n.hour at time zone 'UTC')::date from keep.`+table+` n where n.tenant_id = $1
-				and n.hour >= (d.day + 1)::timestamp at time zone 'UTC' and n.hour < $3 order by n.hour limit 1) from d where d.day is not null
+				and n.hour >= (d.day + 1)::timestamp at time zone 'UTC' and n.hour < $3 order by n.hour limit 1) from d
+					where d.day is not null
 		) select day from d where day is not null) `+table)
 	}
 	rows, err := m.db.Query(
@@ -155,12 +157,14 @@ const fetchSize = 2000
 
 func addUpTenant(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time) error {
 	for _, from := range []string{
-		`select '' as flag_key, 0::bigint as life, environment_id, evaluations, prefetches, reasons, '{}' as outcomes, clients from keep.tenant_hours`,
+		`select '' as flag_key, 0::bigint as life, environment_id, evaluations, prefetches, reasons, '{}' as outcomes,
+			clients from keep.tenant_hours`,
 		`select flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients from keep.flag_hours`,
 	} {
 		_, err := tx.Exec(
 			ctx,
-			`declare hours no scroll cursor for `+from+` where tenant_id = $1 and hour >= $2 and hour < $3 order by flag_key, life, environment_id`,
+			`declare hours no scroll cursor for `+from+` where tenant_id = $1 and hour >= $2 and hour < $3
+				order by flag_key, life, environment_id`,
 			pgx.QueryExecModeSimpleProtocol,
 			tenantID,
 			day,
@@ -255,11 +259,14 @@ func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, d
 	b := &pgx.Batch{}
 	if r := &flags; len(r.keys) > 0 {
 		b.Queue(
-			`insert into keep.flag_days (tenant_id, day, flag_key, life, environment_id, evaluations, prefetches, reasons, outcomes, clients)
+			`insert into keep.flag_days (tenant_id, day, flag_key, life, environment_id, evaluations, prefetches, reasons,
+				outcomes, clients)
 			select $1, $2, k, l, e, n, p, r, o, c
-			from unnest($3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[]) as u (k, l, e, n, p, r, o, c)
+			from unnest($3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[])
+				as u (k, l, e, n, p, r, o, c)
 			on conflict (tenant_id, day, flag_key, life, environment_id) do update set
-				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, outcomes = excluded.outcomes, clients = excluded.clients`,
+				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, outcomes =
+					excluded.outcomes, clients = excluded.clients`,
 			tenantID,
 			day,
 			r.keys,
@@ -274,9 +281,11 @@ func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, d
 	}
 	if r := &tenant; len(r.keys) > 0 {
 		b.Queue(`insert into keep.tenant_days (tenant_id, day, environment_id, evaluations, prefetches, reasons, clients)
-			select $1, $2, e, n, p, r, c from unnest($3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[]) as u (e, n, p, r, c)
+			select $1, $2, e, n, p, r, c from unnest($3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[]) as u (e, n,
+				p, r, c)
 			on conflict (tenant_id, day, environment_id) do update set
-				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, clients = excluded.clients`,
+				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, clients =
+					excluded.clients`,
 			tenantID, day, r.environments, r.evaluations, r.prefetches, r.reasons, r.clients)
 	}
 	if b.Len() == 0 {

@@ -13,7 +13,8 @@ const deletedAtOnce = 20_000
 // long where they are many. What it deletes stays deleted where it fails.
 func (m *Meter) deleteRows(ctx context.Context, table, condition string, arguments ...any) error {
 	statement := fmt.Sprintf(`with gone as (
-			delete from keep.%[1]s where ctid = any(array(select ctid from keep.%[1]s where %[2]s limit %[3]d for update skip locked)) returning 1
+			delete from keep.%[1]s where ctid = any(array(select ctid from keep.%[1]s where %[2]s
+				limit %[3]d for update skip locked)) returning 1
 		) select (select count(*) from gone), exists (select from keep.%[1]s where %[2]s)`, table, condition, deletedAtOnce)
 	for {
 		var deleted int

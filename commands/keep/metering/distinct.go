@@ -15,7 +15,8 @@ func distinctTenants(ctx context.Context, db interface {
 	rows, err := db.Query(ctx, `with recursive t as (
 			(select tenant_id from keep.`+table+` order by tenant_id limit 1)
 			union all
-			select (select n.tenant_id from keep.`+table+` n where n.tenant_id > t.tenant_id order by n.tenant_id limit 1) from t where t.tenant_id is not null
+			select (select n.tenant_id from keep.`+table+` n where n.tenant_id > t.tenant_id order by n.tenant_id limit 1)
+				from t where t.tenant_id is not null
 		) select tenant_id from t where tenant_id is not null`)
 	if err != nil {
 		return nil, err
@@ -28,7 +29,8 @@ func (m *Meter) distinctTimes(ctx context.Context, table, column, tenantID strin
 	rows, err := m.db.Query(ctx, fmt.Sprintf(`with recursive t as (
 			(select %[2]s as at from keep.%[1]s where tenant_id = $1 order by %[2]s limit 1)
 			union all
-			select (select n.%[2]s from keep.%[1]s n where n.tenant_id = $1 and n.%[2]s > t.at order by n.%[2]s limit 1) from t where t.at is not null
+			select (select n.%[2]s from keep.%[1]s n where n.tenant_id = $1 and n.%[2]s > t.at order by n.%[2]s limit 1) from t
+				where t.at is not null
 		) select at from t where at is not null`, table, column), tenantID)
 	if err != nil {
 		return nil, err

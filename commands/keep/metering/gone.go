@@ -90,7 +90,8 @@ func (m *Meter) removeGoneOf(ctx context.Context, existing Existing, tenantID st
 	}
 	rows, err := m.db.Query(
 		ctx,
-		`select flag_key, life, environment_id from keep.flag_uses where tenant_id = $1 and greatest(last_evaluated, last_prefetched) < $2`,
+		`select flag_key, life, environment_id from keep.flag_uses where tenant_id = $1
+			and greatest(last_evaluated, last_prefetched) < $2`,
 		tenantID,
 		m.now().Add(-flagGrace),
 	)

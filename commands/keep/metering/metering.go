@@ -77,7 +77,8 @@ func (m *Meter) Count(tenantID string, evaluations int) {
 // others as far as they have written it down.
 func (m *Meter) Evaluations(ctx context.Context, tenantID string) (n int64, err error) {
 	at := slot{tenantID, monthOf(m.now())}
-	err = m.db.QueryRow(ctx, `select coalesce(sum(count), 0)::bigint from keep.evaluations where tenant_id = $1 and month = $2 and run <> $3`,
+	err = m.db.QueryRow(ctx, `select coalesce(sum(count), 0)::bigint from keep.evaluations where tenant_id = $1
+		and month = $2 and run <> $3`,
 		tenantID, firstDay(at.month), m.run).
 		Scan(&n)
 	if err != nil {

@@ -68,7 +68,8 @@ func (f flagOutcomes) removeOld(ctx context.Context, m *Meter, tenantID string) 
 			return err
 		}
 		at := fmt.Sprintf(
-			`select json_object_keys(outcomes::json) from keep.%s where tenant_id = $1 and flag_key = $2 and life = $3 and %s = $4`,
+			`select json_object_keys(outcomes::json) from keep.%s where tenant_id = $1 and flag_key = $2 and life = $3
+				and %s = $4`,
 			table,
 			column,
 		)

@@ -18,7 +18,8 @@ func (m *Meter) Restart(ctx context.Context, tenantID string, asked time.Time) e
 		_, err = m.db.Exec(
 			ctx,
 			`insert into keep.evaluation_restarts as old (tenant_id, evaluations, restarted_at) values ($1, $2, $3)
-			on conflict (tenant_id) do update set evaluations = excluded.evaluations, restarted_at = greatest(old.restarted_at, excluded.restarted_at)`,
+			on conflict (tenant_id) do update set evaluations = excluded.evaluations, restarted_at = greatest(old.restarted_at,
+				excluded.restarted_at)`,
 			tenantID,
 			total,
 			asked,
@@ -29,7 +30,8 @@ func (m *Meter) Restart(ctx context.Context, tenantID string, asked time.Time) e
 
 // RestartedSince reports whether Restart was called for a cleanup that was asked for at a time or later.
 func (m *Meter) RestartedSince(ctx context.Context, tenantID string, asked time.Time) (restarted bool, err error) {
-	err = m.db.QueryRow(ctx, `select exists (select from keep.evaluation_restarts where tenant_id = $1 and restarted_at >= $2)`, tenantID, asked).
+	err = m.db.QueryRow(ctx, `select exists (select from keep.evaluation_restarts where tenant_id = $1
+		and restarted_at >= $2)`, tenantID, asked).
 		Scan(&restarted)
 	return restarted, keep.DatabaseError("it is not known at the moment when the count of evaluations began", err)
 }
@@ -39,7 +41,8 @@ func (m *Meter) RestartedSince(ctx context.Context, tenantID string, asked time.
 func (m *Meter) SinceRestart(ctx context.Context, tenantID string) (n int64, err error) {
 	total, err := m.total(ctx, tenantID)
 	if err == nil {
-		err = m.db.QueryRow(ctx, `select $2 - coalesce((select evaluations from keep.evaluation_restarts where tenant_id = $1), 0)`, tenantID, total).
+		err = m.db.QueryRow(ctx, `select $2 - coalesce((select evaluations from keep.evaluation_restarts
+			where tenant_id = $1), 0)`, tenantID, total).
 			Scan(&n)
 	}
 	return max(n, 0), keep.DatabaseError("the count of evaluations cannot be read at the moment", err)

@@ -209,11 +209,13 @@ func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	if o := &c.outcomes; len(o.keys) > 0 {
 		b.Queue(
 			`insert into keep.flag_outcomes as old (tenant_id, flag_key, life, outcome, variation_id, variation_name, value)
-			select t, k, l, o, v, n, j::json from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[]) as u (t, k, l, o, v, n, j)
+			select t, k, l, o, v, n, j::json from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[],
+				$6::text[], $7::text[]) as u (t, k, l, o, v, n, j)
 			where (select f.variation_name is not distinct from n and f.value::text = j from keep.flag_outcomes f
 				where f.tenant_id = t and f.flag_key = k and f.life = l and f.outcome = o) is not true -- new or changed: each hour brings the known ones again. A subquery looks each up by its key; a join may be planned otherwise
 			order by t, k, l, o -- as all nodes do, so that none waits for another that waits for it
-			on conflict (tenant_id, flag_key, life, outcome) do update set variation_name = excluded.variation_name, value = excluded.value
+			on conflict (tenant_id, flag_key, life, outcome) do update
+				set variation_name = excluded.variation_name, value = excluded.value
 				where old.variation_name is distinct from excluded.variation_name or old.value::text <> excluded.value::text`,
 			o.tenants,
 			o.keys,
@@ -226,11 +228,14 @@ func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	}
 	if r := &c.flags; len(r.keys) > 0 {
 		b.Queue(
-			`insert into keep.flag_hours as old (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches, reasons, outcomes, clients)
+			`insert into keep.flag_hours as old (tenant_id, flag_key, life, environment_id, hour, run, evaluations, prefetches,
+				reasons, outcomes, clients)
 			select t, k, l, e, $1, $2, n, p, r, o, c
-			from unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[], $11::text[]) as u (t, k, l, e, n, p, r, o, c)
+			from unnest($3::text[], $4::text[], $5::bigint[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::text[],
+				$11::text[]) as u (t, k, l, e, n, p, r, o, c)
 			on conflict (tenant_id, hour, flag_key, life, environment_id, run) do update set
-				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, outcomes = excluded.outcomes, clients = excluded.clients
+				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, outcomes =
+					excluded.outcomes, clients = excluded.clients
 			where old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`,
 			c.hour,
 			run,
@@ -245,13 +250,16 @@ func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 			r.clients,
 		)
 		b.Queue(
-			`insert into keep.flag_uses as old (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched, outcome, outcome_hour, varied_hour)
+			`insert into keep.flag_uses as old (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched,
+				outcome, outcome_hour, varied_hour)
 			select t, k, l, e, v, p, o, case when o is not null then $1::timestamptz end, case when m then $1::timestamptz end
-			from unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::bool[]) as u (t, k, l, e, v, p, o, m)
+			from unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::timestamptz[], $7::timestamptz[], $8::text[],
+				$9::bool[]) as u (t, k, l, e, v, p, o, m)
 			on conflict (tenant_id, flag_key, life, environment_id) do update set
 				last_evaluated = greatest(old.last_evaluated, excluded.last_evaluated),
 				last_prefetched = greatest(old.last_prefetched, excluded.last_prefetched),
-				outcome = case when old.outcome_hour > excluded.outcome_hour then old.outcome else coalesce(excluded.outcome, old.outcome) end,
+				outcome = case when old.outcome_hour > excluded.outcome_hour then old.outcome
+					else coalesce(excluded.outcome, old.outcome) end,
 				outcome_hour = greatest(old.outcome_hour, excluded.outcome_hour),
 				varied_hour = greatest(old.varied_hour, excluded.varied_hour,
 					case when old.outcome <> excluded.outcome then least(old.outcome_hour, excluded.outcome_hour) end)`,
@@ -268,11 +276,13 @@ func (c *columns) batch(run uuid.UUID, now time.Time) *pgx.Batch {
 	}
 	if r := &c.tenants; len(r.tenants) > 0 {
 		b.Queue(
-			`insert into keep.tenant_hours as old (tenant_id, environment_id, hour, run, evaluations, prefetches, reasons, clients)
+			`insert into keep.tenant_hours as old (tenant_id, environment_id, hour, run, evaluations, prefetches, reasons,
+				clients)
 			select t, e, $1, $2, n, p, r, c
 			from unnest($3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::text[]) as u (t, e, n, p, r, c)
 			on conflict (tenant_id, hour, environment_id, run) do update set
-				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, clients = excluded.clients
+				evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons, clients =
+					excluded.clients
 			where old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`,
 			c.hour,
 			run,

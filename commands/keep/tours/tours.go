@@ -75,7 +75,8 @@ func (t *Tours) Set(
 			return &commands.Error{Kind: commands.NotFound, Detail: "there is no such person"}
 		}
 		var full bool
-		if err := tx.QueryRow(ctx, `select count(*) filter (where own = $4) >= $3 and not coalesce(bool_or(tour_key = $2 and (own or not $4)), false)
+		if err := tx.QueryRow(ctx, `select count(*) filter (where own = $4) >= $3 and not coalesce(bool_or(tour_key = $2
+			and (own or not $4)), false)
 			from keep.product_tours where user_id = $1`, userID, key, maxTours, own).
 			Scan(&full); err != nil {
 			return err
@@ -89,8 +90,10 @@ func (t *Tours) Set(
 		status, err = read(
 			tx.Query(
 				ctx,
-				`insert into keep.product_tours (user_id, tour_key, completed_at, created_at, updated_at, own) values ($1, $2, $3, $4, $4, $5)
-			on conflict (user_id, tour_key) do update set completed_at = excluded.completed_at, updated_at = excluded.updated_at, own = product_tours.own or excluded.own
+				`insert into keep.product_tours (user_id, tour_key, completed_at, created_at, updated_at, own)
+					values ($1, $2, $3, $4, $4, $5)
+			on conflict (user_id, tour_key) do update set completed_at = excluded.completed_at, updated_at =
+				excluded.updated_at, own = product_tours.own or excluded.own
 			returning `+columns,
 				userID,
 				key,
