@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// A person whom another one has added to a tenant confirms the membership: they open the tenant, or say that they
-// stay. A use confirms a membership that began before it, so that nothing needs to be forgotten if a person is
-// removed and added again.
+// A person whom another one has added to a tenant confirms the membership by opening the tenant, or by accepting. A use
+// counts only if it is not before the membership began, so a person who is added again must confirm again.
 
 // TenantUse is a person's last use of a tenant.
 type TenantUse struct {
@@ -16,38 +15,38 @@ type TenantUse struct {
 	At       time.Time
 }
 
-// confirms reports whether a use confirms a membership that began at a time.
-func (u TenantUse) confirms(joined time.Time) bool { return !u.At.Before(joined) }
-
-// TenantUses tells which tenants people have used. The directory implements it.
+// TenantUses reads which tenants people have used. The directory implements it.
 type TenantUses interface {
 	// UsedTenants lists the tenants that a person has used, the last one first.
 	UsedTenants(ctx context.Context, userID string) ([]TenantUse, error)
 }
 
-func hasConfirmed(used []TenantUse, tenantID string, joined time.Time) bool {
-	confirms := func(u TenantUse) bool { return u.TenantID == tenantID && u.confirms(joined) }
-	return joined.IsZero() || slices.ContainsFunc(used, confirms)
+// usedSince reports whether a person has used a tenant since they joined it. Without a time they created it, and need
+// not.
+func usedSince(used []TenantUse, tenantID string, joined time.Time) bool {
+	return joined.IsZero() || slices.ContainsFunc(used, func(u TenantUse) bool {
+		return u.TenantID == tenantID && !u.At.Before(joined)
+	})
 }
 
-// DeclinedInvitations are kept beside the facts, which do not tell who declined. The directory implements it.
+// DeclinedInvitations stores who has declined an invitation: the facts do not name them. The directory implements it.
 type DeclinedInvitations interface {
-	// NoteDeclined notes that a person has declined an invitation of a tenant, and ForgetDeclined forgets it. Both may be
-	// repeated.
+	// NoteDeclined notes that a person has declined an invitation of a tenant, and ForgetDeclined forgets it. Both are
+	// idempotent.
 	NoteDeclined(ctx context.Context, tenantID, userID string) error
 	ForgetDeclined(ctx context.Context, tenantID, userID string) error
 	// HasDeclined reports whether a person has declined an invitation of a tenant.
 	HasDeclined(ctx context.Context, tenantID, userID string) (bool, error)
 }
 
-// HasConfirmed reports whether a member has confirmed their membership. One whom nobody added needs not.
+// HasConfirmed reports whether a member has confirmed their membership, which one whom nobody added need not.
 func HasConfirmed(ctx context.Context, uses TenantUses, tenant Tenant, userID string) (bool, error) {
 	member := tenant.Members[userID]
 	if !member.WasPending {
 		return true, nil
 	}
 	used, err := uses.UsedTenants(ctx, userID)
-	return hasConfirmed(used, tenant.ID, member.CreatedAt), err
+	return usedSince(used, tenant.ID, member.CreatedAt), err
 }
 
 // CanonicalTenant returns the tenant of a person's calls that name none: the first of their tenants, as TenantsOf
@@ -68,7 +67,7 @@ func CanonicalTenant(ctx context.Context, p People, uses TenantUses, userID stri
 
 func firstConfirmed(p People, used []TenantUse, userID string, tenants []string) string {
 	for _, id := range tenants {
-		if hasConfirmed(used, id, p.JoinedAt(id, userID)) {
+		if usedSince(used, id, p.JoinedAt(id, userID)) {
 			return id
 		}
 	}
@@ -145,29 +144,29 @@ func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claim
 	return done, err
 }
 
-// declineInvitation notes who declines before the fact, which does not tell it: without the fact, the note only makes
-// the person accept.
-func (s *SignIn) declineInvitation(ctx context.Context, do Doer[Tenant], c Claims, of TenantRef) (Done, error) {
-	id, err := s.invitation(ctx, c, of.TenantID)
+// declineInvitation notes who declines before it appends the fact, which does not name them. If the append fails, the
+// note only means that the person must accept.
+func (s *SignIn) declineInvitation(ctx context.Context, do Doer[Tenant], c Claims, tenant TenantRef) (Done, error) {
+	id, err := s.invitation(ctx, c, tenant.TenantID)
 	if err != nil {
 		return Done{}, err
 	}
-	if err := s.Directory.NoteDeclined(ctx, of.TenantID, c.UserID); err != nil {
+	if err := s.Directory.NoteDeclined(ctx, tenant.TenantID, c.UserID); err != nil {
 		return Done{}, err
 	}
-	_, done, err := do(ctx, DeclineInvitation{RemoveMember{TenantRef: of, UserID: id}})
+	_, done, err := do(ctx, DeclineInvitation{RemoveMember{TenantRef: tenant, UserID: id}})
 	if err != nil {
 		return done, err
 	}
 	return done, s.Directory.Forget(ctx, id)
 }
 
-// MembershipOffer is a tenant that another person has added a person to, who has not confirmed it, or invited them to.
+// MembershipOffer is an unconfirmed membership or an open invitation of a person.
 type MembershipOffer struct {
 	TenantID   string
 	TenantName string
 	Role       string
-	By         string // the id of the person who did it; empty if it was nobody
+	By         string // the id of the person who added or invited them; empty if it was nobody
 	Invitation bool   // it must be accepted; otherwise the person is a member
 }
 
@@ -183,7 +182,7 @@ func (s *SignIn) MembershipOffers(ctx context.Context, c Claims) []MembershipOff
 		list = append(list, invitations...)
 	}
 	if err != nil {
-		s.Log.Warn("a person is not asked about the tenants that they were added to", "user", c.UserID, "err", err)
+		s.Log.Warn("memberships to confirm and invitations cannot be listed", "user", c.UserID, "err", err)
 	}
 	return list
 }
@@ -195,14 +194,14 @@ func (s *SignIn) unconfirmed(ctx context.Context, userID string) (list []Members
 		return nil, err
 	}
 	for _, id := range s.People.TenantsOf(userID) {
-		if hasConfirmed(used, id, s.People.JoinedAt(id, userID)) {
+		if usedSince(used, id, s.People.JoinedAt(id, userID)) {
 			continue
 		}
 		tenant, err := ReadTenant(ctx, s.Writer, id)
 		if err != nil {
 			return list, err
 		}
-		if m := tenant.Members[userID]; tenant.Exists && m.WasPending && !hasConfirmed(used, id, m.CreatedAt) {
+		if m := tenant.Members[userID]; tenant.Exists && m.WasPending && !usedSince(used, id, m.CreatedAt) {
 			list = append(list, MembershipOffer{TenantID: id, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy})
 		}
 		if len(list) == maxJoins {

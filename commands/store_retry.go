@@ -27,7 +27,7 @@ func (r *storeRetry) wait(ctx context.Context, err error) bool {
 		return false
 	}
 	if r.deadline.IsZero() {
-		r.delays = retry.NewDelays()
+		r.delays = retry.NewBackoff()
 		r.deadline = time.Now().Add(outageTimeout)
 	}
 	delay := r.delays.NextBackOff()

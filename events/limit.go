@@ -14,7 +14,7 @@ type Limit struct {
 	Max    int
 	Unit   string // of Max: UnitBytes, or words such as "a day"
 	Value  string // replaces Max and Unit if the limit is not one number
-	Per    string // whom or what the limit holds for
+	Per    string // what is counted separately: a tenant, a person, a network
 	Nodes  Nodes
 	Status int    // of the refusal; 0 if nothing is refused
 	Beyond string // what happens beyond the limit, if it is not or not only a refusal
@@ -25,10 +25,10 @@ type LimitGroup string
 
 // The groups of limits, in the order of the page.
 const (
-	TenantLimits      LimitGroup = "What a tenant may have"
-	PersonLimits      LimitGroup = "What a person may have"
+	TenantLimits      LimitGroup = "Quotas of a tenant"
+	PersonLimits      LimitGroup = "Quotas of a person"
 	RateLimits        LimitGroup = "Rates"
-	ConcurrencyLimits LimitGroup = "At once"
+	ConcurrencyLimits LimitGroup = "Concurrency"
 	RequestLimits     LimitGroup = "Requests and answers"
 	FieldLimits       LimitGroup = "Members of requests"
 	MemoryLimits      LimitGroup = "Memory and storage"
@@ -39,7 +39,7 @@ var LimitGroups = []LimitGroup{
 	TenantLimits, PersonLimits, RateLimits, ConcurrencyLimits, RequestLimits, FieldLimits, MemoryLimits,
 }
 
-// Nodes says whether a limit holds for all nodes together. It is empty for what each request is checked for by itself.
+// Nodes says whether a limit holds for all nodes together. It is empty for limits of a single request.
 type Nodes string
 
 // The scopes of limits.
@@ -74,7 +74,7 @@ func CountText(n int) string {
 	return text
 }
 
-// SizeText writes a number of bytes in the largest unit that leaves a whole number.
+// SizeText writes a number of bytes in GiB, MiB or KiB if they are a whole number below 1,024 of one, otherwise in bytes.
 func SizeText(bytes int) string {
 	for shift, unit := range map[int]string{30: "GiB", 20: "MiB", 10: "KiB"} {
 		if n := bytes >> shift; n > 0 && n < 1<<10 && n<<shift == bytes {
@@ -84,7 +84,7 @@ func SizeText(bytes int) string {
 	return CountText(bytes) + " bytes"
 }
 
-// PeriodText writes a time in the largest unit that leaves a whole number; a day is 24 h.
+// PeriodText writes a time in the largest unit that leaves a whole number. One day is written 24 h.
 func PeriodText(d time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration

@@ -62,7 +62,7 @@ type subscriptionOutput struct{ Body subscriptionBody }
 func (a *API) addBilling() {
 	read := operation("GET", "/api/v1/billing/subscription", "get-subscription", "Billing", "The subscription of a tenant")
 	read.Description = "A plan ends with its paid period; the tenant then has the plan free, a sandbox the plan " +
-		"sandbox. While a payment is missing, the plan stays for seven days; so it does while the renewal of a " +
+		"sandbox. While a payment is missing, the plan stays for some days; so it does while the renewal of a " +
 		"subscription has not been heard of from Stripe."
 	register(a, access{who: viewer}, read, func(ctx context.Context, _ *TenantInput) (*subscriptionOutput, error) {
 		tenant := principalOf(ctx).tenant

@@ -34,7 +34,7 @@ const (
 	maxEvaluating = 5 * time.Second
 )
 
-// Evaluations are no huma operations, for speed: their bodies are described here, and read and written by hand.
+// Evaluation handlers bypass huma for speed. This file parses and writes their bodies, and documents them.
 
 // ContextBody is whom flags are evaluated for, and where.
 type ContextBody struct {

@@ -18,7 +18,7 @@ type InvitationBody struct {
 	Status    string       `json:"status" enum:"pending,accepted,revoked,expired"`
 	InvitedBy string       `json:"invitedBy" doc:"The id of who made it" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	CreatedAt recordedTime `json:"createdAt"`
-	ExpiresAt timestamp    `json:"expiresAt" doc:"7 days after it was last sent"`
+	ExpiresAt timestamp    `json:"expiresAt" doc:"Counted from when it was last sent"`
 }
 
 func showInvitation(i queries.Invitation) InvitationBody {
@@ -111,7 +111,7 @@ func (a *API) addInvitations() {
 		tag,
 		"Mail an invitation once more; it expires later",
 	)
-	resend.Description = "An address is mailed five invitations an hour at most."
+	resend.Description = "If the address had many in the last hour, it is mailed later."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
 		resend := commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)}

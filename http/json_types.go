@@ -61,8 +61,8 @@ func (value) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Description: "A value of the flag's type. Numbers keep their spelling.", Examples: []any{true}}
 }
 
-// optional is a member of a request that may be left out; sent is then nil. null is read as the zero value: with the
-// tag nullable it clears what there was, otherwise commands refuse that value together with all else that is wrong.
+// optional is a member of a request that may be left out; sent is then nil. null is read as the zero value. With the
+// tag nullable it clears the field, otherwise commands refuse it with the other errors.
 type optional[T any] struct {
 	sent *T
 	null bool

@@ -90,10 +90,9 @@ func (a *API) addMembers() {
 		"was typed, whether or not it has an account. A person who left the tenant or declined is refused (409, of the " +
 		"type left) unless invitation is true; they become a member when they accept. " +
 		"Until a new member has opened the tenant or said that they stay, its admins see neither their last use nor their " +
-		"product tours, and cannot notify them. They are mailed an invitation: an address gets five an hour at most, and " +
-		"further ones later. " +
-		"A tenant may add 25 members a day on free and sandbox, 250 on standard, 2,500 above, and a person as many in all " +
-		"their tenants as the best plan of these gives: beyond is 429."
+		"product tours, and cannot notify them. They are mailed an invitation, later if the address had many. " +
+		"How many members a tenant may add on a day depends on its plan, and how many a person may add in all their " +
+		"tenants on the best of these: beyond is 429."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember)

@@ -88,7 +88,7 @@ func (a *API) addProductTours() {
 		tag,
 		"Note that a person has completed a product tour, or has not",
 	)
-	set.Description = whose + " A person has 500 tours at most that they have set, and 500 that admins have: a further " +
+	set.Description = whose + " How many tours of a person they and admins may set is limited: a further " +
 		"one is refused (409)."
 	set.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, set, func(ctx context.Context, in *struct {

@@ -10,9 +10,13 @@ import (
 	"flagledger/events/rules"
 )
 
+// humaContext is huma.Context by a name that can be embedded: that of the type would hide its method Context.
 type humaContext huma.Context
 
-// timesContext has rules.ParseTime read the query parameters that are times. huma's own parser takes a comma and
+// invalidTime is refused by huma with its own message.
+const invalidTime = "invalid"
+
+// timesContext parses the query parameters that are times with rules.ParseTime. huma's own parser takes a comma and
 // refuses t, z and leap seconds.
 type timesContext struct {
 	humaContext
@@ -22,7 +26,8 @@ type timesContext struct {
 // Unwrap returns the context that c reads.
 func (c timesContext) Unwrap() huma.Context { return c.humaContext }
 
-// Query returns a time in the spelling that huma reads, and for a wrong one a text that huma refuses.
+// Query returns a time in the spelling that huma reads, or invalidTime. The first moment of the year 1 is a microsecond
+// later: operations take a zero time for none.
 func (c timesContext) Query(name string) string {
 	text := c.humaContext.Query(name)
 	if text == "" || !slices.Contains(c.times, name) {
@@ -31,8 +36,8 @@ func (c timesContext) Query(name string) string {
 	at, readable := rules.ParseTime(text)
 	switch {
 	case !readable:
-		return "unreadable"
-	case at.IsZero(): // operations take the year 1 for no time
+		return invalidTime
+	case at.IsZero(): // which operations take for no time
 		return at.Add(time.Microsecond).Format(time.RFC3339Nano)
 	case text[len("2006-01-02T15:04:")] == '6': // a leap second
 		return at.Format(time.RFC3339Nano)

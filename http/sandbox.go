@@ -48,9 +48,8 @@ func (a *API) addSandbox() {
 		"Whether the tenant is a sandbox that takes changes, and until when",
 	)
 	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed " +
-		"twice: three days before it ends, " +
-		"and at least three days before it is deleted. It is deleted 30 days after its end, or later if that second notice " +
-		"went out late. " +
+		"twice: some days before it ends, and some days before it is deleted. It is deleted some weeks after its end, or " +
+		"later if that second notice went out late. " +
 		"One that has a subscription which can be managed, or was given another plan, does not end."
 	register(a, access{who: viewer, requireTenant: true}, status, a.sandboxStatus)
 	indicators := operation("GET", path+"/indicators", "get-sandbox-indicators", tag, "How much a sandbox has and uses")

@@ -41,7 +41,7 @@ type ReadModelStatus struct {
 	Name    string   `json:"name" example:"flags"`
 	Version int      `json:"version" example:"7"`
 	Built   bool     `json:"built" doc:"false while nothing of it can be read" example:"true"`
-	Lag     int      `json:"lag" doc:"Facts that it has not taken in yet, counted among the next 10,000" example:"0"`
+	Lag     int      `json:"lag" doc:"Facts that it has not taken in yet, as far as they are counted" example:"0"`
 	Behind  float64  `json:"behind" doc:"Seconds since the oldest of them; 0 where there is none" example:"0"`
 	Parked  int      `json:"parked" doc:"Streams that it has stopped following" example:"0"`
 	Rebuilt *float64 `json:"rebuilt" nullable:"true" doc:"The part of the log that a rebuild has read, from 0 to 1; null where none is under way or was interrupted" example:"0.42"`

@@ -69,9 +69,9 @@ func (a *API) addTenants() {
 			})
 		})
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
-	create.Description = "A person creates 200 tenants on a day at most, in UTC, those included that are deleted since: " +
-		"a further one is 429. Whoever has created 100 tenants, deleted ones aside, may create no more; where they create " +
-		"the last ones on several nodes at the same moment, one more for each node beyond the first."
+	create.Description = "How many tenants a person may create on a day (UTC), deleted ones included, is limited: a " +
+		"further one is 429. So is how many they have created, deleted ones aside; if they create the last ones on several " +
+		"nodes at the same moment, they may have one more for each node beyond the first."
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, create, a.createTenant)

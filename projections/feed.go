@@ -82,8 +82,8 @@ func (d *feed) readLatest(ctx context.Context) {
 		return
 	}
 	attempt := func(progressed func()) error { return d.readLatestOnce(ctx, progressed) }
-	_ = retry.Run(ctx, attempt, func(err error, wait time.Duration) {
-		d.log.Error("the projections' feed stopped; it tries again", "in", wait, "err", err)
+	retry.Forever(ctx, attempt, func(err error, wait time.Duration) {
+		d.log.Error("the projections' feed stopped; it tries again", "retry_in", wait, "err", err)
 	})
 }
 
@@ -121,7 +121,7 @@ func (d *feed) update(change func()) {
 
 // catchUp reads for those that are behind, one stretch of the log after another.
 func (d *feed) catchUp(ctx context.Context) {
-	delays := retry.NewDelays()
+	delays := retry.NewBackoff()
 	for ctx.Err() == nil {
 		reading, w := d.begin(ctx)
 		if w == nil {
@@ -139,7 +139,7 @@ func (d *feed) catchUp(ctx context.Context) {
 		}
 		if !over {
 			wait := delays.NextBackOff()
-			d.log.Error("projections that catch up cannot read the log; they try again", "after", w.end, "in", wait, "err", err)
+			d.log.Error("projections that catch up cannot read the log; they try again", "after", w.end, "retry_in", wait, "err", err)
 			_ = retry.Sleep(ctx, wait)
 		}
 	}

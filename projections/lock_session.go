@@ -98,13 +98,13 @@ func (s *session) lost() {
 
 // run keeps a connection open until ctx ends.
 func (s *session) run(ctx context.Context) {
-	_ = retry.Run(ctx, func(connected func()) error {
+	retry.Forever(ctx, func(connected func()) error {
 		err := s.runOnce(ctx, connected)
 		s.lost()
 		s.broken()
 		return err
 	}, func(err error, wait time.Duration) {
-		s.log.Warn("the projections' locks are lost; taking them again", "in", wait, "err", err)
+		s.log.Warn("the projections' locks are lost; taking them again", "retry_in", wait, "err", err)
 	})
 }
 

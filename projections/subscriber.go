@@ -87,7 +87,7 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 	messages := make(chan *message.Message)
 	go func() {
 		defer close(messages)
-		delays := retry.NewDelays()
+		delays := retry.NewBackoff()
 		s.delays = delays
 		for ctx.Err() == nil {
 			err := s.run(ctx, messages)
@@ -111,7 +111,7 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 					s.projection.Version,
 				)
 			case !newer && !errors.Is(err, errMoved) && !errors.Is(err, errLost) && errorCode(err) != deadlock:
-				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "in", wait, "err", err)
+				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "retry_in", wait, "err", err)
 			}
 			s.newer = newer
 			_ = retry.Sleep(ctx, wait)

@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"hash/maphash"
 	"math"
 	"time"
 
@@ -9,47 +10,65 @@ import (
 	"flagledger/events"
 )
 
-// Limits of the cache of lists, and how long a list is cached. The read model of a parked stream can change without a
-// change of a flag.
+// Limits of the cache of lists, and how long a list is cached.
 const (
-	maxCachedKeys      = 64 << 20 // bytes, on the node
-	maxCachedList      = 8 << 20  // bytes, of one list
+	maxCacheBytes      = 64 << 20 // on the node
+	maxListBytes       = 8 << 20  // of one list
 	cachedListOverhead = 512      // bytes, of a list
 	cachedKeyOverhead  = 16       // bytes, of a key in a list
-	cachedKeysFor      = time.Minute
-	cachedUsageFor     = 2 * time.Second // for lists that depend on usage or on the time
-	usageTTLFactor     = 4               // such a list that was slow to read is cached for this multiple of that time
-	finalAfter         = time.Minute     // after this, no further change is recorded at an earlier time: clocks may differ
+	// keysTTL bounds how stale a list can be: retrying a parked stream changes rows without a change of a flag.
+	keysTTL        = time.Minute
+	usageTTL       = 2 * time.Second // for lists that depend on usage or on the time
+	usageTTLFactor = 4               // a slow list of usage is cached for this multiple of the time that it took
+	// tenantLists is how many lists of a tenant are cached at most.
+	tenantLists = 8
+	// finalAfter is the age from which the past cannot change: nodes' clocks may differ by less.
+	finalAfter = time.Minute
 )
 
 // cachedListID identifies a cached list of flags.
 type cachedListID struct {
 	tenantID string
-	changed  events.Position // of the tenant's last change of a flag; zero for a list at a time that has become final
+	changed  events.Position // of the tenant's last change of a flag; zero for a list of the past that cannot change
 	list     string          // see FlagList.id
 }
 
+// cachedListSlot is a place for one list of a tenant: another list, or the same one after a change, takes its place.
+type cachedListSlot struct {
+	tenantID string
+	number   uint64
+}
+
+// cacheSeed is that of the hashes of lists.
+var cacheSeed = maphash.MakeSeed()
+
+func (id cachedListID) slot() cachedListSlot {
+	return cachedListSlot{id.tenantID, maphash.String(cacheSeed, id.list) % tenantLists}
+}
+
 type cachedKeys struct {
+	id    cachedListID
 	keys  []string
 	until time.Time
 }
 
 // flagKeyCache caches the keys of lists of flags in their order, so that a page is read by its keys without sorting and
-// counting the whole list again.
+// counting the whole list again. A tenant has a few lists in it at most, so that it cannot take the room of all.
 type flagKeyCache struct {
-	lists *otter.Cache[cachedListID, cachedKeys]
+	lists *otter.Cache[cachedListSlot, cachedKeys]
 }
 
 func newFlagKeyCache() *flagKeyCache {
-	return &flagKeyCache{otter.Must(&otter.Options[cachedListID, cachedKeys]{
-		MaximumWeight: maxCachedKeys,
-		Weigher:       func(id cachedListID, c cachedKeys) uint32 { return c.size(id) },
+	return &flagKeyCache{otter.Must(&otter.Options[cachedListSlot, cachedKeys]{
+		MaximumWeight:    maxCacheBytes,
+		Weigher:          func(_ cachedListSlot, c cachedKeys) uint32 { return c.size() },
+		ExpiryCalculator: otter.ExpiryWriting[cachedListSlot, cachedKeys](keysTTL),
 	})}
 }
 
 // size returns about how many bytes a list takes.
-func (c cachedKeys) size(id cachedListID) uint32 {
-	size := cachedListOverhead + len(id.list)
+func (c cachedKeys) size() uint32 {
+	size := cachedListOverhead + len(c.id.list)
 	for _, key := range c.keys {
 		size += cachedKeyOverhead + len(key)
 	}
@@ -58,13 +77,13 @@ func (c cachedKeys) size(id cachedListID) uint32 {
 
 // get returns the keys of a list that is not expired.
 func (f *flagKeyCache) get(id cachedListID, now time.Time) ([]string, bool) {
-	cached, ok := f.lists.GetIfPresent(id)
-	return cached.keys, ok && now.Before(cached.until)
+	cached, ok := f.lists.GetIfPresent(id.slot())
+	return cached.keys, ok && cached.id == id && now.Before(cached.until)
 }
 
 // put caches the keys of a list, unless it is too large.
 func (f *flagKeyCache) put(id cachedListID, keys []string, until time.Time) {
-	if cached := (cachedKeys{keys, until}); cached.size(id) <= maxCachedList {
-		f.lists.Set(id, cached)
+	if cached := (cachedKeys{id, keys, until}); cached.size() <= maxListBytes {
+		f.lists.Set(id.slot(), cached)
 	}
 }

@@ -32,17 +32,29 @@ func TestFlagKeyCacheExpires(t *testing.T) {
 func TestFlagKeyCacheIsBounded(t *testing.T) {
 	now, cache := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), newFlagKeyCache()
 	huge := cachedListID{list: "huge"}
-	cache.put(huge, []string{strings.Repeat("x", maxCachedList)}, now.Add(time.Minute))
+	cache.put(huge, []string{strings.Repeat("x", maxListBytes)}, now.Add(time.Minute))
 	if _, ok := cache.get(huge, now); ok {
 		t.Error("a list over the limit is cached")
 	}
-	large := []string{strings.Repeat("x", maxCachedList/2)}
+	large := []string{strings.Repeat("x", maxListBytes/2)}
 	for i := range 100 {
 		cache.put(cachedListID{tenantID: fmt.Sprint("tenant", i)}, large, now.Add(time.Minute))
 	}
+	for i := range 100 {
+		cache.put(cachedListID{tenantID: "eager", list: fmt.Sprint(i)}, []string{"k"}, now.Add(time.Minute))
+	}
 	cache.lists.CleanUp()
-	if bytes := cache.lists.WeightedSize(); bytes > maxCachedKeys || bytes < maxCachedKeys/2 {
-		t.Errorf("the cache has %d bytes, at most %d are allowed", bytes, maxCachedKeys)
+	held := 0
+	for slot := range cache.lists.Keys() {
+		if slot.tenantID == "eager" {
+			held++
+		}
+	}
+	if held > tenantLists {
+		t.Errorf("a tenant has %d lists in the cache", held)
+	}
+	if bytes := cache.lists.WeightedSize(); bytes > maxCacheBytes || bytes < maxCacheBytes/2 {
+		t.Errorf("the cache has %d bytes, at most %d are allowed", bytes, maxCacheBytes)
 	}
 }
 

@@ -68,6 +68,6 @@ func TestKeptListsOfThePast(t *testing.T) {
 	changed.Commit++
 	want(noon.Add(-1), time.Hour, "")
 	want(noon, time.Hour, "a")                    // it was kept
-	want(noon, time.Hour+cachedKeysFor, "a b")    // for its time
+	want(noon, time.Hour+keysTTL, "a b")    // for its time
 	want(noon.Add(time.Hour), time.Second, "a b") // it was kept until the change
 }

@@ -265,9 +265,9 @@ func (q *Queries) cacheID(ctx context.Context, l FlagList) (id cachedListID, cac
 // cacheTime returns how long the keys of a list that took this long to read are cached, from the beginning of the call.
 func (l FlagList) cacheTime(took time.Duration) time.Duration {
 	if l.dependsOnUse() {
-		return min(took+max(cachedUsageFor, usageTTLFactor*took), cachedKeysFor)
+		return min(took+max(usageTTL, usageTTLFactor*took), keysTTL)
 	}
-	return cachedKeysFor
+	return keysTTL
 }
 
 // flagKeys returns the keys of a list, all its pages.

@@ -22,7 +22,7 @@ func ListLimits() []events.Limit {
 		of("facts looked at for a page of the audit trail", count(maxExamined), "answer", 0, "the page ends early"),
 		{
 			Group: events.MemoryLimits, Name: "cached keys of lists of flags", Nodes: events.EachNode,
-			Value:  fmt.Sprintf("%s, %s of a list", size(maxCachedKeys), size(maxCachedList)),
+			Value:  fmt.Sprintf("%s, %d lists of a tenant, %s of a list", size(maxCacheBytes), tenantLists, size(maxListBytes)),
 			Beyond: "read from the database",
 		},
 	}

@@ -1,31 +1,46 @@
-// Package retry repeats attempts to reach a server that has gone away, everywhere by the same policy: the first wait is
-// 50 ms, each further one is longer, up to 2 s, and all vary at random, so that nodes do not come at once.
+// Package retry repeats failed attempts by one backoff policy: 50 ms at first, longer each time up to 2 s, and
+// randomized, so that nodes do not come at once. Sleep is time.Sleep with a context.
 package retry
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 )
 
-// NewDelays returns the waits between attempts.
-func NewDelays() *backoff.ExponentialBackOff {
+const longest = 2 * time.Second
+
+// NewBackoff returns the waits between attempts.
+func NewBackoff() *backoff.ExponentialBackOff {
 	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval, delays.MaxInterval = 50*time.Millisecond, 2*time.Second
+	delays.InitialInterval, delays.MaxInterval = 50*time.Millisecond, longest*2/3 // which vary by half
 	return delays
 }
 
-// Run repeats an attempt until it returns nil or a Permanent error, which it returns, or ctx ends. Before each wait it
-// calls failed. An attempt that calls progressed before it fails is followed by the shortest wait.
-func Run(ctx context.Context, attempt func(progressed func()) error, failed func(err error, wait time.Duration)) error {
-	delays := NewDelays()
+// Run calls attempt until it succeeds, returns a Permanent error or ctx ends. The error is the permanent one, or the
+// cause of ctx. onFailure is called before each wait. An attempt that has achieved something calls resetBackoff: the
+// next wait is the shortest again.
+func Run(
+	ctx context.Context, attempt func(resetBackoff func()) error, onFailure func(err error, wait time.Duration),
+) error {
+	delays := NewBackoff()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, attempt(delays.Reset) },
-		backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(failed))
+		backoff.WithBackOff(delays), backoff.WithMaxElapsedTime(0), backoff.WithNotify(onFailure))
 	return err
 }
 
-// Permanent wraps an error after which Run ends.
+// errEnded is the error of an attempt that is to go on for ever and has ended without one.
+var errEnded = errors.New("it ended")
+
+// Forever is Run for an attempt that succeeds by going on: nil counts as a failure. It returns once ctx has ended.
+func Forever(ctx context.Context, attempt func(resetBackoff func()) error, onFailure func(err error, wait time.Duration)) {
+	_ = Run(ctx, func(resetBackoff func()) error { return cmp.Or(attempt(resetBackoff), errEnded) }, onFailure)
+}
+
+// Permanent marks an error that Run must not retry.
 func Permanent(err error) error { return backoff.Permanent(err) }
 
 // Sleep waits, and returns an error if ctx ends meanwhile.

@@ -31,7 +31,7 @@ func TestRunWaitsLongerUntilProgress(t *testing.T) {
 		if err != nil || len(waits) != 21 {
 			t.Fatalf("%d waits: %v", len(waits), err)
 		}
-		if longest := slices.Max(waits); longest < time.Second || longest > 3*time.Second {
+		if longest := slices.Max(waits); longest < time.Second || longest > 2*time.Second {
 			t.Errorf("the longest wait is %v", longest)
 		}
 		for _, i := range []int{0, 19} { // the first of all, and that after progress
@@ -57,4 +57,21 @@ func TestRunEndsAtAPermanentErrorOrWithItsContext(t *testing.T) {
 	if err := retry.Run(ctx, ends, failed); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that ended: %v", err)
 	}
+}
+
+func TestForeverTakesAnEndForAFailure(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		attempts := 0
+		retry.Forever(ctx, func(func()) error {
+			if attempts++; attempts == 3 {
+				cancel()
+			}
+			return nil
+		}, func(error, time.Duration) {})
+		if attempts != 3 {
+			t.Errorf("%d attempts", attempts)
+		}
+	})
 }

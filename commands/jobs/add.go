@@ -67,8 +67,7 @@ func countWaiting(ctx context.Context, tx pgx.Tx, list []Job) (map[string]int, e
 		ids = append(ids, id)
 	}
 	rows, err := tx.Query(ctx, `select args ->> 'tenantId', count(*) from jobs.river_job
-		where state = any(@states::text[]::jobs.river_job_state[]) and args ->> 'tenantId' = any(@tenants) group by 1`,
-		pgx.NamedArgs{"states": unfinished, "tenants": ids})
+		where finalized_at is null and args ->> 'tenantId' = any($1) group by 1`, ids)
 	if err != nil {
 		return nil, err
 	}

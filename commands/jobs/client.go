@@ -117,7 +117,7 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 		return fmt.Errorf("jobs: %w", err)
 	}
 	err = retry.Run(ctx, func(func()) error { return node.Start(ctx) }, func(err error, wait time.Duration) {
-		w.Log.Warn("jobs are not worked yet", "again in", wait, "err", err)
+		w.Log.Warn("jobs are not worked yet", "retry_in", wait, "err", err)
 	})
 	if err != nil {
 		return nil //nolint:nilerr // ctx has ended

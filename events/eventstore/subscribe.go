@@ -65,7 +65,7 @@ func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- d
 		return err
 	}, func(err error, wait time.Duration) {
 		if !errors.Is(err, ErrCredentials) { // which is logged at a lower rate
-			s.log.Warn("a subscription was dropped and begins again", "after", last, "in", wait, "err", err)
+			s.log.Warn("a subscription was dropped and begins again", "after", last, "retry_in", wait, "err", err)
 		}
 	})
 	select {

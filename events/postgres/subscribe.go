@@ -60,7 +60,7 @@ func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) 
 		}
 		return err
 	}, func(err error, wait time.Duration) {
-		s.log.Warn("a subscription lost its connection and reconnects", "after", last, "in", wait, "err", err)
+		s.log.Warn("a subscription lost its connection and reconnects", "after", last, "retry_in", wait, "err", err)
 	})
 	select {
 	case pages <- delivery{err: err}:

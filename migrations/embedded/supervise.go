@@ -69,7 +69,7 @@ func isFree(port int) bool {
 // bringUp starts the server once nothing of an earlier one is in the way.
 func (p *Postgres) bringUp(ctx context.Context) (*child, error) {
 	deadline := time.Now().Add(leftoverPatience)
-	delays := retry.NewDelays()
+	delays := retry.NewBackoff()
 	for {
 		if err := p.endOrphan(ctx); err != nil {
 			return nil, err
@@ -138,7 +138,7 @@ func (p *Postgres) supervise(life context.Context, c *child) {
 	defer close(p.done)
 	defer p.lock.release()
 	defer p.setChild(nil)
-	delays := retry.NewDelays()
+	delays := retry.NewBackoff()
 	for {
 		born := time.Now()
 		select {

@@ -156,9 +156,9 @@ func fromInvitation(e events.Recorded) []jobs.Job {
 // Run follows the log until ctx ends, as far as no other node does.
 func (r *Reactions) Run(ctx context.Context) {
 	follow := func(progressed func()) error { return r.follow(ctx, progressed) }
-	_ = retry.Run(ctx, follow, func(err error, wait time.Duration) {
+	retry.Forever(ctx, follow, func(err error, wait time.Duration) {
 		if !errors.Is(err, errElsewhere) {
-			r.log.Error("reactions stopped; they try again", "in", wait, "err", err)
+			r.log.Error("reactions stopped; they try again", "retry_in", wait, "err", err)
 		}
 	})
 }

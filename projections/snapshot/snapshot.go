@@ -86,7 +86,7 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 
 // follow applies the log until ctx ends.
 func (s *Snapshot) follow(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
-	_ = retry.Run(ctx, func(progressed func()) error {
+	retry.Forever(ctx, func(progressed func()) error {
 		err := s.confirm(ctx, store, log)
 		if err == nil {
 			err = s.followOnce(ctx, store, progressed, applied, log)
@@ -100,7 +100,7 @@ func (s *Snapshot) follow(ctx context.Context, store events.Store, applied func(
 			"the snapshot is not kept current: the event store cannot be read",
 			"position",
 			s.Position(),
-			"retry in",
+			"retry_in",
 			wait,
 			"err",
 			err,
@@ -124,7 +124,7 @@ func (s *Snapshot) followOnce(
 		s.apply(page, log)
 		applied(page)
 	}
-	return ctx.Err()
+	return nil
 }
 
 // Ready is closed once the snapshot holds all that was in the log when it started, or what its copy on disk holds while

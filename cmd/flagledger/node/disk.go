@@ -23,7 +23,7 @@ const minRoom = 32 << 20
 const fullFor = time.Minute
 
 // diskWatch notices that the disk of the database is full, by the errors of statements.
-type diskWatch struct{ foundFull atomic.Int64 } // in Unix nanoseconds, the last time
+type diskWatch struct{ foundFull atomic.Pointer[time.Time] } // the last time; nil if never
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (w *diskWatch) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
@@ -37,13 +37,13 @@ func (w *diskWatch) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.Trace
 
 func (w *diskWatch) note(err error) {
 	if postgres.DiskFull(err) || errors.Is(err, events.ErrDiskFull) {
-		w.foundFull.Store(time.Now().UnixNano())
+		w.foundFull.Store(new(time.Now()))
 	}
 }
 
 // health names a database without room, and a data folder that has little, unless its name is empty.
 func (w *diskWatch) health(folder string) (list []string) {
-	if time.Since(time.Unix(0, w.foundFull.Load())) < fullFor {
+	if at := w.foundFull.Load(); at != nil && time.Since(*at) < fullFor {
 		list = append(list, "the disk of the database is full: changes are refused, flags are evaluated")
 	}
 	var disk syscall.Statfs_t

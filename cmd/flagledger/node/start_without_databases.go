@@ -106,7 +106,7 @@ func (p *parts) tellOfStore(ctx context.Context, store *eventstore.Store) {
 func (p *parts) migrateLater(ctx context.Context, databaseURL string) {
 	migrate := func(func()) error { return Migrate(ctx, databaseURL, p.log) }
 	err := retry.Run(ctx, migrate, func(err error, wait time.Duration) {
-		p.log.Warn("the database cannot be used yet", "again in", wait, "err", err)
+		p.log.Warn("the database cannot be used yet", "retry_in", wait, "err", err)
 	})
 	if err != nil { // ctx has ended
 		return

@@ -205,7 +205,7 @@ func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 		}
 		return err
 	}, func(err error, wait time.Duration) {
-		p.log.Warn("the signing keys cannot be read yet", "again in", wait, "err", err)
+		p.log.Warn("the signing keys cannot be read yet", "retry_in", wait, "err", err)
 	})
 	return opened, err
 }

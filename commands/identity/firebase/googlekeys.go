@@ -90,7 +90,7 @@ func (k *googleKeys) load(ctx context.Context) time.Duration {
 		if ctx.Err() == nil {
 			k.log.Warn(
 				"the keys of Google's tokens cannot be read; those that are known stay",
-				"again in",
+				"retry_in",
 				keysRetry,
 				"err",
 				err,

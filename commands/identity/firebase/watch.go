@@ -40,7 +40,7 @@ func (p *Provider) watch(ctx context.Context) {
 		if err := p.check(ctx); err != nil && ctx.Err() == nil {
 			p.o.Log.Warn(
 				"Firebase does not tell which sessions have ended; they go on until it does",
-				"again in",
+				"retry_in",
 				p.o.CheckEvery,
 				"err",
 				secretless(err),

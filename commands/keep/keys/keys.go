@@ -86,7 +86,7 @@ func Open(
 		return k, nil
 	}
 	if k.held.Load() != nil {
-		k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
+		k.log.Warn(notRotated, "retry_in", rotateInterval, "err", err)
 		return k, nil
 	}
 	if refusal, ok := errors.AsType[*commands.Error](err); copyFile == "" || !ok || refusal.Kind != commands.Unavailable {

@@ -39,7 +39,7 @@ func (k *Keys) Run(ctx context.Context) {
 	}
 	commands.Every(ctx, rotateInterval, func() {
 		if err := k.rotate(ctx); err != nil && ctx.Err() == nil {
-			k.log.Warn(notRotated, "again in", rotateInterval, "err", err)
+			k.log.Warn(notRotated, "retry_in", rotateInterval, "err", err)
 		}
 	})
 }
