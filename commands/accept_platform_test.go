@@ -24,11 +24,8 @@ func newAccepting(t *testing.T, once bool) *accepting {
 	store, w := newMemory()
 	a := &accepting{t: t, store: store, w: w, once: once, invitations: []string{"i"}}
 	a.do("root", events.UserStream("u"), events.UserRegistered{ID: "u"})
-	a.do(
-		"root",
-		events.InvitationStream("i"),
-		events.InvitationCreated{ID: "i", Role: events.PlatformAdmin, ExpiresAt: time.Now().Add(time.Hour)},
-	)
+	a.do("root", events.InvitationStream("i"),
+		events.InvitationCreated{ID: "i", Role: events.PlatformAdmin, ExpiresAt: time.Now().Add(time.Hour)})
 	return a
 }
 
@@ -42,10 +39,7 @@ func (a *accepting) do(who, stream string, facts ...events.Fact) {
 			Metadata: events.Metadata{Time: time.Now().UTC(), Actor: events.Actor{ID: who}},
 		}
 		if _, err := a.store.Append(
-			a.t.Context(),
-			stream,
-			events.Revision(len(a.store.streams[stream])),
-			[]events.Event{e},
+			a.t.Context(), stream, events.Revision(len(a.store.streams[stream])), []events.Event{e},
 		); err != nil {
 			a.t.Fatal(err)
 		}
@@ -57,13 +51,7 @@ func (a *accepting) accept() error {
 	if a.once {
 		by.Once = NewOnce([]byte("key"), time.UnixMilli(0))
 	}
-	accepted, _, err := accept(
-		a.t.Context(),
-		a.w,
-		by,
-		invitationTaker{UserID: "u", Invitations: a.invitations},
-		time.Now(),
-	)
+	accepted, _, err := accept(a.t.Context(), a.w, by, invitationTaker{UserID: "u", Invitations: a.invitations}, time.Now())
 	if err == nil && (accepted.ID != "i" || !accepted.Accepted) {
 		a.t.Errorf("accepted %+v", accepted)
 	}
@@ -134,11 +122,8 @@ func TestAcceptingAnInvitation(t *testing.T) {
 		if err := a.accept(); err != nil {
 			t.Fatal(err)
 		}
-		a.do(
-			"root",
-			events.InvitationStream("j"),
-			events.InvitationCreated{ID: "j", Role: events.PlatformViewer, ExpiresAt: time.Now().Add(time.Hour)},
-		)
+		a.do("root", events.InvitationStream("j"),
+			events.InvitationCreated{ID: "j", Role: events.PlatformViewer, ExpiresAt: time.Now().Add(time.Hour)})
 		a.do("u", events.InvitationStream("j"), events.InvitationAccepted{UserID: "u"})
 		a.invitations = []string{"j", "i"}
 		if err := a.accept(); err != nil {

@@ -83,12 +83,8 @@ func (b *Billing) CheckCheckout(c Checkout) error {
 		wrong.check(c.ProductID != "", "productId", "is required for a payment")
 		checkPaymentID(wrong, "productId", c.ProductID)
 		wrong.check(c.Amount != nil, "amount", "is required for a payment")
-		wrong.check(
-			c.Amount == nil || *c.Amount > 0 && *c.Amount <= maxAmount,
-			"amount",
-			"must be a whole number from 1 to %d",
-			maxAmount,
-		)
+		wrong.check(c.Amount == nil || *c.Amount > 0 && *c.Amount <= maxAmount, "amount",
+			"must be a whole number from 1 to %d", maxAmount)
 	case "":
 		wrong.check(false, "type", "is required")
 	default:
@@ -104,11 +100,8 @@ func (b *Billing) CheckCheckout(c Checkout) error {
 	}
 	checkText(wrong, "referralId", c.ReferralID, 0, maxReferral)
 	checkText(wrong, "affiliate_referral", c.AffiliateReferral, 0, maxReferral)
-	wrong.check(
-		c.ReferralID == "" || c.AffiliateReferral == "" || c.ReferralID == c.AffiliateReferral,
-		"affiliate_referral",
-		"must not differ from referralId, whose old name it is",
-	)
+	wrong.check(c.ReferralID == "" || c.AffiliateReferral == "" || c.ReferralID == c.AffiliateReferral,
+		"affiliate_referral", "must not differ from referralId, whose old name it is")
 	return wrong.err()
 }
 
@@ -120,11 +113,8 @@ func (b *Billing) checkReturn(wrong fields, field, text string) {
 
 // checkPaymentID checks an id at the payment provider, which may be left out.
 func checkPaymentID(wrong fields, field, id string) {
-	wrong.check(
-		id == "" || paymentIDPattern.MatchString(id) && utf8.RuneCountInString(id) <= maxPaymentID,
-		field,
-		"must be an id at the payment provider",
-	)
+	wrong.check(id == "" || paymentIDPattern.MatchString(id) && utf8.RuneCountInString(id) <= maxPaymentID, field,
+		"must be an id at the payment provider")
 }
 
 // Checkout makes a page on which a tenant pays, and returns its address and its type. A tenant that has a subscription
@@ -229,11 +219,8 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 	if named == "" {
 		// The key is the same for all checkouts at about one time, and another one for the customer after one that was
 		// deleted.
-		id, err = b.Payments.NewCustomer(
-			ctx,
-			b.idempotencyKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)),
-			tenant.ID,
-		)
+		id, err = b.Payments.NewCustomer(ctx,
+			b.idempotencyKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)), tenant.ID)
 	} else {
 		var found PaymentCustomer
 		found, err = b.Payments.Customer(ctx, named)
@@ -311,20 +298,15 @@ func manageable(list []PaymentSubscription, notedID string) *PaymentSubscription
 
 // changePlan makes a page that asks to confirm the change of a subscription to the price of another plan.
 func (b *Billing) changePlan(
-	ctx context.Context,
-	c Checkout,
-	page CheckoutPage,
-	s PaymentSubscription,
+	ctx context.Context, c Checkout, page CheckoutPage, s PaymentSubscription,
 ) (url, kind string, err error) {
 	item, plan, found := b.Prices.planItem(s)
 	switch {
 	case !found && len(s.Items) == 1:
 		item = s.Items[0]
 	case !found:
-		return "", "", refuse(
-			Conflict,
-			"the tenant's subscription is for none of the plans; the operator of the service can change it",
-		)
+		return "", "", refuse(Conflict,
+			"the tenant's subscription is for none of the plans; the operator of the service can change it")
 	case plan == c.Plan:
 		return "", "", refuse(Conflict, "the tenant has a subscription to the plan %s already", plan)
 	}
@@ -362,11 +344,8 @@ func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (ur
 	if current == nil {
 		return c.SuccessURL, SubscriptionCheckout, nil
 	}
-	url, err = b.Payments.Portal(
-		ctx,
-		b.idempotencyKey(c.Key),
-		PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID},
-	)
+	url, err = b.Payments.Portal(ctx, b.idempotencyKey(c.Key),
+		PortalPage{CustomerID: customer, ReturnURL: c.CancelURL, Cancel: current.ID})
 	return url, PlanChangeCheckout, err
 }
 
@@ -392,9 +371,6 @@ func (b *Billing) Portal(ctx context.Context, tenantID, returnURL, key string) (
 	if tenant.Subscription.CustomerID == "" {
 		return "", refuse(Conflict, "the tenant is no customer yet: it has never checked out")
 	}
-	return b.Payments.Portal(
-		ctx,
-		b.idempotencyKey(key),
-		PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL},
-	)
+	return b.Payments.Portal(ctx, b.idempotencyKey(key),
+		PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL})
 }

@@ -74,14 +74,8 @@ func (b *Billing) ownerOf(ctx context.Context, tenantID, customerID string) (str
 		return "", err
 	}
 	if tenantID != "" && found.TenantID != "" && found.TenantID != tenantID {
-		b.Log.WarnContext(
-			ctx,
-			"an event of the payment provider names another tenant than its customer does",
-			"event",
-			tenantID,
-			"customer",
-			found.TenantID,
-		)
+		b.Log.WarnContext(ctx, "an event of the payment provider names another tenant than its customer does", "event",
+			tenantID, "customer", found.TenantID)
 	}
 	return cmp.Or(found.TenantID, tenantID), nil
 }
@@ -149,23 +143,12 @@ func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID str
 			return err
 		}
 		if s.ID == tenant.Subscription.ID {
-			b.Log.InfoContext(
-				ctx,
-				"the subscription of a tenant that was deleted is cancelled",
-				"tenant",
-				tenant.ID,
-				"subscription",
-				s.ID,
-			)
+			b.Log.InfoContext(ctx, "the subscription of a tenant that was deleted is cancelled", "tenant", tenant.ID,
+				"subscription", s.ID)
 		} else {
-			b.Log.WarnContext(
-				ctx,
-				"a subscription that a deleted tenant did not have is cancelled; what was paid is not given back",
-				"tenant",
-				tenant.ID,
-				"subscription",
-				s.ID,
-			)
+			b.Log.WarnContext(ctx,
+				"a subscription that a deleted tenant did not have is cancelled; what was paid is not given back", "tenant",
+				tenant.ID, "subscription", s.ID)
 		}
 	}
 	return nil
@@ -174,9 +157,7 @@ func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID str
 // changeToNote is the command that notes what the provider has; nil where there is nothing to note. A customer that was
 // deleted is noted no longer.
 func (b *Billing) changeToNote(
-	ctx context.Context,
-	tenant Tenant,
-	current *PaymentSubscription,
+	ctx context.Context, tenant Tenant, current *PaymentSubscription,
 ) (Command[Tenant], error) {
 	noted := tenant.Subscription.CustomerID
 	if current == nil {
@@ -217,9 +198,7 @@ func customersOf(noted events.Subscription, customerID string) []string {
 
 // subscriptionsOf lists their subscriptions to plans.
 func (b *Billing) subscriptionsOf(
-	ctx context.Context,
-	noted events.Subscription,
-	customerID string,
+	ctx context.Context, noted events.Subscription, customerID string,
 ) (list []PaymentSubscription, err error) {
 	for _, id := range customersOf(noted, customerID) {
 		found, err := b.Payments.Subscriptions(ctx, id)
@@ -234,10 +213,7 @@ func (b *Billing) subscriptionsOf(
 // current is the subscription that counts: one that can be managed, the noted one rather than another, and else the
 // noted one, which has ended. It is nil where the provider has none that the tenant was ever on.
 func (b *Billing) current(
-	ctx context.Context,
-	tenantID string,
-	noted events.Subscription,
-	list []PaymentSubscription,
+	ctx context.Context, tenantID string, noted events.Subscription, list []PaymentSubscription,
 ) (*PaymentSubscription, error) {
 	live := 0
 	for _, s := range list {
@@ -246,14 +222,8 @@ func (b *Billing) current(
 		}
 	}
 	if live > 1 {
-		b.Log.WarnContext(
-			ctx,
-			"a tenant pays for several subscriptions; one counts",
-			"tenant",
-			tenantID,
-			"subscriptions",
-			live,
-		)
+		b.Log.WarnContext(ctx, "a tenant pays for several subscriptions; one counts", "tenant", tenantID, "subscriptions",
+			live)
 	}
 	if s := manageable(list, noted.ID); s != nil {
 		return s, nil

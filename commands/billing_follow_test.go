@@ -20,10 +20,7 @@ func TestFollowingADeletedTenant(t *testing.T) {
 	tenant := w.newTenant(t)
 	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
 	if _, _, err := commands.Do(
-		t.Context(),
-		w.writer,
-		commands.By{},
-		commands.DeleteTenant{TenantRef: tenant},
+		t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +141,7 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 	has(events.StandardPlan, events.Active)
 	second := server.Subscribe(customer, "price_2")
 	has(events.StandardPlan, events.Active)
-	if _, kind, err := b.Checkout(
-		t.Context(),
-		commands.By{},
-		checkoutOf(tenant, events.EnhancedPlan),
-	); err != nil ||
+	if _, kind, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.EnhancedPlan)); err != nil ||
 		kind != commands.PlanChangeCheckout {
 		t.Errorf("a checkout is a %s, %v", kind, err)
 	}
@@ -195,10 +188,7 @@ func TestWhatIsSoldBesidePlans(t *testing.T) {
 		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
 	}
 	if _, _, err := commands.Do(
-		t.Context(),
-		w.writer,
-		commands.By{},
-		commands.DeleteTenant{TenantRef: tenant},
+		t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant},
 	); err != nil {
 		t.Fatal(err)
 	}

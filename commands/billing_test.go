@@ -175,13 +175,7 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	for _, plan := range []events.Plan{events.StandardPlan, events.EnhancedPlan} {
-		if _, _, err := b.Checkout(
-			t.Context(),
-			commands.By{},
-			checkoutOf(tenant, plan),
-		); commands.KindOf(
-			err,
-		) != commands.Conflict {
+		if _, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, plan)); commands.KindOf(err) != commands.Conflict {
 			t.Errorf("a checkout of %s: %v", plan, err)
 		}
 	}

@@ -19,10 +19,7 @@ const countMargin = 1000
 //
 // Errors are *Error: TooMany for a caller that waited for 5 s, Unavailable where the snapshot is behind.
 func (w *Writer) Admit(
-	ctx context.Context,
-	things string,
-	bound int,
-	count func() int,
+	ctx context.Context, things string, bound int, count func() int,
 ) (n int, release func(), err error) {
 	return w.admitUpTo(ctx, things, limit{bound: bound, margin: min(countMargin, bound/10), growth: 1}, nil, count)
 }
@@ -33,11 +30,7 @@ type limit struct{ bound, margin, growth int }
 // admitUpTo is Admit with a limit. Where names are given, what shows facts of those names has to hold all too, as the
 // count is of a read model.
 func (w *Writer) admitUpTo(
-	ctx context.Context,
-	things string,
-	l limit,
-	names []string,
-	count func() int,
+	ctx context.Context, things string, l limit, names []string, count func() int,
 ) (n int, release func(), err error) {
 	if l.margin < l.bound {
 		fits := func(admitted int) (int, bool) {
@@ -75,10 +68,8 @@ func (w *Writer) admitUpTo(
 }
 
 func countedInVain(bound int) error {
-	return waitedInVain(
-		1,
-		fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound),
-	)
+	return waitedInVain(1,
+		fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound))
 }
 
 // admitted is by how much things grow by those that were admitted and are not released. It remembers only things of
@@ -95,9 +86,7 @@ type growing struct {
 
 // add admits a growth of things if fits, which gets what is admitted, says so. n is what fits has returned.
 func (a *admitted) add(
-	things string,
-	growth int,
-	fits func(admitted int) (n int, ok bool),
+	things string, growth int, fits func(admitted int) (n int, ok bool),
 ) (n int, release func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -87,14 +87,7 @@ func TestFarFromABoundNobodyWaits(t *testing.T) {
 	}
 	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false }, time.Now)
 	given(t, behind, 0)
-	if _, _, err := behind.Admit(
-		t.Context(),
-		"flags of t",
-		MaxFlags,
-		func() int { return MaxFlags - 1 },
-	); KindOf(
-		err,
-	) != Unavailable {
+	if _, _, err := behind.Admit(t.Context(), "flags of t", MaxFlags, func() int { return MaxFlags - 1 }); KindOf(err) != Unavailable {
 		t.Errorf("behind the log, it is counted: %v", err)
 	}
 	if len(behind.counting.keys) > 0 {

@@ -25,12 +25,7 @@ func TestThoseUnderWayAreCounted(t *testing.T) {
 			t.Fatalf("the %d. of them counts %d (%v)", i+1, n, err)
 		}
 	}
-	if n, release, err := w.Admit(
-		t.Context(),
-		"projects of another",
-		1000,
-		func() int { return 0 },
-	); n != 0 ||
+	if n, release, err := w.Admit(t.Context(), "projects of another", 1000, func() int { return 0 }); n != 0 ||
 		err != nil {
 		t.Errorf("others count %d (%v)", n, err)
 	} else {

@@ -22,19 +22,12 @@ type CreatedBefore struct {
 // check refuses one more: Conflict where there are too many, TooMany on a day with too many.
 func (c CreatedBefore) check() error {
 	if c.Tenants >= MaxCreated {
-		return refuse(
-			Conflict,
-			"the caller has created %d tenants: whoever has created %d may create no more",
-			c.Tenants,
-			MaxCreated,
-		)
+		return refuse(Conflict, "the caller has created %d tenants: whoever has created %d may create no more", c.Tenants,
+			MaxCreated)
 	}
 	if c.Today >= MaxCreatedPerDay {
-		return TooManyToday(
-			MaxCreatedPerDay,
-			c.At,
-			fmt.Sprintf("the caller has created %d tenants today, as many as a day may have", c.Today),
-		)
+		return TooManyToday(MaxCreatedPerDay, c.At,
+			fmt.Sprintf("the caller has created %d tenants today, as many as a day may have", c.Today))
 	}
 	return nil
 }
@@ -49,10 +42,7 @@ type CreatedTenants interface {
 // CountCreated counts the tenants that a person has created, as Writer.Admit does with MaxCreated: exactly from the
 // first, as many may be made at once. While the list of tenants is behind, it returns Unavailable.
 func CountCreated(
-	ctx context.Context,
-	w *Writer,
-	tenants CreatedTenants,
-	userID string,
+	ctx context.Context, w *Writer, tenants CreatedTenants, userID string,
 ) (c CreatedBefore, release func(), err error) {
 	var failed error
 	_, release, err = w.admitUpTo(

@@ -14,12 +14,7 @@ type SessionEnder interface {
 // person is let in again. If it fails after the first step, the same call made again does the rest, and so does
 // Reactivate.
 func Deactivate(
-	ctx context.Context,
-	w *Writer,
-	provider SessionEnder,
-	do Doer[User],
-	by By,
-	userID string,
+	ctx context.Context, w *Writer, provider SessionEnder, do Doer[User], by By, userID string,
 ) (User, Done, error) {
 	user, done, err := do(ctx, DeactivateUser{UserRef{userID}})
 	if err != nil || !user.Deactivated {
@@ -36,12 +31,7 @@ func Deactivate(
 // Reactivate lets a deactivated person in again. First it ends the sessions and links that are left, such as a link
 // mailed since.
 func Reactivate(
-	ctx context.Context,
-	w *Writer,
-	provider SessionEnder,
-	do Doer[User],
-	by By,
-	userID string,
+	ctx context.Context, w *Writer, provider SessionEnder, do Doer[User], by By, userID string,
 ) (User, Done, error) {
 	user, err := readUser(ctx, w, userID)
 	if err == nil && user.Deactivated {
@@ -55,12 +45,7 @@ func Reactivate(
 
 // endSessionsOf ends the sessions and links of a person that began before a time.
 func endSessionsOf(
-	ctx context.Context,
-	w *Writer,
-	provider SessionEnder,
-	by By,
-	userID string,
-	at time.Time,
+	ctx context.Context, w *Writer, provider SessionEnder, by By, userID string, at time.Time,
 ) (User, Done, error) {
 	ends, err := provider.EndSessions(ctx, userID, at)
 	if err != nil {

@@ -156,11 +156,8 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 		return nil, err
 	}
 	if !c.OnlyMissing && t.Subscription.KeepsSandbox() {
-		return nil, refuse(
-			Conflict,
-			"a sandbox is not cleaned up while it has a subscription or another plan; it has the plan %s",
-			t.Subscription.Plan,
-		)
+		return nil, refuse(Conflict,
+			"a sandbox is not cleaned up while it has a subscription or another plan; it has the plan %s", t.Subscription.Plan)
 	}
 	var facts []events.Fact
 	named := func(name string) bool {
@@ -261,9 +258,7 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 			Name:        &d.Name,
 			Description: &d.Description,
 			Color:       &d.Color,
-		}.decide(
-			p,
-		)
+		}.decide(p)
 	default:
 		return CreateProject{
 			ID:          id,
@@ -271,9 +266,7 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 			Name:        d.Name,
 			Description: d.Description,
 			Color:       &d.Color,
-		}.decide(
-			p,
-		)
+		}.decide(p)
 	}
 }
 
@@ -336,10 +329,8 @@ func (c ResetDemoFlag) fresh(d demoFlag) (facts []events.Fact, f Flag, err error
 		create.ProjectID = demoID(c.TenantID, "project", d.Project)
 	}
 	for _, v := range d.Variations {
-		create.Variations = append(
-			create.Variations,
-			NewVariation{ID: c.variation(v.Name), Name: v.Name, Value: v.Value, Description: v.Description, Weight: v.Weight},
-		)
+		create.Variations = append(create.Variations,
+			NewVariation{ID: c.variation(v.Name), Name: v.Name, Value: v.Value, Description: v.Description, Weight: v.Weight})
 	}
 	do(create)
 	ref := FlagRef{TenantID: c.TenantID, Key: c.Key}

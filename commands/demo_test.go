@@ -48,14 +48,8 @@ func TestDemoFlags(t *testing.T) {
 	if len(DemoFlags()) != 10 || len(types) != 4 || rules < 5 || rollouts < 2 || split < 2 ||
 		len(demoProjects("t")) != 2 ||
 		len(DemoPeople("t")) != 3 {
-		t.Errorf(
-			"there are %d flags of the types %v, with %d rules, %d rollouts and %d splits",
-			len(DemoFlags()),
-			types,
-			rules,
-			rollouts,
-			split,
-		)
+		t.Errorf("there are %d flags of the types %v, with %d rules, %d rollouts and %d splits", len(DemoFlags()), types,
+			rules, rollouts, split)
 	}
 	if mine, yours := DemoPeople("t")[0], DemoPeople("u")[0]; mine.UserID == yours.UserID || mine.Email == yours.Email {
 		t.Errorf("%v and %v are of two sandboxes", mine, yours)
@@ -194,26 +188,15 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		}, events.EnvironmentAdded{Environment: clean.Environments[1]}, events.MemberAdded{UserID: people[0].UserID, Role: people[0].Role},
 		events.MemberRoleChanged{UserID: people[1].UserID, From: events.AdminRole, To: people[1].Role},
 	)
-	when[Tenant](
-		t,
-		[]events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},
-		clean,
-	).refused(Conflict)
+	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, clean).refused(Conflict)
 	has := func(s events.Subscription) []events.Fact {
 		return append(slices.Clip(filled), events.SubscriptionChanged{To: s})
 	}
-	when[Tenant](
-		t,
-		has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}),
-		clean,
-	).refused(Conflict)
+	when[Tenant](t, has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}), clean).refused(Conflict)
 	when[Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Canceled}), clean).then()
 	long := time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC) // ago: a renewal that was not heard of
-	when[Tenant](
-		t,
-		has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}),
-		clean,
-	).refused(Conflict)
+	when[Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}),
+		clean).refused(Conflict)
 	when[Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
 }
 
@@ -227,11 +210,7 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	}
 	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd-1))).then()
 	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd))).then(events.TenantDeleted{})
-	when[Tenant](
-		t,
-		[]events.Fact{sandbox},
-		DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)},
-	).then()
+	when[Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)}).then()
 	when[Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxKeptAfterEnd))).then()
 	over := paid
 	over.To.PeriodEnd = end.Add(-time.Hour) // whose renewal was not heard of
@@ -243,11 +222,8 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	unknown.To.Plan = events.SandboxPlan // at a price that is no plan's
 	when[Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
 	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxKeptAfterEnd))).then()
-	when[Tenant](
-		t,
-		[]events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},
-		remove(end.Add(10*SandboxKeptAfterEnd)),
-	).then()
+	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},
+		remove(end.Add(10*SandboxKeptAfterEnd))).then()
 }
 
 // What was changed after a cleanup was asked for stays, however late it is made.
@@ -256,10 +232,7 @@ func TestACleanupHasAMoment(t *testing.T) {
 	asked, after := before.Add(time.Minute), before.Add(time.Hour)
 	at := func(time time.Time, facts ...events.Fact) (list []events.Recorded) {
 		for _, f := range facts {
-			list = append(
-				list,
-				events.Recorded{Event: events.Event{Fact: f, Metadata: events.Metadata{Time: time}}, Revision: 1},
-			)
+			list = append(list, events.Recorded{Event: events.Event{Fact: f, Metadata: events.Metadata{Time: time}}, Revision: 1})
 		}
 		return list
 	}

@@ -10,8 +10,7 @@ func CheckDevice(token, name, kind string) error {
 	checkText(wrong, "deviceToken", token, 1, maxDeviceToken)
 	wrong.check(
 		len(token) <= maxDeviceToken && !strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }),
-		"deviceToken",
-		"must be printable ASCII without spaces",
+		"deviceToken", "must be printable ASCII without spaces",
 	)
 	checkText(wrong, "deviceName", name, 0, maxNotificationWord)
 	wrong.check(kind != "", "deviceType", "is required")

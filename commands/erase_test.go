@@ -58,15 +58,12 @@ func (w *world) known(t *testing.T) person {
 	if err != nil || pending == "" {
 		t.Fatalf("the pending member is %q: %v", pending, err)
 	}
-	err = errors.Join(
-		w.directory.RecordUse(t.Context(), p.id, p.tenant, time.Time{}),
+	err = errors.Join(w.directory.RecordUse(t.Context(), p.id, p.tenant, time.Time{}),
 		w.directory.NoteDeclined(t.Context(), p.tenant, p.id),
 		w.directory.SaveInvitationEmail(t.Context(), uuid.NewString(), shouted),
 		w.directory.SetContact(t.Context(), uuid.NewString(), 3, &shouted, nil),
-		w.directory.SetContact(t.Context(), p.tenant, 3, nil, &p.email),
-		w.identity.ForgotPassword(t.Context(), shouted),
-		w.links.QueueSandboxLink(t.Context(), shouted, "Ada", time.Now()),
-	)
+		w.directory.SetContact(t.Context(), p.tenant, 3, nil, &p.email), w.identity.ForgotPassword(t.Context(), shouted),
+		w.links.QueueSandboxLink(t.Context(), shouted, "Ada", time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,24 +71,18 @@ func (w *world) known(t *testing.T) person {
 		t.Fatal(err)
 	}
 	if _, err := w.inbox.Add(
-		t.Context(),
-		commands.Notification{ID: uuid.NewString(), UserID: p.id, Title: "Dear " + p.email},
+		t.Context(), commands.Notification{ID: uuid.NewString(), UserID: p.id, Title: "Dear " + p.email},
 	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.pool.Exec(
-		t.Context(),
-		`insert into keep.mailed_invitations values ($1, $2, now())`,
-		rand.Int64(),
-		shouted,
+		t.Context(), `insert into keep.mailed_invitations values ($1, $2, now())`, rand.Int64(), shouted,
 	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.pool.Exec(
-		t.Context(),
-		`insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`,
-		uuid.NewString(),
-		p.id,
+		t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`,
+		uuid.NewString(), p.id,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -187,12 +178,7 @@ func TestErasingLeavesNothing(t *testing.T) {
 	if _, err := w.directory.UsedTenants(t.Context(), gone.id); err != nil { // which writes down what this node has noted
 		t.Fatal(err)
 	}
-	if _, err := w.inbox.Add(
-		t.Context(),
-		commands.Notification{ID: uuid.NewString(), UserID: gone.id},
-	); commands.KindOf(
-		err,
-	) != commands.NotFound {
+	if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: gone.id}); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("somebody erased is notified: %v", err)
 	}
 	if left := w.tablesWith(t, gone.id, gone.email); len(left) > 0 {
@@ -245,8 +231,7 @@ func TestErasingNobody(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if diff := cmp.Diff(
-		[]string{"ask accounts", "ask links", "ask invited", "ask directory", "ask tours", "ask inbox"},
-		w.taken,
+		[]string{"ask accounts", "ask links", "ask invited", "ask directory", "ask tours", "ask inbox"}, w.taken,
 	); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}

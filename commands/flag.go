@@ -28,15 +28,8 @@ func (f *Flag) evolve(r events.Recorded) {
 func (f *Flag) clone() Flag { return Flag{f.Clone(), f.Bytes, f.ChangedAt} }
 
 func (f *Flag) size() int {
-	n := 1024 + len(
-		f.Name,
-	) + len(
-		f.Description,
-	) + len(
-		f.DefaultValue,
-	) + 64*len(
-		f.Tags,
-	) + 128*(len(f.Enabled)+len(f.Fallthrough))
+	n := 1024 + len(f.Name) + len(f.Description) + len(f.DefaultValue) + 64*len(f.Tags) +
+		128*(len(f.Enabled)+len(f.Fallthrough))
 	for _, v := range f.Variations {
 		n += 256 + len(v.Name) + len(v.Description) + len(v.Value)
 	}

@@ -25,12 +25,9 @@ func (f *Flag) checkSizes(facts ...events.Fact) ([]events.Fact, error) {
 		}
 	}
 	if growth := flagGrowth(f, facts); growth > 0 && f.Bytes+growth > maxFlagBytes {
-		return nil, refuse(
-			Conflict,
-			"the flag would take %d bytes: with its variations and the rules of all environments it may take %d",
-			f.Bytes+growth,
-			maxFlagBytes,
-		)
+		return nil, refuse(Conflict,
+			"the flag would take %d bytes: with its variations and the rules of all environments it may take %d", f.Bytes+growth,
+			maxFlagBytes)
 	}
 	return facts, nil
 }

@@ -18,9 +18,7 @@ func textValue(n int) json.RawMessage { return raw(`"` + strings.Repeat("x", n-2
 // ofText is a flag of texts, with values of n bytes.
 func ofText(n int) events.FlagCreated {
 	return created(func(f *events.FlagCreated) {
-		f.Type, f.DefaultValue, f.Variations = events.StringFlag, textValue(
-			n,
-		), []events.Variation{
+		f.Type, f.DefaultValue, f.Variations = events.StringFlag, textValue(n), []events.Variation{
 			{ID: "v1", Name: "low", Value: textValue(n)},
 		}
 	})
@@ -32,9 +30,7 @@ func TestAValueHasABound(t *testing.T) {
 		return events.Rule{ID: "r1", Salt: "s", Serve: events.Serve{Value: textValue(n)}}
 	}
 	large := []events.Fact{
-		ofText(
-			maxValueBytes + 100,
-		),
+		ofText(maxValueBytes + 100),
 		events.RulesChanged{
 			Environment: production,
 			Added:       []events.Rule{rule(maxValueBytes + 100)},
@@ -115,9 +111,7 @@ func TestAFlagHasABound(t *testing.T) {
 			FlagRef:   theFlag,
 			Variation: NewVariation{ID: fmt.Sprint(len(given)), Name: fmt.Sprint(len(given)), Value: textValue(maxValueBytes)},
 		}.
-			decide(
-				stateOf[Flag](given),
-			)
+			decide(stateOf[Flag](given))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,16 +161,12 @@ func TestNumbersInValuesFit(t *testing.T) {
 			continue
 		}
 		condition := []events.Condition{{Attribute: "a", Op: events.In, Values: []json.RawMessage{raw(value)}}}
-		refused(
-			setting(NewRule{NewID: "r1", Conditions: condition, Serve: &NewServe{Value: raw("1")}}),
-			"rules[0].conditions[0].values[0]",
-		)
+		refused(setting(NewRule{NewID: "r1", Conditions: condition, Serve: &NewServe{Value: raw("1")}}),
+			"rules[0].conditions[0].values[0]")
 		if value[0] != '"' {
 			condition[0].Op = events.Greater
-			refused(
-				setting(NewRule{NewID: "r1", Conditions: condition, Serve: &NewServe{Value: raw("1")}}),
-				"rules[0].conditions[0].values[0]",
-			)
+			refused(setting(NewRule{NewID: "r1", Conditions: condition, Serve: &NewServe{Value: raw("1")}}),
+				"rules[0].conditions[0].values[0]")
 		}
 	}
 }
@@ -197,10 +187,8 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 	}
 	var given []events.Fact
 	for i := range maxVariations {
-		create.Variations = append(
-			create.Variations,
-			NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")},
-		)
+		create.Variations = append(create.Variations,
+			NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")})
 	}
 	for { // as many as are taken
 		facts, err := create.decide(Flag{})
@@ -228,9 +216,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		Name:        new(worst(maxName, "\x01")),
 		Description: new(worst(maxDescription, "\x01")),
 		Tags:        tags("\x01"),
-	}.decide(
-		smaller,
-	)
+	}.decide(smaller)
 	if err != nil {
 		t.Fatal(err)
 	}

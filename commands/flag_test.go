@@ -279,14 +279,10 @@ func TestLeaveProject(t *testing.T) {
 
 func TestAFlagBeginsANewLifeClean(t *testing.T) {
 	f := stateOf[Flag]([]events.Fact{
-		created(
-			withVariation,
-		),
+		created(withVariation),
 		events.FlagEnabled{Environment: production},
 		events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},
-		ruled(
-			storedRule("r1"),
-		),
+		ruled(storedRule("r1")),
 		events.FallthroughChanged{Environment: production, To: &events.Serve{VariationID: "v1"}},
 		events.FlagDeleted{},
 		created(),
@@ -305,11 +301,8 @@ func TestVariations(t *testing.T) {
 	t.Run("add", func(t *testing.T) {
 		when(t, given, AddVariation{theFlag, high}).
 			then(events.VariationAdded{Variation: events.Variation{ID: "v2", Name: "high", Value: raw("2"), Description: "more", Weight: 500}})
-		when(
-			t,
-			given,
-			AddVariation{theFlag, NewVariation{ID: "v2", Name: "low", Value: raw(`"x"`), Weight: events.MaxWeight + 1}},
-		).
+		when(t, given,
+			AddVariation{theFlag, NewVariation{ID: "v2", Name: "low", Value: raw(`"x"`), Weight: events.MaxWeight + 1}}).
 			refused(Invalid, "name", "value", "weight")
 		when(t, given, AddVariation{theFlag, NewVariation{ID: "v2", Name: "n"}}).refused(Invalid, "value")
 	})

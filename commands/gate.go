@@ -44,9 +44,7 @@ func (g *gate) enter(ctx context.Context, key string) (leave func(), err error) 
 // enterPausing is enter with what is to be paused meanwhile: it calls pause, unless that is nil, before it waits, and
 // resume once it has the slot. The error may be that of resume.
 func (g *gate) enterPausing(
-	ctx context.Context,
-	key string,
-	pause func() (resume func(context.Context) error),
+	ctx context.Context, key string, pause func() (resume func(context.Context) error),
 ) (leave func(), err error) {
 	g.mu.Lock()
 	s := g.keys[key]

@@ -107,12 +107,8 @@ func CheckSignUp(email, password, displayName string) error {
 	wrong.checkEmail("email", email)
 	wrong.checkPassword("password", password)
 	// it goes into tokens
-	wrong.check(
-		utf8.RuneCountInString(displayName) <= maxDisplayName,
-		"displayName",
-		"must be at most %d characters",
-		maxDisplayName,
-	)
+	wrong.check(utf8.RuneCountInString(displayName) <= maxDisplayName, "displayName", "must be at most %d characters",
+		maxDisplayName)
 	wrong.check(utf8.ValidString(displayName) && !strings.ContainsRune(displayName, 0), "displayName", "must be text")
 	return wrong.err()
 }

@@ -21,9 +21,7 @@ func doing[S any, P commands.State[S]](w *world, by commands.By) commands.Doer[S
 }
 
 func (d steppingDirectory) AddPending(
-	ctx context.Context,
-	tenantID, email, newID string,
-	mustAccept bool,
+	ctx context.Context, tenantID, email, newID string, mustAccept bool,
 ) (string, error) {
 	if err := d.take("note address"); err != nil {
 		return "", err
@@ -58,10 +56,7 @@ func (w *world) newTenant(t *testing.T) commands.TenantRef {
 	t.Helper()
 	ref := commands.TenantRef{TenantID: uuid.NewString()}
 	if _, _, err := commands.Do(
-		t.Context(),
-		w.writer,
-		commands.By{},
-		commands.CreateTenant{ID: ref.TenantID, Name: "Acme", Creator: "owner"},
+		t.Context(), w.writer, commands.By{}, commands.CreateTenant{ID: ref.TenantID, Name: "Acme", Creator: "owner"},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +92,7 @@ func TestInvitingAMember(t *testing.T) {
 			t.Errorf("the steps (-want +got):\n%s", diff)
 		}
 		waiting, err := w.directory.PendingMemberships(t.Context(), email, false, 10)
-		if diff := cmp.Diff(
-			[]commands.PendingMember{{TenantID: tenant.TenantID, ID: id}},
-			waiting,
-		); diff != "" ||
+		if diff := cmp.Diff([]commands.PendingMember{{TenantID: tenant.TenantID, ID: id}}, waiting); diff != "" ||
 			err != nil {
 			t.Errorf("who waits (-want +got):\n%s%v", diff, err)
 		}
@@ -146,9 +138,7 @@ func TestInvitingToThePlatform(t *testing.T) {
 		if failing > 0 {
 			*w.steps = steps{}
 			if _, _, err := w.inviter().
-				AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); commands.KindOf(
-				err,
-			) != commands.NotFound {
+				AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); commands.KindOf(err) != commands.NotFound {
 				t.Errorf("an invitation that was not made is accepted: %v", err)
 			}
 			if err := invite(); err != nil {
@@ -167,9 +157,7 @@ func TestInvitingToThePlatform(t *testing.T) {
 		unproven := c
 		unproven.EmailVerified = false
 		if _, _, err := w.inviter().
-			AcceptToPlatform(t.Context(), commands.By{}, unproven, time.Now()); commands.KindOf(
-			err,
-		) != commands.NotFound {
+			AcceptToPlatform(t.Context(), commands.By{}, unproven, time.Now()); commands.KindOf(err) != commands.NotFound {
 			t.Errorf("it is accepted with an address that is not verified: %v", err)
 		}
 		if accepted, _, err := w.inviter().

@@ -41,12 +41,8 @@ func (s *SignIn) join(ctx context.Context, by By, c Claims, p PendingMember) err
 	if err != nil {
 		return err
 	}
-	tenant, _, err := Do(
-		ctx,
-		s.Writer,
-		by,
-		JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: c.UserID, Declined: declined},
-	)
+	tenant, _, err := Do(ctx, s.Writer, by,
+		JoinTenant{TenantRef: TenantRef{p.TenantID}, ID: p.ID, UserID: c.UserID, Declined: declined})
 	switch {
 	case err != nil:
 		return err

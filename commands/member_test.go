@@ -48,11 +48,8 @@ func TestMembers(t *testing.T) {
 		when(t, and(pending, events.MemberRemoved{UserID: "p"}), join).then()
 		when(t, and(pending, events.TenantDeleted{}), join).then()
 		when(t, given, JoinTenant{TenantRef: ref, ID: "boss", UserID: "u"}).then()
-		when(
-			t,
-			and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}),
-			ChangeRole{TenantRef: ref, UserID: "boss", Role: events.AdminRole},
-		).then()
+		when(t, and(pending, events.MemberJoined{ID: "p", UserID: "boss", Role: events.ViewerRole}),
+			ChangeRole{TenantRef: ref, UserID: "boss", Role: events.AdminRole}).then()
 	})
 	t.Run("declined", func(t *testing.T) {
 		asked := and(events.MemberInvited{ID: "q", Role: events.ViewerRole, MustAccept: true})
@@ -105,20 +102,14 @@ func TestMembers(t *testing.T) {
 			if !c.refused {
 				continue
 			}
-			if facts, err := invite.decide(
-				c.tenant,
-			); err != nil ||
+			if facts, err := invite.decide(c.tenant); err != nil ||
 				facts[0] != (events.MemberInvited{ID: "q", Role: events.ViewerRole, MustAccept: true}) {
 				t.Errorf("invited: %v, %v", facts, err)
 			}
 		}
 		waiting := then(hasLeft, "boss", events.MemberInvited{ID: "q", Role: events.ViewerRole})
 		for accepted, want := range map[bool]int{false: 0, true: 1} {
-			if facts, _ := (JoinTenant{TenantRef: ref, ID: "q", UserID: "u", Accepted: accepted}).decide(
-				waiting,
-			); len(
-				facts,
-			) != want {
+			if facts, _ := (JoinTenant{TenantRef: ref, ID: "q", UserID: "u", Accepted: accepted}).decide(waiting); len(facts) != want {
 				t.Errorf("joined when accepted is %v: %v", accepted, facts)
 			}
 		}

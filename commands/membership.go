@@ -77,10 +77,7 @@ func firstConfirmed(p People, used []TenantUse, userID string, tenants []string)
 // AcceptMembership says that a person stays in a tenant that they were added to, or accepts an invitation to it. It
 // returns NotFound without either.
 func (s *SignIn) AcceptMembership(
-	ctx context.Context,
-	do Doer[Tenant],
-	c Claims,
-	tenantID string,
+	ctx context.Context, do Doer[Tenant], c Claims, tenantID string,
 ) (done Done, err error) {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {

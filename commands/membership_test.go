@@ -54,10 +54,7 @@ func TestUseConfirmsOnlyTheMembershipItIsOf(t *testing.T) {
 	another := directory.New(w.pool, time.Now) // of another node, which has not written its uses yet
 	another.NoteUse(user, tenant.TenantID, first)
 	if _, _, err := commands.Do(
-		t.Context(),
-		w.writer,
-		commands.By{},
-		commands.RemoveMember{TenantRef: tenant, UserID: user},
+		t.Context(), w.writer, commands.By{}, commands.RemoveMember{TenantRef: tenant, UserID: user},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -99,13 +96,7 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 			w.directory.NoteUse(user, c.uses, c.joined[c.uses])
 		}
 		people := &people{tenants: c.tenants, joined: c.joined}
-		if got, err := commands.CanonicalTenant(
-			t.Context(),
-			people,
-			w.directory,
-			user,
-			c.tenants,
-		); err != nil ||
+		if got, err := commands.CanonicalTenant(t.Context(), people, w.directory, user, c.tenants); err != nil ||
 			got != c.want {
 			t.Errorf("of %v, having used %q, it is %q, want %q: %v", c.tenants, c.uses, got, c.want, err)
 		}

@@ -40,10 +40,7 @@ func (m *memory) writer() *Writer {
 
 // Append implements events.Store.
 func (m *memory) Append(
-	_ context.Context,
-	stream string,
-	expected events.Revision,
-	list []events.Event,
+	_ context.Context, stream string, expected events.Revision, list []events.Event,
 ) (events.Appended, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -73,12 +73,10 @@ func (s *Notifications) PlatformInvitationAccepted(ctx context.Context, cause, i
 		return err
 	}
 	return s.Notify(ctx, cause, Notification{
-		UserID: invitation.InvitedBy,
-		Type:   InvitationAcceptedNotice,
-		Title:  "Your invitation to the platform was accepted",
-		Body: "Somebody whom you invited has the platform role " + string(
-			invitation.Role,
-		) + " now.",
+		UserID:      invitation.InvitedBy,
+		Type:        InvitationAcceptedNotice,
+		Title:       "Your invitation to the platform was accepted",
+		Body:        "Somebody whom you invited has the platform role " + string(invitation.Role) + " now.",
 		ActionType:  "invitation",
 		ReferenceID: invitationID,
 	})

@@ -31,10 +31,7 @@ func (w *world) tenant(t *testing.T, creator string) (id string) {
 	t.Helper()
 	id = uuid.NewString()
 	if _, _, err := commands.Do(
-		t.Context(),
-		w.writer,
-		commands.By{},
-		commands.CreateTenant{ID: id, Name: "Acme", Creator: creator},
+		t.Context(), w.writer, commands.By{}, commands.CreateTenant{ID: id, Name: "Acme", Creator: creator},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -62,13 +59,7 @@ func TestRecipients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Uses: w.directory}
-	me, stranger := w.signUp(
-		t,
-		uuid.NewString()+"@example.com",
-	).UserID, w.signUp(
-		t,
-		uuid.NewString()+"@example.com",
-	).UserID
+	me, stranger := w.signUp(t, uuid.NewString()+"@example.com").UserID, w.signUp(t, uuid.NewString()+"@example.com").UserID
 	acme := w.tenant(t, me)
 	pending := uuid.NewString()
 	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.InviteMember{
@@ -88,10 +79,8 @@ func TestRecipients(t *testing.T) {
 		"a pending member":          {pending, acme, false},
 		"one of a tenant of nobody": {me, uuid.NewString(), false},
 	} {
-		n, err := s.Send(
-			t.Context(),
-			commands.Notification{ID: uuid.NewString(), UserID: c.userID, TenantID: c.tenantID, Type: "x", Title: "Hello"},
-		)
+		n, err := s.Send(t.Context(),
+			commands.Notification{ID: uuid.NewString(), UserID: c.userID, TenantID: c.tenantID, Type: "x", Title: "Hello"})
 		switch {
 		case c.known && (err != nil || n.Title != "Hello" || n.CreatedAt.IsZero()):
 			t.Errorf("%s: %+v, %v", who, n, err)
@@ -115,17 +104,13 @@ func TestTheServiceNotifiesOnce(t *testing.T) {
 	for range 2 {
 		for i, cause := range []string{"first", "second"} {
 			if err := s.NotifyAdmins(
-				t.Context(),
-				cause,
-				commands.Notification{TenantID: acme, Type: "x", Title: fmt.Sprint(i)},
+				t.Context(), cause, commands.Notification{TenantID: acme, Type: "x", Title: fmt.Sprint(i)},
 			); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := s.Notify(
-			t.Context(),
-			"first",
-			commands.Notification{UserID: people[2], TenantID: acme, Type: "x", Title: "mine"},
+			t.Context(), "first", commands.Notification{UserID: people[2], TenantID: acme, Type: "x", Title: "mine"},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -162,17 +147,13 @@ func TestATenantThatIsDeletedMeanwhileLeavesNoNotification(t *testing.T) {
 	s := &commands.Notifications{Writer: w.writer, Inbox: deletingInbox{w.inbox, func() {
 		do := doing[commands.Tenant](w, commands.By{})
 		if _, err := tenancies.Delete(
-			t.Context(),
-			do,
-			commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: acme}},
+			t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: acme}},
 		); err != nil {
 			t.Error(err)
 		}
 	}}}
-	_, err := s.Send(
-		t.Context(),
-		commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: acme, Type: "x", Title: "late"},
-	)
+	_, err := s.Send(t.Context(),
+		commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: acme, Type: "x", Title: "late"})
 	if commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}

@@ -70,12 +70,7 @@ func NewSecret() (secret string, hash []byte) {
 // the client and the secret, which is not kept. Where the request was made before, and so its secret was lost with the
 // answer, the client gets another one.
 func IssueSecret(
-	ctx context.Context,
-	w *Writer,
-	by By,
-	do Doer[Tenant],
-	client ClientRef,
-	now time.Time,
+	ctx context.Context, w *Writer, by By, do Doer[Tenant], client ClientRef, now time.Time,
 	command func(hash []byte) Command[Tenant],
 ) (OAuthClient, string, Done, error) {
 	secret, hash := NewSecret()
@@ -121,11 +116,8 @@ func checkScopes(wrong fields, names []string) (set []events.Scope) {
 	for i, name := range names {
 		scope := events.Scope(name)
 		if !slices.Contains(scopes, scope) {
-			wrong.check(
-				false,
-				"scopes["+strconv.Itoa(i)+"]",
-				"must be flags:read, flags:write, flags:evaluate, projects:read or projects:write",
-			)
+			wrong.check(false, "scopes["+strconv.Itoa(i)+"]",
+				"must be flags:read, flags:write, flags:evaluate, projects:read or projects:write")
 		} else if !slices.Contains(set, scope) {
 			set = append(set, scope)
 		}
@@ -173,12 +165,9 @@ func (c RotateSecret) decide(t Tenant) ([]events.Fact, error) {
 		}
 	}
 	if good >= maxPrevious {
-		return nil, refuse(
-			Conflict,
-			"%d earlier secrets of the client are still good, the most that may be; each ends %v after it was rotated",
-			good,
-			SecretOverlap,
-		)
+		return nil, refuse(Conflict,
+			"%d earlier secrets of the client are still good, the most that may be; each ends %v after it was rotated", good,
+			SecretOverlap)
 	}
 	until := c.Now.UTC().Truncate(time.Millisecond).Add(SecretOverlap)
 	return []events.Fact{events.OAuthSecretRotated{ClientID: c.ID, SecretHash: c.SecretHash, PreviousUntil: until}}, nil

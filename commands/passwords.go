@@ -61,12 +61,7 @@ func ResetPassword(ctx context.Context, r *Reclaimer, provider Passwords, by By,
 // UpdatePassword sets the password of somebody who is signed in and knows the current one, and ends their other
 // sessions.
 func UpdatePassword(
-	ctx context.Context,
-	w *Writer,
-	provider Passwords,
-	by By,
-	c Claims,
-	current, password string,
+	ctx context.Context, w *Writer, provider Passwords, by By, c Claims, current, password string,
 ) (Done, error) {
 	change, err := provider.PrepareUpdate(ctx, c, current, password)
 	if err != nil {
@@ -112,11 +107,7 @@ func CheckPasswordChange(current, password string) error {
 func NormalPassword(password string) string { return norm.NFC.String(password) }
 
 func (f fields) checkPassword(field, password string) {
-	f.check(
-		utf8.RuneCountInString(NormalPassword(password)) >= MinPassword,
-		field,
-		"must be at least %d characters",
-		MinPassword,
-	)
+	f.check(utf8.RuneCountInString(NormalPassword(password)) >= MinPassword, field, "must be at least %d characters",
+		MinPassword)
 	f.check(len(password) <= MaxPassword, field, "must be at most %d bytes", MaxPassword)
 }

@@ -37,9 +37,7 @@ func (p settingPasswords) PrepareReset(ctx context.Context, token, password stri
 }
 
 func (p settingPasswords) PrepareUpdate(
-	ctx context.Context,
-	c commands.Claims,
-	current, password string,
+	ctx context.Context, c commands.Claims, current, password string,
 ) (commands.PasswordChange, error) {
 	return p.step(p.Passwords.PrepareUpdate(ctx, c, current, password))
 }
@@ -72,9 +70,7 @@ func TestSettingAPassword(t *testing.T) {
 				up, link := w.signUp(t, email), strings.Repeat("A", 42)+string(rune('A'+len(name)+failing))
 				hash := sha256.Sum256([]byte(link))
 				if _, err := w.pool.Exec(
-					t.Context(),
-					`insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`,
-					hash[:],
+					t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, hash[:],
 					up.UserID,
 				); err != nil {
 					t.Fatal(err)

@@ -32,10 +32,7 @@ func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, ke
 	}
 	for _, key := range keys {
 		if _, _, err := Do(
-			ctx,
-			d.Writer,
-			by,
-			LeaveProject{FlagRef{TenantID: project.TenantID, Key: key, ProjectID: projectID}},
+			ctx, d.Writer, by, LeaveProject{FlagRef{TenantID: project.TenantID, Key: key, ProjectID: projectID}},
 		); err != nil {
 			return err
 		}

@@ -67,12 +67,8 @@ func (r *Reclaimer) dropTenant(ctx context.Context, by By, tenantID, userID stri
 		return err
 	}
 	shutOut := slices.DeleteFunc(tenant.Admins(), func(id string) bool { return !r.People.ShutOut(id) })
-	_, _, err = Do(
-		ctx,
-		r.Writer,
-		by,
-		LeaveTenant{RemoveMember{TenantRef: TenantRef{tenantID}, UserID: userID, ShutOut: shutOut}},
-	)
+	_, _, err = Do(ctx, r.Writer, by,
+		LeaveTenant{RemoveMember{TenantRef: TenantRef{tenantID}, UserID: userID, ShutOut: shutOut}})
 	if KindOf(err) == Conflict {
 		do := func(ctx context.Context, cmd Command[Tenant]) (Tenant, Done, error) {
 			return Do(ctx, r.Writer, by, cmd)

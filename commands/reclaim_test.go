@@ -30,10 +30,7 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 		me, by := up.UserID, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: up.UserID}}
 		made := commands.NewID()
 		if _, _, err := commands.Do(
-			t.Context(),
-			w.writer,
-			by,
-			commands.CreateTenant{ID: made, Name: "made", Creator: me},
+			t.Context(), w.writer, by, commands.CreateTenant{ID: made, Name: "made", Creator: me},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -50,10 +47,7 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 		)
 		hash := sha256.Sum256([]byte(link))
 		if _, err := w.pool.Exec(
-			t.Context(),
-			`insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`,
-			hash[:],
-			me,
+			t.Context(), `insert into keep.mailed_tokens values ($1, 'reset', $2, now(), now() + interval '1 hour')`, hash[:], me,
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -67,9 +61,7 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 		err := reset()
 		if failing > 0 {
 			if _, old := w.identity.SignIn(
-				t.Context(),
-				email,
-				oldPassword,
+				t.Context(), email, oldPassword,
 			); !errors.Is(err, errStep) && commands.KindOf(err) != commands.Unavailable ||
 				old != nil {
 				t.Errorf("step %d: got %v, and with the old password %v", failing, err, old)

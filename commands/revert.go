@@ -69,11 +69,7 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 		r.turnOn(c.Environments)
 	}
 	reverted := events.FlagReverted{Version: c.To.Version, At: c.At, Environment: c.Only}
-	if from, to := variationIDs(
-		r.flag.Variations,
-	), variationIDs(
-		c.To.Variations,
-	); c.Only == nil &&
+	if from, to := variationIDs(r.flag.Variations), variationIDs(c.To.Variations); c.Only == nil &&
 		!slices.Equal(from, to) {
 		reverted.Variations = &events.Change[[]string]{From: from, To: to}
 	}
@@ -116,11 +112,8 @@ func (c RevertFlag) checkPlaces(f *Flag) error {
 	case len(gone) == 1:
 		return refuse(Conflict, "the environment %s, in which the flag was on or had rules, is gone", gone[0])
 	case len(gone) > 1:
-		return refuse(
-			Conflict,
-			"the environments %s, in which the flag was on or had rules, are gone",
-			strings.Join(gone, " and "),
-		)
+		return refuse(Conflict, "the environments %s, in which the flag was on or had rules, are gone",
+			strings.Join(gone, " and "))
 	case !f.Exists && c.FlagCount >= MaxFlags:
 		return refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.FlagCount)
 	}

@@ -212,12 +212,8 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 	c.wrong.check(known, at+".op", "must be one of %s", operatorNames)
 	values := at + ".values"
 	c.wrong.check(!takesValues || len(sent.Values) > 0, values, "needs at least one value for the operator %s", sent.Op)
-	c.wrong.check(
-		!known || takesValues || len(sent.Values) == 0,
-		values,
-		"must be empty: the operator %s takes no values",
-		sent.Op,
-	)
+	c.wrong.check(!known || takesValues || len(sent.Values) == 0, values, "must be empty: the operator %s takes no values",
+		sent.Op)
 	c.wrong.check(len(sent.Values) <= maxValues, values, "at most %d values", maxValues)
 	for i, v := range sent.Values[:min(len(sent.Values), maxValues)] {
 		v = compact(v)
@@ -232,11 +228,8 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 // attribute checks the name of an attribute: parts separated by dots, each a step into an object.
 func (c *ruleCheck) attribute(at, name string) {
 	checkText(c.wrong, at, name, 1, maxAttribute)
-	c.wrong.check(
-		!slices.Contains(strings.Split(name, "."), ""),
-		at,
-		"must not have an empty part before, between or after dots",
-	)
+	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at,
+		"must not have an empty part before, between or after dots")
 }
 
 // value returns what is wrong with a value of a condition, which is well-formed JSON, or nil.
@@ -332,14 +325,8 @@ func (c *ruleCheck) variation(at, id string) {
 }
 
 func (c *ruleCheck) rollout(at string, shares []events.Share) {
-	if c.wrong.check(
-		len(shares) <= maxVariations,
-		at,
-		"at most %d variations",
-		maxVariations,
-	); len(
-		shares,
-	) > maxVariations {
+	if c.wrong.check(len(shares) <= maxVariations, at, "at most %d variations",
+		maxVariations); len(shares) > maxVariations {
 		return
 	}
 	total, seen := events.Weight(0), map[string]bool{}
@@ -348,12 +335,8 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 		c.wrong.check(!seen[share.VariationID], place(at, i)+".variationId", "stands in the rollout already")
 		seen[share.VariationID] = true
 		if share.Weight < 0 || share.Weight > events.MaxWeight {
-			c.wrong.check(
-				false,
-				place(at, i)+".weight",
-				"must be a number from 0 to %d with at most three decimals",
-				events.MaxWeight/1000,
-			)
+			c.wrong.check(false, place(at, i)+".weight", "must be a number from 0 to %d with at most three decimals",
+				events.MaxWeight/1000)
 			total++ // so that the sum is not reported too
 			continue
 		}

@@ -61,11 +61,8 @@ func TestWhatIsServed(t *testing.T) {
 	}
 	t.Run("null of a flag of JSON", func(t *testing.T) {
 		ofJSON := created(func(f *events.FlagCreated) { f.Type, f.DefaultValue = events.JSONFlag, raw("{}") })
-		when(
-			t,
-			[]events.Fact{ofJSON},
-			SetFallthrough{FlagRef: theFlag, Environment: production, Serve: &NewServe{Value: raw("null")}},
-		).
+		when(t, []events.Fact{ofJSON},
+			SetFallthrough{FlagRef: theFlag, Environment: production, Serve: &NewServe{Value: raw("null")}}).
 			then(events.FallthroughChanged{Environment: production, To: &events.Serve{Value: raw("null")}})
 	})
 }
@@ -108,14 +105,7 @@ func TestAVariationThatIsServedStays(t *testing.T) {
 	rollout.Name, rollout.Serve = "", events.Serve{
 		Rollout: []events.Share{{VariationID: "v2", Weight: 1}, {VariationID: "v1", Weight: 0}},
 	}
-	inProduction, inDevelopment := ruled(
-		storedRule("r1"),
-		rollout,
-	), events.ChangeRules(
-		development,
-		nil,
-		[]events.Rule{rollout},
-	)
+	inProduction, inDevelopment := ruled(storedRule("r1"), rollout), events.ChangeRules(development, nil, []events.Rule{rollout})
 	byFallthrough := events.FallthroughChanged{Environment: development, To: &events.Serve{VariationID: "v1"}}
 	both := []events.EnvironmentRef{production, development}
 	removed := events.VariationRemoved{Variation: split.Variations[0]}
@@ -133,11 +123,8 @@ func TestAVariationThatIsServedStays(t *testing.T) {
 		"by rules that are gone": {[]events.Fact{inProduction, byFallthrough, events.RulesChanged{Environment: production, Order: &events.Change[[]string]{}}, events.FallthroughChanged{Environment: development}}, both, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decided := when(
-				t,
-				append([]events.Fact{split}, c.given...),
-				RemoveVariation{FlagRef: theFlag, ID: "v1", Environments: c.environments},
-			)
+			decided := when(t, append([]events.Fact{split}, c.given...),
+				RemoveVariation{FlagRef: theFlag, ID: "v1", Environments: c.environments})
 			if c.detail == "" {
 				decided.then(removed)
 				return

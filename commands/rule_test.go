@@ -119,11 +119,8 @@ func TestSetRules(t *testing.T) {
 		})
 	})
 	t.Run("that were there once are new", func(t *testing.T) {
-		when(
-			t,
-			append(given, events.ChangeRules(production, []events.Rule{r1, r2}, []events.Rule{r1})),
-			setting(sentRule("r1"), sentRule("r2")),
-		).
+		when(t, append(given, events.ChangeRules(production, []events.Rule{r1, r2}, []events.Rule{r1})),
+			setting(sentRule("r1"), sentRule("r2"))).
 			refused(Invalid, "rules[1].id")
 	})
 	t.Run("of another environment", func(t *testing.T) {

@@ -44,8 +44,7 @@ func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 			want := stateOf[Flag](saved).Flag
 			if diff := cmp.Diff(
 				[]any{want.Rules[production.ID], want.FallthroughIn(production.ID)},
-				[]any{got.Rules[production.ID], got.FallthroughIn(production.ID)},
-				cmpopts.EquateEmpty(),
+				[]any{got.Rules[production.ID], got.FallthroughIn(production.ID)}, cmpopts.EquateEmpty(),
 			); diff != "" {
 				t.Error("(-saved +draft)\n", diff)
 			}
@@ -58,9 +57,7 @@ func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 		Environment: production,
 		Rules:       []NewRule{sentRule("none")},
 		Fallthrough: &SetFallthrough{},
-	}.Apply(
-		stateOf[Flag](given).Flag,
-	)
+	}.Apply(stateOf[Flag](given).Flag)
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok || refusal.Fields["rules[0].id"] == "" || refusal.Fields["fallthrough"] == "" {
 		t.Errorf("got %v", err)

@@ -33,7 +33,8 @@ type Sandboxes struct {
 		// NoteCleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted before. It waits while
 		// a job cleans the sandbox up. drop takes the note back. After an error that is Unavailable the cleanup may have been
 		// noted.
-		NoteCleanup(ctx context.Context, by By, tenantID string, asked time.Time) (drop func(context.Context) error, err error)
+		NoteCleanup(ctx context.Context, by By, tenantID string, asked time.Time) (drop func(context.Context) error,
+			err error)
 	}
 	People People
 	Active time.Duration // how long a new sandbox takes changes
@@ -85,14 +86,8 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 		}
 	}
 	if failed := drop(context.WithoutCancel(ctx)); failed != nil {
-		s.Log.WarnContext(
-			ctx,
-			"a job for a cleanup that has ended is not dropped, and will do nothing",
-			"tenant",
-			tenantID,
-			"err",
-			failed,
-		)
+		s.Log.WarnContext(ctx, "a job for a cleanup that has ended is not dropped, and will do nothing", "tenant", tenantID,
+			"err", failed)
 	}
 	return err
 }
@@ -180,10 +175,7 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 // addDemo makes the demo data what they were at first, but for what was changed after asked. If asked is zero, it adds
 // only what was never there. It returns the ids of the projects that the data are in.
 func (s *Sandboxes) addDemo(
-	ctx context.Context,
-	by By,
-	tenantID string,
-	asked time.Time,
+	ctx context.Context, by By, tenantID string, asked time.Time,
 ) (projects []string, err error) {
 	reset := DemoReset{OnlyMissing: asked.IsZero(), Asked: asked}
 	people := ResetDemoPeople{TenantRef: TenantRef{tenantID}, Environments: FirstEnvironments(), DemoReset: reset}
@@ -208,12 +200,8 @@ func (s *Sandboxes) addDemo(
 	var mu sync.Mutex
 	projects = demoProjects(tenantID)
 	err = eachAtOnce(ctx, demo().Flags, func(d demoFlag) error {
-		f, _, err := Do(
-			ctx,
-			s.Writer,
-			by,
-			ResetDemoFlag{TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, DemoReset: reset},
-		)
+		f, _, err := Do(ctx, s.Writer, by,
+			ResetDemoFlag{TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, DemoReset: reset})
 		mu.Lock()
 		defer mu.Unlock()
 		if f.Exists {

@@ -56,10 +56,8 @@ func (n SandboxNoticeGiven) deletionDue(now time.Time) bool {
 
 // GiveSandboxNotice tells the admins of a sandbox that it ends soon, or that it will be deleted.
 func (s *Notifications) GiveSandboxNotice(ctx context.Context, tenant Tenant, n SandboxNoticeGiven) error {
-	cause := strings.Join(
-		[]string{"sandbox", string(n.Notice), n.TenantID, n.EndsAt.UTC().Format(time.RFC3339Nano)},
-		"\x00",
-	)
+	cause := strings.Join([]string{"sandbox", string(n.Notice), n.TenantID, n.EndsAt.UTC().Format(time.RFC3339Nano)},
+		"\x00")
 	message := Notification{
 		Type: SandboxEndingNotice, Title: "Your sandbox " + tenant.Name + " ends soon",
 		Body: "From " + n.EndsAt.UTC().Format(time.RFC3339) + " on it takes no more changes. To keep it, choose a plan.",

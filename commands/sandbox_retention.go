@@ -69,12 +69,8 @@ func (s *SandboxRetention) settle(ctx context.Context, n SandboxNoticeGiven, now
 	var tenant Tenant
 	var err error
 	if n.deletionDue(now) {
-		tenant, _, err = Do(
-			ctx,
-			s.Writer,
-			ByService(),
-			DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now},
-		)
+		tenant, _, err = Do(ctx, s.Writer, ByService(),
+			DeleteEndedSandbox{TenantRef: TenantRef{n.TenantID}, EndsAt: n.EndsAt, Now: now})
 	} else {
 		tenant, err = ReadTenant(ctx, s.Writer, n.TenantID)
 	}

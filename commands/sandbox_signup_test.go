@@ -26,8 +26,7 @@ type twoStepIdentity struct {
 }
 
 func (i twoStepIdentity) SignUpVerified(
-	ctx context.Context,
-	email, password, displayName string,
+	ctx context.Context, email, password, displayName string,
 ) (commands.Session, error) {
 	session, err := i.SignUp(ctx, email, password, displayName)
 	if err != nil {
@@ -79,11 +78,7 @@ func (w *world) sandboxSignUp(heard commands.People) *commands.SandboxSignUp {
 		Tenants: noTenants{},
 		Links:   steppingLinks{w.links, w.steps}, Identity: twoStepIdentity{w.identity, w.steps}, SignIn: signIn,
 		Sandboxes: &commands.Sandboxes{
-			Writer: commands.NewWriter(
-				w.store,
-				shown,
-				time.Now,
-			),
+			Writer:    commands.NewWriter(w.store, shown, time.Now),
 			Directory: steppingDirectory{w.directory, w.steps},
 			Active:    time.Hour,
 			Now:       time.Now,
@@ -181,15 +176,7 @@ func TestALinkToASandboxVerifiesAnAccount(t *testing.T) {
 	email := uuid.NewString() + "@example.com"
 	before := w.signUp(t, email)
 	token, signUp := w.sandboxLink(t, email), w.sandboxSignUp(&people{})
-	if err := signUp.Open(
-		t.Context(),
-		commands.By{},
-		token,
-		"",
-		"another horse",
-	); commands.KindOf(
-		err,
-	) != commands.Unauthenticated {
+	if err := signUp.Open(t.Context(), commands.By{}, token, "", "another horse"); commands.KindOf(err) != commands.Unauthenticated {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	if in, err := w.identity.SignIn(t.Context(), email, sandboxPassword); err != nil || in.EmailVerified {
@@ -198,11 +185,7 @@ func TestALinkToASandboxVerifiesAnAccount(t *testing.T) {
 	if err := signUp.Open(t.Context(), commands.By{}, token, "", sandboxPassword); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := w.identity.SignIn(
-		t.Context(),
-		email,
-		sandboxPassword,
-	); err != nil || !in.EmailVerified ||
+	if in, err := w.identity.SignIn(t.Context(), email, sandboxPassword); err != nil || !in.EmailVerified ||
 		in.UserID != before.UserID {
 		t.Errorf("got %+v: %v", in.Claims, err)
 	}
@@ -215,8 +198,7 @@ type atOnceIdentity struct {
 }
 
 func (i atOnceIdentity) SignUpVerified(
-	ctx context.Context,
-	email, password, displayName string,
+	ctx context.Context, email, password, displayName string,
 ) (commands.Session, error) {
 	session, err := i.Provider.SignUpVerified(ctx, email, password, displayName)
 	if err == nil {
@@ -285,10 +267,8 @@ func TestLinksToSandboxesAtTheBound(t *testing.T) {
 		tokens = append(tokens, w.sandboxLink(t, email))
 	}
 	errs := w.atOnce(t, &people{registered: true, tenants: []string{"other"}}, commands.MaxCreated-1, tokens...)
-	refused := slices.DeleteFunc(
-		slices.Clone(errs),
-		func(err error) bool { return commands.KindOf(err) != commands.Conflict },
-	)
+	refused := slices.DeleteFunc(slices.Clone(errs),
+		func(err error) bool { return commands.KindOf(err) != commands.Conflict })
 	if made := w.sandboxes(t, ""); len(made) != 1 || len(refused) != 3 {
 		t.Errorf("there are %d sandboxes: %v", len(made), errs)
 	}

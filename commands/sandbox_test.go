@@ -23,10 +23,7 @@ func (c contents) ProjectIDs(context.Context, string) ([]string, error)         
 type noted bool
 
 func (n *noted) NoteCleanup(
-	context.Context,
-	commands.By,
-	string,
-	time.Time,
+	context.Context, commands.By, string, time.Time,
 ) (drop func(context.Context) error, err error) {
 	*n = true
 	return func(context.Context) error {

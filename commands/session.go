@@ -15,9 +15,7 @@ const maxTokenTTL = 2 * time.Hour
 // Refresh trades a refresh token for new tokens of its session, and returns the active tenant. A token that was used
 // before ends its session. A call that fails may be made again: the token is used up last.
 func (s *SignIn) Refresh(
-	ctx context.Context,
-	by By,
-	refreshToken string,
+	ctx context.Context, by By, refreshToken string,
 ) (session Session, activeTenant string, err error) {
 	session, err = s.Sessions.Refresh(ctx, refreshToken, func(c Claims) (err error) {
 		if err := CheckSession(s.People, c); err != nil { // the provider may know it later
@@ -36,15 +34,8 @@ func (s *SignIn) Refresh(
 // Where either fails, the next use of the token tries again.
 func (s *SignIn) endStolen(ctx context.Context, by By, of *ReusedTokenError) error {
 	by.Actor = events.Actor{Kind: events.UserActor, ID: of.UserID}
-	s.Log.Warn(
-		"a refresh token was used twice: its session ends",
-		"request",
-		by.RequestID,
-		"user",
-		of.UserID,
-		"session",
-		of.SessionID,
-	)
+	s.Log.Warn("a refresh token was used twice: its session ends", "request", by.RequestID, "user", of.UserID,
+		"session", of.SessionID)
 	if _, _, err := Do(ctx, s.Writer, by, s.endSession(of.UserID, of.SessionID)); err != nil {
 		return err
 	}

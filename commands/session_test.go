@@ -54,10 +54,7 @@ func (d steppingDirectory) SaveProfile(ctx context.Context, c commands.Claims) (
 }
 
 func (d steppingDirectory) PendingMemberships(
-	ctx context.Context,
-	email string,
-	mustAccept bool,
-	most int,
+	ctx context.Context, email string, mustAccept bool, most int,
 ) ([]commands.PendingMember, error) {
 	if err := d.take("pending memberships"); err != nil {
 		return nil, err

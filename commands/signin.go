@@ -153,12 +153,8 @@ func (s *SignIn) register(ctx context.Context, by By, c Claims) error {
 // createPersonalTenant gives a person a tenant of their own with an id that is derived from theirs, unless it was made
 // before.
 func createPersonalTenant(ctx context.Context, w *Writer, by By, id, userID string) error {
-	_, _, err := Do(
-		ctx,
-		w,
-		by,
-		CreateTenant{ID: id, Name: "Personal workspace", Creator: userID, Environments: FirstEnvironments()},
-	)
+	_, _, err := Do(ctx, w, by,
+		CreateTenant{ID: id, Name: "Personal workspace", Creator: userID, Environments: FirstEnvironments()})
 	if KindOf(err) == Conflict {
 		return nil
 	}
@@ -170,12 +166,8 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 	if !s.SuperUsers.Has(c.Email) || s.People.PlatformRole(c.UserID) == events.SuperUser {
 		return nil
 	}
-	_, _, err := Do(
-		ctx,
-		s.Writer,
-		by,
-		ChangePlatformRole{UserRef: UserRef{c.UserID}, Role: events.SuperUser, Listed: true},
-	)
+	_, _, err := Do(ctx, s.Writer, by, ChangePlatformRole{UserRef: UserRef{c.UserID}, Role: events.SuperUser,
+		Listed: true})
 	return err
 }
 
@@ -187,7 +179,8 @@ func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
 		return "", err
 	}
 	for _, use := range used {
-		if s.People.RoleIn(use.TenantID, c.UserID) != "" && use.confirms(s.People.JoinedAt(use.TenantID, c.UserID)) {
+		if s.People.RoleIn(use.TenantID, c.UserID) != "" &&
+			!use.At.Before(s.People.JoinedAt(use.TenantID, c.UserID)) {
 			return use.TenantID, nil
 		}
 	}

@@ -81,8 +81,7 @@ func TestAFirstSignIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(
-				[]string{"user.registered", "user.platform_role_changed"},
-				w.facts(t, events.UserStream(c.UserID)),
+				[]string{"user.registered", "user.platform_role_changed"}, w.facts(t, events.UserStream(c.UserID)),
 			); diff != "" {
 				t.Errorf("the facts of the person (-want +got):\n%s", diff)
 			}

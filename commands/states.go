@@ -72,10 +72,7 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 // If reading breaks off, what was read is kept, so that several commands can fold a stream that takes longer than one
 // may.
 func load[S any, P State[S]](
-	ctx context.Context,
-	w *Writer,
-	retry *storeRetry,
-	stream, tenant string,
+	ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string,
 ) (s S, last mark, err error) {
 	for {
 		s, last, err = catchUp[S, P](ctx, w, stream, tenant)
@@ -138,11 +135,7 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant s
 // search is load for a request that may have been made before. Where the stream holds events with the ids of the
 // request, found is true and the state is the one that the last of these left.
 func search[S any, P State[S]](
-	ctx context.Context,
-	w *Writer,
-	retry *storeRetry,
-	stream, tenant string,
-	ids func(i int) uuid.UUID,
+	ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string, ids func(i int) uuid.UUID,
 ) (s S, last mark, found bool, err error) {
 	for {
 		s, last, found, err = loadOrFind[S, P](ctx, w, stream, tenant, ids)
@@ -158,10 +151,7 @@ func search[S any, P State[S]](
 // loadOrFind looks for the request's events once the state is known: an earlier attempt that appends after that makes a
 // conflict of what is decided from the state.
 func loadOrFind[S any, P State[S]](
-	ctx context.Context,
-	w *Writer,
-	stream, tenant string,
-	ids func(i int) uuid.UUID,
+	ctx context.Context, w *Writer, stream, tenant string, ids func(i int) uuid.UUID,
 ) (s S, last mark, found bool, err error) {
 	if s, last, err = catchUp[S, P](ctx, w, stream, tenant); err != nil {
 		return s, last, false, err
@@ -184,10 +174,7 @@ func loadOrFind[S any, P State[S]](
 // fold folds a stream from its first event, and keeps the state, also that of a part, unless it stops at the events
 // with the given ids.
 func fold[S any, P State[S]](
-	ctx context.Context,
-	w *Writer,
-	stream string,
-	ids func(i int) uuid.UUID,
+	ctx context.Context, w *Writer, stream string, ids func(i int) uuid.UUID,
 ) (s S, last mark, found bool, err error) {
 	own := 0
 	for r, err := range w.store.Read(ctx, stream, 0) {

@@ -68,10 +68,7 @@ func TestStreamsThatNobodyHereWroteDoNotPanic(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store, w := newMemory()
 			if _, err := store.Append(
-				t.Context(),
-				theFlag.stream(),
-				0,
-				[]events.Event{{ID: uuid.New(), Fact: test.fact}},
+				t.Context(), theFlag.stream(), 0, []events.Event{{ID: uuid.New(), Fact: test.fact}},
 			); err != nil {
 				t.Fatal(err)
 			}
@@ -404,10 +401,7 @@ func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
 				}
 			}
 			if _, _, err := Do(
-				t.Context(),
-				w,
-				By{},
-				CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag},
+				t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag},
 			); (want == 0) != (err == nil) {
 				t.Errorf("creating it: %v", err)
 			}
@@ -423,10 +417,8 @@ func TestAnEventThatCannotBeDecoded(t *testing.T) {
 			store, w := newMemory()
 			given(t, w, 3)
 			given := store.streams[theFlag.stream()]
-			store.streams[theFlag.stream()] = append(
-				given,
-				events.Recorded{Stream: theFlag.stream(), Revision: 5, Err: bad, Event: events.Event{ID: uuid.New()}},
-			)
+			store.streams[theFlag.stream()] = append(given,
+				events.Recorded{Stream: theFlag.stream(), Revision: 5, Err: bad, Event: events.Event{ID: uuid.New()}})
 			if !kept {
 				w = store.writer()
 			}
@@ -487,12 +479,8 @@ func TestChangesOfTheSameFlagsAtOnce(t *testing.T) {
 			for i := range each {
 				ref := FlagRef{TenantID: "t", Key: []string{"k", "l"}[i%2]}
 				environment := events.EnvironmentRef{ID: fmt.Sprint(caller), Name: "e"}
-				flag, _, err := Do(
-					t.Context(),
-					nodes[caller%2],
-					By{},
-					SwitchFlag{FlagRef: ref, Environment: environment, On: i/2%2 == 0},
-				)
+				flag, _, err := Do(t.Context(), nodes[caller%2], By{},
+					SwitchFlag{FlagRef: ref, Environment: environment, On: i/2%2 == 0})
 				if err != nil {
 					t.Error(err)
 					return

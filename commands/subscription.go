@@ -27,11 +27,8 @@ func (c SetSubscription) decide(t Tenant) ([]events.Fact, error) {
 	wrong := fields{}
 	checkPlan(wrong, to.Plan)
 	wrong.check(to.Status.Known(), "status", "is none that a subscription can have")
-	wrong.check(
-		to.BillingCycle == "" || to.BillingCycle == events.Monthly || to.BillingCycle == events.Yearly,
-		"billingCycle",
-		"must be monthly or yearly",
-	)
+	wrong.check(to.BillingCycle == "" || to.BillingCycle == events.Monthly || to.BillingCycle == events.Yearly,
+		"billingCycle", "must be monthly or yearly")
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
@@ -67,16 +64,11 @@ func (c SetPlan) decide(t Tenant) ([]events.Fact, error) {
 	}
 	from := t.Subscription
 	if from.Status.Manageable() {
-		return nil, refuse(
-			Conflict,
-			"the tenant has the subscription %s, which its plan follows: change or cancel it at the payment provider",
-			from.ID,
-		)
+		return nil, refuse(Conflict,
+			"the tenant has the subscription %s, which its plan follows: change or cancel it at the payment provider", from.ID)
 	}
-	return changeSubscription(
-		from,
-		events.Subscription{CustomerID: from.CustomerID, Plan: c.Plan, Status: events.NoSubscription},
-	), nil
+	return changeSubscription(from,
+		events.Subscription{CustomerID: from.CustomerID, Plan: c.Plan, Status: events.NoSubscription}), nil
 }
 
 func changeSubscription(from, to events.Subscription) []events.Fact {
@@ -87,11 +79,6 @@ func changeSubscription(from, to events.Subscription) []events.Fact {
 }
 
 func checkPlan(wrong fields, plan events.Plan) {
-	wrong.check(
-		plan.Known(),
-		"plan",
-		"%q is no plan; there are %s",
-		plan,
-		strings.Join(events.PlanNames(events.AnyPlan), ", "),
-	)
+	wrong.check(plan.Known(), "plan", "%q is no plan; there are %s", plan,
+		strings.Join(events.PlanNames(events.AnyPlan), ", "))
 }

@@ -56,11 +56,7 @@ func TestSetSubscription(t *testing.T) {
 	})
 	t.Run("a payment is missing since it was first heard of", func(t *testing.T) {
 		due := paid("sub_1", events.PastDue, missed)
-		when(
-			t,
-			subscribed(active),
-			set(paid("sub_1", events.PastDue)),
-		).then(events.SubscriptionChanged{From: active, To: due})
+		when(t, subscribed(active), set(paid("sub_1", events.PastDue))).then(events.SubscriptionChanged{From: active, To: due})
 		earlier := paid("sub_1", events.PastDue, pastDueSince(billedAt))
 		when(t, subscribed(earlier), set(paid("sub_1", events.PastDue))).then()
 		when(

@@ -31,10 +31,7 @@ type Addresses interface {
 // ChangeRole is the command that gives a person a role on the platform, with what the list says of their address.
 // Nothing is changed before it is carried out.
 func (s SuperUsers) ChangeRole(
-	ctx context.Context,
-	people Addresses,
-	userID string,
-	role events.PlatformRole,
+	ctx context.Context, people Addresses, userID string, role events.PlatformRole,
 ) (ChangePlatformRole, error) {
 	email, err := people.Email(ctx, userID)
 	return ChangePlatformRole{UserRef: UserRef{userID}, Role: role, Listed: s.Has(email)}, err

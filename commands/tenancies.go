@@ -61,10 +61,7 @@ func (c Contact) only(fields []events.ContactField) (part Contact) {
 // the order of their facts. Where the contact cannot be noted, the fact stays, and the same request made again notes
 // it, unless it was changed since.
 func (t *Tenancies) Update(
-	ctx context.Context,
-	do Doer[Tenant],
-	update UpdateTenant,
-	c Contact,
+	ctx context.Context, do Doer[Tenant], update UpdateTenant, c Contact,
 ) (tenant Tenant, done Done, err error) {
 	if c != (Contact{}) {
 		if update.Contact, err = t.Directory.ContactChanges(ctx, update.TenantID, c.Email, c.Name); err != nil {

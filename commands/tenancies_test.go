@@ -18,10 +18,7 @@ import (
 )
 
 func (d steppingDirectory) SetContact(
-	ctx context.Context,
-	tenantID string,
-	version events.Revision,
-	email, name *string,
+	ctx context.Context, tenantID string, version events.Revision, email, name *string,
 ) error {
 	if err := d.take("note contact"); err != nil {
 		return err
@@ -70,10 +67,8 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 			t.Helper()
 			key++
 			do := func() commands.Doer[commands.Tenant] {
-				return doing[commands.Tenant](
-					w,
-					commands.By{Once: commands.NewOnce([]byte{byte(key)}, time.UnixMilli(int64(failing)))},
-				)
+				return doing[commands.Tenant](w,
+					commands.By{Once: commands.NewOnce([]byte{byte(key)}, time.UnixMilli(int64(failing)))})
 			}
 			*w.steps = steps{failing: failing}
 			if err := request(do()); errors.Is(err, errStep) != (failing > 0 && failing <= len(want)) {
@@ -94,12 +89,8 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 			return found
 		}
 		twice([]string{"note contact", "append tenant.created"}, func(do commands.Doer[commands.Tenant]) error {
-			_, _, err := tenancies.Create(
-				t.Context(),
-				do,
-				commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
-				commands.Contact{Email: &email, Name: &name},
-			)
+			_, _, err := tenancies.Create(t.Context(), do, commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
+				commands.Contact{Email: &email, Name: &name})
 			return err
 		})
 		if diff := cmp.Diff([]bool{true, false}, noted()); diff != "" {
@@ -107,20 +98,15 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		}
 		twice([]string{"append tenant.updated", "note contact"}, func(do commands.Doer[commands.Tenant]) error {
 			to := "Acme Inc."
-			_, _, err := tenancies.Update(
-				t.Context(),
-				do,
-				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}, Name: &to},
-				commands.Contact{Email: &newEmail},
-			)
+			_, _, err := tenancies.Update(t.Context(), do,
+				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}, Name: &to}, commands.Contact{Email: &newEmail})
 			return err
 		})
 		if diff := cmp.Diff([]bool{false, true}, noted()); diff != "" {
 			t.Errorf("updated: the contact (-want +got):\n%s", diff)
 		}
 		if _, err := w.inbox.Add(
-			t.Context(),
-			commands.Notification{ID: uuid.NewString(), UserID: owner, TenantID: id},
+			t.Context(), commands.Notification{ID: uuid.NewString(), UserID: owner, TenantID: id},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -168,11 +154,7 @@ func TestDeletingATenantWithManyUses(t *testing.T) {
 			return commands.Tenant{}, commands.Done{}, nil
 		}
 		began := time.Now()
-		if _, err := tenancies.Delete(
-			t.Context(),
-			do,
-			commands.DeleteTenant{},
-		); err != nil ||
+		if _, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{}); err != nil ||
 			time.Since(began) >= time.Minute {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
@@ -202,12 +184,8 @@ func TestNoContactWithoutATenant(t *testing.T) {
 		Creator: "owner",
 		Created: commands.CreatedBefore{Tenants: commands.MaxCreated},
 	}
-	_, _, err := tenancies.Create(
-		t.Context(),
-		doing[commands.Tenant](w, commands.By{}),
-		create,
-		commands.Contact{Email: &email},
-	)
+	_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}), create,
+		commands.Contact{Email: &email})
 	if commands.KindOf(err) != commands.Conflict || len(w.taken) > 0 {
 		t.Errorf("got %v after %v", err, w.taken)
 	}
@@ -220,9 +198,7 @@ type interruptedDirectory struct {
 }
 
 func (d interruptedDirectory) ContactChanges(
-	ctx context.Context,
-	tenantID string,
-	email, name *string,
+	ctx context.Context, tenantID string, email, name *string,
 ) ([]events.ContactField, error) {
 	changes, err := d.steppingDirectory.ContactChanges(ctx, tenantID, email, name)
 	d.interrupt()
@@ -268,23 +244,16 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 		{"two that change something", commands.Contact{Email: new("a@example.com")}, commands.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
 	} {
 		id := uuid.NewString()
-		_, _, err := tenancies.Create(
-			t.Context(),
-			doing[commands.Tenant](w, commands.By{}),
+		_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}),
 			commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
-			commands.Contact{Email: new("old@example.com"), Name: new("Ada")},
-		)
+			commands.Contact{Email: new("old@example.com"), Name: new("Ada")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		update := func(tenancies *commands.Tenancies, key byte, contact commands.Contact) error {
 			by := commands.By{Once: commands.NewOnce([]byte{key}, time.UnixMilli(1))}
-			_, _, err := tenancies.Update(
-				t.Context(),
-				doing[commands.Tenant](w, by),
-				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}},
-				contact,
-			)
+			_, _, err := tenancies.Update(t.Context(), doing[commands.Tenant](w, by),
+				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}}, contact)
 			return err
 		}
 		then := func() {
@@ -293,11 +262,8 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 			}
 		}
 		if c.interrupted {
-			err = update(
-				&commands.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}},
-				1,
-				c.first,
-			)
+			err = update(&commands.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}}, 1,
+				c.first)
 		} else {
 			*w.steps = steps{failing: 2} // the fact is appended, and the contact is not noted
 			if err := update(tenancies, 1, c.first); !errors.Is(err, errStep) {
@@ -311,16 +277,8 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 		if email, name, facts := w.contact(t, id); email != c.email || name != c.name || facts != c.facts {
-			t.Errorf(
-				"%s: the contact is %s, %s, with %d facts that tell of it; want %s, %s, %d",
-				c.what,
-				email,
-				name,
-				facts,
-				c.email,
-				c.name,
-				c.facts,
-			)
+			t.Errorf("%s: the contact is %s, %s, with %d facts that tell of it; want %s, %s, %d", c.what, email, name, facts,
+				c.email, c.name, c.facts)
 		}
 	}
 }

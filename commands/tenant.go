@@ -76,10 +76,8 @@ func (t *Tenant) evolve(r events.Recorded) {
 		t.Environments = append(t.Environments, fact.Environment)
 	case events.EnvironmentDeleted:
 		t.noteChange(fact.Environment.Name, r.Time)
-		t.Environments = slices.DeleteFunc(
-			t.Environments,
-			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID },
-		)
+		t.Environments = slices.DeleteFunc(t.Environments,
+			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 	case events.MemberAdded:
 		t.noteChange(fact.UserID, r.Time)
 		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.At}
@@ -292,11 +290,8 @@ func (c AddEnvironment) decide(t Tenant) ([]events.Fact, error) {
 		return nil, refuse(Conflict, "a tenant has at most %d environments", maxEnvironments)
 	}
 	if t.added.count >= maxEnvironmentsDay && t.added.day.Equal(dayOf(c.Now)) {
-		return nil, TooManyToday(
-			maxEnvironmentsDay,
-			c.Now,
-			fmt.Sprintf("%d environments were added to the tenant today, as many as a day may have", t.added.count),
-		)
+		return nil, TooManyToday(maxEnvironmentsDay, c.Now,
+			fmt.Sprintf("%d environments were added to the tenant today, as many as a day may have", t.added.count))
 	}
 	return []events.Fact{events.EnvironmentAdded{Environment: c.Environment}}, nil
 }

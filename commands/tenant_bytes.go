@@ -36,11 +36,9 @@ func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, gro
 			return used
 		},
 		func(int) error { // the caller need not be a member of the others
-			return refuse(
-				Conflict,
+			return refuse(Conflict,
 				"the flags of all free and sandbox tenants of this one's creator may take %d bytes together, and would take more",
-				together,
-			)
+				together)
 		},
 	)
 	if err != nil {
@@ -58,19 +56,10 @@ func (w *Writer) reserveBytes(ctx context.Context, cmd any, tenantID string, gro
 // Near the bound it admits one change at a time, as Admit does. Near is what the largest changes that a tenant may have
 // under way can grow by, or more for a larger growth.
 func (w *Writer) reserve(
-	ctx context.Context,
-	things string,
-	bound, growth int,
-	count func() int,
-	tooLarge func(size int) error,
+	ctx context.Context, things string, bound, growth int, count func() int, tooLarge func(size int) error,
 ) (release func(), err error) {
-	used, release, err := w.admitUpTo(
-		ctx,
-		things,
-		limit{bound: bound, margin: max(tenantCommands*maxFlagBytes, countMargin*growth), growth: growth},
-		nil,
-		count,
-	)
+	used, release, err := w.admitUpTo(ctx, things,
+		limit{bound: bound, margin: max(tenantCommands*maxFlagBytes, countMargin*growth), growth: growth}, nil, count)
 	if err != nil {
 		return nil, err
 	}

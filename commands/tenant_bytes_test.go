@@ -60,22 +60,13 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		}
 		w.TenantFlagBytes = func(string) (int, int) { return used, bound }
 		if _, _, err := Do(
-			t.Context(),
-			w,
-			By{},
+			t.Context(), w, By{},
 			CreateTenant{ID: "t", Name: "n", Creator: "u", Environments: []events.EnvironmentRef{production}},
 		); err != nil {
 			t.Fatal(err)
 		}
 		used = bound - 7*maxFlagBytes
-		if _, _, err := Do(
-			t.Context(),
-			w,
-			By{},
-			CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag},
-		); KindOf(
-			err,
-		) != Conflict {
+		if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag}); KindOf(err) != Conflict {
 			t.Errorf("one more is made: %v", err)
 		}
 	})
@@ -87,9 +78,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		w.UnpaidCreator = func(string) string { return "u" }
 		w.UnpaidFlagBytes = func(string) (int, int) { return 123_456_789, 5000 }
 		_, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag})
-		if text := fmt.Sprint(
-			err,
-		); KindOf(err) != Conflict || !strings.Contains(text, "5000") ||
+		if text := fmt.Sprint(err); KindOf(err) != Conflict || !strings.Contains(text, "5000") ||
 			strings.Contains(text, "123") {
 			t.Errorf("another flag is made, or refused with what others have: %v", err)
 		}
@@ -118,9 +107,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		bound = 5000
-		if err := do(
-			UpdateFlag{FlagRef: ref, DefaultValue: textValue(1001)},
-		); KindOf(err) != Conflict ||
+		if err := do(UpdateFlag{FlagRef: ref, DefaultValue: textValue(1001)}); KindOf(err) != Conflict ||
 			!strings.Contains(err.Error(), "5000") {
 			t.Errorf("it grows: %v", err)
 		}

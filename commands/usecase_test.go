@@ -50,10 +50,7 @@ type stepping struct {
 }
 
 func (s stepping) Append(
-	ctx context.Context,
-	stream string,
-	expected events.Revision,
-	list []events.Event,
+	ctx context.Context, stream string, expected events.Revision, list []events.Event,
 ) (events.Appended, error) {
 	if err := s.take("append " + list[0].Fact.StoredName()); err != nil {
 		return events.Appended{}, err

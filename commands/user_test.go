@@ -42,10 +42,6 @@ func TestSessionsEndOnce(t *testing.T) {
 	given := []events.Fact{registered, ended}
 	when(t, given, EndSessions{UserID: "u", Before: at(5), Except: "s"}).then()
 	when(t, given, EndSessions{UserID: "u", Before: at(4), Except: "x"}).then()
-	when(
-		t,
-		given,
-		EndSessions{UserID: "u", Before: at(5), Except: "x"},
-	).then(events.SessionsEnded{Before: at(5), Except: "x"})
+	when(t, given, EndSessions{UserID: "u", Before: at(5), Except: "x"}).then(events.SessionsEnded{Before: at(5), Except: "x"})
 	when(t, given, EndSessions{UserID: "u", Before: at(6)}).then(events.SessionsEnded{Before: at(6)})
 }

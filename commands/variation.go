@@ -70,12 +70,8 @@ func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
 	assignSent(&next.Description, c.Description)
 	assignSent(&next.Weight, c.Weight)
 	wrong := fields{}
-	f.checkVariation(
-		wrong,
-		"",
-		c.ID,
-		NewVariation{Name: next.Name, Value: next.Value, Description: next.Description, Weight: next.Weight},
-	)
+	f.checkVariation(wrong, "", c.ID,
+		NewVariation{Name: next.Name, Value: next.Value, Description: next.Description, Weight: next.Weight})
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
@@ -119,15 +115,9 @@ func (f *Flag) checkVariation(wrong fields, prefix, id string, v NewVariation) {
 	checkText(wrong, prefix+"name", v.Name, 1, maxName)
 	checkText(wrong, prefix+"description", v.Description, 0, maxDescription)
 	checkValue(wrong, prefix+"value", f.Type, v.Value)
-	wrong.check(
-		v.Weight >= 0 && v.Weight <= events.MaxWeight,
-		prefix+"weight",
-		"must be a number from 0 to %d with at most three decimals",
-		events.MaxWeight/1000,
-	)
-	taken := slices.ContainsFunc(
-		f.Variations,
-		func(other events.Variation) bool { return other.Name == v.Name && (id == "" || other.ID != id) },
-	)
+	wrong.check(v.Weight >= 0 && v.Weight <= events.MaxWeight, prefix+"weight",
+		"must be a number from 0 to %d with at most three decimals", events.MaxWeight/1000)
+	taken := slices.ContainsFunc(f.Variations,
+		func(other events.Variation) bool { return other.Name == v.Name && (id == "" || other.ID != id) })
 	wrong.check(!taken, prefix+"name", "the flag has a variation of this name already")
 }

@@ -260,11 +260,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 
 // evolved is the state that a batch leaves, which was appended after the event last.
 func evolved[S any, P State[S]](
-	s S,
-	stream string,
-	last mark,
-	appended events.Appended,
-	batch []events.Event,
+	s S, stream string, last mark, appended events.Appended, batch []events.Event,
 ) (S, outcome) {
 	s = P(&s).clone()
 	did := outcome{last: last, changed: true}
@@ -363,14 +359,8 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	var last mark
 	var found bool
 	if by.Once.MayBeRepeated() {
-		s, last, found, err = search[S, P](
-			ctx,
-			w,
-			&storeRetry{},
-			cmd.stream(),
-			cmd.tenant(),
-			by.Once.peekEventIDs(cmd.stream(), storedName(cmd)),
-		)
+		s, last, found, err = search[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant(),
+			by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	} else {
 		s, last, err = load[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant())
 	}
@@ -389,24 +379,15 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 // Find returns what Do would return for a command that the request carried out when it was made before, and changes
 // nothing. found is false where it did not, or has no Idempotency-Key; errors are *Error.
 func Find[S any, P State[S]](
-	ctx context.Context,
-	w *Writer,
-	by By,
-	cmd Command[S],
+	ctx context.Context, w *Writer, by By, cmd Command[S],
 ) (s S, done Done, found bool, err error) {
 	if !by.Once.MayBeRepeated() {
 		return s, Done{}, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	s, last, found, err := search[S, P](
-		ctx,
-		w,
-		&storeRetry{},
-		cmd.stream(),
-		cmd.tenant(),
-		by.Once.peekEventIDs(cmd.stream(), storedName(cmd)),
-	)
+	s, last, found, err := search[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant(),
+		by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	if err != nil || !found {
 		return s, Done{}, false, err
 	}

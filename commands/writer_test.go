@@ -48,10 +48,7 @@ func TestCheckAndFind(t *testing.T) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if _, _, err := Do(
-		t.Context(),
-		w,
-		request("b"),
-		SwitchFlag{FlagRef: theFlag, Environment: production, On: true},
+		t.Context(), w, request("b"), SwitchFlag{FlagRef: theFlag, Environment: production, On: true},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -110,10 +107,7 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 			leave()
 		}()
 		if _, _, err := Do(
-			t.Context(),
-			w,
-			pausing,
-			switchTo(true),
+			t.Context(), w, pausing, switchTo(true),
 		); KindOf(err) != TooMany || fmt.Sprint(order) != "[pause resume]" ||
 			len(store.streams[stream]) != 1 {
 			t.Errorf("a request that has given its slot back: %v, %v", order, err)
@@ -134,10 +128,7 @@ func TestACommandWaitsForItsTurn(t *testing.T) {
 		}
 		refused("while the tenant has as many as it may")
 		if _, _, err := Do(
-			t.Context(),
-			w,
-			By{},
-			CreateFlag{TenantID: "other", Key: "k", Type: events.BooleanFlag},
+			t.Context(), w, By{}, CreateFlag{TenantID: "other", Key: "k", Type: events.BooleanFlag},
 		); err != nil {
 			t.Errorf("another tenant: %v", err)
 		}
@@ -296,14 +287,7 @@ func TestEventsBearTheTimeOfTheWritersClock(t *testing.T) {
 	w := NewWriter(store, NoWait, func() time.Time { return clock })
 	given(t, w, 0)
 	if got, want := store.streams[theFlag.stream()][0].Time, time.Date(
-		2026,
-		5,
-		1,
-		12,
-		0,
-		0,
-		123_000_000,
-		time.UTC,
+		2026, 5, 1, 12, 0, 0, 123_000_000, time.UTC,
 	); got != want {
 		t.Errorf("the event is of %v, want %v", got, want)
 	}

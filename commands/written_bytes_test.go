@@ -110,13 +110,8 @@ func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
 	w.NoteWrittenBy("me", 16)
 	w.NoteWrittenBy("", 32)
 	delete(unpaid, "t1")
-	if mine, theirs, nobodys := w.UnpaidWrittenToday(
-		"me",
-	), w.UnpaidWrittenToday(
-		"other",
-	), w.UnpaidWrittenToday(
-		"",
-	); mine != 19 || theirs != 4 ||
+	if mine, theirs, nobodys := w.UnpaidWrittenToday("me"), w.UnpaidWrittenToday("other"), w.UnpaidWrittenToday(""); mine != 19 ||
+		theirs != 4 ||
 		nobodys != 0 {
 		t.Errorf("the creators have written %d and %d, nobody %d", mine, theirs, nobodys)
 	}

@@ -28,17 +28,8 @@ func Canonical(e Recorded) ([]byte, error) {
 		return nil, fmt.Errorf("%s@%d: data: %w", e.Stream, e.Revision, err)
 	}
 	b := make([]byte, 0, 256+len(e.Stream)+len(metadata)+data.Len())
-	b = fmt.Appendf(
-		b,
-		"flagledger fact v1\n%s\n%d\n%s\n%s\n%d\n%s\n%d\n",
-		e.Stream,
-		e.Revision,
-		e.ID,
-		e.Name,
-		e.Stored.Version,
-		e.At.UTC().Format(RecordedFormat),
-		len(metadata),
-	)
+	b = fmt.Appendf(b, "flagledger fact v1\n%s\n%d\n%s\n%s\n%d\n%s\n%d\n", e.Stream, e.Revision, e.ID, e.Name,
+		e.Stored.Version, e.At.UTC().Format(RecordedFormat), len(metadata))
 	b = append(b, metadata...)
 	b = fmt.Appendf(b, "\n%d\n", data.Len())
 	b = append(b, data.Bytes()...)

@@ -89,9 +89,7 @@ func TestCanonicalBytesAreOfWhatIsStored(t *testing.T) {
 	} {
 		e := recorded(t)
 		change(&e)
-		if _, err := LeafHash(
-			e,
-		); err == nil || !strings.Contains(err.Error(), "flag-t1.checkout") ||
+		if _, err := LeafHash(e); err == nil || !strings.Contains(err.Error(), "flag-t1.checkout") ||
 			!strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v, want an error that names the event and what is wrong", what, err)
 		}
@@ -119,9 +117,7 @@ func TestStoredMetadataAreCanonical(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Event = decoded
-		if err := CheckMetadata(
-			e,
-		); (err == nil) != test.canonical ||
+		if err := CheckMetadata(e); (err == nil) != test.canonical ||
 			err != nil && !strings.Contains(err.Error(), "flag-t1.checkout@7") {
 			t.Errorf("%s: %v, want an error that names the fact unless it is canonical", what, err)
 		}

@@ -22,34 +22,14 @@ const (
 func FlagBytesAfter(n int, fact FlagFact) int {
 	switch fact := fact.(type) {
 	case FlagCreated:
-		n = flagOverhead + len(
-			fact.Key,
-		) + textBytes(
-			fact.Name,
-		) + len(
-			fact.DefaultValue,
-		) + textBytes(
-			fact.Description,
-		) + textsBytes(
-			fact.Tags,
-		)
+		n = flagOverhead + len(fact.Key) + textBytes(fact.Name) + len(fact.DefaultValue) + textBytes(fact.Description) +
+			textsBytes(fact.Tags)
 		for _, v := range fact.Variations {
 			n += v.bytes()
 		}
 	case FlagUpdated:
-		n += grown(
-			fact.Name,
-			textBytes,
-		) + grown(
-			fact.DefaultValue,
-			valueBytes,
-		) + grown(
-			fact.Description,
-			textBytes,
-		) + grown(
-			fact.Tags,
-			textsBytes,
-		)
+		n += grown(fact.Name, textBytes) + grown(fact.DefaultValue, valueBytes) + grown(fact.Description, textBytes) +
+			grown(fact.Tags, textsBytes)
 	case VariationAdded:
 		n += fact.Variation.bytes()
 	case VariationUpdated:

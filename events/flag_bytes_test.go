@@ -37,11 +37,8 @@ func TestFlagBytes(t *testing.T) {
 		n = FlagBytesAfter(n, VariationAdded{before})
 		flag.Variations = []Variation{before}
 		if n != FlagBytesAfter(17, flag) {
-			t.Fatalf(
-				"%d bytes with a variation that is added, %d with one that is there from the beginning",
-				n,
-				FlagBytesAfter(0, flag),
-			)
+			t.Fatalf("%d bytes with a variation that is added, %d with one that is there from the beginning", n,
+				FlagBytesAfter(0, flag))
 		}
 		n = FlagBytesAfter(
 			n,
@@ -68,13 +65,7 @@ func TestFlagBytes(t *testing.T) {
 			Tags:         &Change[[]string]{flag.Tags, nil},
 			DefaultValue: &Change[json.RawMessage]{flag.DefaultValue, json.RawMessage("1")},
 		}
-		if bare := FlagBytesAfter(
-			FlagBytesAfter(n, VariationRemoved{after}),
-			changed,
-		); bare != FlagBytesAfter(
-			0,
-			FlagCreated{Key: "k", Name: "x", DefaultValue: json.RawMessage("1")},
-		) {
+		if bare := FlagBytesAfter(FlagBytesAfter(n, VariationRemoved{after}), changed); bare != FlagBytesAfter(0, FlagCreated{Key: "k", Name: "x", DefaultValue: json.RawMessage("1")}) {
 			t.Fatalf("%d bytes in the end", bare)
 		}
 		rule := rapid.Custom(func(t *rapid.T) Rule {
@@ -106,13 +97,7 @@ func TestFlagBytes(t *testing.T) {
 			t.Fatalf("%d bytes of rules, which take %d as JSON: %v", RulesBytes(first), len(stored), err)
 		}
 		e := EnvironmentRef{ID: "e"}
-		at, direct := FlagBytesAfter(
-			FlagBytesAfter(made, ChangeRules(e, nil, first)),
-			ChangeRules(e, first, second),
-		), FlagBytesAfter(
-			made,
-			ChangeRules(e, nil, second),
-		)
+		at, direct := FlagBytesAfter(FlagBytesAfter(made, ChangeRules(e, nil, first)), ChangeRules(e, first, second)), FlagBytesAfter(made, ChangeRules(e, nil, second))
 		if at != direct {
 			t.Fatalf("%d bytes with rules that were changed, %d with those set at once", at, direct)
 		}
@@ -121,8 +106,7 @@ func TestFlagBytes(t *testing.T) {
 		}
 		served := &Serve{Value: value.Draw(t, "served")}
 		if set := FlagBytesAfter(
-			made,
-			FallthroughChanged{To: served},
+			made, FallthroughChanged{To: served},
 		); set < made+len(served.Value) || FlagBytesAfter(set, FallthroughChanged{From: served}) != made ||
 			FlagBytesAfter(set, FlagDeleted{}) != 0 {
 			t.Fatalf("%d bytes with a fallthrough, of %d", set, made)

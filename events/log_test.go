@@ -32,11 +32,7 @@ func TestACheckpointIsOfTheLogThatItWasTakenFrom(t *testing.T) {
 		}
 	}
 	empty := events.Log{Engine: "postgres"}
-	if held, err := empty.Holds(
-		t.Context(),
-		nil,
-		events.LogPosition{Engine: "postgres", LogID: "a 1/1"},
-	); held ||
+	if held, err := empty.Holds(t.Context(), nil, events.LogPosition{Engine: "postgres", LogID: "a 1/1"}); held ||
 		err != nil {
 		t.Errorf("a log without events is taken for one that had some, %v", err)
 	}

@@ -27,10 +27,8 @@ var rulesGen = rapid.Custom(func(t *rapid.T) []Rule {
 			value := json.RawMessage(
 				rapid.SampledFrom([]string{`"pro"`, `1.0`, `9007199254740993`, `"<\u2028"`}).Draw(t, "value"),
 			)
-			rules[i].Conditions = append(
-				rules[i].Conditions,
-				Condition{Attribute: "plan", Op: In, Values: []json.RawMessage{value}},
-			)
+			rules[i].Conditions = append(rules[i].Conditions,
+				Condition{Attribute: "plan", Op: In, Values: []json.RawMessage{value}})
 		}
 	}
 	return rules
@@ -63,10 +61,8 @@ func TestWhatChangedInRulesMakesTheListAfterFromTheListBefore(t *testing.T) {
 }
 
 func sortedRules(rules []Rule) []Rule {
-	return slices.SortedFunc(
-		slices.Values(rules),
-		func(a, b Rule) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) },
-	)
+	return slices.SortedFunc(slices.Values(rules),
+		func(a, b Rule) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) })
 }
 
 // Facts hold what others decided: however odd, they make some list, and one that has no rule twice.

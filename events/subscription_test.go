@@ -77,10 +77,8 @@ func TestThePlanInForce(t *testing.T) {
 // was paid.
 func TestAPlanEndsOnce(t *testing.T) {
 	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	moment := rapid.Map(
-		rapid.Int64Range(0, 100*24*3600),
-		func(n int64) time.Time { return base.Add(time.Duration(n) * time.Second) },
-	)
+	moment := rapid.Map(rapid.Int64Range(0, 100*24*3600),
+		func(n int64) time.Time { return base.Add(time.Duration(n) * time.Second) })
 	rapid.Check(t, func(t *rapid.T) {
 		s := Subscription{
 			ID:                "sub_1",
@@ -139,9 +137,7 @@ func TestThePlansAreInOrder(t *testing.T) {
 			}
 		}
 	}
-	if unknown := Plan(
-		"gold",
-	); unknown.Known() || unknown.Includes(FreePlan) || unknown.Includes(unknown) ||
+	if unknown := Plan("gold"); unknown.Known() || unknown.Includes(FreePlan) || unknown.Includes(unknown) ||
 		unknown.Terms() != FreePlan.Terms() {
 		t.Error("a plan that is not known gives more than the free one")
 	}

@@ -199,10 +199,8 @@ func (a *API) checkRegistered(ctx context.Context, p *principal, need access) er
 			return err
 		}
 	}
-	return newProblem(
-		http.StatusForbidden,
-		"the caller has not begun to use the service: call POST /api/v1/auth/login first",
-	)
+	return newProblem(http.StatusForbidden,
+		"the caller has not begun to use the service: call POST /api/v1/auth/login first")
 }
 
 // checkVerified refuses a person in production whose address is not verified what they may not do before: somebody else

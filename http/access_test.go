@@ -158,8 +158,7 @@ func current(name string) string {
 // roleRank orders who may call operations: each may call what those before may.
 func roleRank(who string) int {
 	return slices.Index(
-		[]string{"anyone", "person", "viewer", "developer", "admin", "platform viewer", "platform admin", "super user"},
-		who,
+		[]string{"anyone", "person", "viewer", "developer", "admin", "platform viewer", "platform admin", "super user"}, who,
 	)
 }
 
@@ -197,12 +196,8 @@ func TestAccess(t *testing.T) {
 			viewer.Call("GET", nodetest.FlagPath("k", "/variations"), nil).Want(200)
 			viewer.Call("GET", project, nil).Want(200)
 			viewer.Evaluate("k", `{}`).Want(200)
-			nodetest.Same(
-				t,
-				"what a viewer and who is no member at all may do",
-				viewer.NewTenant("own").CreateFlag("own", nil)["key"],
-				"own",
-			)
+			nodetest.Same(t, "what a viewer and who is no member at all may do",
+				viewer.NewTenant("own").CreateFlag("own", nil)["key"], "own")
 		},
 		"a developer may call all that concerns flags and projects": func(_ *testing.T, me *nodetest.Client) {
 			developer := me.Join("developer")

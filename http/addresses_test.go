@@ -21,26 +21,14 @@ func lookAlikes(local, domain string) []string {
 		}, text)
 	}
 	return []string{
-		fold.Replace(
-			local,
-		) + "@" + domain,
+		fold.Replace(local) + "@" + domain,
 		strings.Replace(local, "k", "\u212A", 1) + "@" + domain,
 		strings.Replace(local, "i", "\u0130", 1) + "@" + domain,
-		strings.Replace(
-			local,
-			"i",
-			"\u0131",
-			1,
-		) + "@" + domain,
+		strings.Replace(local, "i", "\u0131", 1) + "@" + domain,
 		wide(local) + "@" + domain,
 		local + "@" + wide(domain),
 		local + "@" + strings.Replace(domain, ".", "\u3002", 1),
-		local + "@" + strings.Replace(
-			domain,
-			"a",
-			"\u0430",
-			1,
-		),
+		local + "@" + strings.Replace(domain, "a", "\u0430", 1),
 		local + "@" + strings.Replace(domain, "m", "\uff4d", 1),
 		local + "\u200b@" + domain,
 		"\u00ad" + local + "@" + domain,
@@ -91,11 +79,8 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 		}
 		body := map[string]string{"email": email, "role": "admin"}
 		for path, field := range map[string]string{usersPath(root): "email", invitationsPath: "email", "/api/v1/tenants": "primaryEmail"} {
-			a := root.Call(
-				"POST",
-				path,
-				map[bool]map[string]string{true: body, false: {"name": "n", "primaryEmail": email}}[field == "email"],
-			)
+			a := root.Call("POST", path,
+				map[bool]map[string]string{true: body, false: {"name": "n", "primaryEmail": email}}[field == "email"])
 			if strings.Contains(email, "\x00") {
 				a.Refused(400)
 			} else {
@@ -104,12 +89,8 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 		}
 	}
 	kim := s.SignUp("KIM@Example.Com")
-	nodetest.Same(
-		t,
-		"tenants of the person who has the address",
-		len(kim.Call("GET", "/api/v1/tenants", nil).Want(200).List()),
-		2,
-	)
+	nodetest.Same(t, "tenants of the person who has the address",
+		len(kim.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 2)
 	kim.Call("GET", usersOfPlatform, nil).Want(200)
 	s.Anonymous().
 		Call("POST", "/auth/signup", map[string]string{"email": "kim@example.com", "password": nodetest.Password}).
@@ -154,10 +135,6 @@ func TestAnAddressThatWasStoredInAnotherForm(t *testing.T) {
 			Call("POST", "/auth/signin", map[string]string{"email": "kim@example.com", "password": nodetest.Password}).
 			Refused(401)
 	}
-	nodetest.Same(
-		t,
-		"the address is still waited for",
-		root.Call("GET", usersPath(root), nil).Want(200).List()[1]["pending"],
-		true,
-	)
+	nodetest.Same(t, "the address is still waited for",
+		root.Call("GET", usersPath(root), nil).Want(200).List()[1]["pending"], true)
 }

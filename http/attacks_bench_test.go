@@ -53,10 +53,7 @@ func attacks() []attack {
 	for i := range values {
 		values[i] = fmt.Sprintf("%q", fmt.Sprintf("%095d", i))
 	}
-	rule := `{"conditions":[{"attribute":"a","op":"in","values":[` + strings.Join(
-		values,
-		",",
-	) + `]}],"serve":{"value":false}}`
+	rule := `{"conditions":[{"attribute":"a","op":"in","values":[` + strings.Join(values, ",") + `]}],"serve":{"value":false}}`
 	manyValues := `{"rules":[` + strings.Join([]string{rule, rule, rule}, ",") + `]}`
 	return []attack{
 		{name: "20-evaluations-unread", clients: 20, method: "POST", path: manyPath, body: `{}`, unread: true},
@@ -159,10 +156,8 @@ func armedWithPast(s *nodetest.Service) (c *nodetest.Client, times []string) {
 			for j := range values {
 				values[j] = fmt.Sprintf("%q", fmt.Sprintf("%d %093d", round, i*len(values)+j))
 			}
-			list = append(
-				list,
-				`{"conditions":[{"attribute":"a","op":"in","values":[`+strings.Join(values, ",")+`]}],"serve":{"value":false}}`,
-			)
+			list = append(list,
+				`{"conditions":[{"attribute":"a","op":"in","values":[`+strings.Join(values, ",")+`]}],"serve":{"value":false}}`)
 		}
 		return `{"rules":[` + strings.Join(list, ",") + `]}`
 	}
@@ -246,15 +241,9 @@ func (a attack) once(ctx context.Context, c *nodetest.Client, path string, body 
 	for _, part := range body {
 		size += len(part)
 	}
-	header := fmt.Appendf(
-		nil,
+	header := fmt.Appendf(nil,
 		"%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-		a.method,
-		path,
-		c.Token,
-		c.Tenant,
-		size,
-	)
+		a.method, path, c.Token, c.Tenant, size)
 	request := net.Buffers(append([][]byte{header}, body...))
 	if _, err := request.WriteTo(conn); err != nil {
 		return "request not taken", err

@@ -32,9 +32,7 @@ func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 			for begun.Add(1); !over.Load(); {
 				// On a busy machine it may wait for a slot in vain, or the evaluation take too long.
 				if reply := attacker.Attempt(
-					"POST",
-					manyPath,
-					`{"attributes":{"a":"`+strings.Repeat("a", 4000)+`"}}`,
+					"POST", manyPath, `{"attributes":{"a":"`+strings.Repeat("a", 4000)+`"}}`,
 				); reply.Status != 200 && reply.Status != 429 &&
 					reply.Status != 503 {
 					t.Errorf("an attacker is answered %v", reply)
@@ -46,18 +44,13 @@ func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 	defer over.Store(true)
 	s.Eventually("the attack is under way", func() bool { return begun.Load() == clients })
 	other.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
-	nodetest.Same(
-		t,
-		"the evaluations of another",
+	nodetest.Same(t, "the evaluations of another",
 		other.Call("POST", manyPath, `{}`).Want(200).Object()["flags"].(map[string]any)["k"].(map[string]any)["reason"].(string),
-		"FALLTHROUGH",
-	)
+		"FALLTHROUGH")
 	other.Call("POST", ofrepPath, `{"context":{}}`).Want(200)
 	nodetest.Same(t, "the flags of another", other.FlagKeys(""), []string{"k"})
-	other.CreateFlag(
-		"l",
-		map[string]any{"description": "large", "type": "string", "defaultValue": strings.Repeat("v", 40_000)},
-	)
+	other.CreateFlag("l",
+		map[string]any{"description": "large", "type": "string", "defaultValue": strings.Repeat("v", 40_000)})
 }
 
 func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
@@ -91,12 +84,8 @@ func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
 		})
 	}
 	s.Eventually("those that find too many waiting are refused", func() bool { return refused.Load() > 0 })
-	nodetest.Same(
-		t,
-		"the environments of another",
-		len(other.Call("GET", "/api/v1/tenants/"+other.Tenant+"/environments", nil).Want(200).JSON().([]any)) > 0,
-		true,
-	)
+	nodetest.Same(t, "the environments of another",
+		len(other.Call("GET", "/api/v1/tenants/"+other.Tenant+"/environments", nil).Want(200).JSON().([]any)) > 0, true)
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +102,7 @@ func TestLargeChangesOfATenantAreMadeByTurns(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			if reply := me.Attempt(
-				"POST",
-				"/api/v1/flags",
-				fmt.Sprintf(`{"key":"k%d","type":"string","defaultValue":%q}`, i, value),
+				"POST", "/api/v1/flags", fmt.Sprintf(`{"key":"k%d","type":"string","defaultValue":%q}`, i, value),
 			); reply.Status != http.StatusCreated &&
 				reply.Status != http.StatusTooManyRequests {
 				t.Errorf("it is answered %v", reply)

@@ -121,13 +121,8 @@ func (a *API) addAudit() {
 	}) (*auditOutput[AuditEntryBody], error) {
 		return tenantAudit(ctx, a, principalOf(ctx).tenant.ID(), in.AuditPageInput, showAuditEntry)
 	})
-	op = operation(
-		"GET",
-		platformAuditRoute,
-		"get-platform-audit-trail",
-		"Platform",
-		"Every change of anything in all tenants and on the platform, newest first",
-	)
+	op = operation("GET", platformAuditRoute, "get-platform-audit-trail", "Platform",
+		"Every change of anything in all tenants and on the platform, newest first")
 	op.Description = auditPages + " The trail of a tenant stays when that is deleted."
 	register(a, onPlatform(events.PlatformAdmin), op, func(ctx context.Context, in *struct {
 		Tenant string `query:"tenantId" doc:"The changes in this tenant alone, deleted or not"`
@@ -150,11 +145,7 @@ func (a *API) addAudit() {
 }
 
 func tenantAudit[T any](
-	ctx context.Context,
-	a *API,
-	tenantID string,
-	in AuditPageInput,
-	show func(queries.AuditEntry) T,
+	ctx context.Context, a *API, tenantID string, in AuditPageInput, show func(queries.AuditEntry) T,
 ) (*auditOutput[T], error) {
 	before, err := readCursor(tenantID, in.Cursor, 1)
 	if err != nil {
@@ -165,11 +156,7 @@ func tenantAudit[T any](
 }
 
 func auditPage[T any](
-	ctx context.Context,
-	trail string,
-	page *queries.List[queries.AuditEntry],
-	next queries.AuditCursor,
-	err error,
+	ctx context.Context, trail string, page *queries.List[queries.AuditEntry], next queries.AuditCursor, err error,
 	show func(queries.AuditEntry) T,
 ) (*auditOutput[T], error) {
 	if err != nil {

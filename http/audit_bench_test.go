@@ -85,10 +85,7 @@ func benchExport(b *testing.B, me *nodetest.Client, format string) {
 		b.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if size, err := io.Copy(
-		io.Discard,
-		answer.Body,
-	); err != nil || answer.StatusCode != http.StatusOK ||
+	if size, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK ||
 		size < 100*benchFacts {
 		b.Fatalf("%d, %d bytes, %v", answer.StatusCode, size, err)
 	}

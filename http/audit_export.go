@@ -83,10 +83,7 @@ func writeCSVEntries(b *bytes.Buffer, rows []queries.AuditEntry) error {
 			environment = *e.Environment
 		}
 		lines[i] = []string{
-			strconv.FormatInt(
-				row.Position,
-				10,
-			),
+			strconv.FormatInt(row.Position, 10),
 			e.ID,
 			e.Timestamp.String(),
 			e.Action,
@@ -95,9 +92,7 @@ func writeCSVEntries(b *bytes.Buffer, rows []queries.AuditEntry) error {
 			cell(e.Resource.Name),
 			cell(environment),
 			e.UserID,
-			cell(
-				e.UserName,
-			),
+			cell(e.UserName),
 			e.ActorType,
 			cell(e.Reason),
 			e.RequestID,
@@ -172,13 +167,8 @@ func (a *API) whileAllowed(ctx context.Context, need access, read func() (more b
 }
 
 func (a *API) addAuditExport() {
-	op := operation(
-		"GET",
-		auditRoute+"/export",
-		"export-audit-trail",
-		"Audit",
-		"The whole trail, oldest first, for other programs",
-	)
+	op := operation("GET", auditRoute+"/export", "export-audit-trail", "Audit",
+		"The whole trail, oldest first, for other programs")
 	op.Description = `It is sent piece by piece, as it stood when the export began. One that was broken off goes on with ` + "`after`" + `, the last whole line's position: a long one is broken off.
 What goes on so has no line of names in CSV: append it to the whole lines that you have. In CSV, texts that a spreadsheet would take for formulas have an apostrophe before them.`
 	line := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AuditExportBody](), true, "")

@@ -25,13 +25,8 @@ type auditFactsInput struct {
 }
 
 func (a *API) addAuditFacts() {
-	op := operation(
-		"GET",
-		auditFactsRoute,
-		"export-audit-facts",
-		"Audit",
-		"The facts of the trail as they are stored, for flagledger verify",
-	)
+	op := operation("GET", auditFactsRoute, "export-audit-facts", "Audit",
+		"The facts of the trail as they are stored, for flagledger verify")
 	op.Description = "The file is that of `flagledger export-facts`, one JSON object a line, and `docs/audit.md` in the " +
 		"repository says what is in it: whoever has it and a checkpoint verifies without the service that nothing was " +
 		"altered. " +

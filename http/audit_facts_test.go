@@ -80,10 +80,7 @@ func TestFactsOfATenant(t *testing.T) {
 				rest := me.Call("GET", fmt.Sprintf("%s?after=%d", factsPath, have-1), nil).Want(200).Body
 				if joined := append(
 					bytes.Join(lines[:1+have], nil),
-					rest...); !bytes.Equal(
-					bytes.TrimSpace(joined),
-					bytes.TrimSpace(whole),
-				) {
+					rest...); !bytes.Equal(bytes.TrimSpace(joined), bytes.TrimSpace(whole)) {
 					t.Errorf("after %d of %d facts it goes on with %.200s", have, facts, rest)
 				}
 			}

@@ -87,13 +87,8 @@ func (a *API) addAuditProof() {
 		key, err := a.Checkpoints.VerifierKey(ctx)
 		return newText([]byte(key + "\n")), err
 	})
-	op = operation(
-		"GET",
-		auditCheckpointRoute,
-		"get-audit-checkpoint",
-		"Audit",
-		"A signed statement of what the trail is now",
-	)
+	op = operation("GET", auditCheckpointRoute, "get-audit-checkpoint", "Audit",
+		"A signed statement of what the trail is now")
 	op.Description = proofs + ` A checkpoint has their number
 		and the root of that tree, in the form of https://c2sp.org/tlog-checkpoint. Keep it where nobody can reach it who
 could alter the trail: it shows later that nothing was altered. The service keeps all checkpoints,
@@ -105,13 +100,8 @@ could alter the trail: it shows later that nothing was altered. The service keep
 	op.Description = proofs
 	op.Errors = []int{http.StatusNotFound}
 	register(a, readAudit, op, a.proveAuditEntry)
-	op = operation(
-		"GET",
-		auditConsistencyRoute,
-		"prove-audit-consistency",
-		"Audit",
-		"Proof that the trail begins with an earlier one",
-	)
+	op = operation("GET", auditConsistencyRoute, "prove-audit-consistency", "Audit",
+		"Proof that the trail begins with an earlier one")
 	op.Description = proofs
 	register(a, readAudit, op, a.proveAuditConsistency)
 }

@@ -147,11 +147,8 @@ func testTheTrailIsProven(t *testing.T) {
 			me.Call("GET", "/api/v1/audit/checkpoint", nil).Refused(409)
 			me.CreateFlag("k", map[string]any{"type": "boolean"})
 			me.Call("GET", "/api/v1/audit/checkpoint", nil).Refused(409)
-			me.Service.Exec(
-				`update keep.audit_checkpoints set root = $2, size = size + 10 where tenant_id = $1`,
-				me.Tenant,
-				p.Root[:],
-			)
+			me.Service.Exec(`update keep.audit_checkpoints set root = $2, size = size + 10 where tenant_id = $1`, me.Tenant,
+				p.Root[:])
 			me.Call("GET", "/api/v1/audit/checkpoint", nil).Refused(409)
 		},
 	}.Run(t)

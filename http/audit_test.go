@@ -99,10 +99,8 @@ func testAuditTrail(t *testing.T) {
 				},
 			}
 			me.Call("PATCH", tenant, `{"name":"Acme"}`).Want(200)
-			want = append(
-				want,
-				entry{"tenant.updated", "tenant", me.Tenant, "Acme", nil, map[string]any{"name": change(want[0].name, "Acme")}},
-			)
+			want = append(want,
+				entry{"tenant.updated", "tenant", me.Tenant, "Acme", nil, map[string]any{"name": change(want[0].name, "Acme")}})
 			for range 2 { // the second changes nothing
 				me.Call("PATCH", tenant, map[string]string{"primaryEmail": "ops@example.org", "contactName": "Olive"}).Want(200)
 			}
@@ -189,12 +187,8 @@ func testAuditTrail(t *testing.T) {
 
 			email := nodetest.Address()
 			pending := me.Call("POST", tenant+"/users", map[string]string{"email": email, "role": "viewer"}).Want(201).Object()["userId"].(string)
-			nodetest.Same(
-				t,
-				"the name of a pending member",
-				me.Call("GET", auditPath+"?limit=1", nil).Want(200).List()[0]["resource"].(map[string]any)["name"],
-				email,
-			)
+			nodetest.Same(t, "the name of a pending member",
+				me.Call("GET", auditPath+"?limit=1", nil).Want(200).List()[0]["resource"].(map[string]any)["name"], email)
 			member := me.Service.SignUp(email)
 			me.Call("PATCH", tenant+"/users/"+member.UserID, `{"role":"developer"}`).Want(200)
 			me.Call("DELETE", tenant+"/users/"+member.UserID, nil).Want(204)
@@ -262,10 +256,7 @@ func testAuditTrail(t *testing.T) {
 				"Acme",
 				nil,
 				map[string]any{
-					"id": change(
-						nil,
-						"sub_"+me.Tenant,
-					),
+					"id":               change(nil, "sub_"+me.Tenant),
 					"plan":             change("free", "standard"),
 					"status":           change("none", "active"),
 					"currentPeriodEnd": change(nil, "2999-01-02T03:04:05.000Z"),
@@ -278,23 +269,8 @@ func testAuditTrail(t *testing.T) {
 			}
 			ids := map[any]bool{}
 			for i, entry := range got {
-				nodetest.Members(
-					t,
-					"an entry",
-					entry,
-					"id",
-					"timestamp",
-					"action",
-					"resource",
-					"environment",
-					"changes",
-					"userId",
-					"userName",
-					"actorType",
-					"reason",
-					"requestId",
-					"version",
-				)
+				nodetest.Members(t, "an entry", entry, "id", "timestamp", "action", "resource", "environment", "changes", "userId",
+					"userName", "actorType", "reason", "requestId", "version")
 				if !recordedPattern.MatchString(entry["timestamp"].(string)) {
 					t.Errorf("timestamp is %v", entry["timestamp"])
 				}
@@ -303,12 +279,9 @@ func testAuditTrail(t *testing.T) {
 				if want[i].id == "" {
 					want[i].id = resource["id"].(string)
 				}
-				nodetest.Same(
-					t,
-					"an entry",
+				nodetest.Same(t, "an entry",
 					[]any{entry["action"], resource["type"], resource["id"], resource["name"], entry["environment"]},
-					[]any{want[i].action, want[i].resource, want[i].id, want[i].name, want[i].environment},
-				)
+					[]any{want[i].action, want[i].resource, want[i].id, want[i].name, want[i].environment})
 				if want[i].changes != nil {
 					nodetest.Same(t, want[i].action+": changes", entry["changes"], want[i].changes)
 				}
@@ -507,32 +480,20 @@ func testAuditTrailIsReadPieceByPiece(t *testing.T) {
 				nodetest.Same(t, "the rest", nodetest.Column(rest, "id"), nodetest.Column(all[after+1:], "id"))
 			}
 			a := me.Call("GET", exportPath+"?format=csv", nil).Want(200)
-			nodetest.Same(
-				t,
-				"headers",
-				[]string{a.Header.Get("Content-Type"), a.Header.Get("Content-Disposition")},
-				[]string{"text/csv", `attachment; filename="audit.csv"`},
-			)
+			nodetest.Same(t, "headers", []string{a.Header.Get("Content-Type"), a.Header.Get("Content-Disposition")},
+				[]string{"text/csv", `attachment; filename="audit.csv"`})
 			lines, err := csv.NewReader(strings.NewReader(string(a.Body))).ReadAll()
 			if err != nil || len(lines) != len(all)+1 ||
 				strings.Join(
-					lines[0],
-					" ",
+					lines[0], " ",
 				) != "position id timestamp action resourceType resourceId resourceName environment userId userName actorType reason requestId version changes" {
 				t.Fatalf("%v, %v", lines, err)
 			}
 			goesOn, wholeLines := me.Call("GET", exportPath+"?format=csv&after=1", nil).
 				Want(200),
-				strings.SplitAfter(
-					string(a.Body),
-					"\n",
-				)
-			nodetest.Same(
-				t,
-				"what goes on, appended to what there is",
-				strings.Join(wholeLines[:3], "")+string(goesOn.Body),
-				string(a.Body),
-			)
+				strings.SplitAfter(string(a.Body), "\n")
+			nodetest.Same(t, "what goes on, appended to what there is", strings.Join(wholeLines[:3], "")+string(goesOn.Body),
+				string(a.Body))
 			formulas := 0
 			for i, line := range lines[1:] {
 				e := all[i]
@@ -551,9 +512,7 @@ func testAuditTrailIsReadPieceByPiece(t *testing.T) {
 				}
 				nodetest.Same(t, "changes", changes, e["changes"])
 				nodetest.Same(t, "a line", line[:14], []any{
-					fmt.Sprint(
-						i,
-					),
+					fmt.Sprint(i),
 					e["id"],
 					e["timestamp"],
 					e["action"],
@@ -619,9 +578,7 @@ func testPagesNeitherSkipNorRepeatWhileFactsArrive(t *testing.T) {
 				}
 				for _, c := range []*nodetest.Client{me, other} {
 					if r := c.Attempt(
-						"POST",
-						nodetest.FlagPath(fmt.Sprint("k", i), map[bool]string{true: "/enable", false: "/disable"}[on]),
-						"",
+						"POST", nodetest.FlagPath(fmt.Sprint("k", i), map[bool]string{true: "/enable", false: "/disable"}[on]), "",
 					); r.Status != 200 {
 						t.Error(r)
 					}
@@ -698,18 +655,10 @@ func testThePlatformsTrail(t *testing.T) {
 				}
 			}
 			deleted := root.Call("GET", path+"?limit=1&tenantId="+a.Tenant, nil).Want(200)
-			nodetest.Same(
-				t,
-				"the last fact of the deleted tenant",
-				[]any{deleted.List()[0]["action"], deleted.List()[0]["tenantId"]},
-				[]any{"tenant.deleted", a.Tenant},
-			)
-			nodetest.Same(
-				t,
-				"the one before",
-				root.Call("GET", linked(deleted), nil).Want(200).List()[0]["action"],
-				"flag.created",
-			)
+			nodetest.Same(t, "the last fact of the deleted tenant",
+				[]any{deleted.List()[0]["action"], deleted.List()[0]["tenantId"]}, []any{"tenant.deleted", a.Tenant})
+			nodetest.Same(t, "the one before", root.Call("GET", linked(deleted), nil).Want(200).List()[0]["action"],
+				"flag.created")
 			registered := root.Call("GET", path+"?resourceType=user&resourceId="+owner.UserID, nil).Want(200).List()
 			nodetest.Same(
 				t,
@@ -736,12 +685,8 @@ func testThePlatformsTrail(t *testing.T) {
 						types = append(types, e["resource"].(map[string]any)["type"])
 					}
 				}
-				nodetest.Same(
-					t,
-					"some are found",
-					len(types) > 0 && len(types) == len(found) && slices.Contains(types, any(resource)),
-					true,
-				)
+				nodetest.Same(t, "some are found",
+					len(types) > 0 && len(types) == len(found) && slices.Contains(types, any(resource)), true)
 			}
 		},
 		"it can be cut by time": func(t *testing.T, root *nodetest.Client) {

@@ -109,13 +109,8 @@ func (a *API) addAuth() {
 			return a.bootstrap(ctx, claims, "signed up")
 		},
 	)
-	login := operation(
-		"POST",
-		"/api/v1/auth/login",
-		"log-in",
-		"Authentication",
-		"Begin to use the service with an ID token",
-	)
+	login := operation("POST", "/api/v1/auth/login", "log-in", "Authentication",
+		"Begin to use the service with an ID token")
 	login.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	register(
 		a,
@@ -135,13 +130,8 @@ func (a *API) addAuth() {
 	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase " +
 		"ends the refresh tokens of all of a person's sessions."
 	register(a, access{who: person, endsSession: true, unverified: true}, logout, a.logOut)
-	refresh := operation(
-		"POST",
-		"/api/v1/auth/refresh",
-		"refresh",
-		"Authentication",
-		"Trade a refresh token for new tokens",
-	)
+	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication",
+		"Trade a refresh token for new tokens")
 	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session on every node, " +
 		"ID tokens included. A call that is " +
 		"refused or fails for another reason does not use it up. With Firebase a token is good until its session ends."
@@ -173,8 +163,7 @@ func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput,
 // same call made again takes the account up with its password, without a mail; anybody else is told that the address is
 // taken.
 func (a *API) createAccount(
-	ctx context.Context,
-	email, password, displayName string,
+	ctx context.Context, email, password, displayName string,
 ) (session commands.Session, err error) {
 	tried := false // not where the network has caused too many mails
 	err = a.limitMails(ctx, func() (err error) {
@@ -301,8 +290,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 // membershipOffers returns by tenant who added a person that has not confirmed it, and which invitations they may
 // accept.
 func (a *API) membershipOffers(
-	ctx context.Context,
-	c commands.Claims,
+	ctx context.Context, c commands.Claims,
 ) (map[string]*string, []tenantInvitationBody, error) {
 	added, invitations := map[string]*string{}, []tenantInvitationBody{}
 	for _, one := range a.SignIn.MembershipOffers(ctx, c) {
@@ -347,10 +335,10 @@ func (a *API) showSession(s commands.Session, active string) *sessionOutput {
 	out := &sessionOutput{
 		Body: sessionBody{Token: s.IDToken, RefreshToken: s.RefreshToken, ExpiresIn: int(s.ExpiresIn.Seconds())},
 	}
-	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName, out.Body.User.Role = s.UserID, s.Email, s.DisplayName, a.roleIn(
-		activeAmong(a.tenantsOf(s.Claims), active),
-		s.UserID,
-	)
+	out.Body.User.ID, out.Body.User.Email, out.Body.User.DisplayName, out.Body.User.Role = s.UserID, s.Email,
+		s.DisplayName, a.roleIn(
+			activeAmong(a.tenantsOf(s.Claims), active), s.UserID,
+		)
 	return out
 }
 

@@ -92,19 +92,8 @@ func checkBootstrap(t *testing.T, a *nodetest.Answer, email string) map[string]a
 		t.Errorf("success or message is wrong: %s", a.Body)
 	}
 	data, _ := body["data"].(map[string]any)
-	nodetest.Members(
-		t,
-		"data",
-		data,
-		"user",
-		"subscription",
-		"tenants",
-		"invitations",
-		"active_tenant_id",
-		"active_tenant_role",
-		"canonical_tenant_id",
-		"canonical_role",
-	)
+	nodetest.Members(t, "data", data, "user", "subscription", "tenants", "invitations", "active_tenant_id",
+		"active_tenant_role", "canonical_tenant_id", "canonical_role")
 	user := data["user"].(map[string]any)
 	nodetest.Members(t, "user", user, "uid", "email", "tenant_id", "role")
 	nodetest.Members(t, "subscription", data["subscription"], "plan", "status", "billingCycle")
@@ -174,12 +163,8 @@ func TestSigningUpAndIn(t *testing.T) {
 			nodetest.Members(t, "user", body["user"], "id", "email", "displayName", "role")
 			a.Shows(map[string]any{"expiresIn": 3600})
 			user := body["user"].(map[string]any)
-			nodetest.Same(
-				t,
-				"user",
-				[]any{user["email"], user["displayName"], user["role"]},
-				[]string{email, "Ada Lovelace", "admin"},
-			)
+			nodetest.Same(t, "user", []any{user["email"], user["displayName"], user["role"]},
+				[]string{email, "Ada Lovelace", "admin"})
 			withToken(me, body["token"].(string)).Call("GET", "/api/v1/tenants", nil).Want(200)
 		},
 		"legacy sign-in answers as legacy sign-up does": func(t *testing.T, me *nodetest.Client) {
@@ -190,12 +175,8 @@ func TestSigningUpAndIn(t *testing.T) {
 			checkLegacy(t, a)
 			nodetest.Members(t, "the answer", a.Object(), "token", "refreshToken", "expiresIn", "user")
 			user := a.Object()["user"].(map[string]any)
-			nodetest.Same(
-				t,
-				"user",
-				[]any{user["id"], user["email"], user["role"]},
-				[]string{account.user, account.email, "admin"},
-			)
+			nodetest.Same(t, "user", []any{user["id"], user["email"], user["role"]},
+				[]string{account.user, account.email, "admin"})
 		},
 		"a wrong password and an unknown address are told alike": func(t *testing.T, me *nodetest.Client) {
 			account := newAccount(me)
@@ -219,12 +200,8 @@ func TestSigningUpAndIn(t *testing.T) {
 			data := checkBootstrap(t, a, email)
 			nodetest.Same(t, "canonical role", data["canonical_role"], "admin")
 			nodetest.Same(t, "canonical tenant", data["canonical_tenant_id"], data["active_tenant_id"])
-			nodetest.Same(
-				t,
-				"subscription",
-				data["subscription"],
-				map[string]any{"plan": "free", "status": "active", "billingCycle": nil},
-			)
+			nodetest.Same(t, "subscription", data["subscription"],
+				map[string]any{"plan": "free", "status": "active", "billingCycle": nil})
 			if len(data["tenants"].([]any)) != 1 {
 				t.Errorf("a new person has the tenants %v", data["tenants"])
 			}
@@ -363,10 +340,8 @@ func TestSigningUpAndIn(t *testing.T) {
 				signIn(account.token+"x", name).Refused(401)
 				me.Service.Anonymous().Call("POST", path, `{}`).Refused(422, "idToken", "providerName")
 				if alias != "" {
-					checkLegacy(
-						t,
-						me.Service.Anonymous().Call("POST", alias, map[string]string{"idToken": account.token}).Refused(422, "idToken"),
-					)
+					checkLegacy(t,
+						me.Service.Anonymous().Call("POST", alias, map[string]string{"idToken": account.token}).Refused(422, "idToken"))
 					me.Service.Anonymous().Call("POST", alias, `{}`).Refused(422, "idToken")
 					me.Service.Anonymous().Call("POST", alias, `{"idToken":"nonsense"}`).Refused(401)
 				}

@@ -20,13 +20,8 @@ func (a *API) baseURL(r *http.Request) string {
 		if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ","); first != "" {
 			host = strings.TrimSpace(first)
 		}
-		if first, _, _ := strings.Cut(
-			r.Header.Get("X-Forwarded-Proto"),
-			",",
-		); strings.EqualFold(
-			strings.TrimSpace(first),
-			"https",
-		) {
+		if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ","); strings.EqualFold(strings.TrimSpace(first),
+			"https") {
 			scheme = "https"
 		}
 	}

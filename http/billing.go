@@ -68,9 +68,7 @@ func (a *API) addBilling() {
 		tenant := principalOf(ctx).tenant
 		s := tenant.Subscription()
 		body := subscriptionBody{
-			Plan: planName(
-				tenant.Plan(a.Now()),
-			),
+			Plan:               planName(tenant.Plan(a.Now())),
 			Status:             string(s.Status),
 			CurrentPeriodStart: unlessZero(s.PeriodStart),
 			CurrentPeriodEnd:   unlessZero(s.PeriodEnd),

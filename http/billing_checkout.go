@@ -131,13 +131,8 @@ func (a *API) addCheckout() {
 		},
 	)
 	a.addLegacyCheckout()
-	portal := operation(
-		"POST",
-		"/api/v1/billing/portal",
-		"create-portal",
-		"Billing",
-		"Open the page on which a tenant manages what it pays for",
-	)
+	portal := operation("POST", "/api/v1/billing/portal", "create-portal", "Billing",
+		"Open the page on which a tenant manages what it pays for")
 	portal.Description = "Answers a page of Stripe with the tenant's subscription, means of payment and invoices. A " +
 		"tenant that has never checked out is 409. Without Stripe it answers 503."
 	portal.Errors = []int{http.StatusConflict}

@@ -234,12 +234,8 @@ func TestACustomerIsOneTenantsAlone(t *testing.T) {
 	for _, id := range []string{customer, "cus_none", s.stripe.AddCustomer(nil), s.stripe.AddCustomer(map[string]string{"tenant": thief.Tenant})} {
 		before := len(s.stripe.Calls("POST", "/v1/checkout/sessions"))
 		refusal := thief.Call("POST", checkoutPath, purchase("standard", "customerId", id)).Refused(422, "customerId")
-		nodetest.Same(
-			t,
-			"what is said of "+id,
-			refusal.Object()["errors"],
-			map[string]string{"customerId": "is not the customer of the tenant"},
-		)
+		nodetest.Same(t, "what is said of "+id, refusal.Object()["errors"],
+			map[string]string{"customerId": "is not the customer of the tenant"})
 		if len(s.stripe.Calls("POST", "/v1/checkout/sessions")) != before {
 			t.Errorf("a page was made for %s", id)
 		}
@@ -257,8 +253,7 @@ func TestACustomerIsOneTenantsAlone(t *testing.T) {
 		t.Errorf("the customer is %s, want %s", got, made)
 	}
 	if url := newcomer.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Want(200).Object()["portalUrl"].(string); !strings.Contains(
-		url,
-		"/p/session/",
+		url, "/p/session/",
 	) {
 		t.Errorf("the portal is at %s", url)
 	}
@@ -380,8 +375,7 @@ func TestTheOldCheckout(t *testing.T) {
 		Want(200).
 		Shows(map[string]any{"url": "https://app.example.com/done"})
 	if url := me.Call("POST", "/api/billing/checkout", purchase("standard")).Want(200).Object()["url"].(string); !strings.Contains(
-		url,
-		"/c/pay/",
+		url, "/c/pay/",
 	) {
 		t.Errorf("the page is %s", url)
 	}

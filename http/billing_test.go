@@ -34,12 +34,8 @@ func TestSubscription(t *testing.T) {
 			sandbox := *me
 			sandbox.Tenant = me.Call("POST", "/api/v1/tenants", `{"name":"sandbox","isSandbox":true}`).Want(201).Object()["id"].(string)
 			none["plan"] = "sandbox"
-			nodetest.Same(
-				t,
-				"the subscription of a sandbox",
-				sandbox.Call("GET", billingPath+"/subscription", nil).Want(200).Object(),
-				none,
-			)
+			nodetest.Same(t, "the subscription of a sandbox",
+				sandbox.Call("GET", billingPath+"/subscription", nil).Want(200).Object(), none)
 		},
 		"who may read it": func(_ *testing.T, me *nodetest.Client) {
 			for _, tail := range []string{"/subscription", "/features/analytics", "/features/experiments/check", "/features/multivariate/check"} {
@@ -55,12 +51,9 @@ func TestSubscription(t *testing.T) {
 				me.Subscribe(events.Subscription{ID: "sub_" + me.Tenant, Plan: plan, Status: events.Active})
 				for i, tail := range []string{"analytics", "experiments/check", "multivariate/check"} {
 					required := []string{"standard", "enhanced", "enhanced"}[i]
-					nodetest.Same(
-						t,
-						fmt.Sprintf("%s with %s", tail, plan),
+					nodetest.Same(t, fmt.Sprintf("%s with %s", tail, plan),
 						me.Call("GET", billingPath+"/features/"+tail, nil).Want(200).Object(),
-						map[string]any{"hasAccess": want[i], "plan": plan, "requiredPlan": required},
-					)
+						map[string]any{"hasAccess": want[i], "plan": plan, "requiredPlan": required})
 				}
 			}
 		},
@@ -111,43 +104,20 @@ func testThePlanInForceOnEveryNode(t *testing.T) {
 			t.Errorf("the limit is %d, want %d", got, limit)
 		}
 		summary := map[string]any{"plan": plan, "status": "active"}
-		nodetest.Same(
-			t,
-			"in the list of tenants",
-			entry(who.Call("GET", "/api/v1/tenants", nil).Want(200).List(), "id", me.Tenant)["subscription"],
-			summary,
-		)
-		nodetest.Same(
-			t,
-			"the tenant",
-			who.Call("GET", "/api/v1/tenants/"+me.Tenant, nil).Want(200).Object()["subscription"],
-			summary,
-		)
-		nodetest.Same(
-			t,
-			"after a change",
-			who.Call("PATCH", "/api/v1/tenants/"+me.Tenant, `{"contactName":"Ada"}`).Want(200).Object()["subscription"],
-			summary,
-		)
-		nodetest.Same(
-			t,
-			"in the list of all tenants",
-			entry(root.Call("GET", "/api/v1/admin/tenants", nil).Want(200).List(), "id", me.Tenant)["subscription"],
-			summary,
-		)
-		nodetest.Same(
-			t,
-			"to who signs in",
+		nodetest.Same(t, "in the list of tenants",
+			entry(who.Call("GET", "/api/v1/tenants", nil).Want(200).List(), "id", me.Tenant)["subscription"], summary)
+		nodetest.Same(t, "the tenant", who.Call("GET", "/api/v1/tenants/"+me.Tenant, nil).Want(200).Object()["subscription"],
+			summary)
+		nodetest.Same(t, "after a change",
+			who.Call("PATCH", "/api/v1/tenants/"+me.Tenant, `{"contactName":"Ada"}`).Want(200).Object()["subscription"], summary)
+		nodetest.Same(t, "in the list of all tenants",
+			entry(root.Call("GET", "/api/v1/admin/tenants", nil).Want(200).List(), "id", me.Tenant)["subscription"], summary)
+		nodetest.Same(t, "to who signs in",
 			who.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": who.Token}).Want(200).Object()["data"].(map[string]any)["subscription"],
-			map[string]any{"plan": plan, "status": "active", "billingCycle": "yearly"},
-		)
+			map[string]any{"plan": plan, "status": "active", "billingCycle": "yearly"})
 		for feature, want := range map[string]bool{"analytics": true, "experiments/check": experiments, "multivariate/check": false} {
-			nodetest.Same(
-				t,
-				feature,
-				who.Call("GET", billingPath+"/features/"+feature, nil).Want(200).Object()["hasAccess"],
-				want,
-			)
+			nodetest.Same(t, feature, who.Call("GET", billingPath+"/features/"+feature, nil).Want(200).Object()["hasAccess"],
+				want)
 		}
 	}
 	shows(me, "standard", 2_000_000, true)

@@ -117,10 +117,8 @@ func TestTheLastStateIsKept(t *testing.T) {
 	prices := []string{"price_enhanced", "price_enterprise", "price_standard"}
 	var all sync.WaitGroup
 	for i := range 30 {
-		s.stripe.Change(
-			subscription,
-			func(sub *paymenttest.Subscription) { sub.Price, sub.CancelAtEnd = prices[i%3], i%2 == 0 },
-		)
+		s.stripe.Change(subscription,
+			func(sub *paymenttest.Subscription) { sub.Price, sub.CancelAtEnd = prices[i%3], i%2 == 0 })
 		for _, e := range s.stripe.Events() {
 			all.Go(func() { s.stripe.Deliver([]string{s.URL, second.URL}[i%2]+webhookPath, e) })
 		}
@@ -155,19 +153,13 @@ func TestForgedEventsAreRefused(t *testing.T) {
 		nobody.Call("POST", webhookPath, body, "Stripe-Signature", signature).Refused(400)
 	}
 	unreadable := []byte(`{"id":""}`)
-	nodetest.Same(
-		t,
-		"what is wrong with an event that is signed and is none",
+	nodetest.Same(t, "what is wrong with an event that is signed and is none",
 		nobody.Call("POST", webhookPath, unreadable, "Stripe-Signature", paymenttest.Sign(unreadable, now)).Refused(400).Object()["detail"],
-		"the message is no event of the payment provider that can be read",
-	)
+		"the message is no event of the payment provider that can be read")
 	large := []byte(`{"id":"evt_large","pad":"` + strings.Repeat("x", 256<<10) + `"}`)
-	nodetest.Same(
-		t,
-		"what is wrong with a large event",
+	nodetest.Same(t, "what is wrong with a large event",
 		nobody.Call("POST", webhookPath, large, "Stripe-Signature", paymenttest.Sign(large, now)).Refused(400).Object()["detail"],
-		"the body is larger than 256 KiB",
-	)
+		"the body is larger than 256 KiB")
 	refused := 0
 	for range 100 {
 		if nobody.Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign([]byte("{}"), now)).Status == 429 {
@@ -202,12 +194,8 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 			book := &nodetest.LogBook{}
 			limits := nodetest.Generous
 			limits.Anonymous = 100 // the test asks for the health while the service starts
-			s := nodetest.Start(
-				t,
-				nodetest.Database(t),
-				node.Config{Environment: "development", Limits: limits, Payment: settings},
-				book.Logger(),
-			)
+			s := nodetest.Start(t, nodetest.Database(t),
+				node.Config{Environment: "development", Limits: limits, Payment: settings}, book.Logger())
 			nobody := s.Anonymous()
 			signature := fmt.Sprintf("t=%d,v1=00", time.Now().Unix())
 			nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature).Refused(503)
@@ -245,10 +233,8 @@ func TestEventsOfStrangersChangeNothing(t *testing.T) {
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	s.stripe.Subscribe(s.stripe.AddCustomer(nil), "price_standard")
-	s.stripe.Subscribe(
-		s.stripe.AddCustomer(map[string]string{"tenant": me.Tenant, "client_reference_id": me.Tenant}),
-		"price_standard",
-	)
+	s.stripe.Subscribe(s.stripe.AddCustomer(map[string]string{"tenant": me.Tenant, "client_reference_id": me.Tenant}),
+		"price_standard")
 	s.stripe.Subscribe(s.stripe.AddCustomer(map[string]string{"flagledger_tenant": "another service's"}), "price_standard")
 	s.deliver()
 	if list := s.changes(me.Tenant); len(list) > 0 {
@@ -273,10 +259,8 @@ func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
 			t.Errorf("%s is answered with %d", e.Type, status)
 		}
 	}
-	s.Eventually(
-		"Stripe has been asked in vain",
-		func() bool { return len(s.stripe.Calls("GET", "/v1/subscriptions")) > 2 },
-	)
+	s.Eventually("Stripe has been asked in vain",
+		func() bool { return len(s.stripe.Calls("GET", "/v1/subscriptions")) > 2 })
 	s.stripe.Break(paymenttest.Working)
 	subscribed(me, "standard", "past_due")
 }
@@ -336,12 +320,8 @@ func TestOnePageForAPlan(t *testing.T) {
 	theirs, _ := checkout(s.SignUp(nodetest.Address()), purchase("standard"))
 	payable := func(when string, want ...bool) {
 		t.Helper()
-		nodetest.Same(
-			t,
-			"what can be paid for "+when,
-			[]bool{s.stripe.Payable(first), s.stripe.Payable(second), s.stripe.Payable(product), s.stripe.Payable(theirs)},
-			want,
-		)
+		nodetest.Same(t, "what can be paid for "+when,
+			[]bool{s.stripe.Payable(first), s.stripe.Payable(second), s.stripe.Payable(product), s.stripe.Payable(theirs)}, want)
 	}
 	payable("after a second checkout", false, true, true, true)
 	customer := s.stripe.Calls("POST", "/v1/checkout/sessions")[0].Form.Get("customer")
@@ -372,10 +352,8 @@ func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := shopOn(t, database, stripe)
-	later.Eventually(
-		"the subscription that was left is cancelled",
-		func() bool { return stripe.Status(left) == "canceled" },
-	)
+	later.Eventually("the subscription that was left is cancelled",
+		func() bool { return stripe.Status(left) == "canceled" })
 }
 
 // A customer that was deleted at Stripe makes room for another one.
@@ -431,10 +409,8 @@ func TestPaymentEventChangesOnlyCustomersTenant(t *testing.T) {
 		body := []byte(`{"id":"` + id + `","type":"customer.subscription.updated","data":{"object":` + object + `}}`)
 		return s.Anonymous().Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign(body, s.stripe.Now()))
 	}
-	send(
-		"evt_other",
-		`{"id":"`+subscription+`","customer":"`+customer+`","metadata":{"flagledger_tenant":"`+other.Tenant+`"}}`,
-	).Want(200)
+	send("evt_other",
+		`{"id":"`+subscription+`","customer":"`+customer+`","metadata":{"flagledger_tenant":"`+other.Tenant+`"}}`).Want(200)
 	s.JobsDone()
 	subscribed(other, "free", "active")
 	subscribed(me, "standard", "active")

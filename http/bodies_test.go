@@ -133,9 +133,7 @@ func TestBodies(t *testing.T) {
 			}
 			me.Call("POST", flags, `{"key":"k","type":"json","tags":["t"`+tags.String()+`]}`).Refused(422, "tags")
 			if a := me.Call("POST", flags, `{"key":"k","type":"json","flag_variations":[{"value":1}`+variations.String()+`]}`).
-				Want(422); len(
-				a.Body,
-			) > 100_000 {
+				Want(422); len(a.Body) > 100_000 {
 				me.Service.T.Errorf("the answer has %d bytes", len(a.Body))
 			}
 			me.Call("POST", flags, `{"key":"k","type":"json","tags":[""`+strings.Repeat(`,""`, 40_000)+`]}`).

@@ -123,9 +123,7 @@ func (a *API) fitBody(r *http.Request, schema *huma.Schema) error {
 	}
 	if len(body) > 0 {
 		if body, requestOf(r.Context()).wrong, err = strictjson.Fit(
-			body,
-			schema,
-			a.huma.OpenAPI().Components.Schemas,
+			body, schema, a.huma.OpenAPI().Components.Schemas,
 		); err != nil {
 			return problemOfBody(err)
 		}

@@ -9,9 +9,7 @@ import (
 // do carries out the command of a call. If the body does not fit its schema, it only checks the command, so that all
 // that is wrong is told at once. If a replay may not be made any more, it only looks for what the call did at first.
 func do[S any, P commands.State[S]](
-	ctx context.Context,
-	w *commands.Writer,
-	cmd commands.Command[S],
+	ctx context.Context, w *commands.Writer, cmd commands.Command[S],
 ) (S, commands.Done, error) {
 	req := requestOf(ctx)
 	switch {
@@ -39,10 +37,7 @@ func doer[S any, P commands.State[S]](a *API) commands.Doer[S] {
 // checkCommand refuses a call, before it changes anything, for all that is wrong with it: the given fields, what does
 // not fit the body's schema, and what the command would be refused for.
 func checkCommand[S any, P commands.State[S]](
-	ctx context.Context,
-	w *commands.Writer,
-	wrong map[string]string,
-	cmd commands.Command[S],
+	ctx context.Context, w *commands.Writer, wrong map[string]string, cmd commands.Command[S],
 ) error {
 	_, err := commands.Check[S, P](ctx, w, by(ctx), cmd)
 	return withBodyErrors(ctx, commands.MergeFieldErrors(wrong, err))

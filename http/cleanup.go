@@ -57,13 +57,8 @@ func CleanupEntry(f queries.CleanupFlag, s queries.Staleness) []byte {
 }
 
 func (a *API) addCleanup() {
-	op := operation(
-		"GET",
-		"/api/v1/cleanup",
-		"list-cleanup",
-		"Flags",
-		"The flags that can go, and what can stand in their place",
-	)
+	op := operation("GET", "/api/v1/cleanup", "list-cleanup", "Flags",
+		"The flags that can go, and what can stand in their place")
 	op.Description = "Flags that are `unused` or `settled`, those first of which that has been so for longest. " +
 		"Permanent flags are never among them."
 	register(a, access{who: viewer, scope: events.FlagsRead}, op, func(ctx context.Context, in *struct {

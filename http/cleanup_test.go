@@ -88,17 +88,8 @@ func TestCleanup(t *testing.T) {
 		}
 	}
 	nodetest.Same(t, "flags that can go", len(list), 4)
-	nodetest.Members(
-		t,
-		"an entry",
-		byKey["unused"],
-		"flagKey",
-		"lifecycle",
-		"since",
-		"lastEvaluatedAt",
-		"outcome",
-		"clients",
-	)
+	nodetest.Members(t, "an entry", byKey["unused"], "flagKey", "lifecycle", "since", "lastEvaluatedAt", "outcome",
+		"clients")
 	for key, want := range map[string]struct {
 		lifecycle string
 		outcome   any
@@ -109,12 +100,8 @@ func TestCleanup(t *testing.T) {
 	} {
 		nodetest.Same(t, key, []any{byKey[key]["lifecycle"], byKey[key]["outcome"]}, []any{want.lifecycle, want.outcome})
 	}
-	nodetest.Same(
-		t,
-		"since when a flag that was evaluated can go",
-		byKey["settled"]["since"],
-		byKey["settled"]["lastEvaluatedAt"],
-	)
+	nodetest.Same(t, "since when a flag that was evaluated can go", byKey["settled"]["since"],
+		byKey["settled"]["lastEvaluatedAt"])
 	nodetest.Same(t, "who never was evaluated", byKey["unused"]["lastEvaluatedAt"], nil)
 	nodetest.Same(t, "who called", byKey["settled"]["clients"], []any{
 		map[string]any{
@@ -130,10 +117,6 @@ func TestCleanup(t *testing.T) {
 	keys := nodetest.Column(list, "flagKey")
 	checkPages(t, l.me, path, "flagKey", keys)
 	l.given("unused", use{evaluated: time.Minute, outcome: "x", varied: time.Minute}) // the list may be one that was kept
-	nodetest.Same(
-		t,
-		"once it is evaluated",
-		nodetest.Column(l.me.Call("GET", path, nil).Want(200).List(), "flagKey"),
-		keys[1:],
-	)
+	nodetest.Same(t, "once it is evaluated", nodetest.Column(l.me.Call("GET", path, nil).Want(200).List(), "flagKey"),
+		keys[1:])
 }

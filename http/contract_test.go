@@ -23,12 +23,8 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	// Its clock is the machine's: tokens from outside are of that time.
-	s := shopOn(
-		t,
-		nodetest.Database(t),
-		paymenttest.New(t, time.Now),
-		func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} },
-	)
+	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now),
+		func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} })
 	s.stripe.AddProduct("prod_1")
 	s.stripe.AddCoupon("LAUNCH25")
 	s.stripe.AddPromotion("SPRING")
@@ -236,10 +232,8 @@ func (w *world) checkDocumented(operation map[string]any) {
 		w.t.Fatalf("%s is not in the document", w.name)
 	}
 	for name := range strings.FieldsSeq(w.headers) {
-		i := slices.IndexFunc(
-			asMaps(operation["parameters"]),
-			func(p map[string]any) bool { return p["in"] == "header" && p["name"] == name },
-		)
+		i := slices.IndexFunc(asMaps(operation["parameters"]),
+			func(p map[string]any) bool { return p["in"] == "header" && p["name"] == name })
 		if i < 0 {
 			w.t.Errorf("the document does not show the header %s", name)
 		} else if required, _ := asMaps(operation["parameters"])[i]["required"].(bool); required != (name == "X-Tenant-ID") {
@@ -259,8 +253,7 @@ func (w *world) checkDocumented(operation map[string]any) {
 	}
 	for name := range w.query() {
 		if !slices.ContainsFunc(
-			asMaps(operation["parameters"]),
-			func(p map[string]any) bool { return p["in"] == "query" && p["name"] == name },
+			asMaps(operation["parameters"]), func(p map[string]any) bool { return p["in"] == "query" && p["name"] == name },
 		) {
 			w.t.Errorf("the document does not show the parameter %s", name)
 		}
@@ -328,9 +321,7 @@ func (w *world) checkAnswer() {
 // sign-up makes nothing that has a path.
 func (w *world) checkHeaders(a *nodetest.Answer) {
 	w.t.Helper()
-	if location := a.Header.Get(
-		"Location",
-	); w.status == 201 && !strings.HasSuffix(w.path, "/signup") &&
+	if location := a.Header.Get("Location"); w.status == 201 && !strings.HasSuffix(w.path, "/signup") &&
 		!strings.HasPrefix(location, "/api/v1/") {
 		w.t.Errorf("Location is %q", location)
 	}

@@ -37,12 +37,8 @@ const sentByBrowsers = "authorization,baggage,content-type,idempotency-key,if-ma
 func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 	t.Parallel()
 	const app, other = "https://app.example.com", "http://localhost:5173"
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", Origins: []string{app, other}},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Origins: []string{app, other}},
+		nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("k", nil)
 	paths := []string{
@@ -87,10 +83,8 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 			t.Error("it has no id")
 		}
 		s.Eventually("they are counted", func() bool {
-			return strings.Contains(
-				string(s.Anonymous().Call("GET", "/metrics", nil).Body),
-				`flagledger_http_request_duration_seconds_count{method="OPTIONS",route="unknown",status="2xx"}`,
-			)
+			return strings.Contains(string(s.Anonymous().Call("GET", "/metrics", nil).Body),
+				`flagledger_http_request_duration_seconds_count{method="OPTIONS",route="unknown",status="2xx"}`)
 		})
 	})
 	t.Run("what is not allowed is not", func(t *testing.T) {
@@ -177,12 +171,8 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 
 func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", Origins: []string{"*"}},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Origins: []string{"*"}},
+		nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	for _, origin := range []string{"https://app.example.com", "https://any.example", "capacitor://localhost", "null"} {
 		allows(preflight(s, origin, "/api/v1/flags", "POST", sentByBrowsers).Want(204), "*")
@@ -196,12 +186,9 @@ func TestBrowsersOfOtherOriginsMayCallNothing(t *testing.T) {
 		"unless an origin is listed": func(t *testing.T, me *nodetest.Client) {
 			preflight(me.Service, "https://app.example.com", "/api/v1/flags", "GET", "authorization").Refused(405)
 			a := browser(me, "https://app.example.com", "GET", "/api/v1/flags", nil).Want(200)
-			nodetest.Same(
-				t,
-				"headers",
+			nodetest.Same(t, "headers",
 				[]bool{a.Header.Get("Access-Control-Allow-Origin") == "", strings.Contains(a.Header.Get("Vary"), "Origin")},
-				[]bool{true, false},
-			)
+				[]bool{true, false})
 		},
 	}.Run(t)
 }

@@ -38,10 +38,7 @@ func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound 
 // limitInvitations calls invite and counts the invitation for today, or refuses what is over one of bounds. What is
 // refused or was made before does not count.
 func limitInvitations[S any, P commands.State[S]](
-	ctx context.Context,
-	a *API,
-	bounds []jobs.InvitationBound,
-	cmd commands.Command[S],
+	ctx context.Context, a *API, bounds []jobs.InvitationBound, cmd commands.Command[S],
 	invite func() (commands.Done, error),
 ) (commands.Done, error) {
 	if _, _, found, err := commands.Find[S, P](ctx, a.Writer, by(ctx), cmd); err != nil {
@@ -57,11 +54,8 @@ func limitInvitations[S any, P commands.State[S]](
 		return commands.Done{}, err
 	}
 	if reached != nil {
-		return commands.Done{}, commands.TooManyToday(
-			reached.PerDay,
-			now,
-			fmt.Sprintf("%d invitations were made today, as many as a day may have", reached.PerDay),
-		)
+		return commands.Done{}, commands.TooManyToday(reached.PerDay, now,
+			fmt.Sprintf("%d invitations were made today, as many as a day may have", reached.PerDay))
 	}
 	done, err := invite()
 	if isRefusal(err) || done.Repeated {

@@ -13,12 +13,8 @@ import (
 // call.
 func TestInvitationsOfADay(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", Limits: nodetest.Generous, Now: withinADay().now},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t),
+		node.Config{Environment: "development", Limits: nodetest.Generous, Now: withinADay().now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	there := *me
 	there.Service = s.SecondNode()

@@ -48,12 +48,8 @@ func (a *API) limitSwitches(p *principal) error {
 	}
 	return tooManyRequests(
 		left,
-		fmt.Sprintf(
-			"%s took %d bytes today, and now a person makes %d without a body a minute, as do all machines together",
-			whose,
-			bound,
-			limit.SwitchesPerMinute,
-		),
+		fmt.Sprintf("%s took %d bytes today, and now a person makes %d without a body a minute, as do all machines together",
+			whose, bound, limit.SwitchesPerMinute),
 	)
 }
 

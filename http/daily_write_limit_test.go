@@ -55,12 +55,7 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	}
 	before := keptKeys(s)
 	for range 2 {
-		if detail := fmt.Sprint(
-			largeRefusal(n).Refused(429).Object()["detail"],
-		); !strings.Contains(
-			detail,
-			fmt.Sprint(bound),
-		) {
+		if detail := fmt.Sprint(largeRefusal(n).Refused(429).Object()["detail"]); !strings.Contains(detail, fmt.Sprint(bound)) {
 			t.Errorf("refused with %q", detail)
 		}
 	}
@@ -89,12 +84,8 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 // A key is not free because its answer is short, or not kept.
 func TestEachKeyCounts(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", Now: withinADay().now},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: withinADay().now},
+		nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	written := func() int { return s.Node.API.Writer.WrittenToday(me.Tenant) }
 	before := written()
@@ -157,12 +148,8 @@ func TestSwitchesAreBounded(t *testing.T) {
 	}
 	for _, c := range []*nodetest.Client{machine, other} {
 		refused := change(c).Refused(429)
-		nodetest.Same(
-			t,
-			"the limit that refuses",
-			refused.Header["Ratelimit-Limit"],
-			[]string{fmt.Sprint(limit.SwitchesPerMinute)},
-		)
+		nodetest.Same(t, "the limit that refuses", refused.Header["Ratelimit-Limit"],
+			[]string{fmt.Sprint(limit.SwitchesPerMinute)})
 		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
 		if detail := fmt.Sprint(refused.Object()["detail"]); !strings.Contains(detail, fmt.Sprint(bound+bound/4)) {
 			t.Errorf("refused with %q", detail)
@@ -191,10 +178,7 @@ func TestSwitchesAreBounded(t *testing.T) {
 		}
 		if detail := fmt.Sprint(
 			creator.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Refused(429).Object()["detail"],
-		); !strings.Contains(
-			detail,
-			"all free and sandbox tenants",
-		) {
+		); !strings.Contains(detail, "all free and sandbox tenants") {
 			t.Errorf("refused with %q", detail)
 		}
 	})

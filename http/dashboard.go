@@ -45,11 +45,6 @@ func (a *API) leadToDashboard(next http.Handler) http.Handler {
 		}
 		h.Set("Cache-Control", "no-store")
 		h.Set("Referrer-Policy", "no-referrer")
-		http.Redirect(
-			w,
-			r,
-			to,
-			http.StatusFound,
-		) //nolint:gosec // to a path of the service's own: the token stands in the fragment, encoded
+		http.Redirect(w, r, to, http.StatusFound) //nolint:gosec // to a path of the service's own: the token stands in the fragment, encoded
 	})
 }

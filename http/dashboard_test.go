@@ -43,12 +43,9 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = answer.Body.Close()
-		nodetest.Same(
-			t,
-			"Accept: "+accept,
+		nodetest.Same(t, "Accept: "+accept,
 			[]any{answer.StatusCode, answer.Header.Get("Location"), answer.Header.Values("Vary")},
-			[]any{want[0], want[1], []string{"Accept"}},
-		)
+			[]any{want[0], want[1], []string{"Accept"}})
 	}
 }
 
@@ -134,16 +131,9 @@ func TestTheDashboardInABrowser(t *testing.T) {
 		ctx,
 		"node",
 		append([]string{"dashboard/stories/run.mjs"}, strings.Fields(os.Getenv("FLAGLEDGER_STORIES"))...)...)
-	command.Env = append(
-		os.Environ(),
-		"CHROMIUM="+chromium,
-		"SERVICE_URL="+s.URL,
-		"RESTARTED_URL="+restarted.Service().URL,
-		"STALE_URL="+stale.URL,
-		"PRODUCTION_URL="+production.URL,
-		"SELLING_URL="+selling.URL,
-		"CONTROL_URL="+control.URL,
-	)
+	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL,
+		"RESTARTED_URL="+restarted.Service().URL, "STALE_URL="+stale.URL, "PRODUCTION_URL="+production.URL,
+		"SELLING_URL="+selling.URL, "CONTROL_URL="+control.URL)
 	ended := make(chan error, 1)
 	var out []byte
 	go func() {

@@ -66,10 +66,6 @@ func TestDeactivationEndsSessionsAndLinks(t *testing.T) {
 		}
 		names = append(names, r.Name)
 	}
-	nodetest.Same(
-		t,
-		"facts",
-		names,
-		[]string{"user.registered", "user.deactivated", "user.sessions_ended", "user.sessions_ended", "user.reactivated"},
-	)
+	nodetest.Same(t, "facts", names,
+		[]string{"user.registered", "user.deactivated", "user.sessions_ended", "user.sessions_ended", "user.reactivated"})
 }

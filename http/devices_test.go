@@ -46,12 +46,8 @@ func TestDeviceTokens(t *testing.T) {
 			}
 			list := listed(me)
 			nodetest.Same(t, "the last twenty", []any{len(list), list[0], list[19]}, []any{20, "1", "20"})
-			nodetest.Same(
-				t,
-				"a page of them",
-				titlesOf(me.Call("GET", devicesPath+"?limit=2&offset=19", nil).Want(200).List()),
-				[]string{"20"},
-			)
+			nodetest.Same(t, "a page of them", titlesOf(me.Call("GET", devicesPath+"?limit=2&offset=19", nil).Want(200).List()),
+				[]string{"20"})
 		},
 		"a token is the one that its path names, however it is escaped": func(t *testing.T, me *nodetest.Client) {
 			register := func(token string) {
@@ -62,12 +58,8 @@ func TestDeviceTokens(t *testing.T) {
 			for _, path := range []string{"a%2541:b@c", "a%2541%3Ab@c", "a%2541:b%40c", "a%2541%3Ab%40c"} {
 				register(prefix + "a%41:b@c")
 				me.Call("DELETE", devicesPath+"/"+prefix+path, nil).Want(204)
-				nodetest.Same(
-					t,
-					"what is left",
-					nodetest.Column(me.Call("GET", devicesPath, nil).Want(200).List(), "deviceToken"),
-					[]string{prefix + "aA:b@c"},
-				)
+				nodetest.Same(t, "what is left", nodetest.Column(me.Call("GET", devicesPath, nil).Want(200).List(), "deviceToken"),
+					[]string{prefix + "aA:b@c"})
 			}
 			me.Call("DELETE", devicesPath+"/"+prefix+"aA%3Ab%40c", nil).Want(204)
 			register(prefix + "100%/x")

@@ -37,13 +37,8 @@ type patchBody struct {
 }
 
 func (a *API) addDiff() {
-	diff := operation(
-		"GET",
-		"/api/v1/flags/{flagKey}/diff",
-		"compare-flag-versions",
-		"Flags",
-		"What changed of a flag between two versions or times",
-	)
+	diff := operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags",
+		"What changed of a flag between two versions or times")
 	diff.Description = "It is 404 where the flag did not exist at one of them, and says at which."
 	register(a, readFlags, diff,
 		func(ctx context.Context, in *struct {

@@ -47,31 +47,21 @@ func (a *API) addEnvironments() {
 			Now:         a.Now(),
 		})
 		return &environmentOutput{
-			Changed: changedBy(
-				done,
-			),
+			Changed:  changedBy(done),
 			Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(in.ID)+"/environments/"+in.Body.Environment),
 			Body:     in.Body,
 		}, err
 	})
-	remove := operation(
-		"DELETE",
-		path+"/{environment}",
-		"delete-environment",
-		tag,
-		"Delete an environment, and what flags are in it",
-	)
+	remove := operation("DELETE", path+"/{environment}", "delete-environment", tag,
+		"Delete an environment, and what flags are in it")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *struct {
 		TenantChange
 		Environment string `path:"environment" example:"staging"`
 	}) (*noContent, error) {
-		_, done, err := do(
-			ctx,
-			a.Writer,
-			commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment},
-		)
+		_, done, err := do(ctx, a.Writer,
+			commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
 		return &noContent{changedBy(done)}, err
 	})
 }

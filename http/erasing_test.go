@@ -40,18 +40,10 @@ func testErasing(t *testing.T) {
 			erase(t, root.Service, session.UserID)
 			nodetest.Same(t, "what is kept of them", known(), 0)
 			login := map[string]string{"idToken": session.IDToken}
-			root.Service.Eventually(
-				"their token is refused",
-				func() bool { return root.Service.Anonymous().Call("POST", "/api/v1/auth/login", login).Status == 403 },
-			)
-			err := node.EraseUser(
-				t.Context(),
-				root.Service.Config,
-				root.Service.DatabaseURL,
-				root.Service.Store(),
-				uuid.NewString(),
-				nodetest.Log(t),
-			)
+			root.Service.Eventually("their token is refused",
+				func() bool { return root.Service.Anonymous().Call("POST", "/api/v1/auth/login", login).Status == 403 })
+			err := node.EraseUser(t.Context(), root.Service.Config, root.Service.DatabaseURL, root.Service.Store(),
+				uuid.NewString(), nodetest.Log(t))
 			if commands.KindOf(err) != commands.NotFound {
 				t.Errorf("nobody is erased: %v", err)
 			}
@@ -71,55 +63,29 @@ func testErasing(t *testing.T) {
 				return tenant
 			}
 			unnamed := contact(gone, gone.NewTenant("unnamed").Tenant, map[string]string{"contactName": "Ada Lovelace"})
-			named := contact(
-				gone,
-				gone.NewTenant("named").Tenant,
-				map[string]string{"contactName": "Ada Lovelace", "primaryEmail": strings.ToUpper(email)},
-			)
-			shared := contact(
-				gone,
-				gone.NewTenant("shared").Tenant,
-				map[string]string{"contactName": "Ada Lovelace", "primaryEmail": "ops@example.com"},
-			)
-			others := contact(
-				root,
-				root.NewTenant("others").Tenant,
-				map[string]string{"contactName": "Ada Lovelace", "primaryEmail": email},
-			)
-			untouched := contact(
-				root,
-				root.NewTenant("untouched").Tenant,
-				map[string]string{"contactName": "Rita Root", "primaryEmail": "root@example.com"},
-			)
+			named := contact(gone, gone.NewTenant("named").Tenant,
+				map[string]string{"contactName": "Ada Lovelace", "primaryEmail": strings.ToUpper(email)})
+			shared := contact(gone, gone.NewTenant("shared").Tenant,
+				map[string]string{"contactName": "Ada Lovelace", "primaryEmail": "ops@example.com"})
+			others := contact(root, root.NewTenant("others").Tenant,
+				map[string]string{"contactName": "Ada Lovelace", "primaryEmail": email})
+			untouched := contact(root, root.NewTenant("untouched").Tenant,
+				map[string]string{"contactName": "Rita Root", "primaryEmail": "root@example.com"})
 			erase(t, root.Service, gone.UserID)
 			erase(t, root.Service, gone.UserID)
-			root.Service.Eventually(
-				"their token is refused",
-				func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 },
-			)
+			root.Service.Eventually("their token is refused",
+				func() bool { return gone.Call("GET", "/api/v1/tenants", nil).Status == 403 })
 			history := root.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200).List()
-			nodetest.Same(
-				t,
-				"who made the flag",
-				[]any{history[0]["userId"], history[0]["userName"]},
-				[]any{gone.UserID, "erased user"},
-			)
+			nodetest.Same(t, "who made the flag", []any{history[0]["userId"], history[0]["userName"]},
+				[]any{gone.UserID, "erased user"})
 			joined := trail(root, "?action=tenant.member_joined&resourceId="+gone.UserID)[0]
-			nodetest.Same(
-				t,
-				"who joined, in the trail",
-				[]any{joined["userName"], joined["resource"]},
-				[]any{"erased user", map[string]any{"type": "member", "id": gone.UserID, "name": "erased user"}},
-			)
+			nodetest.Same(t, "who joined, in the trail", []any{joined["userName"], joined["resource"]},
+				[]any{"erased user", map[string]any{"type": "member", "id": gone.UserID, "name": "erased user"}})
 			member := entry(root.Call("GET", usersPath(root), nil).Want(200).List(), "userId", gone.UserID)
 			nodetest.Same(t, "the member", []any{member["email"], member["displayName"]}, []any{"", "erased user"})
 			user := entry(root.Call("GET", usersOfPlatform, nil).Want(200).List(), "userId", gone.UserID)
-			nodetest.Same(
-				t,
-				"the user",
-				[]any{user["email"], user["displayName"], user["active"]},
-				[]any{"", "erased user", false},
-			)
+			nodetest.Same(t, "the user", []any{user["email"], user["displayName"], user["active"]},
+				[]any{"", "erased user", false})
 			root.Service.Anonymous().
 				Call("POST", "/auth/signin", map[string]string{"email": email, "password": nodetest.Password}).
 				Refused(401)
@@ -128,12 +94,8 @@ func testErasing(t *testing.T) {
 				{unnamed, "", ""}, {named, "", ""}, {shared, "ops@example.com", ""}, {others, "root@example.com", ""}, {untouched, "root@example.com", "Rita Root"},
 			} {
 				shown := entry(root.Call("GET", "/api/v1/admin/tenants", nil).Want(200).List(), "id", c.tenant)
-				nodetest.Same(
-					t,
-					"a contact",
-					[]any{shown["primaryEmail"], shown["contactName"]},
-					[]any{c.primaryEmail, c.contactName},
-				)
+				nodetest.Same(t, "a contact", []any{shown["primaryEmail"], shown["contactName"]},
+					[]any{c.primaryEmail, c.contactName})
 			}
 			if next := root.Service.SignUp(email); next.UserID == gone.UserID {
 				t.Error("the address signs up as the person that was erased")
@@ -167,12 +129,8 @@ func testADeletedTenantIsForgottenThoughItsNodeDied(t *testing.T) {
 			defer pool.Close()
 			kept := func() []string { return pgtest.TablesWith(t, pool, "keep", contact, pending, title, dana) }
 			// The addresses that were mailed are kept for an hour, for the bound of invitations.
-			nodetest.Same(
-				t,
-				"what is kept",
-				kept(),
-				[]string{"mailed_invitations", "notifications", "pending_members", "people", "product_tours", "tenant_contacts"},
-			)
+			nodetest.Same(t, "what is kept", kept(),
+				[]string{"mailed_invitations", "notifications", "pending_members", "people", "product_tours", "tenant_contacts"})
 
 			stream, store := events.TenantStream(s.Tenant), s.Service.Store()
 			var last events.Revision

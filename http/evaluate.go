@@ -73,10 +73,7 @@ type evaluationError struct {
 
 // readEvaluation finds out who makes an evaluation and where, and reads its body, which the caller releases.
 func (a *API) readEvaluation(
-	r *http.Request,
-	need access,
-	read func(*evaluationRequest) error,
-	schema *huma.Schema,
+	r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema,
 ) (*principal, *evaluationRequest, error) {
 	p, e, err := a.admitEvaluation(r, need, read, schema)
 	if err != nil {
@@ -91,10 +88,7 @@ func (a *API) readEvaluation(
 
 // admitEvaluation is readEvaluation without finding the environment.
 func (a *API) admitEvaluation(
-	r *http.Request,
-	need access,
-	read func(*evaluationRequest) error,
-	schema *huma.Schema,
+	r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema,
 ) (*principal, *evaluationRequest, error) {
 	p, err := a.admit(r, need, "")
 	if err != nil {
@@ -180,10 +174,7 @@ func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) evaluateOne(
-	w http.ResponseWriter,
-	r *http.Request,
-	read func(*evaluationRequest) error,
-	schema *huma.Schema,
+	w http.ResponseWriter, r *http.Request, read func(*evaluationRequest) error, schema *huma.Schema,
 ) error {
 	preview := false
 	if r.URL.RawQuery != "" {

@@ -17,10 +17,8 @@ func TestTryingRules(t *testing.T) {
 			on, off := me.TwoVariations("k")
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 			rollout := fmt.Sprintf(`{"rollout":[{"variationId":%q,"weight":20},{"variationId":%q,"weight":80}]}`, on, off)
-			rules := fmt.Sprintf(
-				`[{"name":"split","conditions":[{"attribute":"seats","op":"gte","values":[1.50]}],"serve":%s}]`,
-				rollout,
-			)
+			rules := fmt.Sprintf(`[{"name":"split","conditions":[{"attribute":"seats","op":"gte","values":[1.50]}],"serve":%s}]`,
+				rollout)
 			me.SetRules("k", `{"rules":`+rules+`}`).Want(200)
 			kept := me.Rules("k").Object()["rules"].([]any)[0].(map[string]any)["id"]
 			rules = fmt.Sprintf(
@@ -37,17 +35,11 @@ func TestTryingRules(t *testing.T) {
 			}
 			var tried []map[string]any
 			for i := range 20 {
-				tried = append(
-					tried,
-					try(me, fmt.Sprintf(`{%s,"rules":%s,"fallthrough":%s}`, context(i), rules, serve)).Want(200).Object(),
-				)
+				tried = append(tried,
+					try(me, fmt.Sprintf(`{%s,"rules":%s,"fallthrough":%s}`, context(i), rules, serve)).Want(200).Object())
 			}
-			nodetest.Same(
-				t,
-				"the flag",
-				string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body)+string(me.Rules("k").Body),
-				before,
-			)
+			nodetest.Same(t, "the flag",
+				string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body)+string(me.Rules("k").Body), before)
 			me.SetRules("k", `{"rules":`+rules+`}`).Want(200)
 			me.SetFallthrough("k", `{"serve":`+serve+`}`).Want(200)
 			saved := me.Rules("k").Object()["rules"].([]any)[0].(map[string]any)["id"]
@@ -83,20 +75,15 @@ func TestTryingRules(t *testing.T) {
 				got := try(me, body).Want(200).Object()
 				nodetest.Same(t, body, fmt.Sprintf("%v %v", got["reason"], got["value"]), reason)
 			}
-			nodetest.Same(
-				t,
-				"of the header's environment",
-				try(me, `{}`, "X-Environment", "development").Want(200).Object()["reason"],
-				"OFF",
-			)
+			nodetest.Same(t, "of the header's environment",
+				try(me, `{}`, "X-Environment", "development").Want(200).Object()["reason"], "OFF")
 		},
 		"the same draft gives the same answer": func(t *testing.T, me *nodetest.Client) {
 			on, off := me.TwoVariations("k")
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 			body := fmt.Sprintf(
 				`{"targetingKey":"u","rules":[{"conditions":[],"serve":{"rollout":[{"variationId":%q,"weight":1},{"variationId":%q,"weight":1}]}}]}`,
-				on,
-				off,
+				on, off,
 			)
 			nodetest.Same(t, "the second answer", string(try(me, body).Want(200).Body), string(try(me, body).Want(200).Body))
 		},

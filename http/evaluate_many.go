@@ -49,10 +49,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 // sendEvaluations answers with the results for many flags, and counts those that succeeded as used, unless that is nil:
 // none where it refuses the call. e holds its slot for costly work.
 func sendEvaluations(
-	w http.ResponseWriter,
-	r *http.Request,
-	e *evaluationRequest,
-	results iter.Seq2[string, queries.Evaluated],
+	w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated],
 	used *uncounted,
 ) {
 	out := newOutput(w)

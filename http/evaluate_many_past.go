@@ -85,11 +85,7 @@ func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at
 // evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends, the flags
 // cannot be read, or all has taken longer than atMost.
 func (s flagsAt) evaluate(
-	ctx context.Context,
-	a *API,
-	p *principal,
-	e *evaluationRequest,
-	atMost time.Duration,
+	ctx context.Context, a *API, p *principal, e *evaluationRequest, atMost time.Duration,
 ) iter.Seq2[string, queries.Evaluated] {
 	return func(yield func(string, queries.Evaluated) bool) {
 		for _, f := range s.flags {
@@ -113,11 +109,7 @@ func (s flagsAt) evaluate(
 // compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one
 // that its facts give. Meanwhile it leaves its slot for costly work.
 func (s flagsAt) compile(
-	ctx context.Context,
-	a *API,
-	p *principal,
-	e *evaluationRequest,
-	f queries.VersionThen,
+	ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.VersionThen,
 ) (*snapshot.Flag, error) {
 	if f.Version == 0 {
 		return nil, queries.ErrNotFound

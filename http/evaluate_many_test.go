@@ -17,10 +17,8 @@ const manyPath = "/api/v1/flags/evaluate"
 // split is a flag whose traffic is split by the targeting key.
 func split(c *nodetest.Client, key string) {
 	c.Service.T.Helper()
-	c.CreateEnabledFlag(
-		key,
-		map[string]any{"type": "string", "flag_variations": []any{map[string]any{"name": "all", "value": "v", "weight": 1}}},
-	)
+	c.CreateEnabledFlag(key,
+		map[string]any{"type": "string", "flag_variations": []any{map[string]any{"name": "all", "value": "v", "weight": 1}}})
 }
 
 // order are the members of an object in the order of the text.
@@ -70,12 +68,8 @@ func TestEvaluatingManyFlags(t *testing.T) {
 				nodetest.Same(t, key, string(flags[key]), string(me.Evaluate(key, context).Want(200).Body))
 			}
 			me.CreateFlag("another", nil)
-			nodetest.Same(
-				t,
-				"the keys",
-				order(t, me.Call("POST", manyPath, context).Want(200).Raw("flags")),
-				[]string{"Off", "another", "archived", "on", "split"},
-			)
+			nodetest.Same(t, "the keys", order(t, me.Call("POST", manyPath, context).Want(200).Raw("flags")),
+				[]string{"Off", "another", "archived", "on", "split"})
 		},
 		"those that are named": func(t *testing.T, me *nodetest.Client) {
 			for _, key := range []string{"a", "b", "c"} {
@@ -85,12 +79,8 @@ func TestEvaluatingManyFlags(t *testing.T) {
 			nodetest.Same(t, "the keys", order(t, a.Raw("flags")), []string{"a", "c"})
 			nodetest.Members(t, "the answer", a.Object(), "flags")
 			nodetest.Same(t, "none", string(me.Call("POST", manyPath, `{"flagKeys":[]}`).Want(200).Body), `{"flags":{}}`)
-			nodetest.Same(
-				t,
-				"null",
-				order(t, me.Lenient().Call("POST", manyPath, `{"flagKeys":null}`).Want(200).Raw("flags")),
-				[]string{"a", "b", "c"},
-			)
+			nodetest.Same(t, "null", order(t, me.Lenient().Call("POST", manyPath, `{"flagKeys":null}`).Want(200).Raw("flags")),
+				[]string{"a", "b", "c"})
 		},
 		"one that cannot be evaluated does not spoil the others": func(t *testing.T, me *nodetest.Client) {
 			split(me, "split")
@@ -117,12 +107,8 @@ func TestEvaluatingManyFlags(t *testing.T) {
 				on           bool
 			}{{`{}`, "", false}, {`{}`, "development", true}, {`{"environment":"development"}`, "production", true}} {
 				a := me.Call("POST", manyPath, test.body, "X-Environment", test.header).Want(200)
-				nodetest.Same(
-					me.Service.T,
-					"enabled",
-					a.Object()["flags"].(map[string]any)["k"].(map[string]any)["enabled"],
-					test.on,
-				)
+				nodetest.Same(me.Service.T, "enabled", a.Object()["flags"].(map[string]any)["k"].(map[string]any)["enabled"],
+					test.on)
 			}
 			me.Call("POST", manyPath, `{"environment":"none"}`).Refused(404)
 		},
@@ -148,12 +134,8 @@ func TestEvaluatingManyFlags(t *testing.T) {
 		"the header may choose the tenant": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
 			nodetest.Same(t, "flags", len(me.Call("POST", manyPath, `{}`).Want(200).Object()["flags"].(map[string]any)), 1)
-			nodetest.Same(
-				t,
-				"flags of the first tenant",
-				string(me.Call("POST", manyPath, `{}`, "X-Tenant-ID", "").Want(200).Body),
-				`{"flags":{}}`,
-			)
+			nodetest.Same(t, "flags of the first tenant",
+				string(me.Call("POST", manyPath, `{}`, "X-Tenant-ID", "").Want(200).Body), `{"flags":{}}`)
 			withToken(me, newAccount(me).token).Call("POST", manyPath, `{}`, "X-Tenant-ID", me.Tenant).Refused(403)
 		},
 		"a context that is too large for a flag's rules": func(t *testing.T, me *nodetest.Client) {
@@ -203,10 +185,8 @@ func TestEvaluatingManyFlagsEndsWithTheCall(t *testing.T) {
 	long := `"` + strings.Repeat("a", 4096) + `"`
 	for path, body := range map[string]string{manyPath: `{"attributes":{"a":` + long + `}}`, ofrepPath: `{"context":{"a":` + long + `}}`} {
 		ctx, hangUp := context.WithCancel(t.Context())
-		ctx = httptrace.WithClientTrace(
-			ctx,
-			&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { hangUp() }},
-		)
+		ctx = httptrace.WithClientTrace(ctx,
+			&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { hangUp() }})
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)

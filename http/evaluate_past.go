@@ -87,11 +87,7 @@ func (p *principal) requireFlagsRead() error {
 // evaluateQuery answers what a flag served at a moment, or why it serves what it does, unless the query is wrong.
 // Nothing is counted: nobody is served.
 func (a *API) evaluateQuery(
-	w http.ResponseWriter,
-	r *http.Request,
-	asked evaluationQuery,
-	wrong error,
-	read func(*evaluationRequest) error,
+	w http.ResponseWriter, r *http.Request, asked evaluationQuery, wrong error, read func(*evaluationRequest) error,
 	schema *huma.Schema,
 ) error {
 	p, e, err := a.admitEvaluation(r, evaluateAccess, read, schema)
@@ -139,10 +135,7 @@ func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *snapshot.R
 // flagOfQuery reads the state of a flag that an evaluation asks for, and finds the environment. Without a moment it is
 // the state that this node serves.
 func (a *API) flagOfQuery(
-	r *http.Request,
-	p *principal,
-	e *evaluationRequest,
-	asked evaluationQuery,
+	r *http.Request, p *principal, e *evaluationRequest, asked evaluationQuery,
 ) (f state.Flag, in events.EnvironmentRef, err error) {
 	key, m := pathKey(r, "flagKey"), asked.moment
 	if !asked.past {

@@ -23,9 +23,7 @@ func testEvaluatingThePast(t *testing.T) {
 			recorded := me.Call("POST", nodetest.FlagPath("k", "/evaluate?version=1"), `{}`).
 				Want(200).
 				Shows(map[string]any{"reason": "OFF", "flagVersion": 1}).
-				Header.Get(
-				"X-Evaluated-At",
-			)
+				Header.Get("X-Evaluated-At")
 			me.Call("POST", nodetest.FlagPath("k", "/evaluate?at="+recorded), `{}`).
 				Want(200).
 				Shows(map[string]any{"reason": "OFF", "flagVersion": 1})
@@ -72,20 +70,12 @@ func testEvaluatingThePast(t *testing.T) {
 					preview = "&preview=true"
 				}
 				plain, shown := me.Call("POST", path, body).Want(200), me.Call("POST", path+preview, body).Want(200)
-				nodetest.Same(
-					t,
-					"a preview of "+path,
-					[]any{string(shown.Body), shown.Header.Get("X-Evaluated-At")},
-					[]any{string(plain.Body), plain.Header.Get("X-Evaluated-At")},
-				)
+				nodetest.Same(t, "a preview of "+path, []any{string(shown.Body), shown.Header.Get("X-Evaluated-At")},
+					[]any{string(plain.Body), plain.Header.Get("X-Evaluated-At")})
 			}
 			named := `{"targetingKey":"u","flagKeys":["split","none"]}`
-			nodetest.Same(
-				t,
-				"a preview of named flags",
-				string(me.Call("POST", manyPath+"?preview=true", named).Want(200).Body),
-				string(me.Call("POST", manyPath, named).Want(200).Body),
-			)
+			nodetest.Same(t, "a preview of named flags", string(me.Call("POST", manyPath+"?preview=true", named).Want(200).Body),
+				string(me.Call("POST", manyPath, named).Want(200).Body))
 			me.Call("POST", one+"?preview=true", `{}`).Refused(422, "targetingKey")
 			me.Call("POST", nodetest.FlagPath("none", "/evaluate?preview=true"), body).Refused(404)
 			me.Call("POST", "/api/flags/split/evaluate?preview=maybe", `{"userId":"u"}`).Refused(422, "preview")
@@ -104,12 +94,8 @@ func testEvaluatingThePast(t *testing.T) {
 			a := me.Call("POST", manyPath+atQuery(at), `{"targetingKey":"u"}`).Want(200)
 			nodetest.Same(t, "all flags", string(a.Body), string(all.Body))
 			nodetest.Same(t, "X-Evaluated-At", a.Header.Get("X-Evaluated-At"), at.UTC().Format(time.RFC3339Nano))
-			nodetest.Same(
-				t,
-				"the named ones",
-				string(me.Call("POST", manyPath+atQuery(at), body).Want(200).Body),
-				string(some.Body),
-			)
+			nodetest.Same(t, "the named ones", string(me.Call("POST", manyPath+atQuery(at), body).Want(200).Body),
+				string(some.Body))
 			me.Call("POST", manyPath+"?version=1", `{}`).Refused(422, "version")
 			me.Call("POST", manyPath+"?explain=true", `{}`).Refused(422, "explain")
 			me.Call("POST", manyPath+"?at=x", `{}`).Refused(422, "at")
@@ -160,19 +146,11 @@ func TestExplaining(t *testing.T) {
 		a := me.Call("POST", nodetest.FlagPath("k", "/evaluate?explain=true"), body).Want(200)
 		result = a.Object()
 		explanation = result["explanation"].(map[string]any)
-		nodetest.Same(
-			me.Service.T,
-			"the result",
-			strings.HasPrefix(string(a.Body), strings.TrimSuffix(string(plain.Body), "}")+`,"explanation":`),
-			true,
-		)
+		nodetest.Same(me.Service.T, "the result",
+			strings.HasPrefix(string(a.Body), strings.TrimSuffix(string(plain.Body), "}")+`,"explanation":`), true)
 		version := fmt.Sprintf("?version=%v&explain=true", result["flagVersion"])
-		nodetest.Same(
-			me.Service.T,
-			"by version",
-			string(me.Call("POST", nodetest.FlagPath("k", "/evaluate", version), body).Want(200).Body),
-			string(a.Body),
-		)
+		nodetest.Same(me.Service.T, "by version",
+			string(me.Call("POST", nodetest.FlagPath("k", "/evaluate", version), body).Want(200).Body), string(a.Body))
 		return result, explanation
 	}
 	outcomes := func(explanation map[string]any) (list []string) {
@@ -190,20 +168,12 @@ func TestExplaining(t *testing.T) {
 			nodetest.Same(t, "the split", off["split"], nil)
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 			_, on := explain(me, `{}`)
-			nodetest.Same(
-				t,
-				"on",
-				outcomes(on),
-				[]string{"status active", "environment enabled", "fallthrough not_set", "weights no_weights", "default served"},
-			)
+			nodetest.Same(t, "on", outcomes(on),
+				[]string{"status active", "environment enabled", "fallthrough not_set", "weights no_weights", "default served"})
 			me.SetFallthrough("k", `{"serve":{"value":false}}`).Want(200)
 			_, set := explain(me, `{}`)
-			nodetest.Same(
-				t,
-				"with a fallthrough",
-				outcomes(set),
-				[]string{"status active", "environment enabled", "fallthrough served"},
-			)
+			nodetest.Same(t, "with a fallthrough", outcomes(set),
+				[]string{"status active", "environment enabled", "fallthrough served"})
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"status":"archived"}`).Want(200)
 			_, archived := explain(me, `{}`)
 			nodetest.Same(t, "archived", outcomes(archived), []string{"status archived"})
@@ -216,12 +186,8 @@ func TestExplaining(t *testing.T) {
 				{"conditions":[{"attribute":"seats","op":"gte","values":[1.50],"negate":true},{"attribute":"none","op":"exists","negate":true},{"attribute":"company.id","op":"in","values":[7]}],"serve":{"variationId":%q}},
 				{"conditions":[],"serve":{"value":"y"}}]}`, a)).Want(200)
 			_, explanation := explain(me, `{"targetingKey":"u","attributes":{"plan":"pro","seats":1.25,"company":{"id":7.0}}}`)
-			nodetest.Same(
-				t,
-				"the steps",
-				outcomes(explanation),
-				[]string{"status active", "environment enabled", "rule not_matched", "rule matched"},
-			)
+			nodetest.Same(t, "the steps", outcomes(explanation),
+				[]string{"status active", "environment enabled", "rule not_matched", "rule matched"})
 			steps := explanation["steps"].([]any)
 			first, second := steps[2].(map[string]any), steps[3].(map[string]any)
 			nodetest.Members(t, "a step", first, "step", "outcome", "ruleId", "ruleName", "conditions")
@@ -272,28 +238,17 @@ func TestExplaining(t *testing.T) {
 			result, explanation := explain(me, `{"attributes":{"seats":12.50}}`)
 			split := explanation["split"].(map[string]any)
 			nodetest.Members(t, "a split", split, "unit", "attribute", "salt", "hash", "bucket", "total", "variationId")
-			nodetest.Same(
-				t,
-				"unit, attribute and total",
-				[]any{split["unit"], split["attribute"], split["total"]},
-				[]any{"12.5", "seats", 100_500},
-			)
+			nodetest.Same(t, "unit, attribute and total", []any{split["unit"], split["attribute"], split["total"]},
+				[]any{"12.5", "seats", 100_500})
 			nodetest.Same(t, "the variation", split["variationId"], result["variationId"])
-			nodetest.Same(
-				t,
-				"the bucket",
-				split["bucket"],
-				uint64(murmur3.StringSum32(split["salt"].(string)+":12.5"))*100_500>>32,
-			)
+			nodetest.Same(t, "the bucket", split["bucket"],
+				uint64(murmur3.StringSum32(split["salt"].(string)+":12.5"))*100_500>>32)
 			nodetest.Same(t, "the hash", uint64(split["hash"].(float64))*100_500>>32, uint64(split["bucket"].(float64)))
 			me.Call("POST", nodetest.FlagPath("k", "/evaluate?explain=true"), `{}`).Refused(422, "attributes.seats")
 		},
 		"an answer with very many conditions stays small": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
-			rule := `{"conditions":[` + strings.Repeat(
-				`{"attribute":"a","op":"exists"},`,
-				49,
-			) + `{"attribute":"b","op":"exists"}],"serve":{"value":true}}`
+			rule := `{"conditions":[` + strings.Repeat(`{"attribute":"a","op":"exists"},`, 49) + `{"attribute":"b","op":"exists"}],"serve":{"value":true}}`
 			me.SetRules("k", `{"rules":[`+strings.Repeat(rule+",", 99)+rule+`]}`).Want(200)
 			a := me.Call("POST", nodetest.FlagPath("k", "/evaluate?explain=true"), `{"attributes":{"a":"`+strings.Repeat(`\"`, 600)+`"}}`).
 				Want(200)
@@ -305,19 +260,13 @@ func TestExplaining(t *testing.T) {
 			me.CreateEnabledFlag("k", nil)
 			me.SetRules("k", `{"rules":[{"conditions":[{"attribute":"a","op":"exists"},{"attribute":"b","op":"exists"}],"serve":{"value":true}}]}`).
 				Want(200)
-			_, explanation := explain(
-				me,
-				fmt.Sprintf(`{"attributes":{"a":%q,"b":[{"z":[1,null,"x"],"y":true}]}}`, strings.Repeat("ä", 1000)),
-			)
+			_, explanation := explain(me,
+				fmt.Sprintf(`{"attributes":{"a":%q,"b":[{"z":[1,null,"x"],"y":true}]}}`, strings.Repeat("ä", 1000)))
 			conditions := explanation["steps"].([]any)[2].(map[string]any)["conditions"].([]any)
 			actual := conditions[0].(map[string]any)["actual"].(string)
 			nodetest.Same(t, "the beginning", actual, `"`+strings.Repeat("ä", 499))
-			nodetest.Same(
-				t,
-				"a short one",
-				conditions[1].(map[string]any)["actual"],
-				[]any{map[string]any{"y": true, "z": []any{1, nil, "x"}}},
-			)
+			nodetest.Same(t, "a short one", conditions[1].(map[string]any)["actual"],
+				[]any{map[string]any{"y": true, "z": []any{1, nil, "x"}}})
 		},
 	}.Run(t)
 }

@@ -16,18 +16,8 @@ func TestEvaluation(t *testing.T) {
 			me.CreateEnabledFlag("k", nil)
 			a := me.Evaluate("k", `{"targetingKey":"u","attributes":{"plan":"pro","deep":{"a":[1,null,1e5]}},"environment":"production"}`).
 				Want(200)
-			nodetest.Members(
-				t,
-				"a result",
-				a.Object(),
-				"enabled",
-				"value",
-				"reason",
-				"variationId",
-				"variationName",
-				"ruleId",
-				"flagVersion",
-			)
+			nodetest.Members(t, "a result", a.Object(), "enabled", "value", "reason", "variationId", "variationName", "ruleId",
+				"flagVersion")
 			a.Shows(
 				map[string]any{
 					"enabled":       true,
@@ -98,12 +88,8 @@ func TestEvaluation(t *testing.T) {
 						Shows(map[string]any{"enabled": true, "reason": "FALLTHROUGH"}).
 						Object()
 					name := body["variationName"].(string)
-					nodetest.Same(
-						t,
-						"the variation",
-						[]any{body["variationId"], body["value"]},
-						[]string{ids[name], strings.ToUpper(name)},
-					)
+					nodetest.Same(t, "the variation", []any{body["variationId"], body["value"]},
+						[]string{ids[name], strings.ToUpper(name)})
 					count[name]++
 					if before := served[i]; before != "" && before != name && name != "a" {
 						t.Errorf("unit %d moved from %s to %s", i, before, name)
@@ -124,10 +110,8 @@ func TestEvaluation(t *testing.T) {
 			}
 		},
 		"step 6: a split needs a targetingKey": func(_ *testing.T, me *nodetest.Client) {
-			me.CreateEnabledFlag(
-				"k",
-				map[string]any{"flag_variations": []any{map[string]any{"name": "v", "value": false, "weight": 0.001}}},
-			)
+			me.CreateEnabledFlag("k",
+				map[string]any{"flag_variations": []any{map[string]any{"name": "v", "value": false, "weight": 0.001}}})
 			me.Evaluate("k", `{}`).Refused(422, "targetingKey")
 			me.Evaluate("k", `{"targetingKey":"","attributes":{"targetingKey":"u"}}`).Refused(422, "targetingKey")
 			me.Evaluate("k", `{"targetingKey":"u"}`).
@@ -203,11 +187,8 @@ func TestEvaluation(t *testing.T) {
 		"a split by an attribute needs that one, and names it": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", map[string]any{"flag_variations": []any{map[string]any{"name": "v", "value": false}}})
 			rollout := func(by string) string {
-				return fmt.Sprintf(
-					`{"serve":{"rollout":[{"variationId":%q,"weight":1}],"bucketBy":%q}}`,
-					me.Variations("k")[0]["id"],
-					by,
-				)
+				return fmt.Sprintf(`{"serve":{"rollout":[{"variationId":%q,"weight":1}],"bucketBy":%q}}`,
+					me.Variations("k")[0]["id"], by)
 			}
 			me.SetFallthrough("k", rollout("company.id")).Want(200)
 			for _, body := range []string{`{"targetingKey":"u"}`, `{"attributes":{"company":{"id":""}}}`, `{"attributes":{"company":{"id":null}}}`, `{"attributes":{"company":"c"}}`} {
@@ -241,11 +222,8 @@ func TestEvaluation(t *testing.T) {
 			viewer.Evaluate("k", `{}`).Want(200).Shows(map[string]any{"value": true})
 			viewer.Evaluate("k", `{}`, "X-Tenant-ID", "").Refused(400)
 			stranger := withToken(me, newAccount(me).token)
-			sameProblem(
-				t,
-				stranger.Evaluate("k", `{}`, "X-Tenant-ID", me.Tenant).Refused(403),
-				stranger.Evaluate("k", `{}`, "X-Tenant-ID", uuid.NewString()).Refused(403),
-			)
+			sameProblem(t, stranger.Evaluate("k", `{}`, "X-Tenant-ID", me.Tenant).Refused(403),
+				stranger.Evaluate("k", `{}`, "X-Tenant-ID", uuid.NewString()).Refused(403))
 			withToken(me, "").Evaluate("k", `{}`, "X-Tenant-ID", me.Tenant).Refused(401)
 		},
 	}.Run(t)
@@ -257,10 +235,7 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 	type spelling struct{ kind, value, stored string }
 	exact := func(kind, value string) spelling { return spelling{kind, value, value} }
 	spellings := []spelling{
-		exact(
-			"number",
-			"9007199254740993",
-		),
+		exact("number", "9007199254740993"),
 		exact("number", "1.0"),
 		exact("number", "-0"),
 		exact("number", "-0.0"),
@@ -268,10 +243,7 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 		exact("number", "0.10"),
 		exact("number", "1e-400"),
 		exact("number", "123456789012345678901234567890.123456789012345678901234567890"),
-		exact(
-			"string",
-			`"\u00e9"`,
-		),
+		exact("string", `"\u00e9"`),
 		exact("string", `"é"`),
 		exact("string", `"\/<>&"`),
 		exact("string", `"\ud83d\ude80"`),
@@ -279,18 +251,12 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 		exact("string", "\"\u2028\""),
 		exact("string", `"\u003c\t\u0009"`),
 		exact("string", `"\\u0000"`),
-		exact(
-			"json",
-			`{"b":1.0,"a":9007199254740993,"\u00e9":[1e2,"\u00e9",null,true]}`,
-		),
+		exact("json", `{"b":1.0,"a":9007199254740993,"\u00e9":[1e2,"\u00e9",null,true]}`),
 		exact("json", `[]`),
 		exact("json", `null`),
 		exact("json", `1.0e308`),
 		exact("json", `{"a":[-1e-999]}`),
-		exact(
-			"json",
-			`"text"`,
-		),
+		exact("json", `"text"`),
 		exact("json", `{"":{"":""}}`),
 		exact("json", strings.Repeat("[", 61)+strings.Repeat("]", 61)),
 		{"json", " {\n\t\"a\" :\r[ 1 , 2 ] } ", `{"a":[1,2]}`},
@@ -316,10 +282,7 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 						Want(201),
 				)
 				if history := me.Call("GET", nodetest.FlagPath(key, "/history"), nil).
-					Want(200); !strings.Contains(
-					string(history.Body),
-					`"defaultValue":{"from":null,"to":`+s.stored+`}`,
-				) {
+					Want(200); !strings.Contains(string(history.Body), `"defaultValue":{"from":null,"to":`+s.stored+`}`) {
 					t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 				}
 				me.Call("PATCH", nodetest.FlagPath(key), map[string]any{"defaultValue": other(s.kind)}).Want(200)
@@ -327,10 +290,7 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 				repeated := me.Call("PATCH", nodetest.FlagPath(key), fmt.Sprintf(`{"defaultValue":%s}`, s.value)).Want(200)
 				nodetest.Same(t, "the version after the same once more", repeated.Raw("version"), "3")
 				if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).
-					Want(200); !strings.Contains(
-					string(history.Body),
-					`,"to":`+s.stored+`}`,
-				) {
+					Want(200); !strings.Contains(string(history.Body), `,"to":`+s.stored+`}`) {
 					t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 				}
 			}
@@ -349,10 +309,7 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 					}
 					nodetest.Same(t, "evaluation", me.Evaluate(key, `{"targetingKey":"u"}`).Want(200).Raw("value"), s.stored)
 					if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).
-						Want(200); !strings.Contains(
-						string(history.Body),
-						s.stored,
-					) {
+						Want(200); !strings.Contains(string(history.Body), s.stored) {
 						t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 					}
 				}
@@ -365,10 +322,7 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 				nodetest.Same(t, "the version", me.Call("GET", nodetest.FlagPath(key), nil).Want(200).Raw("version"), "5")
 				me.Call("DELETE", path, nil).Want(204)
 				if history := me.Call("GET", nodetest.FlagPath(key, "/history?limit=1"), nil).
-					Want(200); !strings.Contains(
-					string(history.Body),
-					`"value":`+s.stored,
-				) {
+					Want(200); !strings.Contains(string(history.Body), `"value":`+s.stored) {
 					t.Errorf("the history does not show %s: %s", s.stored, history.Body)
 				}
 			}

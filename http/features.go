@@ -18,21 +18,12 @@ func ParseFeatures(text string) (Features, error) {
 	for entry := range events.SettingEntries(text) {
 		feature, required := events.Feature(entry.Name), events.Plan(entry.Value)
 		if _, known := features[feature]; !known {
-			return nil, fmt.Errorf(
-				"%q is none of the features %s, %s, %s",
-				feature,
-				events.Analytics,
-				events.Experiments,
-				events.Multivariate,
-			)
+			return nil, fmt.Errorf("%q is none of the features %s, %s, %s", feature, events.Analytics, events.Experiments,
+				events.Multivariate)
 		}
 		if !required.Known() {
-			return nil, fmt.Errorf(
-				"%q must name a plan for %s: %s",
-				entry.Text,
-				feature,
-				strings.Join(events.PlanNames(events.AnyPlan), ", "),
-			)
+			return nil, fmt.Errorf("%q must name a plan for %s: %s", entry.Text, feature,
+				strings.Join(events.PlanNames(events.AnyPlan), ", "))
 		}
 		features[feature] = required
 	}

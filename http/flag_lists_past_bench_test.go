@@ -64,9 +64,7 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 						fact = events.FlagUpdated{Description: &events.Change[string]{To: fmt.Sprint("of version ", version)}}
 					}
 					batch = append(batch, events.Event{
-						ID: uuid.Must(
-							uuid.NewV7(),
-						),
+						ID: uuid.Must(uuid.NewV7()),
 						Metadata: events.Metadata{
 							Time:  time.Now().UTC().Truncate(time.Millisecond),
 							Actor: events.Actor{Kind: events.UserActor, ID: me.UserID},
@@ -83,11 +81,7 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 		}
 		times[round] = time.Now()
 		me.Service.Eventually("the flags are listed", func() bool {
-			return me.Attempt(
-				"GET",
-				"/api/v1/flags?limit=1&q=k19999&at="+times[round].UTC().Format(time.RFC3339Nano),
-				"",
-			).Status == 200
+			return me.Attempt("GET", "/api/v1/flags?limit=1&q=k19999&at="+times[round].UTC().Format(time.RFC3339Nano), "").Status == 200
 		})
 		// as the database does by itself in a while
 		for _, table := range []string{"flags", "flag_environments", "flag_spans", "flag_environment_spans", "flag_versions"} {

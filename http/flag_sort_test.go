@@ -55,10 +55,8 @@ func TestOrdersOfFlagLists(t *testing.T) {
 				nodetest.Same(
 					t,
 					"and in development",
-					nodetest.Column(
-						me.Call("GET", "/api/v1/flags?enabled=true", nil, "X-Environment", "development").Want(200).List(),
-						"key",
-					),
+					nodetest.Column(me.Call("GET", "/api/v1/flags?enabled=true", nil, "X-Environment", "development").Want(200).List(),
+						"key"),
 					[]string{},
 				)
 				nodetest.Same(t, "the last that changed", me.FlagKeys("?sort=-updatedAt&limit=1"), []string{"k0"})
@@ -68,12 +66,7 @@ func TestOrdersOfFlagLists(t *testing.T) {
 				nodetest.Same(t, "their number", total, fmt.Sprint(i+1))
 			}
 			me.Call("DELETE", nodetest.FlagPath("k3"), nil).Want(204)
-			nodetest.Same(
-				t,
-				"without the deleted one",
-				me.FlagKeys("?sort=-key&limit=5"),
-				[]string{"k7", "k6", "k5", "k4", "k2"},
-			)
+			nodetest.Same(t, "without the deleted one", me.FlagKeys("?sort=-key&limit=5"), []string{"k7", "k6", "k5", "k4", "k2"})
 		},
 		"another tenant's lists are its own": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("mine", nil)

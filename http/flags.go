@@ -414,18 +414,16 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 	tenant := principalOf(ctx).tenant
 	cmd := commands.CreateFlag{
-		TenantID: tenant.ID(),
-		Key:      n.Key,
-		ID:       newID(ctx),
-		Name:     n.Name.sent,
-		Type:     events.FlagType(n.Type),
-		DefaultValue: json.RawMessage(
-			n.DefaultValue,
-		),
-		Description: n.Description,
-		Tags:        n.Tags,
-		Permanent:   n.Permanent,
-		Salt:        commands.NewSalt(),
+		TenantID:     tenant.ID(),
+		Key:          n.Key,
+		ID:           newID(ctx),
+		Name:         n.Name.sent,
+		Type:         events.FlagType(n.Type),
+		DefaultValue: json.RawMessage(n.DefaultValue),
+		Description:  n.Description,
+		Tags:         n.Tags,
+		Permanent:    n.Permanent,
+		Salt:         commands.NewSalt(),
 	}
 	for _, v := range n.Variations {
 		cmd.Variations = append(cmd.Variations, v.variation(ctx))
@@ -464,18 +462,14 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 }) (*flagOutput, error) {
 	in.Body.Permanent.refuseNull(ctx, "permanent")
 	return a.writeFlag(ctx, commands.UpdateFlag{
-		FlagRef: in.ref(
-			ctx,
-		),
+		FlagRef:      in.ref(ctx),
 		Name:         in.Body.Name.sent,
 		Description:  in.Body.Description.sent,
 		DefaultValue: json.RawMessage(in.Body.DefaultValue),
 		Tags:         in.Body.Tags.sent,
-		Status: (*events.FlagStatus)(
-			in.Body.Status.sent,
-		),
-		Permanent:   in.Body.Permanent.sent,
-		EnabledSent: in.Body.Enabled != nil,
+		Status:       (*events.FlagStatus)(in.Body.Status.sent),
+		Permanent:    in.Body.Permanent.sent,
+		EnabledSent:  in.Body.Enabled != nil,
 	})
 }
 

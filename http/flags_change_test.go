@@ -80,12 +80,8 @@ func TestUpdatingFlags(t *testing.T) {
 				nodetest.Same(t, "the flag after "+body, a.Object(), before.Object())
 				nodetest.Same(t, "the ETag", a.Header.Get("ETag"), `"1"`)
 			}
-			nodetest.Same(
-				t,
-				"entries of the history",
-				len(me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()),
-				1,
-			)
+			nodetest.Same(t, "entries of the history",
+				len(me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()), 1)
 		},
 		"all that is wrong with a PATCH is named at once": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
@@ -147,12 +143,8 @@ func TestUpdatingFlags(t *testing.T) {
 				for _, match := range []string{"%d", "nonsense", `"%d`, `w/"%d"`, `"%d" "77"`, `*, "%d"`} {
 					send(strings.ReplaceAll(match, "%d", fmt.Sprint(version))).Refused(422, "If-Match")
 				}
-				nodetest.Same(
-					t,
-					"the flag after the refusals",
-					string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body),
-					before,
-				)
+				nodetest.Same(t, "the flag after the refusals", string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body),
+					before)
 				// Proxies that compress an answer make its tag weak, or add the encoding to it.
 				good := []string{`"%d"`, "*", `"77", "%d"`, `W/"1","%d"`, `W/"%d"`, `"%d-gzip"`, `W/"77",W/"%d-br"`, `"%d--gzip"`}
 				if a := send(strings.ReplaceAll(good[i%len(good)], "%d", fmt.Sprint(version))); a.Status >= 300 {
@@ -206,11 +198,8 @@ func TestSwitchingFlags(t *testing.T) {
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"n"}`, "X-Environment", "development").
 				Want(200).
 				Shows(map[string]any{"enabled": false})
-			shownAs(
-				me,
-				t,
-				me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"m"}`).Want(200).Shows(map[string]any{"enabled": true}),
-			)
+			shownAs(me, t,
+				me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"m"}`).Want(200).Shows(map[string]any{"enabled": true}))
 		},
 		"an environment that the tenant does not have is 404 on every flag call": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)

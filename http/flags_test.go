@@ -108,12 +108,8 @@ func TestCreatingFlags(t *testing.T) {
 				"variations":       []string{},
 			})
 			checkTimes(t, a.Object())
-			nodetest.Same(
-				t,
-				"headers",
-				[]string{a.Header.Get("Location"), a.Header.Get("ETag")},
-				[]string{"/api/v1/flags/new-checkout", `"1"`},
-			)
+			nodetest.Same(t, "headers", []string{a.Header.Get("Location"), a.Header.Get("ETag")},
+				[]string{"/api/v1/flags/new-checkout", `"1"`})
 			shownAs(me, t, a)
 			nodetest.Members(t, "a flag in the list", me.Call("GET", "/api/v1/flags", nil).Want(200).List()[0], flagMembers...)
 		},
@@ -154,12 +150,8 @@ func TestCreatingFlags(t *testing.T) {
 			first := variations[0].(map[string]any)
 			nodetest.Members(t, "a variation", first, "id", "name", "value", "description", "weight")
 			delete(first, "id")
-			nodetest.Same(
-				t,
-				"the first variation",
-				first,
-				map[string]any{"name": "one", "value": "1", "description": "d", "weight": 12.5},
-			)
+			nodetest.Same(t, "the first variation", first,
+				map[string]any{"name": "one", "value": "1", "description": "d", "weight": 12.5})
 			nodetest.Same(t, "the second one's weight", variations[1].(map[string]any)["weight"], 0)
 			shownAs(me, t, a)
 		},
@@ -319,12 +311,9 @@ func TestFlagsThatAreNotThere(t *testing.T) {
 			me.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).Refused(404)
 			me.Call("GET", nodetest.FlagPath("k", "/variations"), nil).Refused(404)
 			nodetest.Same(t, "the list", string(me.Call("GET", "/api/v1/flags", nil).Want(200).Body), "[]")
-			nodetest.Same(
-				t,
-				"the history",
+			nodetest.Same(t, "the history",
 				nodetest.Column(me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List(), "action"),
-				[]string{"deleted", "enabled", "created"},
-			)
+				[]string{"deleted", "enabled", "created"})
 		},
 		"a deleted key begins a new life": func(t *testing.T, me *nodetest.Client) {
 			old := me.CreateFlag(
@@ -362,12 +351,8 @@ func TestFlagsThatAreNotThere(t *testing.T) {
 			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 			me.CreateFlag("k", map[string]any{"type": "number"})
 			history := me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()
-			nodetest.Same(
-				t,
-				"the history of all lives",
-				nodetest.Column(history, "action"),
-				[]string{"created", "deleted", "created", "deleted", "status_changed", "enabled", "created"},
-			)
+			nodetest.Same(t, "the history of all lives", nodetest.Column(history, "action"),
+				[]string{"created", "deleted", "created", "deleted", "status_changed", "enabled", "created"})
 			nodetest.Same(t, "its versions", nodetest.Column(history, "version"), []int{7, 6, 5, 4, 3, 2, 1})
 		},
 		"another tenant's flag is 404 just as a missing one": func(t *testing.T, me *nodetest.Client) {
@@ -416,10 +401,8 @@ func TestListsOfFlags(t *testing.T) {
 		},
 		"lists are filtered": func(t *testing.T, me *nodetest.Client) {
 			project, _ := me.CreateProject("p")
-			me.CreateFlag(
-				"alpha",
-				map[string]any{"name": "First 100%", "type": "string", "tags": []string{"a", "b"}, "projectId": project},
-			)
+			me.CreateFlag("alpha",
+				map[string]any{"name": "First 100%", "type": "string", "tags": []string{"a", "b"}, "projectId": project})
 			me.CreateFlag("beta", map[string]any{"name": "ÄRGER_1", "tags": []string{"b"}, "projectId": project})
 			me.CreateFlag("gamma", map[string]any{"name": "alphabet", "type": "json"})
 			me.Call("PATCH", nodetest.FlagPath("gamma"), `{"status":"archived"}`).Want(200)
@@ -451,10 +434,8 @@ func TestListsOfFlags(t *testing.T) {
 			nodetest.Same(
 				t,
 				"in development",
-				nodetest.Column(
-					me.Call("GET", "/api/v1/flags?enabled=true", nil, "X-Environment", "development").Want(200).List(),
-					"key",
-				),
+				nodetest.Column(me.Call("GET", "/api/v1/flags?enabled=true", nil, "X-Environment", "development").Want(200).List(),
+					"key"),
 				[]string{},
 			)
 			for query, field := range map[string]string{"?type=text": "type", "?status=gone": "status", "?enabled=yes": "enabled", "?tags=a": "tags", "?Q=a": "Q"} {

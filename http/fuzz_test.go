@@ -113,26 +113,12 @@ func FuzzRules(f *testing.F) {
 			repeated := call(t, "PUT", nodetest.FlagPath(key, "/rules"), read.Body.String())
 			if read.Header().Get("ETag") != version || repeated.Code != 200 || repeated.Header().Get("ETag") != version ||
 				repeated.Body.String() != read.Body.String() {
-				t.Errorf(
-					"%q is shown as %s at %s, and once more as %d %s at %s",
-					sent,
-					read.Body,
-					version,
-					repeated.Code,
-					repeated.Body,
-					repeated.Header().Get("ETag"),
-				)
+				t.Errorf("%q is shown as %s at %s, and once more as %d %s at %s", sent, read.Body, version, repeated.Code,
+					repeated.Body, repeated.Header().Get("ETag"))
 			}
-			evaluated := call(
-				t,
-				"POST",
-				nodetest.FlagPath(key, "/evaluate"),
-				`{"targetingKey":"u","attributes":{"a":"1.2.3","plan":["x",1],"b":{"c":"2026-03-14T15:09:26Z"}}}`,
-			)
-			if compiled := `"flagVersion":` + strings.Trim(
-				version,
-				`"`,
-			) + `}`; evaluated.Code != 422 &&
+			evaluated := call(t, "POST", nodetest.FlagPath(key, "/evaluate"),
+				`{"targetingKey":"u","attributes":{"a":"1.2.3","plan":["x",1],"b":{"c":"2026-03-14T15:09:26Z"}}}`)
+			if compiled := `"flagVersion":` + strings.Trim(version, `"`) + `}`; evaluated.Code != 422 &&
 				!strings.Contains(evaluated.Body.String(), compiled) {
 				t.Errorf("%q evaluates at another version than %s: %d %s", sent, version, evaluated.Code, evaluated.Body)
 			}

@@ -43,13 +43,8 @@ func (w workshop) run(program string, arguments ...string) error {
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = w.folder
 	// -trimpath has Go find in its cache what it has built in another folder.
-	command.Env = append(
-		os.Environ(),
-		"GOFLAGS=-trimpath",
-		"GOWORK=off",
-		"SERVICE_URL="+w.s.URL,
-		"STORY_EMAIL="+nodetest.Address(),
-	)
+	command.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "SERVICE_URL="+w.s.URL,
+		"STORY_EMAIL="+nodetest.Address())
 	out, err := command.CombinedOutput()
 	w.t.Logf("%s %v\n%s", program, arguments, out)
 	return err
@@ -69,18 +64,8 @@ func TestAGeneratedClientForGo(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(w.folder, "client"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	w.mustRun(
-		"go",
-		"tool",
-		"oapi-codegen",
-		"-generate",
-		"types,client",
-		"-package",
-		"client",
-		"-o",
-		"client/client.go",
-		"openapi.json",
-	)
+	w.mustRun("go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "client", "-o", "client/client.go",
+		"openapi.json")
 	w.mustRun("go", "run", ".")
 }
 

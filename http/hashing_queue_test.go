@@ -22,10 +22,8 @@ import (
 func hashFrom(ctx context.Context, h *Hashing, limiter *limit.Limiter, address string) error {
 	r := httptest.NewRequest(http.MethodPost, "/auth/signin", nil)
 	r.RemoteAddr = address
-	return h.Run(
-		context.WithValue(ctx, requestKey{}, &request{received: r, limiter: limiter}),
-		func() { time.Sleep(40 * time.Millisecond) },
-	)
+	return h.Run(context.WithValue(ctx, requestKey{}, &request{received: r, limiter: limiter}),
+		func() { time.Sleep(40 * time.Millisecond) })
 }
 
 // A flood of sign-ins from many networks keeps one from another network waiting for one of each at most.
@@ -55,12 +53,7 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 				}
 				for i := range 20 {
 					began := time.Now()
-					if err := hashFrom(
-						t.Context(),
-						h,
-						limiter,
-						address(200+i, 1),
-					); err != nil ||
+					if err := hashFrom(t.Context(), h, limiter, address(200+i, 1)); err != nil ||
 						time.Since(began) > (networks+1)*40*time.Millisecond {
 						t.Errorf("it waits for %v: %v", time.Since(began), err)
 					}
@@ -94,12 +87,7 @@ func TestHashingEnds(t *testing.T) {
 			all.Go(func() { _ = hashFrom(t.Context(), h, limiter, fmt.Sprintf("10.0.%d.1:1", i)) })
 		}
 		synctest.Wait()
-		if err := hashFrom(
-			ctx,
-			h,
-			limiter,
-			"192.0.2.1:1",
-		); commands.KindOf(err) != commands.Unavailable ||
+		if err := hashFrom(ctx, h, limiter, "192.0.2.1:1"); commands.KindOf(err) != commands.Unavailable ||
 			!errors.Is(err, context.Canceled) {
 			t.Errorf("who goes away is answered %v", err)
 		}

@@ -71,13 +71,8 @@ func (a *API) addHistory() {
 	register(
 		a,
 		readFlags,
-		operation(
-			"GET",
-			"/api/v1/flags/{flagKey}/history",
-			"get-flag-history",
-			"Flags",
-			"All that happened under a flag's key, newest first",
-		),
+		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags",
+			"All that happened under a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
 			filter := queries.HistoryFilter{
 				Action:      in.Action,

@@ -23,22 +23,8 @@ func testHistory(t *testing.T) {
 			entries := me.History("k", "")
 			nodetest.Same(t, "entries", len(entries), 1)
 			entry := entries[0]
-			nodetest.Members(
-				t,
-				"an entry",
-				entry,
-				"id",
-				"action",
-				"changes",
-				"userId",
-				"userName",
-				"timestamp",
-				"environment",
-				"version",
-				"actorType",
-				"requestId",
-				"reason",
-			)
+			nodetest.Members(t, "an entry", entry, "id", "action", "changes", "userId", "userName", "timestamp", "environment",
+				"version", "actorType", "requestId", "reason")
 			checkTimes(t, entry)
 			nodetest.Same(t, "the entry's time", entry["timestamp"], created.Object()["createdAt"])
 			for name, want := range map[string]any{
@@ -104,10 +90,7 @@ func testHistory(t *testing.T) {
 					"created",
 					nil,
 					map[string]any{
-						"name": change(
-							nil,
-							"k",
-						),
+						"name":         change(nil, "k"),
 						"type":         change(nil, "string"),
 						"defaultValue": change(nil, "d"),
 						"description":  change(nil, "D"),
@@ -119,12 +102,8 @@ func testHistory(t *testing.T) {
 			entries := me.History("k", "")
 			nodetest.Same(t, "entries", len(entries), len(want))
 			for i, entry := range entries {
-				nodetest.Same(
-					t,
-					"action and version",
-					[]any{entry["action"], entry["version"]},
-					[]any{want[i].action, len(want) - i},
-				)
+				nodetest.Same(t, "action and version", []any{entry["action"], entry["version"]},
+					[]any{want[i].action, len(want) - i})
 				nodetest.Same(t, want[i].action+": environment", entry["environment"], want[i].environment)
 				nodetest.Same(t, want[i].action+": changes", entry["changes"], want[i].changes)
 			}
@@ -147,12 +126,8 @@ func testHistory(t *testing.T) {
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Change-Reason", "6").Want(200)
 			me.Call("POST", nodetest.FlagPath("k", "/disable"), nil, "X-Change-Reason", "7").Want(200)
 			me.Call("DELETE", nodetest.FlagPath("k"), nil, "X-Change-Reason", "8").Want(204)
-			nodetest.Same(
-				t,
-				"reasons",
-				nodetest.Column(me.History("k", ""), "reason"),
-				[]string{"8", "7", "6", "5", "4", "3", `"quoted" <&> \`, reason},
-			)
+			nodetest.Same(t, "reasons", nodetest.Column(me.History("k", ""), "reason"),
+				[]string{"8", "7", "6", "5", "4", "3", `"quoted" <&> \`, reason})
 			me.Call("POST", "/api/v1/projects", `{"name":"p"}`, "X-Change-Reason", reason).Want(201)
 		},
 		"a reason over 500 characters, or one that is no text, is refused and changes nothing": func(_ *testing.T, me *nodetest.Client) {

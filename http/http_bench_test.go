@@ -97,16 +97,8 @@ type httpLoad struct {
 // round lets wrk load the server over 32 connections.
 func (l *httpLoad) round(b *testing.B) {
 	b.Helper()
-	wrk := exec.CommandContext(
-		b.Context(),
-		"wrk",
-		"-t1",
-		"-c32",
-		"-d"+benchRound,
-		"-s",
-		"testdata/evaluate.lua",
-		l.c.Service.URL+benchPath,
-	)
+	wrk := exec.CommandContext(b.Context(), "wrk", "-t1", "-c32", "-d"+benchRound, "-s", "testdata/evaluate.lua",
+		l.c.Service.URL+benchPath)
 	wrk.Env = append(os.Environ(), "BENCH_TOKEN="+l.c.Token, "BENCH_TENANT="+l.c.Tenant, "BENCH_BODY="+benchBody)
 	before := cpuTime(b, l.pid)
 	printed, err := wrk.CombinedOutput()

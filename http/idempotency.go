@@ -73,9 +73,7 @@ func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma
 
 // inReadSlot calls begin, which asks the database, in a slot for that.
 func (a *API) inReadSlot(
-	ctx context.Context,
-	p *principal,
-	request idempotency.Request,
+	ctx context.Context, p *principal, request idempotency.Request,
 	begin func(context.Context, idempotency.Request) (*idempotency.Attempt, *idempotency.Answer, error),
 ) (*idempotency.Attempt, *idempotency.Answer, error) {
 	slot, err := a.enterQueue(ctx, a.queues.reads, p)
@@ -158,10 +156,8 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, keep bool
 	next(humachi.NewContext(ctx.Operation(), r.WithContext(ctx.Context()), rec))
 	rec.answer.Body = rec.body.Bytes()
 	rec.answer.Header = maps.Clone(rec.header)
-	maps.DeleteFunc(
-		rec.answer.Header,
-		func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) },
-	)
+	maps.DeleteFunc(rec.answer.Header,
+		func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
 	final := rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests
 	if keep && final && (req.replayOnly == nil || rec.answer.Status < http.StatusBadRequest) {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {

@@ -79,12 +79,8 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	for range setUps {
 		supers = append(supers, nodetest.Address())
 	}
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: supers},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: supers},
+		nodetest.Log(t))
 	store := s.Store()
 	for name, setUp := range setUps {
 		email := supers[0]

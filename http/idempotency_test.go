@@ -107,12 +107,8 @@ func facts(t testing.TB, store events.Store, stream string) (n int) {
 // serviceOfRoot is a service on which root@example.com is a super user.
 func serviceOfRoot(t *testing.T) *nodetest.Service {
 	t.Helper()
-	return nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}},
-		nodetest.Log(t),
-	)
+	return nodetest.Start(t, nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 }
 
 func TestIdempotencyKeys(t *testing.T) { nodetest.BothEngines(t, testIdempotencyKeys) }
@@ -192,20 +188,8 @@ func testIdempotencyKeys(t *testing.T) {
 			nobody := me.Service.Anonymous().Lenient()
 			keyed(nobody, "k", "POST", "/auth/signup", who).Want(201)
 			notReplayed(keyed(nobody, "k", "POST", "/auth/signup", who).Refused(409))
-			one, two := keyed(
-				nobody,
-				"k",
-				"POST",
-				"/auth/signin",
-				who,
-			).Want(200),
-				keyed(
-					nobody,
-					"k",
-					"POST",
-					"/auth/signin",
-					who,
-				).Want(200)
+			one, two := keyed(nobody, "k", "POST", "/auth/signin", who).Want(200),
+				keyed(nobody, "k", "POST", "/auth/signin", who).Want(200)
 			if one.Raw("refreshToken") == two.Raw("refreshToken") {
 				t.Error("a sign-in is replayed")
 			}
@@ -293,12 +277,8 @@ func TestAKeyThatTheDatabaseCannotTake(t *testing.T) {
 	me.Call("POST", "/api/v1/projects", `{"name":"q"}`).Want(201)
 	sql(s, `drop trigger disk_full on keep.idempotency`)
 	keyed(me, "k", "POST", "/api/v1/projects", `{"name":"p"}`).Want(201)
-	nodetest.Same(
-		t,
-		"projects",
-		nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"),
-		[]any{"q", "p"},
-	)
+	nodetest.Same(t, "projects", nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"),
+		[]any{"q", "p"})
 }
 
 // While nothing can be appended, a request is under way; then it fails, and may be made again.

@@ -103,22 +103,14 @@ func TestIDsAreReadInAnyCase(t *testing.T) {
 				t.Fatal(err)
 			}
 			query := "?userId=" + person.UserID
-			me.Service.Eventually(
-				"the flag is there",
-				func() bool { return me.Call("GET", nodetest.FlagPath("k"), nil).Status == 200 },
-			)
-			me.Service.Eventually(
-				"the trail has it",
-				func() bool { return len(me.Call("GET", "/api/v1/audit?resourceId=k", nil).Want(200).List()) == 1 },
-			)
+			me.Service.Eventually("the flag is there",
+				func() bool { return me.Call("GET", nodetest.FlagPath("k"), nil).Status == 200 })
+			me.Service.Eventually("the trail has it",
+				func() bool { return len(me.Call("GET", "/api/v1/audit?resourceId=k", nil).Want(200).List()) == 1 })
 			nodetest.Same(t, "history", len(me.History("k", query)), 1)
 			nodetest.Same(t, "trail", len(me.Call("GET", "/api/v1/audit"+query, nil).Want(200).List()), 1)
-			nodetest.Same(
-				t,
-				"export",
-				strings.Count(string(me.Call("GET", "/api/v1/audit/export"+query, nil).Want(200).Body), "\n"),
-				1,
-			)
+			nodetest.Same(t, "export",
+				strings.Count(string(me.Call("GET", "/api/v1/audit/export"+query, nil).Want(200).Body), "\n"), 1)
 			nodetest.Same(t, "history in another case", len(me.History("k", "?userId="+strings.ToLower(person.UserID))), 0)
 		},
 		"a key of that form keeps its case": func(t *testing.T, me *nodetest.Client) {

@@ -104,13 +104,8 @@ func (a *API) addInvitations() {
 		_, done, err := do(ctx, a.Writer, commands.RevokeInvitation{InvitationRef: a.invitationRef(in.ID)})
 		return &noContent{changedBy(done)}, err
 	})
-	resend := operation(
-		"POST",
-		path+"/{invitationId}/resend",
-		"resend-invitation",
-		tag,
-		"Mail an invitation once more; it expires later",
-	)
+	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag,
+		"Mail an invitation once more; it expires later")
 	resend.Description = "If the address had many in the last hour, it is mailed later."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
@@ -124,13 +119,8 @@ func (a *API) addInvitations() {
 		}
 		return succeeded(done), nil
 	})
-	accept := operation(
-		"POST",
-		path+"/accept",
-		"accept-invitation",
-		tag,
-		"Take the role that the caller's verified address was invited to",
-	)
+	accept := operation("POST", path+"/accept", "accept-invitation", tag,
+		"Take the role that the caller's verified address was invited to")
 	accept.Errors = []int{http.StatusNotFound}
 	register(a, access{who: person}, accept, a.acceptInvitation)
 }
@@ -163,9 +153,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 		return nil, err
 	}
 	return &invitationOutput{
-		Changed: changedBy(
-			done,
-		),
+		Changed:  changedBy(done),
 		Location: publicPath(ctx, "/api/v1/admin/invitations/"+create.ID),
 		Body:     showInvited(invitation, email, create.Now),
 	}, nil

@@ -25,12 +25,7 @@ func TestInvitations(t *testing.T) {
 			path := invitationsPath + "/" + body["id"].(string)
 			nodetest.Same(t, "Location", a.Header.Get("Location"), path)
 			nodetest.Same(t, "the invitation", root.Call("GET", path, nil).Want(200).Object(), body)
-			nodetest.Same(
-				t,
-				"the list's",
-				entry(root.Call("GET", invitationsPath, nil).Want(200).List(), "id", body["id"]),
-				body,
-			)
+			nodetest.Same(t, "the list's", entry(root.Call("GET", invitationsPath, nil).Want(200).List(), "id", body["id"]), body)
 			created, _ := time.Parse(time.RFC3339, body["createdAt"].(string))
 			expires, _ := time.Parse(time.RFC3339, body["expiresAt"].(string))
 			if life := expires.Sub(created).Round(time.Minute); life != 7*24*time.Hour {
@@ -95,10 +90,8 @@ func TestInvitations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			root.Service.Eventually(
-				"the invitation is there",
-				func() bool { return root.Call("GET", invitationsPath+"/"+id, nil).Status == 200 },
-			)
+			root.Service.Eventually("the invitation is there",
+				func() bool { return root.Call("GET", invitationsPath+"/"+id, nil).Status == 200 })
 			root.Call("GET", invitationsPath+"/"+id, nil).Shows(map[string]any{"status": "expired"})
 			late := root.Service.SignUp(email)
 			late.Call("POST", invitationsPath+"/accept", nil).Refused(404)
@@ -150,18 +143,10 @@ func TestInvitations(t *testing.T) {
 				!strings.Contains(a.Header.Get("Link"), usersOfPlatform+"/"+staff.UserID+"/role") {
 				t.Errorf("the headers are %v", a.Header)
 			}
-			nodetest.Same(
-				t,
-				"the role",
-				entry(root.Call("GET", usersOfPlatform, nil).List(), "userId", staff.UserID)["role"],
-				"admin",
-			)
-			nodetest.Same(
-				t,
-				"the role in old words",
-				entry(root.Call("GET", "/admin/users", nil).List(), "userId", staff.UserID)["role"],
-				"vendor_support",
-			)
+			nodetest.Same(t, "the role", entry(root.Call("GET", usersOfPlatform, nil).List(), "userId", staff.UserID)["role"],
+				"admin")
+			nodetest.Same(t, "the role in old words",
+				entry(root.Call("GET", "/admin/users", nil).List(), "userId", staff.UserID)["role"], "vendor_support")
 			root.Call("PATCH", "/admin/users/"+staff.UserID+"/role", `{"role":"admin"}`).Refused(422, "role")
 			root.Call("PATCH", "/admin/users/"+staff.UserID+"/role", `{"role":"super_admin"}`).Refused(422, "role")
 			email := nodetest.Address()
@@ -178,19 +163,11 @@ func TestInvitations(t *testing.T) {
 			root.Call("POST", "/admin/invite", map[string]string{"email": email, "role": "admin"}).
 				Want(200).
 				Shows(map[string]any{"success": true})
-			nodetest.Same(
-				t,
-				"the invitation",
-				entry(root.Call("GET", invitationsPath, nil).List(), "email", email)["role"],
-				"admin",
-			)
+			nodetest.Same(t, "the invitation", entry(root.Call("GET", invitationsPath, nil).List(), "email", email)["role"],
+				"admin")
 			root.Call("POST", "/admin/invite", map[string]string{"email": colleague, "role": "user"}).Want(200)
-			nodetest.Same(
-				t,
-				"the member",
-				entry(root.Call("GET", usersPath(root), nil).List(), "email", colleague)["role"],
-				"viewer",
-			)
+			nodetest.Same(t, "the member", entry(root.Call("GET", usersPath(root), nil).List(), "email", colleague)["role"],
+				"viewer")
 			owner := root.Service.SignUp(nodetest.Address())
 			owner.Call("POST", "/admin/invite", map[string]string{"email": email, "role": "admin"}).Refused(403)
 			owner.Call("POST", "/admin/invite", map[string]string{"email": email, "role": "user"}).Want(200)

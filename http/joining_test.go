@@ -86,12 +86,8 @@ func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 		Want(200)
 	boss.Call("POST", usersPath(boss), invitation).Refused(409)
 	colleague.signIn(boss)
-	nodetest.Same(
-		t,
-		"members",
-		nodetest.Column(boss.Call("GET", usersPath(boss), nil).Want(200).List(), "email")[1:],
-		[]string{colleague.email},
-	)
+	nodetest.Same(t, "members", nodetest.Column(boss.Call("GET", usersPath(boss), nil).Want(200).List(), "email")[1:],
+		[]string{colleague.email})
 	boss.Call("POST", usersPath(boss), invitation).Refused(409)
 }
 

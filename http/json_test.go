@@ -55,28 +55,16 @@ func TestJSONValuesSurvive(t *testing.T) {
 		created := me.Call(
 			"POST",
 			"/api/v1/flags",
-			fmt.Sprintf(
-				`{"key":%q,"type":%q,"defaultValue": %s , "flag_variations":[ {"name":"v","weight":1,"value": %s }]}`,
-				key,
-				kind,
-				sent[0],
-				sent[1],
-			),
+			fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue": %s , "flag_variations":[ {"name":"v","weight":1,"value": %s }]}`,
+				key, kind, sent[0], sent[1]),
 		)
 		shownBy("the creation", created.Want(201), want[0], want[1])
 		shown("an evaluation", me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`).Want(200).Raw("value"), want[0])
 		me.Call("POST", nodetest.FlagPath(key, "/enable"), nil).Want(200)
-		shown(
-			"an evaluation of a split",
-			me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u"}`).Want(200).Raw("value"),
-			want[1],
-		)
-		shownBy(
-			"the update",
-			me.Call("PATCH", nodetest.FlagPath(key), `{"defaultValue": `+sent[2]+` }`).Want(200),
-			want[2],
-			want[1],
-		)
+		shown("an evaluation of a split",
+			me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u"}`).Want(200).Raw("value"), want[1])
+		shownBy("the update", me.Call("PATCH", nodetest.FlagPath(key), `{"defaultValue": `+sent[2]+` }`).Want(200), want[2],
+			want[1])
 		shownBy("the flag", me.Call("GET", nodetest.FlagPath(key), nil).Want(200), want[2], want[1])
 		var list []struct{ DefaultValue json.RawMessage }
 		me.Call("GET", "/api/v1/flags?q="+key, nil).Want(200).Decode(&list)

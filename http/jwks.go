@@ -11,13 +11,8 @@ const jwksRoute = "/.well-known/jwks.json"
 
 // documentJWKS describes what jwks serves.
 func (a *API) documentJWKS() {
-	op := operation(
-		"GET",
-		jwksRoute,
-		"get-jwks",
-		"OAuth",
-		"The public keys of the service's tokens, as a JWK set (RFC 7517)",
-	)
+	op := operation("GET", jwksRoute, "get-jwks", "OAuth",
+		"The public keys of the service's tokens, as a JWK set (RFC 7517)")
 	op.Description = "A key is published a day before it signs."
 	example := map[string]any{
 		"keys": []any{

@@ -67,10 +67,8 @@ func readRest(r *http.Request, into *bytes.Buffer, slot *fair.Slot) error {
 		case into.Len() == maxBody:
 			return newProblem(http.StatusBadRequest, bodyTooLarge)
 		case time.Since(began) > pieceTimeout && slot.GiveWay():
-			return newProblem(
-				http.StatusServiceUnavailable,
-				"the body came slowly while other large ones waited; it has not been carried out",
-			)
+			return newProblem(http.StatusServiceUnavailable,
+				"the body came slowly while other large ones waited; it has not been carried out")
 		}
 	}
 }

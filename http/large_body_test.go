@@ -116,11 +116,8 @@ func TestAChangeWithCostlyRulesWaitsAsALargeOneDoes(t *testing.T) {
 		},
 	}
 	ctx := func(who string, req *request) context.Context {
-		return context.WithValue(
-			context.WithValue(t.Context(), requestKey{}, req),
-			principalKey{},
-			&principal{credential: &credential{claims: commands.Claims{UserID: who}}},
-		)
+		return context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{},
+			&principal{credential: &credential{claims: commands.Claims{UserID: who}}})
 	}
 	mine := &request{answer: http.Header{}}
 	leave, err := a.enterChanges(ctx("me", mine))
@@ -162,11 +159,7 @@ func TestNoDeadlineOutlivesABody(t *testing.T) {
 		connection := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequest(http.MethodPost, "/", iotest.DataErrReader(bytes.NewReader(make([]byte, size))))
 		r = r.WithContext(
-			context.WithValue(
-				r.Context(),
-				requestKey{},
-				&request{received: r, writer: answerWriter{ResponseWriter: connection}},
-			),
+			context.WithValue(r.Context(), requestKey{}, &request{received: r, writer: answerWriter{ResponseWriter: connection}}),
 		)
 		var body bytes.Buffer
 		if _, err := io.CopyN(&body, r.Body, largeBody+1); err != nil {

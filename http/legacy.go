@@ -58,8 +58,7 @@ func (a *API) addLegacy() {
 		}
 	}) (*sessionOutput, error) {
 		if err := withBodyErrors(
-			ctx,
-			commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName),
+			ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName),
 		); err != nil {
 			return nil, err
 		}

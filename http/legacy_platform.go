@@ -86,21 +86,12 @@ func (a *API) addLegacyPlatform() {
 		users,
 		func(ctx context.Context, in *PageInput) (*listOutput[legacyUserBody], error) {
 			list, err := a.Queries.PlatformUsers(ctx, "", in.page())
-			return listed(
-				ctx,
-				*in,
-				list,
-				err,
-				func(u queries.PlatformUser) legacyUserBody { return showLegacyUser(showPlatformUser(u)) },
-			)
+			return listed(ctx, *in, list, err,
+				func(u queries.PlatformUser) legacyUserBody { return showLegacyUser(showPlatformUser(u)) })
 		},
 	)
-	change := legacyOperation(
-		"PATCH",
-		"/admin/users/{userId}/role",
-		"legacy-change-platform-role",
-		"Give a person a role on the platform",
-	)
+	change := legacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role",
+		"Give a person a role on the platform")
 	change.Errors = []int{http.StatusNotFound}
 	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
@@ -117,12 +108,8 @@ func (a *API) addLegacyPlatform() {
 		}
 		return &legacyUserOutput{Changed: out.Changed, Body: showLegacyUser(out.Body)}, nil
 	})
-	create := legacyOperation(
-		"POST",
-		"/admin/invitations",
-		"legacy-create-invitation",
-		"Invite somebody to a role on the platform",
-	)
+	create := legacyOperation("POST", "/admin/invitations", "legacy-create-invitation",
+		"Invite somebody to a role on the platform")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, onPlatform(events.SuperUser), create, func(ctx context.Context, in *struct {

@@ -178,8 +178,7 @@ func checkLegacyRoutes(doc *huma.OpenAPI) {
 			item := doc.Paths[l.path]
 			if item == nil ||
 				!slices.ContainsFunc(
-					operationsOf(item),
-					func(op *huma.Operation) bool { return op.Method == method && op.Deprecated },
+					operationsOf(item), func(op *huma.Operation) bool { return op.Method == method && op.Deprecated },
 				) {
 				panic(method + " " + l.path + " is among the legacy routes, and is not served")
 			}

@@ -94,24 +94,14 @@ func TestLegacyRoutes(t *testing.T) {
 				} else {
 					old.Refused(now.Status)
 				}
-				nodetest.Same(
-					t,
-					"the headers of "+path,
-					[]string{old.Header.Get("ETag"), old.Header.Get("X-Total-Count")},
-					[]string{now.Header.Get("ETag"), now.Header.Get("X-Total-Count")},
-				)
+				nodetest.Same(t, "the headers of "+path, []string{old.Header.Get("ETag"), old.Header.Get("X-Total-Count")},
+					[]string{now.Header.Get("ETag"), now.Header.Get("X-Total-Count")})
 				deprecatedFor(old, path)
-				nodetest.Same(
-					t,
-					"what a new route says of itself",
-					[]string{now.Header.Get("Deprecation"), now.Header.Get("Link")},
-					[]string{"", ""},
-				)
+				nodetest.Same(t, "what a new route says of itself", []string{now.Header.Get("Deprecation"), now.Header.Get("Link")},
+					[]string{"", ""})
 			}
-			deprecatedFor(
-				me.Call("DELETE", "/api/flags/k/variations/"+id, nil).Want(204),
-				nodetest.FlagPath("k", "/variations/", id),
-			)
+			deprecatedFor(me.Call("DELETE", "/api/flags/k/variations/"+id, nil).Want(204),
+				nodetest.FlagPath("k", "/variations/", id))
 			deprecatedFor(me.Call("DELETE", "/api/flags/k", nil).Want(204), nodetest.FlagPath("k"))
 			me.Call("GET", nodetest.FlagPath("k"), nil).Refused(404)
 		},
@@ -137,18 +127,13 @@ func TestLegacyRoutes(t *testing.T) {
 				old := me.Call("POST", path, map[string]any{"userId": user, "environment": "development", "attributes": map[string]any{"plan": "pro"}}).
 					Want(200)
 				nodetest.Same(t, user, old.Object(), now.Object())
-				nodetest.Same(
-					t,
-					user,
+				nodetest.Same(t, user,
 					me.Call("POST", path, map[string]any{"userId": user}, "X-Environment", "development").Want(200).Object(),
-					now.Object(),
-				)
+					now.Object())
 			}
 			for _, body := range []string{`{}`, `{"userId":""}`, `{"userId":null}`} {
-				deprecatedFor(
-					me.Call("POST", path, body, "X-Environment", "development").Refused(422, "userId"),
-					nodetest.FlagPath("k", "/evaluate"),
-				)
+				deprecatedFor(me.Call("POST", path, body, "X-Environment", "development").Refused(422, "userId"),
+					nodetest.FlagPath("k", "/evaluate"))
 			}
 			me.Call("POST", path, `{"targetingKey":"u"}`).Refused(422, "targetingKey")
 			me.Call("POST", path, `{"userId":1,"targetingKey":"u","attributes":[],"more":1}`).
@@ -165,10 +150,8 @@ func TestLegacyRoutes(t *testing.T) {
 			deprecatedFor(me.Call("GET", "/api/flags", nil, "X-Tenant-ID", "").Refused(400), "/api/v1/flags")
 			deprecatedFor(me.Call("POST", "/api/flags", `{}`).Refused(422, "key", "type"), "/api/v1/flags")
 			deprecatedFor(me.Call("GET", "/api/flags?page=1", nil).Refused(422, "page"), "/api/v1/flags")
-			deprecatedFor(
-				me.Service.Anonymous().Call("POST", "/auth/signin", `{}`).Refused(422, "email", "password"),
-				"/api/v1/auth/login",
-			)
+			deprecatedFor(me.Service.Anonymous().Call("POST", "/auth/signin", `{}`).Refused(422, "email", "password"),
+				"/api/v1/auth/login")
 		},
 		"a list's next page is on the same route, and not lost beside the successor": func(t *testing.T, me *nodetest.Client) {
 			var want []any

@@ -245,13 +245,8 @@ func TestUseInLists(t *testing.T) {
 	before := "evaluatedBefore=" + l.now().Add(-150*time.Minute).Format(time.RFC3339)
 	checkPages(t, l.me, flags+"?"+before, "key", []any{"b", "c", "d"})
 	checkPages(t, l.me, flags+"?evaluatedBefore=0001-01-01T00:00:00Z", "key", []any{"b", "d"})
-	checkPages(
-		t,
-		l.me,
-		nodetest.ProjectFlagsPath(project)+"?"+before+"&sort=-lastEvaluatedAt&lifecycle=new",
-		"key",
-		[]any{"b", "d"},
-	)
+	checkPages(t, l.me, nodetest.ProjectFlagsPath(project)+"?"+before+"&sort=-lastEvaluatedAt&lifecycle=new", "key",
+		[]any{"b", "d"})
 
 	one := l.me.Call("GET", nodetest.FlagPath("c"), nil).Want(200)
 	for name, ago := range map[string]time.Duration{"lastEvaluatedAt": 3 * time.Hour, "lastPrefetchedAt": time.Hour} {

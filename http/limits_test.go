@@ -311,9 +311,7 @@ func TestMailsThatANetworkCausesInADay(t *testing.T) {
 		ask(forgot, fmt.Sprintf("other%d@example.com", i), network).Want(200)
 	}
 	a := ask(signUp, "you@example.com", network).Refused(429)
-	if wait, err := strconv.Atoi(
-		a.Header.Get("Retry-After"),
-	); err != nil || wait < 23*60*60 ||
+	if wait, err := strconv.Atoi(a.Header.Get("Retry-After")); err != nil || wait < 23*60*60 ||
 		a.Header.Get("RateLimit-Limit") != "10" {
 		t.Errorf("refused with %v", a.Header)
 	}

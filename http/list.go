@@ -101,11 +101,7 @@ func writeBody(w io.Writer, body any) error {
 
 // listed makes the answer of a list. What fits into one piece is read and written whole before it is sent.
 func listed[R, T any](
-	ctx context.Context,
-	in PageInput,
-	list *queries.List[R],
-	err error,
-	show func(R) T,
+	ctx context.Context, in PageInput, list *queries.List[R], err error, show func(R) T,
 ) (*listOutput[T], error) {
 	if err != nil {
 		return nil, err

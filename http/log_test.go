@@ -29,12 +29,8 @@ func TestTheLog(t *testing.T) {
 				continue
 			}
 			found++
-			nodetest.Same(
-				t,
-				"the entry",
-				[]any{entry["msg"], entry["method"], entry["path"], entry["status"]},
-				[]any{"request", "GET", "/api/v1/flags/some-flag", 401},
-			)
+			nodetest.Same(t, "the entry", []any{entry["msg"], entry["method"], entry["path"], entry["status"]},
+				[]any{"request", "GET", "/api/v1/flags/some-flag", 401})
 		}
 		nodetest.Same(t, "entries", found, 1)
 	})

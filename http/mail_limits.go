@@ -8,10 +8,8 @@ func (a *API) limitMails(ctx context.Context, mail func() error) error {
 	req := requestOf(ctx)
 	left, giveBack := a.limiter.CountMailRequest(req.received)
 	if left.Exceeded {
-		return tooManyRequests(
-			left,
-			"too many mails to addresses of the client's choice were asked for from its network within a day",
-		)
+		return tooManyRequests(left,
+			"too many mails to addresses of the client's choice were asked for from its network within a day")
 	}
 	err := mail()
 	if isRefusal(err) {

@@ -19,14 +19,8 @@ const (
 func (a *API) addPages() {
 	reset := web.ResetPassword(commands.MinPassword)
 	a.addPage(resetPage, always(reset), func(r *http.Request, form web.Form) (web.Page, error) {
-		_, err := commands.ResetPassword(
-			r.Context(),
-			a.Reclaimer,
-			a.Identity,
-			requestBy(r.Context()),
-			form.Token,
-			form.NewPassword,
-		)
+		_, err := commands.ResetPassword(r.Context(), a.Reclaimer, a.Identity, requestBy(r.Context()), form.Token,
+			form.NewPassword)
 		return web.Page{
 			Title: reset.Title,
 			Text:  "The password is set, and all sessions have ended. You can sign in with it now.",
@@ -34,13 +28,9 @@ func (a *API) addPages() {
 	})
 	a.addPage(verifyPage, always(web.VerifyEmail), func(r *http.Request, form web.Form) (web.Page, error) {
 		return web.Page{
-				Title: web.VerifyEmail.Title,
-				Text:  "The address is confirmed.",
-			}, a.verifyByLink(
-				r.Context(),
-				form.Token,
-				form.Password,
-			)
+			Title: web.VerifyEmail.Title,
+			Text:  "The address is confirmed.",
+		}, a.verifyByLink(r.Context(), form.Token, form.Password)
 	})
 	a.addPage(sandboxPage, a.sandboxForm, a.openSandbox)
 }
@@ -52,9 +42,7 @@ func always(page web.Page) func(*http.Request) (web.Page, error) {
 // addPage adds a page with a form. submit gives what is shown once it has succeeded. Where show fails, its page has a
 // title all the same.
 func (a *API) addPage(
-	path string,
-	show func(*http.Request) (web.Page, error),
-	submit func(*http.Request, web.Form) (web.Page, error),
+	path string, show func(*http.Request) (web.Page, error), submit func(*http.Request, web.Form) (web.Page, error),
 ) {
 	a.router.Get(path, func(w http.ResponseWriter, r *http.Request) {
 		page, err := show(r)

@@ -195,18 +195,14 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		profile.Email, profile.Known = address, true
 	}
 	return &memberOutput{
-		Changed: changedBy(
-			done,
-		),
+		Changed:  changedBy(done),
 		Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(tenantID)+"/users/"+url.PathEscape(id)),
 		Body:     showMember(memberOf(id, member, profile)),
 	}, nil
 }
 
 func (a *API) writeMember(
-	ctx context.Context,
-	tenantID, userID string,
-	cmd commands.Command[commands.Tenant],
+	ctx context.Context, tenantID, userID string, cmd commands.Command[commands.Tenant],
 ) (*memberOutput, error) {
 	tenant, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {

@@ -27,18 +27,8 @@ func TestMembers(t *testing.T) {
 			for _, email := range []string{dev.Email, nodetest.Address()} {
 				a := me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "developer"}).Want(201)
 				body := a.Object()
-				nodetest.Members(
-					t,
-					"a member",
-					body,
-					"userId",
-					"email",
-					"displayName",
-					"role",
-					"pending",
-					"lastAccessedAt",
-					"createdAt",
-				)
+				nodetest.Members(t, "a member", body, "userId", "email", "displayName", "role", "pending", "lastAccessedAt",
+					"createdAt")
 				a.Shows(
 					map[string]any{"email": email, "displayName": "", "role": "developer", "pending": true, "lastAccessedAt": nil},
 				)
@@ -62,12 +52,9 @@ func TestMembers(t *testing.T) {
 			me.Call("DELETE", usersPath(me, gone), nil).Want(204)
 
 			dev.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": token}).Want(200)
-			nodetest.Same(
-				t,
-				"members",
+			nodetest.Same(t, "members",
 				nodetest.Column(dev.Call("GET", usersPath(me), nil, "X-Tenant-ID", me.Tenant).Want(200).List(), "userId"),
-				[]any{me.UserID, dev.UserID},
-			)
+				[]any{me.UserID, dev.UserID})
 			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"developer"}`).Want(200)
 			dev.Tenant = me.Tenant
 			dev.CreateFlag("by-the-colleague", nil)
@@ -78,12 +65,8 @@ func TestMembers(t *testing.T) {
 			dev := newAccount(me)
 			me.Call("POST", usersPath(me), map[string]any{"email": dev.email, "role": "viewer"}).Want(201)
 			me.Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": dev.refresh}).Want(200)
-			nodetest.Same(
-				t,
-				"members",
-				nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "userId"),
-				[]any{me.UserID, dev.user},
-			)
+			nodetest.Same(t, "members", nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "userId"),
+				[]any{me.UserID, dev.user})
 		},
 		"when a member last used the tenant is shown, whichever way the tenant is named": func(t *testing.T, me *nodetest.Client) {
 			for _, use := range []func(*nodetest.Client){
@@ -119,12 +102,8 @@ func TestMembers(t *testing.T) {
 			colleague := me.Service.SignUp(email)
 			list := me.Call("GET", usersPath(me), nil).Want(200).List()
 			nodetest.Same(t, "members", nodetest.Column(list, "userId"), []any{me.UserID, colleague.UserID})
-			nodetest.Same(
-				t,
-				"the colleague",
-				[]any{list[1]["role"], list[1]["pending"], list[1]["email"]},
-				[]any{"viewer", false, email},
-			)
+			nodetest.Same(t, "the colleague", []any{list[1]["role"], list[1]["pending"], list[1]["email"]},
+				[]any{"viewer", false, email})
 			colleague.Tenant = me.Tenant
 			colleague.Call("GET", "/api/v1/flags", nil).Want(200)
 			colleague.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Refused(403)
@@ -133,12 +112,8 @@ func TestMembers(t *testing.T) {
 			email := nodetest.Address()
 			pending := me.Call("POST", usersPath(me), map[string]any{"email": email, "role": "viewer"}).Want(201).Object()["userId"].(string)
 			me.Call("DELETE", usersPath(me, pending), nil).Want(204)
-			nodetest.Same(
-				t,
-				"tenants of who signs in then",
-				len(me.Service.SignUp(email).Call("GET", "/api/v1/tenants", nil).List()),
-				1,
-			)
+			nodetest.Same(t, "tenants of who signs in then",
+				len(me.Service.SignUp(email).Call("GET", "/api/v1/tenants", nil).List()), 1)
 			me.Call("DELETE", usersPath(me, pending), nil).Refused(404)
 		},
 		"a new role counts from the next call on": func(_ *testing.T, me *nodetest.Client) {
@@ -159,12 +134,8 @@ func TestMembers(t *testing.T) {
 			dev.Call("GET", nodetest.FlagPath("k"), nil).Refused(403)
 			dev.Evaluate("k", `{}`).Refused(403)
 			nodetest.Same(t, "their tenants", len(dev.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 1)
-			nodetest.Same(
-				t,
-				"who made the flag",
-				me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["userId"],
-				dev.UserID,
-			)
+			nodetest.Same(t, "who made the flag",
+				me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["userId"], dev.UserID)
 		},
 		"every member may leave, and remove nobody else": func(_ *testing.T, me *nodetest.Client) {
 			for _, role := range []events.Role{events.ViewerRole, events.DeveloperRole} {
@@ -254,12 +225,9 @@ func TestEnvironments(t *testing.T) {
 			me.Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", "development").
 				Want(200).
 				Shows(map[string]any{"enabled": false})
-			nodetest.Same(
-				t,
-				"the history",
+			nodetest.Same(t, "the history",
 				me.Call("GET", nodetest.FlagPath("k", "/history?environment=development"), nil).Want(200).List()[0]["action"],
-				"enabled",
-			)
+				"enabled")
 		},
 		"production stays": func(_ *testing.T, me *nodetest.Client) {
 			path := "/api/v1/tenants/" + me.Tenant + "/environments"

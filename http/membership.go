@@ -16,13 +16,8 @@ type MembershipPath struct {
 // addMembership adds the calls by which a person answers that another one added or invited them to a tenant.
 func (a *API) addMembership(tag string) {
 	const path = "/api/v1/tenants/{tenantId}/membership"
-	accept := operation(
-		"POST",
-		path+"/accept",
-		"accept-membership",
-		tag,
-		"Stay in a tenant, or accept an invitation to it",
-	)
+	accept := operation("POST", path+"/accept", "accept-membership", tag,
+		"Stay in a tenant, or accept an invitation to it")
 	accept.Description = "An extension. For a person who was added to a tenant and has not opened it yet, and for one " +
 		"whose verified address it has invited. " +
 		"The answer to the sign-in lists both. A call with X-Tenant-ID of a tenant that one was added to says the same."
@@ -31,13 +26,8 @@ func (a *API) addMembership(tag string) {
 		done, err := a.SignIn.AcceptMembership(ctx, doer[commands.Tenant](a), principalOf(ctx).claims, in.ID)
 		return succeeded(done), err
 	})
-	decline := operation(
-		"POST",
-		path+"/decline",
-		"decline-membership",
-		tag,
-		"Leave a tenant, or decline an invitation to it",
-	)
+	decline := operation("POST", path+"/decline", "decline-membership", tag,
+		"Leave a tenant, or decline an invitation to it")
 	decline.Description = "An extension. A member leaves, as with DELETE of their own membership; the last admin stays. " +
 		"Afterwards the person joins again only by an invitation that they accept."
 	decline.Errors = []int{http.StatusConflict}

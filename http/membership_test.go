@@ -31,11 +31,8 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 		return nil
 	}
 	send := func(boss, member *nodetest.Client) *nodetest.Answer {
-		return boss.Call(
-			"POST",
-			"/api/v1/notifications/send",
-			map[string]any{"userId": member.UserID, "tenantId": boss.Tenant, "title": "Hello", "type": "note"},
-		)
+		return boss.Call("POST", "/api/v1/notifications/send",
+			map[string]any{"userId": member.UserID, "tenantId": boss.Tenant, "title": "Hello", "type": "note"})
 	}
 	tour := func(member *nodetest.Client) string {
 		return "/api/v1/users/" + member.UserID + "/product-tours/welcome"
@@ -72,12 +69,8 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 			member := boss.Service.SignUp(nodetest.Address())
 			add(boss, member, "").Want(201)
 			data := bootstrapOf(member)
-			nodetest.Same(
-				t,
-				"active and canonical",
-				[]any{data["active_tenant_id"], data["canonical_tenant_id"]},
-				[]any{member.Tenant, member.Tenant},
-			)
+			nodetest.Same(t, "active and canonical", []any{data["active_tenant_id"], data["canonical_tenant_id"]},
+				[]any{member.Tenant, member.Tenant})
 			nodetest.Same(t, "who added them", []any{addedBy(t, data, boss), addedBy(t, data, member)}, []any{boss.Email, nil})
 			member.Call("GET", "/api/v1/flags", nil).Want(200)
 			boss.Call("PATCH", usersPath(boss, member.UserID), `{"role":"viewer"}`).Want(200)
@@ -113,12 +106,8 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 			hidden(t, boss, member)
 			own := member.NewTenant("own")
 			data = bootstrapOf(member)
-			nodetest.Same(
-				t,
-				"active and canonical",
-				[]any{data["active_tenant_id"], data["canonical_tenant_id"]},
-				[]any{own.Tenant, own.Tenant},
-			)
+			nodetest.Same(t, "active and canonical", []any{data["active_tenant_id"], data["canonical_tenant_id"]},
+				[]any{own.Tenant, own.Tenant})
 			hidden(t, boss, member)
 		},
 		"a call that names no tenant goes to the first that one has confirmed": func(t *testing.T, boss *nodetest.Client) {
@@ -158,11 +147,7 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 				nodetest.Same(t, "type", refused["type"], kind)
 				boss.Call("GET", "/problems/left", nil).Want(200).Shows(map[string]any{"type": kind, "status": 409})
 
-				add(
-					boss,
-					member,
-					`,"invitation":true`,
-				).Want(201).
+				add(boss, member, `,"invitation":true`).Want(201).
 					Shows(map[string]any{"email": member.Email, "pending": true, "displayName": ""})
 				data := bootstrapOf(member)
 				nodetest.Same(t, "invitations", data["invitations"], []any{
@@ -197,20 +182,12 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 			answerMembership(invited, boss, "decline").Want(200)
 
 			entries := boss.Call("GET", "/api/v1/audit?action=tenant.member_removed", nil).Want(200).List()
-			nodetest.Same(
-				t,
-				"who declined and who withdrew",
-				nodetest.Column(entries, "userName"),
-				[]any{"the invited person", boss.Email},
-			)
+			nodetest.Same(t, "who declined and who withdrew", nodetest.Column(entries, "userName"),
+				[]any{"the invited person", boss.Email})
 			nodetest.Same(t, "ids", nodetest.Column(entries, "userId"), []any{invitation, boss.UserID})
 			nodetest.Same(t, "kinds", nodetest.Column(entries, "actorType"), []any{"invited", "user"})
-			nodetest.Same(
-				t,
-				"what it is about",
-				entries[0]["resource"],
-				map[string]any{"type": "member", "id": invitation, "name": "withdrawn invitation"},
-			)
+			nodetest.Same(t, "what it is about", entries[0]["resource"],
+				map[string]any{"type": "member", "id": invitation, "name": "withdrawn invitation"})
 			for _, path := range []string{
 				"/api/v1/audit", "/api/v1/audit/export?format=ndjson", "/api/v1/audit/export?format=csv", "/api/v1/audit/facts", "/api/v1/notifications", usersPath(boss),
 			} {
@@ -221,18 +198,10 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 					}
 				}
 			}
-			nodetest.Same(
-				t,
-				"by the invited",
-				len(boss.Call("GET", "/api/v1/audit?userId="+invitation.(string), nil).Want(200).List()),
-				1,
-			)
-			nodetest.Same(
-				t,
-				"by the person",
-				len(boss.Call("GET", "/api/v1/audit?userId="+invited.UserID, nil).Want(200).List()),
-				0,
-			)
+			nodetest.Same(t, "by the invited",
+				len(boss.Call("GET", "/api/v1/audit?userId="+invitation.(string), nil).Want(200).List()), 1)
+			nodetest.Same(t, "by the person",
+				len(boss.Call("GET", "/api/v1/audit?userId="+invited.UserID, nil).Want(200).List()), 0)
 		},
 		"a person who declined becomes a member only once they accept": func(_ *testing.T, boss *nodetest.Client) {
 			invited := boss.Service.SignUp(nodetest.Address())

@@ -17,11 +17,7 @@ import (
 func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
 	a := newAPI(anonymous(100))
 	for _, near := range []string{"127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"} {
-		if w := a.from(
-			near,
-			"GET",
-			"http://localhost/metrics",
-		); w.Code != 200 ||
+		if w := a.from(near, "GET", "http://localhost/metrics"); w.Code != 200 ||
 			!strings.Contains(w.Body.String(), "flagledger_streams") {
 			t.Errorf("from %s: %d", near, w.Code)
 		}
@@ -77,9 +73,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 		}
 		return r.StatusCode, r.Header, string(body)
 	}
-	if status, header, text := get(
-		"/metrics",
-	); status != http.StatusOK || !strings.Contains(text, "flagledger_streams") ||
+	if status, header, text := get("/metrics"); status != http.StatusOK || !strings.Contains(text, "flagledger_streams") ||
 		header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("its own address answers %d %v", status, header)
 	}

@@ -24,12 +24,8 @@ func TestChunkedCallsMayHaveNoBody(t *testing.T) {
 				method, path, _ := strings.Cut(name, " ")
 				status := func(media string, chunked bool) int {
 					caller := callerWithFlag(t, me, name)
-					r := chunkedRequest(
-						caller,
-						method,
-						filled(caller, strings.NewReplacer("{flagKey}", "k", "{key}", "k").Replace(path)),
-						"",
-					)
+					r := chunkedRequest(caller, method,
+						filled(caller, strings.NewReplacer("{flagKey}", "k", "{key}", "k").Replace(path)), "")
 					if !chunked {
 						r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
 					}
@@ -49,8 +45,7 @@ func TestChunkedCallsMayHaveNoBody(t *testing.T) {
 		"and a body that comes is read whole": func(t *testing.T, me *nodetest.Client) {
 			r := chunkedRequest(me, "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`)
 			if a := sendRequest(
-				t,
-				r,
+				t, r,
 			); a.StatusCode != http.StatusUnsupportedMediaType { //nolint:bodyclose // sendRequest closes it
 				t.Errorf("without a type it is %d", a.StatusCode)
 			}

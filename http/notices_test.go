@@ -19,30 +19,19 @@ func TestNotices(t *testing.T) {
 			me := root.Service.SignUp(nodetest.Address()).NewTenant("Acme")
 			dev := me.Join("developer").Stay()
 			added := noticed(dev, "tenant.member_added")
-			nodetest.Same(
-				t,
-				"added",
+			nodetest.Same(t, "added",
 				[]any{added["title"], added["body"], added["actionType"], added["referenceId"], added["read"]},
-				[]any{"You are now a member of another tenant", "Your role is developer.", "tenant", me.Tenant, false},
-			)
+				[]any{"You are now a member of another tenant", "Your role is developer.", "tenant", me.Tenant, false})
 			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"viewer"}`).Want(200)
 			changed := noticed(dev, "tenant.role_changed") // without the words of whoever named the tenant
-			nodetest.Same(
-				t,
-				"the role",
-				[]any{changed["title"], changed["body"], changed["referenceId"]},
-				[]any{"Your role in a tenant has changed", "Your role is viewer.", me.Tenant},
-			)
+			nodetest.Same(t, "the role", []any{changed["title"], changed["body"], changed["referenceId"]},
+				[]any{"Your role in a tenant has changed", "Your role is viewer.", me.Tenant})
 			me.Call("PATCH", usersPath(me, dev.UserID), `{"role":"admin"}`).Want(200)
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Want(200)
 			me.Service.JobsDone()
 			list, _ := inboxOf(me, "")
-			nodetest.Same(
-				t,
-				"what those are told who did it themselves",
-				nodetest.Column(list, "type"),
-				[]string{"invitation.accepted"},
-			)
+			nodetest.Same(t, "what those are told who did it themselves", nodetest.Column(list, "type"),
+				[]string{"invitation.accepted"})
 		},
 		"whoever invited a member is told that they joined, but not who": func(t *testing.T, root *nodetest.Client) {
 			me, email := root.Service.SignUp(nodetest.Address()).NewTenant("Acme"), nodetest.Address()
@@ -50,12 +39,8 @@ func TestNotices(t *testing.T) {
 			joined := root.Service.SignUp(email)
 			nodetest.Same(t, "the new member", noticed(joined, "tenant.member_added")["body"], "Your role is viewer.")
 			told := noticed(me, "invitation.accepted")
-			nodetest.Same(
-				t,
-				"the inviter",
-				[]any{told["title"], told["referenceId"]},
-				[]any{"Your invitation to Acme was accepted", me.Tenant},
-			)
+			nodetest.Same(t, "the inviter", []any{told["title"], told["referenceId"]},
+				[]any{"Your invitation to Acme was accepted", me.Tenant})
 			for _, value := range told {
 				if text, _ := value.(string); strings.Contains(text, email) || strings.Contains(text, joined.UserID) {
 					t.Errorf("it tells who joined: %v", told)

@@ -151,9 +151,7 @@ func (a *API) addNotifications() {
 		func(ctx context.Context, in *NotificationPath) (*notificationOutput, error) {
 			claims := principalOf(ctx).claims
 			n, err := a.Inbox.Get(ctx, claims.UserID, in.ID)
-			if tenants := a.inboxTenants(
-				claims,
-			); err == nil && tenants != nil && n.TenantID != "" &&
+			if tenants := a.inboxTenants(claims); err == nil && tenants != nil && n.TenantID != "" &&
 				!slices.Contains(tenants, n.TenantID) {
 				return nil, newProblem(http.StatusNotFound, "there is no such notification")
 			}
@@ -260,9 +258,7 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 		}
 	}
 	n := commands.Notification{
-		ID: newID(
-			ctx,
-		),
+		ID:          newID(ctx),
 		UserID:      b.UserID,
 		TenantID:    b.TenantID,
 		Type:        b.Type,
@@ -307,10 +303,8 @@ func (a *API) limitNotifications(p *principal, n commands.Notification) (giveBac
 	}
 	left, giveBack := a.limiter.CountNotification(quota, n.UserID)
 	if left.Exceeded {
-		return nil, tooManyRequests(
-			left,
-			fmt.Sprintf("the person was sent %d notifications within a day, as many as a day may have", limit.MaxNotifications),
-		)
+		return nil, tooManyRequests(left,
+			fmt.Sprintf("the person was sent %d notifications within a day, as many as a day may have", limit.MaxNotifications))
 	}
 	return giveBack, nil
 }

@@ -79,22 +79,8 @@ func TestNotifications(t *testing.T) {
 				"data":        map[string]string{"a": "b"},
 			}).Want(201)
 			sent := a.Object()
-			nodetest.Members(
-				t,
-				"a notification",
-				sent,
-				"id",
-				"type",
-				"title",
-				"body",
-				"icon",
-				"actionType",
-				"referenceId",
-				"data",
-				"read",
-				"readAt",
-				"createdAt",
-			)
+			nodetest.Members(t, "a notification", sent, "id", "type", "title", "body", "icon", "actionType", "referenceId",
+				"data", "read", "readAt", "createdAt")
 			a.Shows(map[string]any{
 				"type":        "greeting",
 				"title":       "Hello",
@@ -117,25 +103,13 @@ func TestNotifications(t *testing.T) {
 				Object()
 			second := dev.Call("PATCH", a.Header.Get("Location")+"/read", nil).Want(200).Object()
 			nodetest.Same(t, "read once more", second, read)
-			nodetest.Same(
-				t,
-				"what is not read",
-				dev.Call("GET", inboxPath+"?unreadOnly=true", nil).Want(200).Object(),
-				map[string]any{"notifications": []any{}, "totalCount": 0, "unreadCount": 0},
-			)
+			nodetest.Same(t, "what is not read", dev.Call("GET", inboxPath+"?unreadOnly=true", nil).Want(200).Object(),
+				map[string]any{"notifications": []any{}, "totalCount": 0, "unreadCount": 0})
 			send(me, dev.UserID, "second")
-			nodetest.Same(
-				t,
-				"all are marked",
-				dev.Call("PATCH", inboxPath+"/read-all", nil).Want(200).Object(),
-				map[string]any{"success": true, "markedCount": 1},
-			)
-			nodetest.Same(
-				t,
-				"and all cleared",
-				dev.Call("DELETE", inboxPath+"/clear", nil).Want(200).Object(),
-				map[string]any{"success": true, "clearedCount": 2},
-			)
+			nodetest.Same(t, "all are marked", dev.Call("PATCH", inboxPath+"/read-all", nil).Want(200).Object(),
+				map[string]any{"success": true, "markedCount": 1})
+			nodetest.Same(t, "and all cleared", dev.Call("DELETE", inboxPath+"/clear", nil).Want(200).Object(),
+				map[string]any{"success": true, "clearedCount": 2})
 			dev.Call("GET", a.Header.Get("Location"), nil).Refused(404)
 		},
 		"nobody sees another's": func(_ *testing.T, me *nodetest.Client) {
@@ -174,13 +148,8 @@ func TestNotifications(t *testing.T) {
 				}
 				me.Call("POST", inboxPath+"/send", body).Refused(422, fields...)
 			}
-			bad(
-				map[string]any{"title": strings.Repeat("ä", 201), "body": strings.Repeat("ä", 2001), "type": "", "extra": 1},
-				"title",
-				"body",
-				"type",
-				"extra",
-			)
+			bad(map[string]any{"title": strings.Repeat("ä", 201), "body": strings.Repeat("ä", 2001), "type": "", "extra": 1},
+				"title", "body", "type", "extra")
 			bad(map[string]any{"data": map[string]any{"n": 1, "o": map[string]any{}}}, "data.n", "data.o")
 			bad(map[string]any{"data": map[string]any{"google.x": "y"}}, "data")
 			bad(map[string]any{"data": map[string]any{"x": strings.Repeat("y", 4096)}}, "data")
@@ -197,12 +166,8 @@ func TestNotifications(t *testing.T) {
 			second := me.Call("POST", inboxPath+"/send", body, "Idempotency-Key", key).Want(201)
 			nodetest.Same(t, "the answer", second.Object(), first.Object())
 			list, _ := inboxOf(me, "")
-			nodetest.Same(
-				t,
-				"how many there are",
-				len(slices.DeleteFunc(list, func(n map[string]any) bool { return n["title"] != "once" })),
-				1,
-			)
+			nodetest.Same(t, "how many there are",
+				len(slices.DeleteFunc(list, func(n map[string]any) bool { return n["title"] != "once" })), 1)
 		},
 		"old paths do the same": func(t *testing.T, me *nodetest.Client) {
 			me = me.Service.SignUp(nodetest.Address()) // the other's inbox may get notices of other cases
@@ -238,9 +203,7 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 	send(me, first.UserID, "the last")
 	first.Call("DELETE", inboxPath+"/clear", nil).Want(200)
 	refused := me.Call("POST", inboxPath+"/send", body(me, first)).Want(429)
-	if seconds, err := strconv.Atoi(
-		refused.Header.Get("Retry-After"),
-	); err != nil || seconds < 80_000 ||
+	if seconds, err := strconv.Atoi(refused.Header.Get("Retry-After")); err != nil || seconds < 80_000 ||
 		seconds > 24*60*60 {
 		t.Errorf("they may come again in %q s", refused.Header.Get("Retry-After"))
 	}
@@ -249,12 +212,8 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 
 func TestARefusedNotificationDoesNotCount(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	for range limit.MaxNotifications + 1 {
 		root.Call("POST", inboxPath+"/send", map[string]any{"userId": "nobody", "title": "x", "type": "x"}).Want(404)
@@ -323,9 +282,7 @@ func TestOnePersonsChangesAreMadeOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := held.Exec(
-		t.Context(),
-		`select from keep.people where user_id = $1 for update`,
-		greedy.UserID,
+		t.Context(), `select from keep.people where user_id = $1 for update`, greedy.UserID,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -340,11 +297,8 @@ func TestOnePersonsChangesAreMadeOneAtATime(t *testing.T) {
 	var sent sync.WaitGroup
 	for range 8 {
 		sent.Go(func() {
-			greedy.Attempt(
-				"POST",
-				inboxPath+"/send",
-				fmt.Sprintf(`{"userId":%q,"tenantId":%q,"title":"x","type":"x"}`, greedy.UserID, greedy.Tenant),
-			)
+			greedy.Attempt("POST", inboxPath+"/send",
+				fmt.Sprintf(`{"userId":%q,"tenantId":%q,"title":"x","type":"x"}`, greedy.UserID, greedy.Tenant))
 		})
 	}
 	s.Eventually("one waits for the lock", func() bool { return waiting() > 0 })

@@ -49,13 +49,8 @@ func tenantRef(ctx context.Context) commands.TenantRef {
 
 func (a *API) addOAuth() {
 	const tag, path = "OAuth", "/api/v1/oauth/clients"
-	create := operation(
-		"POST",
-		path,
-		"create-oauth-client",
-		tag,
-		"Create an OAuth client: a machine with scopes in the tenant",
-	)
+	create := operation("POST", path, "create-oauth-client", tag,
+		"Create an OAuth client: a machine with scopes in the tenant")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, requireTenant: true}, create, func(ctx context.Context, in *struct {
@@ -87,26 +82,16 @@ func (a *API) addOAuth() {
 			list, err := a.Queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
 			return listed(ctx, in.PageInput, list, err, showClient)
 		})
-	remove := operation(
-		"DELETE",
-		path+"/{clientId}",
-		"delete-oauth-client",
-		tag,
-		"Delete an OAuth client; its tokens stop working at once",
-	)
+	remove := operation("DELETE", path+"/{clientId}", "delete-oauth-client", tag,
+		"Delete an OAuth client; its tokens stop working at once")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *ClientChange) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer, commands.DeleteClient{ClientRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	})
-	rotate := operation(
-		"POST",
-		path+"/{clientId}/rotate",
-		"rotate-oauth-client",
-		tag,
-		"Give an OAuth client a new secret; the one it had is good for another "+events.PeriodText(commands.SecretOverlap),
-	)
+	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag,
+		"Give an OAuth client a new secret; the one it had is good for another "+events.PeriodText(commands.SecretOverlap))
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
 		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[commands.Tenant] {
@@ -117,23 +102,14 @@ func (a *API) addOAuth() {
 
 // issueSecret answers with a client and its new secret, this once.
 func (a *API) issueSecret(
-	ctx context.Context,
-	client commands.ClientRef,
-	command func(hash []byte) commands.Command[commands.Tenant],
+	ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[commands.Tenant],
 ) (*clientOutput, error) {
 	// a secret whose answer was lost cannot be told, only rotated once more
 	if err := requestOf(ctx).replayOnly; err != nil {
 		return nil, err
 	}
-	c, secret, done, err := commands.IssueSecret(
-		ctx,
-		a.Writer,
-		by(ctx),
-		doer[commands.Tenant](a),
-		client,
-		a.Now(),
-		command,
-	)
+	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, by(ctx), doer[commands.Tenant](a), client, a.Now(),
+		command)
 	if err != nil {
 		return nil, err
 	}

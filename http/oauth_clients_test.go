@@ -20,18 +20,10 @@ func TestOAuthClients(t *testing.T) {
 			body := a.Object()
 			nodetest.Members(t, "the client", body, "clientId", "clientSecret", "name", "scopes", "createdAt")
 			checkTimes(t, body)
-			nodetest.Same(
-				t,
-				"name and scopes",
-				[]any{body["name"], body["scopes"]},
-				[]any{"Checkout backend", []string{"projects:read", "flags:evaluate"}},
-			)
-			nodetest.Same(
-				t,
-				"Location and Cache-Control",
-				[]string{a.Header.Get("Location"), a.Header.Get("Cache-Control")},
-				[]string{clients + "/" + body["clientId"].(string), "no-store"},
-			)
+			nodetest.Same(t, "name and scopes", []any{body["name"], body["scopes"]},
+				[]any{"Checkout backend", []string{"projects:read", "flags:evaluate"}})
+			nodetest.Same(t, "Location and Cache-Control", []string{a.Header.Get("Location"), a.Header.Get("Cache-Control")},
+				[]string{clients + "/" + body["clientId"].(string), "no-store"})
 			secret := body["clientSecret"].(string)
 			if bits, err := base64.RawURLEncoding.DecodeString(secret); err != nil || len(bits) != 32 {
 				t.Errorf("the secret has %d bytes: %v", len(bits), err)
@@ -54,19 +46,11 @@ func TestOAuthClients(t *testing.T) {
 			for i := range 3 {
 				me.OAuthClient(fmt.Sprint(i), "flags:read")
 			}
-			nodetest.Same(
-				t,
-				"names",
-				nodetest.Column(me.Call("GET", clients, nil).Want(200).List(), "name"),
-				[]string{"0", "1", "2"},
-			)
+			nodetest.Same(t, "names", nodetest.Column(me.Call("GET", clients, nil).Want(200).List(), "name"),
+				[]string{"0", "1", "2"})
 			page := me.Call("GET", clients+"?limit=1&offset=1", nil).Want(200)
-			nodetest.Same(
-				t,
-				"a page",
-				[]any{nodetest.Column(page.List(), "name"), page.Header.Get("X-Total-Count")},
-				[]any{[]string{"1"}, "3"},
-			)
+			nodetest.Same(t, "a page", []any{nodetest.Column(page.List(), "name"), page.Header.Get("X-Total-Count")},
+				[]any{[]string{"1"}, "3"})
 		},
 		"what is wrong with a client is named, all of it": func(_ *testing.T, me *nodetest.Client) {
 			me.Call("POST", clients, `{}`).Refused(422, "name", "scopes")
@@ -79,9 +63,7 @@ func TestOAuthClients(t *testing.T) {
 				Refused(422, "clientId", "tenantId")
 			me.Call("POST", clients, `{"name":"x","scopes":["flags:read"]}`, "X-Tenant-ID", "").Refused(400)
 			if a := me.Call("POST", clients, map[string]any{"name": "x", "scopes": slices.Repeat([]string{"nothing"}, 50_000)}).
-				Want(422); len(
-				a.Body,
-			) > 10_000 {
+				Want(422); len(a.Body) > 10_000 {
 				me.Service.T.Errorf("the answer has %d bytes", len(a.Body))
 			}
 		},
@@ -131,12 +113,8 @@ func TestOAuthClients(t *testing.T) {
 			a := me.Call("POST", clients+"/"+id+"/rotate", nil).Want(200)
 			body := a.Object()
 			nodetest.Members(t, "the client", body, "clientId", "clientSecret", "name", "scopes", "createdAt")
-			nodetest.Same(
-				t,
-				"the client",
-				[]any{body["clientId"], body["name"], body["scopes"], a.Header.Get("Cache-Control")},
-				[]any{id, "x", []string{"projects:read"}, "no-store"},
-			)
+			nodetest.Same(t, "the client", []any{body["clientId"], body["name"], body["scopes"], a.Header.Get("Cache-Control")},
+				[]any{id, "x", []string{"projects:read"}, "no-store"})
 			if body["clientSecret"] == old {
 				t.Error("the secret is the old one")
 			}

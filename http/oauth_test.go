@@ -32,12 +32,8 @@ func denied(a *nodetest.Answer, status int, name string) *nodetest.Answer {
 	if description, _ := body["error_description"].(string); description == "" || strings.ContainsAny(description, `"\`) {
 		a.T.Errorf("error_description is %q", description)
 	}
-	nodetest.Same(
-		a.T,
-		"Content-Type and Cache-Control",
-		[]string{a.Header.Get("Content-Type"), a.Header.Get("Cache-Control")},
-		[]string{"application/json", "no-store"},
-	)
+	nodetest.Same(a.T, "Content-Type and Cache-Control",
+		[]string{a.Header.Get("Content-Type"), a.Header.Get("Cache-Control")}, []string{"application/json", "no-store"})
 	if got, basic := a.Header.Get("WWW-Authenticate"), status == 401; strings.HasPrefix(got, `Basic realm="`) != basic {
 		a.T.Errorf("%s: %d with WWW-Authenticate %q", a.Call, status, got)
 	}
@@ -61,18 +57,10 @@ func TestTokenEndpoint(t *testing.T) {
 				a := me.Trade(nodetest.Credentials(id, secret, "scope", asked)...).Want(200)
 				body := a.Object()
 				nodetest.Members(t, "the answer", body, "access_token", "token_type", "expires_in", "scope")
-				nodetest.Same(
-					t,
-					"the answer",
-					[]any{body["token_type"], body["expires_in"], body["scope"]},
-					[]any{"Bearer", 3600, want},
-				)
-				nodetest.Same(
-					t,
-					"headers",
-					[]string{a.Header.Get("Content-Type"), a.Header.Get("Cache-Control")},
-					[]string{"application/json", "no-store"},
-				)
+				nodetest.Same(t, "the answer", []any{body["token_type"], body["expires_in"], body["scope"]},
+					[]any{"Bearer", 3600, want})
+				nodetest.Same(t, "headers", []string{a.Header.Get("Content-Type"), a.Header.Get("Cache-Control")},
+					[]string{"application/json", "no-store"})
 			}
 		},
 		"a token is a signed JWT that anybody can verify": func(t *testing.T, me *nodetest.Client) {
@@ -80,12 +68,8 @@ func TestTokenEndpoint(t *testing.T) {
 			before := time.Now().Truncate(time.Second)
 			text := accessToken(me.Trade(nodetest.Credentials(id, secret)...))
 			published := me.Service.Anonymous().Call("GET", "/.well-known/jwks.json", nil).Want(200)
-			nodetest.Same(
-				t,
-				"headers",
-				[]string{published.Header.Get("Content-Type"), published.Header.Get("Cache-Control")},
-				[]string{"application/json", "public, max-age=3600"},
-			)
+			nodetest.Same(t, "headers", []string{published.Header.Get("Content-Type"), published.Header.Get("Cache-Control")},
+				[]string{"application/json", "public, max-age=3600"})
 			for _, key := range published.Object()["keys"].([]any) {
 				nodetest.Members(t, "a key", key, "kty", "kid", "alg", "use", "n", "e")
 			}
@@ -101,20 +85,7 @@ func TestTokenEndpoint(t *testing.T) {
 			}
 			header := token.Headers[0]
 			nodetest.Same(t, "the header", []any{header.ExtraHeaders["typ"], header.KeyID}, []any{"at+jwt", keys.Keys[0].KeyID})
-			nodetest.Members(
-				t,
-				"the claims",
-				claims,
-				"iss",
-				"aud",
-				"sub",
-				"jti",
-				"iat",
-				"exp",
-				"client_id",
-				"tenant_id",
-				"scope",
-			)
+			nodetest.Members(t, "the claims", claims, "iss", "aud", "sub", "jti", "iat", "exp", "client_id", "tenant_id", "scope")
 			for name, want := range map[string]any{
 				"iss": me.Service.URL, "aud": me.Service.URL, "sub": id, "client_id": id, "tenant_id": me.Tenant, "scope": "flags:read projects:read", "exp": claims["iat"].(float64) + 3600,
 			} {
@@ -149,11 +120,8 @@ func TestTokenEndpoint(t *testing.T) {
 			denied(basic(id, secret, grant+"&client_secret="+secret), 400, "invalid_request")
 			denied(basic(id, secret, grant+"&client_id=other"), 400, "invalid_request")
 			for _, header := range []string{"Basic", "Basic !", "basic " + base64.StdEncoding.EncodeToString([]byte("no colon"))} {
-				denied(
-					me.Service.Anonymous().Call("POST", path, grant, "Content-Type", form, "Authorization", header),
-					401,
-					"invalid_client",
-				)
+				denied(me.Service.Anonymous().Call("POST", path, grant, "Content-Type", form, "Authorization", header), 401,
+					"invalid_client")
 			}
 			// beside a bearer token
 			me.Call("POST", path, url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode(), "Content-Type", form).
@@ -188,21 +156,15 @@ func TestTokenEndpoint(t *testing.T) {
 			for _, media := range []string{"application/json", "text/plain", "multipart/form-data; boundary=x", ""} {
 				denied(send("grant_type=client_credentials", "Content-Type", media), 415, "invalid_request")
 			}
-			send(
-				url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode(),
-				"Content-Type",
-				"Application/X-WWW-Form-URLEncoded; charset=utf-8",
-			).Want(200)
+			send(url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode(),
+				"Content-Type", "Application/X-WWW-Form-URLEncoded; charset=utf-8").Want(200)
 			denied(me.Service.Anonymous().Call("GET", path, nil), 405, "invalid_request")
 		},
 		"credentials are not taken from the URL": func(_ *testing.T, me *nodetest.Client) {
 			id, secret := me.OAuthClient("x", "flags:read")
 			query := url.Values{"grant_type": {"client_credentials"}, "client_id": {id}, "client_secret": {secret}}.Encode()
-			denied(
-				me.Service.Anonymous().Call("POST", path+"?"+query, "grant_type=client_credentials", "Content-Type", form),
-				400,
-				"invalid_request",
-			)
+			denied(me.Service.Anonymous().Call("POST", path+"?"+query, "grant_type=client_credentials", "Content-Type", form),
+				400, "invalid_request")
 			denied(
 				me.Service.Anonymous().
 					Call("POST", path+"?client_secret="+secret, "grant_type=client_credentials&client_id="+id, "Content-Type", form),
@@ -290,10 +252,8 @@ func TestOAuthInTime(t *testing.T) {
 		on := *me
 		on.Service = s
 		token := accessToken(on.Trade(nodetest.Credentials(id, second)...))
-		s.Eventually(
-			"the token works",
-			func() bool { return on.WithToken(token).Call("GET", "/api/v1/flags", nil).Status == 200 },
-		)
+		s.Eventually("the token works",
+			func() bool { return on.WithToken(token).Call("GET", "/api/v1/flags", nil).Status == 200 })
 		var header map[string]any
 		text, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0])
 		if err == nil {

@@ -131,13 +131,8 @@ func (a *API) signToken(r *http.Request, client *snapshot.Client, scopes []event
 // readForm reads the parameters of a request to the token endpoint. It ignores unknown ones; one without a value counts
 // as left out.
 func readForm(r *http.Request) (url.Values, error) {
-	if media, _, _ := strings.Cut(
-		r.Header.Get("Content-Type"),
-		";",
-	); !strings.EqualFold(
-		strings.TrimSpace(media),
-		formType,
-	) {
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media),
+		formType) {
 		return nil, newProblem(http.StatusUnsupportedMediaType, "the body must be of the type "+formType)
 	}
 	body, err := smallBody(r)
@@ -149,10 +144,8 @@ func readForm(r *http.Request) (url.Values, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, oauthProblem(
-			invalidRequest,
-			"the form cannot be read: a name or a value is not percent-encoded as it should be",
-		)
+		return nil, oauthProblem(invalidRequest,
+			"the form cannot be read: a name or a value is not percent-encoded as it should be")
 	}
 	query := r.URL.Query()
 	for _, name := range []string{"grant_type", "client_id", "client_secret", "scope"} {
@@ -194,11 +187,8 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 	}
 	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.Now()) {
 		// The right secret always passes: nobody guesses 256 bits, and nobody is to shut a client out by trying.
-		return nil, a.limitAttempts(
-			r.Context(),
-			"client "+id,
-			func() error { return oauthProblem(invalidClient, wrongClient) },
-		)
+		return nil, a.limitAttempts(r.Context(), "client "+id,
+			func() error { return oauthProblem(invalidClient, wrongClient) })
 	}
 	return client, nil
 }

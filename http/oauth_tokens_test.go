@@ -21,12 +21,8 @@ func TestMachineAccess(t *testing.T) {
 			reader.Call("GET", "/api/v1/flags", nil).Want(200)
 			reader.Call("GET", "/api/v1/projects", nil).Want(200)
 			a := reader.Call("POST", "/api/v1/projects", `{"name":"x"}`).Refused(403)
-			nodetest.Same(
-				t,
-				"WWW-Authenticate",
-				a.Header.Get("WWW-Authenticate"),
-				`Bearer error="insufficient_scope", scope="projects:write"`,
-			)
+			nodetest.Same(t, "WWW-Authenticate", a.Header.Get("WWW-Authenticate"),
+				`Bearer error="insufficient_scope", scope="projects:write"`)
 			reader.Call("GET", "/api/v1/tenants", nil).Refused(403)
 			reader.Call("POST", "/api/v1/auth/logout", nil).Refused(403)
 			me.WithToken(accessToken(me.Trade(nodetest.Credentials(id, secret)...))).CreateProject("x")
@@ -52,19 +48,12 @@ func TestMachineAccess(t *testing.T) {
 			machine := me.Machine(scopes...)
 			machine.CreateProject("mine")
 			machine.Tenant = ""
-			nodetest.Same(
-				t,
-				"projects",
+			nodetest.Same(t, "projects",
 				nodetest.Column(machine.Call("GET", "/api/v1/projects", nil, "X-Tenant-ID", me.Tenant).Want(200).List(), "name"),
-				[]string{"mine"},
-			)
+				[]string{"mine"})
 			machine.Call("POST", "/api/v1/projects", `{"name":"by default"}`).Want(201)
-			nodetest.Same(
-				t,
-				"projects",
-				nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"),
-				[]string{"mine", "by default"},
-			)
+			nodetest.Same(t, "projects", nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"),
+				[]string{"mine", "by default"})
 			machine.Call("GET", "/api/v1/projects", nil).Refused(400) // where it must be sent, it must
 			machine.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).Refused(400)
 		},

@@ -50,7 +50,8 @@ func (a *API) observe(next http.Handler) http.Handler {
 					message = "request, whose answer was broken off"
 				}
 				req.log().Log(r.Context(), level, message,
-					"method", methodLabel(r.Method), "path", a.loggedPath(r, route), "status", status, "took", took, "bytes", req.writer.bytes)
+					"method", methodLabel(r.Method), "path", a.loggedPath(r, route), "status", status, "took", took, "bytes",
+					req.writer.bytes)
 			}
 			if brokenOff {
 				panic(cause)

@@ -41,12 +41,8 @@ func TestOFREP(t *testing.T) {
 			me.CreateEnabledFlag("k", nil)
 			a := callOFREP(me, "k", `{"targetingKey":"u","plan":"pro","deep":{"a":[1,null,1e5]}}`).Want(200)
 			nodetest.Same(t, "Content-Type", a.Header.Get("Content-Type"), "application/json")
-			nodetest.Same(
-				t,
-				"the answer",
-				a.Object(),
-				map[string]any{"key": "k", "value": true, "reason": "STATIC", "metadata": map[string]any{"flagVersion": 2}},
-			)
+			nodetest.Same(t, "the answer", a.Object(),
+				map[string]any{"key": "k", "value": true, "reason": "STATIC", "metadata": map[string]any{"flagVersion": 2}})
 			split(me, "split")
 			id := me.Variations("split")[0]["id"]
 			nodetest.Same(t, "the answer", callOFREP(me, "split", `{"targetingKey":"u"}`).Want(200).Object(), map[string]any{
@@ -117,12 +113,8 @@ func TestOFREP(t *testing.T) {
 				failedWith(me.Call("POST", path, `{"context":{}}`, "X-Environment", "none"), 404, key, "GENERAL")
 				failedWith(me.Call("POST", path, `{"context":{}}`, "Content-Type", "text/plain"), 415, key, "GENERAL")
 				failedWith(me.Call("POST", path, `{"context":{}}`, "Authorization", ""), 401, key, "GENERAL")
-				failedWith(
-					withToken(me, newAccount(me).token).Call("POST", path, `{"context":{}}`, "X-Tenant-ID", me.Tenant),
-					403,
-					key,
-					"GENERAL",
-				)
+				failedWith(withToken(me, newAccount(me).token).Call("POST", path, `{"context":{}}`, "X-Tenant-ID", me.Tenant), 403,
+					key, "GENERAL")
 				me.Call("GET", path, nil).Refused(405)
 			}
 		},
@@ -166,12 +158,8 @@ func TestOFREP(t *testing.T) {
 				"errorCode":    "TARGETING_KEY_MISSING",
 				"errorDetails": "targetingKey is required: the flag splits its traffic by it",
 			}
-			nodetest.Same(
-				t,
-				"the split without its unit",
-				callOFREP(me, "", `{}`).Want(200).Object()["flags"].([]any)[2],
-				failure,
-			)
+			nodetest.Same(t, "the split without its unit", callOFREP(me, "", `{}`).Want(200).Object()["flags"].([]any)[2],
+				failure)
 		},
 		"who has the answer already is told that nothing changed": func(t *testing.T, me *nodetest.Client) {
 			split(me, "split")
@@ -191,12 +179,8 @@ func TestOFREP(t *testing.T) {
 			compressed := strings.TrimSuffix(first, `"`) + `-gzip"` // as Apache makes it
 			for _, sent := range []string{first, "W/" + first, compressed, "W/" + compressed, `"other", ` + first, `"other",W/` + first + `, "more"`, "*"} {
 				a := callOFREP(me, "", context, "If-None-Match", sent).Want(http.StatusNotModified)
-				nodetest.Same(
-					t,
-					"the answer",
-					[]any{a.Header.Get("ETag"), string(a.Body), a.Header.Get("Content-Type")},
-					[]any{first, "", ""},
-				)
+				nodetest.Same(t, "the answer", []any{a.Header.Get("ETag"), string(a.Body), a.Header.Get("Content-Type")},
+					[]any{first, "", ""})
 			}
 			for _, sent := range []string{`"other"`, strings.Trim(first, `"`), `W/"other"`, first[:5]} {
 				callOFREP(me, "", context, "If-None-Match", sent).Want(200)

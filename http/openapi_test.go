@@ -101,12 +101,9 @@ func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 	}
 	checkReferences(t, whole, whole)
 	info := whole["info"].(map[string]any)
-	nodetest.Same(
-		t,
-		"version and server",
+	nodetest.Same(t, "version and server",
 		[]any{whole["openapi"].(string)[:4], info["version"], whole["servers"].([]any)[0].(map[string]any)["url"]},
-		[]string{"3.1.", "1.0.0", s.URL},
-	)
+		[]string{"3.1.", "1.0.0", s.URL})
 }
 
 // checkOperation checks that an operation shows what its callers need: parameters, a body for what sends one, good and
@@ -218,13 +215,7 @@ func exampleless(whole, schema map[string]any, at string) (missing []string) {
 	if schema["example"] != nil || schema["examples"] != nil || schema["enum"] != nil {
 		return nil
 	}
-	properties, items, rest := object(
-		schema["properties"],
-	), object(
-		schema["items"],
-	), object(
-		schema["additionalProperties"],
-	)
+	properties, items, rest := object(schema["properties"]), object(schema["items"]), object(schema["additionalProperties"])
 	for _, way := range list(schema["oneOf"]) {
 		missing = append(missing, exampleless(whole, object(way), at)...)
 	}
@@ -253,13 +244,7 @@ func sample(whole, schema map[string]any) any {
 		schema = object(schema["schema"])
 	}
 	schema = resolve(whole, schema)
-	properties, items, rest := object(
-		schema["properties"],
-	), object(
-		schema["items"],
-	), object(
-		schema["additionalProperties"],
-	)
+	properties, items, rest := object(schema["properties"]), object(schema["items"]), object(schema["additionalProperties"])
 	switch {
 	case schema["examples"] != nil:
 		return list(schema["examples"])[0]
@@ -328,16 +313,8 @@ func TestTheExamplesAreTaken(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ids := strings.NewReplacer(
-					"https://app.example.com",
-					me.Service.URL,
-					exampleProject,
-					project,
-					exampleVariations[0],
-					variations[0].(string),
-					exampleVariations[1],
-					variations[1].(string),
-				)
+				ids := strings.NewReplacer("https://app.example.com", me.Service.URL, exampleProject, project, exampleVariations[0],
+					variations[0].(string), exampleVariations[1], variations[1].(string))
 				return ids.Replace(string(text))
 			}
 			for name, operation := range operations {
@@ -380,9 +357,7 @@ func TestTheExamplesAreTaken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			shown, got := object(
-				of(object(create["responses"])["201"]),
-			), me.Call("POST", "/api/v1/flags", string(text)).
+			shown, got := object(of(object(create["responses"])["201"])), me.Call("POST", "/api/v1/flags", string(text)).
 				Want(201).
 				Object()
 			for _, flag := range []map[string]any{shown, got} { // without what is drawn

@@ -65,20 +65,12 @@ func openFeature(c *nodetest.Client, headers ...string) *openfeature.Client {
 
 // details checks what a client was told: value, reason, variant and error, and of an error that it is explained.
 func details[T any](
-	t *testing.T,
-	got openfeature.GenericEvaluationDetails[T],
-	value any,
-	reason openfeature.Reason,
-	variant string,
+	t *testing.T, got openfeature.GenericEvaluationDetails[T], value any, reason openfeature.Reason, variant string,
 	code openfeature.ErrorCode,
 ) {
 	t.Helper()
-	nodetest.Same(
-		t,
-		got.FlagKey,
-		[]any{got.Value, got.Reason, got.Variant, got.ErrorCode},
-		[]any{value, reason, variant, code},
-	)
+	nodetest.Same(t, got.FlagKey, []any{got.Value, got.Reason, got.Variant, got.ErrorCode},
+		[]any{value, reason, variant, code})
 	if explained := got.ErrorMessage != ""; explained != (code != "") {
 		t.Errorf("%s: the error is %q", got.FlagKey, got.ErrorMessage)
 	}
@@ -126,30 +118,12 @@ func TestOpenFeatureForGo(t *testing.T) {
 		details(t, ask("ruled", user(pro)), "yes", openfeature.TargetingMatchReason, "on", noError)
 		details(t, ask("ruled", user(nil)), "rest", openfeature.DefaultReason, "", noError)
 		details(t, ask("split", user(nil)), "yes", openfeature.SplitReason, "on", noError)
-		details(
-			t,
-			ask("by-company", user(map[string]any{"plan": "pro", "company": map[string]any{"id": "c-7"}})),
-			"yes",
-			openfeature.SplitReason,
-			"on",
-			noError,
-		)
-		details(
-			t,
-			ask("by-number", user(map[string]any{"seats": int64(9007199254740993)})),
-			"yes",
-			openfeature.TargetingMatchReason,
-			"on",
-			noError,
-		)
-		details(
-			t,
-			ask("by-number", user(map[string]any{"seats": int64(9007199254740992)})),
-			"rest",
-			openfeature.DefaultReason,
-			"",
-			noError,
-		)
+		details(t, ask("by-company", user(map[string]any{"plan": "pro", "company": map[string]any{"id": "c-7"}})), "yes",
+			openfeature.SplitReason, "on", noError)
+		details(t, ask("by-number", user(map[string]any{"seats": int64(9007199254740993)})), "yes",
+			openfeature.TargetingMatchReason, "on", noError)
+		details(t, ask("by-number", user(map[string]any{"seats": int64(9007199254740992)})), "rest",
+			openfeature.DefaultReason, "", noError)
 		// the provider passes over the flag's default, which is true
 		disabled, _ := c.BooleanValueDetails(ctx, "disabled", false, user(nil))
 		details(t, disabled, false, openfeature.DisabledReason, "", noError)

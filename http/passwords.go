@@ -21,25 +21,15 @@ type MailedToken struct {
 const verificationRoute = "/api/v1/auth/resend-verification"
 
 func (a *API) addPasswords() {
-	forgot := operation(
-		"POST",
-		"/api/v1/auth/forgot-password",
-		"forgot-password",
-		"Authentication",
-		"Have a link mailed that sets a new password",
-	)
+	forgot := operation("POST", "/api/v1/auth/forgot-password", "forgot-password", "Authentication",
+		"Have a link mailed that sets a new password")
 	forgot.Description = "The answer is the same for every address, known or not. The link leads to /reset-password, is " +
 		"good for one use and an hour, " +
 		"and is mailed only so often. With Firebase it is Firebase that mails, and shows the page."
 	register(a, access{who: anyone}, forgot, a.forgotPassword)
 
-	reset := operation(
-		"POST",
-		"/api/v1/auth/reset-password",
-		"reset-password",
-		"Authentication",
-		"Set a new password with the token of a mailed link",
-	)
+	reset := operation("POST", "/api/v1/auth/reset-password", "reset-password", "Authentication",
+		"Set a new password with the token of a mailed link")
 	reset.Description = "It ends all sessions of the person, and verifies the address. Where the sessions cannot be " +
 		"ended nothing changes, and the link stays good. " +
 		"If the address was not verified before, somebody else may have made the account: what it made and joined is " +
@@ -48,13 +38,8 @@ func (a *API) addPasswords() {
 	reset.Errors = []int{http.StatusForbidden}
 	register(a, access{who: anyone}, reset, a.resetPassword)
 
-	verify := operation(
-		"POST",
-		"/api/v1/auth/verify-email",
-		"verify-email",
-		"Authentication",
-		"Verify an e-mail address with the token of a mailed link",
-	)
+	verify := operation("POST", "/api/v1/auth/verify-email", "verify-email", "Authentication",
+		"Verify an e-mail address with the token of a mailed link")
 	verify.Description = "The link is mailed at sign-up, and leads to /verify-email, which makes this call. It takes " +
 		"the account's password too, for whoever " +
 		"reads the mails may not be who signed up; with a wrong one the link stays good. ID tokens say that the address is " +
@@ -63,26 +48,16 @@ func (a *API) addPasswords() {
 	verify.Errors = []int{http.StatusForbidden}
 	register(a, access{who: anyone}, verify, a.verifyEmail)
 
-	resend := operation(
-		"POST",
-		verificationRoute,
-		"resend-verification",
-		"Authentication",
-		"Have another link mailed that verifies the caller's e-mail address",
-	)
+	resend := operation("POST", verificationRoute, "resend-verification", "Authentication",
+		"Have another link mailed that verifies the caller's e-mail address")
 	resend.Description = "In production an account whose address is not verified signs in and out, reads what is its " +
 		"own, and reads and evaluates in the tenants that it created; changes, and other tenants, are 403. How many links " +
 		"are mailed in a day is limited, that of the sign-up included: beyond it is 429. An address that is verified is 409."
 	resend.Errors = []int{http.StatusConflict}
 	register(a, access{who: person, unverified: true}, resend, a.resendVerification)
 
-	update := operation(
-		"POST",
-		"/api/v1/auth/update-password",
-		"update-password",
-		"Authentication",
-		"Change one's password",
-	)
+	update := operation("POST", "/api/v1/auth/update-password", "update-password", "Authentication",
+		"Change one's password")
 	update.Description = "It ends the person's other sessions on every node; this one goes on, except with Firebase, " +
 		"which ends the refresh tokens of all. " +
 		"A wrong current password is 422."
@@ -100,12 +75,10 @@ func (a *API) forgotPassword(ctx context.Context, in *struct {
 	if err := bodyErrors(ctx); err != nil {
 		return nil, err
 	}
-	return succeeded(
-			commands.Done{},
-		), a.limitMails(
-			ctx,
-			func() error { return a.Identity.ForgotPassword(ctx, in.Body.Email) },
-		)
+	return succeeded(commands.Done{}), a.limitMails(ctx, func() error {
+		return a.Identity.ForgotPassword(ctx,
+			in.Body.Email)
+	})
 }
 
 func (a *API) resetPassword(ctx context.Context, in *struct {
@@ -117,14 +90,8 @@ func (a *API) resetPassword(ctx context.Context, in *struct {
 	if err := bodyErrors(ctx); err != nil {
 		return nil, err
 	}
-	done, err := commands.ResetPassword(
-		ctx,
-		a.Reclaimer,
-		a.Identity,
-		requestBy(ctx),
-		in.Body.Token,
-		in.Body.NewPassword.NewPassword,
-	)
+	done, err := commands.ResetPassword(ctx, a.Reclaimer, a.Identity, requestBy(ctx), in.Body.Token,
+		in.Body.NewPassword.NewPassword)
 	return succeeded(done), err
 }
 

@@ -26,22 +26,15 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	mine, stolen := withToken(s.Anonymous(), account.token), withToken(s.Anonymous(), account.signIn(s.Anonymous()).token)
 	const second, third = "second horse", "third horse"
 	update := func() *nodetest.Answer {
-		return mine.Call(
-			"POST",
-			"/api/v1/auth/update-password",
-			map[string]string{"currentPassword": nodetest.Password, "newPassword": second},
-			"Idempotency-Key",
-			"once",
-		)
+		return mine.Call("POST", "/api/v1/auth/update-password",
+			map[string]string{"currentPassword": nodetest.Password, "newPassword": second}, "Idempotency-Key", "once")
 	}
 	store.Stop()
 	update().Refused(503)
 	store.Start()
 	s.Eventually("the same request is answered", func() bool { return update().Status == 200 })
-	s.Eventually(
-		"a stolen token is refused",
-		func() bool { return stolen.Call("GET", "/api/v1/tenants", nil).Status == 401 },
-	)
+	s.Eventually("a stolen token is refused",
+		func() bool { return stolen.Call("GET", "/api/v1/tenants", nil).Status == 401 })
 	mine.Call("GET", "/api/v1/tenants", nil).Want(200)
 
 	s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": account.email}).Want(200)
@@ -68,12 +61,8 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
 	book, store := &nodetest.LogBook{}, esdbtest.New(t)
-	s := nodetest.Start(
-		t,
-		pgtest.Migrated(t),
-		node.Config{EventStoreURL: store.URL(), Environment: "development"},
-		book.Logger(),
-	)
+	s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: store.URL(), Environment: "development"},
+		book.Logger())
 	nobody := s.Anonymous()
 	account := newAccount(nobody)
 	refresh := func(token string) *nodetest.Answer {

@@ -55,9 +55,7 @@ func postForm(s *nodetest.Service, link string, fields url.Values, want int) str
 			s.T.Errorf("%s: %s is %q", page.Call, name, got)
 		}
 	}
-	if policy := page.Header.Get(
-		"Content-Security-Policy",
-	); !strings.HasPrefix(policy, "default-src 'none'") ||
+	if policy := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") ||
 		!strings.Contains(string(page.Body), `<form method="post">`) {
 		s.T.Errorf("%s: %q, %s", page.Call, policy, page.Body)
 	}
@@ -245,12 +243,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 		Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": nodetest.Password}).
 		Refused(422, "token")
 	for _, wrong := range []string{"", "wrong horse"} { // of somebody who has not signed up, but reads the mails
-		if page := postForm(
-			s,
-			link,
-			url.Values{"password": {wrong}},
-			422,
-		); !strings.Contains(page, "The password is") ||
+		if page := postForm(s, link, url.Values{"password": {wrong}}, 422); !strings.Contains(page, "The password is") ||
 			!strings.Contains(page, "<form") {
 			t.Errorf("a wrong password: %s", page)
 		}
@@ -261,15 +254,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	if page := postForm(s, link, url.Values{"password": {nodetest.Password}}, 200); !strings.Contains(page, "confirmed") {
 		t.Errorf("the address is confirmed: %s", page)
 	}
-	if page := postForm(
-		s,
-		link,
-		url.Values{"password": {nodetest.Password}},
-		422,
-	); !strings.Contains(
-		page,
-		"has been used or has expired",
-	) {
+	if page := postForm(s, link, url.Values{"password": {nodetest.Password}}, 422); !strings.Contains(page, "has been used or has expired") {
 		t.Errorf("a used link: %s", page)
 	}
 	refreshed := account.signIn(owner).token
@@ -358,8 +343,6 @@ func TestMailsOfDevelopmentStandInTheLog(t *testing.T) {
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development"}, book.Logger())
 	email := newAccount(s.Anonymous()).email
 	s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": email}).Want(200)
-	s.Eventually(
-		"the log shows the link",
-		func() bool { return strings.Contains(book.String(), s.URL+"/reset-password?token=") },
-	)
+	s.Eventually("the log shows the link",
+		func() bool { return strings.Contains(book.String(), s.URL+"/reset-password?token=") })
 }

@@ -102,9 +102,7 @@ func asksForPast(u *url.URL) bool {
 // flagAt reads a flag as it was at a moment, and finds the environment that bore a name then. What waits until
 // environments are current comes before it.
 func (a *API) flagAt(
-	ctx context.Context,
-	tenantID, key, environment string,
-	m queries.Moment,
+	ctx context.Context, tenantID, key, environment string, m queries.Moment,
 ) (f state.Flag, in events.EnvironmentRef, err error) {
 	if f, err = a.Queries.FlagAt(ctx, tenantID, key, m); err != nil {
 		return f, in, err
@@ -116,9 +114,7 @@ func (a *API) flagAt(
 // pastEnvironment finds the environment of a tenant that bore a name at a time, as flagAt does; an empty name stands
 // for production.
 func (a *API) pastEnvironment(
-	ctx context.Context,
-	tenantID, name string,
-	at time.Time,
+	ctx context.Context, tenantID, name string, at time.Time,
 ) (in events.EnvironmentRef, err error) {
 	err = queries.ErrNotFound
 	if utf8.ValidString(name) { // as a header may not be
@@ -151,8 +147,7 @@ type FlagRead struct {
 
 // past reads the flag as it was at the moment that the call asks for; asked is false where it asks for none.
 func (in FlagRead) past(
-	ctx context.Context,
-	a *API,
+	ctx context.Context, a *API,
 ) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {
 	m, asked, err := readMoment(requestOf(ctx).url, a.Now())
 	if err != nil || !asked {

@@ -144,13 +144,8 @@ func (d draws) serve(kind string, variations []string) string {
 		return fmt.Sprintf(`{"variationId":%q}`, variation)
 	case "rollout":
 		other := d.of("other variation", append(variations, variation)...)
-		return fmt.Sprintf(
-			`{"rollout":[{"variationId":%q,"weight":%s},{"variationId":%q,"weight":2}],"bucketBy":%q}`,
-			variation,
-			d.weight(),
-			other,
-			d.of("unit", "targetingKey", "plan"),
-		)
+		return fmt.Sprintf(`{"rollout":[{"variationId":%q,"weight":%s},{"variationId":%q,"weight":2}],"bucketBy":%q}`,
+			variation, d.weight(), other, d.of("unit", "targetingKey", "plan"))
 	default:
 		return fmt.Sprintf(`{"value":%s}`, d.value(kind))
 	}
@@ -159,21 +154,12 @@ func (d draws) serve(kind string, variations []string) string {
 func (d draws) rules(kind string, variations []string) string {
 	var rules []string
 	for range rapid.IntRange(0, 3).Draw(d.T, "rules") {
-		condition := d.of(
-			"condition",
-			"",
-			`{"attribute":"plan","op":"in","values":["pro","\u00e9"]}`,
-			`{"attribute":"seats","op":"gt","values":[1.0]}`,
-			`{"attribute":"plan","op":"exists","negate":true}`,
-		)
+		condition := d.of("condition", "", `{"attribute":"plan","op":"in","values":["pro","\u00e9"]}`,
+			`{"attribute":"seats","op":"gt","values":[1.0]}`, `{"attribute":"plan","op":"exists","negate":true}`)
 		rules = append(
 			rules,
-			fmt.Sprintf(
-				`{"name":%q,"conditions":[%s],"serve":%s}`,
-				d.of("rule", "r", "<é>"),
-				condition,
-				d.serve(kind, variations),
-			),
+			fmt.Sprintf(`{"name":%q,"conditions":[%s],"serve":%s}`, d.of("rule", "r", "<é>"), condition,
+				d.serve(kind, variations)),
 		)
 	}
 	return fmt.Sprintf(`{"rules":[%s]}`, strings.Join(rules, ","))
@@ -239,27 +225,18 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	case "update":
 		return either("PATCH", "", fmt.Sprintf(`{"name":%q,"tags":["t",%q]}`, text+"!", text))
 	case "status":
-		return either(
-			"PATCH",
-			"",
-			fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "active", "inactive", "archived")),
-		)
+		return either("PATCH", "",
+			fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "active", "inactive", "archived")))
 	case "default":
 		return either("PATCH", "", fmt.Sprintf(`{"defaultValue":%s,"description":null}`, d.value(e.types[key])))
 	case "enable", "disable":
 		return either("POST", "/"+kind, "")
 	case "add variation":
-		return call(
-			"POST",
-			"/variations",
-			fmt.Sprintf(`{"name":%q,"value":%s,"weight":%s}`, text+"!", d.value(e.types[key]), d.weight()),
-		)
+		return call("POST", "/variations",
+			fmt.Sprintf(`{"name":%q,"value":%s,"weight":%s}`, text+"!", d.value(e.types[key]), d.weight()))
 	case "change variation":
-		return call(
-			"PATCH",
-			"/variations/"+d.of("variation", append(variations(), "none")...),
-			fmt.Sprintf(`{"value":%s,"weight":%s}`, d.value(e.types[key]), d.weight()),
-		)
+		return call("PATCH", "/variations/"+d.of("variation", append(variations(), "none")...),
+			fmt.Sprintf(`{"value":%s,"weight":%s}`, d.value(e.types[key]), d.weight()))
 	case "remove variation":
 		return call("DELETE", "/variations/"+d.of("variation", append(variations(), "none")...), "")
 	case "rules":
@@ -287,25 +264,9 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 	role, text := d.of("role", "admin", "developer", "viewer"), d.of("text", "a", "b<")
 	environment := d.of("environment to make or delete", "development", "qa", "qa")
 	switch d.of(
-		"change of the tenant",
-		"new project",
-		"update project",
-		"delete project",
-		"environment",
-		"no environment",
-		"invite",
-		"role",
-		"join",
-		"remove",
-		"update",
-		"client",
-		"no client",
-		"rotate",
-		"plan",
-		"another tenant",
-		"revert",
-		"revert in an environment",
-		"revert in a project",
+		"change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "invite",
+		"role", "join", "remove", "update", "client", "no client", "rotate", "plan", "another tenant", "revert",
+		"revert in an environment", "revert in a project",
 	) {
 	case "new project":
 		a := me.Call("POST", "/api/v1/projects", map[string]any{"name": text + "!", "description": text})
@@ -436,10 +397,8 @@ func (e *evolving) drawLasting(d draws, me *nodetest.Client, key string) (r requ
 	case "diff":
 		r.path = nodetest.FlagPath(key, fmt.Sprintf("/diff?from=%d&to=%d", from, to))
 	case "diff by time":
-		r.path = nodetest.FlagPath(
-			key,
-			fmt.Sprintf("/diff?from=%s&to=%d", url.QueryEscape(d.of("time to compare", e.times...)), to),
-		)
+		r.path = nodetest.FlagPath(key,
+			fmt.Sprintf("/diff?from=%s&to=%d", url.QueryEscape(d.of("time to compare", e.times...)), to))
 	default:
 		r.path, r.first = nodetest.FlagPath(key, "/versions"), from
 	}
@@ -459,18 +418,8 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 		someKeys...)
 	lists := []string{
 		"/api/v1/flags",
-		"/api/v1/flags?" + d.of(
-			"query",
-			"limit=2",
-			"limit=1&offset=1",
-			"enabled=true",
-			"enabled=false&limit=1",
-			"tag=t",
-			"q=B",
-			"status=active",
-			"type=json",
-			"projectId="+project,
-		),
+		"/api/v1/flags?" + d.of("query", "limit=2", "limit=1&offset=1", "enabled=true", "enabled=false&limit=1", "tag=t",
+			"q=B", "status=active", "type=json", "projectId="+project),
 		nodetest.ProjectFlagsPath(project),
 		"/api/v1/projects",
 		"/api/v1/projects?limit=1",
@@ -487,13 +436,8 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 		}
 		asks = append(asks, request{path: path, environment: named})
 	}
-	context := d.of(
-		"context",
-		`{}`,
-		`{"targetingKey":"u1"}`,
-		`{"targetingKey":"u2","attributes":{"plan":"pro","seats":2}}`,
-		`{"targetingKey":"u3","attributes":{"plan":"é"}}`,
-	)
+	context := d.of("context", `{}`, `{"targetingKey":"u1"}`,
+		`{"targetingKey":"u2","attributes":{"plan":"pro","seats":2}}`, `{"targetingKey":"u3","attributes":{"plan":"é"}}`)
 	many := d.of("flags to evaluate", "", `"flagKeys":["a","none","B-2"]`, `"flagKeys":["c.1","c.1"]`)
 	if context != "{}" && many != "" {
 		many += ","
@@ -593,13 +537,7 @@ func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 	}
 	t.Logf(
 		"%d answers, by status: %v, evaluations by reason: %v, with a version by environment: %v, of some kinds: %v; %d changes through a project, %d plans",
-		len(e.noted),
-		statuses,
-		reasons,
-		versions,
-		kinds,
-		e.throughProject,
-		e.plans,
+		len(e.noted), statuses, reasons, versions, kinds, e.throughProject, e.plans,
 	)
 	if statuses[200] == 0 || statuses[404] == 0 {
 		t.Error("there are answers of one status alone")
@@ -610,11 +548,7 @@ func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 		}
 	}
 	if err := projections.Rebuild(
-		t.Context(),
-		e.me.Service.DatabaseURL,
-		e.me.Service.Store(),
-		models.All(),
-		projections.RebuildOptions{},
+		t.Context(), e.me.Service.DatabaseURL, e.me.Service.Store(), models.All(), projections.RebuildOptions{},
 		nodetest.Log(t),
 	); err != nil {
 		t.Fatal(err)

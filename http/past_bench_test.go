@@ -19,19 +19,15 @@ func BenchmarkEvaluateThePast(b *testing.B) {
 	store := me.Service.Store()
 	for _, versions := range []int{1_000, 10_000} {
 		key := fmt.Sprintf("k%d", versions)
-		me.CreateEnabledFlag(
-			key,
-			map[string]any{"flag_variations": []any{map[string]any{"name": "a", "value": true, "weight": 1}}},
-		)
+		me.CreateEnabledFlag(key,
+			map[string]any{"flag_variations": []any{map[string]any{"name": "a", "value": true, "weight": 1}}})
 		stream, last := events.FlagStream(me.Tenant, key), 2
 		for last < versions {
 			var batch []events.Event
 			for range min(500, versions-last) {
 				name := fmt.Sprint("name ", last+len(batch))
 				batch = append(batch, events.Event{
-					ID: uuid.Must(
-						uuid.NewV7(),
-					),
+					ID: uuid.Must(uuid.NewV7()),
 					Metadata: events.Metadata{
 						Time:  time.Now().UTC().Truncate(time.Millisecond),
 						Actor: events.Actor{Kind: events.UserActor, ID: me.UserID},

@@ -134,12 +134,8 @@ func TestPastIsByTheStoresClock(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := nodetest.Start(
-				t,
-				nodetest.Database(t),
-				node.Config{Environment: "development", Now: func() time.Time { return time.Now().Add(c.ahead) }},
-				nodetest.Log(t),
-			)
+			s := nodetest.Start(t, nodetest.Database(t),
+				node.Config{Environment: "development", Now: func() time.Time { return time.Now().Add(c.ahead) }}, nodetest.Log(t))
 			me := s.SignUp(nodetest.Address())
 			me.CreateFlag("k", nil)
 			shown := me.Call("GET", nodetest.FlagPath("k", "/versions"), nil).Want(200).List()[0]["timestamp"].(string)

@@ -25,10 +25,8 @@ func observe(me *nodetest.Client, key string, version int) (calls []pastCall) {
 			calls = append(calls, pastCall{method: "GET", path: nodetest.FlagPath(key, tail), environment: environment})
 		}
 		for _, body := range []string{`{"targetingKey":"u1"}`, `{"targetingKey":"u2","attributes":{"plan":"pro"}}`} {
-			calls = append(
-				calls,
-				pastCall{method: "POST", path: nodetest.FlagPath(key, "/evaluate"), environment: environment, body: body},
-			)
+			calls = append(calls,
+				pastCall{method: "POST", path: nodetest.FlagPath(key, "/evaluate"), environment: environment, body: body})
 		}
 	}
 	for i := range calls {
@@ -84,13 +82,7 @@ func testThePast(t *testing.T) {
 				),
 			).Want(200)
 			call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "staging").Want(200)
-			call(
-				"PUT",
-				nodetest.FlagPath("k", "/fallthrough"),
-				`{"serve":{"value":"rest"}}`,
-				"X-Environment",
-				"staging",
-			).Want(200)
+			call("PUT", nodetest.FlagPath("k", "/fallthrough"), `{"serve":{"value":"rest"}}`, "X-Environment", "staging").Want(200)
 			me.Call("DELETE", environments+"/staging", nil).Want(204)
 			seen = append(seen, observe(me, "k", 0)...)
 			me.Call("POST", environments, `{"environment":"staging"}`).Want(201) // another one, in which nothing is set
@@ -110,12 +102,8 @@ func testThePast(t *testing.T) {
 					again := c.call(me, query)
 					nodetest.Same(t, again.Call+" in "+c.environment, again.Status, c.answer.Status)
 					if again.Status == 200 {
-						nodetest.Same(
-							t,
-							again.Call+" in "+c.environment,
-							string(again.Body),
-							useOfFlag.ReplaceAllString(string(c.answer.Body), ""),
-						)
+						nodetest.Same(t, again.Call+" in "+c.environment, string(again.Body),
+							useOfFlag.ReplaceAllString(string(c.answer.Body), ""))
 					}
 					nodetest.Same(t, "its ETag", again.Header.Get("ETag"), "")
 				}
@@ -156,12 +144,9 @@ func testThePast(t *testing.T) {
 			a := me.Call("GET", nodetest.FlagPath("k", "/variations?version=3&limit=1&offset=1"), nil).Want(200)
 			nodetest.Same(t, "the page", nodetest.Column(a.List(), "name"), []string{"b"})
 			nodetest.Same(t, "all of them", a.Header.Get("X-Total-Count"), "2")
-			nodetest.Same(
-				t,
-				"before the second",
+			nodetest.Same(t, "before the second",
 				nodetest.Column(me.Call("GET", nodetest.FlagPath("k", "/variations?version=2"), nil).Want(200).List(), "name"),
-				[]string{"a"},
-			)
+				[]string{"a"})
 		},
 	}.Run(t)
 }

@@ -15,32 +15,17 @@ func TestPermanentFlags(t *testing.T) {
 				Want(200).
 				Shows(map[string]any{"permanent": false, "version": 2})
 			history := me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()
-			nodetest.Same(
-				t,
-				"the change",
-				history[0]["changes"],
-				map[string]any{"permanent": map[string]any{"from": true, "to": false}},
-			)
-			nodetest.Same(
-				t,
-				"the creation",
-				history[1]["changes"].(map[string]any)["permanent"],
-				map[string]any{"from": nil, "to": true},
-			)
-			nodetest.Same(
-				t,
-				"version 1",
+			nodetest.Same(t, "the change", history[0]["changes"],
+				map[string]any{"permanent": map[string]any{"from": true, "to": false}})
+			nodetest.Same(t, "the creation", history[1]["changes"].(map[string]any)["permanent"],
+				map[string]any{"from": nil, "to": true})
+			nodetest.Same(t, "version 1",
 				me.Call("GET", nodetest.FlagPath("k", "/versions/1"), nil).Want(200).Object()["flag"].(map[string]any)["permanent"],
-				true,
-			)
+				true)
 			me.Call("GET", nodetest.FlagPath("k", "?version=1"), nil).Want(200).Shows(map[string]any{"permanent": true})
 			diff := me.Call("GET", nodetest.FlagPath("k", "/diff?from=1&to=2"), nil).Want(200).Object()
-			nodetest.Same(
-				t,
-				"the difference",
-				diff["changes"],
-				[]any{map[string]any{"field": "permanent", "environment": nil, "from": true, "to": false}},
-			)
+			nodetest.Same(t, "the difference", diff["changes"],
+				[]any{map[string]any{"field": "permanent", "environment": nil, "from": true, "to": false}})
 		},
 		"lists of the past tell it": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", map[string]any{"permanent": true})

@@ -23,13 +23,11 @@ type PlatformUserBody struct {
 
 func showPlatformUser(u queries.PlatformUser) PlatformUserBody {
 	body := PlatformUserBody{
-		UserID:      u.UserID,
-		Email:       u.Email,
-		DisplayName: u.DisplayName,
-		Active:      u.Active,
-		CreatedAt: recordedTime(
-			u.CreatedAt,
-		),
+		UserID:         u.UserID,
+		Email:          u.Email,
+		DisplayName:    u.DisplayName,
+		Active:         u.Active,
+		CreatedAt:      recordedTime(u.CreatedAt),
 		LastAccessedAt: (*timestamp)(u.LastAccessedAt),
 		Tenants:        make([]membershipBody, len(u.Tenants)),
 	}
@@ -93,26 +91,14 @@ func (a *API) addPlatform() {
 		},
 	)
 	register(a, onPlatform(events.PlatformAdmin), operation("GET", users, "list-users", tag, "All people"), listUsers)
-	register(
-		a,
-		onPlatform(events.SuperUser),
-		operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"),
-		listUsers,
-	)
-	register(
-		a,
-		onPlatform(events.PlatformViewer),
+	register(a, onPlatform(events.SuperUser),
+		operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"), listUsers)
+	register(a, onPlatform(events.PlatformViewer),
 		operation("GET", "/api/v1/admin/tenants", "list-all-tenants", tag, "All tenants, with what they use"),
-		a.listAllTenants,
-	)
+		a.listAllTenants)
 
-	deactivate := operation(
-		"PATCH",
-		users+"/{userId}/deactivate",
-		"deactivate-user",
-		tag,
-		"Shut a person out everywhere, live tokens included",
-	)
+	deactivate := operation("PATCH", users+"/{userId}/deactivate", "deactivate-user", tag,
+		"Shut a person out everywhere, live tokens included")
 	deactivate.Description = "Sessions and mailed links end: once the person is let in again, they sign in anew."
 	deactivate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(
@@ -144,13 +130,8 @@ func (a *API) addPlatform() {
 			return a.showUser(ctx, in.UserID, state, done)
 		},
 	)
-	change := operation(
-		"PATCH",
-		users+"/{userId}/role",
-		"change-platform-role",
-		tag,
-		"Give a person a role on the platform; null takes it away",
-	)
+	change := operation("PATCH", users+"/{userId}/role", "change-platform-role", tag,
+		"Give a person a role on the platform; null takes it away")
 	change.Errors = []int{http.StatusNotFound}
 	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
@@ -210,9 +191,7 @@ func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 }
 
 func (a *API) writeUser(
-	ctx context.Context,
-	userID string,
-	cmd commands.Command[commands.User],
+	ctx context.Context, userID string, cmd commands.Command[commands.User],
 ) (*platformUserOutput, error) {
 	state, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
@@ -222,10 +201,7 @@ func (a *API) writeUser(
 }
 
 func (a *API) showUser(
-	ctx context.Context,
-	userID string,
-	state commands.User,
-	done commands.Done,
+	ctx context.Context, userID string, state commands.User, done commands.Done,
 ) (*platformUserOutput, error) {
 	user, err := a.Queries.PlatformUser(ctx, userID)
 	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // which the read model may not show yet

@@ -90,12 +90,8 @@ func TestListsOfThePlatform(t *testing.T) { nodetest.BothEngines(t, testListsOfT
 
 func testListsOfThePlatform(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	people, tenants, invited := []any{root.UserID}, []any{root.Tenant}, []any{}
 	for range 3 {
@@ -134,11 +130,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 	}
 	member := nodetest.Address()
 	root.Call("POST", usersPath(root), map[string]string{"email": member, "role": "viewer"}).Want(201)
-	if text := server.Wait(
-		t,
-		member,
-		1,
-	).Text; !strings.Contains(text, `"Personal workspace"`) ||
+	if text := server.Wait(t, member, 1).Text; !strings.Contains(text, `"Personal workspace"`) ||
 		!strings.Contains(text, "as viewer") {
 		t.Errorf("the mail says %q", text)
 	}
@@ -177,12 +169,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 func erase(t *testing.T, s *nodetest.Service, userID string) {
 	t.Helper()
 	if err := node.EraseUser(
-		context.Background(),
-		s.Config,
-		s.DatabaseURL,
-		s.Store(),
-		userID,
-		nodetest.Log(t),
+		context.Background(), s.Config, s.DatabaseURL, s.Store(), userID, nodetest.Log(t),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -203,34 +190,15 @@ func TestRolesOfThePlatform(t *testing.T) {
 		"an address on the list makes a super user at sign-in": func(t *testing.T, root *nodetest.Client) {
 			list := root.Call("GET", usersOfPlatform, nil).Want(200).List()
 			me := entry(list, "userId", root.UserID)
-			nodetest.Members(
-				t,
-				"a platform user",
-				me,
-				"userId",
-				"email",
-				"displayName",
-				"role",
-				"active",
-				"createdAt",
-				"lastAccessedAt",
-				"tenants",
-			)
-			nodetest.Same(
-				t,
-				"the super user",
-				[]any{me["role"], me["email"], me["active"]},
-				[]any{"super_user", "root@example.com", true},
-			)
+			nodetest.Members(t, "a platform user", me, "userId", "email", "displayName", "role", "active", "createdAt",
+				"lastAccessedAt", "tenants")
+			nodetest.Same(t, "the super user", []any{me["role"], me["email"], me["active"]},
+				[]any{"super_user", "root@example.com", true})
 			nodetest.Members(t, "a tenant of theirs", me["tenants"].([]any)[0], "tenant_id", "tenant_name", "role")
 			other := root.Service.SignUp(nodetest.Address())
 			for _, path := range []string{usersOfPlatform, usersOfPlatform + "/system", "/admin/users"} {
-				nodetest.Same(
-					t,
-					"the role of somebody else",
-					entry(root.Call("GET", path, nil).Want(200).List(), "userId", other.UserID)["role"],
-					nil,
-				)
+				nodetest.Same(t, "the role of somebody else",
+					entry(root.Call("GET", path, nil).Want(200).List(), "userId", other.UserID)["role"], nil)
 				other.Call("GET", path, nil).Refused(403)
 			}
 			other.Call("GET", "/api/v1/admin/tenants", nil).Refused(403)
@@ -294,12 +262,8 @@ func TestRolesOfThePlatform(t *testing.T) {
 				Refused(403)
 			other.Service.Anonymous().Call("POST", "/api/v1/auth/login", map[string]string{"idToken": other.Token}).Refused(403)
 			second.Service.Eventually("the other node refuses", func() bool { return second.Evaluate("k", `{}`).Status == 403 })
-			nodetest.Same(
-				t,
-				"they are not active",
-				entry(root.Call("GET", usersOfPlatform, nil).List(), "userId", other.UserID)["active"],
-				false,
-			)
+			nodetest.Same(t, "they are not active",
+				entry(root.Call("GET", usersOfPlatform, nil).List(), "userId", other.UserID)["active"], false)
 			root.Call("PATCH", path+"/reactivate", nil).Want(200).Shows(map[string]any{"active": true})
 			other.Evaluate("k", `{}`).Refused(401)
 			refresh().Refused(401)
@@ -319,10 +283,7 @@ func TestRolesOfThePlatform(t *testing.T) {
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Want(200)
 			second.Call("PATCH", usersPath(me, me.UserID), `{"role":"admin"}`).Want(200)
 			erase(t, me.Service, second.UserID)
-			me.Service.Eventually(
-				"the other is out",
-				func() bool { return second.Call("GET", usersPath(me), nil).Status == 403 },
-			)
+			me.Service.Eventually("the other is out", func() bool { return second.Call("GET", usersPath(me), nil).Status == 403 })
 			me.Call("DELETE", usersPath(me, me.UserID), nil).Refused(409)
 			me.Call("DELETE", usersPath(me, second.UserID), nil).Want(204)
 		},
@@ -335,20 +296,8 @@ func TestRolesOfThePlatform(t *testing.T) {
 			gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
 			list := root.Call("GET", "/api/v1/admin/tenants", nil).Want(200).List()
 			found := entry(list, "id", other.Tenant)
-			nodetest.Members(
-				t,
-				"a tenant",
-				found,
-				"id",
-				"name",
-				"primaryEmail",
-				"contactName",
-				"isSandbox",
-				"subscription",
-				"createdAt",
-				"usage",
-				"active",
-			)
+			nodetest.Members(t, "a tenant", found, "id", "name", "primaryEmail", "contactName", "isSandbox", "subscription",
+				"createdAt", "usage", "active")
 			usage := found["usage"].(map[string]any)
 			nodetest.Same(t, "the tenant", []any{found["active"], usage["flags"], usage["users"]}, []any{true, 2, 2})
 			nodetest.Same(t, "one that was deleted", entry(list, "id", gone.Tenant)["active"], false)

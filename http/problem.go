@@ -198,10 +198,8 @@ func problemOf(ctx context.Context, err error) *problem {
 		return invalid(map[string]string{"at": queries.ErrFuture.Error()}).identified(ctx)
 	case errors.Is(err, queries.ErrTooSlow):
 		requestOf(ctx).log().Warn("unavailable", "err", err)
-		return newProblem(
-			http.StatusServiceUnavailable,
-			"the flags take too long to evaluate; name fewer of them, or simplify their rules",
-		).identified(ctx)
+		return newProblem(http.StatusServiceUnavailable,
+			"the flags take too long to evaluate; name fewer of them, or simplify their rules").identified(ctx)
 	case errors.Is(err, snapshot.ErrTooLarge):
 		return invalid(
 			map[string]string{"attributes": "are too large to be compared with the rules of the flag in time"},

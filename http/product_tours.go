@@ -81,13 +81,8 @@ func (a *API) addProductTours() {
 		status, err := a.Tours.Status(ctx, person, key)
 		return showTour(status), err
 	})
-	set := operation(
-		"PUT",
-		"/api/v1"+path,
-		"set-product-tour",
-		tag,
-		"Note that a person has completed a product tour, or has not",
-	)
+	set := operation("PUT", "/api/v1"+path, "set-product-tour", tag,
+		"Note that a person has completed a product tour, or has not")
 	set.Description = whose + " How many tours of a person they and admins may set is limited: a further " +
 		"one is refused (409)."
 	set.Errors = []int{http.StatusConflict}

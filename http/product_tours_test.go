@@ -17,21 +17,13 @@ func TestProductTours(t *testing.T) {
 	nodetest.Cases{
 		"a tour is completed and reset": func(t *testing.T, me *nodetest.Client) {
 			path := tourPath(me.UserID, "flags@2")
-			nodetest.Same(
-				t,
-				"a tour that was not begun",
-				me.Call("GET", path, nil).Want(200).JSON(),
-				map[string]any{"completed": false, "completed_at": nil, "created_at": nil, "updated_at": nil},
-			)
+			nodetest.Same(t, "a tour that was not begun", me.Call("GET", path, nil).Want(200).JSON(),
+				map[string]any{"completed": false, "completed_at": nil, "created_at": nil, "updated_at": nil})
 			done := me.Call("PUT", path, `{"completed":true,"completed_at":"2026-03-14T17:09:26.535+02:00"}`).Want(200)
 			done.Shows(map[string]any{"completed": true, "completed_at": "2026-03-14T15:09:26.535Z"})
 			nodetest.Members(t, "the answer", done.Object(), "completed", "completed_at", "created_at", "updated_at")
-			nodetest.Same(
-				t,
-				"the same by its old path, with @ escaped",
-				me.Call("GET", "/v1/users/"+me.UserID+"/product-tours/flags%402", nil).Want(200).JSON(),
-				done.JSON(),
-			)
+			nodetest.Same(t, "the same by its old path, with @ escaped",
+				me.Call("GET", "/v1/users/"+me.UserID+"/product-tours/flags%402", nil).Want(200).JSON(), done.JSON())
 			me.Call("PUT", path, `{"completed":true}`).Want(200).Shows(map[string]any{"created_at": done.Object()["created_at"]})
 			me.Call("PUT", path, `{"completed":false,"completed_at":null}`).
 				Want(200).
@@ -45,31 +37,19 @@ func TestProductTours(t *testing.T) {
 			me.Call("PUT", tourPath(me.UserID, "a%40b:c"), `{"completed":true}`).Want(200)
 			me.Call("GET", tourPath(me.UserID, "a@b%3Ac"), nil).Want(200).Shows(map[string]any{"completed": true})
 			me.Call("GET", tourPath(me.UserID, "a%2540b%3Ac"), nil).Refused(422, "tourKey") // which is the key a%40b:c
-			nodetest.Same(
-				t,
-				"a key with an escape in it",
-				string(me.Call("GET", tourPath(me.UserID, "a@b"), nil).Want(200).Body),
-				fresh,
-			)
+			nodetest.Same(t, "a key with an escape in it",
+				string(me.Call("GET", tourPath(me.UserID, "a@b"), nil).Want(200).Body), fresh)
 			other := me.Join("viewer").Stay()
-			nodetest.Same(
-				t,
-				"somebody else's",
-				string(other.Call("GET", tourPath(other.UserID, "a@b:c"), nil).Want(200).Body),
-				fresh,
-			)
+			nodetest.Same(t, "somebody else's", string(other.Call("GET", tourPath(other.UserID, "a@b:c"), nil).Want(200).Body),
+				fresh)
 		},
 		"an answer is repeated with its Idempotency-Key": func(t *testing.T, me *nodetest.Client) {
 			path, key := tourPath(me.UserID, "once"), uuid.NewString()
 			first := me.Call("PUT", path, `{"completed":true}`, "Idempotency-Key", key).Want(200)
 			me.Call("DELETE", path, nil).Want(204)
 			replayed := me.Call("PUT", path, `{"completed":true}`, "Idempotency-Key", key).Want(200)
-			nodetest.Same(
-				t,
-				"the answer",
-				[]string{string(replayed.Body), replayed.Header.Get("Idempotent-Replayed")},
-				[]string{string(first.Body), "true"},
-			)
+			nodetest.Same(t, "the answer", []string{string(replayed.Body), replayed.Header.Get("Idempotent-Replayed")},
+				[]string{string(first.Body), "true"})
 			nodetest.Same(t, "the tour", string(me.Call("GET", path, nil).Want(200).Body), fresh)
 			me.Call("PUT", path, `{"completed":false}`, "Idempotency-Key", key).Refused(422, "Idempotency-Key")
 		},

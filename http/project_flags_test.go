@@ -50,12 +50,8 @@ func TestFlagsOfAProject(t *testing.T) {
 				},
 			)
 			nodetest.Same(t, "the default value", a.Raw("defaultValue"), "9007199254740993")
-			nodetest.Same(
-				t,
-				"the headers",
-				[]string{a.Header.Get("Location"), a.Header.Get("ETag")},
-				[]string{nodetest.ProjectFlagsPath(project, "/k"), `"1"`},
-			)
+			nodetest.Same(t, "the headers", []string{a.Header.Get("Location"), a.Header.Get("ETag")},
+				[]string{nodetest.ProjectFlagsPath(project, "/k"), `"1"`})
 			shownAs(me, t, a)
 			one := me.Call("GET", nodetest.ProjectFlagsPath(project, "/k"), nil).Want(200)
 			nodetest.Same(t, "the flag by its project", []any{one.Object(), one.Header.Get("ETag")}, []any{a.Object(), `"1"`})
@@ -104,12 +100,8 @@ func TestFlagsOfAProject(t *testing.T) {
 				flag["version"], flag["updatedAt"] = version, a.Object()["updatedAt"]
 				nodetest.Same(t, "the flag after "+patch.body, a.Object(), flag)
 				shownAs(me, t, a)
-				nodetest.Same(
-					t,
-					"the flag by its project",
-					me.Call("GET", nodetest.ProjectFlagsPath(project, "/k"), nil).Want(200).Object(),
-					flag,
-				)
+				nodetest.Same(t, "the flag by its project",
+					me.Call("GET", nodetest.ProjectFlagsPath(project, "/k"), nil).Want(200).Object(), flag)
 				me.Call("PATCH", nodetest.ProjectFlagsPath(project, "/k"), patch.body).
 					Want(200).
 					Shows(map[string]any{"version": version})
@@ -141,12 +133,8 @@ func TestFlagsOfAProject(t *testing.T) {
 			}
 			enabled("development", true)
 			enabled("production", false)
-			nodetest.Same(
-				t,
-				"the reason",
-				me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["reason"],
-				"a trial",
-			)
+			nodetest.Same(t, "the reason", me.Call("GET", nodetest.FlagPath("k", "/history"), nil).Want(200).List()[0]["reason"],
+				"a trial")
 			me.Call("POST", nodetest.ProjectFlagsPath(project, "/k/disable"), nil, "X-Environment", "development").
 				Want(200).
 				Shows(map[string]any{"success": true})
@@ -192,13 +180,8 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 				for _, at := range []string{other, gone, uuid.NewString(), "none", "%20"} {
 					for _, call := range onProjectFlag {
 						foreign := me.Call(call.method, nodetest.ProjectFlagsPath(at, "/", key, call.tail), sent(call.body)).Refused(404)
-						sameBut(
-							t,
-							foreign,
-							key,
-							me.Call(call.method, nodetest.ProjectFlagsPath(at, "/none", call.tail), sent(call.body)).Refused(404),
-							"none",
-						)
+						sameBut(t, foreign, key,
+							me.Call(call.method, nodetest.ProjectFlagsPath(at, "/none", call.tail), sent(call.body)).Refused(404), "none")
 						me.Call(call.method, nodetest.ProjectFlagsPath(at, "/", key, call.tail), sent(call.body), "If-Match", `"77"`).
 							Refused(404)
 					}
@@ -210,12 +193,8 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 				me.Call("GET", nodetest.ProjectFlagsPath(at, "?limit=5&offset=2&status=active"), nil).Refused(404)
 				me.Call("POST", nodetest.ProjectFlagsPath(at), `{"key":"l","type":"boolean"}`).Refused(404)
 			}
-			nodetest.Same(
-				t,
-				"the other project's flags",
-				string(me.Call("GET", nodetest.ProjectFlagsPath(other), nil).Want(200).Body),
-				"[]",
-			)
+			nodetest.Same(t, "the other project's flags",
+				string(me.Call("GET", nodetest.ProjectFlagsPath(other), nil).Want(200).Body), "[]")
 			nodetest.Same(t, "flags", me.FlagKeys(""), []string{"free", "mine"})
 		},
 		"a key that moves to another project leaves the old one": func(t *testing.T, me *nodetest.Client) {
@@ -227,9 +206,7 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 			for _, call := range onProjectFlag {
 				me.Call(call.method, nodetest.ProjectFlagsPath(old, "/k", call.tail), sent(call.body)).Refused(404)
 				if a := me.Call(
-					call.method,
-					nodetest.ProjectFlagsPath(current, "/k", call.tail),
-					sent(call.body),
+					call.method, nodetest.ProjectFlagsPath(current, "/k", call.tail), sent(call.body),
 				); a.Status >= 300 {
 					t.Errorf("%s: %d %s", a.Call, a.Status, a.Body)
 				}
@@ -252,21 +229,11 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 					missing,
 				)
 			}
-			sameBut(
-				t,
-				other.Call("GET", nodetest.ProjectFlagsPath(project), nil).Refused(404),
-				project,
-				other.Call("GET", nodetest.ProjectFlagsPath(missing), nil).Refused(404),
-				missing,
-			)
+			sameBut(t, other.Call("GET", nodetest.ProjectFlagsPath(project), nil).Refused(404), project,
+				other.Call("GET", nodetest.ProjectFlagsPath(missing), nil).Refused(404), missing)
 			body := `{"key":"l","type":"boolean"}`
-			sameBut(
-				t,
-				other.Call("POST", nodetest.ProjectFlagsPath(project), body).Refused(404),
-				project,
-				other.Call("POST", nodetest.ProjectFlagsPath(missing), body).Refused(404),
-				missing,
-			)
+			sameBut(t, other.Call("POST", nodetest.ProjectFlagsPath(project), body).Refused(404), project,
+				other.Call("POST", nodetest.ProjectFlagsPath(missing), body).Refused(404), missing)
 			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 1})
 			other.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 1})
 		},
@@ -286,12 +253,8 @@ func TestPathsOfAProjectsFlags(t *testing.T) {
 				"?q=A": {"a", "c"}, "?tag=t": {"a", "b", "d"}, "?status=inactive": {"c"}, "?enabled=true": {"d"}, "?enabled=false&tag=t": {"a", "b"}, "?type=json&limit=1&offset=1": {"b"},
 				"?type=boolean": {},
 			} {
-				nodetest.Same(
-					t,
-					query,
-					nodetest.Column(me.Call("GET", nodetest.ProjectFlagsPath(project, query), nil).Want(200).List(), "key"),
-					want,
-				)
+				nodetest.Same(t, query,
+					nodetest.Column(me.Call("GET", nodetest.ProjectFlagsPath(project, query), nil).Want(200).List(), "key"), want)
 			}
 			me.Call("GET", nodetest.ProjectFlagsPath(project, "?projectId="+project), nil).Refused(422, "projectId")
 			me.Call("GET", nodetest.ProjectFlagsPath(project, "?type=text&status=gone"), nil).Refused(422, "type", "status")

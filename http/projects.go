@@ -83,9 +83,7 @@ func (a *API) addProjects() {
 		}
 		defer release()
 		out, err := a.writeProject(ctx, commands.CreateProject{
-			ID: newID(
-				ctx,
-			),
+			ID:          newID(ctx),
 			TenantID:    tenant.ID(),
 			Name:        in.Body.Name,
 			Description: in.Body.Description,
@@ -116,23 +114,15 @@ func (a *API) addProjects() {
 			Body updateProjectBody
 		}) (*projectOutput, error) {
 			return a.writeProject(ctx, commands.UpdateProject{
-				ProjectRef: projectRef(
-					ctx,
-					in.ID,
-				),
+				ProjectRef:  projectRef(ctx, in.ID),
 				Name:        in.Body.Name.sent,
 				Description: in.Body.Description.sent,
 				Color:       in.Body.Color.sent,
 			})
 		},
 	)
-	remove := operation(
-		"DELETE",
-		"/api/v1/projects/{projectId}",
-		"delete-project",
-		tag,
-		"Delete a project that has no flags",
-	)
+	remove := operation("DELETE", "/api/v1/projects/{projectId}", "delete-project", tag,
+		"Delete a project that has no flags")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusConflict}
 	register(a, changing, remove, func(ctx context.Context, in *struct {
@@ -144,11 +134,8 @@ func (a *API) addProjects() {
 		if err != nil && !errors.Is(err, queries.ErrNotFound) {
 			return nil, err
 		}
-		_, done, err := do(
-			ctx,
-			a.Writer,
-			commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount},
-		)
+		_, done, err := do(ctx, a.Writer,
+			commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
 		return &noContent{changedBy(done)}, err
 	})
 }

@@ -26,28 +26,18 @@ func testAFlagOfADeletedProject(t *testing.T) {
 			return a.Status == 200 && a.Object()["projectId"] == nil
 		})
 		var last map[string]any
-		me.Service.Eventually(
-			"the history shows it",
-			func() bool { last = me.History(key, "")[0]; return last["action"] == "updated" },
-		)
+		me.Service.Eventually("the history shows it",
+			func() bool { last = me.History(key, "")[0]; return last["action"] == "updated" })
 		nodetest.Same(t, "who did it", []any{last["actorType"], last["userId"]}, []any{"system", "flagledger"})
-		nodetest.Same(
-			t,
-			"what changed",
-			last["changes"],
-			map[string]any{"projectId": map[string]any{"from": project, "to": nil}},
-		)
+		nodetest.Same(t, "what changed", last["changes"],
+			map[string]any{"projectId": map[string]any{"from": project, "to": nil}})
 	}
 	nodetest.Cases{
 		"that was created before the deletion, and not seen by it": func(t *testing.T, me *nodetest.Client) {
 			project, path := me.CreateProject("p")
 			me.CreateFlag("k", map[string]any{"projectId": project})
-			_, _, err := commands.Do(
-				t.Context(),
-				writer(me),
-				by,
-				commands.DeleteProject{ProjectRef: commands.ProjectRef{TenantID: me.Tenant, ID: project}},
-			)
+			_, _, err := commands.Do(t.Context(), writer(me), by,
+				commands.DeleteProject{ProjectRef: commands.ProjectRef{TenantID: me.Tenant, ID: project}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -80,12 +80,8 @@ func testProjects(t *testing.T) {
 			count := func(want int) {
 				t.Helper()
 				me.Call("GET", path, nil).Want(200).Shows(map[string]any{"flagCount": want})
-				nodetest.Same(
-					t,
-					"flagCount in the list",
-					me.Call("GET", "/api/v1/projects", nil).Want(200).List()[0]["flagCount"],
-					want,
-				)
+				nodetest.Same(t, "flagCount in the list", me.Call("GET", "/api/v1/projects", nil).Want(200).List()[0]["flagCount"],
+					want)
 				me.Call("PATCH", path, `{}`).Want(200).Shows(map[string]any{"flagCount": want})
 			}
 			count(0)
@@ -122,12 +118,8 @@ func testProjects(t *testing.T) {
 			for _, name := range []string{"c", "a", "b", "a", "d"} {
 				id, _ := me.CreateProject(name)
 				want = append(want, id)
-				nodetest.Same(
-					t,
-					"projects right after a creation",
-					nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "id"),
-					want,
-				)
+				nodetest.Same(t, "projects right after a creation",
+					nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "id"), want)
 			}
 			checkPages(t, me, "/api/v1/projects", "id", want)
 		},
@@ -151,12 +143,8 @@ func testProjects(t *testing.T) {
 					Refused(422, "projectId")
 			}
 			sameBut(t, flag(id), id, flag(missing), missing)
-			nodetest.Same(
-				t,
-				"flags filtered by another's project",
-				string(other.Call("GET", "/api/v1/flags?projectId="+id, nil).Want(200).Body),
-				"[]",
-			)
+			nodetest.Same(t, "flags filtered by another's project",
+				string(other.Call("GET", "/api/v1/flags?projectId="+id, nil).Want(200).Body), "[]")
 		},
 	}.Run(t)
 }

@@ -94,21 +94,14 @@ func TestAnswersToAnyone(t *testing.T) {
 					t.Errorf("%d has the type %v", status, p["type"])
 				}
 				seen[kind] = true
-				explained := withToken(
-					me,
-					"",
-				).Call("GET", kind, nil).
+				explained := withToken(me, "").Call("GET", kind, nil).
 					Want(200).
 					Shows(map[string]any{"type": p["type"], "title": p["title"], "status": status})
 				if explained.Object()["description"] == "" {
 					t.Errorf("%s is not explained", kind)
 				}
-				nodetest.Same(
-					t,
-					"the title",
-					p["title"],
-					map[bool]string{true: http.StatusText(status), false: "Unprocessable Entity"}[status != 422],
-				)
+				nodetest.Same(t, "the title", p["title"],
+					map[bool]string{true: http.StatusText(status), false: "Unprocessable Entity"}[status != 422])
 			}
 		},
 		"each request has an id, the caller's if it is a UUID": func(t *testing.T, me *nodetest.Client) {
@@ -124,12 +117,8 @@ func TestAnswersToAnyone(t *testing.T) {
 				}
 				sent := uuid.NewString()
 				nodetest.Same(t, "X-Request-ID", me.Call("GET", path, nil, "X-Request-ID", sent).Header.Get("X-Request-ID"), sent)
-				nodetest.Same(
-					t,
-					"X-Request-ID",
-					me.Call("GET", path, nil, "X-Request-ID", strings.ToUpper(sent)).Header.Get("X-Request-ID"),
-					sent,
-				)
+				nodetest.Same(t, "X-Request-ID",
+					me.Call("GET", path, nil, "X-Request-ID", strings.ToUpper(sent)).Header.Get("X-Request-ID"), sent)
 			}
 			id := uuid.NewString()
 			nodetest.Same(

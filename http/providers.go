@@ -23,13 +23,8 @@ type providerBody struct {
 
 func (a *API) addProviders() {
 	for _, provider := range providers {
-		op := operation(
-			"POST",
-			"/api/v1/auth/signin/"+provider.name,
-			"sign-in-"+provider.name,
-			"Authentication",
-			"Begin to use the service, signed in with "+provider.title,
-		)
+		op := operation("POST", "/api/v1/auth/signin/"+provider.name, "sign-in-"+provider.name, "Authentication",
+			"Begin to use the service, signed in with "+provider.title)
 		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
 		op.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 		example := providerBody{IDTokenBody{"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."}, provider.name}

@@ -59,12 +59,9 @@ func TestReadsRefuseAnEmptyParameter(t *testing.T) {
 		}
 		me.Call(http.MethodGet, path+"?"+strings.Join(names, "=&")+"=", nil).Refused(422, names...)
 	}
-	nodetest.Same(
-		t,
-		"what is wrong",
+	nodetest.Same(t, "what is wrong",
 		me.Call(http.MethodGet, "/api/v1/flags?sort=&lifecycle", nil).Refused(422, "sort", "lifecycle").Object()["errors"],
-		map[string]any{"sort": "must not be empty", "lifecycle": "must not be empty"},
-	)
+		map[string]any{"sort": "must not be empty", "lifecycle": "must not be empty"})
 	me.Call(http.MethodGet, "/api/v1/flags?unknown=", nil).
 		Refused(422, "unknown").
 		Shows(map[string]any{"errors": map[string]any{"unknown": "unknown query parameter"}})

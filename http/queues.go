@@ -73,9 +73,7 @@ func newQueues(reads int, patience time.Duration) queues {
 				Rest:        5,
 			},
 		),
-		people: fair.New(
-			fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience},
-		),
+		people:   fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
 		payments: fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Patience: patience}),
 		changes: fair.New(
 			fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5},
@@ -98,9 +96,7 @@ func newQueues(reads int, patience time.Duration) queues {
 				Patience:    patience,
 			},
 		),
-		bodies: fair.New(
-			fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience},
-		),
+		bodies: fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
 	}
 }
 
@@ -125,15 +121,11 @@ func (a *API) enterQueue(ctx context.Context, q *fair.Queue, p *principal) (*fai
 	case err == nil:
 		return slot, nil
 	case errors.Is(err, fair.ErrFlowBusy):
-		return nil, noSlot(
-			q.FlowSlots(),
-			"too many costly requests that count together with this one are under way or waiting; this one was not carried out",
-		)
+		return nil, noSlot(q.FlowSlots(),
+			"too many costly requests that count together with this one are under way or waiting; this one was not carried out")
 	default:
-		return nil, newProblem(
-			http.StatusServiceUnavailable,
-			"too many costly requests are under way or waiting; this one was not carried out",
-		)
+		return nil, newProblem(http.StatusServiceUnavailable,
+			"too many costly requests are under way or waiting; this one was not carried out")
 	}
 }
 

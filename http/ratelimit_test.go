@@ -75,8 +75,7 @@ func shows(t *testing.T, w *httptest.ResponseRecorder, status, limit, remaining,
 	}
 	var p problem
 	if err := json.Unmarshal(
-		w.Body.Bytes(),
-		&p,
+		w.Body.Bytes(), &p,
 	); err != nil || h.Get("Retry-After") != strconv.Itoa(reset) || h.Get("Content-Type") != "application/problem+json" ||
 		p.Status != status || !strings.Contains(p.Detail, "rate limit is exceeded") || !strings.Contains(p.Detail, "try again later") ||
 		p.Instance == "" {

@@ -234,11 +234,8 @@ func testTimesOfFactsMatchStore(t *testing.T) {
 			}
 			reader.Call("GET", ids.Replace(path), nil)
 		}
-		me.Call(
-			"GET",
-			nodetest.FlagPath(key, "/diff?from=1&to="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))),
-			nil,
-		)
+		me.Call("GET", nodetest.FlagPath(key, "/diff?from=1&to="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))),
+			nil)
 		me.Call("GET", "/api/v1/audit/export?format=csv", nil).Want(200)
 		checkAt(rt, &me, key)
 	})
@@ -278,14 +275,8 @@ func checkAt(t rapid.TB, me *nodetest.Client, key string) {
 			if got := then.Want(200).
 				Object(); got["version"] != newest[entry["timestamp"]] ||
 				got["updatedAt"] != entry["timestamp"] {
-				t.Errorf(
-					"at %v, %s has version %v, updated at %v; the history has %v",
-					entry["timestamp"],
-					key,
-					got["version"],
-					got["updatedAt"],
-					newest[entry["timestamp"]],
-				)
+				t.Errorf("at %v, %s has version %v, updated at %v; the history has %v", entry["timestamp"], key, got["version"],
+					got["updatedAt"], newest[entry["timestamp"]])
 			}
 		}
 	}

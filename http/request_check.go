@@ -22,29 +22,21 @@ func checkRequest(next http.Handler) http.Handler {
 				writeProblem(
 					w,
 					r,
-					newProblem(
-						http.StatusBadRequest,
-						fmt.Sprintf("X-Correlation-ID must be at most %d characters of UTF-8", maxCorrelation),
-					),
+					newProblem(http.StatusBadRequest,
+						fmt.Sprintf("X-Correlation-ID must be at most %d characters of UTF-8", maxCorrelation)),
 				)
 				return
 			}
 			req.correlation = sent
 		}
 		if req.reason = r.Header.Get(reasonHeader); !validText(req.reason, maxReason) {
-			writeProblem(
-				w,
-				r,
-				invalid(map[string]string{"X-Change-Reason": fmt.Sprintf("must be at most %d characters of UTF-8", maxReason)}),
-			)
+			writeProblem(w, r,
+				invalid(map[string]string{"X-Change-Reason": fmt.Sprintf("must be at most %d characters of UTF-8", maxReason)}))
 			return
 		}
 		if !readable(r.URL) {
-			writeProblem(
-				w,
-				r,
-				newProblem(http.StatusBadRequest, "the path and the query must be percent-encoded UTF-8 without the character NUL"),
-			)
+			writeProblem(w, r,
+				newProblem(http.StatusBadRequest, "the path and the query must be percent-encoded UTF-8 without the character NUL"))
 			return
 		}
 		if p := checkEncoding(r); p != nil {

@@ -37,13 +37,8 @@ func (b revertBody) moment(now time.Time) (m queries.Moment, err error) {
 }
 
 func (a *API) addRevert() {
-	revert := operation(
-		"POST",
-		"/api/v1/flags/{flagKey}/revert",
-		"revert-flag",
-		"Flags",
-		"Bring a flag back to what it was",
-	)
+	revert := operation("POST", "/api/v1/flags/{flagKey}/revert", "revert-flag", "Flags",
+		"Bring a flag back to what it was")
 	revert.Description = "The flag is then as it was at a version or a time: all its fields, its variations, and in " +
 		"each environment whether it is on, its rules and its fallthrough. A unit is served what it was " +
 		"served then. A flag that is deleted, or another than then, begins a new life with the ids of then. In " +

@@ -55,13 +55,8 @@ type revertedFlagsOutput struct {
 }
 
 func (a *API) addRevertMany() {
-	op := operation(
-		"POST",
-		"/api/v1/flags/revert",
-		"revert-flags",
-		"Flags",
-		"Bring all flags back to what they were at a time",
-	)
+	op := operation("POST", "/api/v1/flags/revert", "revert-flags", "Flags",
+		"Bring all flags back to what they were at a time")
 	op.Description = "Each flag is brought back as by the revert of one, by the times at which the store recorded " +
 		"changes. Flags that are deleted come back; flags that were created since stay, and are listed. " +
 		"What cannot come back is listed under `failed` and left as it is: also a flag whose key another has that was " +
@@ -72,12 +67,9 @@ func (a *API) addRevertMany() {
 		"had brought back stays as it is since. Without a key it begins anew: flags that were changed " +
 		"after they were brought back are brought back again. " + growFlagText
 	op.Errors = append(op.Errors, http.StatusConflict)
-	register(
-		a,
-		changeFlags,
+	register(a, changeFlags,
 		showing(op, map[string]any{"at": "2026-03-14T15:09:26.535Z", "environment": "production", "dryRun": true}, nil),
-		a.revertFlags,
-	)
+		a.revertFlags)
 }
 
 func (a *API) revertFlags(ctx context.Context, in *struct {
@@ -149,12 +141,8 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 		}
 		return *sent
 	}
-	r.since.ProjectID, r.environment = events.CanonicalID(
-		read("projectId", body.ProjectID),
-	), read(
-		"environment",
-		body.Environment,
-	)
+	r.since.ProjectID = events.CanonicalID(read("projectId", body.ProjectID))
+	r.environment = read("environment", body.Environment)
 	if err := r.readCursor(ctx, body.Cursor); err != nil {
 		wrong["cursor"] = err.Error()
 	}

@@ -61,9 +61,7 @@ func appendFlags(me *nodetest.Client, n int) (keys []string) {
 func appendFact(me *nodetest.Client, store events.Store, key string, after events.Revision, fact events.Fact) error {
 	_, err := store.Append(me.Service.T.Context(), events.FlagStream(me.Tenant, key), after, []events.Event{
 		{
-			ID: uuid.Must(
-				uuid.NewV7(),
-			),
+			ID: uuid.Must(uuid.NewV7()),
 			Metadata: events.Metadata{
 				Time:  time.Now().UTC().Truncate(time.Millisecond),
 				Actor: events.Actor{Kind: events.UserActor, ID: me.UserID},
@@ -160,19 +158,11 @@ func TestRevertMany(t *testing.T) {
 			me.Call("GET", nodetest.FlagPath("d"), nil).Want(200).Shows(map[string]any{"type": "string"})
 			me.Call("DELETE", nodetest.FlagPath("d"), nil).Want(204)
 			me.Call("DELETE", nodetest.FlagPath("e"), nil).Want(204)
-			nodetest.Same(
-				t,
-				"the answer, once the key is free",
-				outcome(revert(me, fmt.Sprintf(`{"at":%q}`, at))),
-				[]any{[]string{"d"}, 5.0, []string(nil), []string{}},
-			)
+			nodetest.Same(t, "the answer, once the key is free", outcome(revert(me, fmt.Sprintf(`{"at":%q}`, at))),
+				[]any{[]string{"d"}, 5.0, []string(nil), []string{}})
 			nodetest.Same(t, "the flags", shown(me), before)
-			nodetest.Same(
-				t,
-				"the answer, where nothing is left to do",
-				outcome(revert(me, fmt.Sprintf(`{"at":%q}`, at))),
-				[]any{[]string(nil), 6.0, []string(nil), []string{}},
-			)
+			nodetest.Same(t, "the answer, where nothing is left to do", outcome(revert(me, fmt.Sprintf(`{"at":%q}`, at))),
+				[]any{[]string(nil), 6.0, []string(nil), []string{}})
 		},
 		"one environment, and one project": func(t *testing.T, me *nodetest.Client) {
 			at := fill(me)
@@ -190,12 +180,8 @@ func TestRevertMany(t *testing.T) {
 			me.Call("PATCH", nodetest.FlagPath("f"), `{"name":"N"}`).Want(200)
 			me.CreateFlag("in.since", map[string]any{"projectId": project})
 			answer = revert(me, fmt.Sprintf(`{"at":%q,"projectId":%q}`, at, project))
-			nodetest.Same(
-				t,
-				"the answer for a project",
-				outcome(answer),
-				[]any{[]string{"in"}, 0.0, []string{"in.since"}, []string{}},
-			)
+			nodetest.Same(t, "the answer for a project", outcome(answer),
+				[]any{[]string{"in"}, 0.0, []string{"in.since"}, []string{}})
 		},
 		"what cannot come back is told and left, and the rest comes back": func(t *testing.T, me *nodetest.Client) {
 			project, path := me.CreateProject("p")
@@ -244,12 +230,8 @@ func TestRevertMany(t *testing.T) {
 			answer = me.Call("POST", revertPath, fmt.Sprintf(`{"at":"2001-01-01T00:00:00Z","cursor":%q}`, cursor)).
 				Want(200).
 				Object()
-			nodetest.Same(
-				t,
-				"the second call's correlation id and cursor",
-				[]any{answer["correlationId"], answer["cursor"]},
-				[]any{id, nil},
-			)
+			nodetest.Same(t, "the second call's correlation id and cursor", []any{answer["correlationId"], answer["cursor"]},
+				[]any{id, nil})
 			created = append(created, keysOf(answer["createdSince"])...)
 			nodetest.Same(t, "all", slices.Equal(created, keys), true)
 		},
@@ -266,12 +248,7 @@ func TestRevertMany(t *testing.T) {
 			free()
 			nodetest.Same(t, "the answer", outcome(answer), []any{[]string{"a"}, 0.0, []string(nil), []string{}})
 			answer = revert(me, fmt.Sprintf(`{"at":%q,"cursor":%q}`, at, answer["cursor"]))
-			nodetest.Same(
-				t,
-				"the answer to the next call",
-				outcome(answer),
-				[]any{[]string{"b"}, 0.0, []string{"c"}, []string{}},
-			)
+			nodetest.Same(t, "the answer to the next call", outcome(answer), []any{[]string{"b"}, 0.0, []string{"c"}, []string{}})
 		},
 		"who may, and what must be sent": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
@@ -279,14 +256,8 @@ func TestRevertMany(t *testing.T) {
 				me.Call("POST", revertPath, body).Refused(status, fields...)
 			}
 			refused(`{}`, 422, "at")
-			refused(
-				`{"at":"yesterday","projectId":"","environment":"","cursor":"x"}`,
-				422,
-				"at",
-				"projectId",
-				"environment",
-				"cursor",
-			)
+			refused(`{"at":"yesterday","projectId":"","environment":"","cursor":"x"}`, 422, "at", "projectId", "environment",
+				"cursor")
 			refused(`{"at":"2999-01-01T00:00:00Z"}`, 422, "at")
 			refused(fmt.Sprintf(`{"at":%q,"projectId":"none"}`, now()), 422, "projectId")
 			refused(fmt.Sprintf(`{"at":%q,"environment":"none"}`, now()), 404)

@@ -85,12 +85,9 @@ func testRevert(t *testing.T) {
 			nodetest.Same(t, "ETag", a.Header.Get("ETag"), fmt.Sprintf(`"%v"`, a.Object()["version"]))
 			nodetest.Same(t, "the flag", seen(me), before)
 			newest := me.History("k", "?limit=1")[0]
-			nodetest.Same(
-				t,
-				"the newest entry",
+			nodetest.Same(t, "the newest entry",
 				[]any{newest["action"], newest["reason"], newest["changes"].(map[string]any)["version"]},
-				[]any{"reverted", "it broke", map[string]any{"from": nil, "to": version}},
-			)
+				[]any{"reverted", "it broke", map[string]any{"from": nil, "to": version}})
 			nodetest.Same(t, "entries that are asked for", len(me.History("k", "?action=reverted")), 1)
 
 			nothing := revert(me, fmt.Sprintf(`{"at":%q}`, at.UTC().Format(time.RFC3339Nano))).Want(200)
@@ -119,16 +116,14 @@ func testRevert(t *testing.T) {
 			nodetest.Same(t, "to the version of now", revert(me, `{"version":2}`).Want(200).Object()["version"], 2)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"N"}`).Want(200)
 			if detail := revert(me, `{"version":2}`).Refused(409).Object()["detail"].(string); !strings.Contains(
-				detail,
-				"staging",
+				detail, "staging",
 			) {
 				t.Error(detail)
 			}
 			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 			me.Call("DELETE", path, nil).Want(204)
 			if detail := revert(me, `{"version":1}`).Refused(409).Object()["detail"].(string); !strings.Contains(
-				detail,
-				project,
+				detail, project,
 			) {
 				t.Error(detail)
 			}

@@ -325,13 +325,8 @@ func (a *API) addRules() {
 		out.Changed = changedBy(done)
 		return out, nil
 	})
-	setFallthrough := operation(
-		"PUT",
-		path+"/fallthrough",
-		"set-fallthrough",
-		tag,
-		"Set what a flag serves in an environment to those whom no rule matches",
-	)
+	setFallthrough := operation("PUT", path+"/fallthrough", "set-fallthrough", tag,
+		"Set what a flag serves in an environment to those whom no rule matches")
 	setFallthrough.Description = growFlagText
 	setFallthrough.Errors = append(setFallthrough.Errors, http.StatusConflict)
 	exampleFallthrough := map[string]any{"serve": exampleRollout}

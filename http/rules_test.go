@@ -34,12 +34,8 @@ func TestSettingRules(t *testing.T) {
 		"rules are set, and shown as they stand": func(t *testing.T, me *nodetest.Client) {
 			a, b := me.TwoVariations("k")
 			none := me.Rules("k")
-			nodetest.Same(
-				t,
-				"of a flag without rules",
-				[]string{string(none.Body), none.Header.Get("ETag")},
-				[]string{`{"rules":[],"fallthrough":null}`, `"3"`},
-			)
+			nodetest.Same(t, "of a flag without rules", []string{string(none.Body), none.Header.Get("ETag")},
+				[]string{`{"rules":[],"fallthrough":null}`, `"3"`})
 			set := me.SetRules("k", fmt.Sprintf(`{"rules":[
 				{"name":"testers","conditions":[{"attribute":"plan","op":"in","values":["pro","team"]}],"serve":{"variationId":%[1]q}},
 				{"conditions":[],"serve":{"rollout":[{"variationId":%[2]q,"weight":12.500},{"variationId":%[1]q,"weight":0}]}},
@@ -73,18 +69,10 @@ func TestSettingRules(t *testing.T) {
 			}})
 			nodetest.Members(t, "the answer", set.Object(), "rules", "fallthrough")
 			got := me.Rules("k")
-			nodetest.Same(
-				t,
-				"what GET shows",
-				[]string{string(got.Body), got.Header.Get("ETag"), set.Header.Get("ETag")},
-				[]string{string(set.Body), `"4"`, `"4"`},
-			)
-			nodetest.Same(
-				t,
-				"cleared",
-				string(me.SetRules("k", `{"rules":[]}`).Want(200).Body),
-				`{"rules":[],"fallthrough":null}`,
-			)
+			nodetest.Same(t, "what GET shows", []string{string(got.Body), got.Header.Get("ETag"), set.Header.Get("ETag")},
+				[]string{string(set.Body), `"4"`, `"4"`})
+			nodetest.Same(t, "cleared", string(me.SetRules("k", `{"rules":[]}`).Want(200).Body),
+				`{"rules":[],"fallthrough":null}`)
 			nodetest.Same(t, "once more", me.SetRules("k", `{"rules":[]}`).Want(200).Header.Get("ETag"), `"5"`)
 		},
 		"values keep their spelling, and what was shown changes nothing when it is sent": func(t *testing.T, me *nodetest.Client) {
@@ -103,31 +91,19 @@ func TestSettingRules(t *testing.T) {
 				}
 				for _, list := range []string{string(got.Body), `{"rules":` + got.Raw("rules") + `}`} {
 					repeated := me.SetRules(kind, list).Want(200)
-					nodetest.Same(
-						t,
-						"sent again",
-						[]string{string(repeated.Body), repeated.Header.Get("ETag")},
-						[]string{string(got.Body), `"3"`},
-					)
+					nodetest.Same(t, "sent again", []string{string(repeated.Body), repeated.Header.Get("ETag")},
+						[]string{string(got.Body), `"3"`})
 				}
 				me.SetRules(kind, `{"rules":[],"fallthrough":null}`).Refused(422, "fallthrough")
-				nodetest.Same(
-					t,
-					"the fallthrough sent again",
-					me.SetFallthrough(kind, `{"serve":{"value":`+value+`}}`).Want(200).Header.Get("ETag"),
-					`"3"`,
-				)
+				nodetest.Same(t, "the fallthrough sent again",
+					me.SetFallthrough(kind, `{"serve":{"value":`+value+`}}`).Want(200).Header.Get("ETag"), `"3"`)
 			}
 		},
 		"a rule that is kept keeps its id, one without is new": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			rule := func(id, name string) string {
-				return strings.Replace(
-					fmt.Sprintf(`{"id":%q,"name":%q,"conditions":[],"serve":{"value":true}}`, id, name),
-					`"id":"",`,
-					"",
-					1,
-				)
+				return strings.Replace(fmt.Sprintf(`{"id":%q,"name":%q,"conditions":[],"serve":{"value":true}}`, id, name),
+					`"id":"",`, "", 1)
 			}
 			list := func(rules ...string) string { return `{"rules":[` + strings.Join(rules, ",") + `]}` }
 			first := ruleIDs(me.SetRules("k", list(rule("", "a"), rule("", "b"))).Want(200))
@@ -166,18 +142,10 @@ func TestSettingRules(t *testing.T) {
 				version++
 				for range 2 {
 					set := me.SetFallthrough("k", c[0]).Want(200)
-					nodetest.Same(
-						t,
-						c[0],
-						[]string{string(set.Body), set.Header.Get("ETag")},
-						[]string{c[1], fmt.Sprintf(`"%d"`, version)},
-					)
-					nodetest.Same(
-						t,
-						c[0]+" in GET",
-						me.Rules("k").Raw("fallthrough"),
-						strings.TrimSuffix(strings.TrimPrefix(c[1], `{"serve":`), "}"),
-					)
+					nodetest.Same(t, c[0], []string{string(set.Body), set.Header.Get("ETag")},
+						[]string{c[1], fmt.Sprintf(`"%d"`, version)})
+					nodetest.Same(t, c[0]+" in GET", me.Rules("k").Raw("fallthrough"),
+						strings.TrimSuffix(strings.TrimPrefix(c[1], `{"serve":`), "}"))
 				}
 			}
 			me.SetRules("k", `{"rules":[{"conditions":[],"serve":{"value":"x"}}]}`).
@@ -187,12 +155,8 @@ func TestSettingRules(t *testing.T) {
 			me.SetRules("k", `{"rules":[]}`).Want(200).Shows(map[string]any{"fallthrough": map[string]any{"value": "y"}})
 			me.SetFallthrough("k", `{}`).Refused(422, "serve")
 			me.CreateFlag("json", map[string]any{"type": "json"})
-			nodetest.Same(
-				t,
-				"null of a flag of JSON",
-				string(me.SetFallthrough("json", `{"serve":{"value":null}}`).Want(200).Body),
-				`{"serve":{"value":null}}`,
-			)
+			nodetest.Same(t, "null of a flag of JSON",
+				string(me.SetFallthrough("json", `{"serve":{"value":null}}`).Want(200).Body), `{"serve":{"value":null}}`)
 			nodetest.Same(t, "in GET", string(me.Rules("json").Body), `{"rules":[],"fallthrough":{"value":null}}`)
 		},
 		"a change expects a version, and says why": func(t *testing.T, me *nodetest.Client) {
@@ -325,24 +289,16 @@ func TestRulesAndTheirFlag(t *testing.T) {
 			me.SetRules("k", `{"rules":[{"conditions":[],"serve":{"variationId":"`+b+`"}},{"name":"beta","conditions":[],"serve":{"rollout":[{"variationId":"`+a+`","weight":0},{"variationId":"`+b+`","weight":1}]}}]}`).
 				Want(200)
 			me.SetFallthrough("k", `{"serve":{"variationId":"`+a+`"}}`, "X-Environment", "development").Want(200)
-			nodetest.Same(
-				t,
-				"detail",
-				refusal(),
-				"the variation is still served by rule 2 (beta) in production, the fallthrough in development",
-			)
+			nodetest.Same(t, "detail", refusal(),
+				"the variation is still served by rule 2 (beta) in production, the fallthrough in development")
 			me.Call("PATCH", path, `{"value":"changed","name":"c"}`).Want(200)
 			me.SetRules("k", `{"rules":[]}`).Want(200)
 			nodetest.Same(t, "detail", refusal(), "the variation is still served by the fallthrough in development")
 			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/environments/development", nil).Want(204)
 			me.Call("DELETE", path, nil).Want(204)
 			me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/environments", `{"environment":"development"}`).Want(201)
-			nodetest.Same(
-				t,
-				"an environment that is added again",
-				string(me.Rules("k", "X-Environment", "development").Body),
-				`{"rules":[],"fallthrough":null}`,
-			)
+			nodetest.Same(t, "an environment that is added again", string(me.Rules("k", "X-Environment", "development").Body),
+				`{"rules":[],"fallthrough":null}`)
 		},
 		"a flag of another tenant is 404 just as a missing one": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
@@ -389,17 +345,11 @@ func TestRulesAndTheirFlag(t *testing.T) {
 				}},
 			} {
 				entry := entries.List()[i]
-				nodetest.Same(
-					t,
-					"action and environment",
-					[]any{entry["action"], entry["environment"]},
-					[]string{want.action, want.environment},
-				)
+				nodetest.Same(t, "action and environment", []any{entry["action"], entry["environment"]},
+					[]string{want.action, want.environment})
 				nodetest.Same(t, "changes", entry["changes"], want.changes)
 			}
-			if shown := string(
-				entries.Body,
-			); strings.Contains(shown, "salt") ||
+			if shown := string(entries.Body); strings.Contains(shown, "salt") ||
 				!strings.Contains(shown, `"\u00e9\/<&>","é",9007199254740993,1.50,-0,1e2`) {
 				t.Errorf("the history shows %s", shown)
 			}

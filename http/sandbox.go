@@ -40,13 +40,8 @@ const subscribeRoute = "/api/v1/sandbox/subscribe"
 
 func (a *API) addSandbox() {
 	const tag, path = "Sandbox", "/api/v1/sandbox"
-	status := operation(
-		"GET",
-		path+"/status",
-		"get-sandbox-status",
-		tag,
-		"Whether the tenant is a sandbox that takes changes, and until when",
-	)
+	status := operation("GET", path+"/status", "get-sandbox-status", tag,
+		"Whether the tenant is a sandbox that takes changes, and until when")
 	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed " +
 		"twice: some days before it ends, and some days before it is deleted. It is deleted some weeks after its end, or " +
 		"later if that second notice went out late. " +
@@ -67,13 +62,8 @@ func (a *API) addSandbox() {
 		"answers 409."
 	cleanup.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, alone: true}, cleanup, a.cleanUpSandbox)
-	subscribe := operation(
-		"POST",
-		subscribeRoute,
-		"subscribe-to-sandbox",
-		tag,
-		"Have a link mailed that makes an account and a sandbox",
-	)
+	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag,
+		"Have a link mailed that makes an account and a sandbox")
 	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use " +
 		"and three days, and is mailed " +
 		"only so often. Whoever has an account already gets the sandbox in it, and gives its password."

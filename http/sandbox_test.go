@@ -67,10 +67,8 @@ func entriesOf(list []map[string]any, names ...string) (lines []string) {
 		if strings.Count(entry["email"].(string), ".") == 2 {
 			lines = append(
 				lines,
-				fmt.Sprint(
-					nodetest.Column([]map[string]any{entry}, names[0])[0],
-					nodetest.Column([]map[string]any{entry}, names[1])[0],
-				),
+				fmt.Sprint(nodetest.Column([]map[string]any{entry}, names[0])[0],
+					nodetest.Column([]map[string]any{entry}, names[1])[0]),
 			)
 		}
 	}
@@ -96,12 +94,8 @@ func TestSandbox(t *testing.T) {
 				t.Errorf("it ends at %v: %v", status["expiresAt"], err)
 			}
 			data := s.Call("GET", sandboxPath+"/demo-data", nil).Want(200)
-			nodetest.Same(
-				t,
-				"the same by its old path",
-				s.Call("GET", "/api/sandbox/demo-data", nil).Want(200).JSON(),
-				data.JSON(),
-			)
+			nodetest.Same(t, "the same by its old path", s.Call("GET", "/api/sandbox/demo-data", nil).Want(200).JSON(),
+				data.JSON())
 			flags, users := data.Object()["flags"].([]any), data.Object()["users"].([]any)
 			if len(flags) != 10 || len(users) != 3 || len(s.Call("GET", "/api/v1/projects", nil).Want(200).List()) != 2 {
 				t.Errorf("the demo data are %s", data.Body)
@@ -164,12 +158,8 @@ func TestSandbox(t *testing.T) {
 			developer.Call("GET", "/api/v1/flags", nil).Want(200)
 			machine.Call("GET", "/api/v1/flags", nil).Want(200)
 			history := s.Call("GET", nodetest.FlagPath("upload-limit", "/history"), nil).Want(200).List()
-			nodetest.Same(
-				t,
-				"who cleaned up and why",
-				[]any{history[0]["userId"], history[0]["reason"]},
-				[]any{s.UserID, "for the next demo"},
-			)
+			nodetest.Same(t, "who cleaned up and why", []any{history[0]["userId"], history[0]["reason"]},
+				[]any{s.UserID, "for the next demo"})
 		},
 		"no demo person is the last admin": func(_ *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
@@ -223,10 +213,8 @@ func TestSandbox(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Service.Eventually(
-				"the flag is back",
-				func() bool { return s.Call("GET", nodetest.FlagPath("dark-mode"), nil).Status == 200 },
-			)
+			s.Service.Eventually("the flag is back",
+				func() bool { return s.Call("GET", nodetest.FlagPath("dark-mode"), nil).Status == 200 })
 		},
 		"a cleanup that comes late takes nothing that was made after it was asked for": func(t *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
@@ -274,12 +262,8 @@ func TestSandbox(t *testing.T) {
 			s.Call("GET", nodetest.FlagPath("in-project"), nil).Want(200)
 			s.Call("GET", used, nil).Want(200)
 			s.Call("GET", nodetest.FlagPath("upload-limit"), nil).Want(200).Shows(map[string]any{"name": "mine"})
-			nodetest.Same(
-				t,
-				"environments",
-				s.Call("GET", "/api/v1/tenants/"+s.Tenant+"/environments", nil).Want(200).JSON(),
-				[]any{"production", "development", "staging"},
-			)
+			nodetest.Same(t, "environments", s.Call("GET", "/api/v1/tenants/"+s.Tenant+"/environments", nil).Want(200).JSON(),
+				[]any{"production", "development", "staging"})
 		},
 		"a job that a cleanup left behind does nothing after the next": func(t *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
@@ -392,44 +376,24 @@ func TestSubscribing(t *testing.T) {
 	server.Wait(t, known.Email, 1) // the link that verifies it
 	email := nodetest.Address()
 	mine, theirs := subscribe(email), subscribe(strings.ToUpper(known.Email))
-	nodetest.Same(
-		t,
-		"the answers",
-		[]string{string(mine.Body), string(theirs.Body)},
-		[]string{`{"success":true}`, `{"success":true}`},
-	)
+	nodetest.Same(t, "the answers", []string{string(mine.Body), string(theirs.Body)},
+		[]string{`{"success":true}`, `{"success":true}`})
 	s.Anonymous().Call("POST", sandboxPath+"/subscribe", `{}`).Refused(422, "email")
 	s.Anonymous().Call("POST", sandboxPath+"/subscribe", `{"email":"nobody","name":1}`).Refused(422, "email", "name")
 
 	link, token := linkTo(t, server, email, 1)
 	nodetest.Same(t, "the link", link, s.URL+"/sandbox?token="+token)
-	if page := postForm(
-		s,
-		link,
-		url.Values{"newPassword": {"short"}},
-		422,
-	); !strings.Contains(page, email) ||
+	if page := postForm(s, link, url.Values{"newPassword": {"short"}}, 422); !strings.Contains(page, email) ||
 		strings.Contains(page, `name="name"`) {
 		t.Errorf("the page says %s", page)
 	}
-	if page := postForm(
-		s,
-		link,
-		url.Values{"newPassword": {"another horse"}},
-		200,
-	); !strings.Contains(
-		page,
-		"Sign in as "+email,
-	) {
+	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 200); !strings.Contains(page, "Sign in as "+email) {
 		t.Errorf("the page says %s", page)
 	}
 	for _, path := range []string{strings.TrimPrefix(link, s.URL), "/sandbox", "/sandbox?token=other"} {
 		if used := s.Anonymous().
 			Call("GET", path, nil).
-			Want(422); !strings.Contains(
-			string(used.Body),
-			"has been used or has expired",
-		) {
+			Want(422); !strings.Contains(string(used.Body), "has been used or has expired") {
 			t.Errorf("the page says %s", used.Body)
 		}
 		s.Anonymous().
@@ -453,10 +417,7 @@ func TestSubscribing(t *testing.T) {
 	link, _ = linkTo(t, server, unnamed, 1)
 	for name, problem := range map[string]string{strings.Repeat("x", 201): "The name must have at most 200 characters.", "\xff": "The name must be UTF-8."} {
 		if page := postForm(
-			s,
-			link,
-			url.Values{"newPassword": {"another horse"}, "name": {name}},
-			422,
+			s, link, url.Values{"newPassword": {"another horse"}, "name": {name}}, 422,
 		); !strings.Contains(page, problem) ||
 			!strings.Contains(page, `name="name"`) {
 			t.Errorf("the page says %s", page)
@@ -470,36 +431,21 @@ func TestSubscribing(t *testing.T) {
 	nodetest.Same(t, "the name of who gave it on the page", session["user"].(map[string]any)["displayName"], "Grace")
 
 	link, _ = linkTo(t, server, known.Email, 2)
-	if page := postForm(
-		s,
-		link,
-		url.Values{"newPassword": {"another horse"}},
-		422,
-	); !strings.Contains(
-		page,
-		"The password is not that of the account",
-	) {
+	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422); !strings.Contains(page, "The password is not that of the account") {
 		t.Errorf("the page says %s", page)
 	}
 	sql(s, `insert into read.tenants (id, name, is_sandbox, subscription, created_by, created_at, deleted_at)
 		select gen_random_uuid(), 'gone', false, '{}', $1, now(), now() from generate_series(1, 199)`, known.UserID)
 	if page := postForm(
-		s,
-		link,
-		url.Values{"newPassword": {nodetest.Password}},
-		429,
+		s, link, url.Values{"newPassword": {nodetest.Password}}, 429,
 	); !strings.Contains(page, "200 tenants today") ||
 		!strings.Contains(page, "the next day begins at") {
 		t.Errorf("the page says %s", page)
 	}
 	sql(s, `delete from read.tenants where created_by = $1 and deleted_at is not null`, known.UserID)
 	postForm(s, link, url.Values{"newPassword": {nodetest.Password}}, 200)
-	nodetest.Same(
-		t,
-		"the tenants of somebody who had an account",
-		len(known.Call("GET", "/api/v1/tenants", nil).Want(200).List()),
-		2,
-	)
+	nodetest.Same(t, "the tenants of somebody who had an account",
+		len(known.Call("GET", "/api/v1/tenants", nil).Want(200).List()), 2)
 
 	var kept int
 	db, err := pgx.Connect(t.Context(), s.DatabaseURL)

@@ -141,14 +141,11 @@ func (f forger) forgeries() map[string]string {
 		"signed with another key":    f.sign(jose.RS256, other, f.claims),
 		"signed with the public key": f.sign(jose.HS256, public, f.claims),
 		"of another algorithm":       f.sign(jose.RS512, f.key, f.claims),
-		"not signed": base64.RawURLEncoding.EncodeToString(
-			[]byte(`{"alg":"none","typ":"JWT"}`),
-		) + "." + body + ".",
-		"cut off":         f.with("sub", f.claims["sub"])[:40],
-		"no token at all": "secret",
+		"not signed":                 base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + body + ".",
+		"cut off":                    f.with("sub", f.claims["sub"])[:40],
+		"no token at all":            "secret",
 		"with the signature of other": strings.Join(
-			append(strings.Split(f.with("sub", "x"), ".")[:2], strings.Split(f.with("sub", "y"), ".")[2]),
-			".",
+			append(strings.Split(f.with("sub", "x"), ".")[:2], strings.Split(f.with("sub", "y"), ".")[2]), ".",
 		),
 	}
 }
@@ -245,12 +242,8 @@ var ending = []string{
 // are refused. An operation without an entry in leastRoles fails.
 func TestSecurityMatrix(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t),
+		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	super, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
 	everybody := everyone(t, owner, super)
 	_, operations := owner.Document()
@@ -307,9 +300,7 @@ func TestSecurityMatrix(t *testing.T) {
 
 // tryAll calls operations on things that do not exist, so that nothing comes of it, and hands on the answers.
 func tryAll(
-	c *nodetest.Client,
-	operations map[string]map[string]any,
-	chosen func(name, least string) bool,
+	c *nodetest.Client, operations map[string]map[string]any, chosen func(name, least string) bool,
 	check func(name, least string, a *nodetest.Answer),
 ) {
 	for name, operation := range operations {

@@ -68,13 +68,8 @@ type serviceStatusBody struct {
 type serviceStatusOutput struct{ Body serviceStatusBody }
 
 func (a *API) addServiceStatus() {
-	op := operation(
-		"GET",
-		"/api/v1/admin/status",
-		"get-service-status",
-		"Platform",
-		"How the service stands: read models, jobs, event store, snapshot",
-	)
+	op := operation("GET", "/api/v1/admin/status", "get-service-status", "Platform",
+		"How the service stands: read models, jobs, event store, snapshot")
 	op.Description = "As the node that answers saw it a few seconds ago. Several nodes have a snapshot each."
 	register(a, onPlatform(events.PlatformAdmin), op, func(context.Context, *struct{}) (*serviceStatusOutput, error) {
 		body := serviceStatusBody{

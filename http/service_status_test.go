@@ -29,12 +29,8 @@ func testThePlatformIsSeenByThoseWhoRunIt(t *testing.T) {
 		},
 		"everybody may ask for their role": func(t *testing.T, root *nodetest.Client) {
 			nodetest.Same(t, "root", root.Call("GET", "/api/v1/admin/role", nil).Want(200).Object()["role"], any("super_user"))
-			nodetest.Same(
-				t,
-				"another",
-				root.Service.SignUp(nodetest.Address()).Call("GET", "/api/v1/admin/role", nil).Want(200).Object()["role"],
-				any(nil),
-			)
+			nodetest.Same(t, "another",
+				root.Service.SignUp(nodetest.Address()).Call("GET", "/api/v1/admin/role", nil).Want(200).Object()["role"], any(nil))
 		},
 		"people and tenants are found by a part of what they are called": func(_ *testing.T, root *nodetest.Client) {
 			email := nodetest.Address()

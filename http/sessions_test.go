@@ -45,10 +45,7 @@ func TestSessions(t *testing.T) {
 		},
 		"logout ends tokens that the session was refreshed to": func(_ *testing.T, me *nodetest.Client) {
 			account := newAccount(me)
-			body := withToken(
-				me,
-				"",
-			).Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh}).
+			body := withToken(me, "").Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh}).
 				Want(200).
 				Object()
 			newer := withToken(me, body["token"].(string))
@@ -63,10 +60,8 @@ func TestSessions(t *testing.T) {
 			there := &nodetest.Client{Service: second, Token: account.token}
 			there.Call("GET", "/api/v1/tenants", nil).Want(200)
 			withToken(me, account.token).Call("POST", "/api/v1/auth/logout", nil).Want(200)
-			second.Eventually(
-				"the other node refuses the token",
-				func() bool { return there.Call("GET", "/api/v1/tenants", nil).Status == 401 },
-			)
+			second.Eventually("the other node refuses the token",
+				func() bool { return there.Call("GET", "/api/v1/tenants", nil).Status == 401 })
 			there.Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh}).Refused(401)
 		},
 		"refresh rotates the refresh token, and its second use ends the family": func(t *testing.T, me *nodetest.Client) {
@@ -88,10 +83,8 @@ func TestSessions(t *testing.T) {
 			for _, token := range []string{account.token, body["token"].(string), second["token"].(string)} {
 				withToken(me, token).Call("GET", "/api/v1/tenants", nil).Refused(401)
 				there := &nodetest.Client{Service: node, Token: token}
-				node.Eventually(
-					"the other node refuses the token",
-					func() bool { return there.Call("GET", "/api/v1/tenants", nil).Status == 401 },
-				)
+				node.Eventually("the other node refuses the token",
+					func() bool { return there.Call("GET", "/api/v1/tenants", nil).Status == 401 })
 			}
 			withToken(me, other.token).Call("GET", "/api/v1/tenants", nil).Want(200)
 			refresh(other.refresh).Want(200)
@@ -110,17 +103,10 @@ func TestTheTenantOfASession(t *testing.T) {
 			second := me.NewTenant("second").Tenant
 			for _, used := range []string{second, first, second} {
 				me.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", used).Want(200)
-				data := checkBootstrap(
-					t,
-					me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Want(200),
-					account.email,
-				)
-				nodetest.Same(
-					t,
-					"active and canonical tenant",
-					[]any{data["active_tenant_id"], data["canonical_tenant_id"]},
-					[]string{used, first},
-				)
+				data := checkBootstrap(t,
+					me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Want(200), account.email)
+				nodetest.Same(t, "active and canonical tenant", []any{data["active_tenant_id"], data["canonical_tenant_id"]},
+					[]string{used, first})
 				nodetest.Same(
 					t,
 					"tenants",
@@ -136,11 +122,8 @@ func TestTheTenantOfASession(t *testing.T) {
 			account := newAccount(me)
 			mine := withToken(me, account.token)
 			mine.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", me.Tenant).Refused(403)
-			data := checkBootstrap(
-				t,
-				mine.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Want(200),
-				account.email,
-			)
+			data := checkBootstrap(t,
+				mine.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Want(200), account.email)
 			nodetest.Same(t, "active tenant", data["active_tenant_id"], data["canonical_tenant_id"])
 		},
 		"without X-Tenant-ID a call is about the first tenant": func(t *testing.T, me *nodetest.Client) {

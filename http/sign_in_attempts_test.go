@@ -28,12 +28,7 @@ func TestGuessing(t *testing.T) {
 		if err := guess("person me@example.com", nil); err != nil {
 			t.Fatal("the right secret is refused")
 		}
-		if err := guess(
-			"person me@example.com",
-			&commands.Error{Kind: commands.Unavailable},
-		); commands.KindOf(
-			err,
-		) != commands.Unavailable {
+		if err := guess("person me@example.com", &commands.Error{Kind: commands.Unavailable}); commands.KindOf(err) != commands.Unavailable {
 			t.Fatalf("an outage counts as a guess: %v", err)
 		}
 	}

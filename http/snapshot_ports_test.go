@@ -93,11 +93,7 @@ func TestAPlatformRoleNeedsAListedAddress(t *testing.T) {
 func TestNothingIsServedBeforeItIsReady(t *testing.T) {
 	a := newAPI(anonymous(10))
 	a.Live = testLive{}
-	if w := a.from(
-		"192.0.2.1:1",
-		http.MethodGet,
-		"/api/v1/version",
-	); w.Code != http.StatusServiceUnavailable ||
+	if w := a.from("192.0.2.1:1", http.MethodGet, "/api/v1/version"); w.Code != http.StatusServiceUnavailable ||
 		w.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}

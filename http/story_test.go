@@ -38,38 +38,24 @@ func tellStory(t *testing.T, s *nodetest.Service) {
 		Shows(map[string]any{"pending": true})
 	charles := signUp(email, "Charles Babbage")
 	charles.Tenant = ada.Tenant
-	nodetest.Same(
-		t,
-		"what Charles is a member of",
+	nodetest.Same(t, "what Charles is a member of",
 		nodetest.Column(charles.Call("GET", "/api/v1/tenants", nil).Want(200).List(), "name"),
-		[]string{"Analytical Engines", "Personal workspace"},
-	)
-	nodetest.Same(
-		t,
-		"the members",
-		nodetest.Column(ada.Call("GET", usersPath(ada), nil).Want(200).List(), "displayName"),
-		[]string{"Ada Lovelace", "Charles Babbage"},
-	)
+		[]string{"Analytical Engines", "Personal workspace"})
+	nodetest.Same(t, "the members", nodetest.Column(ada.Call("GET", usersPath(ada), nil).Want(200).List(), "displayName"),
+		[]string{"Ada Lovelace", "Charles Babbage"})
 	charles.Call("POST", nodetest.FlagPath("steam", "/enable"), nil, "X-Change-Reason", "the boiler is hot").Want(200)
 	ada.Evaluate("steam", `{}`).Want(200).Shows(map[string]any{"value": true})
 
 	ada.Call("DELETE", usersPath(ada, charles.UserID), nil).Want(204)
 	charles.Call("POST", nodetest.FlagPath("steam", "/disable"), nil).Refused(403)
 	charles.Evaluate("steam", `{}`).Refused(403)
-	nodetest.Same(
-		t,
-		"what Charles is a member of then",
+	nodetest.Same(t, "what Charles is a member of then",
 		nodetest.Column(charles.Call("GET", "/api/v1/tenants", nil, "X-Tenant-ID", "").Want(200).List(), "name"),
-		[]string{"Personal workspace"},
-	)
+		[]string{"Personal workspace"})
 	history := ada.History("steam", "")
 	slices.Reverse(history)
 	nodetest.Same(t, "who did it", nodetest.Column(history, "userName"), []string{"Ada Lovelace", "Charles Babbage"})
-	nodetest.Same(
-		t,
-		"who Charles was",
-		[]any{history[1]["userId"], history[1]["action"], history[1]["reason"]},
-		[]any{charles.UserID, "enabled", "the boiler is hot"},
-	)
+	nodetest.Same(t, "who Charles was", []any{history[1]["userId"], history[1]["action"], history[1]["reason"]},
+		[]any{charles.UserID, "enabled", "the boiler is hot"})
 	ada.Evaluate("steam", `{}`).Want(200).Shows(map[string]any{"value": true})
 }

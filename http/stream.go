@@ -131,10 +131,8 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		writeProblem(
 			w,
 			r,
-			noSlot(
-				most,
-				fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most),
-			),
+			noSlot(most,
+				fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most)),
 		)
 		return
 	}
@@ -164,12 +162,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 // tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It
 // returns false once the client no longer reads.
 func (a *API) tell(
-	ctx context.Context,
-	s *sender,
-	listener *snapshot.Listener,
-	ids streamIDs,
-	p *principal,
-	lastEventID string,
+	ctx context.Context, s *sender, listener *snapshot.Listener, ids streamIDs, p *principal, lastEventID string,
 ) bool {
 	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
 	defer heartbeat.Stop()

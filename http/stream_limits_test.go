@@ -22,12 +22,8 @@ import (
 func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Service {
 	t.Helper()
 	t.Parallel()
-	return nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", Streams: streamLimits(limits)},
-		nodetest.Log(t),
-	)
+	return nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Streams: streamLimits(limits)},
+		nodetest.Log(t))
 }
 
 func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimits {
@@ -87,10 +83,8 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 		t.Error("the id of a heartbeat tells that others have changed nothing")
 	}
 	other.CreateFlag("theirs", nil)
-	me.Service.Eventually(
-		"the heartbeat has the position that others have moved",
-		func() bool { l.last = beat().ID; return position(l.last) != position(began) },
-	)
+	me.Service.Eventually("the heartbeat has the position that others have moved",
+		func() bool { l.last = beat().ID; return position(l.last) != position(began) })
 	me.CreateFlag("mine", nil)
 	l.hears("mine 1")
 }
@@ -108,10 +102,8 @@ func TestATenantsStreamsAreLimited(t *testing.T) {
 	listen(me.Service.SignUp("you@example.com")).hangUp()
 	me.Service.Eventually("another's stream has ended", func() bool { return openStreams(me.Service) == "3" })
 	first.hangUp()
-	me.Service.Eventually(
-		"another may be opened",
-		func() bool { return me.Call("HEAD", streamPath, nil).Status == 200 && openStreams(me.Service) == "2" },
-	)
+	me.Service.Eventually("another may be opened",
+		func() bool { return me.Call("HEAD", streamPath, nil).Status == 200 && openStreams(me.Service) == "2" })
 	listen(me)
 }
 
@@ -230,13 +222,8 @@ func TestASlowReaderIsDropped(t *testing.T) {
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = s.Node.API.Server()
 	conn := dialUnread(t, server)
-	fmt.Fprintf(
-		conn,
-		"GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\n\r\n",
-		streamPath,
-		me.Token,
-		me.Tenant,
-	)
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\n\r\n", streamPath,
+		me.Token, me.Tenant)
 	other := listen(me)
 	s.Eventually("the streams are open", func() bool { return openStreams(s) == "2" })
 	s.Eventually("the one that is not read is dropped", func() bool { return openStreams(s) == "1" })

@@ -51,10 +51,8 @@ func testAStreamHearsOfOtherNodes(t *testing.T) {
 	me := first.SignUp("me@example.com")
 	there := *me
 	there.Service = second
-	second.Eventually(
-		"the other node knows the tenant",
-		func() bool { return there.Call("HEAD", streamPath, nil).Status == 200 },
-	)
+	second.Eventually("the other node knows the tenant",
+		func() bool { return there.Call("HEAD", streamPath, nil).Status == 200 })
 	l := listen(&there)
 	for i := range 5 {
 		began := time.Now()
@@ -90,10 +88,8 @@ func testAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
 	me := first.SignUp("me@example.com")
 	there := *me
 	there.Service = second
-	second.Eventually(
-		"the other node knows the tenant",
-		func() bool { return there.Call("HEAD", streamPath, nil).Status == 200 },
-	)
+	second.Eventually("the other node knows the tenant",
+		func() bool { return there.Call("HEAD", streamPath, nil).Status == 200 })
 	streams := map[*nodetest.Client]*listening{me: listen(me), &there: listen(&there)}
 	me.CreateFlag("k", nil)
 	for c, l := range streams {
@@ -117,13 +113,8 @@ func testAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
 				continue
 			}
 			if late++; e.at.Sub(began) < time.Second {
-				t.Errorf(
-					"version %d was heard of after %v, and the lists show version %v and %d entries",
-					version,
-					e.at.Sub(began),
-					row["version"],
-					len(history),
-				)
+				t.Errorf("version %d was heard of after %v, and the lists show version %v and %d entries", version, e.at.Sub(began),
+					row["version"], len(history))
 			}
 		}
 		<-changed

@@ -200,12 +200,9 @@ func testStream(t *testing.T) {
 	nodetest.Cases{
 		"it begins with how to come back and where it is": func(t *testing.T, me *nodetest.Client) {
 			l := listen(me)
-			nodetest.Same(
-				t,
-				"headers",
+			nodetest.Same(t, "headers",
 				[]string{l.header.Get("Content-Type"), l.header.Get("Cache-Control"), l.header.Get("X-Accel-Buffering")},
-				[]string{"text/event-stream", "no-store", "no"},
-			)
+				[]string{"text/event-stream", "no-store", "no"})
 			var retry int
 			if _, err := fmt.Sscanf(l.retry, "retry: %d", &retry); err != nil || retry < 1000 || retry > 3000 {
 				t.Errorf("it begins with %q", l.retry)
@@ -219,17 +216,12 @@ func testStream(t *testing.T) {
 				e.text,
 				fmt.Sprintf(
 					`{"type":"refetchEvaluation","environment":"production","etag":%q,"lastModified":%d,"flags":[{"key":"k","version":1}]}`,
-					e.ID,
-					e.Data.LastModified,
+					e.ID, e.Data.LastModified,
 				),
 			)
 			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
-			nodetest.Same(
-				t,
-				"the flag in the third",
-				strings.HasSuffix(l.next().text, `"flags":[{"key":"k","version":2,"deleted":true}]}`),
-				true,
-			)
+			nodetest.Same(t, "the flag in the third",
+				strings.HasSuffix(l.next().text, `"flags":[{"key":"k","version":2,"deleted":true}]}`), true)
 		},
 		"each change is heard, in order": func(t *testing.T, me *nodetest.Client) {
 			createHeard(me, "k")
@@ -238,12 +230,8 @@ func testStream(t *testing.T) {
 				me.Call("PATCH", nodetest.FlagPath("k"), map[string]any{"description": fmt.Sprint(version)}).Want(200)
 				e := l.next()
 				nodetest.Same(t, "what changed", e.flags(), fmt.Sprintf("k %d", version))
-				nodetest.Same(
-					t,
-					"type, environment and position",
-					[]string{e.Data.Type, e.Data.Environment, e.Data.ETag},
-					[]string{"refetchEvaluation", "production", e.ID},
-				)
+				nodetest.Same(t, "type, environment and position", []string{e.Data.Type, e.Data.Environment, e.Data.ETag},
+					[]string{"refetchEvaluation", "production", e.ID})
 				if age := time.Since(time.Unix(e.Data.LastModified, 0)); age < 0 || age > time.Hour {
 					t.Errorf("changed %v ago", age)
 				}
@@ -304,14 +292,7 @@ func testStream(t *testing.T) {
 					version = uint64(flag.Version)
 				}
 			}
-			openStream(
-				me,
-				streamPath,
-				"Last-Event-ID",
-				l.last,
-				"X-Environment",
-				"*",
-			).hears("a 1, a 3 in production, a 5 in spare")
+			openStream(me, streamPath, "Last-Event-ID", l.last, "X-Environment", "*").hears("a 1, a 3 in production, a 5 in spare")
 
 			me.NewTenant("third").Call("GET", nodetest.FlagPath("k"), nil, "X-Environment", "*").Refused(404)
 			me.Evaluate("a", `{}`, "X-Environment", "*").Refused(404)
@@ -373,12 +354,8 @@ func testStream(t *testing.T) {
 			listen(me.Join("viewer"))
 		},
 		"HEAD answers its headers alone": func(t *testing.T, me *nodetest.Client) {
-			nodetest.Same(
-				t,
-				"its type",
-				me.Call("HEAD", streamPath, nil).Want(200).Header.Get("Content-Type"),
-				"text/event-stream",
-			)
+			nodetest.Same(t, "its type", me.Call("HEAD", streamPath, nil).Want(200).Header.Get("Content-Type"),
+				"text/event-stream")
 			me.Call("HEAD", streamPath, nil, "X-Environment", "none").Want(404)
 		},
 		"it ends when its session does": func(_ *testing.T, me *nodetest.Client) {

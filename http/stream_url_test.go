@@ -65,12 +65,8 @@ func TestStreamURL(t *testing.T) {
 			me.CreateEnabledFlag("k", nil)
 			a := callOFREP(me, "", `{}`).Want(200)
 			tag := a.Header.Get("ETag")
-			nodetest.Same(
-				t,
-				"the answer",
-				string(callOFREP(me, "", `{}`, "If-None-Match", `"other"`).Want(200).Body),
-				string(a.Body),
-			)
+			nodetest.Same(t, "the answer", string(callOFREP(me, "", `{}`, "If-None-Match", `"other"`).Want(200).Body),
+				string(a.Body))
 			callOFREP(me, "", `{}`, "If-None-Match", tag).Want(304)
 			for what, other := range map[string]*nodetest.Answer{
 				"another environment": callOFREP(me, "", `{}`, "X-Environment", "development"),
@@ -155,12 +151,8 @@ func TestStreamURLsAreTheSameOnAllNodesAndNotLogged(t *testing.T) {
 		Environment: "development", Streams: flagledgerhttp.DefaultStreamLimits(),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		c,
-		slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	)
+	s := nodetest.Start(t, nodetest.Database(t), c,
+		slog.New(slog.NewJSONHandler(book, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	me := s.SignUp("me@example.com")
 	there := *me
 	there.Service = s.SecondNode()

@@ -95,12 +95,8 @@ func TestLongAnswersComeInPieces(t *testing.T) {
 	checkPages(t, me, "/api/v1/flags?type=string", "key", asAny(keys))
 	page := me.Call("GET", "/api/v1/flags?limit=45&offset=5", nil).Want(200)
 	nodetest.Same(t, "a page of several pieces", nodetest.Column(page.List(), "key"), keys[5:50])
-	nodetest.Same(
-		t,
-		"its headers",
-		[]string{page.Header.Get("X-Total-Count"), nextPage(page)},
-		[]string{"60", `</api/v1/flags?limit=45&offset=50>; rel="next"`},
-	)
+	nodetest.Same(t, "its headers", []string{page.Header.Get("X-Total-Count"), nextPage(page)},
+		[]string{"60", `</api/v1/flags?limit=45&offset=50>; rel="next"`})
 
 	const most = 256 << 10
 	for _, call := range []struct{ method, path, body string }{
@@ -164,10 +160,8 @@ func stalled(c *nodetest.Client, each int, calls ...[3]string) (release func()) 
 			})
 		}
 	}
-	c.Service.Eventually(
-		"all have been answered, or a first piece",
-		func() bool { return int(waiting.Load()) == each*len(calls) },
-	)
+	c.Service.Eventually("all have been answered, or a first piece",
+		func() bool { return int(waiting.Load()) == each*len(calls) })
 	return func() {
 		close(gate)
 		all.Wait()
@@ -188,13 +182,8 @@ func TestReadersWhoStallHoldLittle(t *testing.T) {
 	fill(me, 150) // 3 MB
 	other.CreateEnabledFlag("k", nil)
 	before := heap()
-	release := stalled(
-		me,
-		34,
-		[3]string{"GET", "/api/v1/flags"},
-		[3]string{"POST", manyPath, "{}"},
-		[3]string{"POST", ofrepPath, `{"context":{}}`},
-	)
+	release := stalled(me, 34, [3]string{"GET", "/api/v1/flags"}, [3]string{"POST", manyPath, "{}"},
+		[3]string{"POST", ofrepPath, `{"context":{}}`})
 	if held := heap() - before; held > 100<<20 {
 		t.Errorf("they hold %d MB", held>>20)
 	}
@@ -222,10 +211,7 @@ func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 		values[i] = fmt.Sprintf(`"%095d"`, i)
 	}
 	for _, salt := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		rule := `{"conditions":[{"attribute":"` + salt + `","op":"in","values":[` + strings.Join(
-			values,
-			",",
-		) + `]}],"serve":{"value":false}}`
+		rule := `{"conditions":[{"attribute":"` + salt + `","op":"in","values":[` + strings.Join(values, ",") + `]}],"serve":{"value":false}}`
 		me.SetRules("ruled", `{"rules":[`+rule+","+rule+","+rule+`]}`).Want(200)
 	}
 	other.CreateEnabledFlag("k", nil)

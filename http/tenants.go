@@ -86,13 +86,8 @@ func (a *API) addTenants() {
 	)
 	update := operation("PATCH", "/api/v1/tenants/{tenantId}", "update-tenant", tag, "Change what is sent of a tenant")
 	register(a, access{who: admin}, update, a.updateTenant)
-	remove := operation(
-		"DELETE",
-		"/api/v1/tenants/{tenantId}",
-		"delete-tenant",
-		tag,
-		"Delete a tenant, and all that is in it",
-	)
+	remove := operation("DELETE", "/api/v1/tenants/{tenantId}", "delete-tenant", tag,
+		"Delete a tenant, and all that is in it")
 	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history stays in the log."
 	remove.DefaultStatus = http.StatusNoContent
 	register(
@@ -100,11 +95,8 @@ func (a *API) addTenants() {
 		access{who: admin, endsAccess: true},
 		remove,
 		func(ctx context.Context, in *TenantChange) (*noContent, error) {
-			done, err := a.Tenancies.Delete(
-				ctx,
-				doer[commands.Tenant](a),
-				commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}},
-			)
+			done, err := a.Tenancies.Delete(ctx, doer[commands.Tenant](a),
+				commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
 			return &noContent{changedBy(done)}, err
 		},
 	)

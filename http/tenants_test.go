@@ -18,18 +18,8 @@ func TestTenants(t *testing.T) {
 		"a tenant is created with its defaults, and reads show the same": func(t *testing.T, me *nodetest.Client) {
 			a := me.Call("POST", "/api/v1/tenants", `{"name":"Acme"}`).Want(201)
 			body := a.Object()
-			nodetest.Members(
-				t,
-				"a tenant",
-				body,
-				"id",
-				"name",
-				"primaryEmail",
-				"contactName",
-				"isSandbox",
-				"subscription",
-				"createdAt",
-			)
+			nodetest.Members(t, "a tenant", body, "id", "name", "primaryEmail", "contactName", "isSandbox", "subscription",
+				"createdAt")
 			a.Shows(map[string]any{
 				"name": "Acme", "primaryEmail": me.Email, "contactName": "", "isSandbox": false,
 				"subscription": map[string]string{"plan": "free", "status": "active"},
@@ -37,12 +27,7 @@ func TestTenants(t *testing.T) {
 			checkTimes(t, body)
 			id := body["id"].(string)
 			nodetest.Same(t, "Location", a.Header.Get("Location"), "/api/v1/tenants/"+id)
-			nodetest.Same(
-				t,
-				"the tenant",
-				me.Call("GET", "/api/v1/tenants/"+id, nil, "X-Tenant-ID", id).Want(200).Object(),
-				body,
-			)
+			nodetest.Same(t, "the tenant", me.Call("GET", "/api/v1/tenants/"+id, nil, "X-Tenant-ID", id).Want(200).Object(), body)
 			body["role"] = "admin" // of the caller, in the list of their tenants
 			list := me.Call("GET", "/api/v1/tenants?limit=1000", nil).Want(200).List()
 			if i := len(list) - 1; len(list) == 0 || !contains(list, body) {
@@ -57,12 +42,8 @@ func TestTenants(t *testing.T) {
 				"subscription": map[string]string{"plan": "sandbox", "status": "active"},
 			})
 			id := a.Object()["id"].(string)
-			nodetest.Same(
-				t,
-				"the tenant",
-				me.Call("GET", "/api/v1/tenants/"+id, nil, "X-Tenant-ID", id).Want(200).Object(),
-				a.Object(),
-			)
+			nodetest.Same(t, "the tenant", me.Call("GET", "/api/v1/tenants/"+id, nil, "X-Tenant-ID", id).Want(200).Object(),
+				a.Object())
 		},
 		"all that is wrong with a tenant is named at once": func(_ *testing.T, me *nodetest.Client) {
 			long := strings.Repeat("é", 201)
@@ -106,11 +87,8 @@ func TestTenants(t *testing.T) {
 				t.Errorf("it does not name the limit: %s", a.Body)
 			}
 			many.Call("POST", "/api/v1/tenants", `{"name":"one more","primaryEmail":"nobody"}`).Refused(422, "primaryEmail")
-			sql(
-				me.Service,
-				`update read.tenants set created_at = created_at - interval '1 day' where created_by = $1`,
-				many.UserID,
-			)
+			sql(me.Service, `update read.tenants set created_at = created_at - interval '1 day' where created_by = $1`,
+				many.UserID)
 			many.NewTenant("the first one of another day")
 		},
 		"a tenant is changed in part": func(_ *testing.T, me *nodetest.Client) {
@@ -168,12 +146,8 @@ func TestTenants(t *testing.T) {
 			for _, name := range []string{"b", "a", "c"} {
 				other.NewTenant(name)
 				names = append(names, name)
-				nodetest.Same(
-					t,
-					"tenants right after a creation",
-					nodetest.Column(other.Call("GET", "/api/v1/tenants", nil).Want(200).List(), "name"),
-					names,
-				)
+				nodetest.Same(t, "tenants right after a creation",
+					nodetest.Column(other.Call("GET", "/api/v1/tenants", nil).Want(200).List(), "name"), names)
 			}
 			checkPages(t, other, "/api/v1/tenants", "name", []any{names[0], names[1], names[2], names[3]})
 		},
@@ -189,32 +163,23 @@ func TestTenants(t *testing.T) {
 			nodetest.Same(t, "environments", names, []string{"production", "development"})
 			me.Call("GET", path, nil, "X-Tenant-ID", "").Want(200)
 			page := me.Call("GET", path+"?limit=1&offset=1", nil).Want(200)
-			nodetest.Same(
-				t,
-				"a page",
-				[]string{string(page.Body), page.Header.Get("X-Total-Count"), page.Header.Get("Link")},
-				[]string{`["development"]`, "2", ""},
-			)
+			nodetest.Same(t, "a page", []string{string(page.Body), page.Header.Get("X-Total-Count"), page.Header.Get("Link")},
+				[]string{`["development"]`, "2", ""})
 		},
 		"who is no member is told the same of a tenant that exists and of one that does not": func(t *testing.T, me *nodetest.Client) {
 			stranger := withToken(me, newAccount(me).token)
 			for _, path := range []string{"/api/v1/tenants/{tenant}", "/api/v1/tenants/{tenant}/environments", "/api/v1/flags", "/api/v1/projects", nodetest.FlagPath("any"), nodetest.FlagPath("any", "/history")} {
 				var told []*nodetest.Answer
 				for _, tenant := range []string{me.Tenant, uuid.NewString(), "nonsense"} {
-					told = append(
-						told,
-						stranger.Call("GET", strings.ReplaceAll(path, "{tenant}", tenant), nil, "X-Tenant-ID", tenant).Refused(403),
-					)
+					told = append(told,
+						stranger.Call("GET", strings.ReplaceAll(path, "{tenant}", tenant), nil, "X-Tenant-ID", tenant).Refused(403))
 				}
 				sameProblem(t, told[0], told[1])
 				sameProblem(t, told[0], told[2])
 			}
 			exists := stranger.Call("POST", nodetest.FlagPath("any", "/evaluate"), `{}`, "X-Tenant-ID", me.Tenant).Refused(403)
-			sameProblem(
-				t,
-				exists,
-				stranger.Call("POST", nodetest.FlagPath("any", "/evaluate"), `{}`, "X-Tenant-ID", uuid.NewString()).Refused(403),
-			)
+			sameProblem(t, exists,
+				stranger.Call("POST", nodetest.FlagPath("any", "/evaluate"), `{}`, "X-Tenant-ID", uuid.NewString()).Refused(403))
 			stranger.Call("GET", "/api/v1/tenants/"+me.Tenant+"/environments", nil).Refused(403)
 		},
 		"the path and X-Tenant-ID must agree": func(_ *testing.T, me *nodetest.Client) {

@@ -90,13 +90,8 @@ func benchWriters(b *testing.B, me *nodetest.Client, tenants int) {
 		printed, err := wrk.CombinedOutput()
 		var answers, failed, within, median float64
 		if _, tail, found := strings.Cut(string(printed), "answers"); found {
-			_, err = fmt.Sscan(
-				strings.NewReplacer("errors", "", "within", "", "median", "").Replace(tail),
-				&answers,
-				&failed,
-				&within,
-				&median,
-			)
+			_, err = fmt.Sscan(strings.NewReplacer("errors", "", "within", "", "median", "").Replace(tail), &answers, &failed,
+				&within, &median)
 		}
 		if err != nil || answers == 0 || failed > 0 {
 			b.Fatalf("wrk: %v\n%s", err, printed)
@@ -270,10 +265,7 @@ func fatValue(rule, n int) string { return fmt.Sprintf("value of a long list %02
 func do(b *testing.B, w *commands.Writer, cmd commands.Command[commands.Flag]) {
 	b.Helper()
 	if _, _, err := commands.Do(
-		b.Context(),
-		w,
-		commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}},
-		cmd,
+		b.Context(), w, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}, cmd,
 	); err != nil {
 		b.Fatal(err)
 	}

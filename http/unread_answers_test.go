@@ -56,14 +56,7 @@ func TestRequestsBesideUnreadAnswersAreCounted(t *testing.T) {
 			t.Errorf("it answers %d", w.Code)
 		}
 	}
-	if metrics := a.from(
-		"127.0.0.1:4711",
-		"GET",
-		"http://localhost/metrics",
-	).Body.String(); !strings.Contains(
-		metrics,
-		"\nflagledger_unread_refused_total 2\n",
-	) {
+	if metrics := a.from("127.0.0.1:4711", "GET", "http://localhost/metrics").Body.String(); !strings.Contains(metrics, "\nflagledger_unread_refused_total 2\n") {
 		t.Error("the metrics do not count them")
 	}
 }

@@ -34,10 +34,8 @@ func TestUsage(t *testing.T) {
 		"each flag that is evaluated counts": func(_ *testing.T, me *nodetest.Client) {
 			uses(me, 0, 0, 1)
 			me.CreateFlag("on", nil)
-			me.CreateFlag(
-				"split",
-				map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}},
-			)
+			me.CreateFlag("split",
+				map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
 			me.Call("POST", nodetest.FlagPath("split", "/enable"), nil).Want(200)
 			uses(me, 2, 0, 1)
 			me.Evaluate("on", `{}`).Want(200)
@@ -98,12 +96,8 @@ func TestBytesOfFlags(t *testing.T) {
 			Limits map[string]int
 		}
 		me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Want(200).Decode(&body)
-		nodetest.Same(
-			t,
-			"limits",
-			body.Limits,
-			map[string]int{"flags": 20_000, "bytes": most, "bytesWrittenPerDay": 8 * most, "requestsPerMinute": requests},
-		)
+		nodetest.Same(t, "limits", body.Limits,
+			map[string]int{"flags": 20_000, "bytes": most, "bytesWrittenPerDay": 8 * most, "requestsPerMinute": requests})
 		return body.Bytes
 	}
 	text := func(n int) string { return strings.Repeat("x", n) }
@@ -136,12 +130,7 @@ func TestBytesOfFlags(t *testing.T) {
 		t.Errorf("a flag of 125,000 takes %d", n)
 	}
 	create("b", 125_000).Want(201)
-	if detail := fmt.Sprint(
-		create("c", 25_000).Refused(409).Object()["detail"],
-	); !strings.Contains(
-		detail,
-		fmt.Sprint(bound),
-	) {
+	if detail := fmt.Sprint(create("c", 25_000).Refused(409).Object()["detail"]); !strings.Contains(detail, fmt.Sprint(bound)) {
 		t.Errorf("refused with %q", detail)
 	}
 	t.Run("all unpaid tenants of a creator have a bound together", func(t *testing.T) {
@@ -186,12 +175,8 @@ func TestBytesOfFlags(t *testing.T) {
 			if body.AllUnpaid == nil {
 				return nil
 			}
-			nodetest.Same(
-				t,
-				"the bounds of all unpaid tenants",
-				body.AllUnpaid.Limits,
-				map[string]int{"bytes": 4 * bound, "bytesWrittenPerDay": 4 * 8 * bound},
-			)
+			nodetest.Same(t, "the bounds of all unpaid tenants", body.AllUnpaid.Limits,
+				map[string]int{"bytes": 4 * bound, "bytesWrittenPerDay": 4 * 8 * bound})
 			return &body.AllUnpaid.unpaid
 		}
 		first := shown(creator)
@@ -225,22 +210,12 @@ func TestBytesOfFlags(t *testing.T) {
 		other.Subscribe(events.Subscription{ID: "sub_2", Plan: events.PremiumPlan, Status: events.Active})
 		other.CreateFlag("k", map[string]any{"type": "string", "defaultValue": text(40_000)})
 		keyed := func(i int) *nodetest.Answer {
-			return other.Call(
-				"PATCH",
-				nodetest.FlagPath("k"),
-				fmt.Sprintf(`{"description":"%d"}`, i),
-				"Idempotency-Key",
-				fmt.Sprint("key ", i),
-			)
+			return other.Call("PATCH", nodetest.FlagPath("k"), fmt.Sprintf(`{"description":"%d"}`, i), "Idempotency-Key",
+				fmt.Sprint("key ", i))
 		}
 		newClient := func() *nodetest.Answer {
-			return other.Call(
-				"POST",
-				"/api/v1/oauth/clients",
-				`{"name":"N","scopes":["flags:read"]}`,
-				"Idempotency-Key",
-				"client",
-			)
+			return other.Call("POST", "/api/v1/oauth/clients", `{"name":"N","scopes":["flags:read"]}`, "Idempotency-Key",
+				"client")
 		}
 		newClient().Want(201)
 		first, n := keyed(0).Want(200), 1
@@ -262,12 +237,8 @@ func TestBytesOfFlags(t *testing.T) {
 		newClient().Refused(429) // it would rotate the secret, which is lost with the answer
 		for range 2 {            // made from the facts, and not kept once more
 			retried := carriedOutAgain(keyed(0), first)
-			nodetest.Same(
-				t,
-				"the limit of a retry, which is that of requests",
-				retried.Header["Ratelimit-Limit"],
-				[]string{"1000000"},
-			)
+			nodetest.Same(t, "the limit of a retry, which is that of requests", retried.Header["Ratelimit-Limit"],
+				[]string{"1000000"})
 		}
 		for range 2 {
 			keyed(n).Refused(429)
@@ -339,18 +310,14 @@ func TestUsageDuringAnOutage(t *testing.T) {
 	me.CreateFlag("f", nil)
 	me.Evaluate("f", `{}`).Want(200)
 	end := nodetest.Outage(t, dir)
-	s.Eventually(
-		"the database is gone",
-		func() bool { return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Status == 503 },
-	)
+	s.Eventually("the database is gone",
+		func() bool { return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Status == 503 })
 	for range 10 {
 		me.Evaluate("f", `{}`).Want(200)
 	}
 	end()
-	s.Eventually(
-		"the database is back",
-		func() bool { return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Status == 200 },
-	)
+	s.Eventually("the database is back",
+		func() bool { return me.Call("GET", "/api/v1/tenants/"+me.Tenant+"/usage", nil).Status == 200 })
 	uses(me, 1, 11, 1)
 	other := *me
 	other.Service = nodetest.Start(t, p.URL(), s.Config, nodetest.Log(t))

@@ -204,13 +204,8 @@ const metricsCounted = "An evaluation is a call for the flag, or for several of 
 
 func (a *API) addFlagMetrics() {
 	const path = "/metrics"
-	flag := operation(
-		"GET",
-		"/api/v1/flags/{flagKey}"+path,
-		"get-flag-metrics",
-		"Flags",
-		"How often a flag is evaluated, what it serves, and to whom",
-	)
+	flag := operation("GET", "/api/v1/flags/{flagKey}"+path, "get-flag-metrics", "Flags",
+		"How often a flag is evaluated, what it serves, and to whom")
 	flag.Description = metricsCounted + ", with their values. The counts of a flag, and of an environment, end when it " +
 		"is deleted."
 	register(a, access{who: viewer, scope: events.FlagsRead}, flag, func(ctx context.Context, in *struct {
@@ -233,13 +228,8 @@ func (a *API) addFlagMetrics() {
 		p, err := metricsPieces(ctx, head, a.Queries.FlagPoints(filter.TenantID, in.Key, m))
 		return &struct{ Body flagMetricsBody }{flagMetricsBody{p}}, err
 	})
-	tenant := operation(
-		"GET",
-		"/api/v1/tenants/{tenantId}"+path,
-		"get-tenant-metrics",
-		"Tenants",
-		"How often a tenant's flags are evaluated, which of them most, and by whom",
-	)
+	tenant := operation("GET", "/api/v1/tenants/{tenantId}"+path, "get-tenant-metrics", "Tenants",
+		"How often a tenant's flags are evaluated, which of them most, and by whom")
 	tenant.Description = metricsCounted + ". What flags and environments counted stays when they are deleted, but for " +
 		"`flags`."
 	register(a, access{who: viewer}, tenant, func(ctx context.Context, in *struct {

@@ -42,19 +42,10 @@ func TestPeriodsOfMetrics(t *testing.T) {
 					text := func(at time.Time) string { return at.Format("2006-01-02T15:04:05.000Z") }
 					for i, point := range points {
 						nodetest.Same(t, "the time of a point", point["time"], text(last.Add(time.Duration(i-want.points+1)*want.step)))
-						nodetest.Same(
-							t,
-							"a point without uses",
-							[]any{point["evaluations"], point["prefetches"], point["reasons"]},
-							[]any{0, 0, map[string]any{}},
-						)
+						nodetest.Same(t, "a point without uses", []any{point["evaluations"], point["prefetches"], point["reasons"]},
+							[]any{0, 0, map[string]any{}})
 					}
-					nodetest.Same(
-						t,
-						"the period",
-						[]any{body["from"], body["to"]},
-						[]any{points[0]["time"], text(last.Add(want.step))},
-					)
+					nodetest.Same(t, "the period", []any{body["from"], body["to"]}, []any{points[0]["time"], text(last.Add(want.step))})
 				}
 			}
 		},
@@ -185,12 +176,8 @@ func readMetrics(c *nodetest.Client, path string) usesShown {
 			}
 		}
 	}
-	nodetest.Same(
-		c.Service.T,
-		"the sum of all points",
-		[]int{evaluations, prefetches},
-		[]int{body.Evaluations, body.Prefetches},
-	)
+	nodetest.Same(c.Service.T, "the sum of all points", []int{evaluations, prefetches},
+		[]int{body.Evaluations, body.Prefetches})
 	for _, client := range body.Clients {
 		name := ""
 		if client.ClientID != nil {
@@ -260,12 +247,8 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 				map[string]int{},
 			}
 			nodetest.Same(t, "in an environment", readMetrics(me, metricsPath("k", "?environment=development")), development)
-			nodetest.Same(
-				t,
-				"of a flag that nobody asked for by name",
-				readMetrics(me, metricsPath("unused", "")),
-				usesShown{0, 3, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}},
-			)
+			nodetest.Same(t, "of a flag that nobody asked for by name", readMetrics(me, metricsPath("unused", "")),
+				usesShown{0, 3, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}})
 
 			me.SetRules("k", `{"rules":[]}`).Want(200)
 			me.Call("PATCH", nodetest.FlagPath("k", "/variations/", a), `{"name":"renamed","value":"other"}`).Want(200)
@@ -313,10 +296,8 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 				me.SetFallthrough("k", fmt.Sprintf(`{"serve":{"value":%d}}`, n)).Want(200)
 				me.Evaluate("k", `{}`).Want(200)
 			}
-			outcomes = append(
-				outcomes,
-				map[string]any{"variationId": nil, "variationName": nil, "value": nil, "count": 3, "rest": true},
-			)
+			outcomes = append(outcomes,
+				map[string]any{"variationId": nil, "variationName": nil, "value": nil, "count": 3, "rest": true})
 			for interval, step := range map[string]time.Duration{"hour": time.Hour, "day": 24 * time.Hour} {
 				wantCounts(me, metricsPath("k", "?interval="+interval), 43, 0)
 				if !time.Now().UTC().Truncate(step).Equal(began.Truncate(step)) {
@@ -324,14 +305,10 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 				}
 				points := asMaps(me.Call("GET", metricsPath("k", "?interval="+interval), nil).Want(200).Object()["points"])
 				shown := list(points[len(points)-1]["outcomes"])
-				slices.SortStableFunc(
-					shown[:20],
-					func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) },
-				)
-				slices.SortStableFunc(
-					outcomes[:20],
-					func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) },
-				)
+				slices.SortStableFunc(shown[:20],
+					func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) })
+				slices.SortStableFunc(outcomes[:20],
+					func(a, b any) int { return cmp.Compare(fmt.Sprint(object(a)["value"]), fmt.Sprint(object(b)["value"])) })
 				nodetest.Same(t, "the outcomes", shown, outcomes)
 			}
 		},

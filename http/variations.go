@@ -112,9 +112,7 @@ func (a *API) addVariations() {
 			Body updateVariationBody
 		}) (*variationOutput, error) {
 			update := commands.UpdateVariation{
-				FlagRef: in.ref(
-					ctx,
-				),
+				FlagRef:     in.ref(ctx),
 				ID:          in.ID,
 				Name:        in.Body.Name.sent,
 				Value:       json.RawMessage(in.Body.Value),
@@ -125,13 +123,8 @@ func (a *API) addVariations() {
 			}
 			return a.writeVariation(ctx, update, in.ID)
 		})
-	remove := operation(
-		"DELETE",
-		path+"/{variationId}",
-		"remove-variation",
-		tag,
-		"Remove a variation that no rule and no fallthrough serves",
-	)
+	remove := operation("DELETE", path+"/{variationId}", "remove-variation", tag,
+		"Remove a variation that no rule and no fallthrough serves")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = append(remove.Errors, http.StatusConflict)
 	register(a, changeFlags, remove, func(ctx context.Context, in *VariationChange) (*noContent, error) {
@@ -143,9 +136,7 @@ func (a *API) addVariations() {
 }
 
 func (a *API) writeVariation(
-	ctx context.Context,
-	cmd commands.Command[commands.Flag],
-	id string,
+	ctx context.Context, cmd commands.Command[commands.Flag], id string,
 ) (*variationOutput, error) {
 	flag, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {

@@ -14,21 +14,13 @@ func TestVariations(t *testing.T) {
 	nodetest.Cases{
 		"a variation is added, and reads show it": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", map[string]any{"type": "string"})
-			nodetest.Same(
-				t,
-				"the list of none",
-				string(me.Call("GET", nodetest.FlagPath("k", "/variations"), nil).Want(200).Body),
-				"[]",
-			)
+			nodetest.Same(t, "the list of none",
+				string(me.Call("GET", nodetest.FlagPath("k", "/variations"), nil).Want(200).Body), "[]")
 			a := me.AddVariation("k", `{"name":"blue","value":"#00f"}`)
 			nodetest.Members(t, "a variation", a.Object(), "id", "name", "value", "description", "weight")
 			a.Shows(map[string]any{"name": "blue", "value": "#00f", "description": "", "weight": 0})
-			nodetest.Same(
-				t,
-				"headers",
-				[]string{a.Header.Get("Location"), a.Header.Get("ETag")},
-				[]string{nodetest.FlagPath("k", "/variations/", a.Object()["id"].(string)), `"2"`},
-			)
+			nodetest.Same(t, "headers", []string{a.Header.Get("Location"), a.Header.Get("ETag")},
+				[]string{nodetest.FlagPath("k", "/variations/", a.Object()["id"].(string)), `"2"`})
 			nodetest.Same(t, "the list", me.Variations("k"), []any{a.Object()})
 			me.Call("GET", nodetest.FlagPath("k"), nil).
 				Want(200).
@@ -65,12 +57,8 @@ func TestVariations(t *testing.T) {
 				nodetest.Same(t, "the list after "+patch.body, me.Variations("k"), []any{v})
 				for _, nothing := range []string{`{}`, patch.body} {
 					b := me.Call("PATCH", path, nothing).Want(200)
-					nodetest.Same(
-						t,
-						"a PATCH that changes nothing",
-						[]any{b.Object(), b.Header.Get("ETag")},
-						[]any{v, a.Header.Get("ETag")},
-					)
+					nodetest.Same(t, "a PATCH that changes nothing", []any{b.Object(), b.Header.Get("ETag")},
+						[]any{v, a.Header.Get("ETag")})
 				}
 			}
 		},
@@ -171,13 +159,8 @@ func TestVariations(t *testing.T) {
 				}{{me, "l"}, {other, "k"}} {
 					missing := uuid.NewString()
 					foreign := at.c.Call(method, nodetest.FlagPath(at.key, "/variations/", id), body).Refused(404)
-					sameBut(
-						t,
-						foreign,
-						id,
-						at.c.Call(method, nodetest.FlagPath(at.key, "/variations/", missing), body).Refused(404),
-						missing,
-					)
+					sameBut(t, foreign, id, at.c.Call(method, nodetest.FlagPath(at.key, "/variations/", missing), body).Refused(404),
+						missing)
 				}
 			}
 			nodetest.Same(t, "variations", nodetest.Column(me.Variations("k"), "name"), []string{"v"})

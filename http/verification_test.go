@@ -60,11 +60,8 @@ func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 			refused++
 		},
 	)
-	written := s.Written(
-		store,
-		before,
-		func(e events.Recorded) bool { return e.Actor.ID == me.UserID || strings.Contains(e.Stream, me.Tenant) },
-	)
+	written := s.Written(store, before,
+		func(e events.Recorded) bool { return e.Actor.ID == me.UserID || strings.Contains(e.Stream, me.Tenant) })
 	if len(written) > 0 {
 		t.Errorf("calls that were refused have written %v", written)
 	}
@@ -109,11 +106,8 @@ func TestAnUnverifiedAccountIsShownNoTenantOfOthers(t *testing.T) {
 	shows := func(c *nodetest.Client, tenants, active, status, others int) {
 		t.Helper()
 		nodetest.Same(t, "tenants", len(c.Call("GET", "/api/v1/tenants", nil).Want(200).List()), tenants)
-		body := checkBootstrap(
-			t,
-			c.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": c.Token}).Want(200),
-			me.Email,
-		)
+		body := checkBootstrap(t, c.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": c.Token}).Want(200),
+			me.Email)
 		nodetest.Same(t, "tenants of the bootstrap answer", len(body["tenants"].([]any)), tenants)
 		nodetest.Same(t, "the active tenant", body["active_tenant_id"], []string{me.Tenant, shared.Tenant}[active])
 		there := &nodetest.Client{Service: s, Token: c.Token, Tenant: shared.Tenant}
@@ -240,10 +234,7 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 		mayRead(there, "/api/v1/flags", 200)
 		there.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Refused(403)
 		if a := there.Call("GET", "/api/v1/admin/tenants", nil).
-			Refused(403); !strings.Contains(
-			string(a.Body),
-			"not verified",
-		) {
+			Refused(403); !strings.Contains(string(a.Body), "not verified") {
 			t.Errorf("an address that is not verified is told as %s", a.Body)
 		}
 		there.Tenant = other.Tenant
@@ -311,9 +302,7 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 		var token string
 		s.Eventually("the link is mailed", func() bool {
 			for _, m := range server.Mails() {
-				if found := mailedLink.FindStringSubmatch(
-					m.Text,
-				); strings.EqualFold(m.To, email) && found != nil &&
+				if found := mailedLink.FindStringSubmatch(m.Text); strings.EqualFold(m.To, email) && found != nil &&
 					strings.Contains(found[1], "/reset-password") {
 					token = found[2] // of the last one
 				}
@@ -365,12 +354,8 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 			t.Errorf("the tenant %s is from before", old)
 		}
 	}
-	nodetest.Same(
-		t,
-		"members",
-		nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "email"),
-		[]string{email},
-	)
+	nodetest.Same(t, "members", nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "email"),
+		[]string{email})
 	for _, path := range []string{"/api/v1/oauth/clients", "/api/v1/flags", devicesPath} {
 		if list := me.Call("GET", path, nil).Want(200).List(); len(list) > 0 {
 			t.Errorf("%s: %v", path, list)
@@ -382,12 +367,8 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 
 	// What others have goes on without the account.
 	for _, c := range []*nodetest.Client{admin, joined} {
-		nodetest.Same(
-			t,
-			"members",
-			nodetest.Column(c.Call("GET", usersPath(c), nil).Want(200).List(), "email"),
-			[]string{other.Email},
-		)
+		nodetest.Same(t, "members", nodetest.Column(c.Call("GET", usersPath(c), nil).Want(200).List(), "email"),
+			[]string{other.Email})
 	}
 	if late := verifyAddress(s.SignUp(invited)); len(late.Call("GET", "/api/v1/tenants", nil).Want(200).List()) != 1 {
 		t.Error("somebody has joined a tenant that is gone")

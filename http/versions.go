@@ -147,13 +147,8 @@ func (a *API) addVersions() {
 	register(
 		a,
 		readFlags,
-		operation(
-			"GET",
-			path+"/versions/{version}",
-			"get-flag-version",
-			tag,
-			"A flag as it was at a version, in all environments",
-		),
+		operation("GET", path+"/versions/{version}", "get-flag-version", tag,
+			"A flag as it was at a version, in all environments"),
 		func(ctx context.Context, in *struct {
 			VersionsPath
 			Version int64 `path:"version" minimum:"1" example:"7"`
@@ -175,9 +170,7 @@ func (a *API) addVersions() {
 
 // wholeFlagAt reads a flag as it was, in all environments of then; it is nil where it was deleted.
 func (a *API) wholeFlagAt(
-	ctx context.Context,
-	key string,
-	m queries.Moment,
+	ctx context.Context, key string, m queries.Moment,
 ) (f state.Flag, whole *wholeFlag, err error) {
 	tenantID := principalOf(ctx).tenant.ID()
 	if f, err = a.Queries.FlagStateAt(ctx, tenantID, key, m); err != nil || !f.Exists {

@@ -32,12 +32,9 @@ func TestVersions(t *testing.T) {
 			a := me.Call("GET", nodetest.FlagPath("k", "/versions?limit=2"), nil).Want(200)
 			nodetest.Same(t, "all of them", a.Header.Get("X-Total-Count"), "3")
 			nodetest.Members(t, "a version", a.List()[0], "version", "timestamp", "action", "userId", "userName", "reason")
-			nodetest.Same(
-				t,
-				"the newest",
+			nodetest.Same(t, "the newest",
 				[]any{a.List()[0]["version"], a.List()[0]["action"], a.List()[0]["userId"], a.List()[0]["reason"]},
-				[]any{3, "updated", me.UserID, "a better name"},
-			)
+				[]any{3, "updated", me.UserID, "a better name"})
 			nodetest.Same(t, "the actions", nodetest.Column(a.List(), "action"), []string{"updated", "enabled"})
 			me.Call("GET", nodetest.FlagPath("none", "/versions"), nil).Refused(404)
 		},
@@ -54,26 +51,14 @@ func TestVersions(t *testing.T) {
 				"production":  map[string]any{"enabled": true, "rules": []any{}, "fallthrough": nil},
 				"development": map[string]any{"enabled": false, "rules": []any{}, "fallthrough": map[string]any{"value": false}},
 			})
-			nodetest.Same(
-				t,
-				"the rest",
-				[]any{flag["id"], flag["tags"], flag["version"], flag["createdAt"]},
-				[]any{created["id"], []string{"x"}, 3, created["createdAt"]},
-			)
-			nodetest.Same(
-				t,
-				"the one that deleted it",
-				me.Call("GET", nodetest.FlagPath("k", "/versions/4"), nil).Want(200).Object()["flag"],
-				nil,
-			)
+			nodetest.Same(t, "the rest", []any{flag["id"], flag["tags"], flag["version"], flag["createdAt"]},
+				[]any{created["id"], []string{"x"}, 3, created["createdAt"]})
+			nodetest.Same(t, "the one that deleted it",
+				me.Call("GET", nodetest.FlagPath("k", "/versions/4"), nil).Want(200).Object()["flag"], nil)
 			me.Call("GET", nodetest.FlagPath("k", "/versions/5"), nil).Refused(404)
 			for query, end := range map[string]string{"?from=3&to=4": "to", "?from=2001-01-01T00:00:00Z&to=3": "from"} {
-				nodetest.Same(
-					t,
-					query,
-					me.Call("GET", nodetest.FlagPath("k", "/diff"+query), nil).Refused(404).Object()["detail"],
-					"the flag did not exist at `"+end+"`",
-				)
+				nodetest.Same(t, query, me.Call("GET", nodetest.FlagPath("k", "/diff"+query), nil).Refused(404).Object()["detail"],
+					"the flag did not exist at `"+end+"`")
 			}
 			me.Call("GET", nodetest.FlagPath("k", "/versions/0"), nil).Refused(422, "version")
 		},
@@ -97,10 +82,8 @@ func TestVersions(t *testing.T) {
 				}
 			}
 			for n := range 5 {
-				check(
-					"/versions/{n}",
-					me.Call("GET", nodetest.FlagPath("k", fmt.Sprintf("/versions/%d", n+1)), nil).Want(200).Object(),
-				)
+				check("/versions/{n}",
+					me.Call("GET", nodetest.FlagPath("k", fmt.Sprintf("/versions/%d", n+1)), nil).Want(200).Object())
 			}
 		},
 		"what changed between versions or times, and a patch that makes one of the other": func(t *testing.T, me *nodetest.Client) {

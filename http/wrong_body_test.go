@@ -81,29 +81,11 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 		},
 	)
 	variations := nodetest.Column(asMaps(flag["variations"]), "id")
-	ids := strings.NewReplacer(
-		"https://app.example.com",
-		s.URL,
-		exampleProject,
-		project,
-		exampleVariations[0],
-		variations[0].(string),
-		exampleVariations[1],
-		variations[1].(string),
-	)
+	ids := strings.NewReplacer("https://app.example.com", s.URL, exampleProject, project, exampleVariations[0],
+		variations[0].(string), exampleVariations[1], variations[1].(string))
 	member := me.Join("viewer").Stay()
-	paths := strings.NewReplacer(
-		"{projectId}",
-		project,
-		"{flagKey}",
-		"k",
-		"{key}",
-		"k",
-		"{variationId}",
-		variations[0].(string),
-		"{userId}",
-		member.UserID,
-	)
+	paths := strings.NewReplacer("{projectId}", project, "{flagKey}", "k", "{key}", "k", "{variationId}",
+		variations[0].(string), "{userId}", member.UserID)
 	whole, operations := me.Document()
 	for name, operation := range operations {
 		content := object(object(object(operation["requestBody"])["content"])["application/json"])
@@ -125,9 +107,7 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 		method, path, _ := strings.Cut(name, " ")
 		request := me.Call(method, filled(me, paths.Replace(path)), ids.Replace(string(text))).
 			Refused(422, "bogus").
-			Header.Get(
-			"X-Request-ID",
-		)
+			Header.Get("X-Request-ID")
 		written := s.Written(store, head, func(e events.Recorded) bool {
 			return e.RequestID == request || e.Actor.ID == me.UserID || strings.Contains(e.Stream, me.Tenant)
 		})

@@ -38,10 +38,8 @@ func applyJobs(ctx context.Context, url string, log *slog.Logger) error {
 	if _, err := conn.Exec(ctx, `create schema if not exists `+JobsSchema); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
-	migrator, err := rivermigrate.New(
-		riverpgxv5.New(pool),
-		&rivermigrate.Config{Schema: JobsSchema, Logger: slog.New(slog.DiscardHandler)},
-	)
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool),
+		&rivermigrate.Config{Schema: JobsSchema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}

@@ -53,8 +53,7 @@ func TestAMissingMigrationIsMadeUpFor(t *testing.T) {
 	}
 	defer func() { _ = conn.Close(t.Context()) }()
 	if _, err := conn.Exec(
-		t.Context(),
-		`drop table keep.mailed_invitations; delete from flagledger_migrations where version_id = 12`,
+		t.Context(), `drop table keep.mailed_invitations; delete from flagledger_migrations where version_id = 12`,
 	); err != nil {
 		t.Fatal(err)
 	}

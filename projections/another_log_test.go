@@ -66,10 +66,8 @@ func (w tallied) add(store events.Store, keys ...string) (last events.Position) 
 // wantRows waits until progress says that a position is shown, and checks the rows.
 func (w tallied) wantRows(progress *projections.Progress, position events.Position, keys ...string) {
 	w.t.Helper()
-	w.eventually(
-		"the read model shows the last fact",
-		func() bool { return progress.Wait(w.t.Context(), position, ofFlags) },
-	)
+	w.eventually("the read model shows the last fact",
+		func() bool { return progress.Wait(w.t.Context(), position, ofFlags) })
 	var want []string
 	for _, key := range keys {
 		want = append(want, "flag-t."+key+"@1")
@@ -174,9 +172,7 @@ func TestAReadModelOfEventsThatARestoreTookBackIsRebuilt(t *testing.T) {
 			}
 			w.add(restored, "x", "y", "z")
 			before, _ := store.Log(t.Context())
-			if after, err := restored.Log(
-				t.Context(),
-			); err != nil || after.ID != before.ID ||
+			if after, err := restored.Log(t.Context()); err != nil || after.ID != before.ID ||
 				after.End.Compare(before.End) <= 0 {
 				t.Fatalf("the log %+v is restored as %+v, %v", before, after, err)
 			}

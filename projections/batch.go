@@ -149,13 +149,7 @@ func (t *Table) insert() string {
 	for i := range parameters {
 		parameters[i] = fmt.Sprintf("$%d", i+1)
 	}
-	return `insert into ` + t.Name + ` (` + strings.Join(
-		t.Columns,
-		", ",
-	) + `) values (` + strings.Join(
-		parameters,
-		", ",
-	) + `)`
+	return `insert into ` + t.Name + ` (` + strings.Join(t.Columns, ", ") + `) values (` + strings.Join(parameters, ", ") + `)`
 }
 
 // applyEvent queues the statements that take in an event. A panic of apply becomes an error.

@@ -139,10 +139,7 @@ func (c checkpointColumns) checkpoint() events.LogPosition {
 // resume finds where a read model stands in the log of a store: errAnotherLog where it was made from another one. It
 // writes the log's id into a checkpoint that has none.
 func (p Projection) resume(
-	ctx context.Context,
-	conn *pgx.Conn,
-	schema string,
-	store events.Store,
+	ctx context.Context, conn *pgx.Conn, schema string, store events.Store,
 ) (c checkpoint, err error) {
 	if c, err = p.readCheckpoint(ctx, conn, schema); err != nil {
 		return c, err
@@ -160,12 +157,8 @@ func (p Projection) resume(
 	}
 	if c.LogID == "" && log.ID != "" {
 		c.LogID = log.ID
-		_, err = conn.Exec(
-			ctx,
-			`update `+schema+`.checkpoints set log = $2 where projection = $1 and log = ''`,
-			p.Name,
-			c.LogID,
-		)
+		_, err = conn.Exec(ctx, `update `+schema+`.checkpoints set log = $2 where projection = $1 and log = ''`, p.Name,
+			c.LogID)
 	}
 	return c, err
 }
@@ -184,20 +177,13 @@ func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine s
 			return err
 		}
 		if _, err := tx.Exec(
-			ctx,
-			`delete from keep.parked where projection = $1 and building = $2`,
-			p.Name,
-			schema == buildingSchema,
+			ctx, `delete from keep.parked where projection = $1 and building = $2`, p.Name, schema == buildingSchema,
 		); err != nil {
 			return err
 		}
-		_, err := tx.Exec(
-			ctx,
+		_, err := tx.Exec(ctx,
 			`insert into `+schema+`.checkpoints (projection, version, engine, commit, prepare, updated_at) values ($1, $2, $3, 0, 0, now())`,
-			p.Name,
-			p.Version,
-			engine,
-		)
+			p.Name, p.Version, engine)
 		return err
 	})
 }

@@ -95,13 +95,8 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	if different != nil && (b.options.CompareOnly || !b.options.Force) {
 		err = different
 	} else if different != nil {
-		s.log.Warn(
-			"a read model is replaced that differs from what the facts make",
-			"projection",
-			s.projection.Name,
-			"err",
-			different,
-		)
+		s.log.Warn("a read model is replaced that differs from what the facts make", "projection", s.projection.Name,
+			"err", different)
 	}
 	if b.options.CompareOnly {
 		return true, errors.Join(err, s.discard(ctx))
@@ -113,8 +108,7 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 // built, hold all that the live ones do. The live projector goes on as soon as a snapshot of both is taken. Where
 // compared is false, it is to be called again.
 func (s *subscriber) compareAt(
-	ctx context.Context,
-	built events.LogPosition,
+	ctx context.Context, built events.LogPosition,
 ) (different error, compared bool, err error) {
 	b := s.build
 	if stopped, err := b.stopLive(ctx); err != nil {
@@ -217,9 +211,7 @@ func (s *subscriber) discard(ctx context.Context) error {
 	return s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(
-				ctx,
-				`delete from keep.parked where projection = $1 and building`,
-				s.projection.Name,
+				ctx, `delete from keep.parked where projection = $1 and building`, s.projection.Name,
 			); err != nil {
 				return err
 			}

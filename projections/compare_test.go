@@ -102,10 +102,8 @@ func TestARebuildTellsWhatWasExchanged(t *testing.T) {
 	for _, key := range keys[1:] {
 		exchange := `update read.flags f set id = other.id from read.flags other where f.key in ('a', '` + key + `') and other.key in ('a', '` + key + `') and other.key <> f.key`
 		w.exec(exchange)
-		w.different(
-			projections.RebuildOptions{CompareOnly: true},
-			projections.Difference{Table: "flags", Missing: 2, Surplus: 2},
-		)
+		w.different(projections.RebuildOptions{CompareOnly: true},
+			projections.Difference{Table: "flags", Missing: 2, Surplus: 2})
 		w.exec(exchange)
 	}
 }
@@ -211,12 +209,7 @@ func TestARebuildGoesOnWhereItWasEnded(t *testing.T) {
 		}
 		tables := table("read_next")
 		if err := projections.Rebuild(
-			t.Context(),
-			w.url,
-			w.store,
-			list,
-			projections.RebuildOptions{Afresh: afresh},
-			w.log,
+			t.Context(), w.url, w.store, list, projections.RebuildOptions{Afresh: afresh}, w.log,
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -238,12 +231,7 @@ func TestARebuildReadsNoFasterThanItMay(t *testing.T) {
 	}
 	const rate = 400
 	if err := projections.Rebuild(
-		t.Context(),
-		w.url,
-		w.store,
-		flagsModel(t),
-		projections.RebuildOptions{Rate: rate},
-		w.log,
+		t.Context(), w.url, w.store, flagsModel(t), projections.RebuildOptions{Rate: rate}, w.log,
 	); err != nil {
 		t.Fatal(err)
 	}

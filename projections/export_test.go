@@ -45,22 +45,15 @@ func (p Projection) HasReadModel(ctx context.Context, db querier) error {
 
 // CarryOn keeps one read model current, and tells each position that it has reached.
 func CarryOn(
-	ctx context.Context,
-	p Projection,
-	url string,
-	store events.Store,
-	log *slog.Logger,
-	committed func(events.Position),
+	ctx context.Context, p Projection, url string, store events.Store, log *slog.Logger, committed func(events.Position),
 ) error {
 	process, err := newProcess(url, projectorName, store, runConnections, log)
 	if err != nil {
 		return err
 	}
 	reached := func(c events.LogPosition) { committed(c.Position) }
-	return process.route(
-		ctx,
-		&subscriber{process: process, projection: p, schema: liveSchema, committed: reached, resumed: reached},
-	)
+	return process.route(ctx,
+		&subscriber{process: process, projection: p, schema: liveSchema, committed: reached, resumed: reached})
 }
 
 // Build is a rebuild that is about to switch.
@@ -99,13 +92,8 @@ func (b *Build) LockLive(ctx context.Context) error {
 	}
 	b.built.Position = b.b.live.Position
 	return b.b.connections.use(ctx, buildingSchema, func(conn *pgx.Conn) error {
-		_, err := conn.Exec(
-			ctx,
-			`update checkpoints set commit = $2, prepare = $3 where projection = $1`,
-			b.b.projection.Name,
-			b.b.live.Position.Commit,
-			b.b.live.Position.Prepare,
-		)
+		_, err := conn.Exec(ctx, `update checkpoints set commit = $2, prepare = $3 where projection = $1`,
+			b.b.projection.Name, b.b.live.Position.Commit, b.b.live.Position.Prepare)
 		return err
 	})
 }

@@ -139,7 +139,8 @@ func (d *feed) catchUp(ctx context.Context) {
 		}
 		if !over {
 			wait := delays.NextBackOff()
-			d.log.Error("projections that catch up cannot read the log; they try again", "after", w.end, "retry_in", wait, "err", err)
+			d.log.Error("projections that catch up cannot read the log; they try again", "after", w.end, "retry_in", wait,
+				"err", err)
 			_ = retry.Sleep(ctx, wait)
 		}
 	}

@@ -48,12 +48,7 @@ func TestReadModelsThatAreBuiltTogetherReadTheLogOnce(t *testing.T) {
 	}
 	rebuilding := &countingStore{Store: w.store}
 	if err := projections.Rebuild(
-		t.Context(),
-		w.url,
-		rebuilding,
-		models.All(),
-		projections.RebuildOptions{},
-		w.log,
+		t.Context(), w.url, rebuilding, models.All(), projections.RebuildOptions{}, w.log,
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -53,9 +53,7 @@ var errLost = errors.New("the connection that holds the projections' locks broke
 // with errLost as its cause. granted is called as soon as the lock is held: of several that can be had at once, before
 // any hold returns.
 func (s *session) hold(
-	ctx context.Context,
-	name string,
-	granted func(),
+	ctx context.Context, name string, granted func(),
 ) (held context.Context, release func(), err error) {
 	held, lose := context.WithCancelCause(ctx)
 	c := &claim{name: name, granted: granted, done: make(chan struct{}), lose: lose}
@@ -186,8 +184,7 @@ func (s *session) updateLocks(ctx context.Context, conn *pgx.Conn) (waiting bool
 	wanted, unwanted := s.collect()
 	if len(unwanted) > 0 {
 		if _, err := conn.Exec(
-			ctx,
-			`select pg_advisory_unlock(hashtext('flagledger projection'), hashtext(name)) from unnest($1::text[]) name`,
+			ctx, `select pg_advisory_unlock(hashtext('flagledger projection'), hashtext(name)) from unnest($1::text[]) name`,
 			unwanted,
 		); err != nil {
 			return false, err

@@ -34,12 +34,8 @@ func (s *subscriber) park(ctx context.Context, e events.Recorded, p *cursor, cau
 
 // parked reads the streams that a projection has given up on.
 func (p Projection) parked(ctx context.Context, conn *pgx.Conn, schema string) (map[string]bool, error) {
-	rows, err := conn.Query(
-		ctx,
-		`select stream from keep.parked where projection = $1 and building = $2`,
-		p.Name,
-		schema == buildingSchema,
-	)
+	rows, err := conn.Query(ctx, `select stream from keep.parked where projection = $1 and building = $2`, p.Name,
+		schema == buildingSchema)
 	if err != nil {
 		return nil, err
 	}

@@ -71,12 +71,7 @@ func (p Projection) lockCheckpoint(ctx context.Context, tx pgx.Tx) (reached even
 
 // applyStream applies the events of a stream from a revision up to a position.
 func (p Projection) applyStream(
-	ctx context.Context,
-	tx pgx.Tx,
-	store events.Store,
-	stream string,
-	from events.Revision,
-	upTo events.Position,
+	ctx context.Context, tx pgx.Tx, store events.Store, stream string, from events.Revision, upTo events.Position,
 ) error {
 	batch := &Batch{}
 	first := from // of the batch

@@ -62,9 +62,7 @@ func TestAParkedStreamIsFollowedAgainAfterARetry(t *testing.T) {
 		t.Errorf("retrying a stream that is followed ends with %v", err)
 	}
 	repaired.Store(2)
-	if err := retry(
-		"flag-t.bad1",
-	); err == nil || !strings.Contains(err.Error(), "version 3") ||
+	if err := retry("flag-t.bad1"); err == nil || !strings.Contains(err.Error(), "version 3") ||
 		!strings.Contains(err.Error(), "out of order") {
 		t.Errorf("retrying what cannot be applied ends with %v", err)
 	}
@@ -74,16 +72,7 @@ func TestAParkedStreamIsFollowedAgainAfterARetry(t *testing.T) {
 
 	ordered := p
 	ordered.Ordered = true
-	if err := projections.Retry(
-		t.Context(),
-		w.url,
-		w.store,
-		ordered,
-		"flag-t.bad1",
-	); !errors.Is(
-		err,
-		projections.ErrOrdered,
-	) {
+	if err := projections.Retry(t.Context(), w.url, w.store, ordered, "flag-t.bad1"); !errors.Is(err, projections.ErrOrdered) {
 		t.Errorf("retrying where the order counts ends with %v", err)
 	}
 	repaired.Store(100)

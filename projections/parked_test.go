@@ -148,16 +148,11 @@ func TestARebuildWithARepairedHandlerParksNothing(t *testing.T) {
 				"flag-t.bad@1",
 				"flag-t.good@2",
 				"flag-t.good@3",
-			}; !slices.Equal(
-				got,
-				want,
-			) {
+			}; !slices.Equal(got, want) {
 				t.Errorf("applied were %v, want %v", got, want)
 			}
-			parked := column[string](
-				w,
-				`select stream || '@' || revision || ': ' || error from keep.parked where projection = 'tally' and not building`,
-			)
+			parked := column[string](w,
+				`select stream || '@' || revision || ': ' || error from keep.parked where projection = 'tally' and not building`)
 			if len(parked) != 1 || !strings.HasPrefix(parked[0], "flag-t.bad@2: ") ||
 				!strings.Contains(parked[0], "out of order") {
 				t.Errorf("parked is %q, want flag-t.bad@2 with the reason", parked)
@@ -196,18 +191,12 @@ func TestAFailedAttemptLeavesNothingBehind(t *testing.T) {
 		w.append("flag-t.f", at, newFlag("f"))
 	}
 	w.rebuild(p)
-	if got, want := column[string](
-		w,
-		`select event from read.tally order by n`,
-	), []string{
+	if got, want := column[string](w, `select event from read.tally order by n`), []string{
 		"flag-t.f@1",
 		"flag-t.f@2",
 		"flag-t.f@3",
 		"flag-t.f@4",
-	}; !slices.Equal(
-		got,
-		want,
-	) {
+	}; !slices.Equal(got, want) {
 		t.Errorf("applied were %v, want %v", got, want)
 	}
 }

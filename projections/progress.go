@@ -124,8 +124,7 @@ func (p *Progress) held(position events.Position, names []string) bool {
 func affected(prefixes, names []string) bool {
 	for _, name := range names {
 		if slices.ContainsFunc(
-			prefixes,
-			func(prefix string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) },
+			prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) },
 		) {
 			return true
 		}
@@ -223,10 +222,8 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 	if err := createSchema(ctx, conn, liveSchema); err != nil {
 		return err
 	}
-	rows, err := conn.Query(
-		ctx,
-		`select projection, engine, log, commit, prepare, last_event from `+liveSchema+`.checkpoints`,
-	)
+	rows, err := conn.Query(ctx,
+		`select projection, engine, log, commit, prepare, last_event from `+liveSchema+`.checkpoints`)
 	if err != nil {
 		return err
 	}

@@ -76,8 +76,7 @@ func followers(names []string) (list []string) {
 	for _, p := range models.All() {
 		if slices.ContainsFunc(p.FactPrefixes, func(prefix string) bool {
 			return slices.ContainsFunc(
-				names,
-				func(name string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) },
+				names, func(name string) bool { return strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name) },
 			)
 		}) {
 			list = append(list, p.Name)
@@ -267,10 +266,8 @@ func TestProgressHearsOfOtherNodes(t *testing.T) {
 	stop := w.carryOn()
 	w.settle()
 	w.background(func(ctx context.Context) { other.Listen(ctx, w.url, w.store, w.log) })
-	w.eventually(
-		"it knows what was there before it listened",
-		func() bool { return other.Wait(t.Context(), at(1), ofFlags) },
-	)
+	w.eventually("it knows what was there before it listened",
+		func() bool { return other.Wait(t.Context(), at(1), ofFlags) })
 	if !other.Wait(t.Context(), w.append("flag-t.b", 0, newFlag("b")), ofFlags) {
 		t.Error("it did not hear of a commit")
 	}
@@ -280,10 +277,8 @@ func TestProgressHearsOfOtherNodes(t *testing.T) {
 
 	w.breakConnections()
 	position := w.append("flag-t.c", 0, newFlag("c"))
-	w.eventually(
-		"it listens again, and knows what it missed",
-		func() bool { return other.Wait(t.Context(), position, ofFlags) },
-	)
+	w.eventually("it listens again, and knows what it missed",
+		func() bool { return other.Wait(t.Context(), position, ofFlags) })
 
 	stop()
 	position = w.append("flag-t.d", 0, newFlag("d"))

@@ -57,12 +57,7 @@ type RebuildOptions struct {
 // *DifferentError where they differ; nothing is switched then. Live tables of another version, or made from another
 // log, are not compared.
 func Rebuild(
-	ctx context.Context,
-	url string,
-	store events.Store,
-	list []Projection,
-	options RebuildOptions,
-	log *slog.Logger,
+	ctx context.Context, url string, store events.Store, list []Projection, options RebuildOptions, log *slog.Logger,
 ) error {
 	p, err := newProcess(url, builderName, store, rebuildConnections, log)
 	if err != nil {
@@ -210,11 +205,8 @@ func (s *subscriber) index(ctx context.Context) error {
 	}
 	defer s.switching.Unlock()
 	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
-	err := s.connections.use(
-		ctx,
-		s.schema,
-		func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) },
-	)
+	err := s.connections.use(ctx, s.schema,
+		func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) })
 	if inapplicable(err) {
 		s.log.Warn(
 			"new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not "+
@@ -273,13 +265,8 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	if err := b.tx.Commit(ctx); err != nil {
 		return false, err
 	}
-	b.log.Info(
-		"a read model was replaced",
-		"projection",
-		b.projection.Name,
-		"stopped",
-		time.Since(b.stoppedAt).Round(time.Millisecond),
-	)
+	b.log.Info("a read model was replaced", "projection", b.projection.Name,
+		"stopped", time.Since(b.stoppedAt).Round(time.Millisecond))
 	return true, nil
 }
 
@@ -290,23 +277,15 @@ func (b *build) afterSwitch(ctx context.Context, built checkpoint) {
 	defer cancel()
 	err := b.connections.use(ctx, liveSchema, func(conn *pgx.Conn) error {
 		if _, err := conn.Exec(
-			ctx,
-			`select pg_notify($1, $2)`,
-			progressChannel,
-			formatProgress(b.projection.Name, built.LogID, built.Position),
+			ctx, `select pg_notify($1, $2)`, progressChannel, formatProgress(b.projection.Name, built.LogID, built.Position),
 		); err != nil {
 			return err
 		}
 		return b.projection.dropReplaced(ctx, conn)
 	})
 	if err != nil {
-		b.log.Warn(
-			"a read model was replaced, but its old tables could not be dropped; its next rebuild tries again",
-			"projection",
-			b.projection.Name,
-			"err",
-			err,
-		)
+		b.log.Warn("a read model was replaced, but its old tables could not be dropped; its next rebuild tries again",
+			"projection", b.projection.Name, "err", err)
 	}
 }
 
@@ -370,15 +349,8 @@ func (b *build) letGo(why error) {
 		b.inVain++
 	}
 	if b.attempts++; b.attempts%10 == 0 {
-		b.log.Warn(
-			"cannot switch to the new tables yet; it tries again",
-			"projection",
-			b.projection.Name,
-			"attempts",
-			b.attempts,
-			"err",
-			why,
-		)
+		b.log.Warn("cannot switch to the new tables yet; it tries again", "projection", b.projection.Name,
+			"attempts", b.attempts, "err", why)
 	}
 	b.unlockSwitching()
 }

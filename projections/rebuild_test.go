@@ -57,8 +57,7 @@ func TestARebuildTellsThatItWaitsForAnother(t *testing.T) {
 	lock := func(function string) {
 		t.Helper()
 		if _, err := other.Exec(
-			t.Context(),
-			`select `+function+`(hashtext('flagledger projection'), hashtext($1))`,
+			t.Context(), `select `+function+`(hashtext('flagledger projection'), hashtext($1))`,
 			projections.BuildingSchema+".projects",
 		); err != nil {
 			t.Fatal(err)
@@ -127,12 +126,8 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for i := 0; ctx.Err() == nil; i++ {
 				key := fmt.Sprintf("w%d-%06d", writer, i)
-				appended, err := w.store.Append(
-					context.Background(),
-					events.FlagStream("t", key),
-					0,
-					[]events.Event{event(newFlag(key))},
-				)
+				appended, err := w.store.Append(context.Background(), events.FlagStream("t", key), 0,
+					[]events.Event{event(newFlag(key))})
 				if err != nil {
 					t.Errorf("append: %v", err)
 					return
@@ -181,13 +176,8 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	for _, stop := range stops {
 		stop()
 	}
-	t.Logf(
-		"%d and %d flags written, %d acknowledged before they could be read, %d lists read",
-		written[0].Load(),
-		written[1].Load(),
-		async.Load(),
-		reads.Load(),
-	)
+	t.Logf("%d and %d flags written, %d acknowledged before they could be read, %d lists read", written[0].Load(),
+		written[1].Load(), async.Load(), reads.Load())
 	w.settle()
 	stop()
 	if w.logged.has("parked") {
@@ -334,12 +324,7 @@ func TestARebuildOutlivesAnEventStoreThatIsAway(t *testing.T) {
 	page.Live = true
 	store := awayStore{steppedStore{w.store, make(chan events.Page, 1)}, page, &atomic.Int32{}}
 	if err := projections.Rebuild(
-		t.Context(),
-		w.url,
-		store,
-		[]projections.Projection{tally(2, "fact")},
-		projections.RebuildOptions{},
-		w.log,
+		t.Context(), w.url, store, []projections.Projection{tally(2, "fact")}, projections.RebuildOptions{}, w.log,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -518,10 +503,8 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	}
 	old, next := tally(1, "event"), tally(2, "fact")
 	stop := w.carryOnOne(old, nil)
-	w.eventually(
-		"the first version is built",
-		func() bool { rows, err := rowsOf(old, "event"); return err == nil && len(rows) == len(want) },
-	)
+	w.eventually("the first version is built",
+		func() bool { rows, err := rowsOf(old, "event"); return err == nil && len(rows) == len(want) })
 	stop()
 
 	// The new version cannot get past its first event until it may, and what is read stays the old one meanwhile.
@@ -547,10 +530,8 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	w.eventually("the new version is read", func() bool { _, err := rowsOf(next, "fact"); return err == nil })
 	w.append("flag-t.30", 0, newFlag("f"))
 	want = append(want, "flag-t.30@1")
-	w.eventually(
-		"the new version follows",
-		func() bool { rows, err := rowsOf(next, "fact"); return err == nil && slices.Equal(rows, want) },
-	)
+	w.eventually("the new version follows",
+		func() bool { rows, err := rowsOf(next, "fact"); return err == nil && slices.Equal(rows, want) })
 }
 
 // Indexes are made of the rows that are there. A row for which one has no room must not end the rebuild: its stream is
@@ -573,13 +554,7 @@ func TestARowThatFitsIntoNoIndexParksItsStreamInARebuild(t *testing.T) {
 		return nil
 	}
 	w.rebuild(p)
-	if got := column[string](
-		w,
-		`select event from read.tally order by event`,
-	); !slices.Equal(
-		got,
-		[]string{"flag-t.a", "flag-t.b"},
-	) {
+	if got := column[string](w, `select event from read.tally order by event`); !slices.Equal(got, []string{"flag-t.a", "flag-t.b"}) {
 		t.Errorf("what is read has the rows %.60v", got)
 	}
 	parked, err := p.Parked(t.Context(), w.pool)
@@ -587,12 +562,8 @@ func TestARowThatFitsIntoNoIndexParksItsStreamInARebuild(t *testing.T) {
 		t.Errorf("parked are %v, %v", parked, err)
 	}
 	if got := column[string](
-		w,
-		`select indexname::text from pg_indexes where schemaname = 'read' and tablename = 'tally'`,
-	); !slices.Equal(
-		got,
-		[]string{"tally_event"},
-	) {
+		w, `select indexname::text from pg_indexes where schemaname = 'read' and tablename = 'tally'`,
+	); !slices.Equal(got, []string{"tally_event"}) {
 		t.Errorf("what is read has the indexes %v", got)
 	}
 }
@@ -677,10 +648,8 @@ func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 		add()
 		w.eventually("the newer version follows", shows(next, "fact"))
 	}
-	w.eventually(
-		"the node of the older release says so",
-		func() bool { return w.logged.has("a newer release carries a read model on") },
-	)
+	w.eventually("the node of the older release says so",
+		func() bool { return w.logged.has("a newer release carries a read model on") })
 	if w.logged.has("projection stopped") {
 		t.Error("a projection failed")
 	}

@@ -29,12 +29,7 @@ const Subscriptions = 3
 // Run carries on projections until ctx ends, as far as no other node does, and keeps progress current with those that
 // others carry on. Trouble with the database or the store is logged and waited out.
 func Run(
-	ctx context.Context,
-	url string,
-	store events.Store,
-	list []Projection,
-	progress *Progress,
-	log *slog.Logger,
+	ctx context.Context, url string, store events.Store, list []Projection, progress *Progress, log *slog.Logger,
 ) error {
 	p, err := newProcess(url, projectorName, store, runConnections, log)
 	if err != nil {
@@ -86,10 +81,8 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	if err != nil {
 		return fmt.Errorf("projections: %w", err)
 	}
-	router.AddMiddleware(
-		middleware.Retry{MaxRetries: 2, InitialInterval: 10 * time.Millisecond}.Middleware,
-		middleware.Recoverer,
-	)
+	router.AddMiddleware(middleware.Retry{MaxRetries: 2, InitialInterval: 10 * time.Millisecond}.Middleware,
+		middleware.Recoverer)
 	for _, s := range subscribers {
 		router.AddConsumerHandler(s.projection.Name, s.projection.Name, s, p.handle)
 	}

@@ -33,13 +33,8 @@ func NewStatement(arguments, sql string) *Statement {
 		selected = append(selected, name)
 		arrays = append(arrays, fmt.Sprintf("$%d::%s[]", i+1, element))
 	}
-	s.sql = fmt.Sprintf(
-		"with given as (select %s from unnest(%s) as given (%s))%s",
-		strings.Join(selected, ", "),
-		strings.Join(arrays, ", "),
-		strings.Join(names, ", "),
-		"\n"+sql,
-	)
+	s.sql = fmt.Sprintf("with given as (select %s from unnest(%s) as given (%s))%s", strings.Join(selected, ", "),
+		strings.Join(arrays, ", "), strings.Join(names, ", "), "\n"+sql)
 	return s
 }
 

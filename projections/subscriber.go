@@ -103,13 +103,8 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 			wait := delays.NextBackOff()
 			switch {
 			case newer && !s.newer:
-				s.log.Warn(
-					"a newer release carries a read model on; update this node",
-					"projection",
-					s.projection.Name,
-					"version",
-					s.projection.Version,
-				)
+				s.log.Warn("a newer release carries a read model on; update this node", "projection", s.projection.Name,
+					"version", s.projection.Version)
 			case !newer && !errors.Is(err, errMoved) && !errors.Is(err, errLost) && errorCode(err) != deadlock:
 				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "retry_in", wait, "err", err)
 			}
@@ -142,11 +137,8 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 	}
 	waiting := time.AfterFunc(time.Second, func() {
 		if s.build != nil {
-			s.log.Info(
-				"another process builds the read model; this one waits until that has ended",
-				"projection",
-				s.projection.Name,
-			)
+			s.log.Info("another process builds the read model; this one waits until that has ended",
+				"projection", s.projection.Name)
 		}
 	})
 	held, release, err := s.session.hold(ctx, s.schema+"."+s.projection.Name, s.follower.expect)
@@ -209,17 +201,9 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 	}
 	c, parked, err := s.resume(ctx)
 	if errors.Is(err, errAnotherLog) {
-		s.log.Warn(
-			"the event store holds another log than the read model was made from: it is rebuilt",
-			"projection",
-			s.projection.Name,
-			"engine",
-			s.store.Engine(),
-			"engine before",
-			c.Engine,
-			"position before",
-			c.Position,
-		)
+		s.log.Warn("the event store holds another log than the read model was made from: it is rebuilt",
+			"projection", s.projection.Name, "engine", s.store.Engine(), "engine before", c.Engine,
+			"position before", c.Position)
 	}
 	if errors.Is(err, errNoReadModel) || errors.Is(err, errAnotherLog) {
 		if version, err := s.liveVersion(ctx); err != nil {
@@ -363,11 +347,7 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 // commit delivers events and commits what their handler queued together with the checkpoint. A rebuild gives way, but
 // for the time in which it stops the live projector.
 func (s *subscriber) commit(
-	ctx context.Context,
-	messages chan<- *message.Message,
-	list []events.Recorded,
-	next events.LogPosition,
-	p *cursor,
+	ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *cursor,
 ) error {
 	if s.build == nil || s.build.conn != nil {
 		return s.commitNow(ctx, messages, list, next, p)
@@ -376,11 +356,7 @@ func (s *subscriber) commit(
 }
 
 func (s *subscriber) commitNow(
-	ctx context.Context,
-	messages chan<- *message.Message,
-	list []events.Recorded,
-	next events.LogPosition,
-	p *cursor,
+	ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *cursor,
 ) (err error) {
 	defer func() {
 		if err != nil {
@@ -430,10 +406,7 @@ func (s *subscriber) moveCheckpoint(batch *Batch, next events.LogPosition, p *cu
 		len(p.parked),
 	)
 	if s.schema == liveSchema {
-		batch.exec(
-			`select pg_notify('`+progressChannel+`', $1)`,
-			formatProgress(s.projection.Name, next.LogID, next.Position),
-		)
+		batch.exec(`select pg_notify('`+progressChannel+`', $1)`, formatProgress(s.projection.Name, next.LogID, next.Position))
 	}
 }
 

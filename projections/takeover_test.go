@@ -120,8 +120,7 @@ func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 	}
 	defer func() { _ = other.Rollback(t.Context()) }()
 	if _, err := other.Exec(
-		t.Context(),
-		`select from read.checkpoints where projection = 'tally' for update`,
+		t.Context(), `select from read.checkpoints where projection = 'tally' for update`,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -138,8 +137,7 @@ func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := other.Exec(
-		t.Context(),
-		`update read.checkpoints set commit = 2, prepare = 2 where projection = 'tally'`,
+		t.Context(), `update read.checkpoints set commit = 2, prepare = 2 where projection = 'tally'`,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -148,17 +146,11 @@ func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 	}
 	w.append("flag-t.c", 0, newFlag("c"))
 	w.eventually("the projector goes on", func() bool { return reached.Load() == 3 })
-	if got, want := column[string](
-		w,
-		`select event from read.tally order by n`,
-	), []string{
+	if got, want := column[string](w, `select event from read.tally order by n`), []string{
 		"flag-t.a@1",
 		"flag-t.b@1",
 		"flag-t.c@1",
-	}; !slices.Equal(
-		got,
-		want,
-	) {
+	}; !slices.Equal(got, want) {
 		t.Errorf("applied were %v, want %v", got, want)
 	}
 }
@@ -170,10 +162,7 @@ type forgetfulStore struct {
 }
 
 func (s *forgetfulStore) Append(
-	ctx context.Context,
-	stream string,
-	at events.Revision,
-	batch []events.Event,
+	ctx context.Context, stream string, at events.Revision, batch []events.Event,
 ) (events.Appended, error) {
 	appended, err := s.Store.Append(ctx, stream, at, batch)
 	if s.appends.Add(1)%5 == 0 {
@@ -202,12 +191,9 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for n := 0; ctx.Err() == nil; n++ {
 				key := fmt.Sprintf("w%d-%d", i, n)
-				flag, done, err := commands.Do(
-					context.Background(),
-					writer,
+				flag, done, err := commands.Do(context.Background(), writer,
 					commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}},
-					commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"},
-				)
+					commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"})
 				switch {
 				case commands.KindOf(err) == commands.Unavailable:
 					unknown.Add(1)
@@ -231,13 +217,8 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	for _, stop := range stops {
 		stop()
 	}
-	t.Logf(
-		"%d writes acknowledged, %d of them before they could be read, %d refused, over %d breaks",
-		acknowledged.Load(),
-		async.Load(),
-		unknown.Load(),
-		breaks,
-	)
+	t.Logf("%d writes acknowledged, %d of them before they could be read, %d refused, over %d breaks", acknowledged.Load(),
+		async.Load(), unknown.Load(), breaks)
 	w.settle()
 	rows := column[string](w, `select id from read.flags`)
 	for _, ids := range written {
@@ -247,12 +228,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 			}
 		}
 	}
-	if duplicated := column[string](
-		w,
-		`select stream from events.event group by stream having count(*) > 1`,
-	); len(
-		duplicated,
-	) > 0 {
+	if duplicated := column[string](w, `select stream from events.event group by stream having count(*) > 1`); len(duplicated) > 0 {
 		t.Errorf("flags were created more than once: %v", duplicated)
 	}
 	for name, s := range w.statuses() {

@@ -38,9 +38,7 @@ type workload struct {
 func newWorkload(seed byte) *workload {
 	source := rand.NewChaCha8([32]byte{seed})
 	return &workload{
-		Rand: rand.New(
-			source,
-		),
+		Rand:      rand.New(source),
 		source:    source,
 		tenant:    fmt.Sprintf("t%d", seed),
 		now:       time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
@@ -165,11 +163,9 @@ func (l *workload) invitation() (stream string, facts []events.Fact) {
 	if len(l.invited) == 0 || l.sometimes(2) {
 		id := l.newID()
 		l.invited = append(l.invited, id)
-		return events.InvitationStream(
-				id,
-			), []events.Fact{
-				events.InvitationCreated{ID: id, Role: l.platformRole(), ExpiresAt: l.now.Add(time.Hour)},
-			}
+		return events.InvitationStream(id), []events.Fact{
+			events.InvitationCreated{ID: id, Role: l.platformRole(), ExpiresAt: l.now.Add(time.Hour)},
+		}
 	}
 	return events.InvitationStream(pick(l, l.invited)), []events.Fact{pick(l, []events.Fact{
 		events.InvitationResent{
@@ -227,24 +223,19 @@ func (l *workload) tenantItself() (stream string, facts []events.Fact) {
 		l.environments = l.environments[1:]
 		return events.TenantStream(l.tenant), []events.Fact{events.EnvironmentDeleted{Environment: gone}}
 	default:
-		return events.TenantStream(
-				l.tenant,
-			), []events.Fact{
-				events.TenantUpdated{Name: maybe(l, l.text()), Contact: []events.ContactField{events.PrimaryEmail}},
-			}
+		return events.TenantStream(l.tenant), []events.Fact{
+			events.TenantUpdated{Name: maybe(l, l.text()), Contact: []events.ContactField{events.PrimaryEmail}},
+		}
 	}
 }
 
 func (l *workload) subscription() events.Subscription {
 	return events.Subscription{
-		ID:         l.newID(),
-		CustomerID: l.newID(),
-		Plan:       pick(l, events.Plans).Plan,
-		Status:     pick(l, []events.SubscriptionStatus{events.Active, events.PastDue, events.Canceled}),
-		BillingCycle: pick(
-			l,
-			[]events.BillingCycle{"", events.Monthly, events.Yearly},
-		),
+		ID:                l.newID(),
+		CustomerID:        l.newID(),
+		Plan:              pick(l, events.Plans).Plan,
+		Status:            pick(l, []events.SubscriptionStatus{events.Active, events.PastDue, events.Canceled}),
+		BillingCycle:      pick(l, []events.BillingCycle{"", events.Monthly, events.Yearly}),
 		PeriodStart:       l.now,
 		PeriodEnd:         l.now.Add(time.Hour),
 		CancelAtPeriodEnd: l.sometimes(2),
@@ -281,11 +272,9 @@ func (l *workload) project() (stream string, facts []events.Fact) {
 	if len(l.projects) == 0 || l.sometimes(2) {
 		id := l.newID()
 		l.projects = append(l.projects, id)
-		return events.ProjectStream(
-				id,
-			), []events.Fact{
-				events.ProjectCreated{ID: id, TenantID: l.tenant, Name: l.text(), Description: l.text(), Color: "#6b7280"},
-			}
+		return events.ProjectStream(id), []events.Fact{
+			events.ProjectCreated{ID: id, TenantID: l.tenant, Name: l.text(), Description: l.text(), Color: "#6b7280"},
+		}
 	}
 	i := l.IntN(len(l.projects))
 	stream = events.ProjectStream(l.projects[i])
@@ -352,10 +341,7 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		return events.VariationAdded{Variation: v}
 	case n == 4 && len(flag.Variations) > 0:
 		return events.VariationUpdated{
-			ID: pick(
-				l,
-				flag.Variations,
-			).ID,
+			ID:          pick(l, flag.Variations).ID,
 			Name:        maybe(l, l.text()),
 			Value:       maybe(l, l.value()),
 			Description: maybe(l, l.text()),
@@ -375,10 +361,8 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		}
 	case n == 8 && len(flag.Variations) > 1:
 		before := slices.Clone(flag.Variations)
-		l.Shuffle(
-			len(flag.Variations),
-			func(i, j int) { flag.Variations[i], flag.Variations[j] = flag.Variations[j], flag.Variations[i] },
-		)
+		l.Shuffle(len(flag.Variations),
+			func(i, j int) { flag.Variations[i], flag.Variations[j] = flag.Variations[j], flag.Variations[i] })
 		return events.FlagReverted{
 			Version:    1,
 			Variations: &events.Change[[]string]{From: variationIDs(before), To: variationIDs(flag.Variations)},

@@ -146,12 +146,7 @@ func (w *world) rebuild(list ...projections.Projection) {
 func (w *world) repair(p projections.Projection) {
 	w.t.Helper()
 	if err := projections.Rebuild(
-		w.t.Context(),
-		w.url,
-		w.store,
-		[]projections.Projection{p},
-		projections.RebuildOptions{Force: true},
-		w.log,
+		w.t.Context(), w.url, w.store, []projections.Projection{p}, projections.RebuildOptions{Force: true}, w.log,
 	); err != nil {
 		w.t.Fatal(err)
 	}

@@ -82,11 +82,7 @@ const (
 // the next page begins, nil at the end. A page may have fewer entries than the limit, or none, before the end: no more
 // than maxExamined rows are looked at.
 func (q *Queries) Audit(
-	ctx context.Context,
-	tenantID string,
-	filter AuditFilter,
-	before AuditCursor,
-	limit int,
+	ctx context.Context, tenantID string, filter AuditFilter, before AuditCursor, limit int,
 ) (page *List[AuditEntry], next AuditCursor, err error) {
 	first, end, err := q.auditRange(ctx, tenantID, filter)
 	if err != nil {
@@ -111,10 +107,7 @@ func (q *Queries) Audit(
 
 // PlatformAudit is Audit for the facts of all tenants and of the platform, in the order of the log.
 func (q *Queries) PlatformAudit(
-	ctx context.Context,
-	filter AuditFilter,
-	before AuditCursor,
-	limit int,
+	ctx context.Context, filter AuditFilter, before AuditCursor, limit int,
 ) (page *List[AuditEntry], next AuditCursor, err error) {
 	if before == nil {
 		err := q.db.QueryRow(ctx, `select array[commit, prepare + 1] from read.audit order by commit desc, prepare desc
@@ -143,23 +136,15 @@ func (q *Queries) PlatformAudit(
 	for i, p := range positions {
 		commits[i], prepares[i] = p[0], p[1]
 	}
-	page, err = q.auditEntries(
-		ctx,
-		len(positions),
-		"(a.commit, a.prepare) in (select * from unnest($1::bigint[], $2::bigint[]))",
-		"a.commit, a.prepare desc",
-		commits,
-		prepares,
-	)
+	page, err = q.auditEntries(ctx, len(positions),
+		"(a.commit, a.prepare) in (select * from unnest($1::bigint[], $2::bigint[]))", "a.commit, a.prepare desc", commits,
+		prepares)
 	return page, next, err
 }
 
 // auditEntries begins to read the entries that a condition finds. total is their number.
 func (q *Queries) auditEntries(
-	ctx context.Context,
-	total int,
-	which, order string,
-	args ...any,
+	ctx context.Context, total int, which, order string, args ...any,
 ) (*List[AuditEntry], error) {
 	l := newList[AuditEntry](q.db, auditColumns, `from read.audit a`+actorJoins+` where `+which, order, total, args)
 	l.Total = total
@@ -273,10 +258,7 @@ func (f AuditFilter) conditions() (list []condition) {
 
 // page finds the places of the entries of a page, the newest first, and where the next page begins.
 func (s *auditScan) page(
-	ctx context.Context,
-	db reader,
-	before AuditCursor,
-	limit int,
+	ctx context.Context, db reader, before AuditCursor, limit int,
 ) (found []AuditCursor, next AuditCursor, err error) {
 	left, next := maxExamined, before
 	for most := fewPerEntry * limit; len(found) < limit && next != nil && left > 0; most *= 4 {
@@ -296,10 +278,7 @@ const fewPerEntry = 4
 
 // examine is page where so many rows are looked at.
 func (s *auditScan) examine(
-	ctx context.Context,
-	db reader,
-	before AuditCursor,
-	limit, most int,
+	ctx context.Context, db reader, before AuditCursor, limit, most int,
 ) (found []AuditCursor, next AuditCursor, err error) {
 	scope, args := where(nil, s.scope...)
 	var places []string
@@ -309,10 +288,8 @@ func (s *auditScan) examine(
 	}
 	backwards := strings.ReplaceAll(s.order, ",", " desc,") + " desc"
 	place := "array[" + s.order + "]"
-	examined := "from read.audit a where " + scope + " and (" + s.order + ") < (" + strings.Join(
-		places,
-		", ",
-	) + ") order by " + backwards
+	examined := "from read.audit a where " + scope + " and (" + s.order + ") < (" + strings.Join(places, ", ") +
+		") order by " + backwards
 	query := fmt.Sprintf("select %s, false %s limit %d", place, examined, limit+1)
 	if len(s.filters) > 0 {
 		var rest string

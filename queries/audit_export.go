@@ -17,10 +17,7 @@ type AuditExport struct {
 
 // ExportAudit begins to read the entries of a tenant's trail after a number; all from -1 on.
 func (q *Queries) ExportAudit(
-	ctx context.Context,
-	tenantID string,
-	filter AuditFilter,
-	after int64,
+	ctx context.Context, tenantID string, filter AuditFilter, after int64,
 ) (*AuditExport, error) {
 	first, end, err := q.auditRange(ctx, tenantID, filter)
 	if err != nil {

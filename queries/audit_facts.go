@@ -62,13 +62,9 @@ func (a auditedFact) stream(tenantID string) string {
 
 // Next reads the next facts, no more than most and than are in memory at a time; none at the end.
 func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, error) {
-	rows, err := f.q.db.Query(
-		ctx,
+	rows, err := f.q.db.Query(ctx,
 		`select resource_type, resource_id, version from read.audit where tenant_id = $1 and n >= $2 and n < $3 order by n`,
-		f.tenantID,
-		f.read,
-		min(f.read+min(most, factsOfPiece), f.Total),
-	)
+		f.tenantID, f.read, min(f.read+min(most, factsOfPiece), f.Total))
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -107,11 +103,7 @@ func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, e
 
 // ofStream reads so many facts of a stream, or the first of them, by which no bytes are left.
 func (f *AuditFacts) ofStream(
-	ctx context.Context,
-	stream string,
-	from events.Revision,
-	count int,
-	left *int,
+	ctx context.Context, stream string, from events.Revision, count int, left *int,
 ) (list []events.Recorded, err error) {
 	for e, err := range f.q.store.Read(ctx, stream, from) {
 		if errors.Is(err, events.ErrUnavailable) {

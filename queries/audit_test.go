@@ -84,11 +84,7 @@ func TestATrailIsFiltered(t *testing.T) {
 			return at
 		}
 		filter := AuditFilter{
-			Action: pick(
-				"action",
-				"flag.updated",
-				"flag.enabled",
-			),
+			Action:       pick("action", "flag.updated", "flag.enabled"),
 			UserID:       pick("user", "u3", "nobody"),
 			ResourceType: pick("type", "flag", "project"),
 			ResourceID:   pick("resource", "k0", "k1"),
@@ -109,22 +105,7 @@ func TestATrailIsFiltered(t *testing.T) {
 			if n%1000 == 0 {
 				reason = "why"
 			}
-			id, user, recorded := fmt.Sprint(
-				"k",
-				n%10,
-			), fmt.Sprint(
-				"u",
-				n%11,
-			), time.Date(
-				2026,
-				1,
-				1,
-				0,
-				int(n/5),
-				0,
-				0,
-				time.UTC,
-			)
+			id, user, recorded := fmt.Sprint("k", n%10), fmt.Sprint("u", n%11), time.Date(2026, 1, 1, 0, int(n/5), 0, 0, time.UTC)
 			is := func(wanted, value string) bool { return cmp.Or(wanted, value) == value }
 			if is(filter.Action, action) && is(filter.UserID, user) && is(filter.ResourceType, kind) &&
 				is(filter.ResourceID, id) &&

@@ -26,11 +26,7 @@ func (f CleanupFlag) Since() time.Time { return f.inputs().since() }
 // Cleanup lists the unused and settled flags of a tenant, those first that have been so for longest. Changed is as in
 // FlagList.
 func (q *Queries) Cleanup(
-	ctx context.Context,
-	tenantID string,
-	s Staleness,
-	changed events.Position,
-	page Page,
+	ctx context.Context, tenantID string, s Staleness, changed events.Position, page Page,
 ) (*List[CleanupFlag], error) {
 	l := FlagList{
 		TenantID:      tenantID,
@@ -68,31 +64,15 @@ func (q *Queries) Cleanup(
 			and o.outcome = same.outcome
 		left join read.flag_variations v on v.tenant_id = f.tenant_id and v.key = f.key and v.id = o.variation_id
 		join unnest($7::text[]) with ordinality p (key, place) on p.key = f.key where f.tenant_id = $1 and $2 <> ''`
-	return listByKeys[CleanupFlag](
-		ctx,
-		q.db,
-		columns,
-		from,
-		"p.place",
-		keys,
-		page,
-		func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) },
-		tenantID,
-		l.EnvironmentID,
-		s.start(),
-		days,
-		hours,
-		shownClients,
-		[]string{},
-	)
+	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys, page,
+		func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours,
+		shownClients, []string{})
 }
 
 // cleanupPeriod returns, of the days in which clients are looked for and which have hours, those whose hours have been
 // added up, and the hours of all others.
 func (q *Queries) cleanupPeriod(
-	ctx context.Context,
-	tenantID string,
-	now time.Time,
+	ctx context.Context, tenantID string, now time.Time,
 ) (days, hours []time.Time, err error) {
 	const day = 24 * time.Hour
 	today := now.UTC().Truncate(day)

@@ -14,10 +14,7 @@ import (
 // Evaluate evaluates a flag. The error is ErrNotFound for a flag that does not exist, *snapshot.NoUnitError where a
 // split has nothing to bucket by, snapshot.ErrTooLarge for a context that cannot be compared in time.
 func Evaluate(
-	tenant *snapshot.Tenant,
-	environment events.EnvironmentRef,
-	key string,
-	c *snapshot.Context,
+	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context,
 ) (snapshot.Result, error) {
 	flag, ok := tenant.Flag(key)
 	if !ok {
@@ -28,10 +25,7 @@ func Evaluate(
 
 // EvaluateShort is Evaluate for as long as it takes some 200 µs at most. Beyond that it ends with snapshot.ErrTooLarge.
 func EvaluateShort(
-	tenant *snapshot.Tenant,
-	environment events.EnvironmentRef,
-	key string,
-	c *snapshot.Context,
+	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context,
 ) (snapshot.Result, error) {
 	flag, ok := tenant.Flag(key)
 	if !ok {
@@ -75,10 +69,7 @@ func Select(tenant *snapshot.Tenant, keys []string) Selection {
 // Evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends or
 // evaluating alone has taken longer than atMost.
 func (s Selection) Evaluate(
-	ctx context.Context,
-	environment events.EnvironmentRef,
-	c *snapshot.Context,
-	atMost time.Duration,
+	ctx context.Context, environment events.EnvironmentRef, c *snapshot.Context, atMost time.Duration,
 ) iter.Seq2[string, Evaluated] {
 	return func(yield func(string, Evaluated) bool) {
 		for i, key := range s.keys {

@@ -36,19 +36,14 @@ func tenantOf(t *testing.T) *snapshot.Tenant {
 	page := events.Page{Live: true}
 	add := func(stream string, facts ...events.Fact) {
 		for i, fact := range facts {
-			page.Events = append(
-				page.Events,
-				events.Recorded{Stream: stream, Revision: events.Revision(i + 1), Event: events.Event{Fact: fact}},
-			)
+			page.Events = append(page.Events,
+				events.Recorded{Stream: stream, Revision: events.Revision(i + 1), Event: events.Event{Fact: fact}})
 		}
 	}
 	add(events.TenantStream("t"), events.TenantCreated{ID: "t"}, events.EnvironmentAdded{Environment: production})
 	for _, key := range []string{"a", "b", "c"} {
-		add(
-			events.FlagStream("t", key),
-			events.FlagCreated{Type: events.BooleanFlag, DefaultValue: []byte("false")},
-			events.FlagEnabled{Environment: production},
-		)
+		add(events.FlagStream("t", key), events.FlagCreated{Type: events.BooleanFlag, DefaultValue: []byte("false")},
+			events.FlagEnabled{Environment: production})
 	}
 	s := snapshot.New()
 	go s.Run(t.Context(), log{page: page}, func(events.Page) {}, slog.New(slog.DiscardHandler))

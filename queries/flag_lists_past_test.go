@@ -45,10 +45,8 @@ func TestKeptListsOfThePast(t *testing.T) {
 	changed := events.Position{}
 	want := func(at time.Time, later time.Duration, keys string) {
 		t.Helper()
-		list, err := q.Flags(
-			t.Context(),
-			FlagList{TenantID: "t", EnvironmentID: "e", At: at, Stale: Staleness{Now: at.Add(later)}, Changed: changed},
-		)
+		list, err := q.Flags(t.Context(),
+			FlagList{TenantID: "t", EnvironmentID: "e", At: at, Stale: Staleness{Now: at.Add(later)}, Changed: changed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,6 +66,6 @@ func TestKeptListsOfThePast(t *testing.T) {
 	changed.Commit++
 	want(noon.Add(-1), time.Hour, "")
 	want(noon, time.Hour, "a")                    // it was kept
-	want(noon, time.Hour+keysTTL, "a b")    // for its time
+	want(noon, time.Hour+keysTTL, "a b")          // for its time
 	want(noon.Add(time.Hour), time.Second, "a b") // it was kept until the change
 }

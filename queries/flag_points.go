@@ -95,13 +95,8 @@ func (f *FlagPoints) read(ctx context.Context, shown map[string]*Outcome) error 
 
 // nameVariations gives variations their names of today, or the last that those had which were removed.
 func (f *FlagPoints) nameVariations(ctx context.Context, outcomes map[string]*Outcome) error {
-	names, err := namesOf(
-		ctx,
-		f.q.db,
-		`select id, name from read.flag_variations where tenant_id = $1 and key = $2`,
-		f.tenantID,
-		f.key,
-	)
+	names, err := namesOf(ctx, f.q.db, `select id, name from read.flag_variations where tenant_id = $1 and key = $2`,
+		f.tenantID, f.key)
 	if err != nil {
 		return err
 	}

@@ -34,21 +34,14 @@ var (
 		where u.tenant_id = f.tenant_id and u.flag_key = f.key and u.life = f.created_version and ` + usesHere("u") + `) used`
 	// joinUses adds the use of all rows f of tenant $1.
 	joinUses = ` left join (select u.flag_key, u.life, ` + useColumns + ` from keep.flag_uses u where u.tenant_id = $1
-		and ` + usesHere(
-		"u",
-	) + ` group by u.flag_key, u.life) used
+		and ` + usesHere("u") + ` group by u.flag_key, u.life) used
 		on used.flag_key = f.key and used.life = f.created_version`
 )
 
 // FlagUse reads when a flag was used last. It returns ErrNotFound where the tenant has none of that key.
 func (q *Queries) FlagUse(ctx context.Context, tenantID, key string) (FlagUse, error) {
-	return one[FlagUse](
-		ctx,
-		q.db,
-		`select `+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $2`,
-		tenantID,
-		key,
-	)
+	return one[FlagUse](ctx, q.db,
+		`select `+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $2`, tenantID, key)
 }
 
 // listedUse is what a list needs to know of a flag that is chosen or put in order by its use.

@@ -221,20 +221,8 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	}
 	if !l.At.IsZero() {
 		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + listedAt + ` f`
-		return listByKeys[Flag](
-			ctx,
-			q.db,
-			flagColumns("f.enabled")+noUse,
-			from,
-			"o.place",
-			keys,
-			l.Page,
-			nil,
-			l.TenantID,
-			l.EnvironmentID,
-			l.At,
-			[]string{},
-		)
+		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+noUse, from, "o.place", keys, l.Page, nil, l.TenantID,
+			l.EnvironmentID, l.At, []string{})
 	}
 	// it may have been evaluated since the keys were read
 	wanted := func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) }
@@ -245,9 +233,7 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	// the filters to leave.
 	from := fmt.Sprintf(
 		"%s join unnest($%[2]d::text[]) with ordinality o (key, place) on o.key = f.key %s and f.key = any($%[2]d::text[])",
-		r.from,
-		len(r.args),
-		r.where,
+		r.from, len(r.args), r.where,
 	)
 	return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys, l.Page, wanted, r.args...)
 }
@@ -303,18 +289,14 @@ func (q *Queries) sortedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([
 // Flag reads one flag with its variations in the order of their creation, both at the same version. It returns
 // ErrNotFound where the tenant has none of that key.
 func (q *Queries) Flag(
-	ctx context.Context,
-	tenantID, environmentID, key string,
+	ctx context.Context, tenantID, environmentID, key string,
 ) (flag Flag, variations []events.Variation, err error) {
 	whole := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, q.db, whole, func(tx pgx.Tx) error {
 		if flag, err = one[Flag](
-			ctx,
-			tx,
+			ctx, tx,
 			`select `+flagColumns(flagEnabled)+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $3`,
-			tenantID,
-			environmentID,
-			key,
+			tenantID, environmentID, key,
 		); err != nil {
 			return err
 		}

@@ -32,9 +32,7 @@ const withFlagsThen = `with past as (
 // FlagsChangedSince lists at most limit keys, in their order, under which something changed. more reports whether there
 // are further ones.
 func (q *Queries) FlagsChangedSince(
-	ctx context.Context,
-	filter SinceFilter,
-	limit int,
+	ctx context.Context, filter SinceFilter, limit int,
 ) (changed []ChangedFlag, more bool, err error) {
 	if err := q.WaitUntilCurrent(ctx, filter.At, "flag."); err != nil {
 		return nil, false, err

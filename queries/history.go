@@ -50,10 +50,7 @@ const ofFlag = ` where a.tenant_id = $1 and a.resource_id = $2 and a.resource_ty
 // History lists the events of all flags that have had a key, deleted ones too, the newest first. It returns ErrNotFound
 // for a key that no flag ever had.
 func (q *Queries) History(
-	ctx context.Context,
-	tenantID, key string,
-	filter HistoryFilter,
-	page Page,
+	ctx context.Context, tenantID, key string, filter HistoryFilter, page Page,
 ) (*List[HistoryEntry], error) {
 	from := `from read.audit a` + actorJoins + ofFlag
 	args := []any{tenantID, key}

@@ -47,7 +47,8 @@ func (f lifecycleInputs) lifecycle(s Staleness) Lifecycle {
 		return InUse
 	case !within(f.LastEvaluated) && !within(f.LastPrefetched):
 		return Unused
-	case within(f.LastEvaluated) && !f.UpdatedAt.After(start) && (f.VariedHour == nil || f.VariedHour.Before(start.UTC().Truncate(time.Hour))):
+	case within(f.LastEvaluated) && !f.UpdatedAt.After(start) &&
+		(f.VariedHour == nil || f.VariedHour.Before(start.UTC().Truncate(time.Hour))):
 		return Settled
 	default:
 		return InUse

@@ -55,22 +55,14 @@ const (
 // with a condition at its end. order has columns that are never null and together tell any two rows apart, and may end
 // in " desc".
 func list[T any](
-	ctx context.Context,
-	db reader,
-	columns, from, order string,
-	page Page,
-	args ...any,
+	ctx context.Context, db reader, columns, from, order string, page Page, args ...any,
 ) (*List[T], error) {
 	return countedList[T](ctx, db, columns, from, order, "select count(*) "+from, page, args...)
 }
 
 // countedList is list with a query of its own for how many rows there are in all pages.
 func countedList[T any](
-	ctx context.Context,
-	db reader,
-	columns, from, order, count string,
-	page Page,
-	args ...any,
+	ctx context.Context, db reader, columns, from, order, count string, page Page, args ...any,
 ) (*List[T], error) {
 	limit := page.Limit
 	if limit == 0 {
@@ -103,12 +95,7 @@ func ListOf[T any](rows []T, page Page) *List[T] {
 // listByKeys begins to read a page of a list with known keys. from is the query as list takes it; its last argument
 // takes the keys of each piece, and place gives their order. It leaves out keys without a row or with an unwanted one.
 func listByKeys[T any](
-	ctx context.Context,
-	db reader,
-	columns, from, place string,
-	keys []string,
-	page Page,
-	wanted func(T) bool,
+	ctx context.Context, db reader, columns, from, place string, keys []string, page Page, wanted func(T) bool,
 	args ...any,
 ) (*List[T], error) {
 	paged := ListOf(keys, page)
@@ -255,15 +242,8 @@ func (l *List[T]) query(limit, offset int) (string, []any) {
 	}
 	inOrder := " order by " + strings.ReplaceAll(l.order, ",", direction+",") + direction
 	if offset > 0 { // the columns of rows that are left out are not computed
-		fmt.Fprintf(
-			&query,
-			" and (%s) %s= (select %[1]s %[3]s%[4]s limit 1 offset %[5]s)",
-			l.order,
-			beyond,
-			l.from,
-			inOrder,
-			parameter(offset),
-		)
+		fmt.Fprintf(&query, " and (%s) %s= (select %[1]s %[3]s%[4]s limit 1 offset %[5]s)", l.order, beyond, l.from, inOrder,
+			parameter(offset))
 	}
 	query.WriteString(inOrder + " limit " + parameter(limit))
 	return query.String(), args

@@ -58,17 +58,9 @@ func TestListsOfLargeRowsRepeatNone(t *testing.T) {
 		}
 	}
 	byKeys := func() (*List[row], error) {
-		return listByKeys[row](
-			t.Context(),
-			pool,
-			"l.key, l.value",
-			"from unnest($1::text[]) with ordinality o (key, place) join large l using (key)",
-			"o.place",
-			all,
-			Page{},
-			nil,
-			[]string{},
-		)
+		return listByKeys[row](t.Context(), pool, "l.key, l.value",
+			"from unnest($1::text[]) with ordinality o (key, place) join large l using (key)", "o.place", all, Page{}, nil,
+			[]string{})
 	}
 	inOrder := func() (*List[row], error) {
 		return list[row](t.Context(), pool, "key, value", "from large where true", "n", Page{})

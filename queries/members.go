@@ -42,10 +42,7 @@ func (q *Queries) Members(ctx context.Context, tenantID string, at time.Time, pa
 		}
 		ended = withdrawn
 		from, args = `from read.member_spans m left join keep.people p on p.user_id = coalesce(m.joined_as, m.user_id)`+memberKeepings+
-			` where m.tenant_id = $1 and m.since <= $2 and m.until > $2`, append(
-			args,
-			at,
-		)
+			` where m.tenant_id = $1 and m.since <= $2 and m.until > $2`, append(args, at)
 	}
 	return list[Member](
 		ctx,

@@ -148,9 +148,7 @@ func sortedByCount(counts map[string]int64) []string {
 	for name := range counts {
 		names = append(names, name)
 	}
-	slices.SortFunc(
-		names,
-		func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) },
-	)
+	slices.SortFunc(names,
+		func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b)) })
 	return names
 }

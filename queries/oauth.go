@@ -15,13 +15,6 @@ type OAuthClient struct {
 
 // OAuthClients lists a tenant's OAuth clients in the order of their creation.
 func (q *Queries) OAuthClients(ctx context.Context, tenantID string, page Page) (*List[OAuthClient], error) {
-	return list[OAuthClient](
-		ctx,
-		q.db,
-		`id, name, scopes, created_at`,
-		`from read.oauth_clients where tenant_id = $1 and not deleted`,
-		`created_at, id`,
-		page,
-		tenantID,
-	)
+	return list[OAuthClient](ctx, q.db, `id, name, scopes, created_at`,
+		`from read.oauth_clients where tenant_id = $1 and not deleted`, `created_at, id`, page, tenantID)
 }

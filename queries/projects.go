@@ -25,17 +25,12 @@ const projectColumns = `p.id, p.name, p.description, p.color, (select count(*) f
 
 // projectRows gives the columns of projects, and whence to read a tenant's, at a time.
 func (q *Queries) projectRows(
-	ctx context.Context,
-	tenantID string,
-	at time.Time,
+	ctx context.Context, tenantID string, at time.Time,
 ) (columns, from string, args []any, err error) {
 	if at.IsZero() {
-		return fmt.Sprintf(
-				projectColumns,
-				`read.flags f where true`,
-			), `from read.projects p where p.tenant_id = $1`, []any{
-				tenantID,
-			}, nil
+		return fmt.Sprintf(projectColumns, `read.flags f where true`), `from read.projects p where p.tenant_id = $1`, []any{
+			tenantID,
+		}, nil
 	}
 	return fmt.Sprintf(projectColumns, `read.flag_spans f where f.since <= $2 and f.until > $2`),
 		`from read.project_spans p where p.tenant_id = $1 and p.since <= $2 and p.until > $2`, []any{tenantID, at}, q.WaitUntilCurrent(ctx, at, "project.", "flag.")

@@ -30,9 +30,7 @@ type Queries struct {
 // New returns Queries over the read models in a database, which follow a store. wait waits until the read models of
 // facts of the given names hold a position, and returns false where that takes too long.
 func New(
-	db *pgxpool.Pool,
-	store events.Store,
-	wait func(ctx context.Context, position events.Position, names []string) bool,
+	db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool,
 ) *Queries {
 	return &Queries{db: db, store: store, wait: wait, lists: newFlagKeyCache(), now: time.Now}
 }

@@ -38,21 +38,11 @@ const (
 // TenantsOf lists the tenants that a person is a member of in the order of their creation; with createdAlone those that
 // they created.
 func (q *Queries) TenantsOf(
-	ctx context.Context,
-	userID string,
-	createdAlone bool,
-	page Page,
+	ctx context.Context, userID string, createdAlone bool, page Page,
 ) (*List[OwnTenant], error) {
-	return list[OwnTenant](
-		ctx,
-		q.db,
-		tenantColumns+`, m.role`,
+	return list[OwnTenant](ctx, q.db, tenantColumns+`, m.role`,
 		tenantFrom+`join read.members m on m.tenant_id = t.id where m.user_id = $1 and (not $2 or t.created_by = $1)`,
-		`t.created_at, t.id`,
-		page,
-		userID,
-		createdAlone,
-	)
+		`t.created_at, t.id`, page, userID, createdAlone)
 }
 
 // CreatedBy lists the ids of the tenants that a person created, deleted ones among them. It may miss one that was
@@ -101,10 +91,7 @@ type Environment struct{ Name string }
 
 // Environments lists a tenant's environments at a time, in the order of their creation.
 func (q *Queries) Environments(
-	ctx context.Context,
-	tenantID string,
-	at time.Time,
-	page Page,
+	ctx context.Context, tenantID string, at time.Time, page Page,
 ) (*List[Environment], error) {
 	from, args := `from read.environments where tenant_id = $1`, []any{tenantID}
 	if !at.IsZero() {

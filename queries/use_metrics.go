@@ -40,10 +40,8 @@ type MetricsFilter struct {
 }
 
 // ErrLargeOutcomes says that the values of the outcomes take more than maxOutcomeBytes in all points together.
-var ErrLargeOutcomes = fmt.Errorf(
-	"leads to more than %s of values: ask for fewer points",
-	events.SizeText(maxOutcomeBytes),
-)
+var ErrLargeOutcomes = fmt.Errorf("leads to more than %s of values: ask for fewer points",
+	events.SizeText(maxOutcomeBytes))
 
 const maxOutcomeBytes = 32 << 20
 
@@ -139,13 +137,8 @@ func (q *Queries) readMetrics(ctx context.Context, filter MetricsFilter, read fu
 
 // completeDays lists the days of a tenant from one day and before another whose hours have been added up.
 func completeDays(ctx context.Context, db reader, tenantID string, from, to time.Time) ([]time.Time, error) {
-	rows, err := db.Query(
-		ctx,
-		`select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`,
-		tenantID,
-		from,
-		to,
-	)
+	rows, err := db.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`,
+		tenantID, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -274,9 +267,7 @@ func (r *metricsReader) addPart(ctx context.Context, p *points, days, hours []ti
 	}
 	var u use
 	if _, err = pgx.ForEachRow(
-		rows,
-		[]any{&u.At, &u.Evaluations, &u.Prefetches, &u.Reasons, &u.Outcomes},
-		func() error { return p.add(u) },
+		rows, []any{&u.At, &u.Evaluations, &u.Prefetches, &u.Reasons, &u.Outcomes}, func() error { return p.add(u) },
 	); err != nil {
 		return err
 	}
@@ -301,16 +292,8 @@ func (r *metricsReader) usesQuery(columns string, days, hours []time.Time) (stri
 	switch {
 	case r.key != "":
 		of = "flag"
-		conditions = where(
-			"flag_key = $%d",
-			r.key,
-		) + where(
-			"life = $%d",
-			r.life,
-		) + where(
-			"environment_id = any($%d)",
-			r.flagEnvironments(),
-		)
+		conditions = where("flag_key = $%d", r.key) + where("life = $%d", r.life) +
+			where("environment_id = any($%d)", r.flagEnvironments())
 	case r.Environment != "":
 		conditions = where("environment_id = $%d", r.Environment)
 	}
@@ -328,13 +311,8 @@ func (r *metricsReader) nameClients(ctx context.Context, list []ClientUse) error
 			ids = append(ids, *c.ClientID)
 		}
 	}
-	names, err := namesOf(
-		ctx,
-		r.tx,
-		`select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)`,
-		r.TenantID,
-		ids,
-	)
+	names, err := namesOf(ctx, r.tx, `select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)`,
+		r.TenantID, ids)
 	for i, c := range list {
 		if c.ClientID != nil {
 			list[i].Name = names[*c.ClientID]

@@ -146,22 +146,13 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 	}
 	people := fmt.Sprint(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC).Unix())
 	want("clients", clients(hourly), "c1 Checkout 12 7, people 6 "+people+", c2 6 7")
-	want(
-		"clients of complete days and hours, by hour",
-		clients(flag(filter(Hourly, "", "2026-03-11"))),
-		"c1 Checkout 17 1773300000, people 6 "+people+", c2 6 7",
-	)
+	want("clients of complete days and hours, by hour", clients(flag(filter(Hourly, "", "2026-03-11"))),
+		"c1 Checkout 17 1773300000, people 6 "+people+", c2 6 7")
 	long := flag(filter(Hourly, "", "2026-02-02"))
-	want(
-		"hours that are no longer kept",
-		[]any{long.Evaluations, clients(long)},
-		[]any{12, "c1 Checkout 17 1773300000, people 6 " + people + ", c2 6 7"},
-	)
-	want(
-		"days of then",
-		counts(flag(filter(Daily, "", "2026-02-02"))),
-		"02T00 70000 0, 10T00 5000 0, 12T00 5 2, 13T00 10 5, 14T00 2 1",
-	)
+	want("hours that are no longer kept", []any{long.Evaluations, clients(long)},
+		[]any{12, "c1 Checkout 17 1773300000, people 6 " + people + ", c2 6 7"})
+	want("days of then", counts(flag(filter(Daily, "", "2026-02-02"))),
+		"02T00 70000 0, 10T00 5000 0, 12T00 5 2, 13T00 10 5, 14T00 2 1")
 	want("clients by day", clients(flag(filter(Daily, "", ""))), "c1 Checkout 17 1773300000, people 6 "+people+", c2 6 7")
 
 	for key, of := range map[string]MetricsFilter{"none": filter(Hourly, "", ""), "k": {Period: hourlyOf(now), TenantID: "t3", Now: now}} {
@@ -190,11 +181,8 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 		want("the flags that were evaluated most", top, c.want)
 	}
 
-	run(
-		t,
-		pool,
-		`update keep.flag_outcomes set value = to_json(repeat('x', 9000000)) where outcome = 'value' and tenant_id = 't'`,
-	)
+	run(t, pool,
+		`update keep.flag_outcomes set value = to_json(repeat('x', 9000000)) where outcome = 'value' and tenant_id = 't'`)
 	m, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k")
 	if err != nil {
 		t.Errorf("27 MB of values: %v", err)
@@ -217,11 +205,8 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 			t.Errorf("%d large values are in memory at once", large)
 		}
 	}
-	run(
-		t,
-		pool,
-		`update keep.flag_outcomes set value = to_json(repeat('x', 12000000)) where outcome = 'value' and tenant_id = 't'`,
-	)
+	run(t, pool,
+		`update keep.flag_outcomes set value = to_json(repeat('x', 12000000)) where outcome = 'value' and tenant_id = 't'`)
 	if _, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k"); !errors.Is(err, ErrLargeOutcomes) {
 		t.Errorf("36 MB of values: %v", err)
 	}

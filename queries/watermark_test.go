@@ -61,26 +61,12 @@ func TestATimeIsPastByTheStoresClock(t *testing.T) {
 
 func TestAStoreThatTellsNoWatermark(t *testing.T) {
 	t.Parallel()
-	if err := queries.WaitUntilPast(
-		t.Context(),
-		&clockStore{err: events.ErrUnavailable},
-		time.Now(),
-	); !errors.Is(
-		err,
-		events.ErrUnavailable,
-	) {
+	if err := queries.WaitUntilPast(t.Context(), &clockStore{err: events.ErrUnavailable}, time.Now()); !errors.Is(err, events.ErrUnavailable) {
 		t.Error(err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := queries.WaitUntilPast(
-		gone,
-		&clockStore{behind: maxLead / 2},
-		time.Now(),
-	); !errors.Is(
-		err,
-		context.Canceled,
-	) {
+	if err := queries.WaitUntilPast(gone, &clockStore{behind: maxLead / 2}, time.Now()); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -36,7 +36,9 @@ func Run(
 var errEnded = errors.New("it ended")
 
 // Forever is Run for an attempt that succeeds by going on: nil counts as a failure. It returns once ctx has ended.
-func Forever(ctx context.Context, attempt func(resetBackoff func()) error, onFailure func(err error, wait time.Duration)) {
+func Forever(
+	ctx context.Context, attempt func(resetBackoff func()) error, onFailure func(err error, wait time.Duration),
+) {
 	_ = Run(ctx, func(resetBackoff func()) error { return cmp.Or(attempt(resetBackoff), errEnded) }, onFailure)
 }
 

@@ -12,12 +12,8 @@ import (
 // appendMissing appends the events that a store lacks, in order. held is the last revision of each stream in the store;
 // it is updated. done is called with an event once it and all before it are in the store.
 func appendMissing(
-	ctx context.Context,
-	all iter.Seq2[events.Recorded, error],
-	to events.Store,
-	accept AcceptTimes,
-	held map[string]events.Revision,
-	done func(events.Recorded),
+	ctx context.Context, all iter.Seq2[events.Recorded, error], to events.Store, accept AcceptTimes,
+	held map[string]events.Revision, done func(events.Recorded),
 ) error {
 	for run, err := range runs(all) {
 		if err != nil {
@@ -45,11 +41,7 @@ func appendMissing(
 // appendCopied appends, and repeats an append whose outcome is unknown: the store applies it once. It fails where the
 // stream has other facts.
 func appendCopied(
-	ctx context.Context,
-	to events.Store,
-	stream string,
-	expected events.Revision,
-	batch []events.Event,
+	ctx context.Context, to events.Store, stream string, expected events.Revision, batch []events.Event,
 ) error {
 	for {
 		_, err := to.Append(ctx, stream, expected, batch)

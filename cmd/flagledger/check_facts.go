@@ -155,8 +155,7 @@ func (c *factCheck) checkIDs(all iter.Seq2[events.Recorded, error]) error {
 
 // missing yields the facts that a store lacks, which has streams up to some revisions.
 func missing(
-	all iter.Seq2[events.Recorded, error],
-	held func(stream string) events.Revision,
+	all iter.Seq2[events.Recorded, error], held func(stream string) events.Revision,
 ) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		for e, err := range all {

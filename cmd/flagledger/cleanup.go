@@ -67,16 +67,8 @@ func printCleanup(w io.Writer, flags []queries.CleanupFlag, stale queries.Stalen
 		if f.LastEvaluated != nil {
 			evaluated = f.LastEvaluated.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(
-			table,
-			"%s\t%s\t%s\t%s\t%s\t%s\n",
-			f.Key,
-			lifecycle,
-			f.Since().UTC().Format(time.RFC3339),
-			evaluated,
-			servedAlways(f, lifecycle),
-			callersOf(f),
-		)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Key, lifecycle, f.Since().UTC().Format(time.RFC3339), evaluated,
+			servedAlways(f, lifecycle), callersOf(f))
 	}
 	return table.Flush()
 }

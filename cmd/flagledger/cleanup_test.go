@@ -29,10 +29,7 @@ func TestWhatCanGoIsPrinted(t *testing.T) {
 		return len(shown) == 2
 	})
 	var printed []map[string]any
-	if err := json.Unmarshal(
-		[]byte(cleanup("--tenant", c.Tenant, "--json").succeeded().stdout),
-		&printed,
-	); err != nil ||
+	if err := json.Unmarshal([]byte(cleanup("--tenant", c.Tenant, "--json").succeeded().stdout), &printed); err != nil ||
 		!reflect.DeepEqual(printed, shown) {
 		t.Errorf("it prints %v, %v, and the API shows %v", printed, err, shown)
 	}

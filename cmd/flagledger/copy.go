@@ -79,10 +79,7 @@ func (cmd copyCommand) catchUp(ctx context.Context, c node.Config, from events.S
 }
 
 func (copyCommand) open(
-	ctx context.Context,
-	c node.Config,
-	url string,
-	log *slog.Logger,
+	ctx context.Context, c node.Config, url string, log *slog.Logger,
 ) (events.Store, func(), error) {
 	c.EventStoreURL, c.DatabaseURL = "", ""
 	switch {
@@ -127,10 +124,8 @@ func copyEvents(ctx context.Context, from, to events.Store, accept AcceptTimes, 
 		held[e.Stream] = e.Revision
 		check.noteHeld(e)
 	}
-	lacking := missing(
-		allEvents(ctx, from, events.Position{}),
-		func(stream string) events.Revision { return held[stream] },
-	)
+	lacking := missing(allEvents(ctx, from, events.Position{}),
+		func(stream string) events.Revision { return held[stream] })
 	for e, err := range lacking {
 		if err == nil {
 			err = check.check(e)
@@ -148,14 +143,8 @@ func copyEvents(ctx context.Context, from, to events.Store, accept AcceptTimes, 
 		return err
 	}
 	show := showProgress("copying", int64(head.Commit), log)
-	return appendMissing(
-		ctx,
-		allEvents(ctx, from, events.Position{}),
-		to,
-		accept,
-		held,
-		func(e events.Recorded) { show("copy", e.Position) },
-	)
+	return appendMissing(ctx, allEvents(ctx, from, events.Position{}), to, accept, held,
+		func(e events.Recorded) { show("copy", e.Position) })
 }
 
 // compareStores reads both stores and names the first stream that differs.
@@ -171,12 +160,8 @@ func compareStores(ctx context.Context, from, to events.Store, log *slog.Logger)
 	total := 0
 	for stream, d := range want {
 		if got[stream] != d {
-			return fmt.Errorf(
-				"the stream %s differs: %d events in one store and %d in the other",
-				stream,
-				d.events,
-				got[stream].events,
-			)
+			return fmt.Errorf("the stream %s differs: %d events in one store and %d in the other", stream, d.events,
+				got[stream].events)
 		}
 		total += d.events
 	}

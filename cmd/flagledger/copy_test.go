@@ -88,13 +88,8 @@ func fill(t *testing.T, store events.Store) {
 		)
 	}
 	write(t, store, "flag-t.0", 2, events.FlagDeleted{})
-	write(
-		t,
-		store,
-		"tenant-t",
-		0,
-		events.Stored{Name: "tenant.created", Version: 1, Data: []byte(`{"id":"t","name":"Acme","sandbox":true}`)},
-	)
+	write(t, store, "tenant-t", 0,
+		events.Stored{Name: "tenant.created", Version: 1, Data: []byte(`{"id":"t","name":"Acme","sandbox":true}`)})
 	large := events.ProjectUpdated{Description: &events.Change[string]{To: strings.Repeat("x", events.MaxEventBytes/3)}}
 	for i := range events.Revision(5) {
 		write(t, store, "project-p", i, large)
@@ -161,10 +156,7 @@ func TestACopyThatWasCutOffGoesOn(t *testing.T) {
 		}
 		e := run[0] // in the middle of a run
 		if _, err := to.Append(
-			t.Context(),
-			e.Stream,
-			e.Revision-1,
-			[]events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}},
+			t.Context(), e.Stream, e.Revision-1, []events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -185,12 +177,7 @@ func TestCopyRefusesAStoreThatHasOtherFacts(t *testing.T) {
 	if err := copyEvents(t.Context(), from, to, AcceptTimes{}, nodetest.Log(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := compareStores(
-		t.Context(),
-		from,
-		to,
-		nodetest.Log(t),
-	); err == nil ||
+	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil ||
 		!strings.Contains(err.Error(), "flag-t.a") {
 		t.Errorf("compare: %v, want the stream that differs", err)
 	}
@@ -205,12 +192,7 @@ func TestFactsRecordedAtOtherTimesDiffer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := compareStores(
-		t.Context(),
-		from,
-		to,
-		nodetest.Log(t),
-	); err == nil ||
+	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil ||
 		!strings.Contains(err.Error(), "flag-t.a") {
 		t.Errorf("compare: %v, want the stream whose facts were recorded at other times", err)
 	}
@@ -233,8 +215,7 @@ func TestAMoveLosesNoJobs(t *testing.T) {
 	defer func() { _ = db.Close(t.Context()) }()
 	// as a server at its start
 	if _, err := db.Exec(
-		t.Context(),
-		`insert into keep.reactions (engine, commit, prepare, updated_at) values ('postgres', 0, 0, now())`,
+		t.Context(), `insert into keep.reactions (engine, commit, prepare, updated_at) values ('postgres', 0, 0, now())`,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -258,15 +239,11 @@ func TestNothingIsCopiedBesideAServerNorOntoItself(t *testing.T) {
 	s := nodetest.New(t)
 	s.SignUp(nodetest.Address())
 	target := esdbtest.New(t).URL()
-	if err := (copyCommand{From: s.DatabaseURL, To: target}).Run(
-		t.Context(),
-	); err == nil ||
+	if err := (copyCommand{From: s.DatabaseURL, To: target}).Run(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "a server runs") {
 		t.Errorf("beside a server: %v", err)
 	}
-	if err := (copyCommand{From: target, To: target}).Run(
-		t.Context(),
-	); err == nil ||
+	if err := (copyCommand{From: target, To: target}).Run(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "the same") {
 		t.Errorf("onto itself: %v", err)
 	}

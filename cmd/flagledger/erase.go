@@ -21,9 +21,7 @@ func (e eraseUserCommand) Run(ctx context.Context) error {
 		id := e.ID
 		err := node.EraseUser(ctx, c, databaseURL, store, id, log)
 		// Firebase has ids in any case, so an unknown one is looked for in lower case only then.
-		if refusal, ok := errors.AsType[*commands.Error](
-			err,
-		); ok && refusal.Kind == commands.NotFound &&
+		if refusal, ok := errors.AsType[*commands.Error](err); ok && refusal.Kind == commands.NotFound &&
 			events.CanonicalID(id) != id {
 			id = events.CanonicalID(id)
 			err = node.EraseUser(ctx, c, databaseURL, store, id, log)

@@ -47,10 +47,7 @@ func (cmd exportFactsCommand) Run(ctx context.Context) error {
 // exportFacts writes all facts of a store or of a tenant to the file at path, with a verifier key, and returns their
 // number and the SHA-256 that the file bears.
 func exportFacts(
-	ctx context.Context,
-	store events.Store,
-	tenantID, key, path string,
-	log *slog.Logger,
+	ctx context.Context, store events.Store, tenantID, key, path string, log *slog.Logger,
 ) (facts int, sum string, err error) {
 	identity, err := store.Log(ctx)
 	if err != nil {

@@ -63,17 +63,7 @@ func TestFactsAreExportedAndImported(t *testing.T) {
 			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("the file has mode %v, %v", info.Mode(), err)
 			}
-			if _, _, err := exportFacts(
-				t.Context(),
-				from,
-				"",
-				"key",
-				path,
-				nodetest.Log(t),
-			); !errors.Is(
-				err,
-				export.ErrComplete,
-			) {
+			if _, _, err := exportFacts(t.Context(), from, "", "key", path, nodetest.Log(t)); !errors.Is(err, export.ErrComplete) {
 				t.Errorf("an export to a whole file: %v, want ErrComplete", err)
 			}
 		})
@@ -119,14 +109,7 @@ func TestATenantIsExported(t *testing.T) {
 			t.Errorf("a file without facts stands: %v", err)
 		}
 	}()
-	if _, _, err := exportFacts(
-		t.Context(),
-		from,
-		"t3",
-		"key",
-		path+"3",
-		nodetest.Log(t),
-	); err == nil ||
+	if _, _, err := exportFacts(t.Context(), from, "t3", "key", path+"3", nodetest.Log(t)); err == nil ||
 		!strings.Contains(err.Error(), "t3") {
 		t.Errorf("an unknown tenant: %v, want an error that names it", err)
 	}
@@ -144,10 +127,7 @@ func TestAnImportThatWasCutOffGoesOn(t *testing.T) {
 			break
 		}
 		if _, err := to.Append(
-			t.Context(),
-			e.Stream,
-			e.Revision-1,
-			[]events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}},
+			t.Context(), e.Stream, e.Revision-1, []events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -164,15 +144,8 @@ func TestNothingIsImportedOfADamagedFileNorOverOtherFacts(t *testing.T) {
 	t.Parallel()
 	from := emptyPostgres(t)
 	write(t, from, "flag-t.b", 0, events.FlagCreated{TenantID: "t", Key: "b"})
-	write(
-		t,
-		from,
-		"flag-t.a",
-		0,
-		events.FlagCreated{TenantID: "t", Key: "a"},
-		events.FlagStatusChanged{To: events.ArchivedFlag},
-		events.FlagDeleted{},
-	)
+	write(t, from, "flag-t.a", 0, events.FlagCreated{TenantID: "t", Key: "a"},
+		events.FlagStatusChanged{To: events.ArchivedFlag}, events.FlagDeleted{})
 	path := filepath.Join(t.TempDir(), "facts.ndjson")
 	exported(t, from, "", path)
 	var list []events.Recorded

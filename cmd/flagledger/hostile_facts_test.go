@@ -40,10 +40,7 @@ func fact(stream string, revision events.Revision, at time.Time, f events.Fact) 
 
 // factsFile writes a whole and undamaged file, whatever its facts say, and rewrites its lines before the last.
 func factsFile(
-	t *testing.T,
-	tenantID string,
-	rewrite func(lines string) string,
-	list ...events.Recorded,
+	t *testing.T, tenantID string, rewrite func(lines string) string, list ...events.Recorded,
 ) (path string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -167,11 +164,7 @@ func TestAnIDOfTheStoreIsNotImportedElsewhere(t *testing.T) {
 		}
 		e.ID, e.Stored.ID = held.ID, held.ID
 	}
-	if _, _, err := imported(
-		t,
-		to,
-		factsFile(t, "t", nil, e),
-	); err == nil ||
+	if _, _, err := imported(t, to, factsFile(t, "t", nil, e)); err == nil ||
 		!strings.Contains(err.Error(), "tenant-other@1 and tenant-t@1") {
 		t.Errorf("%v, want an error that names both places", err)
 	}
@@ -191,10 +184,7 @@ func TestFactsFromTheFutureAreTakenUntilATimeThatIsNamed(t *testing.T) {
 			e := fact("tenant-t", 1, at, events.TenantCreated{ID: "t"})
 			e.Stored.AcceptUntil = at
 			if _, err := from.Append(
-				t.Context(),
-				e.Stream,
-				0,
-				[]events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}},
+				t.Context(), e.Stream, 0, []events.Event{{ID: e.ID, Metadata: e.Metadata, Fact: e.Stored}},
 			); err != nil {
 				t.Fatal(err)
 			}
@@ -203,12 +193,7 @@ func TestFactsFromTheFutureAreTakenUntilATimeThatIsNamed(t *testing.T) {
 			accept := AcceptTimes{at}
 			for _, early := range []AcceptTimes{{}, {at.Add(-time.Microsecond)}} {
 				if _, _, err := importFacts(
-					t.Context(),
-					path,
-					to,
-					early,
-					nodetest.Log(t),
-					func(string) error { return nil },
+					t.Context(), path, to, early, nodetest.Log(t), func(string) error { return nil },
 				); err == nil {
 					t.Errorf("facts up to %v are imported until %v", at, early)
 				}
@@ -220,12 +205,7 @@ func TestFactsFromTheFutureAreTakenUntilATimeThatIsNamed(t *testing.T) {
 				t.Errorf("%d facts were written", n)
 			}
 			if _, _, err := importFacts(
-				t.Context(),
-				path,
-				to,
-				accept,
-				nodetest.Log(t),
-				func(string) error { return nil },
+				t.Context(), path, to, accept, nodetest.Log(t), func(string) error { return nil },
 			); err != nil {
 				t.Error(err)
 			}
@@ -259,21 +239,12 @@ func TestNothingIsCopiedOfAHostileStore(t *testing.T) {
 			if c.want == "occurs twice" {
 				held = 1
 				if _, err := to.Append(
-					t.Context(),
-					"user-v",
-					0,
-					[]events.Event{{ID: id, Fact: events.UserRegistered{ID: "v"}}},
+					t.Context(), "user-v", 0, []events.Event{{ID: id, Fact: events.UserRegistered{ID: "v"}}},
 				); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := copyEvents(
-				t.Context(),
-				from,
-				to,
-				AcceptTimes{},
-				nodetest.Log(t),
-			); err == nil ||
+			if err := copyEvents(t.Context(), from, to, AcceptTimes{}, nodetest.Log(t)); err == nil ||
 				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want an error with %q", err, c.want)
 			}

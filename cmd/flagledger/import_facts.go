@@ -46,11 +46,7 @@ func (cmd importFactsCommand) Run(ctx context.Context) error {
 // they are of, once the file and the store are checked and nothing is written yet. It needs memory for each stream of
 // the store and of the file, and 8 bytes for each of their facts.
 func importFacts(
-	ctx context.Context,
-	path string,
-	store events.Store,
-	accept AcceptTimes,
-	log *slog.Logger,
+	ctx context.Context, path string, store events.Store, accept AcceptTimes, log *slog.Logger,
 	before func(logID string) error,
 ) (added, present int, err error) {
 	check, err := newFactCheck(ctx, store, accept)
@@ -74,14 +70,8 @@ func importFacts(
 	}
 	show := showProgress("importing", int64(c.facts), log)
 	err = readFacts(path, func(r *export.Reader) error {
-		return appendMissing(
-			ctx,
-			r.All(),
-			store,
-			accept,
-			revisions,
-			func(events.Recorded) { show("import", events.Position{Commit: uint64(r.Facts())}) },
-		)
+		return appendMissing(ctx, r.All(), store, accept, revisions,
+			func(events.Recorded) { show("import", events.Position{Commit: uint64(r.Facts())}) })
 	})
 	if err != nil {
 		return 0, 0, err
@@ -105,11 +95,7 @@ type checkedFile struct {
 // checkFile reads a file, and compares it with the streams that a store holds. check, unless it is nil, checks the
 // facts.
 func checkFile(
-	ctx context.Context,
-	path string,
-	store events.Store,
-	held map[string]digest,
-	check *factCheck,
+	ctx context.Context, path string, store events.Store, held map[string]digest, check *factCheck,
 ) (c checkedFile, err error) {
 	inFile := map[string]digest{}
 	differs := ""
@@ -217,15 +203,8 @@ func firstDifference(ctx context.Context, path string, store events.Store, strea
 				return err
 			}
 			if a != b {
-				return fmt.Errorf(
-					"line %d: the store holds another fact at %s@%d: %s, recorded %s, with the id %s",
-					r.Line(),
-					stream,
-					e.Revision,
-					held.Name,
-					held.At.Format(events.RecordedFormat),
-					held.ID,
-				)
+				return fmt.Errorf("line %d: the store holds another fact at %s@%d: %s, recorded %s, with the id %s", r.Line(),
+					stream, e.Revision, held.Name, held.At.Format(events.RecordedFormat), held.ID)
 			}
 		}
 		return fmt.Errorf("the stream %s differs from that of the store", stream)

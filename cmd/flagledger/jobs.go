@@ -41,18 +41,8 @@ func (l jobsListCommand) Run(ctx context.Context) error {
 		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "ID\tKIND\tSTATE\tATTEMPT\tAT\tARGUMENTS\tERROR")
 		for _, job := range list {
-			fmt.Fprintf(
-				table,
-				"%d\t%s\t%s\t%d/%d\t%s\t%s\t%s\n",
-				job.ID,
-				job.Kind,
-				job.State,
-				job.Attempt,
-				job.MaxAttempts,
-				job.At.UTC().Format(time.RFC3339),
-				printable(job.Args),
-				printable(job.Error),
-			)
+			fmt.Fprintf(table, "%d\t%s\t%s\t%d/%d\t%s\t%s\t%s\n", job.ID, job.Kind, job.State, job.Attempt, job.MaxAttempts,
+				job.At.UTC().Format(time.RFC3339), printable(job.Args), printable(job.Error))
 		}
 		return table.Flush()
 	})

@@ -21,9 +21,7 @@ func TestCommandLineOfJobs(t *testing.T) {
 	}
 	job := jobs.PlatformInvitation{EventID: "e\u009b2J", InvitationID: "i"}
 	if err := pgx.BeginFunc(
-		t.Context(),
-		pool,
-		func(tx pgx.Tx) error { return client.Add(context.Background(), tx, job) },
+		t.Context(), pool, func(tx pgx.Tx) error { return client.Add(context.Background(), tx, job) },
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,7 @@ func withDatabase(ctx context.Context, use func(c node.Config, databaseURL strin
 
 // withStore opens the event store, beside a running server or alone, for as long as use runs.
 func withStore(
-	ctx context.Context,
-	use func(c node.Config, databaseURL string, store events.Store, log *slog.Logger) error,
+	ctx context.Context, use func(c node.Config, databaseURL string, store events.Store, log *slog.Logger) error,
 ) error {
 	return withDatabase(ctx, func(c node.Config, databaseURL string, log *slog.Logger) error {
 		store, closeStore, err := node.OpenStore(ctx, c, databaseURL, log)

@@ -44,15 +44,8 @@ func (parkedListCommand) Run(ctx context.Context) error {
 				return err
 			}
 			for _, s := range parked {
-				fmt.Fprintf(
-					table,
-					"%s\t%s\t%d\t%s\t%s\n",
-					p.Name,
-					printable(s.Stream),
-					s.Revision,
-					s.At.UTC().Format(time.RFC3339),
-					printable(s.Error),
-				)
+				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", p.Name, printable(s.Stream), s.Revision, s.At.UTC().Format(time.RFC3339),
+					printable(s.Error))
 			}
 		}
 		return table.Flush()
@@ -61,8 +54,7 @@ func (parkedListCommand) Run(ctx context.Context) error {
 
 // oneParked runs something with a read model and the streams that it has parked.
 func oneParked(
-	ctx context.Context,
-	name string,
+	ctx context.Context, name string,
 	use func(p projections.Projection, parked []projections.Parked, url string, store events.Store) error,
 ) error {
 	list, err := models.ByName([]string{name})
@@ -100,14 +92,8 @@ func (s parkedShowCommand) Run(ctx context.Context) error {
 			if i < 0 {
 				return fmt.Errorf("%s: %w: %s", p.Name, projections.ErrNotParked, s.Stream)
 			}
-			fmt.Printf(
-				"%s has parked %s at version %d since %s: %s\n",
-				p.Name,
-				printable(s.Stream),
-				parked[i].Revision,
-				parked[i].At.UTC().Format(time.RFC3339),
-				printable(parked[i].Error),
-			)
+			fmt.Printf("%s has parked %s at version %d since %s: %s\n", p.Name, printable(s.Stream), parked[i].Revision,
+				parked[i].At.UTC().Format(time.RFC3339), printable(parked[i].Error))
 			for e, err := range store.Read(ctx, s.Stream, parked[i].Revision) {
 				if err != nil {
 					return err

@@ -25,10 +25,7 @@ func showProgress(doing string, total int64, log *slog.Logger) func(string, even
 // showReaders is showProgress for some that read the same log, each under its name. The reporter is told also how many
 // events one has read since the last time.
 func showReaders(
-	doing string,
-	readers int,
-	total int64,
-	log *slog.Logger,
+	doing string, readers int, total int64, log *slog.Logger,
 ) func(name string, reached events.Position, read int) {
 	var mu sync.Mutex
 	p := progress{readers: int64(readers), total: total, reached: map[string]int64{}, began: time.Now()}

@@ -46,30 +46,16 @@ func (projectionStatusCommand) Run(ctx context.Context) error {
 			if !s.Built {
 				position = "not built"
 			}
-			fmt.Fprintf(
-				table,
-				"%s\t%d\t%s\t%d\t%s\t%d\n",
-				s.Name,
-				s.Version,
-				position,
-				s.Lag,
-				s.Behind.Round(time.Millisecond),
-				len(s.Parked),
-			)
+			fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%s\t%d\n", s.Name, s.Version, position, s.Lag, s.Behind.Round(time.Millisecond),
+				len(s.Parked))
 		}
 		if err := table.Flush(); err != nil {
 			return err
 		}
 		for _, s := range statuses {
 			for _, p := range s.Parked {
-				fmt.Printf(
-					"%s has parked %s at version %d since %s: %s\n",
-					s.Name,
-					printable(p.Stream),
-					p.Revision,
-					p.At.UTC().Format(time.RFC3339),
-					printable(p.Error),
-				)
+				fmt.Printf("%s has parked %s at version %d since %s: %s\n", s.Name, printable(p.Stream), p.Revision,
+					p.At.UTC().Format(time.RFC3339), printable(p.Error))
 			}
 		}
 		return nil
@@ -118,9 +104,7 @@ func (v verifyProjectionsCommand) Run(ctx context.Context) error {
 }
 
 func (c projectionSelection) rebuild(
-	ctx context.Context,
-	command, done string,
-	options projections.RebuildOptions,
+	ctx context.Context, command, done string, options projections.RebuildOptions,
 ) error {
 	list, err := c.projections()
 	if err != nil {
@@ -133,12 +117,8 @@ func (c projectionSelection) rebuild(
 			return err
 		}
 		began := time.Now()
-		options.Rate, options.FullSpeed, options.Report = c.Rate, c.FullSpeed, showReaders(
-			command,
-			len(list),
-			int64(head.Commit),
-			log,
-		)
+		options.Rate, options.FullSpeed, options.Report = c.Rate, c.FullSpeed, showReaders(command, len(list),
+			int64(head.Commit), log)
 		err = projections.Rebuild(ctx, url, store, list, options, log)
 		if _, different := errors.AsType[*projections.DifferentError](err); different && !options.CompareOnly {
 			return fmt.Errorf("%w; these were not replaced, which --force does", err)

@@ -50,16 +50,7 @@ func TestRebuildsOnTheCommandLine(t *testing.T) {
 			t.Errorf("a rebuild that is interrupted says\n%s", told.String())
 		}
 	}
-	if r := run(
-		p,
-		settings,
-		"projections",
-		"rebuild",
-		"flags",
-	).succeeded(); !strings.Contains(
-		r.stderr,
-		"going on with what a rebuild has left",
-	) {
+	if r := run(p, settings, "projections", "rebuild", "flags").succeeded(); !strings.Contains(r.stderr, "going on with what a rebuild has left") {
 		t.Errorf("after one that was killed a rebuild says\n%s", r.stderr)
 	}
 	run(p, settings, "projections", "verify", "--all").succeeded()
@@ -111,10 +102,7 @@ func TestParkedStreamsOnTheCommandLine(t *testing.T) {
 		if r := run(
 			p,
 			settings,
-			append([]string{"projections", "parked"}, arguments...)...).succeeded(); !strings.Contains(
-			r.stdout,
-			text,
-		) {
+			append([]string{"projections", "parked"}, arguments...)...).succeeded(); !strings.Contains(r.stdout, text) {
 			t.Errorf("%v prints\n%s", arguments, r.stdout)
 		}
 	}
@@ -131,12 +119,7 @@ func TestParkedStreamsOnTheCommandLine(t *testing.T) {
 		}
 	}
 	if r := run(
-		p,
-		settings,
-		"projections",
-		"parked",
-		"retry",
-		"flags",
+		p, settings, "projections", "parked", "retry", "flags",
 	); r.code != 1 || !strings.Contains(r.stderr, "out_of_order") ||
 		!strings.Contains(r.stderr, stream) {
 		t.Errorf("a retry in vain ends with %d:\n%s", r.code, r.stderr)

@@ -68,7 +68,8 @@ func (cmd replayCommand) Run(ctx context.Context) error {
 
 // moment checks the options, and reads --at.
 func (cmd replayCommand) moment(now time.Time) (m queries.Moment, err error) {
-	for name, value := range map[string]*string{"--tenant": &cmd.Tenant, "--flag": cmd.Flag, "--project": cmd.Project, "--at": cmd.At} {
+	for name, value := range map[string]*string{"--tenant": &cmd.Tenant, "--flag": cmd.Flag, "--project": cmd.Project,
+		"--at": cmd.At} {
 		if value != nil && *value == "" {
 			return m, fmt.Errorf("replay: %s is empty", name)
 		}
@@ -135,12 +136,7 @@ type replay struct {
 }
 
 func newReplay(
-	cmd replayCommand,
-	store events.Store,
-	names *queries.Queries,
-	out io.Writer,
-	form replayForm,
-	log *slog.Logger,
+	cmd replayCommand, store events.Store, names *queries.Queries, out io.Writer, form replayForm, log *slog.Logger,
 ) *replay {
 	return &replay{
 		replayCommand: cmd,

@@ -43,9 +43,7 @@ func (r *replay) printState(ctx context.Context, m queries.Moment) (err error) {
 // foldUntil adds up the facts of the stream up to a moment, and returns the last. Those that this program does not know
 // are left out, which it tells.
 func (r *replay) foldUntil(
-	ctx context.Context,
-	m queries.Moment,
-	apply func(events.Recorded) (known bool),
+	ctx context.Context, m queries.Moment, apply func(events.Recorded) (known bool),
 ) (last events.Recorded, err error) {
 	var omitted omittedFacts
 	began := false
@@ -90,17 +88,8 @@ func (o *omittedFacts) note(e events.Recorded) {
 
 func (r *replay) warn(o omittedFacts) {
 	if o.count > 0 {
-		r.log.Warn(
-			"what is printed leaves out facts that this release does not know",
-			"facts",
-			o.count,
-			"first",
-			o.first.Name,
-			"stream",
-			o.first.Stream,
-			"version",
-			o.first.Revision,
-		)
+		r.log.Warn("what is printed leaves out facts that this release does not know", "facts", o.count, "first",
+			o.first.Name, "stream", o.first.Stream, "version", o.first.Revision)
 	}
 }
 
@@ -134,11 +123,8 @@ func (r *replay) stateHeader(what string, exists bool, last events.Recorded, at 
 	if !exists {
 		words = append(words, span{red, "  deleted"})
 	}
-	words = append(
-		words,
-		span{plain, fmt.Sprintf("  version %d", last.Revision)},
-		span{dim, " of " + last.At.UTC().Format(events.RecordedFormat)},
-	)
+	words = append(words, span{plain, fmt.Sprintf("  version %d", last.Revision)},
+		span{dim, " of " + last.At.UTC().Format(events.RecordedFormat)})
 	if !at.IsZero() {
 		words = append(words, span{dim, ", at " + at.UTC().Format(time.RFC3339Nano)})
 	}

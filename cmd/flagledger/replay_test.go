@@ -38,11 +38,7 @@ func noNames(t *testing.T) *queries.Queries {
 
 // printed is what a replay prints.
 func printed(
-	t *testing.T,
-	store events.Store,
-	names *queries.Queries,
-	cmd replayCommand,
-	form replayForm,
+	t *testing.T, store events.Store, names *queries.Queries, cmd replayCommand, form replayForm,
 ) (string, error) {
 	t.Helper()
 	at, err := cmd.moment(time.Now())
@@ -110,11 +106,8 @@ func (h *history) fill() {
 	changed.Serve = events.Serve{Value: []byte(`false`)}
 	h.write(tenant, "", events.TenantCreated{ID: "t", Name: "Acme", Plan: events.FreePlan})
 	h.write(tenant, "", events.EnvironmentAdded{Environment: production})
-	h.write(
-		events.FlagStream("other", "k"),
-		"",
-		events.FlagCreated{TenantID: "other", Key: "k", Type: events.BooleanFlag, DefaultValue: []byte(`false`)},
-	)
+	h.write(events.FlagStream("other", "k"), "",
+		events.FlagCreated{TenantID: "other", Key: "k", Type: events.BooleanFlag, DefaultValue: []byte(`false`)})
 	h.write(
 		flag,
 		"",
@@ -129,24 +122,15 @@ func (h *history) fill() {
 		},
 	)
 	h.write(flag, "launch\x1b[2J day\u202e", events.FlagEnabled{Environment: production})
-	h.write(
-		flag,
-		"",
-		events.VariationAdded{Variation: events.Variation{ID: "v1", Name: "on\u009b1A", Value: []byte(`true`), Weight: 1500}},
-	)
+	h.write(flag, "",
+		events.VariationAdded{Variation: events.Variation{ID: "v1", Name: "on\u009b1A", Value: []byte(`true`), Weight: 1500}})
 	h.write(flag, "", events.ChangeRules(production, nil, []events.Rule{rule}))
 	h.write(flag, "", events.ChangeRules(production, []events.Rule{rule}, []events.Rule{changed}))
 	h.write(flag, "", events.Stored{Name: "flag.frozen", Version: 1, Data: []byte(`{"until":9007199254740993}`)})
-	h.write(
-		events.ProjectStream("p"),
-		"",
-		events.Stored{Name: "project.created", Version: 9, Data: []byte(`{"tenantId":"t","name":"Shop"}`)},
-	)
-	h.write(
-		events.ProjectStream("p"),
-		"",
-		events.ProjectUpdated{Name: &events.Change[string]{From: "Shop", To: "Web shop"}},
-	)
+	h.write(events.ProjectStream("p"), "",
+		events.Stored{Name: "project.created", Version: 9, Data: []byte(`{"tenantId":"t","name":"Shop"}`)})
+	h.write(events.ProjectStream("p"), "",
+		events.ProjectUpdated{Name: &events.Change[string]{From: "Shop", To: "Web shop"}})
 	h.write(events.ProjectStream("q"), "", events.ProjectCreated{ID: "q", TenantID: "other", Name: "theirs"})
 	h.write(
 		tenant,
@@ -376,11 +360,7 @@ func TestAReplayGoesOnWithNewFacts(t *testing.T) {
 			outputs, ended := []*nodetest.Output{{}, {}}, make(chan error)
 			for i, cmd := range []replayCommand{{Tenant: "t", Flag: new("k"), Follow: true}, {Tenant: "t", Follow: true}} {
 				store := busyStore{h.store, func() {
-					h.write(
-						events.FlagStream("t", "k"),
-						"",
-						events.FlagStatusChanged{From: events.ActiveFlag, To: events.InactiveFlag},
-					)
+					h.write(events.FlagStream("t", "k"), "", events.FlagStatusChanged{From: events.ActiveFlag, To: events.InactiveFlag})
 				}}
 				go func() {
 					ended <- newReplay(cmd, store, names, outputs[i], replayForm{}, nodetest.Log(t)).printFacts(ctx)
@@ -429,9 +409,7 @@ func rows(text string) (list []string) {
 func TestTextOfFactsDrivesNoTerminal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		text := string(
-			rapid.SliceOf(rapid.Byte()).Draw(r, "bytes"),
-		) + rapid.String().
+		text := string(rapid.SliceOf(rapid.Byte()).Draw(r, "bytes")) + rapid.String().
 			Draw(r, "text") +
 			rapid.SampledFrom([]string{"\x1b[2J", "\r\n", "\u009b", "\u202e", "\U000e0001", "\x9b"}).
 				Draw(r, "control")
@@ -501,10 +479,8 @@ func TestReplaysBesideAServer(t *testing.T) {
 		t.Helper()
 		return run(p, settings, append([]string{"replay", "--tenant", me.Tenant}, arguments...)...).succeeded().stdout
 	}
-	me.Service.Eventually(
-		"they are erased for the read models",
-		func() bool { return strings.Contains(replay("--text"), "member erased user") },
-	)
+	me.Service.Eventually("they are erased for the read models",
+		func() bool { return strings.Contains(replay("--text"), "member erased user") })
 	invitations := replay("--text")
 	if strings.Contains(invitations, pending) || strings.Contains(invitations, withdrawn) ||
 		strings.Count(invitations, "member "+joined) != 2 ||
@@ -531,12 +507,8 @@ func TestReplaysBesideAServer(t *testing.T) {
 		if err := json.Unmarshal([]byte(replay("--flag=k", "--at="+version)), &got); err != nil {
 			t.Fatal(err)
 		}
-		nodetest.Same(
-			t,
-			"version "+version,
-			got,
-			me.Call("GET", nodetest.FlagPath("k", "/versions/"+version), nil).Want(200).JSON(),
-		)
+		nodetest.Same(t, "version "+version, got,
+			me.Call("GET", nodetest.FlagPath("k", "/versions/"+version), nil).Want(200).JSON())
 	}
 
 	following := &nodetest.Process{
@@ -554,15 +526,11 @@ func TestReplaysBesideAServer(t *testing.T) {
 		close(following.Exited)
 	}()
 	t.Cleanup(following.Kill)
-	me.Service.Eventually(
-		"it has printed what there is",
-		func() bool { return strings.Count(following.Output.String(), "\n") == 2 },
-	)
+	me.Service.Eventually("it has printed what there is",
+		func() bool { return strings.Count(following.Output.String(), "\n") == 2 })
 	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
-	me.Service.Eventually(
-		"it prints what is new",
-		func() bool { return strings.Contains(following.Output.String(), `"fact":"flag.disabled"`) },
-	)
+	me.Service.Eventually("it prints what is new",
+		func() bool { return strings.Contains(following.Output.String(), `"fact":"flag.disabled"`) })
 	if code := following.End(syscall.SIGINT); code != 0 {
 		t.Errorf("interrupted, it ended with code %d", code)
 	}

@@ -32,28 +32,18 @@ func (r *replay) flagSummary(fact events.FlagFact) string {
 	case events.FlagCreated:
 		return string(fact.Type) + ", default " + brief(fact.DefaultValue)
 	case events.FlagUpdated:
-		return fields(
-			changed("name", fact.Name),
-			changed("default", fact.DefaultValue),
-			changed("description", fact.Description),
-			changed("tags", tags(fact.Tags)),
-			changed("project", fact.ProjectID),
-			changed("permanent", fact.Permanent),
-		)
+		return fields(changed("name", fact.Name), changed("default", fact.DefaultValue),
+			changed("description", fact.Description), changed("tags", tags(fact.Tags)), changed("project", fact.ProjectID),
+			changed("permanent", fact.Permanent))
 	case events.FlagStatusChanged:
 		return string(fact.From) + " → " + string(fact.To)
 	case events.FlagEnabled, events.FlagDisabled, events.FlagDeleted:
 	case events.VariationAdded:
 		return variationSummary(fact.Variation)
 	case events.VariationUpdated:
-		return r.nameText(
-			fact.ID,
-		) + ": " + fields(
-			changed("name", fact.Name),
-			changed("value", fact.Value),
+		return r.nameText(fact.ID) + ": " + fields(changed("name", fact.Name), changed("value", fact.Value),
 			changed("description", fact.Description),
-			changed("weight", fact.Weight),
-		)
+			changed("weight", fact.Weight))
 	case events.VariationRemoved:
 		return variationSummary(fact.Variation)
 	case events.RulesChanged:
@@ -142,11 +132,8 @@ func tenantSummary(fact events.TenantFact) string {
 	case events.OAuthClientDeleted:
 	case events.SubscriptionChanged:
 		from, to := fact.From, fact.To
-		return joined(
-			different("plan", from.Plan, to.Plan).text(),
-			different("status", from.Status, to.Status).text(),
-			different("cycle", from.BillingCycle, to.BillingCycle).text(),
-		)
+		return joined(different("plan", from.Plan, to.Plan).text(), different("status", from.Status, to.Status).text(),
+			different("cycle", from.BillingCycle, to.BillingCycle).text())
 	}
 	return ""
 }

@@ -28,10 +28,7 @@ func TestAServiceIsRestored(t *testing.T) {
 	flag, history := me.Call("GET", nodetest.FlagPath("new-checkout"), nil).
 		Want(200).
 		Object(),
-		me.History(
-			"new-checkout",
-			"",
-		)
+		me.History("new-checkout", "")
 	run(before, []string{from}, "export-facts", "--out="+file).succeeded()
 	run(before, []string{from}, "import-facts", "--in="+file).refused(file, "stop it first")
 	if code := server.End(syscall.SIGTERM); code != 0 {
@@ -85,10 +82,8 @@ func copyKeepings(t *testing.T, fromURL, toURL string) {
 	from, to := connect(fromURL), connect(toURL)
 	defer func() { _, _ = from.Close(t.Context()), to.Close(t.Context()) }()
 	// which refers to others
-	rows, err := from.Query(
-		t.Context(),
-		`select quote_ident(tablename) from pg_tables where schemaname = 'keep' order by tablename = 'pushes'`,
-	)
+	rows, err := from.Query(t.Context(),
+		`select quote_ident(tablename) from pg_tables where schemaname = 'keep' order by tablename = 'pushes'`)
 	if err != nil {
 		t.Fatal(err)
 	}

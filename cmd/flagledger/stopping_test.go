@@ -100,12 +100,8 @@ func (c *callers) lostNone() {
 	c.as.Service.T.Helper()
 	c.running.Wait()
 	if len(c.lost) > 0 {
-		c.as.Service.T.Errorf(
-			"%d of %d calls are lost, the first with %s",
-			len(c.lost),
-			c.answered.Load()+int64(len(c.lost)),
-			c.lost[0],
-		)
+		c.as.Service.T.Errorf("%d of %d calls are lost, the first with %s", len(c.lost), c.answered.Load()+int64(len(c.lost)),
+			c.lost[0])
 	}
 }
 

@@ -80,13 +80,8 @@ func (v *verification) take(e events.Recorded) (bool, error) {
 		return false, err
 	}
 	if after := v.revisions[e.Stream]; e.Revision != after+1 {
-		return true, fmt.Errorf(
-			"entry %d: %s has revision %d after %d: a fact was removed, added or moved",
-			v.tree.Size(),
-			e.Stream,
-			e.Revision,
-			after,
-		)
+		return true, fmt.Errorf("entry %d: %s has revision %d after %d: a fact was removed, added or moved", v.tree.Size(),
+			e.Stream, e.Revision, after)
 	}
 	v.revisions[e.Stream] = e.Revision
 	return true, nil
@@ -126,25 +121,14 @@ func (v *verification) add(e hashedFact) error {
 func (v *verification) end() error {
 	if len(v.checkpoints) > 0 {
 		size := v.checkpoints[0].Size
-		return fmt.Errorf(
-			"a checkpoint is of %d facts, and there are %d: of the entries %d to %d, %d are missing",
-			size,
-			v.tree.Size(),
-			v.confirmed,
-			size-1,
-			size-v.tree.Size(),
-		)
+		return fmt.Errorf("a checkpoint is of %d facts, and there are %d: of the entries %d to %d, %d are missing", size,
+			v.tree.Size(), v.confirmed, size-1, size-v.tree.Size())
 	}
 	if v.tree.Size() == 0 {
 		return fmt.Errorf("there are no facts of a tenant %s", v.streams.tenantID)
 	}
-	fmt.Printf(
-		"%d facts, root %v\ncheckpoints that hold: %d, the last of %d facts\n",
-		v.tree.Size(),
-		v.tree.Root(),
-		v.reached,
-		v.confirmed,
-	)
+	fmt.Printf("%d facts, root %v\ncheckpoints that hold: %d, the last of %d facts\n", v.tree.Size(), v.tree.Root(),
+		v.reached, v.confirmed)
 	return nil
 }
 
@@ -200,13 +184,8 @@ func (cmd verifyTrailCommand) verifyFile() error {
 			case ours:
 				err = v.add(e)
 			case r.Header.Tenant != "":
-				err = fmt.Errorf(
-					"%s@%d, %s, is no fact of the tenant %s, and the file is of that tenant's alone",
-					e.Stream,
-					e.Revision,
-					e.Name,
-					tenantID,
-				)
+				err = fmt.Errorf("%s@%d, %s, is no fact of the tenant %s, and the file is of that tenant's alone", e.Stream,
+					e.Revision, e.Name, tenantID)
 			}
 			if err != nil {
 				return fmt.Errorf("line %d: %w", line, err)
@@ -229,10 +208,7 @@ func (cmd verifyTrailCommand) verifyFile() error {
 }
 
 func (cmd verifyTrailCommand) verifyStore(
-	ctx context.Context,
-	databaseURL string,
-	store events.Store,
-	log *slog.Logger,
+	ctx context.Context, databaseURL string, store events.Store, log *slog.Logger,
 ) error {
 	trail, err := node.OpenTrailReader(ctx, databaseURL)
 	if err != nil {
@@ -284,10 +260,7 @@ func (cmd verifyTrailCommand) verifyStore(
 
 // compare reads the facts in the store, and compares them with the trail as far as that goes.
 func (v *verification) compare(
-	ctx context.Context,
-	store events.Store,
-	tree *queries.AuditTree,
-	show func(string, events.Position),
+	ctx context.Context, store events.Store, tree *queries.AuditTree, show func(string, events.Position),
 ) error {
 	next, stop := iter.Pull2(tree.Leaves(ctx))
 	defer stop()
@@ -302,10 +275,8 @@ func (v *verification) compare(
 		case err == nil:
 			return fmt.Errorf("entry %d is missing in the store: %v: %w", missing.N, missing, gap)
 		case errors.Is(err, queries.ErrNotBuilt):
-			return fmt.Errorf(
-				"%w: the audit trail has no entry for what is missing, so whose facts these were is not known",
-				gap,
-			)
+			return fmt.Errorf("%w: the audit trail has no entry for what is missing, so whose facts these were is not known",
+				gap)
 		case !errors.Is(err, queries.ErrNotFound):
 			return err
 		}
@@ -315,12 +286,8 @@ func (v *verification) compare(
 }
 
 func (v *verification) compareAfter(
-	ctx context.Context,
-	store events.Store,
-	after events.Position,
-	tree *queries.AuditTree,
-	next func() (tlog.Hash, error, bool),
-	show func(string, events.Position),
+	ctx context.Context, store events.Store, after events.Position, tree *queries.AuditTree,
+	next func() (tlog.Hash, error, bool), show func(string, events.Position),
 ) error {
 	for e, err := range hashAll(allEvents(ctx, store, after)) {
 		if err != nil {
@@ -340,15 +307,8 @@ func (v *verification) compareAfter(
 				return v.missingInTrail(e)
 			}
 			if has && e.err == nil && held != e.leaf {
-				return fmt.Errorf(
-					"entry %d is not what the audit trail has: the store has %s@%d, %s, with the id %s%s",
-					n,
-					e.Stream,
-					e.Revision,
-					e.Name,
-					e.ID,
-					inTrail(ctx, tree, n),
-				)
+				return fmt.Errorf("entry %d is not what the audit trail has: the store has %s@%d, %s, with the id %s%s", n,
+					e.Stream, e.Revision, e.Name, e.ID, inTrail(ctx, tree, n))
 			}
 			if err := v.add(e); err != nil {
 				return err
@@ -363,11 +323,7 @@ func (v *verification) compareAfter(
 func (v *verification) missingInTrail(e hashedFact) error {
 	text := fmt.Sprintf(
 		"entry %d is missing in the audit trail, which ends before it: the store has %s@%d, %s, with the id %s",
-		v.tree.Size(),
-		e.Stream,
-		e.Revision,
-		e.Name,
-		e.ID,
+		v.tree.Size(), e.Stream, e.Revision, e.Name, e.ID,
 	)
 	if !v.current {
 		text += "; the trail has not come to the end of the log: while a server runs it does, so verify then"

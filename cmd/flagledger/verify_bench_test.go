@@ -23,12 +23,7 @@ func BenchmarkVerify(b *testing.B) {
 	for _, p := range models.All() {
 		if p.Name == "audit" {
 			if err := projections.Rebuild(
-				b.Context(),
-				url,
-				store,
-				[]projections.Projection{p},
-				projections.RebuildOptions{Force: true},
-				log,
+				b.Context(), url, store, []projections.Projection{p}, projections.RebuildOptions{Force: true}, log,
 			); err != nil {
 				b.Fatal(err)
 			}

@@ -105,22 +105,7 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 	if len(facts) < 100 {
 		t.Fatalf("%d facts", len(facts))
 	}
-	none, early, late := signedCheckpoint(
-		t,
-		signer,
-		"t",
-		nil,
-	), signedCheckpoint(
-		t,
-		signer,
-		"t",
-		facts[:40],
-	), signedCheckpoint(
-		t,
-		signer,
-		"t",
-		facts,
-	)
+	none, early, late := signedCheckpoint(t, signer, "t", nil), signedCheckpoint(t, signer, "t", facts[:40]), signedCheckpoint(t, signer, "t", facts)
 	verify := func(list []events.Recorded, tenantID string, checkpoints ...string) error {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "facts.ndjson")
@@ -146,32 +131,18 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 	if err := verify(facts, "t", none, early, late); err != nil {
 		t.Fatalf("what was not altered: %v", err)
 	}
-	if err := verify(
-		slices.Insert(slices.Clone(facts), 7, foreignFact("flag-t2.a")),
-		"t",
-		early,
-		late,
-	); err == nil ||
+	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("flag-t2.a")), "t", early, late); err == nil ||
 		!strings.Contains(err.Error(), "line 9: flag-t2.a@1") {
 		t.Errorf("another tenant's fact in the file of one: %v, want an error that names it", err)
 	}
-	if err := verify(
-		slices.Insert(slices.Clone(facts), 7, foreignFact("user-u")),
-		"t",
-		early,
-		late,
-	); err == nil ||
+	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("user-u")), "t", early, late); err == nil ||
 		!strings.Contains(err.Error(), "line 9: user-u@1") {
 		t.Errorf("a person's fact in the file of a tenant: %v, want an error that names it", err)
 	}
 	if err := verify(slices.Insert(slices.Clone(facts), 7, foreignFact("flag-t2.a")), "", early, late); err != nil {
 		t.Errorf("another tenant's fact in the file of all: %v", err)
 	}
-	if err := verify(
-		append(slices.Clone(facts), facts[0]),
-		"",
-		late,
-	); err == nil ||
+	if err := verify(append(slices.Clone(facts), facts[0]), "", late); err == nil ||
 		!strings.Contains(err.Error(), "revision 1 after") {
 		t.Errorf("a fact that stands twice: %v", err)
 	}
@@ -219,12 +190,7 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 		"the end":          {func(list []events.Recorded) []events.Recorded { return list[:len(list)-1] }, "missing"},
 		"before the first": {func(list []events.Recorded) []events.Recorded { list[3].Actor.ID = "x"; return list }, "entries 0 to 39"},
 	} {
-		if err := verify(
-			test.alter(slices.Clone(facts)),
-			"t",
-			early,
-			late,
-		); err == nil ||
+		if err := verify(test.alter(slices.Clone(facts)), "t", early, late); err == nil ||
 			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v, want an error that says %q", what, err, test.says)
 		}
@@ -349,18 +315,11 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		s.Exec(`truncate events.event`)
 		s.Exec(`insert into events.event select * from saved order by position`)
 	}
-	alter(
-		"data",
-		stream+"@2",
-		`update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`,
-		stream,
-	)
-	alter(
-		"metadata",
-		stream+"@2",
+	alter("data", stream+"@2",
+		`update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`, stream)
+	alter("metadata", stream+"@2",
 		`update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`,
-		stream,
-	)
+		stream)
 	// With the same hash, since encoding/json looks for members without case, takes the last and drops what it does not
 	// know.
 	for what, sql := range map[string]string{
@@ -368,31 +327,15 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		"metadata with an unknown member": `replace(metadata::text, '"actor":', '"approvedBy":"CEO","actor":')::json`,
 		"metadata with a reason twice":    `regexp_replace(metadata::text, '^{', '{"requestId":"another",')::json`,
 	} {
-		alter(
-			what,
-			"entry %n: "+stream+"@2: metadata",
-			`update events.event set metadata = `+sql+` where stream = $1 and revision = 2`,
-			stream,
-		)
+		alter(what, "entry %n: "+stream+"@2: metadata",
+			`update events.event set metadata = `+sql+` where stream = $1 and revision = 2`, stream)
 	}
-	alter(
-		"recorded",
-		stream+"@1",
-		`update events.event set recorded = recorded + interval '1 microsecond' where stream = $1 and revision = 1`,
-		stream,
-	)
-	alter(
-		"a fact of a project",
-		"project-"+project+"@1",
-		`update events.event set recorded = recorded + interval '1 microsecond' where stream = $1`,
-		"project-"+project,
-	)
-	alter(
-		"a fact less",
-		"entry %n is missing in the store: flag k3, version 2, flag.",
-		`delete from events.event where stream = $1 and revision = 2`,
-		stream,
-	)
+	alter("recorded", stream+"@1",
+		`update events.event set recorded = recorded + interval '1 microsecond' where stream = $1 and revision = 1`, stream)
+	alter("a fact of a project", "project-"+project+"@1",
+		`update events.event set recorded = recorded + interval '1 microsecond' where stream = $1`, "project-"+project)
+	alter("a fact less", "entry %n is missing in the store: flag k3, version 2, flag.",
+		`delete from events.event where stream = $1 and revision = 2`, stream)
 	alter(
 		"a fact less, and no gap",
 		"entry %n",
@@ -411,30 +354,13 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		me.Tenant,
 	)
 	const swap = `update events.event e set position = o.position from events.event o where (e.stream, e.revision, o.stream, o.revision) in (($1, $2, $3, $4), ($3, $4, $1, $2))`
-	alter(
-		"two of a stream in another order",
-		fmt.Sprintf("entry %d: %s has revision 2 after 0", entry-1, stream),
-		swap,
-		stream,
-		1,
-		stream,
-		2,
-	)
-	alter(
-		"two of different streams in another order",
-		"entry %n is not what the audit trail has: the store has "+later+"@1",
-		swap,
-		stream,
-		2,
-		later,
-		1,
-	)
-	alter(
-		"the end",
-		"missing",
+	alter("two of a stream in another order", fmt.Sprintf("entry %d: %s has revision 2 after 0", entry-1, stream), swap,
+		stream, 1, stream, 2)
+	alter("two of different streams in another order",
+		"entry %n is not what the audit trail has: the store has "+later+"@1", swap, stream, 2, later, 1)
+	alter("the end", "missing",
 		`with gone as (delete from events.event where stream = $1 returning position) update events.head set position = position`,
-		later,
-	)
+		later)
 	if err := verified(s, me.Tenant); err != nil {
 		t.Fatalf("restored: %v", err)
 	}
@@ -445,10 +371,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		t.Errorf("a person's facts are gone: %v", err)
 	}
 	s.Exec(`delete from read.audit where commit = 1`)
-	if err := verified(
-		s,
-		me.Tenant,
-	); err == nil || !strings.Contains(err.Error(), "gap") ||
+	if err := verified(s, me.Tenant); err == nil || !strings.Contains(err.Error(), "gap") ||
 		!strings.Contains(err.Error(), "not known") {
 		t.Errorf("nobody knows whose fact is gone: %v", err)
 	}
@@ -460,10 +383,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	s.Exec(`alter table kept drop column time`) // it is generated
 	for what, which := range map[string]string{"the end": `n >= $2 - 2`, "one amid": `n = $2 - 2`} {
 		s.Exec(`delete from read.audit where tenant_id = $1 and `+which, me.Tenant, tree.Size)
-		if err := verified(
-			s,
-			me.Tenant,
-		); err == nil ||
+		if err := verified(s, me.Tenant); err == nil ||
 			!strings.Contains(err.Error(), fmt.Sprintf("entry %d ", tree.Size-2)) {
 			t.Errorf("%s of the trail is missing: %v, want an error that names entry %d", what, err, tree.Size-2)
 		}
@@ -479,12 +399,8 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	if err := verified(s, me.Tenant); err != nil {
 		t.Errorf("there is no trail: %v", err)
 	}
-	alter(
-		"data, before there is a trail",
-		"checkpoint of",
-		`update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`,
-		stream,
-	)
+	alter("data, before there is a trail", "checkpoint of",
+		`update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`, stream)
 	s.Exec(`alter table read.not_yet rename to audit`)
 
 	// Whoever alters the facts and has the trail rebuilt is found by the checkpoint that was signed before.
@@ -526,23 +442,14 @@ func TestAStoreIsVerifiedOnceSomebodyIsErased(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"Postgres": func(testing.TB) string { return "" }, "EventStoreDB": func(t testing.TB) string { return esdbtest.New(t).URL() }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := nodetest.Start(
-				t,
-				pgtest.Migrated(t),
-				node.Config{EventStoreURL: url(t), Environment: "development"},
-				nodetest.Log(t),
-			)
+			s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: url(t), Environment: "development"},
+				nodetest.Log(t))
 			me := s.SignUp(nodetest.Address())
 			developer := me.Join("developer")
 			developer.CreateEnabledFlag("k", nil)
 			me.Call("GET", "/api/v1/audit/checkpoint", nil).Want(200)
 			if err := node.EraseUser(
-				t.Context(),
-				s.Config,
-				s.DatabaseURL,
-				s.Store(),
-				developer.UserID,
-				nodetest.Log(t),
+				t.Context(), s.Config, s.DatabaseURL, s.Store(), developer.UserID, nodetest.Log(t),
 			); err != nil {
 				t.Fatal(err)
 			}
@@ -566,12 +473,7 @@ func rebuild(ctx context.Context, t *testing.T, s *nodetest.Service) {
 	for _, p := range models.All() {
 		if p.Name == "audit" {
 			if err := projections.Rebuild(
-				ctx,
-				s.DatabaseURL,
-				s.Store(),
-				[]projections.Projection{p},
-				projections.RebuildOptions{Force: true},
-				nodetest.Log(t),
+				ctx, s.DatabaseURL, s.Store(), []projections.Projection{p}, projections.RebuildOptions{Force: true}, nodetest.Log(t),
 			); err != nil {
 				t.Fatal(err)
 			}

@@ -28,10 +28,8 @@ type Client struct {
 
 // Open returns a client on a database whose schema is the newest.
 func Open(pool *pgxpool.Pool) (*Client, error) {
-	c, err := river.NewClient(
-		riverpgxv5.New(pool),
-		&river.Config{Schema: migrations.JobsSchema, Logger: slog.New(slog.DiscardHandler)},
-	)
+	c, err := river.NewClient(riverpgxv5.New(pool),
+		&river.Config{Schema: migrations.JobsSchema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
@@ -143,20 +141,8 @@ func (w Work) observe(ctx context.Context, job *rivertype.JobRow, work func(cont
 	case errors.Is(ctx.Err(), context.Canceled):
 		outcome = Interrupted
 	default:
-		w.Log.WarnContext(
-			ctx,
-			"a job failed",
-			"job",
-			job.ID,
-			"kind",
-			job.Kind,
-			"attempt",
-			job.Attempt,
-			"of",
-			job.MaxAttempts,
-			"err",
-			err,
-		)
+		w.Log.WarnContext(ctx, "a job failed", "job", job.ID, "kind", job.Kind, "attempt", job.Attempt, "of", job.MaxAttempts,
+			"err", err)
 	}
 	return err
 }

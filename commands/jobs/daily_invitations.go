@@ -44,9 +44,7 @@ var errNoPlace = errors.New("a bound is reached")
 //
 // Errors are *commands.Error, Unavailable while the database cannot be reached.
 func (d *DailyInvitations) Take(
-	ctx context.Context,
-	now time.Time,
-	bounds ...InvitationBound,
+	ctx context.Context, now time.Time, bounds ...InvitationBound,
 ) (reached *InvitationBound, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {

@@ -13,16 +13,7 @@ import (
 
 func TestInvitationsOfADayAreBounded(t *testing.T) {
 	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 23, 59, 0, 0, time.UTC)
-	tenant, other, person := TenantInvitationBound(
-		uuid.NewString(),
-		3,
-	), TenantInvitationBound(
-		uuid.NewString(),
-		3,
-	), PersonInvitationBound(
-		uuid.NewString(),
-		4,
-	)
+	tenant, other, person := TenantInvitationBound(uuid.NewString(), 3), TenantInvitationBound(uuid.NewString(), 3), PersonInvitationBound(uuid.NewString(), 4)
 	take := func(now time.Time, want *InvitationBound, bounds ...InvitationBound) {
 		t.Helper()
 		reached, err := NewDailyInvitations(pool).Take(t.Context(), now, bounds...)
@@ -72,15 +63,7 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 
 func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	pool, now := newOffice(t).pool, time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	daily, tenant, person := NewDailyInvitations(
-		pool,
-	), TenantInvitationBound(
-		uuid.NewString(),
-		3,
-	), PersonInvitationBound(
-		uuid.NewString(),
-		3,
-	)
+	daily, tenant, person := NewDailyInvitations(pool), TenantInvitationBound(uuid.NewString(), 3), PersonInvitationBound(uuid.NewString(), 3)
 	if _, err := daily.Take(t.Context(), now, tenant, person); err != nil {
 		t.Fatal(err)
 	}
@@ -92,9 +75,7 @@ func TestGivingBackAnInvitationLocksLikeTakingOne(t *testing.T) {
 	lock := func(b InvitationBound) {
 		t.Helper()
 		if _, err := taking.Exec(
-			t.Context(),
-			`update keep.invitation_counts set invitations = invitations where counted = $1`,
-			b.counted,
+			t.Context(), `update keep.invitation_counts set invitations = invitations where counted = $1`, b.counted,
 		); err != nil {
 			t.Fatal(err)
 		}

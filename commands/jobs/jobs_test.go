@@ -63,11 +63,8 @@ func eventually(t testing.TB, what string, holds func() bool) {
 // states counts the jobs of a kind by their state.
 func states(t testing.TB, pool *pgxpool.Pool, kind string) map[string]int {
 	t.Helper()
-	rows, err := pool.Query(
-		t.Context(),
-		`select state::text, count(*) from jobs.river_job where kind = $1 group by 1`,
-		kind,
-	)
+	rows, err := pool.Query(t.Context(), `select state::text, count(*) from jobs.river_job where kind = $1 group by 1`,
+		kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +96,8 @@ func TestATaskIsRunOnceForAllNodes(t *testing.T) {
 		stop()
 	}
 	// Another node begins with its tasks once it leads. That which it alone knows shows that it has.
-	run(
-		t,
-		open(t, pool),
-		Work{Upkeep: []Task{daily, {"sentinel", time.Hour, func(context.Context) error { sentinels.Add(1); return nil }}}},
-	)
+	run(t, open(t, pool),
+		Work{Upkeep: []Task{daily, {"sentinel", time.Hour, func(context.Context) error { sentinels.Add(1); return nil }}}})
 	eventually(t, "another node leads", func() bool { return sentinels.Load() == 1 })
 	if n := runs.Load(); n != 1 {
 		t.Errorf("the task was run %d times", n)
@@ -165,11 +159,8 @@ func TestAJobThatOutlastsItsNodeIsDoneByAnother(t *testing.T) {
 	if got := states(t, pool, "upkeep"); got["available"] != 1 || interrupted.Load() != 1 {
 		t.Errorf("the jobs are %v, %d attempts were interrupted", got, interrupted.Load())
 	}
-	run(
-		t,
-		open(t, pool),
-		Work{Upkeep: []Task{{"long", time.Hour, func(context.Context) error { completed.Add(1); return nil }}}},
-	)
+	run(t, open(t, pool),
+		Work{Upkeep: []Task{{"long", time.Hour, func(context.Context) error { completed.Add(1); return nil }}}})
 	eventually(t, "another node does it", func() bool { return completed.Load() == 1 })
 }
 

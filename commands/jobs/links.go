@@ -86,9 +86,7 @@ const (
 func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause string) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(
-			ctx,
-			`select pg_advisory_xact_lock(hashtextextended('flagledger verification ' || $1, 0))`,
-			userID,
+			ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger verification ' || $1, 0))`, userID,
 		); err != nil {
 			return err
 		}

@@ -35,18 +35,12 @@ func NewMailLimit(pool *pgxpool.Pool) *MailLimit { return &MailLimit{pool} }
 // take takes a place of an address for a job that mails to it now, unless all are taken. A job whose node died has its
 // place already.
 func (l *MailLimit) take(
-	ctx context.Context,
-	jobID int64,
-	why purpose,
-	email string,
-	now time.Time,
+	ctx context.Context, jobID int64, why purpose, email string, now time.Time,
 ) (taken bool, err error) {
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
 		// Jobs with the same address wait for each other, so that each counts those before it.
 		if _, err := tx.Exec(
-			ctx,
-			`select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1 collate "C"), 0))`,
-			email,
+			ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1 collate "C"), 0))`, email,
 		); err != nil {
 			return err
 		}

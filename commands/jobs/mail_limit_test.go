@@ -74,9 +74,7 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 	invite(3, me)
 	waiting(1)
 	if _, err := o.pool.Exec(
-		t.Context(),
-		`update jobs.river_job set created_at = created_at - $1::interval`,
-		placeWait,
+		t.Context(), `update jobs.river_job set created_at = created_at - $1::interval`, placeWait,
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -114,13 +114,7 @@ func (o *office) invited(addresses ...string) (tenantID string) {
 			Metadata: events.Metadata{Time: time.Now()},
 			Fact:     events.MemberInvited{ID: id, Role: events.ViewerRole},
 		}
-		batch, list = append(
-			batch,
-			e,
-		), append(
-			list,
-			MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: id},
-		)
+		batch, list = append(batch, e), append(list, MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: id})
 	}
 	if _, err := o.store.Append(o.t.Context(), events.TenantStream(tenantID), 0, batch); err != nil {
 		o.t.Fatal(err)
@@ -132,9 +126,7 @@ func (o *office) invited(addresses ...string) (tenantID string) {
 func (o *office) add(list ...Job) {
 	o.t.Helper()
 	if err := pgx.BeginFunc(
-		o.t.Context(),
-		o.pool,
-		func(tx pgx.Tx) error { return o.client.Add(o.t.Context(), tx, list...) },
+		o.t.Context(), o.pool, func(tx pgx.Tx) error { return o.client.Add(o.t.Context(), tx, list...) },
 	); err != nil {
 		o.t.Fatal(err)
 	}
@@ -246,11 +238,8 @@ func TestMailsThatFail(t *testing.T) {
 	}
 	eventually(t, "the mail has failed", func() bool { return len(failed()) == 1 })
 	o.refuse(fmt.Errorf("%w: no such mailbox", commands.ErrRecipientRefused))
-	eventually(
-		t,
-		"the mail is given up",
-		func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["cancelled"] == 1 },
-	)
+	eventually(t, "the mail is given up",
+		func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["cancelled"] == 1 })
 	o.refuse(nil)
 	id := failed()[0].ID
 	if err := o.client.Retry(t.Context(), id); err != nil {

@@ -57,12 +57,8 @@ func (FollowPayments) tenant() string { return "" }
 // cannot be reached.
 func (p *Payments) Enqueue(ctx context.Context, e commands.PaymentEvent) error {
 	return paymentError(pgx.BeginFunc(ctx, p.client.pool, func(tx pgx.Tx) error {
-		added, err := tx.Exec(
-			ctx,
-			`insert into keep.payment_events (id, received_at) values ($1, $2) on conflict (id) do nothing`,
-			e.ID,
-			p.now(),
-		)
+		added, err := tx.Exec(ctx,
+			`insert into keep.payment_events (id, received_at) values ($1, $2) on conflict (id) do nothing`, e.ID, p.now())
 		if err != nil || added.RowsAffected() == 0 {
 			return err
 		}

@@ -104,16 +104,8 @@ func (w pushWorker) Work(ctx context.Context, job *river.Job[devicePush]) error 
 		case errors.Is(err, commands.ErrDeviceGone):
 			err = w.Inbox.RemoveUnregistered(noted, device)
 		case errors.Is(err, commands.ErrPushRefused):
-			w.log.WarnContext(
-				ctx,
-				"a notification cannot be pushed to a device",
-				"notification",
-				next.ID,
-				"device",
-				device,
-				"err",
-				err,
-			)
+			w.log.WarnContext(ctx, "a notification cannot be pushed to a device", "notification", next.ID, "device", device,
+				"err", err)
 			err = w.Inbox.RemovePush(noted, device, next.ID)
 		case err == nil:
 			err = w.Inbox.RemovePush(noted, device, next.ID)

@@ -51,11 +51,8 @@ func (p *pushing) run() (stop func()) {
 		p.t.Fatal(err)
 	}
 	// of the platform: no tenant is asked
-	return run(
-		p.t,
-		p.client,
-		Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out, Recipients: &commands.Notifications{}}},
-	)
+	return run(p.t, p.client,
+		Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out, Recipients: &commands.Notifications{}}})
 }
 
 // person is somebody with devices, whose tokens are returned.
@@ -63,9 +60,7 @@ func (p *pushing) person(devices int) (id string, tokens []string) {
 	p.t.Helper()
 	id = uuid.NewString()
 	if _, err := p.pool.Exec(
-		p.t.Context(),
-		`insert into keep.people (user_id, created_at) values ($1, now())`,
-		id,
+		p.t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, id,
 	); err != nil {
 		p.t.Fatal(err)
 	}
@@ -189,8 +184,7 @@ func TestAttemptsDoNotRunOut(t *testing.T) {
 	p.run()
 	eventually(t, "an attempt fails", func() bool { return states(t, p.pool, "push.device")["retryable"] == 1 })
 	if _, err := p.pool.Exec(
-		t.Context(),
-		`update jobs.river_job set state = 'available', scheduled_at = now()`,
+		t.Context(), `update jobs.river_job set state = 'available', scheduled_at = now()`,
 	); err != nil {
 		t.Fatal(err)
 	}

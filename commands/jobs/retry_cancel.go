@@ -39,17 +39,13 @@ func States() []string {
 
 // List returns the last 1,000 jobs in a state, or in any but completed where it is empty, the newest first.
 func (c *Client) List(ctx context.Context, state string) ([]Entry, error) {
-	states := slices.DeleteFunc(
-		rivertype.JobStates(),
-		func(s rivertype.JobState) bool { return s == rivertype.JobStateCompleted },
-	)
+	states := slices.DeleteFunc(rivertype.JobStates(),
+		func(s rivertype.JobState) bool { return s == rivertype.JobStateCompleted })
 	if state != "" {
 		states = []rivertype.JobState{rivertype.JobState(state)}
 	}
-	found, err := c.river.JobList(
-		ctx,
-		river.NewJobListParams().States(states...).OrderBy(river.JobListOrderByID, river.SortOrderDesc).First(listed),
-	)
+	found, err := c.river.JobList(ctx,
+		river.NewJobListParams().States(states...).OrderBy(river.JobListOrderByID, river.SortOrderDesc).First(listed))
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}

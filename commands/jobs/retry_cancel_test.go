@@ -121,11 +121,8 @@ func TestARelayThatRefusesAllIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.run()
-	eventually(
-		t,
-		"the mails are given up",
-		func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["discarded"] == deferredMails },
-	)
+	eventually(t, "the mails are given up",
+		func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["discarded"] == deferredMails })
 	counts, err := o.client.Counts(t.Context())
 	if err != nil || len(counts) != 1 || counts[0].Failing != deferredMails {
 		t.Errorf("counted %+v, %v", counts, err)

@@ -65,9 +65,7 @@ func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now ti
 // FindSandboxRequest finds who asked for a sandbox by the token of the link. The error is Invalid in the field token
 // where the link is not good.
 func (l *Links) FindSandboxRequest(
-	ctx context.Context,
-	token string,
-	now time.Time,
+	ctx context.Context, token string, now time.Time,
 ) (r commands.SandboxRequest, err error) {
 	hash := sha256.Sum256([]byte(token))
 	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests

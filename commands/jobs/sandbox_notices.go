@@ -38,10 +38,8 @@ func NewSandboxNotices(c *Client) *SandboxNotices { return &SandboxNotices{c} }
 
 // Given implements commands.SandboxNotices.
 func (s *SandboxNotices) Given(ctx context.Context) ([]commands.SandboxNoticeGiven, error) {
-	rows, err := s.client.pool.Query(
-		ctx,
-		`select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`,
-	)
+	rows, err := s.client.pool.Query(ctx,
+		`select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`)
 	if err != nil {
 		return nil, noticeError(err)
 	}
@@ -74,13 +72,9 @@ func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven
 
 // Drop implements commands.SandboxNotices.
 func (s *SandboxNotices) Drop(ctx context.Context, n commands.SandboxNoticeGiven) error {
-	_, err := s.client.pool.Exec(
-		ctx,
-		`delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`,
-		n.TenantID,
-		n.Notice,
-		n.EndsAt,
-	)
+	_, err := s.client.pool.Exec(ctx,
+		`delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`, n.TenantID, n.Notice,
+		n.EndsAt)
 	return noticeError(err)
 }
 

@@ -68,10 +68,7 @@ func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
 
 // NoteCleanup implements the port of commands.Sandboxes.
 func (s *Sandboxes) NoteCleanup(
-	ctx context.Context,
-	by commands.By,
-	tenantID string,
-	asked time.Time,
+	ctx context.Context, by commands.By, tenantID string, asked time.Time,
 ) (drop func(context.Context) error, err error) {
 	job := sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID, Asked: asked}
 	var id int64
@@ -107,10 +104,7 @@ func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id i
 	err = pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
 		// Calls for one sandbox wait for each other, so that each gets a job of its own.
 		if _, err := tx.Exec(
-			ctx,
-			`select pg_advisory_xact_lock(hashtext($1), hashtext($2))`,
-			job.Kind(),
-			job.TenantID,
+			ctx, `select pg_advisory_xact_lock(hashtext($1), hashtext($2))`, job.Kind(), job.TenantID,
 		); err != nil {
 			return err
 		}
@@ -147,8 +141,7 @@ func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id i
 
 func cleanupError(err error) error {
 	return keep.DatabaseError(
-		"the cleanup may or may not be made; it leaves alone what was made or changed after it was asked for",
-		err,
+		"the cleanup may or may not be made; it leaves alone what was made or changed after it was asked for", err,
 	)
 }
 

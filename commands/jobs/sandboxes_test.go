@@ -61,10 +61,8 @@ func TestCleanupsAtOnce(t *testing.T) {
 	s := NewSandboxes(open(t, pool))
 	noted := func() (users []string) {
 		t.Helper()
-		rows, err := pool.Query(
-			t.Context(),
-			`select args ->> 'userId' from jobs.river_job where kind = 'sandbox.cleanup' order by id`,
-		)
+		rows, err := pool.Query(t.Context(),
+			`select args ->> 'userId' from jobs.river_job where kind = 'sandbox.cleanup' order by id`)
 		if err == nil {
 			users, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		}
@@ -75,12 +73,8 @@ func TestCleanupsAtOnce(t *testing.T) {
 	}
 	note := func(user string) (drop func(context.Context) error) {
 		t.Helper()
-		drop, err := s.NoteCleanup(
-			t.Context(),
-			commands.By{Actor: events.Actor{Kind: events.UserActor, ID: user}},
-			"t",
-			time.Now(),
-		)
+		drop, err := s.NoteCleanup(t.Context(), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: user}}, "t",
+			time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

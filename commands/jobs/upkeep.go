@@ -36,10 +36,8 @@ func (w Work) periodic() []*river.PeriodicJob {
 				Queue: upkeepQueue, MaxAttempts: upkeepAttempts, UniqueOpts: river.UniqueOpts{ByArgs: true, ByPeriod: task.Every},
 			}
 		}
-		list = append(
-			list,
-			river.NewPeriodicJob(river.PeriodicInterval(task.Every), insert, &river.PeriodicJobOpts{RunOnStart: true}),
-		)
+		list = append(list,
+			river.NewPeriodicJob(river.PeriodicInterval(task.Every), insert, &river.PeriodicJobOpts{RunOnStart: true}))
 	}
 	return list
 }

@@ -142,10 +142,7 @@ func TestRefusals(t *testing.T) {
 		return nil
 	}})
 	patient := open(t, "smtp://"+busy.Addr+"?from=a@example.com", busy)
-	if err := patient.Send(
-		t.Context(),
-		letter,
-	); err == nil || errors.Is(err, commands.ErrRecipientRefused) ||
+	if err := patient.Send(t.Context(), letter); err == nil || errors.Is(err, commands.ErrRecipientRefused) ||
 		errors.Is(err, commands.ErrRecipientDeferred) {
 		t.Errorf("a busy server: %v", err)
 	}
@@ -259,9 +256,7 @@ func TestBadURLs(t *testing.T) {
 		"smtp://flags@mail.example.com?from=a@b.c", "smtp://:hunter22@mail.example.com?from=a@b.c", "smtp://mail.example.com?from=a@b.c&from=d@e.f",
 		"smtp://mail.example.com?from=a@b.c&tls=off", "smtp://mail.example.com/path?from=a@b.c", "smtp://flags:hunter22@mail.example.com?%zz", "smtp://flags:hunter22%zz@host",
 	} {
-		if _, err := Open(
-			url,
-		); err == nil || errors.Unwrap(err) != nil || strings.Contains(err.Error(), "hunter22") ||
+		if _, err := Open(url); err == nil || errors.Unwrap(err) != nil || strings.Contains(err.Error(), "hunter22") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v", url, err)
 		}
@@ -271,10 +266,7 @@ func TestBadURLs(t *testing.T) {
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	if err := ToLog(
-		log,
-		true,
-	).Send(t.Context(), letter); err != nil ||
+	if err := ToLog(log, true).Send(t.Context(), letter); err != nil ||
 		!strings.Contains(out.String(), "reset-password?token=") {
 		t.Errorf("development does not show the link: %v %s", err, out.String())
 	}

@@ -107,11 +107,8 @@ func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 // nameless is an error without the server's text.
 func nameless(err error) error {
 	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
-		why := fmt.Sprintf(
-			"%s: %s",
-			refusal.Reason,
-			strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())),
-		)
+		why := fmt.Sprintf("%s: %s", refusal.Reason,
+			strings.TrimSpace(fmt.Sprint(refusal.ErrorCode(), " ", refusal.EnhancedStatusCode())))
 		switch {
 		case !ofRecipient(refusal):
 			return fmt.Errorf("the server does not take the mail, %s", why)
@@ -180,12 +177,8 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 		)
 	}
 	if s.user != "" {
-		options = append(
-			options,
-			mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover),
-			mail.WithUsername(s.user),
-			mail.WithPassword(s.password),
-		)
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.user),
+			mail.WithPassword(s.password))
 	}
 	client, err := mail.NewClient(s.host, options...)
 	if err != nil {

@@ -19,10 +19,7 @@ import (
 func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPage) (string, error) {
 	metadata := map[string]string{tenantKey: c.TenantID}
 	p := &stripe.CheckoutSessionParams{
-		Params: params(
-			ctx,
-			key,
-		),
+		Params:     params(ctx, key),
 		Customer:   stripe.String(c.CustomerID),
 		SuccessURL: stripe.String(c.SuccessURL),
 		CancelURL:  stripe.String(c.CancelURL),
@@ -42,9 +39,7 @@ func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPa
 		p.Mode = stripe.String(string(stripe.CheckoutSessionModePayment))
 		p.PaymentIntentData = &stripe.CheckoutSessionPaymentIntentDataParams{Metadata: metadata}
 		item.PriceData = &stripe.CheckoutSessionLineItemPriceDataParams{
-			Currency: stripe.String(
-				s.settings.Currency,
-			),
+			Currency:   stripe.String(s.settings.Currency),
 			Product:    stripe.String(c.Product.ID),
 			UnitAmount: stripe.Int64(c.Product.Amount),
 		}
@@ -79,9 +74,7 @@ func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string, plansOnl
 }
 
 func (s *Stripe) closeCheckouts(
-	ctx context.Context,
-	customerID string,
-	closes func(*stripe.CheckoutSession) bool,
+	ctx context.Context, customerID string, closes func(*stripe.CheckoutSession) bool,
 ) error {
 	sessions := checkout.Client{B: s.backend, Key: s.settings.SecretKey}
 	list := sessions.List(&stripe.CheckoutSessionListParams{
@@ -204,7 +197,8 @@ func refusedPage(err error) error {
 			Detail: "a request with this Idempotency-Key is known to the payment provider, and differs or is under way",
 			Err:    nameless(err),
 		}
-	case refusal.Type != stripe.ErrorTypeInvalidRequest || refusal.HTTPStatusCode != http.StatusBadRequest && refusal.HTTPStatusCode != http.StatusNotFound:
+	case refusal.Type != stripe.ErrorTypeInvalidRequest || refusal.HTTPStatusCode != http.StatusBadRequest &&
+		refusal.HTTPStatusCode != http.StatusNotFound:
 		return unavailable(err)
 	case refusal.Code == stripe.ErrorCodeAmountTooSmall || refusal.Code == stripe.ErrorCodeAmountTooLarge:
 		return invalid("amount", "is too small or too large for the payment provider", err)

@@ -44,10 +44,8 @@ func (s Settings) Check() error {
 	case s.WebhookSecret != "" && !webhookSecretPattern.MatchString(s.WebhookSecret):
 		return errors.New("STRIPE_WEBHOOK_SECRET must be the signing secret of a webhook endpoint, which begins with whsec_")
 	case !currencyPattern.MatchString(s.Currency):
-		return fmt.Errorf(
-			"STRIPE_CURRENCY must be the three letters of a currency in lower case, such as usd; it is %q",
-			s.Currency,
-		)
+		return fmt.Errorf("STRIPE_CURRENCY must be the three letters of a currency in lower case, such as usd; it is %q",
+			s.Currency)
 	case s.Base == "":
 		return nil
 	}
@@ -123,14 +121,8 @@ func unavailable(err error) error {
 // nameless is an error without what was sent and what was answered, which may hold addresses.
 func nameless(err error) error {
 	if refusal, ok := errors.AsType[*stripe.Error](err); ok {
-		return fmt.Errorf(
-			"Stripe answers %d %s %s %s to its request %s",
-			refusal.HTTPStatusCode,
-			refusal.Type,
-			refusal.Code,
-			refusal.Param,
-			refusal.RequestID,
-		)
+		return fmt.Errorf("Stripe answers %d %s %s %s to its request %s", refusal.HTTPStatusCode, refusal.Type, refusal.Code,
+			refusal.Param, refusal.RequestID)
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
@@ -140,9 +132,7 @@ func nameless(err error) error {
 
 // asFound is the error of a call about an object, NotFound where Stripe does not have it.
 func asFound(what string, err error) error {
-	if refusal, ok := errors.AsType[*stripe.Error](
-		err,
-	); ok && refusal.HTTPStatusCode == http.StatusNotFound &&
+	if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusNotFound &&
 		refusal.Code == stripe.ErrorCodeResourceMissing {
 		return &commands.Error{
 			Kind:   commands.NotFound,

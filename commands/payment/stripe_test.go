@@ -100,9 +100,7 @@ func TestABrokenStripeIsUnavailable(t *testing.T) {
 					t.Errorf("%s tells too much: %v", call, err)
 				}
 			}
-			if err := open(
-				server.URL(),
-			).CancelSubscription(t.Context(), "sub_1"); err == nil && how != paymenttest.Empty &&
+			if err := open(server.URL()).CancelSubscription(t.Context(), "sub_1"); err == nil && how != paymenttest.Empty &&
 				how != paymenttest.Strange {
 				t.Error("a subscription is cancelled by a Stripe that is broken")
 			}
@@ -226,9 +224,7 @@ func TestRefusals(t *testing.T) {
 		"amount":    {with(product, func(p *commands.CheckoutPage) { p.Product.Amount = 1 }), "amount"},
 	} {
 		_, err := s.Checkout(t.Context(), "", c.page)
-		if refusal, ok := errors.AsType[*commands.Error](
-			err,
-		); !ok || refusal.Kind != commands.Invalid ||
+		if refusal, ok := errors.AsType[*commands.Error](err); !ok || refusal.Kind != commands.Invalid ||
 			refusal.Fields[c.field] == "" {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -267,12 +263,8 @@ func TestRefusals(t *testing.T) {
 	}
 	server.ForbidSwitch("price_1")
 	if _, err := s.Portal(
-		t.Context(),
-		"",
-		commands.PortalPage{CustomerID: customer, ReturnURL: "https://a.example", Change: change},
-	); commands.KindOf(
-		err,
-	) != commands.Conflict {
+		t.Context(), "", commands.PortalPage{CustomerID: customer, ReturnURL: "https://a.example", Change: change},
+	); commands.KindOf(err) != commands.Conflict {
 		t.Errorf("a change that the portal does not allow: %v", err)
 	}
 	for range 2 {
@@ -383,11 +375,7 @@ func TestACheckoutClosesEarlierPages(t *testing.T) {
 	first := page("a")
 	second := page("b")
 	if repeated := page("a"); repeated != first || server.Payable(first) || !server.Payable(second) {
-		t.Errorf(
-			"the first page: %v, the second: %v; made again it is the first: %v",
-			server.Payable(first),
-			server.Payable(second),
-			repeated == first,
-		)
+		t.Errorf("the first page: %v, the second: %v; made again it is the first: %v", server.Payable(first),
+			server.Payable(second), repeated == first)
 	}
 }

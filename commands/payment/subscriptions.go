@@ -43,10 +43,7 @@ func (s *Stripe) Customer(ctx context.Context, customerID string) (commands.Paym
 	found, err := customer.Client{
 		B:   s.backend,
 		Key: s.settings.SecretKey,
-	}.Get(
-		customerID,
-		&stripe.CustomerParams{Params: params(ctx, "")},
-	)
+	}.Get(customerID, &stripe.CustomerParams{Params: params(ctx, "")})
 	if err != nil {
 		return commands.PaymentCustomer{}, asFound("customer", err)
 	}
@@ -97,10 +94,7 @@ func (s *Stripe) Subscription(ctx context.Context, id string) (commands.PaymentS
 	found, err := subscription.Client{
 		B:   s.backend,
 		Key: s.settings.SecretKey,
-	}.Get(
-		id,
-		&stripe.SubscriptionParams{Params: params(ctx, "")},
-	)
+	}.Get(id, &stripe.SubscriptionParams{Params: params(ctx, "")})
 	if err != nil {
 		return commands.PaymentSubscription{}, asFound("subscription", err)
 	}
@@ -112,10 +106,7 @@ func (s *Stripe) CancelSubscription(ctx context.Context, id string) error {
 	_, err := subscription.Client{
 		B:   s.backend,
 		Key: s.settings.SecretKey,
-	}.Cancel(
-		id,
-		&stripe.SubscriptionCancelParams{Params: params(ctx, "")},
-	)
+	}.Cancel(id, &stripe.SubscriptionCancelParams{Params: params(ctx, "")})
 	// as one that has ended is
 	if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusNotFound {
 		return nil
@@ -146,10 +137,8 @@ func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
 		if item == nil || item.ID == "" || item.Price == nil || item.Price.ID == "" {
 			return commands.PaymentSubscription{}, unavailable(errUnreadable)
 		}
-		found.Items = append(
-			found.Items,
-			commands.PaymentItem{ID: item.ID, PriceID: item.Price.ID, BillingCycle: cycle(item.Price.Recurring)},
-		)
+		found.Items = append(found.Items,
+			commands.PaymentItem{ID: item.ID, PriceID: item.Price.ID, BillingCycle: cycle(item.Price.Recurring)})
 	}
 	return found, nil
 }

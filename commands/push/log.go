@@ -17,13 +17,7 @@ func ToLog(log *slog.Logger) Log { return Log{log} }
 
 // Push implements commands.Pusher.
 func (l Log) Push(ctx context.Context, n commands.Notification, tokens []string) []error {
-	l.log.InfoContext(
-		ctx,
-		"a notification was not pushed: there is no FIREBASE_PROJECT_ID",
-		"notification",
-		n.ID,
-		"devices",
-		len(tokens),
-	)
+	l.log.InfoContext(ctx, "a notification was not pushed: there is no FIREBASE_PROJECT_ID", "notification", n.ID,
+		"devices", len(tokens))
 	return make([]error, len(tokens))
 }

@@ -57,9 +57,7 @@ func Skip(t testing.TB, tool string, missing error) {
 		return
 	}
 	if err := os.WriteFile(
-		note,
-		fmt.Appendf(nil, "NOT TESTED WITH %s: %v\n", strings.ToUpper(tool), missing),
-		0o600,
+		note, fmt.Appendf(nil, "NOT TESTED WITH %s: %v\n", strings.ToUpper(tool), missing), 0o600,
 	); err != nil {
 		t.Error(err)
 	}

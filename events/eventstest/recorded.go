@@ -22,31 +22,20 @@ func testRecorded(t *testing.T, engine Engine) {
 		s,
 		"project-1",
 		2,
-		batch...); !slices.EqualFunc(
-		repeated.Recorded,
-		told[2:],
-		time.Time.Equal,
-	) {
+		batch...); !slices.EqualFunc(repeated.Recorded, told[2:], time.Time.Equal) {
 		t.Errorf("a repeated append is recorded at %v, and was at %v", repeated.Recorded, told[2:])
 	}
 	list := collect(t, s.Read(t.Context(), "project-1", 0))
 	if len(list) != len(told) ||
 		!slices.EqualFunc(
-			list,
-			told,
-			func(e events.Recorded, at time.Time) bool { return e.At.Equal(at) && at.Location() == time.UTC },
+			list, told, func(e events.Recorded, at time.Time) bool { return e.At.Equal(at) && at.Location() == time.UTC },
 		) {
 		t.Errorf("by the answers of appends, the events are recorded at %v; they are %v", told, list)
 	}
 	now, last, err := s.Clock(t.Context())
 	if err != nil || time.Since(now).Abs() > time.Hour || now.Location() != time.UTC || !last.Equal(told[len(told)-1]) {
-		t.Errorf(
-			"the clock of the store shows %v, and its last event is of %v; want that of %v: %v",
-			now,
-			last,
-			told[len(told)-1],
-			err,
-		)
+		t.Errorf("the clock of the store shows %v, and its last event is of %v; want that of %v: %v", now, last,
+			told[len(told)-1], err)
 	}
 	for _, e := range list {
 		if e.At.Location() != time.UTC || !e.At.Equal(e.At.Truncate(time.Microsecond)) || time.Since(e.At).Abs() > time.Hour {
@@ -56,13 +45,8 @@ func testRecorded(t *testing.T, engine Engine) {
 	n := 0
 	for e := range subscribed(t, s, events.Position{}) {
 		if !e.At.Equal(list[n].At) || !e.Stored.At.Equal(e.At) {
-			t.Errorf(
-				"revision %d is recorded at %v, and for a subscriber at %v, in its stored form at %v",
-				e.Revision,
-				list[n].At,
-				e.At,
-				e.Stored.At,
-			)
+			t.Errorf("revision %d is recorded at %v, and for a subscriber at %v, in its stored form at %v", e.Revision,
+				list[n].At, e.At, e.Stored.At)
 		}
 		if n++; n == len(list) {
 			break
@@ -104,13 +88,8 @@ func testCopies(t *testing.T, engine Engine) {
 			t.Errorf("event %d is stored as %s: %v", i, e.Stored.Metadata, err)
 		}
 		if !e.Stored.At.Equal(e.At) || e.Time != original.Time || e.Reason != original.Reason {
-			t.Errorf(
-				"event %d has time %v and reason %s, in its stored form it is recorded at %v",
-				i,
-				e.Time,
-				e.Reason,
-				e.Stored.At,
-			)
+			t.Errorf("event %d has time %v and reason %s, in its stored form it is recorded at %v", i, e.Time, e.Reason,
+				e.Stored.At)
 		}
 	}
 }
@@ -135,15 +114,8 @@ func testCopiesFromTheFuture(t *testing.T, engine Engine) {
 	}
 	mustAppend(t, to, "project-1", 0, copied(-time.Hour, 0), copied(events.MaxAhead-time.Minute, 0))
 	for _, e := range []events.Event{copied(events.MaxAhead+time.Minute, 0), copied(time.Hour, 59*time.Minute)} {
-		if _, err := to.Append(
-			t.Context(),
-			"project-1",
-			2,
-			[]events.Event{renamed("b"), e},
-		); !errors.Is(
-			err,
-			events.ErrAhead,
-		) {
+		if _, err := to.Append(t.Context(), "project-1", 2, []events.Event{renamed("b"), e}); !errors.Is(err,
+			events.ErrAhead) {
 			t.Errorf("a copy from the future: %v, want ErrAhead", err)
 		}
 	}

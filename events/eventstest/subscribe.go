@@ -55,10 +55,8 @@ func testResume(t *testing.T, engine Engine) {
 	const n = 40
 	positions := []events.Position{{}}
 	for i := range n {
-		positions = append(
-			positions,
-			mustAppend(t, s, fmt.Sprintf("project-%d", i%7), events.Revision(i/7), renamed(fmt.Sprint(i))),
-		)
+		positions = append(positions,
+			mustAppend(t, s, fmt.Sprintf("project-%d", i%7), events.Revision(i/7), renamed(fmt.Sprint(i))))
 	}
 	for from, after := range positions[:n] {
 		for r := range subscribed(t, s, after) {
@@ -168,12 +166,7 @@ func testCancellation(t *testing.T, engine Engine) {
 	s := engine.Open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Append(
-		ctx,
-		"project-1",
-		0,
-		[]events.Event{renamed("a")},
-	); !errors.Is(err, context.Canceled) ||
+	if _, err := s.Append(ctx, "project-1", 0, []events.Event{renamed("a")}); !errors.Is(err, context.Canceled) ||
 		!errors.Is(err, events.ErrUnavailable) {
 		t.Errorf("append: %v, want ErrUnavailable and context.Canceled", err)
 	}

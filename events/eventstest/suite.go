@@ -123,7 +123,8 @@ func testFind(t *testing.T, engine Engine) {
 		stream string
 		id     uuid.UUID
 		want   events.Revision
-	}{{"project-1", a.ID, 1}, {"project-1", b.ID, 2}, {"project-1", c.ID, 0}, {"project-2", c.ID, 1}, {"project-none", a.ID, 0}} {
+	}{{"project-1", a.ID, 1}, {"project-1", b.ID, 2}, {"project-1", c.ID, 0}, {"project-2", c.ID, 1},
+		{"project-none", a.ID, 0}} {
 		if got, err := s.Find(t.Context(), test.stream, test.id); got != test.want || err != nil {
 			t.Errorf("the event is found in %s at %d, %v; want %d", test.stream, got, err, test.want)
 		}
@@ -136,13 +137,8 @@ func testExactJSON(t *testing.T, engine Engine) {
 		`9007199254740993`, `1.0`, `-0`, `1e2`, `0.1000`, `"<&>\u2028\u00e9é\/"`, `{"b":1,"a":[1.50,{"z":null}]}`, `""`, `"😀"`, `"\ud83d\ude00"`,
 	} {
 		stream := fmt.Sprintf("flag-t.f%d", i)
-		mustAppend(
-			t,
-			s,
-			stream,
-			0,
-			event(events.FlagCreated{Key: "f", Type: events.JSONFlag, DefaultValue: json.RawMessage(value)}),
-		)
+		mustAppend(t, s, stream, 0,
+			event(events.FlagCreated{Key: "f", Type: events.JSONFlag, DefaultValue: json.RawMessage(value)}))
 		got := collect(t, s.Read(t.Context(), stream, 0))[0].Fact.(events.FlagCreated)
 		if string(got.DefaultValue) != value {
 			t.Errorf("%s came back as %s", value, got.DefaultValue)
@@ -154,15 +150,8 @@ func testOptimisticConcurrency(t *testing.T, engine Engine) {
 	s := engine.Open(t)
 	refused := func(expected events.Revision) {
 		t.Helper()
-		if _, err := s.Append(
-			t.Context(),
-			"project-1",
-			expected,
-			[]events.Event{renamed("x")},
-		); !errors.Is(
-			err,
-			events.ErrConflict,
-		) {
+		if _, err := s.Append(t.Context(), "project-1", expected, []events.Event{renamed("x")}); !errors.Is(err,
+			events.ErrConflict) {
 			t.Errorf("append at %d: %v, want ErrConflict", expected, err)
 		}
 	}
@@ -204,14 +193,8 @@ func testAtomic(t *testing.T, engine Engine) {
 	s := engine.Open(t)
 	mustAppend(t, s, "project-1", 0, renamed("a"))
 	if _, err := s.Append(
-		t.Context(),
-		"project-1",
-		0,
-		[]events.Event{renamed("b"), renamed("c"), renamed("d")},
-	); !errors.Is(
-		err,
-		events.ErrConflict,
-	) {
+		t.Context(), "project-1", 0, []events.Event{renamed("b"), renamed("c"), renamed("d")},
+	); !errors.Is(err, events.ErrConflict) {
 		t.Fatalf("append: %v, want ErrConflict", err)
 	}
 	tooLarge := renamed(strings.Repeat("x", events.MaxEventBytes))
@@ -253,14 +236,8 @@ func testIdempotent(t *testing.T, engine Engine) {
 func testLarge(t *testing.T, engine Engine) {
 	s := engine.Open(t)
 	if _, err := s.Append(
-		t.Context(),
-		"project-1",
-		0,
-		[]events.Event{renamed(strings.Repeat("x", events.MaxEventBytes))},
-	); !errors.Is(
-		err,
-		events.ErrTooLarge,
-	) {
+		t.Context(), "project-1", 0, []events.Event{renamed(strings.Repeat("x", events.MaxEventBytes))},
+	); !errors.Is(err, events.ErrTooLarge) {
 		t.Errorf("append: %v, want ErrTooLarge", err)
 	}
 	mustAppend(t, s, "project-1", 0, renamed(strings.Repeat("x", events.MaxEventBytes-1000)))
@@ -324,10 +301,13 @@ func testHolds(t *testing.T, engine Engine) {
 		last events.EventRef
 		want bool
 	}{
-		"an event that it holds":                 {events.RefTo(list[1]), true},
-		"an event at the place of another":       {events.EventRef{Stream: "project-1", Revision: 2, ID: list[2].ID.String()}, false},
-		"an event of a longer stream":            {events.EventRef{Stream: "project-1", Revision: 4, ID: list[1].ID.String()}, false},
-		"an event of a stream that is not there": {events.EventRef{Stream: "project-2", Revision: 1, ID: list[1].ID.String()}, false},
+		"an event that it holds": {events.RefTo(list[1]), true},
+		"an event at the place of another": {events.EventRef{Stream: "project-1", Revision: 2,
+			ID: list[2].ID.String()}, false},
+		"an event of a longer stream": {events.EventRef{Stream: "project-1", Revision: 4,
+			ID: list[1].ID.String()}, false},
+		"an event of a stream that is not there": {events.EventRef{Stream: "project-2", Revision: 1,
+			ID: list[1].ID.String()}, false},
 	} {
 		c := before.After(list[:2], position)
 		c.Last = test.last
@@ -341,22 +321,14 @@ func testHolds(t *testing.T, engine Engine) {
 }
 
 func mustAppend(
-	t *testing.T,
-	s events.Store,
-	stream string,
-	expected events.Revision,
-	facts ...events.Event,
+	t *testing.T, s events.Store, stream string, expected events.Revision, facts ...events.Event,
 ) events.Position {
 	t.Helper()
 	return mustAppendAll(t, s, stream, expected, facts...).Position
 }
 
 func mustAppendAll(
-	t *testing.T,
-	s events.Store,
-	stream string,
-	expected events.Revision,
-	facts ...events.Event,
+	t *testing.T, s events.Store, stream string, expected events.Revision, facts ...events.Event,
 ) events.Appended {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

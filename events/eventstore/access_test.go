@@ -87,15 +87,7 @@ func TestCredentialsAreRefusedLater(t *testing.T) {
 	}
 	for range 20 {
 		// The client sees no more than the end of its stream when the server refuses it before all has been sent.
-		if _, err := s.Append(
-			t.Context(),
-			"project-1",
-			1,
-			[]events.Event{renamed("b")},
-		); !errors.Is(
-			err,
-			events.ErrUnavailable,
-		) {
+		if _, err := s.Append(t.Context(), "project-1", 1, []events.Event{renamed("b")}); !errors.Is(err, events.ErrUnavailable) {
 			t.Errorf("append: %v, want ErrUnavailable", err)
 		}
 		_, err := s.Head(t.Context())
@@ -149,10 +141,7 @@ func TestOpenRefusesAnotherNodeThanTheLeader(t *testing.T) {
 	t.Parallel()
 	server := esdbtest.New(t)
 	for _, preference := range []string{"follower", "random", "readonlyreplica"} {
-		if _, err := openURL(
-			t.Context(),
-			server.URL()+"&nodePreference="+preference,
-		); err == nil ||
+		if _, err := openURL(t.Context(), server.URL()+"&nodePreference="+preference); err == nil ||
 			!strings.Contains(err.Error(), "nodePreference must be leader") {
 			t.Errorf("%s: %v", preference, err)
 		}
@@ -168,11 +157,8 @@ func TestOpenWaitsForTheServer(t *testing.T) {
 	log := &lines{}
 	opened := make(chan error, 1)
 	go func() {
-		s, err := eventstore.Open(
-			t.Context(),
-			server.URL(),
-			slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		)
+		s, err := eventstore.Open(t.Context(), server.URL(),
+			slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 		if err == nil {
 			s.Close()
 		}

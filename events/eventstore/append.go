@@ -15,10 +15,7 @@ import (
 // server with default settings. The client gives up after ten seconds, or the connection string's defaultDeadline, even
 // when ctx does not end.
 func (s *Store) Append(
-	ctx context.Context,
-	stream string,
-	expected events.Revision,
-	batch []events.Event,
+	ctx context.Context, stream string, expected events.Revision, batch []events.Event,
 ) (events.Appended, error) {
 	if len(batch) == 0 {
 		return events.Appended{}, errors.New("append without events")
@@ -70,10 +67,7 @@ func latest(a, b time.Time) time.Time {
 // looks for the leader again, and the first answer counts. Ids and expected revision are the same, so it is applied
 // once.
 func (s *Store) send(
-	ctx context.Context,
-	stream string,
-	at esdb.ExpectedRevision,
-	list []esdb.EventData,
+	ctx context.Context, stream string, at esdb.ExpectedRevision, list []esdb.EventData,
 ) (*esdb.WriteResult, error) {
 	type answer struct {
 		result *esdb.WriteResult
@@ -127,10 +121,7 @@ func (s *Store) send(
 // applied reads the events of a list if they stand right after a revision; else it returns ErrConflict. The answer to
 // an append says neither when the server recorded them nor, if the append was repeated, where.
 func (s *Store) applied(
-	ctx context.Context,
-	stream string,
-	expected events.Revision,
-	list []events.Stored,
+	ctx context.Context, stream string, expected events.Revision, list []events.Stored,
 ) (events.Appended, error) {
 	var times []time.Time
 	for e, err := range s.read(ctx, streamFrom(stream, expected+1, uint64(len(list)))) {

@@ -169,9 +169,7 @@ func (s *Store) retire(c *connection) {
 }
 
 func broken(err error) bool {
-	if e, ok := errors.AsType[*esdb.Error](
-		err,
-	); ok &&
+	if e, ok := errors.AsType[*esdb.Error](err); ok &&
 		(e.Code() == esdb.ErrorCodeConnectionClosed || e.Code() == esdb.ErrorUnavailable) {
 		return true
 	}

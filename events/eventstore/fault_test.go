@@ -172,12 +172,7 @@ func TestCallersGiveUpWhileTheServerStops(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 8*time.Millisecond+time.Duration(caller)*time.Millisecond/8)
 				defer cancel()
 				for ctx.Err() == nil {
-					if _, err := s.Append(
-						ctx,
-						"project-1",
-						0,
-						batch,
-					); err != nil && !errors.Is(err, events.ErrUnavailable) &&
+					if _, err := s.Append(ctx, "project-1", 0, batch); err != nil && !errors.Is(err, events.ErrUnavailable) &&
 						!errors.Is(err, events.ErrConflict) {
 						t.Errorf("append: %v, want ErrUnavailable, ErrConflict or none", err)
 					}
@@ -291,13 +286,8 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	})
 	if !settled {
 		connections, _ := s.server.Connections()
-		t.Errorf(
-			"%d goroutines and %d connections after %d reconnects, %d before",
-			runtime.NumGoroutine(),
-			connections,
-			reconnects,
-			before,
-		)
+		t.Errorf("%d goroutines and %d connections after %d reconnects, %d before", runtime.NumGoroutine(), connections,
+			reconnects, before)
 	}
 }
 

@@ -34,11 +34,8 @@ func (s *searches) Write(line []byte) (int, error) {
 func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	server := esdbtest.New(t)
 	log := &searches{}
-	s, err := Open(
-		t.Context(),
-		server.URL(),
-		slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	)
+	s, err := Open(t.Context(), server.URL(),
+		slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +47,8 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	}
 	server.Stop()
 	for !broken(err) && t.Context().Err() == nil { // then the client knows, and looks for a server
-		_, err = c.client.AppendToStream(
-			t.Context(),
-			"project-1",
-			esdb.AppendToStreamOptions{},
-			esdb.EventData{EventType: "x"},
-		)
+		_, err = c.client.AppendToStream(t.Context(), "project-1", esdb.AppendToStreamOptions{},
+			esdb.EventData{EventType: "x"})
 	}
 
 	var calls sync.WaitGroup

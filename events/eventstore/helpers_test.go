@@ -42,11 +42,7 @@ func within(t *testing.T, d time.Duration) (ctx context.Context, check func(what
 // mustAppend appends, again and again until the store says whether it did: after a fault, a busy machine may take long
 // to connect.
 func mustAppend(
-	t *testing.T,
-	s events.Store,
-	stream string,
-	expected events.Revision,
-	list ...events.Event,
+	t *testing.T, s events.Store, stream string, expected events.Revision, list ...events.Event,
 ) (p events.Position) {
 	t.Helper()
 	var err error

@@ -58,12 +58,8 @@ func streamFrom(stream string, from events.Revision, count uint64) opener {
 // backwards reads a stream from its end.
 func backwards(stream string) opener {
 	return func(ctx context.Context, client *esdb.Client) (*esdb.ReadStream, error) {
-		return client.ReadStream(
-			ctx,
-			stream,
-			esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}},
-			math.MaxInt64,
-		)
+		return client.ReadStream(ctx, stream, esdb.ReadStreamOptions{Direction: esdb.Backwards, From: esdb.End{}},
+			math.MaxInt64)
 	}
 }
 
@@ -126,9 +122,7 @@ var errSilent = errors.New("the server does not answer")
 // start begins a read in a goroutine of its own, since the client may hang for as long as there is no server. It
 // releases the connection.
 func (s *Store) start(
-	ctx context.Context,
-	c *connection,
-	open opener,
+	ctx context.Context, c *connection, open opener,
 ) (list chan *esdb.RecordedEvent, ended chan error, stop context.CancelFunc) {
 	ctx, stop = context.WithCancel(ctx)
 	list, ended = make(chan *esdb.RecordedEvent, readAhead), make(chan error, 1)

@@ -101,10 +101,7 @@ func (s realStore) inside(stream string) string {
 func (s realStore) outside(e *events.Recorded) { e.Stream = strings.Replace(e.Stream, s.name, "", 1) }
 
 func (s realStore) Append(
-	ctx context.Context,
-	stream string,
-	expected events.Revision,
-	list []events.Event,
+	ctx context.Context, stream string, expected events.Revision, list []events.Event,
 ) (events.Appended, error) {
 	return s.Store.Append(ctx, s.inside(stream), expected, list)
 }

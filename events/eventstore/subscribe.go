@@ -149,10 +149,7 @@ var errReplaced = errors.New("the connection was replaced")
 
 // hear sends the messages of one subscription, until it is dropped or ctx ends.
 func (s *Store) hear(
-	ctx context.Context,
-	client *esdb.Client,
-	after events.Position,
-	messages chan<- *esdb.SubscriptionEvent,
+	ctx context.Context, client *esdb.Client, after events.Position, messages chan<- *esdb.SubscriptionEvent,
 ) error {
 	options := esdb.SubscribeToAllOptions{
 		From:               esdb.Start{}, // without it, the client begins at the end

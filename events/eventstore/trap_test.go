@@ -203,10 +203,7 @@ func TestOpenRefuses(t *testing.T) {
 		"esdb://admin:secret@a b":                    "connection string",
 		"http://" + host:                             "invalid scheme",
 	} {
-		if _, err := openURL(
-			t.Context(),
-			url,
-		); err == nil || !strings.Contains(err.Error(), want) ||
+		if _, err := openURL(t.Context(), url); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "secret") {
 			t.Errorf("open %s: %v, want a refusal that says %q and keeps the password", url, err, want)
 		}
@@ -246,15 +243,7 @@ func TestEventsOfOneAppendTogetherAreTooLarge(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	half := strings.Repeat("x", events.MaxEventBytes/2)
-	if _, err := s.Append(
-		t.Context(),
-		"project-1",
-		0,
-		[]events.Event{renamed(half), renamed(half)},
-	); !errors.Is(
-		err,
-		events.ErrTooLarge,
-	) {
+	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{renamed(half), renamed(half)}); !errors.Is(err, events.ErrTooLarge) {
 		t.Errorf("append: %v, want ErrTooLarge", err)
 	}
 }
@@ -296,10 +285,7 @@ func TestStoredForm(t *testing.T) {
 		Version int
 		events.Metadata
 	}
-	if err := json.Unmarshal(
-		r.UserMetadata,
-		&metadata,
-	); err != nil || metadata.Version != 1 ||
+	if err := json.Unmarshal(r.UserMetadata, &metadata); err != nil || metadata.Version != 1 ||
 		metadata.Metadata != e.Metadata {
 		t.Errorf("metadata stored as %s: %v", r.UserMetadata, err)
 	}

@@ -22,10 +22,7 @@ import (
 
 func fact(n int) events.Recorded {
 	stored := events.Stored{
-		ID: uuid.NewSHA1(
-			uuid.Nil,
-			[]byte(fmt.Sprint(n)),
-		),
+		ID:      uuid.NewSHA1(uuid.Nil, []byte(fmt.Sprint(n))),
 		Name:    "flag.of_tomorrow",
 		Version: 7,
 		Data:    []byte(`{"n":9007199254740993,"x":1.0,"s":"<&>\u00e9é"}`),
@@ -170,19 +167,14 @@ func TestEveryLineIsAsItIsWritten(t *testing.T) {
 	} {
 		list := append([]string{}, lines...)
 		if list[test.line-1] = strings.Replace(
-			list[test.line-1],
-			test.old,
-			test.new,
-			1,
+			list[test.line-1], test.old, test.new, 1,
 		); list[test.line-1] == lines[test.line-1] {
 			t.Fatalf("%s: nothing is altered in %s", what, list[test.line-1])
 		}
 		sum := sha256.Sum256([]byte(strings.Join(list[:3], "")))
 		before := sha256.Sum256([]byte(strings.Join(lines[:3], "")))
 		list[3] = strings.Replace(list[3], hex.EncodeToString(before[:]), hex.EncodeToString(sum[:]), 1)
-		if got, err := read(
-			[]byte(strings.Join(list, "")),
-		); err == nil ||
+		if got, err := read([]byte(strings.Join(list, ""))); err == nil ||
 			!strings.Contains(err.Error(), fmt.Sprintf("line %d: ", test.line)) {
 			t.Errorf("%s: %d facts and %v, want an error that names line %d", what, len(got), err, test.line)
 		}

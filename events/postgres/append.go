@@ -33,10 +33,7 @@ type outcome struct {
 
 // Append implements events.Store. Appends that wait at the same time are committed in one transaction.
 func (s *Store) Append(
-	ctx context.Context,
-	stream string,
-	expected events.Revision,
-	batch []events.Event,
+	ctx context.Context, stream string, expected events.Revision, batch []events.Event,
 ) (events.Appended, error) {
 	if len(batch) == 0 {
 		return events.Appended{}, errors.New("append without events")
@@ -174,20 +171,9 @@ func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]applied, er
 			}
 		}
 	}
-	rows, err := s.writing.Query(
-		ctx,
-		"select applied, recorded_at from events.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-		streams,
-		expected,
-		counts,
-		ids,
-		names,
-		versions,
-		data,
-		metadata,
-		recorded,
-		acceptOf(group),
-	)
+	rows, err := s.writing.Query(ctx,
+		"select applied, recorded_at from events.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", streams, expected, counts,
+		ids, names, versions, data, metadata, recorded, acceptOf(group))
 	if err != nil {
 		return nil, err
 	}

@@ -53,8 +53,7 @@ func TestOpenRefusesADatabaseThatMayLoseWrites(t *testing.T) {
 		address := pgtest.URL(t)
 		conn := connect(t, address)
 		if _, err := conn.Exec(
-			t.Context(),
-			fmt.Sprintf("alter database %s set synchronous_commit = off", conn.Config().Database),
+			t.Context(), fmt.Sprintf("alter database %s set synchronous_commit = off", conn.Config().Database),
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -104,10 +103,7 @@ func TestTheCommitterWaitsForTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	var value string
-	if err := connect(
-		t,
-		s.url,
-	).QueryRow(t.Context(), "select value from setting").
+	if err := connect(t, s.url).QueryRow(t.Context(), "select value from setting").
 		Scan(&value); err != nil ||
 		value != "on" {
 		t.Errorf("the append ran with synchronous_commit %s, %v", value, err)
@@ -128,12 +124,7 @@ func TestAnAppendIsAcknowledgedAfterItsCommit(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	s.refuseAtCommit(t)
-	if _, err := s.Append(
-		t.Context(),
-		"project-refused",
-		0,
-		[]events.Event{deleted()},
-	); err == nil ||
+	if _, err := s.Append(t.Context(), "project-refused", 0, []events.Event{deleted()}); err == nil ||
 		!strings.Contains(err.Error(), "refused at commit") {
 		t.Errorf("append: %v, want the error of its commit", err)
 	}

@@ -37,8 +37,7 @@ func TestRecordedTimesNeverRunBackwards(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if rapid.IntRange(0, 4).Draw(t, "step") == 0 {
 			if _, err := conn.Exec(
-				ctx,
-				"update events.head set recorded = greatest(recorded, clock_timestamp()) + interval '1 minute'",
+				ctx, "update events.head set recorded = greatest(recorded, clock_timestamp()) + interval '1 minute'",
 			); err != nil {
 				t.Fatal(err)
 			}

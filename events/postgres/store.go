@@ -102,10 +102,8 @@ func checkDurable(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 		if value == "off" {
-			return fmt.Errorf(
-				"the database runs with %s off and would lose acknowledged writes in a crash; set it to on",
-				setting,
-			)
+			return fmt.Errorf("the database runs with %s off and would lose acknowledged writes in a crash; set it to on",
+				setting)
 		}
 	}
 	return nil
@@ -197,19 +195,12 @@ func (s *Store) Read(ctx context.Context, stream string, from events.Revision) i
 }
 
 func (s *Store) readPiece(
-	ctx context.Context,
-	stream string,
-	from events.Revision,
-	size int,
+	ctx context.Context, stream string, from events.Revision, size int,
 ) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
-		rows, err := s.pool.Query(
-			ctx,
-			"select "+columns+" from events.event where stream = $1 and revision >= $2 order by revision limit $3",
-			stream,
-			int64(from),
-			size,
-		)
+		rows, err := s.pool.Query(ctx,
+			"select "+columns+" from events.event where stream = $1 and revision >= $2 order by revision limit $3", stream,
+			int64(from), size)
 		if err != nil {
 			yield(events.Recorded{}, classify(err))
 			return
@@ -249,17 +240,8 @@ const columns = "position, stream, revision, id, name, version, data, metadata, 
 func scan(rows pgx.Rows) (recorded events.Recorded, err error) {
 	var position uint64
 	stored := &recorded.Stored
-	err = rows.Scan(
-		&position,
-		&recorded.Stream,
-		&recorded.Revision,
-		&stored.ID,
-		&stored.Name,
-		&stored.Version,
-		&stored.Data,
-		&stored.Metadata,
-		&stored.At,
-	)
+	err = rows.Scan(&position, &recorded.Stream, &recorded.Revision, &stored.ID, &stored.Name, &stored.Version,
+		&stored.Data, &stored.Metadata, &stored.At)
 	stored.At = stored.At.UTC()
 	recorded.Position, recorded.Name, recorded.At = at(position), stored.Name, stored.At
 	return recorded, err

@@ -140,10 +140,7 @@ func TestReadsDoNotKeepAppendsWaiting(t *testing.T) {
 	defer cancel()
 	for i := range 3 {
 		if _, err := s.Append(
-			appending,
-			fmt.Sprintf("flag-t.%d", i),
-			0,
-			[]events.Event{{ID: uuid.New(), Fact: events.FlagDeleted{}}},
+			appending, fmt.Sprintf("flag-t.%d", i), 0, []events.Event{{ID: uuid.New(), Fact: events.FlagDeleted{}}},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -165,10 +162,7 @@ func TestALargeEventIsCompressedFastAndDecodedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got, want string
-	err := connect(
-		t,
-		s.url,
-	).QueryRow(t.Context(), `select pg_column_compression(data), case when exists (select from pg_settings
+	err := connect(t, s.url).QueryRow(t.Context(), `select pg_column_compression(data), case when exists (select from pg_settings
 		where name = 'default_toast_compression' and 'lz4' = any (enumvals)) then 'lz4' else 'pglz' end from events.event`).
 		Scan(&got, &want)
 	if err != nil || got != want {

@@ -142,12 +142,8 @@ func holdsEvent(ctx context.Context, conn *pgx.Conn, position uint64, delivered 
 // readPage reads the events after last, up to a gap. Positions have no gaps: one right after last is a GapError.
 func (s *Store) readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
 	page := events.Page{Next: at(last), Live: true}
-	rows, err := conn.Query(
-		ctx,
-		"select "+columns+" from events.event where position > $1 order by position limit $2",
-		last,
-		pageSize,
-	)
+	rows, err := conn.Query(ctx, "select "+columns+" from events.event where position > $1 order by position limit $2",
+		last, pageSize)
 	if err != nil {
 		return page, err
 	}

@@ -141,8 +141,7 @@ func TestOneLooksAtTheClock(t *testing.T) {
 func TestAWatermarkHoldsWhereTheClockIsBehindTheLog(t *testing.T) {
 	s := open(t)
 	if _, err := connect(
-		t,
-		s.url,
+		t, s.url,
 	).Exec(t.Context(), "update events.head set recorded = clock_timestamp() + interval '1 hour'"); err != nil {
 		t.Fatal(err)
 	}

@@ -50,9 +50,7 @@ func (v SemanticVersion) String() string {
 // Compare returns -1, 0 or 1 if v is before, equal to or after other.
 func (v SemanticVersion) Compare(other SemanticVersion) int {
 	if c := cmp.Or(
-		compareNumbers(v.major, other.major),
-		compareNumbers(v.minor, other.minor),
-		compareNumbers(v.patch, other.patch),
+		compareNumbers(v.major, other.major), compareNumbers(v.minor, other.minor), compareNumbers(v.patch, other.patch),
 	); c != 0 {
 		return c
 	}

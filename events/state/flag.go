@@ -79,11 +79,8 @@ func (f *Flag) Apply(r events.Recorded) {
 		f.Exists = false
 	case events.FlagReverted:
 		if fact.Variations != nil {
-			f.Variations = events.OrderVariations(
-				f.Variations,
-				fact.Variations.To,
-				func(v events.Variation) string { return v.ID },
-			)
+			f.Variations = events.OrderVariations(f.Variations, fact.Variations.To,
+				func(v events.Variation) string { return v.ID })
 		}
 	}
 }
@@ -117,10 +114,6 @@ func (f *Flag) FallthroughIn(environmentID string) *events.Serve {
 
 // applyRules returns the list of rules after a change.
 func applyRules(before []events.Rule, change events.RulesChanged) []events.Rule {
-	return events.ApplyRules(
-		before,
-		change,
-		func(r events.Rule) string { return r.ID },
-		func(r events.Rule) events.Rule { return r },
-	)
+	return events.ApplyRules(before, change, func(r events.Rule) string { return r.ID },
+		func(r events.Rule) events.Rule { return r })
 }

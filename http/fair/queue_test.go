@@ -189,11 +189,7 @@ func TestBoundsOfTheQueue(t *testing.T) {
 		enter("a", ErrFlowBusy) // three wait
 		enter("b", ErrNodeBusy) // five wait
 		all.Wait()
-		if got, want := fmt.Sprint(
-			waited,
-		), fmt.Sprint(
-			[]error{ErrFlowBusy, ErrFlowBusy, ErrFlowBusy, ErrNodeBusy, ErrFlowBusy},
-		); got != want {
+		if got, want := fmt.Sprint(waited), fmt.Sprint([]error{ErrFlowBusy, ErrFlowBusy, ErrFlowBusy, ErrNodeBusy, ErrFlowBusy}); got != want {
 			t.Errorf("those that waited too long are answered %s", got)
 		}
 		a.Leave()

@@ -30,13 +30,7 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused atomic.Int64
-	listener := Connections(
-		inner,
-		100,
-		2,
-		[]netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")},
-		func() { refused.Add(1) },
-	)
+	listener := Connections(inner, 100, 2, []netip.Prefix{netip.MustParsePrefix("127.0.0.9/32")}, func() { refused.Add(1) })
 	accepted := acceptAll(listener)
 	dial := func(from string) net.Conn {
 		t.Helper()
@@ -98,13 +92,8 @@ func TestConnectionsTogetherAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := Connections(
-		inner,
-		2,
-		1,
-		[]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
-		func() { t.Error("a proxy is refused") },
-	)
+	listener := Connections(inner, 2, 1, []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+		func() { t.Error("a proxy is refused") })
 	accepted := acceptAll(listener)
 	for range 3 {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())

@@ -110,9 +110,7 @@ func TestCallsBeforeTheAddressIsVerified(t *testing.T) {
 	for range 3 {
 		l.CountAddress(r)
 	}
-	if left := call(
-		"grace",
-	); !left.Exceeded || l.people.holds("grace", l.second()) ||
+	if left := call("grace"); !left.Exceeded || l.people.holds("grace", l.second()) ||
 		l.tenants.holds("tenant of grace", l.second()) {
 		t.Error("a call that the address's limit refuses counts for the person, or is let in")
 	}
@@ -333,11 +331,8 @@ func TestEverybodyIsDrawnSomeTime(t *testing.T) {
 }
 
 func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
-	l := New(
-		Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.StandardPlan: 15}, Anonymous: 1, Auth: 1},
-		nil,
-		time.Now,
-	)
+	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.StandardPlan: 15}, Anonymous: 1, Auth: 1}, nil,
+		time.Now)
 	call := func(person string, best events.Plan, tenant string, plan events.Plan, limit, remaining int) {
 		t.Helper()
 		b := l.CountPerson(person, best, tenant, plan)
@@ -360,11 +355,8 @@ func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
 }
 
 func TestMachinesOfTenantsThatPayNothingShareALimit(t *testing.T) {
-	l := New(
-		Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.SandboxPlan: 20, events.StandardPlan: 30}},
-		nil,
-		time.Now,
-	)
+	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.SandboxPlan: 20, events.StandardPlan: 30}}, nil,
+		time.Now)
 	passed := func(creator string, plan events.Plan, tenants ...string) (n int) {
 		for i := range 100 {
 			if !l.CountMachine(creator, tenants[i%len(tenants)], plan).Exceeded {

@@ -87,15 +87,13 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 		unpaid = sandbox
 	}
 	return &Limiter{
-		plans:     plans,
-		unpaid:    unpaid,
-		free:      plans[events.FreePlan],
-		anonymous: newRate(limits.Anonymous),
-		auth:      newRate(limits.Auth),
-		mailRate:  newRate(mailMinutes * limits.Auth),
-		networkAttemptRate: newRate(
-			maxAttempts,
-		),
+		plans:              plans,
+		unpaid:             unpaid,
+		free:               plans[events.FreePlan],
+		anonymous:          newRate(limits.Anonymous),
+		auth:               newRate(limits.Auth),
+		mailRate:           newRate(mailMinutes * limits.Auth),
+		networkAttemptRate: newRate(maxAttempts),
 		accountAttemptRate: newRate(maxAccountAttempts),
 		roundRate:          newRate(roundDrawn),
 		markRate:           newRate(1),
@@ -105,22 +103,18 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 		proxies:            proxies,
 		began:              now(),
 		now:                now,
-		tenants: newWindows[string](
-			requestWindow,
-		),
-		addresses: newWindows[netip.Addr](requestWindow),
-		signIns:   newWindows[netip.Addr](requestWindow),
-		mails:     newWindows[netip.Prefix](mailRequestWindow),
-		people: newWindows[string](
-			requestWindow,
-		),
-		creators:      newWindows[string](requestWindow),
-		switches:      newWindows[string](requestWindow),
-		payments:      newWindows[string](paymentWindow),
-		notifications: newWindows[[2]string](notificationWindow),
-		attemptCounts: newWindows[[sha256.Size]byte](attemptWindow),
-		ownNetworks:   newWindows[[sha256.Size]byte](ownNetworkFor),
-		slowed:        newRounds(),
+		tenants:            newWindows[string](requestWindow),
+		addresses:          newWindows[netip.Addr](requestWindow),
+		signIns:            newWindows[netip.Addr](requestWindow),
+		mails:              newWindows[netip.Prefix](mailRequestWindow),
+		people:             newWindows[string](requestWindow),
+		creators:           newWindows[string](requestWindow),
+		switches:           newWindows[string](requestWindow),
+		payments:           newWindows[string](paymentWindow),
+		notifications:      newWindows[[2]string](notificationWindow),
+		attemptCounts:      newWindows[[sha256.Size]byte](attemptWindow),
+		ownNetworks:        newWindows[[sha256.Size]byte](ownNetworkFor),
+		slowed:             newRounds(),
 	}
 }
 
@@ -136,11 +130,7 @@ func (l *Limiter) CountPerson(id string, best events.Plan, tenantID string, plan
 // CountUnverified is CountPerson for a person whose address is not verified: it counts the request for the client
 // address as well.
 func (l *Limiter) CountUnverified(
-	r *http.Request,
-	id string,
-	best events.Plan,
-	tenantID string,
-	plan events.Plan,
+	r *http.Request, id string, best events.Plan, tenantID string, plan events.Plan,
 ) Budget {
 	address := clientAddress(r, l.proxies)
 	left := l.countAddress(address, l.second())

@@ -45,11 +45,8 @@ func Parse(text string) (Limits, error) {
 		case plan:
 			limits.Plans[events.Plan(name)] = n
 		default:
-			return limits, fmt.Errorf(
-				"%q is neither anonymous nor auth nor a plan, %s",
-				name,
-				slices.Sorted(maps.Keys(limits.Plans)),
-			)
+			return limits, fmt.Errorf("%q is neither anonymous nor auth nor a plan, %s", name,
+				slices.Sorted(maps.Keys(limits.Plans)))
 		}
 	}
 	return limits, nil

@@ -35,9 +35,7 @@ func TestRead(t *testing.T) {
 	} {
 		err := Read([]byte(body), new(document))
 		_, isField := errors.AsType[FieldError](err)
-		if got := fmt.Sprint(
-			err,
-		); want == "" && err != nil || want != "" && !strings.HasPrefix(got, want) ||
+		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && !strings.HasPrefix(got, want) ||
 			isField == strings.HasPrefix(want, "malformed") && want != "" {
 			t.Errorf("%s: %s, want %s", body, got, want)
 		}

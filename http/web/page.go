@@ -66,10 +66,8 @@ func Sandbox(email string, nameKnown bool, days, minPassword int) Page {
 func SandboxMade(email string) Page {
 	return Page{
 		Title: "Your sandbox is ready",
-		Text: fmt.Sprintf(
-			"Sign in as %s with the password. Among your tenants it is the one that is called Sandbox.",
-			email,
-		),
+		Text: fmt.Sprintf("Sign in as %s with the password. Among your tenants it is the one that is called Sandbox.",
+			email),
 	}
 }
 
@@ -120,10 +118,8 @@ func ReadForm(w http.ResponseWriter, r *http.Request) (Form, error) {
 func (p Page) Write(w http.ResponseWriter, status int) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set(
-		"Content-Security-Policy",
-		"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-	)
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("Referrer-Policy", "no-referrer") // the address holds the token
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

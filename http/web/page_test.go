@@ -50,9 +50,7 @@ func TestReadForm(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return ReadForm(httptest.NewRecorder(), r)
 	}
-	if form, err := submit(
-		"password=p&newPassword=n+n&name=Ada+L&token=other",
-	); err != nil ||
+	if form, err := submit("password=p&newPassword=n+n&name=Ada+L&token=other"); err != nil ||
 		form != (Form{"a+b", "Ada L", "p", "n n"}) {
 		t.Errorf("%+v, %v", form, err)
 	}

@@ -54,7 +54,10 @@ func PoolConfig(url string, settings map[string]string) (*pgxpool.Config, error)
 	config.ConnConfig.AfterNetConnect = s.connections.add
 	config.ConnConfig.ValidateConnect = s.begin
 	stays := config.ConnConfig.OnPgError
-	config.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool { return stays(conn, err) && !IsReadOnlyError(err) }
+	config.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		return stays(conn, err) &&
+			!IsReadOnlyError(err)
+	}
 	config.PrepareConn = func(_ context.Context, conn *pgx.Conn) (bool, error) { return isOpen(conn.PgConn()), nil }
 	return config, nil
 }
@@ -76,10 +79,8 @@ func takeSettings(config *pgx.ConnConfig) map[string]string {
 
 // severalHosts reports whether a URL names more than one server. With some values of sslmode, a server is tried twice.
 func severalHosts(config *pgx.ConnConfig) bool {
-	return slices.ContainsFunc(
-		config.Fallbacks,
-		func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port },
-	)
+	return slices.ContainsFunc(config.Fallbacks,
+		func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port })
 }
 
 // session is what each connection of a Config begins with.

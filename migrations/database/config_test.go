@@ -34,11 +34,9 @@ func open(t *testing.T, url string, settings map[string]string) *pgxpool.Pool {
 
 func TestSettingsAreMadeInTheSession(t *testing.T) {
 	t.Parallel()
-	pool := open(
-		t,
+	pool := open(t,
 		pgtest.URL(t)+"&application_name=me&search_path=a'b&timezone=Asia/Tokyo&pool_max_conns=3&lock_timeout=1s",
-		map[string]string{"lock_timeout": "5s"},
-	)
+		map[string]string{"lock_timeout": "5s"})
 	var got string
 	const sql = "select concat_ws(' ', current_setting('application_name'), current_setting('search_path'), current_setting('timezone'), current_setting('lock_timeout'))"
 	if err := pool.QueryRow(t.Context(), sql).Scan(&got); err != nil || got != "me a'b Asia/Tokyo 5s" {
@@ -55,9 +53,7 @@ func TestAConnectionEndsWhenAWriteIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := conn.Exec(
-			t.Context(),
-			"select set_config('default_transaction_read_only', $1, false)",
-			readOnly,
+			t.Context(), "select set_config('default_transaction_read_only', $1, false)", readOnly,
 		); err != nil {
 			t.Fatal(err)
 		}

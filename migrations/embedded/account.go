@@ -130,8 +130,7 @@ func (p *Postgres) grantReach() error {
 	}
 	return fmt.Errorf(
 		"as root, Postgres runs as user %s, who cannot enter %s: name a data folder elsewhere or do not run as root",
-		p.runAs.name,
-		p.dir,
+		p.runAs.name, p.dir,
 	)
 }
 

@@ -47,10 +47,8 @@ func clusterMajor(cluster string) (int, error) {
 	text, err := os.ReadFile(filepath.Join(cluster, "PG_VERSION"))
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Lstat(cluster); err == nil {
-			return 0, fmt.Errorf(
-				"%s is not a Postgres cluster (it has no PG_VERSION): move it away or name another data folder",
-				cluster,
-			)
+			return 0, fmt.Errorf("%s is not a Postgres cluster (it has no PG_VERSION): move it away or name another data folder",
+				cluster)
 		}
 		return 0, nil
 	}

@@ -28,8 +28,7 @@ func TestVariablesOfTheShell(t *testing.T) {
 	dir := folder(t)
 	p := startHere(t, dir)
 	if got := query(
-		t,
-		p.URL(),
+		t, p.URL(),
 		"select concat_ws(' ', current_setting('search_path'), current_setting('timezone'), current_setting('application_name'))",
 	); got != `"$user", public UTC ` {
 		t.Errorf("the settings of a connection are %s", got)
@@ -58,8 +57,7 @@ func TestStartStopAndStartAgain(t *testing.T) {
 		t.Errorf("collation is %s", got)
 	}
 	if got := query(
-		t,
-		p.URL(),
+		t, p.URL(),
 		"SELECT string_agg(DISTINCT type||' '||auth_method, ', ' ORDER BY type||' '||auth_method) FROM pg_hba_file_rules",
 	); got != "host scram-sha-256, local reject" {
 		t.Errorf("pg_hba.conf lets in by %s", got)

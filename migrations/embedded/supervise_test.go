@@ -25,17 +25,12 @@ func TestSupervision(t *testing.T) {
 		busy := connect(t, address)
 		var running sync.WaitGroup
 		running.Go(func() {
-			_, _ = busy.Exec(
-				context.Background(),
-				"DO $$BEGIN WHILE clock_timestamp() < now() + '1 s'::interval LOOP END LOOP; END$$",
-			)
+			_, _ = busy.Exec(context.Background(),
+				"DO $$BEGIN WHILE clock_timestamp() < now() + '1 s'::interval LOOP END LOOP; END$$")
 		})
 		within(t, "the backend is busy", func() bool {
-			return query(
-				t,
-				address,
-				"SELECT (count(*) > 0)::text FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'DO %'",
-			) == "true"
+			return query(t, address,
+				"SELECT (count(*) > 0)::text FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'DO %'") == "true"
 		})
 		pid := p.PID()
 		must(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -124,16 +119,8 @@ func TestServerLeftBehind(t *testing.T) {
 	execSQL(t, p.URL(), "CREATE TABLE kept AS SELECT 'here' AS word")
 	must(t, p.Stop())
 
-	cmd := p.runAs.command(
-		context.Background(),
-		p.bin.dir+"/postgres",
-		"-D",
-		p.cluster,
-		"-p",
-		strconv.Itoa(p.port),
-		"-c",
-		"unix_socket_directories=",
-	)
+	cmd := p.runAs.command(context.Background(), p.bin.dir+"/postgres", "-D", p.cluster, "-p", strconv.Itoa(p.port), "-c",
+		"unix_socket_directories=")
 	cmd.SysProcAttr = p.runAs.attributes(0)
 	must(t, cmd.Start())
 	gone := make(chan struct{})

@@ -318,11 +318,8 @@ func quickLogin(ctx context.Context, address string) error {
 	stored := sha256.Sum256(sign("Client Key"))
 	encode := base64.StdEncoding.EncodeToString
 	verifier := fmt.Sprintf("SCRAM-SHA-256$1:%s$%s:%s", encode(salt), encode(stored[:]), encode(sign("Server Key")))
-	return exec(
-		ctx,
-		address,
-		fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", pgx.Identifier{u.User.Username()}.Sanitize(), verifier),
-	)
+	return exec(ctx, address,
+		fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", pgx.Identifier{u.User.Username()}.Sanitize(), verifier))
 }
 
 // sweep removes the folders of processes that were killed. A young one may be

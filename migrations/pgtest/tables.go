@@ -15,11 +15,8 @@ func TablesWith(t testing.TB, db interface {
 }, schema string, texts ...string,
 ) (found []string) {
 	t.Helper()
-	rows, err := db.Query(
-		t.Context(),
-		`select table_name from information_schema.tables where table_schema = $1 order by table_name`,
-		schema,
-	)
+	rows, err := db.Query(t.Context(),
+		`select table_name from information_schema.tables where table_schema = $1 order by table_name`, schema)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,11 +44,7 @@ func atStoredLevels(completed func(level int, index int64, hash tlog.Hash)) func
 // loadTree makes the tree of a tenant's first entries, whose number is size. It reads the fewest hashes that can be
 // stored; where nodes are missing it reads all leaves, and tells all nodes of the levels that are stored.
 func loadTree(
-	ctx context.Context,
-	conn *pgx.Conn,
-	tenantID string,
-	size int64,
-	missing func(level int, index int64, hash tlog.Hash),
+	ctx context.Context, conn *pgx.Conn, tenantID string, size int64, missing func(level int, index int64, hash tlog.Hash),
 ) (proof.CompactRange, error) {
 	t, err := readTree(ctx, conn, func(int, int64, tlog.Hash) {}, `
 		select level, hash from (
@@ -69,11 +65,7 @@ func loadTree(
 
 // readTree makes a tree of the levels and hashes of subtrees.
 func readTree(
-	ctx context.Context,
-	conn *pgx.Conn,
-	completed func(level int, index int64, hash tlog.Hash),
-	query string,
-	args ...any,
+	ctx context.Context, conn *pgx.Conn, completed func(level int, index int64, hash tlog.Hash), query string, args ...any,
 ) (t proof.CompactRange, err error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {

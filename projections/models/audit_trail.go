@@ -201,27 +201,9 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	if entry.isRole {
 		name = nil
 	}
-	b.Insert(
-		auditTable,
-		*tenantID,
-		end.tree.Size(),
-		e.Position.Commit,
-		e.Position.Prepare,
-		[16]byte(e.ID),
-		end.recorded,
-		e.Name,
-		entry.resourceType,
-		entry.resourceID,
-		name,
-		entry.environment,
-		changes,
-		e.Actor.Kind,
-		e.Actor.ID,
-		e.RequestID,
-		e.Reason,
-		e.Revision,
-		leaf[:],
-	)
+	b.Insert(auditTable, *tenantID, end.tree.Size(), e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded,
+		e.Name, entry.resourceType, entry.resourceID, name, entry.environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID,
+		e.Reason, e.Revision, leaf[:])
 	switch fact := e.Fact.(type) {
 	case events.OAuthClientDeleted:
 		t.forget(b, e.Stream, fact.ClientID)
@@ -244,10 +226,8 @@ var (
 	addAuditName = projections.NewStatement("stream text, part text, tenant_id text, name text",
 		`insert into audit_names (stream, part, tenant_id, name) select stream, part, tenant_id, name from given
 		on conflict (stream, part) do update set name = excluded.name`)
-	removeAuditName = projections.NewStatement(
-		"stream text, part text",
-		`delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`,
-	)
+	removeAuditName = projections.NewStatement("stream text, part text",
+		`delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`)
 )
 
 // addFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who

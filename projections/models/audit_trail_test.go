@@ -18,10 +18,8 @@ func TestTheTrailForgetsNamesOfDeletedClients(t *testing.T) {
 		event := events.Event{Fact: fact}
 		stored, err := events.Encode(event)
 		if err == nil {
-			err = trail.Apply(
-				batch,
-				events.Recorded{Event: event, Stored: stored, Stream: stream, Revision: revision, Name: fact.StoredName()},
-			)
+			err = trail.Apply(batch,
+				events.Recorded{Event: event, Stored: stored, Stream: stream, Revision: revision, Name: fact.StoredName()})
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -115,10 +115,8 @@ var (
 			and e.environment_id = g.environment_id returning e.*, g.recorded)
 		`+endEnvironmentSpans,
 	)
-	endFlagSpans = projections.NewStatement(
-		"tenant_id text, key text, recorded timestamptz",
-		`update flag_spans s set until = g.recorded from `+lastSpan,
-	)
+	endFlagSpans = projections.NewStatement("tenant_id text, key text, recorded timestamptz",
+		`update flag_spans s set until = g.recorded from `+lastSpan)
 )
 
 // endEnvironmentSpans ends the spans of what was enabled in disabled. Here and below, the last span is found first

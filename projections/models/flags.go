@@ -12,11 +12,8 @@ import (
 var flags = projections.Projection{
 	Name:    "flags",
 	Version: 10, // with recorded times alone
-	Tables: slices.Concat(
-		[]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
-		flagSpanTables,
-		[]string{"flag_states"},
-	),
+	Tables: slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
+		flagSpanTables, []string{"flag_states"}),
 	Schema: `
 create table flags (
     tenant_id     text        not null,
@@ -96,41 +93,15 @@ func applyFlag(b *projections.Batch, e events.Recorded) error {
 func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fact events.FlagFact) error {
 	switch fact := fact.(type) {
 	case events.FlagCreated:
-		b.Queue(
-			createFlag,
-			tenant,
-			key,
-			fact.ID,
-			fact.Name,
-			fact.Type,
-			fact.DefaultValue,
-			fact.Description,
-			orEmpty(fact.Tags),
-			fact.ProjectID,
-			fact.Permanent,
-			fact.Salt,
-			e.Revision,
-			e.At,
-		)
+		b.Queue(createFlag, tenant, key, fact.ID, fact.Name, fact.Type, fact.DefaultValue, fact.Description,
+			orEmpty(fact.Tags), fact.ProjectID, fact.Permanent, fact.Salt, e.Revision, e.At)
 		for i, v := range fact.Variations {
 			addVariation(b, tenant, key, e.Revision, i, v)
 		}
 		return nil
 	case events.FlagUpdated:
-		b.Queue(
-			updateFlag,
-			tenant,
-			key,
-			to(fact.Name),
-			toJSON(fact.DefaultValue),
-			to(fact.Description),
-			toTags(fact.Tags),
-			to(fact.ProjectID),
-			to(fact.Permanent),
-			nil,
-			e.Revision,
-			e.At,
-		)
+		b.Queue(updateFlag, tenant, key, to(fact.Name), toJSON(fact.DefaultValue), to(fact.Description), toTags(fact.Tags),
+			to(fact.ProjectID), to(fact.Permanent), nil, e.Revision, e.At)
 	case events.FlagStatusChanged:
 		b.Queue(updateFlag, tenant, key, nil, nil, nil, nil, nil, nil, fact.To, e.Revision, e.At)
 	case events.FlagEnabled:
@@ -140,16 +111,8 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 	case events.VariationAdded:
 		addVariation(b, tenant, key, e.Revision, 0, fact.Variation)
 	case events.VariationUpdated:
-		b.Queue(
-			updateVariation,
-			tenant,
-			key,
-			fact.ID,
-			to(fact.Name),
-			toJSON(fact.Value),
-			to(fact.Description),
-			to(fact.Weight),
-		)
+		b.Queue(updateVariation, tenant, key, fact.ID, to(fact.Name), toJSON(fact.Value), to(fact.Description),
+			to(fact.Weight))
 	case events.VariationRemoved:
 		b.Queue(removeVariation, tenant, key, fact.Variation.ID)
 	case events.RulesChanged:

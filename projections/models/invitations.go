@@ -31,14 +31,10 @@ var (
 		`insert into invitations (id, role, status, invited_by, created_at, expires_at)
 			select id, role, 'pending', invited_by, recorded, expires_at from given`,
 	)
-	extendInvitation = projections.NewStatement(
-		"id text, expires_at timestamptz",
-		`update invitations i set expires_at = g.expires_at from given g where i.id = g.id`,
-	)
-	endInvitation = projections.NewStatement(
-		"id text, status text",
-		`update invitations i set status = g.status from given g where i.id = g.id`,
-	)
+	extendInvitation = projections.NewStatement("id text, expires_at timestamptz",
+		`update invitations i set expires_at = g.expires_at from given g where i.id = g.id`)
+	endInvitation = projections.NewStatement("id text, status text",
+		`update invitations i set status = g.status from given g where i.id = g.id`)
 )
 
 func applyInvitation(b *projections.Batch, e events.Recorded) error {

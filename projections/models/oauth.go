@@ -32,10 +32,8 @@ var (
 		`insert into oauth_clients (id, tenant_id, name, scopes, deleted, created_at)
 			select id, tenant_id, name, scopes, false, recorded from given`,
 	)
-	deleteOAuthClient = projections.NewStatement(
-		"id text",
-		`update oauth_clients c set deleted = true from given g where c.id = g.id`,
-	)
+	deleteOAuthClient = projections.NewStatement("id text",
+		`update oauth_clients c set deleted = true from given g where c.id = g.id`)
 )
 
 func applyOAuthClient(b *projections.Batch, e events.Recorded) error {

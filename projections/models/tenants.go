@@ -52,18 +52,12 @@ var (
 		`insert into tenants (id, name, is_sandbox, subscription, created_by, created_at)
 			select id, name, is_sandbox, subscription, created_by, recorded from given`,
 	)
-	setSubscription = projections.NewStatement(
-		"id text, subscription json",
-		`update tenants t set subscription = g.subscription from given g where t.id = g.id`,
-	)
-	renameTenant = projections.NewStatement(
-		"id text, name text",
-		`update tenants t set name = coalesce(g.name, t.name) from given g where t.id = g.id`,
-	)
-	deleteTenant = projections.NewStatement(
-		"id text, recorded timestamptz",
-		`update tenants t set deleted_at = g.recorded from given g where t.id = g.id`,
-	)
+	setSubscription = projections.NewStatement("id text, subscription json",
+		`update tenants t set subscription = g.subscription from given g where t.id = g.id`)
+	renameTenant = projections.NewStatement("id text, name text",
+		`update tenants t set name = coalesce(g.name, t.name) from given g where t.id = g.id`)
+	deleteTenant = projections.NewStatement("id text, recorded timestamptz",
+		`update tenants t set deleted_at = g.recorded from given g where t.id = g.id`)
 )
 
 func applyTenant(b *projections.Batch, e events.Recorded) error {

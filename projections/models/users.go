@@ -31,18 +31,12 @@ var (
 		`insert into users (id, platform_role, active, erased, created_at)
 		select id, '', true, false, recorded from given`,
 	)
-	setPlatformRole = projections.NewStatement(
-		"id text, role text",
-		`update users u set platform_role = g.role from given g where u.id = g.id`,
-	)
-	setActive = projections.NewStatement(
-		"id text, active boolean",
-		`update users u set active = g.active from given g where u.id = g.id`,
-	)
-	eraseUser = projections.NewStatement(
-		"id text",
-		`update users u set active = false, erased = true, platform_role = '' from given g where u.id = g.id`,
-	)
+	setPlatformRole = projections.NewStatement("id text, role text",
+		`update users u set platform_role = g.role from given g where u.id = g.id`)
+	setActive = projections.NewStatement("id text, active boolean",
+		`update users u set active = g.active from given g where u.id = g.id`)
+	eraseUser = projections.NewStatement("id text",
+		`update users u set active = false, erased = true, platform_role = '' from given g where u.id = g.id`)
 )
 
 func applyUser(b *projections.Batch, e events.Recorded) error {

@@ -193,17 +193,8 @@ func (r *Reactions) startAtHead(ctx context.Context, logID string, before *event
 	if err != nil || replaced.RowsAffected() == 0 {
 		return err
 	}
-	r.log.Warn(
-		"the event store holds another log than before: reactions begin at its head",
-		"engine",
-		engine,
-		"position",
-		head,
-		"engine before",
-		before.Engine,
-		"position before",
-		before.Position,
-	)
+	r.log.Warn("the event store holds another log than before: reactions begin at its head", "engine", engine,
+		"position", head, "engine before", before.Engine, "position before", before.Position)
 	r.anotherLog.Store(true)
 	return nil
 }

@@ -98,22 +98,16 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	case events.MemberInvited:
 		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
 	case events.MemberAdded:
-		return byAnother(
-			e,
-			fact.UserID,
-			jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID},
-		)
+		return byAnother(e, fact.UserID,
+			jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID})
 	case events.MemberJoined:
 		return []jobs.Job{
 			jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID},
 			jobs.Notice{EventID: e.ID.String(), About: jobs.InvitationAccepted, TenantID: tenantID, UserID: fact.UserID},
 		}
 	case events.MemberRoleChanged:
-		return byAnother(
-			e,
-			fact.UserID,
-			jobs.Notice{EventID: e.ID.String(), About: jobs.RoleChanged, TenantID: tenantID, UserID: fact.UserID},
-		)
+		return byAnother(e, fact.UserID,
+			jobs.Notice{EventID: e.ID.String(), About: jobs.RoleChanged, TenantID: tenantID, UserID: fact.UserID})
 	case events.SubscriptionChanged:
 		from, to := fact.From.Status, fact.To.Status
 		// Stripe may skip past_due
@@ -330,17 +324,8 @@ func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, err
 
 func (f *follower) skip(e events.Recorded, err error) {
 	f.skipped.Add(1)
-	f.log.Error(
-		"a fact is passed over: no jobs are made from it",
-		"stream",
-		e.Stream,
-		"revision",
-		e.Revision,
-		"event",
-		e.Name,
-		"err",
-		err,
-	)
+	f.log.Error("a fact is passed over: no jobs are made from it", "stream", e.Stream, "revision", e.Revision,
+		"event", e.Name, "err", err)
 }
 
 // commit inserts jobs and moves the checkpoint, both or neither.

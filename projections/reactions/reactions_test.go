@@ -97,10 +97,8 @@ func (w *world) wantJobs(members ...string) {
 	w.t.Helper()
 	var found []string
 	for deadline := time.Now().Add(time.Minute); ; {
-		rows, err := w.pool.Query(
-			w.t.Context(),
-			`select args ->> 'memberId' from jobs.river_job where kind = 'mail.member_invitation' order by id`,
-		)
+		rows, err := w.pool.Query(w.t.Context(),
+			`select args ->> 'memberId' from jobs.river_job where kind = 'mail.member_invitation' order by id`)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -327,9 +325,7 @@ func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	w.invite("3")
 	broken := events.TenantStream(uuid.NewString())
 	if _, err := w.store.Append(
-		t.Context(),
-		broken,
-		0,
+		t.Context(), broken, 0,
 		[]events.Event{{ID: uuid.New(), Metadata: events.Metadata{Time: time.Now()}, Fact: events.MemberInvited{ID: "4"}}},
 	); err != nil {
 		t.Fatal(err)
@@ -338,9 +334,7 @@ func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.pool.Exec(
-		t.Context(),
-		`update events.event set data = '{"id":4}' where stream = $1`,
-		broken,
+		t.Context(), `update events.event set data = '{"id":4}' where stream = $1`, broken,
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -35,10 +35,8 @@ func TestListenersWaitForListsForASecond(t *testing.T) {
 			DefaultValue: []byte("false"),
 			Salt:         "s",
 		}
-		s.apply(
-			events.Page{Live: true, Events: []events.Recorded{recorded("tenant-t", 1, events.TenantCreated{ID: "t"})}},
-			log,
-		)
+		s.apply(events.Page{Live: true, Events: []events.Recorded{recorded("tenant-t", 1, events.TenantCreated{ID: "t"})}},
+			log)
 		tenant, _ := s.Tenant("t")
 		l := s.Listen(tenant, production.ID, 1)
 		defer l.Close()

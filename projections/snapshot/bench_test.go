@@ -318,19 +318,13 @@ func populated(tenant, flags int) events.Page {
 			{ID: uuid('e', 2), Name: own("development")},
 		}
 	}
-	add(
-		events.TenantStream(id),
-		events.TenantCreated{ID: id, Name: "Tenant"},
-		events.EnvironmentAdded{Environment: environments()[0]},
-		events.EnvironmentAdded{Environment: environments()[1]},
-	)
+	add(events.TenantStream(id), events.TenantCreated{ID: id, Name: "Tenant"},
+		events.EnvironmentAdded{Environment: environments()[0]}, events.EnvironmentAdded{Environment: environments()[1]})
 	add(events.ProjectStream(uuid('d', 1)), events.ProjectCreated{ID: uuid('d', 1), TenantID: id, Name: "Project"})
 	for i := range flags {
 		key := fmt.Sprintf("checkout.new-flow-%d", i)
 		created := events.FlagCreated{
-			TenantID: own(
-				id,
-			),
+			TenantID:     own(id),
 			Key:          own(key),
 			ID:           uuid('f', i),
 			Name:         own(key),
@@ -354,11 +348,8 @@ func populated(tenant, flags int) events.Page {
 				{ID: uuid('b', i), Name: own("new flow"), Value: json.RawMessage(`"new-flow"`), Weight: 50_000},
 			}
 			serve = func() events.Serve {
-				return rolled(
-					own("company.id"),
-					events.Share{VariationID: uuid('a', i), Weight: 20_000},
-					events.Share{VariationID: uuid('b', i), Weight: 80_000},
-				)
+				return rolled(own("company.id"), events.Share{VariationID: uuid('a', i), Weight: 20_000},
+					events.Share{VariationID: uuid('b', i), Weight: 80_000})
 			}
 		}
 		facts := []events.Fact{created}

@@ -45,9 +45,7 @@ func TestBucketingVectors(t *testing.T) {
 	for _, v := range published.Vectors {
 		split := splitOf(v.Salt, v.Weights...)
 		served, ok := split.pick(&Context{TargetingKey: v.Unit})
-		if hash := newMurmur(
-			v.Salt,
-		).text(v.Unit).
+		if hash := newMurmur(v.Salt).text(v.Unit).
 			sum(); hash != v.Hash || split.total != v.Total ||
 			bucketOf(v.Salt, v.Unit, v.Total) != v.Bucket {
 			t.Errorf("%+v: the hash is %d, the total %d, the bucket %d", v, hash, split.total, bucketOf(v.Salt, v.Unit, v.Total))
@@ -144,15 +142,8 @@ func TestAShareThatGrowsLosesNoUnit(t *testing.T) {
 			case from.id == grown && to.id != grown:
 				t.Fatalf("%s falls out of variation %d, which grows from %v to %v", units[i].TargetingKey, grows, weights, after)
 			case a.total == b.total && from.id != to.id && to.id != grown:
-				t.Fatalf(
-					"%s moves from %s to %s, where only variation %d grows from %v to %v",
-					units[i].TargetingKey,
-					from.id,
-					to.id,
-					grows,
-					weights,
-					after,
-				)
+				t.Fatalf("%s moves from %s to %s, where only variation %d grows from %v to %v", units[i].TargetingKey, from.id,
+					to.id, grows, weights, after)
 			}
 		}
 	})

@@ -22,12 +22,8 @@ type scribe struct {
 func newScribe() *scribe {
 	s := &scribe{Snapshot: New()}
 	for _, tenant := range []string{"t", "u"} {
-		s.page(
-			events.TenantStream(tenant),
-			events.TenantCreated{ID: tenant},
-			events.EnvironmentAdded{Environment: production},
-			events.MemberAdded{UserID: "m"},
-		)
+		s.page(events.TenantStream(tenant), events.TenantCreated{ID: tenant},
+			events.EnvironmentAdded{Environment: production}, events.MemberAdded{UserID: "m"})
 	}
 	return s
 }
@@ -95,13 +91,8 @@ func TestAListenerHearsOfItsTenantAndEnvironment(t *testing.T) {
 	s.flag("t", "a", made(events.BooleanFlag, "false"), events.FlagEnabled{Environment: production})
 	s.flag("u", "x", made(events.BooleanFlag, "false"))
 	s.flag("t", "a", events.RulesChanged{Environment: events.EnvironmentRef{ID: "e2"}})
-	s.flag(
-		"t",
-		"b",
-		events.FlagDisabled{Environment: production},
-		events.FallthroughChanged{Environment: production},
-		events.VariationAdded{},
-	)
+	s.flag("t", "b", events.FlagDisabled{Environment: production}, events.FallthroughChanged{Environment: production},
+		events.VariationAdded{})
 	expect(t, "in production", heard(l), "a,a,b,b,b")
 	expect(t, "elsewhere", heard(other), "a,a,b")
 	expect(t, "everywhere", heard(all), "a,a,a,b,b,b")
@@ -239,10 +230,8 @@ func TestTheNameOfTheLog(t *testing.T) {
 	name := func(engine, first string) string {
 		s := New()
 		s.engine = engine
-		s.apply(
-			events.Page{Events: []events.Recorded{{Event: events.Event{ID: uuid.MustParse(first)}}}},
-			slog.New(slog.DiscardHandler),
-		)
+		s.apply(events.Page{Events: []events.Recorded{{Event: events.Event{ID: uuid.MustParse(first)}}}},
+			slog.New(slog.DiscardHandler))
 		return s.LogName()
 	}
 	const first = "0198c0de-0000-7000-8000-5c2f1e9a7b30"

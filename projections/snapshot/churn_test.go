@@ -72,10 +72,8 @@ func life(tenant, user string) (list []events.Recorded) {
 	add(person, events.SessionEnded{UserID: user, SessionID: "s", Until: time.Now().Add(-time.Second)})
 	add(of, events.TenantDeleted{})
 	add(events.FlagStream(tenant, "kept"), events.FlagDisabled{Environment: production})
-	add(
-		events.FlagStream(tenant, "late"),
-		events.FlagCreated{TenantID: tenant, Key: "late", Type: events.BooleanFlag, DefaultValue: jsonFalse, Salt: tenant},
-	)
+	add(events.FlagStream(tenant, "late"),
+		events.FlagCreated{TenantID: tenant, Key: "late", Type: events.BooleanFlag, DefaultValue: jsonFalse, Salt: tenant})
 	add(events.ProjectStream(tenant+"-late"), events.ProjectCreated{ID: tenant + "-late", TenantID: tenant, Name: "Late"})
 	add(person, events.UserErased{})
 	return list

@@ -48,10 +48,8 @@ func (s *Snapshot) applyClient(t *Tenant, e events.Recorded) {
 	fact, _ := e.Fact.(events.OAuthFact)
 	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
-		s.clients.Store(
-			fact.ClientID,
-			&Client{ID: fact.ClientID, TenantID: t.id, Scopes: fact.Scopes, secrets: []secret{{hash: fact.SecretHash}}},
-		)
+		s.clients.Store(fact.ClientID,
+			&Client{ID: fact.ClientID, TenantID: t.id, Scopes: fact.Scopes, secrets: []secret{{hash: fact.SecretHash}}})
 		t.clients = append(t.clients, fact.ClientID)
 	case events.OAuthSecretRotated:
 		before, ok := s.clients.Load(fact.ClientID)

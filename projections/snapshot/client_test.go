@@ -15,11 +15,8 @@ func TestSecretsOfAClient(t *testing.T) {
 	hash := func(secret string) [sha256.Size]byte { return sha256.Sum256([]byte(secret)) }
 	slice := func(h [sha256.Size]byte) []byte { return h[:] }
 	rotated := func(secret string, at time.Time) events.Recorded {
-		r := recorded(
-			"tenant-t",
-			4,
-			events.OAuthSecretRotated{ClientID: "c", SecretHash: slice(hash(secret)), PreviousUntil: at.Add(24 * time.Hour)},
-		)
+		r := recorded("tenant-t", 4,
+			events.OAuthSecretRotated{ClientID: "c", SecretHash: slice(hash(secret)), PreviousUntil: at.Add(24 * time.Hour)})
 		r.Time = at
 		return r
 	}

@@ -95,8 +95,7 @@ func TestConditions(t *testing.T) {
 				x := &Context{Attributes: attributes(`{"a":` + string(value) + `}`)}
 				for _, negate := range []bool{false, true} {
 					compiled, err := compileCondition(
-						events.Condition{Attribute: "a", Op: c.op, Values: raw(c.values), Negate: negate},
-						new(rules.MaxRegexpCost),
+						events.Condition{Attribute: "a", Op: c.op, Values: raw(c.values), Negate: negate}, new(rules.MaxRegexpCost),
 					)
 					if err != nil {
 						t.Fatal(err)
@@ -162,10 +161,8 @@ func TestAttributes(t *testing.T) {
 		if want != nil {
 			values = `["` + want.(string) + `"]`
 		}
-		c, err := compileCondition(
-			events.Condition{Attribute: name, Op: events.In, Values: raw(values)},
-			new(rules.MaxRegexpCost),
-		)
+		c, err := compileCondition(events.Condition{Attribute: name, Op: events.In, Values: raw(values)},
+			new(rules.MaxRegexpCost))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,15 +76,8 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 	d.savedUpTo, d.size, d.unconfirmed = saved.checkpoint.Position, saved.size, !confirmed
 	d.written.Store(&saved.written)
 	d.began(saved.checkpoint)
-	log.Info(
-		"the snapshot begins with its copy on disk",
-		"written",
-		saved.written,
-		"position",
-		saved.checkpoint.Position,
-		"took",
-		time.Since(started),
-	)
+	log.Info("the snapshot begins with its copy on disk", "written", saved.written, "position", saved.checkpoint.Position,
+		"took", time.Since(started))
 	if !confirmed {
 		s.serveCopy(log)
 	}
@@ -107,11 +100,8 @@ func (d *diskCopy) load(ctx context.Context, store events.Store) (saved *Saved, 
 
 // serveCopy makes a snapshot ready that holds what its copy on disk does.
 func (s *Snapshot) serveCopy(log *slog.Logger) {
-	log.Warn(
-		"the event store cannot be reached: flags are evaluated as the snapshot on disk has them",
-		"written",
-		s.copy.written.Load(),
-	)
+	log.Warn("the event store cannot be reached: flags are evaluated as the snapshot on disk has them",
+		"written", s.copy.written.Load())
 	s.becomeReady()
 }
 
@@ -193,11 +183,8 @@ func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Lo
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	held, err := holds(
-		ctx,
-		store,
-		events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last},
-	)
+	held, err := holds(ctx, store,
+		events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last})
 	if err != nil {
 		return err
 	}
@@ -339,10 +326,8 @@ func (s *Snapshot) Troubles(now time.Time) (list []string) {
 		)
 	}
 	if s.copy.otherLog.Load() {
-		list = append(
-			list,
-			"the event store holds another log than the snapshot on disk: the service must be restarted to evaluate that log",
-		)
+		list = append(list,
+			"the event store holds another log than the snapshot on disk: the service must be restarted to evaluate that log")
 	}
 	if trouble := s.copy.trouble.Load(); trouble != nil {
 		list = append(list, *trouble)

@@ -63,10 +63,8 @@ func everyFact() []events.Recorded {
 			},
 		)
 	}
-	conditions = append(
-		conditions,
-		events.Condition{Attribute: events.TargetingKey, Op: events.In, Values: raw(`["1","2","3","4","5","6","7","8","9"]`)},
-	)
+	conditions = append(conditions,
+		events.Condition{Attribute: events.TargetingKey, Op: events.In, Values: raw(`["1","2","3","4","5","6","7","8","9"]`)})
 	all := events.Rule{
 		ID:         "r1",
 		Name:       "all",
@@ -178,11 +176,7 @@ func everyFact() []events.Recorded {
 					Variation: choice("c", `{"a":[null]}`, 50_000),
 				},
 				events.VariationUpdated{ID: "b", Weight: &events.Change[events.Weight]{To: 7}},
-				ruled(
-					all,
-					when("r2", "pro", toA),
-					when("r3", "free", seven),
-				),
+				ruled(all, when("r2", "pro", toA), when("r3", "free", seven)),
 				rulesIn(development, when("r4", "pro", events.Serve{VariationID: "d"})),
 				events.VariationRemoved{Variation: choice("d", "3", 1)},
 				events.FlagReverted{
@@ -263,11 +257,8 @@ func TestGoldenFile(t *testing.T) {
 		t.Fatalf("%s: %v; if the file is to be another one, raise fileVersion and run with -update", golden, err)
 	}
 	if d := difference(read, s); d != "" {
-		t.Errorf(
-			"what facts make is no longer what files of version %d hold (-): raise fileVersion and run with -update\n%s",
-			fileVersion,
-			d,
-		)
+		t.Errorf("what facts make is no longer what files of version %d hold (-): raise fileVersion and run with -update\n%s",
+			fileVersion, d)
 	}
 	version, known := regexp.MustCompile(`\.v[0-9]+\.json$`), map[string]bool{}
 	for _, e := range log {
@@ -280,10 +271,8 @@ func TestGoldenFile(t *testing.T) {
 	for _, path := range facts {
 		name := version.ReplaceAllString(filepath.Base(path), "")
 		if !known[name] {
-			t.Errorf(
-				"everyFact has no %s: add one, raise fileVersion if the golden file differs then, and run with -update",
-				name,
-			)
+			t.Errorf("everyFact has no %s: add one, raise fileVersion if the golden file differs then, and run with -update",
+				name)
 		}
 	}
 }

@@ -143,12 +143,10 @@ func drawChange(t *rapid.T) (stream string, fact events.Fact) {
 			},
 		)
 	case 15:
-		return events.ProjectStream(
-				project,
-			), events.ProjectCreated{
-				ID:       project,
-				TenantID: map[string]string{"p1": "t", "p2": "t2"}[project],
-			}
+		return events.ProjectStream(project), events.ProjectCreated{
+			ID:       project,
+			TenantID: map[string]string{"p1": "t", "p2": "t2"}[project],
+		}
 	case 16:
 		return events.ProjectStream(project), events.ProjectDeleted{}
 	case 17:

@@ -84,10 +84,8 @@ func TestEqualVersionsAreFoundWithoutComparingAll(t *testing.T) {
 		for i := range n {
 			values = append(values, json.RawMessage(fmt.Sprintf(`"%s%d+build"`, long, i)))
 		}
-		c, err := compileCondition(
-			events.Condition{Attribute: "a", Op: events.SemverEqual, Values: values},
-			new(rules.MaxRegexpCost),
-		)
+		c, err := compileCondition(events.Condition{Attribute: "a", Op: events.SemverEqual, Values: values},
+			new(rules.MaxRegexpCost))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,12 +132,7 @@ func TestDigitsAndStepsCount(t *testing.T) {
 				r.Conditions = append(r.Conditions, events.Condition{Attribute: "none", Op: events.Exists})
 				list = append(list, r)
 			}
-			_, err := flagOf(
-				t,
-				three,
-				on,
-				ruled(list...),
-			).EvaluateShort(production.ID, &Context{Attributes: map[string]any{"a": c.attribute}})
+			_, err := flagOf(t, three, on, ruled(list...)).EvaluateShort(production.ID, &Context{Attributes: map[string]any{"a": c.attribute}})
 			if (err == nil) != c.short || err != nil && !errors.Is(err, ErrTooLarge) {
 				t.Errorf("the error is %v", err)
 			}

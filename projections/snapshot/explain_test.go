@@ -33,16 +33,8 @@ func TestAStateServesWhatTheFlagServed(t *testing.T) {
 				}
 				got, x, gotErr := Explain(s, e.ID, c)
 				if shown(got) != shown(want) || fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
-					t.Fatalf(
-						"in %s, %q with %s is served\n%+v, %v by the state, and by the flag\n%+v, %v",
-						e.ID,
-						key,
-						sent,
-						got,
-						gotErr,
-						want,
-						wantErr,
-					)
+					t.Fatalf("in %s, %q with %s is served\n%+v, %v by the state, and by the flag\n%+v, %v", e.ID, key, sent, got,
+						gotErr, want, wantErr)
 				}
 				if wantErr != nil {
 					seen["unit missing"]++

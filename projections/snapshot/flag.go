@@ -93,10 +93,8 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 		f.update(fact)
 	case events.VariationRemoved:
 		// Only rules of deleted environments may still serve it; they keep it. See commands.RemoveVariation.
-		f.variations = slices.DeleteFunc(
-			slices.Clone(f.variations),
-			func(v *variation) bool { return v.id == fact.Variation.ID },
-		)
+		f.variations = slices.DeleteFunc(slices.Clone(f.variations),
+			func(v *variation) bool { return v.id == fact.Variation.ID })
 		f.weigh()
 	case events.RulesChanged:
 		err := f.target(fact.Environment, func(t *targeting) error { return f.changeRules(t, fact) })

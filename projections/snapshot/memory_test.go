@@ -134,17 +134,13 @@ func TestAFlagForgetsItsStatesInDeletedEnvironments(t *testing.T) {
 	revision, next := events.Revision(3), events.Revision(3)
 	flag := func(fact events.Fact) {
 		revision++
-		s.apply(
-			events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), revision, fact)}},
-			slog.New(slog.DiscardHandler),
-		)
+		s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "k"), revision, fact)}},
+			slog.New(slog.DiscardHandler))
 	}
 	environment := func(fact events.Fact) {
 		next++
-		s.apply(
-			events.Page{Events: []events.Recorded{recorded(events.TenantStream("t"), next, fact)}},
-			slog.New(slog.DiscardHandler),
-		)
+		s.apply(events.Page{Events: []events.Recorded{recorded(events.TenantStream("t"), next, fact)}},
+			slog.New(slog.DiscardHandler))
 	}
 	kept := events.EnvironmentRef{ID: "kept", Name: "kept"}
 	environment(events.EnvironmentAdded{Environment: kept})

@@ -40,12 +40,8 @@ func (b *both) apply(fact events.Fact) {
 	case events.FlagCreated:
 		b.rules = map[string][]events.Rule{}
 	case events.RulesChanged:
-		b.rules[fact.Environment.ID] = events.ApplyRules(
-			b.rules[fact.Environment.ID],
-			fact,
-			func(r events.Rule) string { return r.ID },
-			func(r events.Rule) events.Rule { return r },
-		)
+		b.rules[fact.Environment.ID] = events.ApplyRules(b.rules[fact.Environment.ID], fact,
+			func(r events.Rule) string { return r.ID }, func(r events.Rule) events.Rule { return r })
 	}
 	e := events.Recorded{Event: event, Stream: events.FlagStream("t", "k"), Revision: b.facts, Name: stored.Name}
 	b.applied = append(b.applied, e)
@@ -73,16 +69,8 @@ func (b *both) check(t failer, environment, key, sent string) (Result, error) {
 		gotMissing = missing.Attribute
 	}
 	if shown(got) != shown(want) || gotMissing != wantMissing {
-		t.Fatalf(
-			"in %s, %q with %s is served\n%+v, %v, want\n%+v, missing %q",
-			environment,
-			key,
-			sent,
-			got,
-			err,
-			want,
-			wantMissing,
-		)
+		t.Fatalf("in %s, %q with %s is served\n%+v, %v, want\n%+v, missing %q", environment, key, sent, got, err, want,
+			wantMissing)
 	}
 	return got, err
 }

@@ -270,10 +270,8 @@ func drawFlag(t *rapid.T, after func(*both)) *both {
 			fact, variations = b.drawFact(t, variations)
 		}
 		b.apply(fact)
-		variations = slices.DeleteFunc(
-			slices.Clone(variations),
-			func(v events.Variation) bool { return b.naive.exists && b.naive.variation(v.ID) == nil },
-		)
+		variations = slices.DeleteFunc(slices.Clone(variations),
+			func(v events.Variation) bool { return b.naive.exists && b.naive.variation(v.ID) == nil })
 		after(b)
 	}
 	return b

@@ -141,10 +141,8 @@ func (n *naive) apply(version int, name string, fact object) {
 	case "flag.variation_removed":
 		if v := n.variation(fact["variation"].(object)["id"]); v != nil {
 			n.removed = append(n.removed, v)
-			n.variations = slices.DeleteFunc(
-				slices.Clone(n.variations),
-				func(other object) bool { return other["id"] == v["id"] },
-			)
+			n.variations = slices.DeleteFunc(slices.Clone(n.variations),
+				func(other object) bool { return other["id"] == v["id"] })
 		}
 	case "flag.rules_changed":
 		next := nextRules(n.listed[environment], fact)
@@ -328,12 +326,6 @@ func (n *naive) serve(r Result, serve object, salt, key string, attributes objec
 		}
 		r.Split = true
 	}
-	r.Value, r.VariationID, r.VariationName = json.RawMessage(
-		spelt(served["value"]),
-	), text(
-		served["id"],
-	), text(
-		served["name"],
-	)
+	r.Value, r.VariationID, r.VariationName = json.RawMessage(spelt(served["value"])), text(served["id"]), text(served["name"])
 	return r, ""
 }

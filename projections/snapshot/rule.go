@@ -69,12 +69,8 @@ func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 			t.pending = append(t.pending, pendingRule{id: r.id})
 		}
 	}
-	t.pending = events.ApplyRules(
-		t.pending,
-		change,
-		func(p pendingRule) string { return p.id },
-		func(r events.Rule) pendingRule { return pendingRule{r.ID, &r} },
-	)
+	t.pending = events.ApplyRules(t.pending, change, func(p pendingRule) string { return p.id },
+		func(r events.Rule) pendingRule { return pendingRule{r.ID, &r} })
 	compiled, parsing := make([]rule, len(t.pending)), rules.MaxRegexpCost
 	for i, p := range t.pending {
 		if p.sent == nil {

@@ -159,14 +159,9 @@ func TestTheLastGoodVersionIsKept(t *testing.T) {
 		"nothing to serve":            ruled(when("x", "pro", events.Serve{})),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := of(
-				three,
-				on,
+			s := of(three, on,
 				ruled(when("r", "pro", toA), when("s", "free", rolled("", events.Share{VariationID: "c", Weight: 1}))),
-				otherwise(toB),
-				fact,
-				events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}},
-			)
+				otherwise(toB), fact, events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}})
 			if s.Faults() != 1 {
 				t.Errorf("%d faults, want 1", s.Faults())
 			}
@@ -287,10 +282,7 @@ func TestUnitsOfARollout(t *testing.T) {
 			{"salt of company", `{"plan":"company","company":{"id":` + number + `0}}`, "never", number},
 			{"s", `{"plan":"none of the rules","id":"` + unit + `"}`, "never", unit},
 		} {
-			got, err := flag.Evaluate(
-				production.ID,
-				&Context{TargetingKey: c.targetingKey, Attributes: attributes(c.attributes)},
-			)
+			got, err := flag.Evaluate(production.ID, &Context{TargetingKey: c.targetingKey, Attributes: attributes(c.attributes)})
 			if want := byUnit(c.salt, c.unit); err != nil || got.VariationID != want || !got.Split {
 				t.Errorf("%s is served %+v, %v, want variation %s", c.attributes, got, err, want)
 			}
@@ -315,9 +307,7 @@ func TestARolloutNeedsItsUnit(t *testing.T) {
 			flag, _ := tenant.Flag("k")
 			for _, value := range raw(lists) {
 				got, err := flag.Evaluate(production.ID, &Context{Attributes: attributes(string(value))})
-				if missing, ok := errors.AsType[*NoUnitError](
-					err,
-				); !ok || missing.Attribute != want ||
+				if missing, ok := errors.AsType[*NoUnitError](err); !ok || missing.Attribute != want ||
 					fmt.Sprint(got) != fmt.Sprint(Result{}) {
 					t.Errorf("by %q, %s is served %+v, %v, want that %s is missing", bucketBy, value, got, err, want)
 				}

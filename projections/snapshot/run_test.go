@@ -78,11 +78,7 @@ func TestRunTellsAPositionOnceTheSnapshotHoldsIt(t *testing.T) {
 	position := func(n uint64) events.Position { return events.Position{Commit: n, Prepare: n} }
 	store := &outage{end: cancel, pages: []events.Page{
 		{Next: position(3), Events: []events.Recorded{
-			recorded(
-				"tenant-t",
-				1,
-				events.TenantCreated{ID: "t"},
-			),
+			recorded("tenant-t", 1, events.TenantCreated{ID: "t"}),
 			recorded("tenant-t", 2, events.EnvironmentAdded{Environment: production}),
 			recorded(events.FlagStream("t", "k"), 1, three),
 		}},

@@ -96,25 +96,14 @@ func (s *Snapshot) follow(ctx context.Context, store events.Store, applied func(
 		}
 		return err
 	}, func(err error, wait time.Duration) {
-		log.Error(
-			"the snapshot is not kept current: the event store cannot be read",
-			"position",
-			s.Position(),
-			"retry_in",
-			wait,
-			"err",
-			err,
-		)
+		log.Error("the snapshot is not kept current: the event store cannot be read", "position", s.Position(),
+			"retry_in", wait, "err", err)
 	})
 }
 
 // followOnce applies the log until it cannot be read.
 func (s *Snapshot) followOnce(
-	ctx context.Context,
-	store events.Store,
-	progressed func(),
-	applied func(events.Page),
-	log *slog.Logger,
+	ctx context.Context, store events.Store, progressed func(), applied func(events.Page), log *slog.Logger,
 ) error {
 	for page, err := range store.Subscribe(ctx, s.Position()) {
 		if err != nil {
@@ -165,17 +154,8 @@ func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	for _, e := range page.Events {
 		if err := s.applyEvent(e); err != nil {
 			s.faults.Add(1)
-			log.Error(
-				"the snapshot could not apply an event",
-				"stream",
-				e.Stream,
-				"revision",
-				e.Revision,
-				"event",
-				e.Name,
-				"err",
-				err,
-			)
+			log.Error("the snapshot could not apply an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name,
+				"err", err)
 		}
 	}
 	if len(page.Events) > 0 && s.logID == "" {
@@ -294,10 +274,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		})
 		s.tenants.Delete(t.id)
 	case events.EnvironmentDeleted:
-		next.environments = slices.DeleteFunc(
-			slices.Clone(next.environments),
-			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID },
-		)
+		next.environments = slices.DeleteFunc(slices.Clone(next.environments),
+			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 	case events.MemberInvited:
 	case events.MemberJoined:
 		if _, ok := t.members.Load(fact.UserID); !ok {

@@ -237,10 +237,8 @@ func TestAccess(t *testing.T) {
 	if s.Faults() != 1 {
 		t.Errorf("%d faults, want 1", s.Faults())
 	}
-	s.apply(
-		events.Page{Events: []events.Recorded{recorded("project-p", 2, events.ProjectDeleted{})}},
-		slog.New(slog.DiscardHandler),
-	)
+	s.apply(events.Page{Events: []events.Recorded{recorded("project-p", 2, events.ProjectDeleted{})}},
+		slog.New(slog.DiscardHandler))
 	if _, ok := tenant.ProjectFlags("p"); ok {
 		t.Error("the project is still there")
 	}

@@ -143,12 +143,10 @@ func (u *use) read() counted.Use {
 		Life:          uint64(u.life),
 		EnvironmentID: u.in.environmentID.Value(),
 		Hour:          time.Unix(int64(u.in.hour)*3600, 0).UTC(),
-		Evaluated: secondOf(
-			u.evaluated.Load(),
-		),
-		Prefetched: secondOf(u.prefetched.Load()),
-		Prefetches: uint64(u.prefetches.Load()),
-		Source:     u,
+		Evaluated:     secondOf(u.evaluated.Load()),
+		Prefetched:    secondOf(u.prefetched.Load()),
+		Prefetches:    uint64(u.prefetches.Load()),
+		Source:        u,
 	}
 	for c := &u.first; c != nil; c = c.next.Load() {
 		if c.state.Load()&reasonMask == 0 {
@@ -170,10 +168,8 @@ func (u *use) read() counted.Use {
 		read.Served = append(read.Served, one)
 	}
 	for c, n := range u.eachCaller() {
-		read.Callers = append(
-			read.Callers,
-			counted.Caller{ClientID: c.client.Load().ID, Count: n, Seen: secondOf(c.seen.Load())},
-		)
+		read.Callers = append(read.Callers,
+			counted.Caller{ClientID: c.client.Load().ID, Count: n, Seen: secondOf(c.seen.Load())})
 	}
 	return read
 }

@@ -243,8 +243,7 @@ func (s *tenantUses) environmentHourOf(t *Tenant, in unique.Handle[string], hour
 
 // findUse finds the use in an environment and what points to it. key is that of any use in the list.
 func findUse(
-	list *atomic.Pointer[use],
-	in unique.Handle[string],
+	list *atomic.Pointer[use], in unique.Handle[string],
 ) (before *atomic.Pointer[use], found *use, key string) {
 	for before = list; ; before = &found.next {
 		found = before.Load()

@@ -164,12 +164,8 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 					if by != nil {
 						client = by.ID
 					}
-					truth.add(
-						"reason "+string(r.Reason),
-						"client "+client,
-						ofFlag+" client "+client,
-						fmt.Sprint(ofFlag, " ", r.Reason, " ", outcomeName(r.VariationID, r.Value)),
-					)
+					truth.add("reason "+string(r.Reason), "client "+client, ofFlag+" client "+client,
+						fmt.Sprint(ofFlag, " ", r.Reason, " ", outcomeName(r.VariationID, r.Value)))
 				}
 			})
 		}
@@ -188,12 +184,8 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 			}
 			tenant.CountEvaluation(key, production.ID, &r, nil, tenant.CountTime(now()))
 			of := fmt.Sprint(n, " ", key, " ", flag.life, " ")
-			truth.add(
-				"reason "+string(r.Reason),
-				"client people",
-				of+"client people",
-				fmt.Sprint(of, r.Reason, " ", outcomeName(r.VariationID, r.Value)),
-			)
+			truth.add("reason "+string(r.Reason), "client people", of+"client people",
+				fmt.Sprint(of, r.Reason, " ", outcomeName(r.VariationID, r.Value)))
 		}
 		ledgers[n].take(s, now(), noFailure)
 		if len(s.uses.flags.uses)+len(s.uses.tenants.uses) > 0 {
@@ -213,12 +205,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 // checkUsesOfFlags compares what is written down of the flags of a node, in the lives that they have in the end, with
 // what was made. It returns how much it compared.
 func checkUsesOfFlags(
-	t *testing.T,
-	node int,
-	s *Snapshot,
-	written ledger,
-	made map[string]uint64,
-	flags int,
+	t *testing.T, node int, s *Snapshot, written ledger, made map[string]uint64, flags int,
 ) (compared int) {
 	t.Helper()
 	tenant, _ := s.Tenant("t")
@@ -389,13 +376,8 @@ func TestAUseTakesLittleMemory(t *testing.T) {
 	if took > 100<<20 {
 		t.Errorf("20,000 flags that 1,000 clients evaluate take %d MB", took>>20)
 	}
-	tenant.CountEvaluation(
-		"boolean",
-		production.ID,
-		new(resultOf(t, s, "boolean", x)),
-		nil,
-		tenant.CountTime(noon.Add(time.Hour)),
-	)
+	tenant.CountEvaluation("boolean", production.ID, new(resultOf(t, s, "boolean", x)), nil,
+		tenant.CountTime(noon.Add(time.Hour)))
 	ledger{}.take(s, noon.Add(time.Hour), noFailure)
 	if left := heap() - before; left > 2<<20 {
 		t.Errorf("%d MB are left when the hour is over", left>>20)
@@ -450,13 +432,8 @@ func TestOutcomesAndClientsBeyondTheBoundsAreCountedTogether(t *testing.T) {
 	at := tenant.CountTime(noon)
 	for round := range 2 {
 		for i := range 130 {
-			tenant.CountEvaluation(
-				"k",
-				production.ID,
-				evaluated(s, "k", fmt.Sprint("v", i%30)),
-				&Client{ID: fmt.Sprint("c", i)},
-				at,
-			)
+			tenant.CountEvaluation("k", production.ID, evaluated(s, "k", fmt.Sprint("v", i%30)), &Client{ID: fmt.Sprint("c", i)},
+				at)
 		}
 		for name, u := range taken(s) {
 			if u.FlagKey == "" {
@@ -553,13 +530,8 @@ func TestUsesOfAllUnpaidTenantsOfACreator(t *testing.T) {
 		flag, _ := tenant.Flag("f")
 		for i := range 30 {
 			for e := range 3 {
-				tenant.CountEvaluation(
-					"f",
-					fmt.Sprint("e", e),
-					&Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
-					&Client{ID: fmt.Sprint("c", i)},
-					tenant.CountTime(noon),
-				)
+				tenant.CountEvaluation("f", fmt.Sprint("e", e), &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
+					&Client{ID: fmt.Sprint("c", i)}, tenant.CountTime(noon))
 			}
 		}
 		uses, clients, own := 0, 0, 0
@@ -588,11 +560,8 @@ func TestAVariationIsOneOutcome(t *testing.T) {
 		s.apply(
 			events.Page{
 				Events: []events.Recorded{
-					recorded(
-						events.FlagStream("t", "k"),
-						events.Revision(n+3),
-						events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: fmt.Append(nil, n)}},
-					),
+					recorded(events.FlagStream("t", "k"), events.Revision(n+3),
+						events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: fmt.Append(nil, n)}}),
 				},
 			},
 			slog.New(slog.DiscardHandler),
@@ -697,13 +666,9 @@ func TestOutcomesOfATenantTakeBoundedMemory(t *testing.T) {
 		for range 2 {
 			for i := range maxOutcomes {
 				served := &variation{id: fmt.Sprint("v", i), value: value}
-				tenant.CountEvaluation(
-					key,
-					"e",
-					&Result{VariationID: served.id, Value: value, Reason: Fallthrough, flag: flag, served: served},
-					nil,
-					tenant.CountTime(noon),
-				)
+				tenant.CountEvaluation(key, "e",
+					&Result{VariationID: served.id, Value: value, Reason: Fallthrough, flag: flag, served: served}, nil,
+					tenant.CountTime(noon))
 			}
 		}
 	}
@@ -726,14 +691,8 @@ func TestOutcomesOfATenantTakeBoundedMemory(t *testing.T) {
 			}
 		}
 		if outcomes != c.outcomes || rest != c.rest {
-			t.Errorf(
-				"%s has %d outcomes and %d evaluations of the rest, want %d and %d",
-				c.key,
-				outcomes,
-				rest,
-				c.outcomes,
-				c.rest,
-			)
+			t.Errorf("%s has %d outcomes and %d evaluations of the rest, want %d and %d", c.key, outcomes, rest, c.outcomes,
+				c.rest)
 		}
 	}
 	for i := range 5 {
@@ -758,28 +717,16 @@ func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
 	var late []*use
 	for _, key := range []string{"flag-0", "flag-1"} {
 		flag, _ := tenant.Flag(key)
-		tenant.CountEvaluation(
-			key,
-			"e",
-			&Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
-			client(0),
-			tenant.CountTime(noon),
-		)
+		tenant.CountEvaluation(key, "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0),
+			tenant.CountTime(noon))
 		late = append(late, flag.uses.Load())
 	}
-	s.apply(
-		events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "flag-1"), 3, events.FlagDeleted{})}},
-		slog.New(slog.DiscardHandler),
-	)
+	s.apply(events.Page{Events: []events.Recorded{recorded(events.FlagStream("t", "flag-1"), 3, events.FlagDeleted{})}},
+		slog.New(slog.DiscardHandler))
 	next := noon.Add(time.Hour)
 	flag, _ := tenant.Flag("flag-0")
-	tenant.CountEvaluation(
-		"flag-0",
-		"e",
-		&Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
-		client(0),
-		tenant.CountTime(next),
-	)
+	tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0),
+		tenant.CountTime(next))
 	for i := range 30 {
 		for _, u := range late {
 			if c, first := u.callerOf(client(i), tenant.CountTime(next)); c == nil && !first {
@@ -798,13 +745,8 @@ func TestCallersAreLastSeenWhenTheyEvaluatedLast(t *testing.T) {
 	flag, _ := tenant.Flag("flag-0")
 	for _, now := range []time.Time{noon, noon.Add(20 * time.Second)} {
 		for _, client := range []*Client{{ID: "first"}, {ID: "later"}} {
-			tenant.CountEvaluation(
-				"flag-0",
-				"e",
-				&Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
-				client,
-				tenant.CountTime(now),
-			)
+			tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client,
+				tenant.CountTime(now))
 		}
 	}
 	for u := range s.TakeUses() {

@@ -47,12 +47,8 @@ func BenchmarkCommand(b *testing.B) {
 }
 
 func createFlag(b *testing.B, w *commands.Writer, key string) {
-	_, _, err := commands.Do(
-		b.Context(),
-		w,
-		commands.By{},
-		commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"},
-	)
+	_, _, err := commands.Do(b.Context(), w, commands.By{},
+		commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"})
 	if err != nil {
 		b.Error(err)
 	}
@@ -107,12 +103,7 @@ func BenchmarkRebuild(b *testing.B) {
 			began := time.Now()
 			for b.Loop() {
 				if err := projections.Rebuild(
-					b.Context(),
-					url,
-					store,
-					list,
-					projections.RebuildOptions{},
-					nodetest.Log(b),
+					b.Context(), url, store, list, projections.RebuildOptions{}, nodetest.Log(b),
 				); err != nil {
 					b.Fatal(err)
 				}
@@ -134,12 +125,9 @@ func BenchmarkStart(b *testing.B) {
 	nodetest.Seed(b, store, 20_000)
 	b.Run("facts=100000", func(b *testing.B) {
 		for b.Loop() {
-			n, err := node.Start(
-				b.Context(),
-				node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now},
-				url,
-				nodetest.Log(b),
-			)
+			n, err := node.Start(b.Context(),
+				node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now}, url,
+				nodetest.Log(b))
 			if err != nil {
 				b.Fatal(err)
 			}

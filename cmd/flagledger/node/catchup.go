@@ -23,21 +23,12 @@ func CatchUp(ctx context.Context, databaseURL string, store events.Store, log *s
 // BeforeImport has no jobs made from the facts that are about to be added to a store, unless they are of the log of the
 // given ID and jobs were made from that log. It returns an error where a server runs.
 func BeforeImport(ctx context.Context, databaseURL string, store events.Store, logID string, log *slog.Logger) error {
-	return withReactions(
-		ctx,
-		databaseURL,
-		store,
-		log,
-		func(r *reactions.Reactions) error { return r.BeforeImport(ctx, logID) },
-	)
+	return withReactions(ctx, databaseURL, store, log,
+		func(r *reactions.Reactions) error { return r.BeforeImport(ctx, logID) })
 }
 
 func withReactions(
-	ctx context.Context,
-	databaseURL string,
-	store events.Store,
-	log *slog.Logger,
-	use func(*reactions.Reactions) error,
+	ctx context.Context, databaseURL string, store events.Store, log *slog.Logger, use func(*reactions.Reactions) error,
 ) error {
 	pool, err := OpenPool(ctx, databaseURL)
 	if err != nil {

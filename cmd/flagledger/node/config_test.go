@@ -42,10 +42,7 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), setting) || strings.Contains(err.Error(), "sesame") ||
 					strings.Contains(err.Error(), "\n") ||
 					strings.Contains(err.Error(), value+`="`) {
-					t.Errorf(
-						"the error is %v; it must name the setting in one line, quote what was written, and name no password",
-						err,
-					)
+					t.Errorf("the error is %v; it must name the setting in one line, quote what was written, and name no password", err)
 				}
 			})
 		}

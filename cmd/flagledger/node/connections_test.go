@@ -65,9 +65,7 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 			var user string
 			var n int
 			if _, err := pgx.ForEachRow(
-				rows,
-				[]any{&user, &n},
-				func() error { most[user] = max(most[user], n); return nil },
+				rows, []any{&user, &n}, func() error { most[user] = max(most[user], n); return nil },
 			); err != nil {
 				t.Error(err)
 			}
@@ -121,14 +119,8 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 								return a.Status != 429 && a.Status != 503 && a.Want(want) != nil
 							})
 						}
-						succeeds(
-							"POST",
-							"/api/v1/flags",
-							map[string]any{"key": key, "type": "boolean"},
-							201,
-							"Idempotency-Key",
-							key+"-created",
-						)
+						succeeds("POST", "/api/v1/flags", map[string]any{"key": key, "type": "boolean"}, 201, "Idempotency-Key",
+							key+"-created")
 						succeeds("POST", nodetest.FlagPath(key, "/enable"), nil, 200, "Idempotency-Key", key)
 						succeeds("GET", "/api/v1/flags?limit=10", nil, 200)
 						s.Eventually("the flag is shown", func() bool { return c.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
@@ -144,14 +136,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	}
 	rebuild := func() {
 		services[1].Eventually("the read models are rebuilt", func() bool {
-			err := projections.Rebuild(
-				t.Context(),
-				databaseURL,
-				store,
-				models.All(),
-				projections.RebuildOptions{},
-				book.Logger(),
-			)
+			err := projections.Rebuild(t.Context(), databaseURL, store, models.All(), projections.RebuildOptions{}, book.Logger())
 			if err != nil && busy(err.Error()) {
 				return false
 			}
@@ -220,12 +205,7 @@ func TestConnectionsBesideEventStoreDB(t *testing.T) {
 	reading.Wait()
 
 	config.Connections = "5"
-	if _, err := node.Start(
-		t.Context(),
-		config,
-		s.DatabaseURL,
-		nodetest.Log(t),
-	); err == nil ||
+	if _, err := node.Start(t.Context(), config, s.DatabaseURL, nodetest.Log(t)); err == nil ||
 		!strings.Contains(err.Error(), "FLAGLEDGER_DATABASE_CONNECTIONS") {
 		t.Errorf("a node with 5 connections starts: %v", err)
 	}

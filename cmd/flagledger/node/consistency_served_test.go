@@ -38,11 +38,7 @@ func (v views) checkEvaluation(t rapid.TB, key string, f commands.Flag) (matches
 					Attributes:   map[string]any{"plan": "pro", "n": snapshot.ParseNumber([]byte("5"))},
 				},
 			)
-			if diff := cmp.Diff(
-				want,
-				got,
-				cmpopts.IgnoreUnexported(snapshot.Result{}),
-			); diff != "" ||
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(snapshot.Result{})); diff != "" ||
 				cmp.Diff(wantErr, err) != "" {
 				t.Fatalf("in %s, %q is served %v, want %v (-want +got):\n%s", e.Name, unit, err, wantErr, diff)
 			}

@@ -56,10 +56,8 @@ func newViews(t *testing.T) views {
 	}
 	v.wait(t, done.Position)
 	api.Tenant = "t"
-	api.Service.Eventually(
-		"the service knows the tenant",
-		func() bool { return api.Call("GET", "/api/v1/flags", nil).Status == 200 },
-	)
+	api.Service.Eventually("the service knows the tenant",
+		func() bool { return api.Call("GET", "/api/v1/flags", nil).Status == 200 })
 	return v
 }
 
@@ -144,12 +142,7 @@ func testAllViewsOfAFlagAgree(t *testing.T) {
 	rebuilt.live = snapshot.New()
 	run(t, func(ctx context.Context) { rebuilt.live.Run(ctx, v.store, func(events.Page) {}, nodetest.Log(t)) })
 	if err := projections.Rebuild(
-		t.Context(),
-		v.api.Service.DatabaseURL,
-		v.store,
-		models.All(),
-		projections.RebuildOptions{},
-		nodetest.Log(t),
+		t.Context(), v.api.Service.DatabaseURL, v.store, models.All(), projections.RebuildOptions{}, nodetest.Log(t),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -306,13 +299,8 @@ func (v views) checkAPI(t *testing.T, property *rapid.T, key string, f commands.
 			property.Fatalf("the list in %s shows another flag than the state (-state +shown):\n%s", e.Name, diff)
 		}
 		want, refusal := evaluated(f, e.ID, "u1")
-		a := me.Call(
-			"POST",
-			nodetest.FlagPath(key, "/evaluate"),
-			`{"targetingKey":"u1","attributes":{"plan":"pro","n":5}}`,
-			"X-Environment",
-			e.Name,
-		)
+		a := me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{"targetingKey":"u1","attributes":{"plan":"pro","n":5}}`,
+			"X-Environment", e.Name)
 		if refusal != nil {
 			a.Refused(422, "attributes.none")
 			continue

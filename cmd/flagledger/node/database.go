@@ -134,12 +134,8 @@ func (c Config) poolSize() (int32, error) {
 	if c.Connections != "" {
 		var err error
 		if n, err = strconv.Atoi(c.Connections); err != nil || n < taken+minPool || n > maxConnections {
-			return 0, fmt.Errorf(
-				"FLAGLEDGER_DATABASE_CONNECTIONS: it must be a number from %d to %d; it is %q",
-				taken+minPool,
-				maxConnections,
-				c.Connections,
-			)
+			return 0, fmt.Errorf("FLAGLEDGER_DATABASE_CONNECTIONS: it must be a number from %d to %d; it is %q", taken+minPool,
+				maxConnections, c.Connections)
 		}
 	}
 	return int32(n - taken), nil
@@ -164,11 +160,7 @@ func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 // openPool opens the pool of a node. Its connections are refused until migrated is closed, and its errors are noted by
 // disk.
 func openPool(
-	ctx context.Context,
-	url string,
-	size int32,
-	migrated <-chan struct{},
-	disk *diskWatch,
+	ctx context.Context, url string, size int32, migrated <-chan struct{}, disk *diskWatch,
 ) (*pgxpool.Pool, error) {
 	config, err := poolConfig(url, size)
 	if err != nil {

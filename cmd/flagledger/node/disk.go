@@ -48,11 +48,7 @@ func (w *diskWatch) health(folder string) (list []string) {
 	}
 	var disk syscall.Statfs_t
 	if folder != "" && syscall.Statfs(folder, &disk) == nil {
-		if room := uint64(
-			disk.Bavail,
-		) * uint64(
-			disk.Bsize,
-		); room < minRoom { //nolint:unconvert // the types differ between systems
+		if room := uint64(disk.Bavail) * uint64(disk.Bsize); room < minRoom { //nolint:unconvert // the types differ between systems
 			list = append(list, fmt.Sprintf("the disk of FLAGLEDGER_DATA has %d MiB left", room>>20))
 		}
 	}

@@ -19,12 +19,7 @@ import (
 
 // EraseUser erases a person here and at Firebase, where that is the identity provider. It may be repeated.
 func EraseUser(
-	ctx context.Context,
-	c Config,
-	databaseURL string,
-	store events.Store,
-	userID string,
-	log *slog.Logger,
+	ctx context.Context, c Config, databaseURL string, store events.Store, userID string, log *slog.Logger,
 ) error {
 	pool, err := OpenPool(ctx, databaseURL)
 	if err != nil {
@@ -36,14 +31,8 @@ func EraseUser(
 	if err != nil {
 		return err
 	}
-	eraser := newEraser(
-		w,
-		pool,
-		jobs.NewLinks(queue),
-		directory.New(pool, c.Now),
-		inbox.New(pool, queue, c.Now),
-		queries.New(pool, store, commands.NoWait),
-	)
+	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool, c.Now), inbox.New(pool, queue, c.Now),
+		queries.New(pool, store, commands.NoWait))
 	if c.Firebase.ProjectID != "" {
 		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
 			return err
@@ -55,11 +44,7 @@ func EraseUser(
 // newEraser erases people from all keepings that hold something of them. The inboxes come after the directory: they
 // take nothing for people who are not in it.
 func newEraser(
-	w *commands.Writer,
-	pool *pgxpool.Pool,
-	links *jobs.Links,
-	directory *directory.Directory,
-	inbox *inbox.Inbox,
+	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, directory *directory.Directory, inbox *inbox.Inbox,
 	queries *queries.Queries,
 ) *commands.Eraser {
 	return &commands.Eraser{

@@ -22,12 +22,8 @@ import (
 func serviceOnEventStore(t *testing.T) (*nodetest.Service, *esdbtest.Server) {
 	t.Helper()
 	server := esdbtest.New(t)
-	return nodetest.Start(
-		t,
-		pgtest.Migrated(t),
-		node.Config{EventStoreURL: server.URL(), Environment: "development"},
-		nodetest.Log(t),
-	), server
+	return nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: server.URL(), Environment: "development"},
+		nodetest.Log(t)), server
 }
 
 // unavailable checks that a write is answered with 503 and Retry-After.
@@ -119,10 +115,8 @@ func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	if !written || took > bound {
 		t.Fatalf("no write is made %v after the election, want %v at most", took, bound)
 	}
-	s.Eventually(
-		"the change is listed",
-		func() bool { return me.Call("GET", "/api/v1/flags", nil).Want(200).List()[0]["name"] == "elected" },
-	)
+	s.Eventually("the change is listed",
+		func() bool { return me.Call("GET", "/api/v1/flags", nil).Want(200).List()[0]["name"] == "elected" })
 	t.Logf("it is listed %v after the election", time.Since(began).Round(time.Millisecond))
 }
 
@@ -158,10 +152,8 @@ func TestASlowEventStore(t *testing.T) {
 		return me.Call("POST", "/api/v1/flags", map[string]string{"key": "after", "type": "boolean"}).Status == 201
 	})
 	// The store may have been slow while the read models were built, which takes longer then than a change is waited for.
-	s.Eventually(
-		"the change is listed",
-		func() bool { return me.Call("GET", nodetest.FlagPath("after"), nil).Status == 200 },
-	)
+	s.Eventually("the change is listed",
+		func() bool { return me.Call("GET", nodetest.FlagPath("after"), nil).Status == 200 })
 	stop()
 }
 
@@ -198,10 +190,8 @@ func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 		t.Error("no write was acknowledged")
 	}
 	for key := range acknowledged {
-		s.Eventually(
-			"an acknowledged flag is read",
-			func() bool { return me.Call("GET", nodetest.FlagPath(key), nil).Status == 200 },
-		)
+		s.Eventually("an acknowledged flag is read",
+			func() bool { return me.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
 		if n := len(me.Call("GET", nodetest.FlagPath(key, "/history"), nil).Want(200).List()); n != 1 {
 			t.Errorf("%s was created %d times", key, n)
 		}
@@ -263,8 +253,7 @@ func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	}
 	// Past the end they are taken for those of another log, and rows are not compared.
 	if err := rebuildWithCheckpoints(
-		"commit = commit + 1000000, prepare = prepare + 1000000",
-		projections.RebuildOptions{},
+		"commit = commit + 1000000, prepare = prepare + 1000000", projections.RebuildOptions{},
 	); err != nil {
 		t.Error(err)
 	}

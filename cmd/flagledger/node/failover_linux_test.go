@@ -23,13 +23,8 @@ func TestReadOnlyDatabaseRefusesChangesAndRecovers(t *testing.T) {
 	nodetest.Execute(t, p.URL(), "alter system set default_transaction_read_only = on", "select pg_reload_conf()")
 	changesAreRefused(t, c)
 	c.Call("GET", "/api/v1/flags", nil).Want(200)
-	nodetest.Execute(
-		t,
-		p.URL(),
-		"set default_transaction_read_only = off",
-		"alter system reset default_transaction_read_only",
-		"select pg_reload_conf()",
-	)
+	nodetest.Execute(t, p.URL(), "set default_transaction_read_only = off",
+		"alter system reset default_transaction_read_only", "select pg_reload_conf()")
 	recovers(c)
 	stop()
 }
@@ -71,10 +66,7 @@ func TestFailoverIsFollowedThoughConnectionsStay(t *testing.T) {
 			l.audit()
 			old, current := connect(t, primary.URL()), connect(t, standby)
 			const ours = `select application_name from pg_stat_activity where application_name like 'flagledger%' or query ilike '%listen%' and pid <> pg_backend_pid()`
-			s.Eventually(
-				"no connection to the old writer is left",
-				func() bool { return len(column[string](t, old, ours)) == 0 },
-			)
+			s.Eventually("no connection to the old writer is left", func() bool { return len(column[string](t, old, ours)) == 0 })
 			if list := column[string](t, current, ours); len(list) < 4 {
 				t.Errorf("the connections to the new writer are %q", list)
 			}
@@ -86,10 +78,8 @@ func personWithFlags(s *nodetest.Service) *nodetest.Client {
 	c := s.SignUp("me@example.com")
 	c.CreateFlag("on", nil)
 	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
-	c.CreateFlag(
-		"split",
-		map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}},
-	)
+	c.CreateFlag("split",
+		map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
 	c.Call("POST", nodetest.FlagPath("split", "/enable"), nil).Want(200)
 	return c
 }
@@ -121,14 +111,10 @@ func recovers(c *nodetest.Client) {
 		return c.Attempt("POST", "/api/v1/flags", `{"key":"back","type":"boolean"}`).Status == 201 ||
 			c.Attempt("GET", nodetest.FlagPath("back"), "").Status == 200
 	})
-	s.Eventually(
-		"health is good",
-		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) },
-	)
-	s.Eventually(
-		"what is new is evaluated",
-		func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 },
-	)
+	s.Eventually("health is good",
+		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
+	s.Eventually("what is new is evaluated",
+		func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 })
 	c.CreateFlag("after", nil)
 	c.Call("GET", nodetest.FlagPath("after"), nil).Want(200)
 	c.Call("POST", "/auth/signin", map[string]string{"email": "me@example.com", "password": nodetest.Password}).Want(200)

@@ -34,8 +34,7 @@ func parseFlagMiB(text string) (flagBounds, error) {
 
 // tenantBytes tells how many bytes the flags of a tenant have, and may have on its plan at this moment.
 func (b flagBounds) tenantBytes(
-	snapshot *snapshot.Snapshot,
-	now func() time.Time,
+	snapshot *snapshot.Snapshot, now func() time.Time,
 ) func(tenantID string) (used, bound int) {
 	return func(tenantID string) (used, bound int) {
 		plan := events.FreePlan
@@ -61,8 +60,7 @@ const unpaidFactor = 4 // all unpaid tenants of one creator together may have th
 //
 // No tenant counts with more than one may have: one whose paid plan has ended does not keep the others from growing.
 func (b flagBounds) unpaidBytes(
-	snapshot *snapshot.Snapshot,
-	now func() time.Time,
+	snapshot *snapshot.Snapshot, now func() time.Time,
 ) func(creator string) (used, bound int) {
 	each := max(b.perTenant(events.FreePlan), b.perTenant(events.SandboxPlan))
 	return func(creator string) (used, bound int) {

@@ -74,11 +74,7 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
 	evaluates := func() {
 		t.Helper()
-		if r := c.Attempt(
-			"POST",
-			nodetest.FlagPath("on", "/evaluate"),
-			`{"targetingKey":"u"}`,
-		); r.Status != 200 ||
+		if r := c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u"}`); r.Status != 200 ||
 			!strings.Contains(r.Body, `"value":true`) {
 			t.Errorf("an evaluation: %v", r)
 		}
@@ -136,10 +132,8 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 		r := c.Attempt("GET", nodetest.FlagPath("back"), "")
 		return r.Status == 200
 	})
-	s.Eventually(
-		"health is good",
-		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) },
-	)
+	s.Eventually("health is good",
+		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
 	c.Call("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Want(200)
 	evaluates()
 }

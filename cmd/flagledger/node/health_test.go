@@ -23,10 +23,8 @@ func TestHealthNamesAReadModelThatFails(t *testing.T) {
 	}
 	c.Call("POST", "/api/v1/flags", `{"key":"late","type":"boolean"}`)
 	health := func() string { return string(s.Anonymous().Call("GET", "/health", nil).Want(200).Body) }
-	s.Eventually(
-		"health names it",
-		func() bool { return strings.Contains(health(), "the read model flags cannot be updated") },
-	)
+	s.Eventually("health names it",
+		func() bool { return strings.Contains(health(), "the read model flags cannot be updated") })
 	if strings.Contains(health(), "the read model projects") {
 		t.Errorf("it names another: %s", health())
 	}

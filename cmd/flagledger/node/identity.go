@@ -42,10 +42,8 @@ func (s FirebaseSettings) check(environment string) error {
 		)
 	}
 	if s.ProjectID != "" && !firebaseProject.MatchString(s.ProjectID) {
-		return fmt.Errorf(
-			"FIREBASE_PROJECT_ID must be the id of a Firebase project, such as my-project-1234; it is %q",
-			s.ProjectID,
-		)
+		return fmt.Errorf("FIREBASE_PROJECT_ID must be the id of a Firebase project, such as my-project-1234; it is %q",
+			s.ProjectID)
 	}
 	if s.ProjectID != "" && s.Credentials != "" {
 		text, err := os.ReadFile(s.Credentials)
@@ -53,10 +51,8 @@ func (s FirebaseSettings) check(environment string) error {
 			return fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS: %w", err)
 		}
 		if !json.Valid(text) {
-			return fmt.Errorf(
-				"GOOGLE_APPLICATION_CREDENTIALS must name the JSON file of a service account; %s is none",
-				s.Credentials,
-			)
+			return fmt.Errorf("GOOGLE_APPLICATION_CREDENTIALS must name the JSON file of a service account; %s is none",
+				s.Credentials)
 		}
 	}
 	return nil
@@ -71,14 +67,8 @@ type provider interface {
 // openIdentity opens Firebase where a project is set, and the local identity provider otherwise. Firebase's provider
 // calls end for sessions that have ended there, and erase for people whose account was deleted there, while run runs.
 func openIdentity(
-	ctx context.Context,
-	c Config,
-	pool *pgxpool.Pool,
-	signing *keys.Keys,
-	links *jobs.Links,
-	mailer commands.Mailer,
-	end func(context.Context, commands.EndSessions) error,
-	erase func(ctx context.Context, userID string) error,
+	ctx context.Context, c Config, pool *pgxpool.Pool, signing *keys.Keys, links *jobs.Links, mailer commands.Mailer,
+	end func(context.Context, commands.EndSessions) error, erase func(ctx context.Context, userID string) error,
 	log *slog.Logger,
 ) (p provider, run func(context.Context), err error) {
 	if c.Firebase.ProjectID == "" {

@@ -140,11 +140,8 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if invitations != 1 || slices.ContainsFunc(notYet, func(a *awaitedMail) bool { return sent(a) > 0 }) {
-		t.Errorf(
-			"two invitations have %d jobs, and there are the mails %v: the kill is not between facts and what follows",
-			invitations,
-			mails.Mails(),
-		)
+		t.Errorf("two invitations have %d jobs, and there are the mails %v: the kill is not between facts and what follows",
+			invitations, mails.Mails())
 	}
 	if err := lock.Close(t.Context()); err != nil {
 		t.Fatal(err)

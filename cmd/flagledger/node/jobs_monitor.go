@@ -13,24 +13,12 @@ import (
 )
 
 var (
-	jobsDesc = prometheus.NewDesc(
-		"flagledger_jobs",
-		"Jobs that are not completed, by kind and state; discarded ones were given up.",
-		[]string{"kind", "state"},
-		nil,
-	)
-	reactionsLagDesc = prometheus.NewDesc(
-		"flagledger_reactions_lag_events",
-		"Events from which no jobs have been made yet.",
-		nil,
-		nil,
-	)
-	passedOverDesc = prometheus.NewDesc(
-		"flagledger_reactions_passed_over_events",
-		"Events that this node could make no jobs from.",
-		nil,
-		nil,
-	)
+	jobsDesc = prometheus.NewDesc("flagledger_jobs",
+		"Jobs that are not completed, by kind and state; discarded ones were given up.", []string{"kind", "state"}, nil)
+	reactionsLagDesc = prometheus.NewDesc("flagledger_reactions_lag_events",
+		"Events from which no jobs have been made yet.", nil, nil)
+	passedOverDesc = prometheus.NewDesc("flagledger_reactions_passed_over_events",
+		"Events that this node could make no jobs from.", nil, nil)
 )
 
 // reactionsLate is from when on /health says that what follows from changes is not done.
@@ -68,10 +56,8 @@ func (o jobsObservation) health() (list []string) {
 		list = append(list, fmt.Sprintf("no jobs have been made for more than %v from what has happened", reactionsLate))
 	}
 	if o.anotherLog {
-		list = append(
-			list,
-			"the event store holds another log than jobs were made from; what it held when that was noticed makes none",
-		)
+		list = append(list,
+			"the event store holds another log than jobs were made from; what it held when that was noticed makes none")
 	}
 	return list
 }

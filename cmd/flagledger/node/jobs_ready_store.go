@@ -17,10 +17,7 @@ type jobsReadyStore struct {
 
 // Append implements events.Store.
 func (s jobsReadyStore) Append(
-	ctx context.Context,
-	stream string,
-	expected events.Revision,
-	batch []events.Event,
+	ctx context.Context, stream string, expected events.Revision, batch []events.Event,
 ) (events.Appended, error) {
 	if err := s.reactions.Begin(ctx); err != nil {
 		return events.Appended{}, fmt.Errorf("%w: reactions cannot begin: %w", events.ErrUnavailable, err)

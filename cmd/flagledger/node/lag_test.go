@@ -42,10 +42,6 @@ func testAReadModelThatLagsIsWaitedForTwoSeconds(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Eventually("the flag is shown", func() bool { return me.Call("GET", nodetest.FlagPath("k"), nil).Status == 200 })
-	nodetest.Same(
-		t,
-		"Preference-Applied",
-		me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"n"}`).Want(200).Header.Get("Preference-Applied"),
-		"",
-	)
+	nodetest.Same(t, "Preference-Applied",
+		me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"n"}`).Want(200).Header.Get("Preference-Applied"), "")
 }

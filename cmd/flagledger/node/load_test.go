@@ -185,11 +185,6 @@ func (l *load) audit() {
 			}
 		}
 	}
-	t.Logf(
-		"%d writes acknowledged, %d of them before they could be read; %d of unknown outcome, of which %d were made",
-		acknowledged,
-		l.async.Load(),
-		unknown,
-		applied,
-	)
+	t.Logf("%d writes acknowledged, %d of them before they could be read; %d of unknown outcome, of which %d were made",
+		acknowledged, l.async.Load(), unknown, applied)
 }

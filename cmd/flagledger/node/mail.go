@@ -30,8 +30,7 @@ func (s MailSettings) check() error {
 	}
 	if _, err := mail.Open(s.URL); err != nil {
 		return fmt.Errorf(
-			"FLAGLEDGER_SMTP_URL must be a URL such as smtp://user:password@host:587?from=flags@example.com: %w",
-			err,
+			"FLAGLEDGER_SMTP_URL must be a URL such as smtp://user:password@host:587?from=flags@example.com: %w", err,
 		)
 	}
 	return nil

@@ -35,10 +35,7 @@ func measure(store events.Store, disk *diskWatch, registry *prometheus.Registry)
 
 // Append implements events.Store.
 func (m measuredStore) Append(
-	ctx context.Context,
-	stream string,
-	expected events.Revision,
-	batch []events.Event,
+	ctx context.Context, stream string, expected events.Revision, batch []events.Event,
 ) (events.Appended, error) {
 	began := time.Now()
 	appended, err := m.Store.Append(ctx, stream, expected, batch)

@@ -64,36 +64,15 @@ const (
 )
 
 var (
-	lagEventsDesc = prometheus.NewDesc(
-		"flagledger_projection_lag_events",
-		"Events that a read model has not taken in yet.",
-		[]string{"projection"},
-		nil,
-	)
-	lagSecondsDesc = prometheus.NewDesc(
-		"flagledger_projection_lag_seconds",
-		"Age of the oldest event that a read model has not taken in yet.",
-		[]string{"projection"},
-		nil,
-	)
-	parkedDesc = prometheus.NewDesc(
-		"flagledger_projection_parked_streams",
-		"Streams that a read model no longer follows.",
-		[]string{"projection"},
-		nil,
-	)
-	snapshotAgeDesc = prometheus.NewDesc(
-		"flagledger_snapshot_age_seconds",
-		"Time since the snapshot was last seen to hold all of the log.",
-		nil,
-		nil,
-	)
-	faultsDesc = prometheus.NewDesc(
-		"flagledger_snapshot_faults",
-		"Events that the snapshot could not take in.",
-		nil,
-		nil,
-	)
+	lagEventsDesc = prometheus.NewDesc("flagledger_projection_lag_events",
+		"Events that a read model has not taken in yet.", []string{"projection"}, nil)
+	lagSecondsDesc = prometheus.NewDesc("flagledger_projection_lag_seconds",
+		"Age of the oldest event that a read model has not taken in yet.", []string{"projection"}, nil)
+	parkedDesc = prometheus.NewDesc("flagledger_projection_parked_streams", "Streams that a read model no longer follows.",
+		[]string{"projection"}, nil)
+	snapshotAgeDesc = prometheus.NewDesc("flagledger_snapshot_age_seconds",
+		"Time since the snapshot was last seen to hold all of the log.", nil, nil)
+	faultsDesc = prometheus.NewDesc("flagledger_snapshot_faults", "Events that the snapshot could not take in.", nil, nil)
 )
 
 func newMonitor(m *monitor) *monitor {
@@ -202,19 +181,14 @@ func (m *monitor) health() []string {
 	var list []string
 	switch {
 	case errors.Is(o.storeErr, eventstore.ErrCredentials):
-		list = append(
-			list,
-			"the event store refuses the credentials of FLAGLEDGER_EVENTSTORE_URL: changes fail, flags are evaluated",
-		)
+		list = append(list,
+			"the event store refuses the credentials of FLAGLEDGER_EVENTSTORE_URL: changes fail, flags are evaluated")
 	case o.storeErr != nil:
 		list = append(list, "the event store cannot be reached: changes fail, flags are listed and evaluated")
 	}
 	switch {
 	case o.readOnly || database.IsReadOnlyError(o.databaseErr):
-		list = append(
-			list,
-			"the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated",
-		)
+		list = append(list, "the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated")
 	case o.databaseErr != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
 	case !m.signs():
@@ -248,7 +222,8 @@ func (m *monitor) health() []string {
 
 // Describe implements prometheus.Collector.
 func (m *monitor) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lagEventsDesc, lagSecondsDesc, parkedDesc, snapshotAgeDesc, faultsDesc, jobsDesc, reactionsLagDesc, passedOverDesc} {
+	for _, d := range []*prometheus.Desc{lagEventsDesc, lagSecondsDesc, parkedDesc, snapshotAgeDesc, faultsDesc, jobsDesc,
+		reactionsLagDesc, passedOverDesc} {
 		ch <- d
 	}
 }

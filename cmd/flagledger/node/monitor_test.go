@@ -34,8 +34,7 @@ func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
 		},
 	)
 	if got := strings.Join(
-		m.health(),
-		"; ",
+		m.health(), "; ",
 	); got != "the signing keys have not been read yet: nobody can sign in, and no tokens are issued" {
 		t.Errorf("it tells: %s", got)
 	}
@@ -51,8 +50,7 @@ func TestHealthTellsNeitherWhoseStreamsAreParkedNorHowMuchTenantsChange(t *testi
 		{Name: "audit", Built: true, Parked: []projections.Parked{{Stream: "flag-t.secret-plan"}, {Stream: "user-u"}}},
 	}})
 	if got := strings.Join(
-		m.health(),
-		"; ",
+		m.health(), "; ",
 	); got != "the read model flags is more than 30s behind; the read model audit has parked streams" {
 		t.Errorf("it tells: %s", got)
 	}
@@ -69,8 +67,7 @@ func TestHealthTellsOfJobsThatFail(t *testing.T) {
 		behind: reactionsLate + 1,
 	}
 	if got := strings.Join(
-		o.health(),
-		"; ",
+		o.health(), "; ",
 	); got != "jobs failed five times or were given up; no jobs have been made for more than 10s from what has happened" {
 		t.Errorf("it tells: %s", got)
 	}

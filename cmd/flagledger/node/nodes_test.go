@@ -71,19 +71,14 @@ func testTwoNodesAreOneService(t *testing.T) {
 			})
 			first.Exec(
 				`update read.flags set created_at = created_at - interval '40 days', updated_at = updated_at - interval '40 days' where tenant_id = $1 and key = $2`,
-				me.Tenant,
-				key,
+				me.Tenant, key,
 			)
 		}
 		for _, c := range nodes {
 			list := c.Call("GET", "/api/v1/cleanup", nil).Want(200).List()
 			nodetest.Same(t, "flags that can go", nodetest.Column(list, "flagKey"), []any{"same"})
-			nodetest.Same(
-				t,
-				"what can stand for it",
-				list[0]["outcome"],
-				map[string]any{"variationId": nil, "variationName": nil, "value": false},
-			)
+			nodetest.Same(t, "what can stand for it", list[0]["outcome"],
+				map[string]any{"variationId": nil, "variationName": nil, "value": false})
 		}
 	})
 	t.Run("a session that ends on one ends on the other", func(*testing.T) {
@@ -109,10 +104,8 @@ func testTheOtherNodeTakesOver(t *testing.T) {
 	for i := range 5 {
 		key := fmt.Sprintf("flag-%d", i)
 		there.CreateFlag(key, nil)
-		second.Eventually(
-			"the read model shows it",
-			func() bool { return there.Call("GET", nodetest.FlagPath(key), nil).Status == 200 },
-		)
+		second.Eventually("the read model shows it",
+			func() bool { return there.Call("GET", nodetest.FlagPath(key), nil).Status == 200 })
 	}
 	t.Logf("taken over within %v", time.Since(began))
 }

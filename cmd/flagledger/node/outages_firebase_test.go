@@ -38,10 +38,8 @@ func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK r
 			calls = append(calls, startCall(path, func() nodetest.Reply { return me.Attempt("POST", path, body) }))
 		}
 		if f != nodetest.Garbage { // of which the Admin SDK reads the status alone
-			calls = append(
-				calls,
-				startCall("logout", func() nodetest.Reply { return leaver.Attempt("POST", "/api/v1/auth/logout", "") }),
-			)
+			calls = append(calls,
+				startCall("logout", func() nodetest.Reply { return leaver.Attempt("POST", "/api/v1/auth/logout", "") }))
 		}
 		nobody.Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": me.Email}).Want(200)
 		othersGoOn(me)

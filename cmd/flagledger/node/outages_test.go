@@ -88,10 +88,8 @@ func TestOutagesOfStripe(t *testing.T) {
 	}}, func(t *testing.T, payer *nodetest.Client, f nodetest.Fault) {
 		s := payer.Service
 		me := s.SignUp(nodetest.Address())
-		page := fmt.Sprintf(
-			`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`,
-			"https://app.example.com",
-		)
+		page := fmt.Sprintf(`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`,
+			"https://app.example.com")
 		deliver := func() {
 			for _, e := range account.Events() {
 				if status := account.Deliver(s.URL+"/api/v1/billing/webhook", e); status != 200 {
@@ -116,10 +114,8 @@ func TestOutagesOfStripe(t *testing.T) {
 
 		stripe.Break(f)
 		key := uuid.NewString()
-		call := startCall(
-			"checkout",
-			func() nodetest.Reply { return me.Attempt("POST", checkout, page, "Idempotency-Key", key) },
-		)
+		call := startCall("checkout",
+			func() nodetest.Reply { return me.Attempt("POST", checkout, page, "Idempotency-Key", key) })
 		account.FailPayment(subscription)
 		deliver()
 		othersGoOn(payer)

@@ -24,9 +24,7 @@ type countingStore struct {
 }
 
 func (s *countingStore) Read(
-	ctx context.Context,
-	stream string,
-	from events.Revision,
+	ctx context.Context, stream string, from events.Revision,
 ) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		for r, err := range s.Store.Read(ctx, stream, from) {
@@ -93,12 +91,7 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 		case want.Exists && !events.StoredEqual(want, got):
 			t.Fatalf("at %+v the flag is\n%+v\nand its facts add up to\n%+v", m, got, want)
 		}
-		if whole, err := past.FlagStateAt(
-			t.Context(),
-			"t",
-			key,
-			m,
-		); err != nil ||
+		if whole, err := past.FlagStateAt(t.Context(), "t", key, m); err != nil ||
 			!want.Exists && (!whole.UpdatedAt.Equal(want.UpdatedAt) || whole.Version != want.Version) {
 			t.Fatalf("at %+v the deleted flag is %+v, %v; want %+v", m, whole, err, want)
 		}
@@ -138,11 +131,7 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 
 // checkReverts brings a flag back to some of its versions, and compares it with what it was then.
 func (v views) checkReverts(
-	t *testing.T,
-	past *queries.Queries,
-	key string,
-	flag commands.Flag,
-	versions int,
+	t *testing.T, past *queries.Queries, key string, flag commands.Flag, versions int,
 ) (after commands.Flag, last events.Position) {
 	t.Helper()
 	for version := 3; version <= versions; version += 7 {

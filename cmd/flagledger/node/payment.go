@@ -52,9 +52,7 @@ func (s PaymentSettings) check() error {
 
 // openBilling is how tenants pay, with Stripe if it is configured.
 func (c Config) openBilling(
-	writer *commands.Writer,
-	followed *jobs.Payments,
-	log *slog.Logger,
+	writer *commands.Writer, followed *jobs.Payments, log *slog.Logger,
 ) (*commands.Billing, error) {
 	b := &commands.Billing{Writer: writer, Events: followed, Now: c.Now, Log: log}
 	var err error

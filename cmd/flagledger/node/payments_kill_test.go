@@ -50,8 +50,7 @@ func TestKillingTheServerLosesNoPayment(t *testing.T) {
 
 	const checkout, sessions = "/api/v1/billing/checkout", "/v1/checkout/sessions"
 	key, page := uuid.NewString(), fmt.Sprintf(
-		`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`,
-		s.URL+"/docs",
+		`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`, s.URL+"/docs",
 	)
 	// Stripe has done what it was asked, and the server is killed before it knows: with the customer made, with the page
 	// made, with the earlier pages listed.

@@ -74,12 +74,7 @@ func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 	}
 	defer store.Close()
 	if err := projections.Rebuild(
-		t.Context(),
-		s.DatabaseURL,
-		store,
-		models.All(),
-		projections.RebuildOptions{},
-		nodetest.Log(t),
+		t.Context(), s.DatabaseURL, store, models.All(), projections.RebuildOptions{}, nodetest.Log(t),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +99,8 @@ func TestTransactionPoolingIsRefusedAtStart(t *testing.T) {
 					const want = "FLAGLEDGER_DATABASE_URL: the database cannot be used: a pooler there gives a session to each transaction, but locks and " +
 						"notifications need one for each connection: set pool_mode = session in pgbouncer, or name Postgres itself"
 					if err == nil || err.Error() != want {
-						t.Errorf(
-							"pool_mode = %s, server_round_robin = %s, others work: %v: the start ends with %v",
-							mode,
-							order,
-							busy,
-							err,
-						)
+						t.Errorf("pool_mode = %s, server_round_robin = %s, others work: %v: the start ends with %v", mode, order, busy,
+							err)
 					}
 				}
 				stop()

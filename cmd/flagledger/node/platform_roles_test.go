@@ -13,12 +13,8 @@ func TestProductionTellsOfRolesOnThePlatform(t *testing.T) {
 	t.Parallel()
 	database := nodetest.Database(t)
 	const told = "people have roles on the platform"
-	development := nodetest.Start(
-		t,
-		database,
-		node.Config{Environment: "development", SuperUsers: []string{"boss@example.com"}},
-		nodetest.Log(t),
-	)
+	development := nodetest.Start(t, database,
+		node.Config{Environment: "development", SuperUsers: []string{"boss@example.com"}}, nodetest.Log(t))
 	boss, helper := development.SignUp("boss@example.com"), development.SignUp("helper@example.com")
 	boss.Call("PATCH", "/api/v1/admin/users/"+helper.UserID+"/role", `{"role":"admin"}`).Want(200)
 	boss.Call("POST", "/api/v1/admin/invitations", `{"email":"other@example.com","role":"viewer"}`).Want(201)

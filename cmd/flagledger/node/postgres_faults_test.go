@@ -25,10 +25,8 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	c := s.SignUp("me@example.com")
 	c.CreateFlag("on", nil)
 	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
-	c.CreateFlag(
-		"split",
-		map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}},
-	)
+	c.CreateFlag("split",
+		map[string]any{"type": "string", "flag_variations": []map[string]any{{"name": "a", "value": "A", "weight": 1}}})
 	c.Call("POST", nodetest.FlagPath("split", "/enable"), nil).Want(200)
 	stop := keepEvaluating(t, c, map[string]string{"on": `"value":true`, "split": `"value":"A"`})
 	defer stop()
@@ -37,10 +35,8 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	defer end()
 	s.Eventually("lists fail", func() bool { return c.Attempt("GET", "/api/v1/flags", "").Status == 503 })
 	allUnavailable(t, c)
-	s.Eventually(
-		"health tells of it",
-		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"degraded"`) },
-	)
+	s.Eventually("health tells of it",
+		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"degraded"`) })
 
 	began := time.Now()
 	end()
@@ -50,14 +46,10 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	})
 	s.Eventually("lists succeed", func() bool { return c.Attempt("GET", "/api/v1/flags", "").Status == 200 })
 	t.Logf("back %v after the outage ended", time.Since(began).Round(time.Millisecond))
-	s.Eventually(
-		"health is good",
-		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) },
-	)
-	s.Eventually(
-		"what is new is evaluated",
-		func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 },
-	)
+	s.Eventually("health is good",
+		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
+	s.Eventually("what is new is evaluated",
+		func() bool { return c.Attempt("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Status == 200 })
 	c.CreateFlag("after", nil)
 	c.Call("GET", nodetest.FlagPath("after"), nil).Want(200)
 	stop()
@@ -173,10 +165,8 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 	// fact brings them to the disk.
 	started := time.Now()
 	kill := func(afterWrites bool) (undone bool) {
-		s.Eventually(
-			"Postgres is old enough for the next one to be started at once",
-			func() bool { return time.Since(started) > 1100*time.Millisecond },
-		)
+		s.Eventually("Postgres is old enough for the next one to be started at once",
+			func() bool { return time.Since(started) > 1100*time.Millisecond })
 		postmaster, conn := p.PID(), connect(t, p.URL())
 		release := func() {}
 		if afterWrites {
@@ -237,12 +227,7 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 	}
 	defer store.Close()
 	if err := projections.Rebuild(
-		t.Context(),
-		p.URL(),
-		store,
-		models.All(),
-		projections.RebuildOptions{},
-		nodetest.Log(t),
+		t.Context(), p.URL(), store, models.All(), projections.RebuildOptions{}, nodetest.Log(t),
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -56,8 +56,7 @@ func (c Config) checkProduction() error {
 		u, err := url.Parse(strings.TrimSpace(origin))
 		if err != nil || u.Scheme != "https" || commands.Loopback(u.Hostname()) {
 			return fmt.Errorf(
-				"FLAGLEDGER_RETURN_ORIGINS must begin with https:// in production, and not be this machine; one is %q",
-				origin,
+				"FLAGLEDGER_RETURN_ORIGINS must begin with https:// in production, and not be this machine; one is %q", origin,
 			)
 		}
 	}
@@ -120,9 +119,7 @@ func (c Config) WarnOfExposure(log *slog.Logger) {
 			c.Addr,
 		)
 	}
-	if public, err := url.Parse(
-		c.PublicURL,
-	); err == nil && public.Hostname() != "" &&
+	if public, err := url.Parse(c.PublicURL); err == nil && public.Hostname() != "" &&
 		!commands.Loopback(public.Hostname()) {
 		log.Warn(
 			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_PUBLIC_URL is not of this machine alone: behind a proxy, "+

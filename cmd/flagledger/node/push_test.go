@@ -25,12 +25,8 @@ func TestAnOutageOfFCM(t *testing.T) {
 			t.Parallel()
 			fcm := pushtest.New(t)
 			fcm.Answer(func(int, pushtest.Message) pushtest.Answer { return fault })
-			s := nodetest.Start(
-				t,
-				nodetest.Database(t),
-				node.Config{Environment: "development", PushEndpoint: fcm.Endpoint},
-				nodetest.Log(t),
-			)
+			s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", PushEndpoint: fcm.Endpoint},
+				nodetest.Log(t))
 			me := s.SignUp(nodetest.Address())
 			var tokens, titles []string
 			for i := range 10 { // more than a node pushes to at once
@@ -48,10 +44,8 @@ func TestAnOutageOfFCM(t *testing.T) {
 			me.Evaluate("k", `{}`).Want(200)
 			member := me.Join("viewer")
 			s.Eventually("the service notifies", func() bool {
-				return strings.Contains(
-					string(member.Call("GET", "/api/v1/notifications", nil).Want(200).Body),
-					"tenant.member_added",
-				)
+				return strings.Contains(string(member.Call("GET", "/api/v1/notifications", nil).Want(200).Body),
+					"tenant.member_added")
 			})
 			if got := fcm.Taken(); len(got) > 0 {
 				t.Errorf("FCM has taken %v", got)
@@ -75,12 +69,8 @@ func TestNothingOfATenantIsPushedToWhoHasLeft(t *testing.T) {
 	fcm.Answer(func(int, pushtest.Message) pushtest.Answer {
 		return pushtest.Answer{Status: http.StatusTooManyRequests, Code: "QUOTA_EXCEEDED"}
 	})
-	s := nodetest.Start(
-		t,
-		nodetest.Database(t),
-		node.Config{Environment: "development", PushEndpoint: fcm.Endpoint},
-		nodetest.Log(t),
-	)
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", PushEndpoint: fcm.Endpoint},
+		nodetest.Log(t))
 	me, email := s.SignUp(nodetest.Address()), nodetest.Address()
 	member := s.SignUp(email)
 	me.Call("POST", "/api/v1/tenants/"+me.Tenant+"/users", map[string]string{"email": email, "role": "viewer"}).Want(201)

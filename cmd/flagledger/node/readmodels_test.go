@@ -56,18 +56,10 @@ func sameReadModels(t testing.TB, before, after map[string][]string) {
 	t.Helper()
 	for _, table := range slices.Sorted(maps.Keys(before)) {
 		if !slices.Equal(before[table], after[table]) {
-			missing := slices.DeleteFunc(
-				slices.Clone(after[table]),
-				func(row string) bool { return slices.Contains(before[table], row) },
-			)
-			t.Errorf(
-				"%s had %d rows; rebuilt, it has %d, of which %d were not there before: %.500v",
-				table,
-				len(before[table]),
-				len(after[table]),
-				len(missing),
-				missing,
-			)
+			missing := slices.DeleteFunc(slices.Clone(after[table]),
+				func(row string) bool { return slices.Contains(before[table], row) })
+			t.Errorf("%s had %d rows; rebuilt, it has %d, of which %d were not there before: %.500v", table, len(before[table]),
+				len(after[table]), len(missing), missing)
 		}
 		// by the load, which makes few facts on a slow machine
 		unused := []string{

@@ -96,11 +96,7 @@ func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 	stopListing()
 	stopEvaluating()
 	l.stop()
-	t.Logf(
-		"at the %d switches writers stopped for %v",
-		len(stopped),
-		slices.Compact(slices.Sorted(slices.Values(stopped))),
-	)
+	t.Logf("at the %d switches writers stopped for %v", len(stopped), slices.Compact(slices.Sorted(slices.Values(stopped))))
 	settled(s)
 	l.audit()
 	before := readModels(t, s.DatabaseURL)

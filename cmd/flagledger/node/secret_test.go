@@ -52,9 +52,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	if err := os.WriteFile(path, []byte("sesame"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.openSecret(
-		slog.New(slog.DiscardHandler),
-	); err == nil || !strings.Contains(err.Error(), path) ||
+	if _, err := c.openSecret(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) ||
 		strings.Contains(err.Error(), "sesame") {
 		t.Errorf("a file that was cut off: %v", err)
 	}
@@ -63,9 +61,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 // Anybody may know an older value that can be guessed, and sign with it.
 func TestTokensOfAnOlderSecretThatCanBeGuessedAreNotTakenInProduction(t *testing.T) {
 	t.Parallel()
-	pool, kind := pgtest.Pool(
-		t,
-	), keys.Kind{
+	pool, kind := pgtest.Pool(t), keys.Kind{
 		Type:     "stream+jwt",
 		Issuer:   "https://flags.example.com",
 		Audience: "https://flags.example.com",
@@ -100,8 +96,7 @@ func TestTokensOfAnOlderSecretThatCanBeGuessedAreNotTakenInProduction(t *testing
 		}
 		var private struct{}
 		if _, err := opened(
-			test.environment,
-			newest+","+test.old,
+			test.environment, newest+","+test.old,
 		).VerifyOwn(t.Context(), kind, text, &private); (err == nil) != test.taken {
 			t.Errorf("%s, %q: %v", test.environment, test.old, err)
 		}

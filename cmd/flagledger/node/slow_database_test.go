@@ -26,12 +26,9 @@ func TestAStartWaitsForABusyDatabase(t *testing.T) {
 	var refused atomic.Int32
 	relayed := refuseReaders(t, address.Host, func() bool { return refused.Add(1) <= 3 })
 	address.Host, address.RawQuery = relayed, "sslmode=disable"
-	n, err := node.Start(
-		t.Context(),
+	n, err := node.Start(t.Context(),
 		node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now},
-		address.String(),
-		slog.New(slog.DiscardHandler),
-	)
+		address.String(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,9 @@ import (
 func keeping(t *testing.T, databaseURL, eventStoreURL, publicURL, folder string) (*nodetest.Service, *nodetest.Output) {
 	t.Helper()
 	out := &nodetest.Output{}
-	return nodetest.Start(
-		t,
-		databaseURL,
+	return nodetest.Start(t, databaseURL,
 		node.Config{EventStoreURL: eventStoreURL, Environment: "development", PublicURL: publicURL, Data: folder},
-		slog.New(slog.NewTextHandler(out, nil)),
-	), out
+		slog.New(slog.NewTextHandler(out, nil))), out
 }
 
 const (

@@ -43,8 +43,7 @@ const (
 // openStore opens the event store, also one that is down if there is a snapshot on disk. check, if not nil, is to be
 // run beside: it tells of a store that a start would have refused.
 func (p *parts) openStore(
-	ctx context.Context,
-	databaseURL string,
+	ctx context.Context, databaseURL string,
 ) (store events.Store, closeStore func(), check func(context.Context), err error) {
 	file := p.snapshotFile()
 	if _, statErr := os.Stat(file); p.Data == "" || statErr != nil {

@@ -54,20 +54,12 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	evaluates := func() {
 		t.Helper()
 		for name, c := range map[string]*nodetest.Client{"a machine": machine, "a person": person} {
-			if r := c.Attempt(
-				"POST",
-				nodetest.FlagPath("on", "/evaluate"),
-				`{"targetingKey":"u"}`,
-			); r.Status != 200 ||
+			if r := c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u"}`); r.Status != 200 ||
 				!strings.Contains(r.Body, `"value":true`) {
 				t.Errorf("%s evaluates: %v", name, r)
 			}
 		}
-		if r := machine.Attempt(
-			"POST",
-			"/ofrep/v1/evaluate/flags",
-			`{"context":{"targetingKey":"u"}}`,
-		); r.Status != 200 ||
+		if r := machine.Attempt("POST", "/ofrep/v1/evaluate/flags", `{"context":{"targetingKey":"u"}}`); r.Status != 200 ||
 			!strings.Contains(r.Body, `"key":"on"`) {
 			t.Errorf("all flags: %v", r)
 		}
@@ -106,10 +98,8 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 		r := person.Attempt("GET", "/api/v1/flags", "")
 		return r.Status == 200 && strings.Contains(r.Body, `"new"`)
 	})
-	s.Eventually(
-		"health is good",
-		func() bool { return strings.Contains(person.Attempt("GET", "/health", "").Body, `"status":"ok"`) },
-	)
+	s.Eventually("health is good",
+		func() bool { return strings.Contains(person.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
 	evaluates()
 	machine.Call("POST", nodetest.FlagPath("new", "/evaluate"), `{}`).Want(200)
 	s.Anonymous().Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded").Want(200)
@@ -125,10 +115,7 @@ func TestAStartWithoutDatabaseSaysWhyItCannotServeTheSnapshotOnDisk(t *testing.T
 	c := node.Config{DatabaseURL: "postgres://127.0.0.1:1/x", Data: t.TempDir()}
 	cause := fmt.Errorf("the database cannot be reached: %w", node.ErrUnreachable)
 	if _, err := node.StartWithoutDatabase(
-		t.Context(),
-		c,
-		cause,
-		slog.New(slog.DiscardHandler),
+		t.Context(), c, cause, slog.New(slog.DiscardHandler),
 	); !errors.Is(err, node.ErrUnreachable) ||
 		err.Error() != cause.Error() {
 		t.Errorf("without a file: %v", err)

@@ -12,10 +12,7 @@ import (
 
 // OpenStore opens the event store that the settings choose: EventStoreDB where they name one, else the database.
 func OpenStore(
-	ctx context.Context,
-	c Config,
-	databaseURL string,
-	log *slog.Logger,
+	ctx context.Context, c Config, databaseURL string, log *slog.Logger,
 ) (store events.Store, closeStore func(), err error) {
 	if c.EventStoreURL != "" {
 		s, err := eventstore.Open(ctx, c.EventStoreURL, log)

@@ -48,11 +48,7 @@ func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) 
 
 // start is Start, or StartWithoutDatabase where the snapshot on disk has been read.
 func start(
-	ctx context.Context,
-	c Config,
-	databaseURL string,
-	saved *snapshot.Saved,
-	log *slog.Logger,
+	ctx context.Context, c Config, databaseURL string, saved *snapshot.Saved, log *slog.Logger,
 ) (n *Node, err error) {
 	p := &parts{
 		Config:   c.withDefaults(),
@@ -225,36 +221,19 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
-	p.writer, p.queries = commands.NewWriter(
-		jobsReadyStore{p.store, p.reactions},
-		p.progress.Wait,
-		p.Now,
-	), queries.New(
-		p.pool,
-		p.store,
-		p.progress.Wait,
-	)
-	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, p.writer, id) }
-	p.directory, p.meter, p.requests = directory.New(
-		p.pool,
-		p.Now,
-	), metering.New(
-		p.pool,
-		p.snapshot,
-		p.Now,
-	), idempotency.New(
-		p.pool,
-		p.Now,
-	)
+	p.writer = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now)
+	p.queries = queries.New(p.pool, p.store, p.progress.Wait)
+	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool,
+		error) {
+		return commands.ProjectExists(ctx, p.writer, id)
+	}
+	p.directory = directory.New(p.pool, p.Now)
+	p.meter = metering.New(p.pool, p.snapshot, p.Now)
+	p.requests = idempotency.New(p.pool, p.Now)
 	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)
 	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)
-	p.writer.TenantFlagBytes, p.writer.UnpaidFlagBytes = p.FlagBounds.tenantBytes(
-		p.snapshot,
-		p.Now,
-	), p.FlagBounds.unpaidBytes(
-		p.snapshot,
-		p.Now,
-	)
+	p.writer.TenantFlagBytes = p.FlagBounds.tenantBytes(p.snapshot, p.Now)
+	p.writer.UnpaidFlagBytes = p.FlagBounds.unpaidBytes(p.snapshot, p.Now)
 	p.writer.UnpaidCreator = unpaidCreator(p.snapshot, p.Now)
 	p.sandboxes = &commands.Sandboxes{
 		Writer:    p.writer,
@@ -280,17 +259,8 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		Uses:      p.meter,
 	}
 	erase := newEraser(p.writer, p.pool, p.links, p.directory, p.inbox, p.queries).Erase
-	p.identity, p.runIdentity, err = openIdentity(
-		ctx,
-		p.Config,
-		p.pool,
-		p.signing,
-		p.links,
-		p.mailer,
-		p.writer.SessionsEnded,
-		erase,
-		p.log,
-	)
+	p.identity, p.runIdentity, err = openIdentity(ctx, p.Config, p.pool, p.signing, p.links, p.mailer,
+		p.writer.SessionsEnded, erase, p.log)
 	if err != nil {
 		return err
 	}
@@ -342,14 +312,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 	runs := []func(context.Context){
 		func(ctx context.Context) { p.snapshot.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
 		p.onceMigrated(func(ctx context.Context) {
-			if err := projections.Run(
-				ctx,
-				databaseURL,
-				p.store,
-				models.All(),
-				p.progress,
-				p.log,
-			); err != nil &&
+			if err := projections.Run(ctx, databaseURL, p.store, models.All(), p.progress, p.log); err != nil &&
 				ctx.Err() == nil {
 				p.log.Error("projections ended", "err", err)
 			}

@@ -85,7 +85,8 @@ func (c *Client) Machine(scopes ...string) *Client {
 	c.Service.T.Helper()
 	id, secret := c.OAuthClient("Machine", scopes...)
 	m := &Client{Service: c.Service, Tenant: c.Tenant, UserID: id}
-	m.Token = m.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).Want(200).Object()["access_token"].(string)
+	m.Token = m.Trade("grant_type", "client_credentials", "client_id", id, "client_secret",
+		secret).Want(200).Object()["access_token"].(string)
 	return m
 }
 

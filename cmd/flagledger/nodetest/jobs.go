@@ -36,8 +36,7 @@ func (s *Service) jobsDone(waitingJobs string) {
 	defer func() { _ = db.Close(context.Background()) }()
 	s.Eventually("all jobs are done", func() bool {
 		if _, err := db.Exec(
-			s.T.Context(),
-			`update jobs.river_job set state = 'available', scheduled_at = now() where `+waitingJobs,
+			s.T.Context(), `update jobs.river_job set state = 'available', scheduled_at = now() where `+waitingJobs,
 		); err != nil {
 			s.T.Fatal(err)
 		}

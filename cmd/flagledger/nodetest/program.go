@@ -92,10 +92,8 @@ func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 	// test of Firebase in the same process sets where its emulator is.
 	foreign := func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
-		return slices.ContainsFunc(
-			[]string{"FLAGLEDGER_", "FIREBASE_", "GOOGLE_", "STRIPE_"},
-			func(prefix string) bool { return strings.HasPrefix(name, prefix) },
-		) ||
+		return slices.ContainsFunc([]string{"FLAGLEDGER_", "FIREBASE_", "GOOGLE_", "STRIPE_"},
+			func(prefix string) bool { return strings.HasPrefix(name, prefix) }) ||
 			strings.HasSuffix(strings.ToUpper(name), "_PROXY")
 	}
 	c.Env = append(
@@ -207,9 +205,7 @@ func (p *Program) Processes() (pids []int) {
 		p.T.Fatal(err)
 	}
 	for line := range strings.Lines(string(list)) {
-		if pid, err := strconv.Atoi(
-			strings.Fields(line)[0],
-		); err == nil &&
+		if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil &&
 			(strings.Contains(line, p.Dir) || worksIn(pid, p.Dir)) {
 			pids = append(pids, pid)
 		}

@@ -37,7 +37,8 @@ func (s *Service) checkRequested(r request, a *Answer) {
 	}
 	method, path, _ := strings.Cut(name, " ")
 	place := []string{"paths", path, strings.ToLower(method)}
-	for _, err := range slices.Concat(r.checkParameters(path, place, documented.operations[name]), r.checkBody(place, documented.operations[name])) {
+	for _, err := range slices.Concat(r.checkParameters(path, place, documented.operations[name]),
+		r.checkBody(place, documented.operations[name])) {
 		s.T.Errorf("%s is accepted, and what it sends is not as documented: %v", a.Call, err)
 	}
 	if secured := documented.operations[name]["security"]; secured != nil && len(secured.([]any)) > 0 &&

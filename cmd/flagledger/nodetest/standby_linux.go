@@ -25,14 +25,8 @@ func Standby(t testing.TB, primary *embedded.Postgres) (databaseURL string) {
 	tooltest.Require(t, "pg_basebackup", missing)
 	cluster := filepath.Join(DataFolder(t), "postgres")
 	OwnedByPostgres(t, filepath.Dir(cluster))
-	backup := AsPostgres(
-		t,
-		filepath.Join(bin, "pg_basebackup"),
-		"--dbname="+primary.URL(),
-		"--pgdata="+cluster,
-		"--checkpoint=fast",
-		"--write-recovery-conf",
-	)
+	backup := AsPostgres(t, filepath.Join(bin, "pg_basebackup"), "--dbname="+primary.URL(), "--pgdata="+cluster,
+		"--checkpoint=fast", "--write-recovery-conf")
 	if out, err := backup.CombinedOutput(); err != nil {
 		t.Fatalf("pg_basebackup: %v: %s", err, out)
 	}
@@ -40,20 +34,8 @@ func Standby(t testing.TB, primary *embedded.Postgres) (databaseURL string) {
 	_, port, _ := net.SplitHostPort(address)
 	Background(
 		t,
-		AsPostgres(
-			t,
-			command,
-			"-D",
-			cluster,
-			"-p",
-			port,
-			"-c",
-			"listen_addresses=127.0.0.1",
-			"-c",
-			"unix_socket_directories=",
-			"-c",
-			"max_connections=200",
-		),
+		AsPostgres(t, command, "-D", cluster, "-p", port, "-c", "listen_addresses=127.0.0.1", "-c",
+			"unix_socket_directories=", "-c", "max_connections=200"),
 	)
 	u, err := url.Parse(primary.URL())
 	if err != nil {
@@ -61,12 +43,7 @@ func Standby(t testing.TB, primary *embedded.Postgres) (databaseURL string) {
 	}
 	u.Host = address
 	WaitForPostgres(t, u.String())
-	Execute(
-		t,
-		primary.URL(),
-		"alter system set synchronous_standby_names = '*'",
-		"alter system set synchronous_commit = 'remote_apply'",
-		"select pg_reload_conf()",
-	)
+	Execute(t, primary.URL(), "alter system set synchronous_standby_names = '*'",
+		"alter system set synchronous_commit = 'remote_apply'", "select pg_reload_conf()")
 	return u.String()
 }

@@ -133,8 +133,7 @@ func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 }
 
 func (p *Provider) signUp(
-	ctx context.Context,
-	email, password, displayName string,
+	ctx context.Context, email, password, displayName string,
 ) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpResponse, error) {
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return nil, err
@@ -164,8 +163,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 }
 
 func (p *Provider) signIn(
-	ctx context.Context,
-	email, password string,
+	ctx context.Context, email, password string,
 ) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordResponse, error) {
 	email, ok := commands.ParseEmail(email)
 	if err := p.withPasswords(); err != nil {
@@ -193,9 +191,7 @@ func (p *Provider) signIn(
 // Refresh trades a refresh token for a new session state, unless the session has ended. The token is good as long as
 // its session goes on, however often it is used.
 func (p *Provider) Refresh(
-	ctx context.Context,
-	refreshToken string,
-	mayContinue func(commands.Claims) error,
+	ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error,
 ) (commands.Session, error) {
 	if err := p.withPasswords(); err != nil {
 		return commands.Session{}, err
@@ -245,9 +241,7 @@ func (p *Provider) checkSession(ctx context.Context, c commands.Claims) error {
 }
 
 func (p *Provider) session(
-	ctx context.Context,
-	idToken, refreshToken string,
-	expiresIn int64,
+	ctx context.Context, idToken, refreshToken string, expiresIn int64,
 ) (commands.Session, error) {
 	claims, err := p.Verify(ctx, idToken)
 	if err != nil {
@@ -320,24 +314,20 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 
 // readLink tells the address and the purpose of a mailed link, which stays good.
 func (p *Provider) readLink(
-	ctx context.Context,
-	token string,
+	ctx context.Context, token string,
 ) (*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error) {
 	return p.callLink(ctx, &identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token})
 }
 
 // setByLink sets the password of the person whom a link was mailed to, and uses the link up.
 func (p *Provider) setByLink(ctx context.Context, token, password string) error {
-	_, err := p.callLink(
-		ctx,
-		&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token, NewPassword: password},
-	)
+	_, err := p.callLink(ctx,
+		&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token, NewPassword: password})
 	return err
 }
 
 func (p *Provider) callLink(
-	ctx context.Context,
-	request *identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest,
+	ctx context.Context, request *identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest,
 ) (
 	*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error,
 ) {
@@ -363,9 +353,7 @@ func (p *Provider) userByEmail(ctx context.Context, email string) (*auth.UserRec
 // PrepareUpdate checks the current password of somebody who is signed in. Once the new one is set, Firebase ends the
 // refresh tokens of this session as well as of the others.
 func (p *Provider) PrepareUpdate(
-	ctx context.Context,
-	c commands.Claims,
-	current, password string,
+	ctx context.Context, c commands.Claims, current, password string,
 ) (commands.PasswordChange, error) {
 	if err := commands.CheckPasswordChange(current, password); err != nil {
 		return commands.PasswordChange{}, err

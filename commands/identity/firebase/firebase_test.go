@@ -277,12 +277,8 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 		"refresh": func() error { _, err := p.Refresh(ctx, "token-to-refresh", anyone); return err },
 		"reset":   func() error { _, err := p.PrepareReset(ctx, "token-of-a-link", "correct horse"); return err },
 		"update": func() error {
-			_, err := p.PrepareUpdate(
-				ctx,
-				commands.Claims{UserID: "u", Email: "ada@example.com"},
-				"correct horse",
-				"another horse",
-			)
+			_, err := p.PrepareUpdate(ctx, commands.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse",
+				"another horse")
 			return err
 		},
 		"verify": func() error {
@@ -294,10 +290,8 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 // Nobody listens where the emulator is said to be.
 func TestFirebaseThatCannotBeReached(t *testing.T) {
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", "127.0.0.1:1")
-	p, err := New(
-		t.Context(),
-		Options{ProjectID: emulator.Project, APIKey: "key-to-the-toolkit", Emulator: "127.0.0.1:1", Now: time.Now},
-	)
+	p, err := New(t.Context(),
+		Options{ProjectID: emulator.Project, APIKey: "key-to-the-toolkit", Emulator: "127.0.0.1:1", Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,13 +88,8 @@ func (k *googleKeys) load(ctx context.Context) time.Duration {
 	found, good, err := k.fetch(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			k.log.Warn(
-				"the keys of Google's tokens cannot be read; those that are known stay",
-				"retry_in",
-				keysRetry,
-				"err",
-				err,
-			)
+			k.log.Warn("the keys of Google's tokens cannot be read; those that are known stay", "retry_in", keysRetry,
+				"err", err)
 		}
 		return keysRetry
 	}

@@ -58,9 +58,7 @@ func newKey(t testing.TB) *rsa.PrivateKey {
 func certificate(t testing.TB, key *rsa.PrivateKey, names ...string) []byte {
 	t.Helper()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(
-			1,
-		),
+		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "google"},
 		DNSNames:              names,
 		IsCA:                  true,
@@ -120,10 +118,8 @@ func newGoogle(t *testing.T) *google {
 		"project_id":     project,
 		"client_email":   "flags@example.com",
 		"private_key_id": "a",
-		"private_key": string(
-			pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: account}),
-		),
-		"token_uri": "https://oauth2.googleapis.com/token",
+		"private_key":    string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: account})),
+		"token_uri":      "https://oauth2.googleapis.com/token",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +295,8 @@ func TestTokensOfFirebaseItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.UserID != "u1" || got.Email != "ada@example.com" || !got.EmailVerified || got.DisplayName != "Ada" || got.Provider != "google.com" ||
+	if got.UserID != "u1" || got.Email != "ada@example.com" || !got.EmailVerified || got.DisplayName != "Ada" ||
+		got.Provider != "google.com" ||
 		!got.AuthTime.Equal(began) ||
 		got.SessionID != sessionID(got.AuthTime) {
 		t.Errorf("got %+v", got)
@@ -405,10 +402,8 @@ func BenchmarkVerify(b *testing.B) {
 		seen: xsync.NewMap[string, sighting](),
 	}
 	p.keys.held.Store(&map[string]*rsa.PublicKey{"k1": &key.PublicKey})
-	signer, err := jose.NewSigner(
-		jose.SigningKey{Algorithm: jose.RS256, Key: key},
-		(&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1"),
-	)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key},
+		(&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -38,13 +38,8 @@ func (p *Provider) note(c commands.Claims) {
 func (p *Provider) watch(ctx context.Context) {
 	commands.Every(ctx, p.o.CheckEvery, func() {
 		if err := p.check(ctx); err != nil && ctx.Err() == nil {
-			p.o.Log.Warn(
-				"Firebase does not tell which sessions have ended; they go on until it does",
-				"retry_in",
-				p.o.CheckEvery,
-				"err",
-				secretless(err),
-			)
+			p.o.Log.Warn("Firebase does not tell which sessions have ended; they go on until it does", "retry_in",
+				p.o.CheckEvery, "err", secretless(err))
 		}
 	})
 }

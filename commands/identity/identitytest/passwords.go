@@ -30,10 +30,8 @@ func forgottenPassword(t *testing.T, s Subject) {
 		t.Errorf("a session that began at %v ends by %+v", up.AuthTime, unset.Ends)
 	}
 	if unset.FirstVerifies != s.KnowsFirst {
-		t.Errorf(
-			"the address was not verified, and that the new password does so first is said to be %v",
-			unset.FirstVerifies,
-		)
+		t.Errorf("the address was not verified, and that the new password does so first is said to be %v",
+			unset.FirstVerifies)
 	}
 	s.Later(t)
 	ended := must(s.resetPassword(t.Context(), token, another))(t)

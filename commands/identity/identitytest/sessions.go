@@ -54,7 +54,8 @@ func verifiedSignUp(t *testing.T, s Subject) {
 		t.Errorf("the token is that of %+v, want %+v", got, up.Claims)
 	}
 	for what, session := range map[string]commands.Session{
-		"refreshed": must(s.refresh(t.Context(), up.RefreshToken))(t), "signed in": must(s.SignIn(t.Context(), email, secret))(t),
+		"refreshed": must(s.refresh(t.Context(), up.RefreshToken))(t),
+		"signed in": must(s.SignIn(t.Context(), email, secret))(t),
 	} {
 		if session.UserID != up.UserID || !session.EmailVerified ||
 			!must(s.Verify(t.Context(), session.IDToken))(t).EmailVerified {
@@ -78,11 +79,7 @@ func markedVerified(t *testing.T, s Subject) {
 			t.Fatal(err)
 		}
 	}
-	if in := must(
-		s.SignIn(t.Context(), email, secret),
-	)(
-		t,
-	); !in.EmailVerified ||
+	if in := must(s.SignIn(t.Context(), email, secret))(t); !in.EmailVerified ||
 		!must(s.Verify(t.Context(), in.IDToken))(t).EmailVerified {
 		t.Errorf("got %+v", in.Claims)
 	}
@@ -128,7 +125,8 @@ func refusedAlike(t *testing.T, s Subject) {
 	email := address()
 	must(s.SignUp(t.Context(), email, secret, ""))(t)
 	details := map[string]bool{}
-	for _, credentials := range [][2]string{{email, another}, {email, ""}, {address(), secret}, {"nobody", secret}, {"", ""}, {email, strings.Repeat("x", 5000)}} {
+	for _, credentials := range [][2]string{{email, another}, {email, ""}, {address(), secret}, {"nobody", secret},
+		{"", ""}, {email, strings.Repeat("x", 5000)}} {
 		_, err := s.SignIn(t.Context(), credentials[0], credentials[1])
 		details[refused(t, err, commands.Unauthenticated)] = true
 	}
@@ -204,7 +202,8 @@ func endedIsNotRefreshed(t *testing.T, s Subject) {
 func badTokensAreRefused(t *testing.T, s Subject) {
 	up := must(s.SignUp(t.Context(), address(), secret, ""))(t)
 	part := strings.Split(up.IDToken, ".")
-	for _, token := range []string{"", "nonsense", "..", part[0] + "." + part[1], up.IDToken + "." + part[0], "e30.e30.", up.RefreshToken, strings.Repeat("x", 20_000)} {
+	for _, token := range []string{"", "nonsense", "..", part[0] + "." + part[1], up.IDToken + "." + part[0], "e30.e30.",
+		up.RefreshToken, strings.Repeat("x", 20_000)} {
 		_, err := s.Verify(t.Context(), token)
 		refused(t, err, commands.Unauthenticated)
 		_, err = s.Admit(t.Context(), token)

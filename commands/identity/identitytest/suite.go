@@ -36,9 +36,7 @@ func (s Subject) resetPassword(ctx context.Context, token, password string) (com
 }
 
 func (s Subject) updatePassword(
-	ctx context.Context,
-	c commands.Claims,
-	current, password string,
+	ctx context.Context, c commands.Claims, current, password string,
 ) (commands.EndSessions, error) {
 	return set(ctx)(s.PrepareUpdate(ctx, c, current, password))
 }

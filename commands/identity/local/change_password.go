@@ -54,41 +54,31 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 		return commands.PasswordChange{}, commands.InvalidLink()
 	}
 	return commands.PasswordChange{
-			Ends:          ends,
-			FirstVerifies: !verified && !p.o.AssumeEmailsVerified,
-			Set: func(ctx context.Context) error {
-				err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
-					used, err := tx.Exec(
-						ctx,
-						`delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`,
-						sum(token),
-						reset,
-						p.now(),
-					)
-					if err == nil && used.RowsAffected() == 0 {
-						err = commands.InvalidLink()
-					}
-					if err != nil || p.o.AssumeEmailsVerified {
-						return err
-					}
-					return directory.VerifyByReset(ctx, tx, userID)
-				})
-				if errors.Is(err, pgx.ErrNoRows) {
-					return commands.InvalidLink()
+		Ends:          ends,
+		FirstVerifies: !verified && !p.o.AssumeEmailsVerified,
+		Set: func(ctx context.Context) error {
+			err := p.setPassword(ctx, ends, kept, func(tx pgx.Tx) error {
+				used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`,
+					sum(token), reset, p.now())
+				if err == nil && used.RowsAffected() == 0 {
+					err = commands.InvalidLink()
 				}
-				return databaseError("reset a password", err)
-			},
-		}, databaseError(
-			"prepare a password",
-			err,
-		)
+				if err != nil || p.o.AssumeEmailsVerified {
+					return err
+				}
+				return directory.VerifyByReset(ctx, tx, userID)
+			})
+			if errors.Is(err, pgx.ErrNoRows) {
+				return commands.InvalidLink()
+			}
+			return databaseError("reset a password", err)
+		},
+	}, databaseError("prepare a password", err)
 }
 
 // PrepareUpdate checks the current password of somebody who is signed in, and the one that they want.
 func (p *Provider) PrepareUpdate(
-	ctx context.Context,
-	c commands.Claims,
-	current, password string,
+	ctx context.Context, c commands.Claims, current, password string,
 ) (commands.PasswordChange, error) {
 	wrong := refuse("the current password is wrong")
 	if err := commands.CheckPasswordChange(current, password); err != nil {
@@ -139,10 +129,7 @@ func (p *Provider) PrepareUpdate(
 // with it. The error is pgx.ErrNoRows if the person has no password, or if the query finds nothing: another change has
 // been set meanwhile.
 func (p *Provider) prepareChange(
-	ctx context.Context,
-	ends commands.EndSessions,
-	still string,
-	args ...any,
+	ctx context.Context, ends commands.EndSessions, still string, args ...any,
 ) (commands.EndSessions, error) {
 	userID := ends.UserID
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -167,10 +154,7 @@ func (p *Provider) prepareChange(
 // setPassword calls use, if not nil, and sets the password, in one transaction. It drops the refresh tokens of the
 // sessions that end, and all links to a new password; the error is pgx.ErrNoRows where the account is gone.
 func (p *Provider) setPassword(
-	ctx context.Context,
-	ends commands.EndSessions,
-	hash string,
-	use func(pgx.Tx) error,
+	ctx context.Context, ends commands.EndSessions, hash string, use func(pgx.Tx) error,
 ) error {
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		// The time is read after the row is locked, so that a session that began after the change expired is seen.
@@ -197,10 +181,7 @@ func (p *Provider) setPassword(
 			}
 		}
 		if _, err := tx.Exec(
-			ctx,
-			`delete from keep.refresh_tokens where user_id = $1 and session_id <> $2`,
-			ends.UserID,
-			ends.Except,
+			ctx, `delete from keep.refresh_tokens where user_id = $1 and session_id <> $2`, ends.UserID, ends.Except,
 		); err != nil {
 			return err
 		}

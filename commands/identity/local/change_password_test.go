@@ -62,8 +62,7 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 func (m mailing) lapse(t *testing.T) {
 	t.Helper()
 	if _, err := m.pool.Exec(
-		t.Context(),
-		`update keep.passwords set changing_until = changing_until - interval '1 minute'`,
+		t.Context(), `update keep.passwords set changing_until = changing_until - interval '1 minute'`,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -77,11 +76,8 @@ func TestSessionsThatBeginWhileAPasswordIsChanged(t *testing.T) {
 	m.c.add(5 * time.Second)
 	between := must(m.SignIn(ctx, "ada@example.com", secret))(t)
 	if !between.AuthTime.Before(change.Ends.Before) {
-		t.Errorf(
-			"a session that began at %v with the old password outlives those before %v",
-			between.AuthTime,
-			change.Ends.Before,
-		)
+		t.Errorf("a session that began at %v with the old password outlives those before %v", between.AuthTime,
+			change.Ends.Before)
 	}
 	if err := change.Set(ctx); err != nil {
 		t.Fatal(err)
@@ -103,11 +99,8 @@ func TestAPasswordIsNotSetTooLate(t *testing.T) {
 	m.lapse(t)
 	since := must(m.SignIn(ctx, "ada@example.com", secret))(t)
 	if since.AuthTime.Before(change.Ends.Before) {
-		t.Errorf(
-			"a session that began at %v is among those before %v, which have ended for nothing",
-			since.AuthTime,
-			change.Ends.Before,
-		)
+		t.Errorf("a session that began at %v is among those before %v, which have ended for nothing", since.AuthTime,
+			change.Ends.Before)
 	}
 	wantKind(t, change.Set(ctx), commands.Unavailable)
 	must(m.refresh(ctx, since.RefreshToken))(t)

@@ -75,19 +75,13 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, job 
 // issueLink makes the token of a link, in place of that of an earlier attempt of the job, and keeps its SHA-256 alone.
 // The token is empty where another job mailed a link within the last minute.
 func (p *Provider) issueLink(
-	ctx context.Context,
-	to purpose,
-	ttl time.Duration,
-	userID string,
-	job int64,
+	ctx context.Context, to purpose, ttl time.Duration, userID string, job int64,
 ) (token string, err error) {
 	now := p.now()
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		// Of two jobs for one person the second sees the token of the first.
 		if _, err := tx.Exec(
-			ctx,
-			`select pg_advisory_xact_lock(hashtextextended('flagledger link ' || $1, 0))`,
-			userID,
+			ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger link ' || $1, 0))`, userID,
 		); err != nil {
 			return err
 		}

@@ -104,9 +104,7 @@ func (m mailing) resetPassword(ctx context.Context, token, password string) (com
 }
 
 func (m mailing) updatePassword(
-	ctx context.Context,
-	c commands.Claims,
-	current, password string,
+	ctx context.Context, c commands.Claims, current, password string,
 ) (commands.EndSessions, error) {
 	return set(ctx)(m.PrepareUpdate(ctx, c, current, password))
 }
@@ -131,8 +129,7 @@ func TestResetPassword(t *testing.T) {
 
 	_, err := m.resetPassword(ctx, token, "short")
 	if diff := cmp.Diff(
-		map[string]string{"newPassword": "must be at least 8 characters"},
-		refusal(t, err, commands.Invalid).Fields,
+		map[string]string{"newPassword": "must be at least 8 characters"}, refusal(t, err, commands.Invalid).Fields,
 	); diff != "" {
 		t.Error(diff)
 	}
@@ -231,8 +228,7 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 func TestNobodyGetsAResetMailWithoutAnAccount(t *testing.T) {
 	m := withMail(t, true)
 	if _, err := m.pool.Exec(
-		t.Context(),
-		`insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`,
+		t.Context(), `insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`,
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -56,15 +56,8 @@ func (p passwordHash) matchesExactly(text string) bool {
 // String is the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$sum.
 func (p passwordHash) String() string {
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf(
-		"$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
-		argon2.Version,
-		p.memory,
-		p.passes,
-		p.lanes,
-		b64.EncodeToString(p.salt),
-		b64.EncodeToString(p.sum),
-	)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.passes, p.lanes,
+		b64.EncodeToString(p.salt), b64.EncodeToString(p.sum))
 }
 
 // parse reads what String wrote, and nothing else. It refuses more than 64 MiB of memory (the second recommended option
@@ -86,8 +79,10 @@ func parse(s string) (passwordHash, error) {
 	if p.sum, err = base64.RawStdEncoding.DecodeString(part[5]); err != nil {
 		return passwordHash{}, bad
 	}
-	within := p.lanes >= 1 && p.lanes <= 4 && p.passes >= 1 && p.passes <= 16 && p.memory >= 8*uint32(p.lanes) && p.memory <= 64*1024 &&
-		len(p.salt) >= 8 && len(p.salt) <= 64 && len(p.sum) >= 16 &&
+	within := p.lanes >= 1 && p.lanes <= 4 && p.passes >= 1 && p.passes <= 16 && p.memory >= 8*uint32(p.lanes) &&
+		p.memory <= 64*1024 &&
+		len(p.salt) >= 8 && len(p.salt) <= 64 &&
+		len(p.sum) >= 16 &&
 		len(p.sum) <= 64
 	if !within || p.String() != s {
 		return passwordHash{}, bad

@@ -20,13 +20,7 @@ func TestPasswordRoundTrip(t *testing.T) {
 	if !p.matches(secret) || p.matches(secret+" ") {
 		t.Error("a hash does not hold after it was kept")
 	}
-	if first, second := hash(
-		secret,
-		recommendedMemory,
-	), hash(
-		secret,
-		recommendedMemory,
-	); first.String() == second.String() {
+	if first, second := hash(secret, recommendedMemory), hash(secret, recommendedMemory); first.String() == second.String() {
 		t.Error("two hashes share a salt")
 	}
 }

@@ -87,9 +87,7 @@ func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 }
 
 func (p *Provider) signUp(
-	ctx context.Context,
-	email, password, displayName string,
-	verified bool,
+	ctx context.Context, email, password, displayName string, verified bool,
 ) (commands.Session, error) {
 	if err := commands.CheckSignUp(email, password, displayName); err != nil {
 		return commands.Session{}, err
@@ -118,10 +116,7 @@ func (p *Provider) signUp(
 			return err
 		}
 		if _, err := tx.Exec(
-			ctx,
-			`insert into keep.passwords (user_id, hash) values ($1, $2)`,
-			who.userID,
-			kept,
+			ctx, `insert into keep.passwords (user_id, hash) values ($1, $2)`, who.userID, kept,
 		); err != nil {
 			return err
 		}

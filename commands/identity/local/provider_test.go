@@ -264,8 +264,7 @@ func TestSignInDoesNotTellWhatIsWrong(t *testing.T) {
 	must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
 	// Somebody who is in the directory through another provider has no password here.
 	if _, err := pool.Exec(
-		t.Context(),
-		`insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`,
+		t.Context(), `insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -321,10 +320,8 @@ func TestDatabaseTrouble(t *testing.T) {
 	}
 	_, err := p.SignIn(t.Context(), "ada@example.com", secret)
 	wantKind(t, err, commands.Internal)
-	readOnly := fmt.Sprintf(
-		"alter database %s set default_transaction_read_only = on",
-		pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize(),
-	)
+	readOnly := fmt.Sprintf("alter database %s set default_transaction_read_only = on",
+		pgx.Identifier{pool.Config().ConnConfig.Database}.Sanitize())
 	if _, err := pool.Exec(t.Context(), `alter table keep.folk rename to people; `+readOnly); err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,7 @@ type session struct {
 // Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name
 // that the person has now. A token that is used twice has been stolen, so its session ends.
 func (p *Provider) Refresh(
-	ctx context.Context,
-	refreshToken string,
-	mayContinue func(commands.Claims) error,
+	ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error,
 ) (commands.Session, error) {
 	if !hasTokenLength(refreshToken) {
 		return commands.Session{}, refuse("the refresh token is not valid")

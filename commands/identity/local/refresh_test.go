@@ -40,8 +40,7 @@ func TestRefresh(t *testing.T) {
 
 	c.add(2 * time.Hour)
 	if _, err := pool.Exec(
-		t.Context(),
-		`update keep.people set display_name = 'Countess', email = 'ada@example.org'`,
+		t.Context(), `update keep.people set display_name = 'Countess', email = 'ada@example.org'`,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +81,7 @@ func TestRefreshTokenUsedTwiceEndsItsSessionAlone(t *testing.T) {
 	for _, used := range []string{first.RefreshToken, second.RefreshToken, first.RefreshToken} {
 		_, err := p.refresh(t.Context(), used)
 		wantKind(t, err, commands.Unauthenticated)
-		if reused, ok := errors.AsType[*commands.ReusedTokenError](
-			err,
-		); !ok ||
+		if reused, ok := errors.AsType[*commands.ReusedTokenError](err); !ok ||
 			*reused != (commands.ReusedTokenError{UserID: first.UserID, SessionID: first.SessionID}) {
 			t.Errorf("the session to end is not told: %v", err)
 		}

@@ -36,10 +36,7 @@ func withKey(t testing.TB, c *clock) *Provider {
 	pool := pgtest.Pool(t)
 	der := must(x509.MarshalPKCS8PrivateKey(testKey()))(t)
 	if _, err := pool.Exec(
-		t.Context(),
-		`insert into keep.signing_keys values ('k1', $1, $2, $2)`,
-		der,
-		c.now(),
+		t.Context(), `insert into keep.signing_keys values ('k1', $1, $2, $2)`, der, c.now(),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +45,8 @@ func withKey(t testing.TB, c *clock) *Provider {
 
 func signed(t testing.TB, p *Provider) string {
 	t.Helper()
-	text, _, err := p.sign(
-		person{userID: "u1", email: "ada@example.com", displayName: "Ada", verified: true},
-		session{id: "s1", authTime: p.now().Add(-time.Minute)},
-	)
+	text, _, err := p.sign(person{userID: "u1", email: "ada@example.com", displayName: "Ada", verified: true},
+		session{id: "s1", authTime: p.now().Add(-time.Minute)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +95,7 @@ func TestTokenHasFirebasesShape(t *testing.T) {
 	}
 	var header map[string]any
 	if err := json.Unmarshal(
-		must(base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0]))(t),
-		&header,
+		must(base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0]))(t), &header,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -136,27 +130,17 @@ func TestVerify(t *testing.T) {
 	says := func(key string, value any) string { return sign(jose.RS256, testKey(), "k1", with(key, value)) }
 	embedded := must(
 		jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: otherKey}, (&jose.SignerOptions{EmbedJWK: true})),
-	)(
-		t,
-	)
+	)(t)
 	pss := sign(jose.PS256, testKey(), "k1", good)
 	crit := must(
-		jose.NewSigner(
-			jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
-			(&jose.SignerOptions{}).WithHeader("kid", "k1").WithHeader("crit", []string{"x"}).WithHeader("x", 1),
-		),
-	)(
-		t,
-	)
+		jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
+			(&jose.SignerOptions{}).WithHeader("kid", "k1").WithHeader("crit", []string{"x"}).WithHeader("x", 1)),
+	)(t)
 
 	known := must(
-		jose.NewSigner(
-			jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
-			(&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1"),
-		),
-	)(
-		t,
-	)
+		jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
+			(&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1")),
+	)(t)
 	list := must(known.Sign([]byte("[1]")))(t)
 	// The last character of 256 bytes has four bits that stand for nothing.
 	stray := string(alphabet[strings.IndexByte(alphabet, parts[2][len(parts[2])-1])+1])

@@ -46,13 +46,8 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string, mayV
 	}
 	verified := false
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		used, err := tx.Exec(
-			ctx,
-			`delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`,
-			sum(token),
-			verify,
-			p.now(),
-		)
+		used, err := tx.Exec(ctx, `delete from keep.mailed_tokens where hash = $1 and purpose = $2 and expires_at > $3`,
+			sum(token), verify, p.now())
 		if err == nil && used.RowsAffected() > 0 {
 			verified, err = directory.MarkVerified(ctx, tx, userID)
 		}

@@ -65,9 +65,7 @@ func (c *Checkpoints) key(ctx context.Context) (verifier string, signer note.Sig
 			return "", nil, err
 		}
 		if _, err := c.db.Exec(
-			ctx,
-			`insert into keep.audit_key (verifier, private_key) values ($1, $2) on conflict do nothing`,
-			public,
+			ctx, `insert into keep.audit_key (verifier, private_key) values ($1, $2) on conflict do nothing`, public,
 			c.encrypt(public, private),
 		); err != nil {
 			return "", nil, databaseError(err)
@@ -86,9 +84,7 @@ func (c *Checkpoints) key(ctx context.Context) (verifier string, signer note.Sig
 	}
 	if !current {
 		if _, err := c.db.Exec(
-			ctx,
-			`update keep.audit_key set private_key = $1 where private_key = $2`,
-			c.encrypt(verifier, string(private)),
+			ctx, `update keep.audit_key set private_key = $1 where private_key = $2`, c.encrypt(verifier, string(private)),
 			encrypted,
 		); err != nil {
 			return "", nil, databaseError(err)
@@ -112,9 +108,7 @@ type Tree interface {
 // SignCurrent signs a checkpoint of a tenant's trail as it is when current reads the tree and its size. The error is
 // ErrAltered where the trail does not begin with that of the largest checkpoint before.
 func (c *Checkpoints) SignCurrent(
-	ctx context.Context,
-	tenantID string,
-	current func() (tree Tree, size int64, err error),
+	ctx context.Context, tenantID string, current func() (tree Tree, size int64, err error),
 ) ([]byte, error) {
 	latest, err := c.Latest(ctx, tenantID)
 	if err != nil {
@@ -147,11 +141,8 @@ func (c *Checkpoints) Sign(ctx context.Context, p proof.Checkpoint) ([]byte, err
 		return nil, err
 	}
 	if _, err := c.db.Exec(
-		ctx,
-		`insert into keep.audit_checkpoints (tenant_id, size, root) values ($1, $2, $3) on conflict do nothing`,
-		p.TenantID,
-		p.Size,
-		p.Root[:],
+		ctx, `insert into keep.audit_checkpoints (tenant_id, size, root) values ($1, $2, $3) on conflict do nothing`,
+		p.TenantID, p.Size, p.Root[:],
 	); err != nil {
 		return nil, databaseError(err)
 	}

@@ -63,11 +63,7 @@ func TestAllNodesSignWithOneKey(t *testing.T) {
 		bytes.Contains(stored, []byte("PRIVATE")) {
 		t.Errorf("the key is not encrypted: %v", err)
 	}
-	if _, err := open(
-		t,
-		pool,
-		second,
-	).VerifierKey(t.Context()); err == nil ||
+	if _, err := open(t, pool, second).VerifierKey(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "FLAGLEDGER_SECRET") {
 		t.Errorf("under another secret: %v", err)
 	}
@@ -82,10 +78,7 @@ func TestAllNodesSignWithOneKey(t *testing.T) {
 func TestCheckpointsAreKept(t *testing.T) {
 	t.Parallel()
 	c := open(t, pgtest.Pool(t), first)
-	if latest, err := c.Latest(
-		t.Context(),
-		"t",
-	); err != nil || latest.Size != 0 ||
+	if latest, err := c.Latest(t.Context(), "t"); err != nil || latest.Size != 0 ||
 		latest.Root != new(proof.CompactRange).Root() {
 		t.Errorf("without any, the latest is %+v, %v", latest, err)
 	}
@@ -108,13 +101,7 @@ func TestCheckpointsAreKept(t *testing.T) {
 	if _, err := c.Sign(t.Context(), proof.Checkpoint{TenantID: "u", Size: 9, Root: tlog.RecordHash(nil)}); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Sign(
-		t.Context(),
-		proof.Checkpoint{TenantID: "t", Size: 9, Root: tlog.RecordHash(nil)},
-	); !errors.Is(
-		err,
-		checkpoints.ErrAltered,
-	) {
+	if _, err := c.Sign(t.Context(), proof.Checkpoint{TenantID: "t", Size: 9, Root: tlog.RecordHash(nil)}); !errors.Is(err, checkpoints.ErrAltered) {
 		t.Errorf("another root for a size: %v, want ErrAltered", err)
 	}
 	if all, err := c.All(t.Context(), "t"); err != nil || !slices.Equal(all, want[1:]) {

@@ -39,9 +39,7 @@ func databaseError(err error) error {
 
 // ContactChanges tells which fields SetContact would change.
 func (d *Directory) ContactChanges(
-	ctx context.Context,
-	tenantID string,
-	email, name *string,
+	ctx context.Context, tenantID string, email, name *string,
 ) (fields []events.ContactField, err error) {
 	var emailNow, nameNow string
 	err = d.db.QueryRow(ctx, `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts
@@ -62,10 +60,7 @@ func (d *Directory) ContactChanges(
 // SetContact notes whom to write to about a tenant: nil changes nothing, and an empty text clears. Without an email,
 // that of the tenant's creator is shown. What was noted at that version of the tenant, or a later one, stays.
 func (d *Directory) SetContact(
-	ctx context.Context,
-	tenantID string,
-	version events.Revision,
-	email, name *string,
+	ctx context.Context, tenantID string, version events.Revision, email, name *string,
 ) error {
 	_, err := d.db.Exec(
 		ctx,

@@ -8,12 +8,8 @@ import (
 
 // SaveInvitationEmail notes the address of an invitation to the platform. It may be repeated.
 func (d *Directory) SaveInvitationEmail(ctx context.Context, invitationID, email string) error {
-	_, err := d.db.Exec(
-		ctx,
-		`insert into keep.invitations values ($1, $2) on conflict (id) do nothing`,
-		invitationID,
-		email,
-	)
+	_, err := d.db.Exec(ctx, `insert into keep.invitations values ($1, $2) on conflict (id) do nothing`, invitationID,
+		email)
 	return databaseError(err)
 }
 
@@ -26,11 +22,8 @@ func (d *Directory) InvitationEmail(ctx context.Context, invitationID string) (e
 
 // PlatformInvitations lists the invitations to an address, the newest first.
 func (d *Directory) PlatformInvitations(ctx context.Context, email string) ([]string, error) {
-	rows, err := d.db.Query(
-		ctx,
-		`select id from keep.invitations where lower(email collate "C") = lower($1 collate "C") order by id desc`,
-		email,
-	)
+	rows, err := d.db.Query(ctx,
+		`select id from keep.invitations where lower(email collate "C") = lower($1 collate "C") order by id desc`, email)
 	if err != nil {
 		return nil, databaseError(err)
 	}

@@ -19,9 +19,7 @@ func (d *Directory) Person(ctx context.Context, email string) (userID string, er
 
 // AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
 func (d *Directory) AddPending(
-	ctx context.Context,
-	tenantID, email, newID string,
-	mustAccept bool,
+	ctx context.Context, tenantID, email, newID string, mustAccept bool,
 ) (id string, err error) {
 	err = d.db.QueryRow(ctx, `insert into keep.pending_members (id, tenant_id, email, must_accept)
 		values (@id, @tenant, @email, @must)
@@ -35,10 +33,7 @@ func (d *Directory) AddPending(
 // PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first: those that
 // must be accepted, or the others.
 func (d *Directory) PendingMemberships(
-	ctx context.Context,
-	email string,
-	mustAccept bool,
-	most int,
+	ctx context.Context, email string, mustAccept bool, most int,
 ) ([]commands.PendingMember, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, id from (
 		select * from keep.pending_members where lower(email collate "C") = lower(@email collate "C") and must_accept = @must
@@ -69,12 +64,8 @@ func (d *Directory) NoteDeclined(ctx context.Context, tenantID, userID string) e
 
 // ForgetDeclined forgets that a person has declined an invitation of a tenant. It may be repeated.
 func (d *Directory) ForgetDeclined(ctx context.Context, tenantID, userID string) error {
-	_, err := d.db.Exec(
-		ctx,
-		`delete from keep.declined_invitations where tenant_id = $1 and user_id = $2`,
-		tenantID,
-		userID,
-	)
+	_, err := d.db.Exec(ctx, `delete from keep.declined_invitations where tenant_id = $1 and user_id = $2`, tenantID,
+		userID)
 	return databaseError(err)
 }
 
@@ -124,10 +115,7 @@ func (d *Directory) Forget(ctx context.Context, id string) error {
 // ForgetUninvited drops the address of a pending member whom the tenant has not invited, if it was noted a minute ago
 // or more: the request that was to invite them has failed since.
 func (d *Directory) ForgetUninvited(ctx context.Context, id string) error {
-	_, err := d.db.Exec(
-		ctx,
-		`delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`,
-		id,
-	)
+	_, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`,
+		id)
 	return databaseError(err)
 }

@@ -14,15 +14,9 @@ import (
 // Add adds a person who signs up here, within a transaction of the local identity provider. The error is Conflict where
 // somebody has the address.
 func Add(ctx context.Context, tx pgx.Tx, c commands.Claims, now time.Time) error {
-	_, err := tx.Exec(
-		ctx,
+	_, err := tx.Exec(ctx,
 		`insert into keep.people (user_id, email, email_verified, display_name, created_at) values ($1, $2, $3, $4, $5)`,
-		c.UserID,
-		c.Email,
-		c.EmailVerified,
-		c.DisplayName,
-		now,
-	)
+		c.UserID, c.Email, c.EmailVerified, c.DisplayName, now)
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.ConstraintName == "people_email" {
 		return &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
 	}
@@ -32,11 +26,8 @@ func Add(ctx context.Context, tx pgx.Tx, c commands.Claims, now time.Time) error
 // MarkVerified notes that a person's address is theirs, within a transaction of the local identity provider. It reports
 // whether there is an address.
 func MarkVerified(ctx context.Context, tx pgx.Tx, userID string) (done bool, err error) {
-	marked, err := tx.Exec(
-		ctx,
-		`update keep.people set email_verified = true where user_id = $1 and email is not null`,
-		userID,
-	)
+	marked, err := tx.Exec(ctx, `update keep.people set email_verified = true where user_id = $1 and email is not null`,
+		userID)
 	return marked.RowsAffected() > 0, err
 }
 

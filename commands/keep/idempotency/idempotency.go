@@ -154,10 +154,8 @@ func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, foun
 	case err != nil:
 		return nil, false, databaseError(err)
 	case !bytes.Equal(content, r.contentMAC()):
-		return nil, true, commands.InvalidField(
-			"Idempotency-Key",
-			"has been used for another request: a key is good for one request, which may be repeated as it was",
-		)
+		return nil, true, commands.InvalidField("Idempotency-Key",
+			"has been used for another request: a key is good for one request, which may be repeated as it was")
 	case encrypted == nil:
 		return nil, true, &commands.Error{
 			Kind:   commands.Conflict,
@@ -183,13 +181,9 @@ func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
 func (a *Attempt) end(ctx context.Context, encrypted []byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.requests.Patience)
 	defer cancel()
-	_, err := a.requests.db.Exec(
-		ctx,
+	_, err := a.requests.db.Exec(ctx,
 		`update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
-		a.request.storedScope(),
-		a.claim,
-		encrypted,
-	)
+		a.request.storedScope(), a.claim, encrypted)
 	return databaseError(err)
 }
 

@@ -263,8 +263,7 @@ func TestNothingIsKeptInClear(t *testing.T) {
 		t.Error("the MAC of a request does not depend on its key")
 	}
 	if _, err := k.db.Exec(
-		t.Context(),
-		`update keep.idempotency set answer = set_byte(answer, 40, get_byte(answer, 40) # 1)`,
+		t.Context(), `update keep.idempotency set answer = set_byte(answer, 40, get_byte(answer, 40) # 1)`,
 	); err != nil {
 		t.Fatal(err)
 	}

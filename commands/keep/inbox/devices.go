@@ -84,11 +84,8 @@ func register(ctx context.Context, tx pgx.Tx, userID string, d Device, now time.
 
 // Devices lists a person's devices, the oldest first.
 func (b *Inbox) Devices(ctx context.Context, userID string) ([]Device, error) {
-	rows, err := b.db.Query(
-		ctx,
-		`select `+deviceColumns+` from keep.devices where user_id = $1 order by created_at, id`,
-		userID,
-	)
+	rows, err := b.db.Query(ctx, `select `+deviceColumns+` from keep.devices where user_id = $1 order by created_at, id`,
+		userID)
 	if err != nil {
 		return nil, databaseError(err)
 	}

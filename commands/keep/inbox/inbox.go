@@ -198,24 +198,16 @@ func (b *Inbox) Get(ctx context.Context, userID, id string) (commands.Notificati
 // Read marks a notification of a person as read and returns it. One that has been read stays as it is.
 func (b *Inbox) Read(ctx context.Context, userID, id string) (commands.Notification, error) {
 	return one(
-		b.db.Query(
-			ctx,
+		b.db.Query(ctx,
 			`update keep.notifications set read_at = coalesce(read_at, $3) where id = $1 and user_id = $2 returning `+columns,
-			id,
-			userID,
-			b.now(),
-		),
+			id, userID, b.now()),
 	)
 }
 
 // ReadAll marks all notifications of a person as read, and counts those that were not.
 func (b *Inbox) ReadAll(ctx context.Context, userID string) (int, error) {
-	marked, err := b.db.Exec(
-		ctx,
-		`update keep.notifications set read_at = $2 where user_id = $1 and read_at is null`,
-		userID,
-		b.now(),
-	)
+	marked, err := b.db.Exec(ctx, `update keep.notifications set read_at = $2 where user_id = $1 and read_at is null`,
+		userID, b.now())
 	return int(marked.RowsAffected()), databaseError(err)
 }
 

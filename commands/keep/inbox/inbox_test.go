@@ -40,9 +40,7 @@ func (w *world) person() string {
 	w.t.Helper()
 	id := uuid.NewString()
 	if _, err := w.pool.Exec(
-		w.t.Context(),
-		`insert into keep.people (user_id, created_at) values ($1, now())`,
-		id,
+		w.t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, id,
 	); err != nil {
 		w.t.Fatal(err)
 	}
@@ -167,10 +165,7 @@ func TestATenantPushesOutItsOwn(t *testing.T) {
 	me := w.person()
 	send := func(tenantID, title string) commands.Notification {
 		t.Helper()
-		n, err := w.Add(
-			t.Context(),
-			commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: title},
-		)
+		n, err := w.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: title})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,8 +210,7 @@ func TestPushesOfATenantAreBounded(t *testing.T) {
 		before := w.waiting(t)
 		for range notifications {
 			if _, err := w.Add(
-				t.Context(),
-				commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: "x"},
+				t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: "x"},
 			); err != nil {
 				t.Fatal(err)
 			}
@@ -273,11 +267,7 @@ func TestATokenThatTwoRegisterAtOnce(t *testing.T) {
 	}
 	var late sync.WaitGroup
 	late.Go(func() {
-		if d, isNew, err := w.Register(
-			t.Context(),
-			second,
-			Device{Token: "token", Type: "ios"},
-		); err != nil || !isNew ||
+		if d, isNew, err := w.Register(t.Context(), second, Device{Token: "token", Type: "ios"}); err != nil || !isNew ||
 			d.Type != "ios" {
 			t.Errorf("the later one gets %+v, new %v: %v", d, isNew, err)
 		}

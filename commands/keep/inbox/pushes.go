@@ -70,12 +70,8 @@ func (b *Inbox) NextPush(ctx context.Context, deviceID string) (p Push, ok bool,
 
 // RemovePush removes what waits for a device of a notification: it was pushed, or cannot be.
 func (b *Inbox) RemovePush(ctx context.Context, deviceID, notificationID string) error {
-	_, err := b.db.Exec(
-		ctx,
-		`delete from keep.pushes where device_id = $1 and notification_id = $2`,
-		deviceID,
-		notificationID,
-	)
+	_, err := b.db.Exec(ctx, `delete from keep.pushes where device_id = $1 and notification_id = $2`, deviceID,
+		notificationID)
 	return databaseError(err)
 }
 

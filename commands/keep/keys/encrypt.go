@@ -30,10 +30,8 @@ type storedKey struct {
 
 // stored reads the rows of all keys, the newest first.
 func (k *Keys) stored(ctx context.Context) ([]storedKey, error) {
-	rows, err := k.pool.Query(
-		ctx,
-		`select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`,
-	)
+	rows, err := k.pool.Query(ctx,
+		`select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`)
 	if err != nil {
 		return nil, databaseError(err)
 	}

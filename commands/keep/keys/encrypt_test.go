@@ -29,9 +29,7 @@ func wantEncrypted(t testing.TB, pool *pgxpool.Pool, n int) {
 	}
 	for _, text := range list {
 		// RSA's identifier
-		if _, err := x509.ParsePKCS8PrivateKey(
-			text,
-		); err == nil ||
+		if _, err := x509.ParsePKCS8PrivateKey(text); err == nil ||
 			bytes.Contains(text, []byte{0x2a, 0x86, 0x48, 0x86, 0xf7}) {
 			t.Error("a private key stands in the database unencrypted")
 		}
@@ -64,12 +62,7 @@ func TestANodeWithAnotherSecretDoesNotStart(t *testing.T) {
 	k := open(t, pool, c)
 	before, token := stored(t, pool), sign(t, k)
 	c.add(2 * signsFor) // a key is due, and one has expired
-	if _, err := tryOpen(
-		t,
-		pool,
-		c,
-		anotherSecret,
-	); !errors.Is(err, errSecret) ||
+	if _, err := tryOpen(t, pool, c, anotherSecret); !errors.Is(err, errSecret) ||
 		!strings.Contains(err.Error(), "FLAGLEDGER_SECRET") {
 		t.Errorf("it starts, or does not name the setting: %v", err)
 	}

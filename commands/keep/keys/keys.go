@@ -65,12 +65,7 @@ type key struct {
 // copyFile, unless it is empty, holds a copy of the public keys, which only its owner may read. While the database
 // cannot be reached, tokens are verified with the copy, and Sign is Unavailable until Run has read the keys.
 func Open(
-	ctx context.Context,
-	pool *pgxpool.Pool,
-	secret Secret,
-	copyFile string,
-	now func() time.Time,
-	log *slog.Logger,
+	ctx context.Context, pool *pgxpool.Pool, secret Secret, copyFile string, now func() time.Time, log *slog.Logger,
 ) (*Keys, error) {
 	k := &Keys{pool: pool, copyFile: copyFile, now: now, log: log}
 	k.load = k.fetch
@@ -179,10 +174,8 @@ func (k *Keys) fetch(ctx context.Context) (*set, error) {
 func (s *set) add(next *key) {
 	s.keys = append(s.keys, next)
 	s.byID[next.id] = next
-	s.publics.Keys = append(
-		s.publics.Keys,
-		jose.JSONWebKey{Key: next.public, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"},
-	)
+	s.publics.Keys = append(s.publics.Keys,
+		jose.JSONWebKey{Key: next.public, KeyID: next.id, Algorithm: string(algorithm), Use: "sig"})
 }
 
 func parse(der []byte) (*rsa.PrivateKey, error) {

@@ -160,11 +160,7 @@ func addKey(t testing.TB, pool *pgxpool.Pool, from time.Time) (id string) {
 	der := must(x509.MarshalPKCS8PrivateKey(must(rsa.GenerateKey(rand.Reader, keyBits))(t)))(t)
 	id = uuid.NewString()
 	if _, err := pool.Exec(
-		t.Context(),
-		`insert into keep.signing_keys values ($1, $2, $3, $3)`,
-		id,
-		der,
-		from,
+		t.Context(), `insert into keep.signing_keys values ($1, $2, $3, $3)`, id, der, from,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -175,13 +171,9 @@ func addKey(t testing.TB, pool *pgxpool.Pool, from time.Time) (id string) {
 func forged(t testing.TB) string {
 	t.Helper()
 	signer := must(
-		jose.NewSigner(
-			jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
-			(&jose.SignerOptions{}).WithHeader("kid", uuid.NewString()),
-		),
-	)(
-		t,
-	)
+		jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: testKey()},
+			(&jose.SignerOptions{}).WithHeader("kid", uuid.NewString())),
+	)(t)
 	return must(jwt.Signed(signer).Claims(map[string]any{"sub": "u1"}).Serialize())(t)
 }
 
@@ -335,18 +327,12 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := pool.Exec(
-			t.Context(),
-			`insert into keep.signing_keys values ('k9', $1, now(), now())`,
-			[]byte(bad),
+			t.Context(), `insert into keep.signing_keys values ('k9', $1, now(), now())`, []byte(bad),
 		); err != nil {
 			t.Fatal(err)
 		}
 		_, err := tryOpen(t, pool, c, aSecret)
-		if wantKind(
-			t,
-			err,
-			commands.Internal,
-		); !strings.Contains(err.Error(), "k9") ||
+		if wantKind(t, err, commands.Internal); !strings.Contains(err.Error(), "k9") ||
 			strings.Contains(err.Error(), "hunter22") {
 			t.Errorf("the error does not name the key, or shows it: %v", err)
 		}

@@ -31,12 +31,8 @@ func TestWhatOneNodeSignsAllRead(t *testing.T) {
 	}
 	var private ownClaims
 	claims := must(second.VerifyOwn(t.Context(), kind, text, &private))(t)
-	same(
-		t,
-		"what it says",
-		[]any{private, claims.Subject, claims.Expiry.Time().UTC()},
-		[]any{ownClaims{"t"}, "u1", expires},
-	)
+	same(t, "what it says", []any{private, claims.Subject, claims.Expiry.Time().UTC()},
+		[]any{ownClaims{"t"}, "u1", expires})
 }
 
 func TestAnOwnTokenIsReadAfterItsKeyWasRotated(t *testing.T) {

@@ -165,11 +165,7 @@ func TestTheLogTellsOfEachRotationAndOfNoKey(t *testing.T) {
 	var log bytes.Buffer
 	c := newClock()
 	pool := pgtest.Pool(t)
-	k := must(
-		Open(t.Context(), pool, must(ParseSecret(aSecret))(t), "", c.now, slog.New(slog.NewTextHandler(&log, nil))),
-	)(
-		t,
-	)
+	k := must(Open(t.Context(), pool, must(ParseSecret(aSecret))(t), "", c.now, slog.New(slog.NewTextHandler(&log, nil))))(t)
 	for range 4 {
 		c.add(signsFor)
 		if err := k.rotate(t.Context()); err != nil {

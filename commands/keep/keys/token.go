@@ -73,12 +73,8 @@ func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) 
 
 // Verify is Keys.Verify at an instant with the keys that find gives by their ids, nil for one that does not exist.
 func Verify(
-	ctx context.Context,
-	kind Kind,
-	find func(ctx context.Context, id string) (*rsa.PublicKey, error),
-	now time.Time,
-	text string,
-	private any,
+	ctx context.Context, kind Kind, find func(ctx context.Context, id string) (*rsa.PublicKey, error), now time.Time,
+	text string, private any,
 ) (jwt.Claims, error) {
 	claims, err := read(ctx, kind, algorithm, now, text, private, func(ctx context.Context, id string) (any, error) {
 		public, err := find(ctx, id)
@@ -96,12 +92,7 @@ func Verify(
 // read reads a token of a kind that was signed with an algorithm. find gives what verifies it by the key's id, nil for
 // one that does not exist.
 func read(
-	ctx context.Context,
-	kind Kind,
-	algorithm jose.SignatureAlgorithm,
-	now time.Time,
-	text string,
-	private any,
+	ctx context.Context, kind Kind, algorithm jose.SignatureAlgorithm, now time.Time, text string, private any,
 	find func(ctx context.Context, id string) (any, error),
 ) (jwt.Claims, error) {
 	var claims jwt.Claims

@@ -63,7 +63,8 @@ func countsOf(u *counted.Use, outcome func(*counted.Served) string) (c counts) {
 func (c *counts) add(more *counts) {
 	c.evaluations += more.evaluations
 	c.prefetches += more.prefetches
-	for _, pair := range []struct{ all, more *tallies }{{&c.reasons, &more.reasons}, {&c.outcomes, &more.outcomes}, {&c.clients, &more.clients}} {
+	for _, pair := range []struct{ all, more *tallies }{{&c.reasons, &more.reasons}, {&c.outcomes, &more.outcomes},
+		{&c.clients, &more.clients}} {
 		for _, t := range *pair.more {
 			pair.all.add(t)
 		}

@@ -49,11 +49,8 @@ func (m *Meter) AddUpDays(ctx context.Context) error {
 	over := m.now().UTC().Add(-addUpAfter).Truncate(aDay)
 	var errs []error
 	for _, tenantID := range tenants {
-		errs = append(
-			errs,
-			m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfDays), over),
-			m.removeOldHours(ctx, tenantID, today),
-		)
+		errs = append(errs, m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfDays), over),
+			m.removeOldHours(ctx, tenantID, today))
 		if ctx.Err() != nil {
 			break
 		}
@@ -95,13 +92,9 @@ func (m *Meter) daysToAddUp(ctx context.Context, tenantID string, from, end time
 					where d.day is not null
 		) select day from d where day is not null) `+table)
 	}
-	rows, err := m.db.Query(
-		ctx,
-		`(`+strings.Join(of, ` union `)+`) except select day from keep.use_days where tenant_id = $1 order by day`,
-		tenantID,
-		from,
-		end,
-	)
+	rows, err := m.db.Query(ctx,
+		`(`+strings.Join(of, ` union `)+`) except select day from keep.use_days where tenant_id = $1 order by day`, tenantID,
+		from, end)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +116,8 @@ func (m *Meter) addUpDay(ctx context.Context, tenantID string, day time.Time) er
 		if err := addUpTenant(ctx, tx, tenantID, day); err != nil {
 			return err
 		}
-		_, err := tx.Exec(
-			ctx,
-			`insert into keep.use_days (tenant_id, day) values ($1, $2) on conflict do nothing`,
-			tenantID,
-			day,
-		)
+		_, err := tx.Exec(ctx, `insert into keep.use_days (tenant_id, day) values ($1, $2) on conflict do nothing`, tenantID,
+			day)
 		return err
 	})
 }
@@ -196,9 +185,7 @@ func addUpCursor(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time)
 			return err
 		}
 		for _, h := range hours {
-			if n := len(
-				days,
-			); n > 0 && days[n-1].key == h.key && days[n-1].life == h.life &&
+			if n := len(days); n > 0 && days[n-1].key == h.key && days[n-1].life == h.life &&
 				days[n-1].environmentID == h.environmentID {
 				days[n-1].add(&h.counts)
 			} else {

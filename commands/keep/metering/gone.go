@@ -115,15 +115,7 @@ func (m *Meter) removeGoneOf(ctx context.Context, existing Existing, tenantID st
 	removeFrom := func(table, column string) error {
 		times, err := m.distinctTimes(ctx, table, column, tenantID)
 		for i := 0; i < len(times) && err == nil; i++ { // the index begins with them
-			_, err = m.db.Exec(
-				ctx,
-				fmt.Sprintf(deleteLives, table)+` and t.`+column+` = $5`,
-				tenantID,
-				keys,
-				lives,
-				in,
-				times[i],
-			)
+			_, err = m.db.Exec(ctx, fmt.Sprintf(deleteLives, table)+` and t.`+column+` = $5`, tenantID, keys, lives, in, times[i])
 		}
 		return err
 	}

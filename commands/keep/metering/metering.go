@@ -100,11 +100,8 @@ func (m *Meter) Run(ctx context.Context, interval time.Duration, log *slog.Logge
 		}
 	})
 	if err := m.flush(context.WithoutCancel(ctx), flushTimeout, true); err != nil {
-		log.Error(
-			"the last use of flags could not be written down; it is missing from the tenants' usage and metrics",
-			"err",
-			err,
-		)
+		log.Error("the last use of flags could not be written down; it is missing from the tenants' usage and metrics",
+			"err", err)
 	}
 }
 
@@ -131,19 +128,10 @@ func (m *Meter) flushMonths(ctx context.Context) error {
 			}
 			return true
 		}
-		tenants, months, totals, changed = append(
-			tenants,
-			at.tenantID,
-		), append(
-			months,
-			firstDay(at.month),
-		), append(
-			totals,
-			total,
-		), append(
-			changed,
-			c,
-		)
+		tenants = append(tenants, at.tenantID)
+		months = append(months, firstDay(at.month))
+		totals = append(totals, total)
+		changed = append(changed, c)
 		return true
 	})
 	if len(changed) == 0 {

@@ -13,12 +13,9 @@ const manyOutcomes = 1000
 // removeOldOutcomes removes outcomes of a tenant's flags that no hour and no day names any more, of flags that have had
 // many. One that is served again meanwhile is written down again with the next hour.
 func (m *Meter) removeOldOutcomes(ctx context.Context, tenantID string) error {
-	rows, err := m.db.Query(
-		ctx,
+	rows, err := m.db.Query(ctx,
 		`select flag_key, life from keep.flag_outcomes where tenant_id = $1 group by flag_key, life having count(*) > $2`,
-		tenantID,
-		manyOutcomes,
-	)
+		tenantID, manyOutcomes)
 	if err != nil {
 		return err
 	}
@@ -83,13 +80,6 @@ func (f flagOutcomes) removeOld(ctx context.Context, m *Meter, tenantID string) 
 	for outcome := range known {
 		old = append(old, outcome)
 	}
-	return m.deleteRows(
-		ctx,
-		"flag_outcomes",
-		`tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`,
-		tenantID,
-		f.FlagKey,
-		f.Life,
-		old,
-	)
+	return m.deleteRows(ctx, "flag_outcomes", `tenant_id = $1 and flag_key = $2 and life = $3 and outcome = any($4)`,
+		tenantID, f.FlagKey, f.Life, old)
 }

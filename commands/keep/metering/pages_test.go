@@ -46,13 +46,8 @@ func TestOutcomesAreFoundByTheirKey(t *testing.T) {
 		err = tx.QueryRow(t.Context(), `select seq_scan, idx_scan from pg_stat_xact_user_tables where relname = 'flag_outcomes'`).
 			Scan(&wholeReads, &lookups)
 		if err != nil || wholeReads > 0 || lookups < pageUses {
-			t.Errorf(
-				"%s: a page read the table as a whole %d times and looked up %d rows by key, %v",
-				analyze,
-				wholeReads,
-				lookups,
-				err,
-			)
+			t.Errorf("%s: a page read the table as a whole %d times and looked up %d rows by key, %v", analyze, wholeReads,
+				lookups, err)
 		}
 	}
 }
@@ -103,14 +98,7 @@ func TestFullPage(t *testing.T) {
 	} {
 		p := page{uses: make([]counted.Use, c.uses), bytes: c.bytes}
 		if got := p.full(c.hurry); got != c.want {
-			t.Errorf(
-				"a page of %d uses and %d bytes is full: %t, want %t; in a hurry: %t",
-				c.uses,
-				c.bytes,
-				got,
-				c.want,
-				c.hurry,
-			)
+			t.Errorf("a page of %d uses and %d bytes is full: %t, want %t; in a hurry: %t", c.uses, c.bytes, got, c.want, c.hurry)
 		}
 	}
 }
@@ -125,8 +113,7 @@ func TestAPageThatFails(t *testing.T) {
 		m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", c.clock)
 	}
 	if _, err := c.pool.Exec(
-		t.Context(),
-		`alter table keep.flag_hours add constraint refused check (flag_key <> 'flag-150')`,
+		t.Context(), `alter table keep.flag_hours add constraint refused check (flag_key <> 'flag-150')`,
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -28,12 +28,8 @@ func (p *page) columns() *columns {
 // inOrder compares uses as the keys of the tables do. All nodes write rows in this order, so that none waits for
 // another that waits for it.
 func inOrder(a, b counted.Use) int {
-	return cmp.Or(
-		strings.Compare(a.TenantID, b.TenantID),
-		strings.Compare(a.FlagKey, b.FlagKey),
-		cmp.Compare(a.Life, b.Life),
-		strings.Compare(a.EnvironmentID, b.EnvironmentID),
-	)
+	return cmp.Or(strings.Compare(a.TenantID, b.TenantID), strings.Compare(a.FlagKey, b.FlagKey),
+		cmp.Compare(a.Life, b.Life), strings.Compare(a.EnvironmentID, b.EnvironmentID))
 }
 
 // columns are the uses of a page as columns of the tables.
@@ -86,27 +82,13 @@ func (c *columns) add(u *counted.Use) {
 }
 
 func (r *rows) add(tenantID, key string, life int64, environmentID string, c *counts) {
-	r.tenants, r.keys, r.lives, r.environments = append(
-		r.tenants,
-		tenantID,
-	), append(
-		r.keys,
-		key,
-	), append(
-		r.lives,
-		life,
-	), append(
-		r.environments,
-		environmentID,
-	)
+	r.tenants = append(r.tenants, tenantID)
+	r.keys = append(r.keys, key)
+	r.lives = append(r.lives, life)
+	r.environments = append(r.environments, environmentID)
 	r.evaluations, r.prefetches = append(r.evaluations, c.evaluations), append(r.prefetches, c.prefetches)
-	r.reasons, r.outcomes = append(
-		r.reasons,
-		string(c.reasons.appendJSON(nil, false)),
-	), append(
-		r.outcomes,
-		string(c.outcomes.appendJSON(nil, false)),
-	)
+	r.reasons = append(r.reasons, string(c.reasons.appendJSON(nil, false)))
+	r.outcomes = append(r.outcomes, string(c.outcomes.appendJSON(nil, false)))
 	r.clients = append(r.clients, string(c.clients.appendJSON(nil, true)))
 }
 
@@ -117,13 +99,8 @@ func (c *columns) addLast(u *counted.Use, n *counts) {
 		}
 		return &t
 	}
-	c.last.evaluated, c.last.prefetched = append(
-		c.last.evaluated,
-		orNull(u.Evaluated),
-	), append(
-		c.last.prefetched,
-		orNull(u.Prefetched),
-	)
+	c.last.evaluated = append(c.last.evaluated, orNull(u.Evaluated))
+	c.last.prefetched = append(c.last.prefetched, orNull(u.Prefetched))
 	var outcome *string
 	var most int64
 	for _, o := range n.outcomes {
@@ -150,29 +127,13 @@ func (c *columns) addOutcomes(u *counted.Use) {
 		if s.VariationID != "" {
 			variation, name = &s.VariationID, &s.VariationName
 		}
-		o.tenants, o.keys, o.lives, o.outcomes = append(
-			o.tenants,
-			u.TenantID,
-		), append(
-			o.keys,
-			u.FlagKey,
-		), append(
-			o.lives,
-			int64(u.Life),
-		), append(
-			o.outcomes,
-			of.name,
-		)
-		o.variations, o.names, o.values = append(
-			o.variations,
-			variation,
-		), append(
-			o.names,
-			name,
-		), append(
-			o.values,
-			string(s.Value),
-		)
+		o.tenants = append(o.tenants, u.TenantID)
+		o.keys = append(o.keys, u.FlagKey)
+		o.lives = append(o.lives, int64(u.Life))
+		o.outcomes = append(o.outcomes, of.name)
+		o.variations = append(o.variations, variation)
+		o.names = append(o.names, name)
+		o.values = append(o.values, string(s.Value))
 	}
 }
 

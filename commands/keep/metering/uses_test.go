@@ -239,9 +239,7 @@ func TestUses(t *testing.T) {
 		}
 		var outcome, value string
 		if _, err := pgx.ForEachRow(
-			rows,
-			[]any{&outcome, &value},
-			func() error { values[outcome] = value; return nil },
+			rows, []any{&outcome, &value}, func() error { values[outcome] = value; return nil },
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -258,19 +256,12 @@ func TestUses(t *testing.T) {
 				t,
 				`select flag_key || environment_id || to_char(hour at time zone 'UTC', ' DD HH24'), outcomes::text from keep.flag_hours`,
 			),
-		); !maps.Equal(
-			got,
-			hours,
-		) {
+		); !maps.Equal(got, hours) {
 			t.Fatalf("the hours have %v, want %v", got, hours)
 		}
 		if got := c.sums(
-			t,
-			`select to_char(hour at time zone 'UTC', 'DD HH24'), clients::text from keep.tenant_hours`,
-		); !maps.Equal(
-			got,
-			clients,
-		) {
+			t, `select to_char(hour at time zone 'UTC', 'DD HH24'), clients::text from keep.tenant_hours`,
+		); !maps.Equal(got, clients) {
 			t.Fatalf("the tenant's clients have %v, want %v", got, clients)
 		}
 		c.clock = c.clock.Add(25 * time.Hour)
@@ -281,10 +272,7 @@ func TestUses(t *testing.T) {
 		}
 		if got := named(
 			c.sums(t, `select flag_key || environment_id || to_char(day, ' DD'), outcomes::text from keep.flag_days`),
-		); !maps.Equal(
-			got,
-			days,
-		) {
+		); !maps.Equal(got, days) {
 			t.Fatalf("the days have %v, want %v", got, days)
 		}
 	})
@@ -505,8 +493,7 @@ func TestOldHoursAndDaysGo(t *testing.T) {
 	if hours, days := c.rows(t, "flag_hours"), c.rows(t, "flag_days"); hours != 2 || days != 3 {
 		t.Errorf(
 			"there are %d hours and %d days, want the hours of the last 30 days, and all days, though the first was added up late",
-			hours,
-			days,
+			hours, days,
 		)
 	}
 	c.clock = time.Date(2027, 3, 9, 1, 0, 0, 0, time.UTC) // the 401st day after the second
@@ -642,9 +629,7 @@ func TestDaysAreAddedUpThoughOneCannotBe(t *testing.T) {
 	}
 	want := func(hours, days int) {
 		t.Helper()
-		if err := m.AddUpDays(
-			t.Context(),
-		); (err == nil) != (hours == 0) ||
+		if err := m.AddUpDays(t.Context()); (err == nil) != (hours == 0) ||
 			err != nil && !strings.Contains(err.Error(), "not this one") {
 			t.Errorf("a day that cannot be added up is told as %v", err)
 		}
@@ -708,26 +693,10 @@ func TestFlagsWithoutHoursOfTheirTenant(t *testing.T) {
 		if err := m.AddUpDays(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if h, d, all := c.rows(
-			t,
-			"flag_hours",
-		), c.rows(
-			t,
-			"flag_days",
-		), c.rows(
-			t,
-			"use_days",
-		); h != hours || d != days ||
+		if h, d, all := c.rows(t, "flag_hours"), c.rows(t, "flag_days"), c.rows(t, "use_days"); h != hours || d != days ||
 			all != days+1 {
-			t.Errorf(
-				"there are %d hours and %d days of flags, and %d days are added up; want %d, %d, %d",
-				h,
-				d,
-				all,
-				hours,
-				days,
-				days+1,
-			)
+			t.Errorf("there are %d hours and %d days of flags, and %d days are added up; want %d, %d, %d", h, d, all, hours,
+				days, days+1)
 		}
 	}
 	want(2, 2)

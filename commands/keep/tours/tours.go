@@ -58,11 +58,7 @@ const (
 // themselves. The error is NotFound for a person who is not in the directory, and Conflict for a further tour where 500
 // were set so.
 func (t *Tours) Set(
-	ctx context.Context,
-	userID, key string,
-	completedAt *time.Time,
-	own bool,
-	now time.Time,
+	ctx context.Context, userID, key string, completedAt *time.Time, own bool, now time.Time,
 ) (status Status, err error) {
 	err = pgx.BeginFunc(ctx, t.db, func(tx pgx.Tx) error {
 		// Calls for one person wait for each other, so that the count holds. Nothing is noted of somebody who is being

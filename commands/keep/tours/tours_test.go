@@ -21,9 +21,7 @@ func TestAPersonsToursAreBounded(t *testing.T) {
 	pool := pgtest.Pool(t)
 	tours, me, now := New(pool), uuid.NewString(), time.Now()
 	if _, err := pool.Exec(
-		t.Context(),
-		`insert into keep.people (user_id, created_at) values ($1, now())`,
-		me,
+		t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, me,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +71,7 @@ func TestAPersonsToursAreBounded(t *testing.T) {
 		left != 0 {
 		t.Errorf("%d tours are left, %v", left, err)
 	}
-	if _, err := tours.Set(
-		t.Context(),
-		uuid.NewString(),
-		"tour",
-		nil,
-		true,
-		now,
-	); commands.KindOf(
-		err,
-	) != commands.NotFound {
+	if _, err := tours.Set(t.Context(), uuid.NewString(), "tour", nil, true, now); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("a tour of somebody unknown: %v", err)
 	}
 }
@@ -92,9 +81,7 @@ func TestToursThatOthersSetTakeNoRoom(t *testing.T) {
 	pool := pgtest.Pool(t)
 	tours, me, now := New(pool), uuid.NewString(), time.Now()
 	if _, err := pool.Exec(
-		t.Context(),
-		`insert into keep.people (user_id, created_at) values ($1, now())`,
-		me,
+		t.Context(), `insert into keep.people (user_id, created_at) values ($1, now())`, me,
 	); err != nil {
 		t.Fatal(err)
 	}

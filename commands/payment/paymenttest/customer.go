@@ -49,9 +49,7 @@ func (s *Server) Subscribe(customerID, price string) string {
 func (s *Server) subscribe(customerID, price string, metadata map[string]string) *subscription {
 	now := s.now().UTC().Truncate(time.Second)
 	sub := &subscription{
-		ID: s.id(
-			"sub",
-		),
+		ID:       s.id("sub"),
 		Item:     s.id("si"),
 		Customer: customerID,
 		Price:    price,
@@ -189,9 +187,7 @@ type Event struct {
 
 func (s *Server) tell(kind string, object map[string]any) {
 	payload, err := json.Marshal(map[string]any{
-		"id": s.id(
-			"evt",
-		),
+		"id":          s.id("evt"),
 		"object":      "event",
 		"api_version": "2023-10-16",
 		"created":     s.now().Unix(),

@@ -252,10 +252,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, how Failure) {
 	case Empty:
 		_, _ = io.WriteString(w, "{}")
 	case Strange:
-		_, _ = io.WriteString(
-			w,
-			`{"object":"list","data":[null],"id":null,"url":"javascript:alert(1)","items":{"data":[null]},"customer":null}`,
-		)
+		_, _ = io.WriteString(w,
+			`{"object":"list","data":[null],"id":null,"url":"javascript:alert(1)","items":{"data":[null]},"customer":null}`)
 	case Busy:
 		write(w, http.StatusTooManyRequests, problem("invalid_request_error", "rate_limit", ""))
 	case Failing, Recorded:

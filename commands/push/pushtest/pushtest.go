@@ -122,14 +122,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(a.Body))
 	case a.Status != 0:
 		w.WriteHeader(a.Status)
-		fmt.Fprintf(
-			w,
+		fmt.Fprintf(w,
 			`{"error":{"code":%d,"message":"refused %s","status":%q,"details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":%q}]}}`,
-			a.Status,
-			body.Message.Token,
-			a.Code,
-			a.Code,
-		)
+			a.Status, body.Message.Token, a.Code, a.Code)
 	default:
 		fmt.Fprintf(w, `{"name":"projects/test/messages/%d"}`, s.take(body.Message))
 	}

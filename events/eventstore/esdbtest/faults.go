@@ -136,11 +136,8 @@ func (s *Server) Hold(stream string) (release func()) {
 // Inject appends n events of the given type to a stream, each in an append of its own, as another client would.
 func (s *Server) Inject(stream, eventType string, n int) {
 	for range n {
-		s.log.append(
-			stream,
-			expectation{kind: anything},
-			[]proposed{{id: uuid.New(), metadata: meta(eventType), data: []byte("{}")}},
-		)
+		s.log.append(stream, expectation{kind: anything},
+			[]proposed{{id: uuid.New(), metadata: meta(eventType), data: []byte("{}")}})
 	}
 }
 
@@ -200,10 +197,7 @@ func (f *faults) slow(ctx context.Context) error {
 }
 
 func (s *Server) unary(
-	ctx context.Context,
-	req any,
-	info *grpc.UnaryServerInfo,
-	handler grpc.UnaryHandler,
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (any, error) {
 	if err := s.admit(ctx, info.FullMethod); err != nil {
 		return nil, err
@@ -216,10 +210,7 @@ func (s *Server) unary(
 }
 
 func (s *Server) stream(
-	srv any,
-	stream grpc.ServerStream,
-	info *grpc.StreamServerInfo,
-	handler grpc.StreamHandler,
+	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
 ) error {
 	if err := s.admit(stream.Context(), info.FullMethod); err != nil {
 		return err

@@ -69,11 +69,8 @@ func (l *log) empty() {
 	l.records, l.streams, l.end = nil, map[string]*stream{}, 1000
 	l.mu.Unlock()
 	// No real log is empty: the server's own events come first.
-	l.append(
-		"$settings",
-		expectation{kind: anything},
-		[]proposed{{id: uuid.New(), metadata: meta("$UpdateSettings"), data: []byte("{}")}},
-	)
+	l.append("$settings", expectation{kind: anything},
+		[]proposed{{id: uuid.New(), metadata: meta("$UpdateSettings"), data: []byte("{}")}})
 }
 
 func meta(eventType string) map[string]string {

@@ -102,12 +102,7 @@ func TestExpectedRevisions(t *testing.T) {
 func TestReads(t *testing.T) {
 	_, client := connect(t)
 	if _, err := client.AppendToStream(
-		t.Context(),
-		"s",
-		esdb.AppendToStreamOptions{},
-		event("a"),
-		event("b"),
-		event("c"),
+		t.Context(), "s", esdb.AppendToStreamOptions{}, event("a"), event("b"), event("c"),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -153,26 +148,15 @@ func TestDeletedStreams(t *testing.T) {
 	if got := types(t, stream, err); len(got) > 0 {
 		t.Errorf("the deleted stream holds %v", got)
 	}
-	result, err := client.AppendToStream(
-		t.Context(),
-		"soft",
-		esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}},
-		event("b"),
-	)
+	result, err := client.AppendToStream(t.Context(), "soft",
+		esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, event("b"))
 	if err != nil || result.NextExpectedVersion != 1 {
 		t.Errorf("append to the deleted stream: %+v, %v, want revision 1", result, err)
 	}
 	if _, err := client.TombstoneStream(t.Context(), "hard", esdb.TombstoneStreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.AppendToStream(
-		t.Context(),
-		"hard",
-		esdb.AppendToStreamOptions{},
-		event("b"),
-	); code(
-		err,
-	) != esdb.ErrorCodeStreamDeleted {
+	if _, err := client.AppendToStream(t.Context(), "hard", esdb.AppendToStreamOptions{}, event("b")); code(err) != esdb.ErrorCodeStreamDeleted {
 		t.Errorf("append to a stream with a tombstone: %v", err)
 	}
 	stream, err = client.ReadStream(t.Context(), "hard", esdb.ReadStreamOptions{}, 9)

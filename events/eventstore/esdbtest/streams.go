@@ -273,10 +273,8 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 	if _, end := o.GetAll().GetAllOption().(*streams.ReadReq_Options_AllOptions_End); end {
 		next = len(list)
 	} else if p := o.GetAll().GetPosition(); p != nil {
-		next = firstAt(
-			list,
-			&streams.ReadReq_Options_Position{CommitPosition: p.CommitPosition, PreparePosition: p.PreparePosition + 1},
-		)
+		next = firstAt(list,
+			&streams.ReadReq_Options_Position{CommitPosition: p.CommitPosition, PreparePosition: p.PreparePosition + 1})
 	}
 	caughtUp, looked := false, 0
 	for {
@@ -344,10 +342,8 @@ func filter(o *streams.ReadReq_Options_FilterOptions) (wanted func(*record) bool
 		return func(r *record) bool { return re.MatchString(subject(r)) }, interval, nil
 	}
 	return func(r *record) bool {
-		return slices.ContainsFunc(
-			expression.GetPrefix(),
-			func(prefix string) bool { return strings.HasPrefix(subject(r), prefix) },
-		)
+		return slices.ContainsFunc(expression.GetPrefix(),
+			func(prefix string) bool { return strings.HasPrefix(subject(r), prefix) })
 	}, interval, nil
 }
 

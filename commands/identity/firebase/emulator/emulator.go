@@ -114,13 +114,8 @@ func (e *Emulator) Code(t testing.TB, email, requestType, last string) string {
 // Protect switches the protection against finding out addresses, and with it the vocabulary of errors.
 func (e *Emulator) Protect(t testing.TB, on bool) {
 	t.Helper()
-	e.Call(
-		t,
-		"PATCH",
-		"/emulator/v1/projects/"+Project+"/config",
-		map[string]any{"emailPrivacyConfig": map[string]bool{"enableImprovedEmailPrivacy": on}},
-		nil,
-	)
+	e.Call(t, "PATCH", "/emulator/v1/projects/"+Project+"/config",
+		map[string]any{"emailPrivacyConfig": map[string]bool{"enableImprovedEmailPrivacy": on}}, nil)
 }
 
 // Update changes a person as an operator may, such as {"disableUser": true}.

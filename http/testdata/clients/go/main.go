@@ -24,7 +24,8 @@ func main() {
 func story(ctx context.Context, url, email string) error {
 	const password, key = "correct horse", "from-go"
 	token := ""
-	c, err := client.NewClientWithResponses(url, client.WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+	c, err := client.NewClientWithResponses(url, client.WithRequestEditorFn(func(_ context.Context,
+		r *http.Request) error {
 		if token != "" {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
@@ -33,7 +34,8 @@ func story(ctx context.Context, url, email string) error {
 	if err != nil {
 		return err
 	}
-	signedUp, err := c.SignUpWithResponse(ctx, client.SignUpBody{Email: new(types.Email(email)), Password: new(password), DisplayName: new("Ada")})
+	signedUp, err := c.SignUpWithResponse(ctx, client.SignUpBody{Email: new(types.Email(email)), Password: new(password),
+		DisplayName: new("Ada")})
 	if err != nil || signedUp.JSON201 == nil {
 		return fmt.Errorf("sign-up: %w, %+v", err, signedUp)
 	}
@@ -43,13 +45,16 @@ func story(ctx context.Context, url, email string) error {
 	}
 	token = session.JSON200.Token
 	tenant := signedUp.JSON201.Data.ActiveTenantId
-	created, err := c.CreateFlagWithResponse(ctx, &client.CreateFlagParams{XTenantID: tenant}, client.CreateFlagBody{Key: key, Type: "boolean"})
+	created, err := c.CreateFlagWithResponse(ctx, &client.CreateFlagParams{XTenantID: tenant},
+		client.CreateFlagBody{Key: key, Type: "boolean"})
 	if err != nil || created.JSON201 == nil || created.JSON201.Key != key || created.JSON201.ProjectId != nil {
 		return fmt.Errorf("a new flag: %w, %+v", err, created)
 	}
 	serves := func(enabled bool, value any, reason client.EvaluationBodyReason) error {
-		got, err := c.EvaluateFlagWithResponse(ctx, key, &client.EvaluateFlagParams{XTenantID: tenant}, client.ContextBody{TargetingKey: new("user-42")})
-		if err != nil || got.JSON200 == nil || got.JSON200.Enabled != enabled || got.JSON200.Value != value || got.JSON200.Reason != reason {
+		got, err := c.EvaluateFlagWithResponse(ctx, key, &client.EvaluateFlagParams{XTenantID: tenant},
+			client.ContextBody{TargetingKey: new("user-42")})
+		if err != nil || got.JSON200 == nil || got.JSON200.Enabled != enabled || got.JSON200.Value != value ||
+			got.JSON200.Reason != reason {
 			return fmt.Errorf("an evaluation, want %v, %v, %s: %w, %+v", enabled, value, reason, err, got)
 		}
 		return nil
