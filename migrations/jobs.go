@@ -12,7 +12,11 @@ import (
 	"flagledger/migrations/database"
 )
 
-// JobsSchema is where River keeps its jobs. Its tables are River's own: nobody else writes them.
+// tenantIndex finds the pending jobs of a tenant, by whose number its next ones have their priority.
+const tenantIndex = `create index if not exists flagledger_tenant on ` + JobsSchema + `.river_job ((args ->> 'tenantId'))
+	where finalized_at is null`
+
+// JobsSchema is where River keeps its jobs. Its tables are River's own: nobody else writes them, and one index is added.
 const JobsSchema = "jobs"
 
 // applyJobs brings River's tables to the newest schema. Several may call it at once; one at a time works.
@@ -49,6 +53,9 @@ func applyJobs(ctx context.Context, url string, log *slog.Logger) error {
 	}
 	for _, v := range result.Versions {
 		log.Info("migrated", "jobs", v.Version, "took", v.Duration)
+	}
+	if _, err := conn.Exec(ctx, tenantIndex); err != nil {
+		return fmt.Errorf("migrate: jobs: %w", err)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 package queries
 
 import (
-	"hash/maphash"
+	"hash/fnv"
 	"math"
 	"time"
 
@@ -21,7 +21,7 @@ const (
 	usageTTL       = 2 * time.Second // for lists that depend on usage or on the time
 	usageTTLFactor = 4               // a slow list of usage is cached for this multiple of the time that it took
 	// tenantLists is how many lists of a tenant are cached at most.
-	tenantLists = 8
+	tenantLists = 16
 	// finalAfter is the age from which the past cannot change: nodes' clocks may differ by less.
 	finalAfter = time.Minute
 )
@@ -39,11 +39,10 @@ type cachedListSlot struct {
 	number   uint64
 }
 
-// cacheSeed is that of the hashes of lists.
-var cacheSeed = maphash.MakeSeed()
-
 func (id cachedListID) slot() cachedListSlot {
-	return cachedListSlot{id.tenantID, maphash.String(cacheSeed, id.list) % tenantLists}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(id.list))
+	return cachedListSlot{id.tenantID, hash.Sum64() % tenantLists}
 }
 
 type cachedKeys struct {
