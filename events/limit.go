@@ -74,7 +74,8 @@ func CountText(n int) string {
 	return text
 }
 
-// SizeText writes a number of bytes in GiB, MiB or KiB if they are a whole number below 1,024 of one, otherwise in bytes.
+// SizeText writes a number of bytes in GiB, MiB or KiB if they are a whole number below 1,024 of one, otherwise in
+// bytes.
 func SizeText(bytes int) string {
 	for shift, unit := range map[int]string{30: "GiB", 20: "MiB", 10: "KiB"} {
 		if n := bytes >> shift; n > 0 && n < 1<<10 && n<<shift == bytes {

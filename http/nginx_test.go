@@ -152,12 +152,8 @@ func loadsPages(t *testing.T, s *nodetest.Service) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Accept", "text/html")
-	nodetest.Same(
-		t,
-		"where the address leads a browser",
-		sendRequest(t, r).Request.URL.String(),
-		s.URL+"/app",
-	) //nolint:bodyclose // sendRequest closes it
+	led := sendRequest(t, r).Request.URL.String() //nolint:bodyclose // sendRequest closes it
+	nodetest.Same(t, "where the address leads a browser", led, s.URL+"/app")
 }
 
 // resetsPassword follows a mailed link to its form.

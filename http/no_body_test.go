@@ -44,9 +44,8 @@ func TestChunkedCallsMayHaveNoBody(t *testing.T) {
 		},
 		"and a body that comes is read whole": func(t *testing.T, me *nodetest.Client) {
 			r := chunkedRequest(me, "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`)
-			if a := sendRequest(
-				t, r,
-			); a.StatusCode != http.StatusUnsupportedMediaType { //nolint:bodyclose // sendRequest closes it
+			a := sendRequest(t, r) //nolint:bodyclose // sendRequest closes it
+			if a.StatusCode != http.StatusUnsupportedMediaType {
 				t.Errorf("without a type it is %d", a.StatusCode)
 			}
 			r = chunkedRequest(me, "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`)

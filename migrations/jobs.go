@@ -16,7 +16,7 @@ import (
 const tenantIndex = `create index if not exists flagledger_tenant on ` + JobsSchema + `.river_job ((args ->> 'tenantId'))
 	where finalized_at is null`
 
-// JobsSchema is where River keeps its jobs. Its tables are River's own: nobody else writes them, and one index is added.
+// JobsSchema is where River keeps its jobs. Its tables are River's own: nobody else writes them.
 const JobsSchema = "jobs"
 
 // applyJobs brings River's tables to the newest schema. Several may call it at once; one at a time works.

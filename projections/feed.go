@@ -14,8 +14,10 @@ import (
 
 // feed reads the log for all projections of a process, over at most two subscriptions:
 //
-//   - the first one reads the end of the log, and its latest pages are kept, so that each projection takes them at its own pace;
-//   - the second one is for those that are further behind than these pages reach, until the first one holds what comes next.
+//   - the first one reads the end of the log, and its latest pages are kept, so that each projection takes them at
+//     its own pace;
+//   - the second one is for those that are further behind than these pages reach, until the first one holds what
+//     comes next.
 type feed struct {
 	store events.Store
 	log   *slog.Logger

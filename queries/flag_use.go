@@ -54,7 +54,8 @@ type listedUse struct {
 func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]string, error) {
 	rows, err := q.db.Query(
 		ctx,
-		"select f.key, f.status, f.permanent, f.created_at, f.updated_at, "+usedColumns+" "+r.from+joinUses+" "+r.where+" order by "+l.Sort.order(),
+		"select f.key, f.status, f.permanent, f.created_at, f.updated_at, "+usedColumns+" "+r.from+joinUses+
+			" "+r.where+" order by "+l.Sort.order(),
 		r.args...)
 	if err != nil {
 		return nil, classify(err)

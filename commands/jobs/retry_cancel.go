@@ -121,7 +121,8 @@ func (c *Client) Counts(ctx context.Context) ([]Count, error) {
 				end as failing,
 				-- the mail server has put the mail off because of its recipient
 				coalesce(errors[cardinality(errors)] ->> 'error' like '%' || $2 || '%', false) as deferred,
-				-- tried within a day, and since the last mail that was sent; a link to a new password counts for none, since its job completes without an account too
+				-- tried within a day, and since the last mail that was sent; a link to a new password counts for none, since
+				-- its job completes without an account too
 				attempted_at > greatest(now() - $3::interval,
 					(select max(finalized_at) from jobs.river_job where state = 'completed' and queue = $4 and kind <> $5)) as fresh
 			from jobs.river_job job where state in ('available', 'cancelled', 'discarded', 'pending', 'retryable', 'running',

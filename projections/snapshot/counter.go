@@ -43,9 +43,8 @@ func (c *counter) add(n uint64, striped *atomic.Int64) {
 // the processor too, but takes four times as long as counting.
 func stripe() uint32 {
 	var here byte
-	return uint32(
-		uintptr(unsafe.Pointer(&here))>>11,
-	) * 2654435769 >> (32 - stripeBits) //nolint:gosec // only the number of the address is used
+	address := uintptr(unsafe.Pointer(&here)) //nolint:gosec // only its number is used
+	return uint32(address>>11) * 2654435769 >> (32 - stripeBits)
 }
 
 // bytes is how much memory its stripes take.

@@ -188,7 +188,8 @@ func (m *monitor) health() []string {
 	}
 	switch {
 	case o.readOnly || database.IsReadOnlyError(o.databaseErr):
-		list = append(list, "the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated")
+		list = append(list,
+			"the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated")
 	case o.databaseErr != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
 	case !m.signs():
