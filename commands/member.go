@@ -144,6 +144,12 @@ func (c DeclineInvitation) actor() events.Actor {
 	return events.Actor{Kind: events.InvitedActor, ID: c.UserID}
 }
 
+// wasMember reports whether somebody was a member, pending or not, and is none now.
+func (t *Tenant) wasMember(id string) bool {
+	_, member := t.Members[id]
+	return !member && t.formerMembers[id]
+}
+
 func (t *Tenant) member(userID string) (Member, error) {
 	m, ok := t.Members[userID]
 	if !ok {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -88,7 +89,27 @@ func (s *SignIn) AcceptMembership(
 			return done, err
 		}
 	}
+	if err := s.forgetInvitation(ctx, c, tenant); err != nil { // which an earlier call may have failed to
+		return done, err
+	}
 	return done, s.Directory.RecordUse(ctx, c.UserID, tenantID, tenant.Members[c.UserID].CreatedAt)
+}
+
+// forgetInvitation drops the address that a member was invited by, and that they have declined an earlier invitation.
+func (s *SignIn) forgetInvitation(ctx context.Context, c Claims, tenant Tenant) error {
+	if err := s.Directory.ForgetDeclined(ctx, tenant.ID, c.UserID); err != nil {
+		return err
+	}
+	id, err := s.invitation(ctx, c, tenant.ID)
+	switch {
+	case KindOf(err) == NotFound:
+		return nil
+	case err != nil:
+		return err
+	case !tenant.wasMember(id):
+		return nil
+	}
+	return s.Directory.Forget(ctx, id)
 }
 
 func (s *SignIn) acceptInvitation(
@@ -105,10 +126,7 @@ func (s *SignIn) acceptInvitation(
 	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
 		return tenant, done, notInvited()
 	}
-	if err := s.Directory.ForgetDeclined(ctx, tenantID, c.UserID); err != nil {
-		return tenant, done, err
-	}
-	return tenant, done, s.Directory.Forget(ctx, id)
+	return tenant, done, nil
 }
 
 // invitation finds the pending member that a tenant has for a person's verified address.
@@ -134,7 +152,7 @@ func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claim
 		return Done{}, err
 	}
 	if _, member := tenant.Members[c.UserID]; !tenant.Exists || !member {
-		return s.declineInvitation(ctx, do, c, leave.TenantRef)
+		return s.declineInvitation(ctx, do, c, tenant)
 	}
 	leave.UserID = c.UserID
 	_, done, err := do(ctx, leave)
@@ -143,19 +161,19 @@ func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claim
 
 // declineInvitation notes who declines before it appends the fact, which does not name them. If the append fails, the
 // note only means that the person must accept.
-func (s *SignIn) declineInvitation(ctx context.Context, do Doer[Tenant], c Claims, tenant TenantRef) (Done, error) {
-	id, err := s.invitation(ctx, c, tenant.TenantID)
+func (s *SignIn) declineInvitation(ctx context.Context, do Doer[Tenant], c Claims, tenant Tenant) (Done, error) {
+	id, err := s.invitation(ctx, c, tenant.ID)
 	if err != nil {
 		return Done{}, err
 	}
-	if err := s.Directory.NoteDeclined(ctx, tenant.TenantID, c.UserID); err != nil {
+	if err := s.Directory.NoteDeclined(ctx, tenant.ID, c.UserID); err != nil {
 		return Done{}, err
 	}
-	_, done, err := do(ctx, DeclineInvitation{RemoveMember{TenantRef: tenant, UserID: id}})
-	if err != nil {
+	_, done, err := do(ctx, DeclineInvitation{RemoveMember{TenantRef: TenantRef{tenant.ID}, UserID: id}})
+	if err != nil && (KindOf(err) != NotFound || !tenant.wasMember(id)) {
 		return done, err
 	}
-	return done, s.Directory.Forget(ctx, id)
+	return done, cmp.Or(s.Directory.Forget(ctx, id), err) // also of an invitation that an earlier call has declined
 }
 
 // MembershipOffer is an unconfirmed membership or an open invitation of a person.

@@ -1,9 +1,11 @@
 package commands_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"flagledger/commands"
@@ -99,6 +101,82 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 		if got, err := commands.CanonicalTenant(t.Context(), people, w.directory, user, c.tenants); err != nil ||
 			got != c.want {
 			t.Errorf("of %v, having used %q, it is %q, want %q: %v", c.tenants, c.uses, got, c.want, err)
+		}
+	}
+}
+
+// do carries out a command as a request does.
+func (w *world) do(ctx context.Context, cmd commands.Command[commands.Tenant]) (commands.Tenant, commands.Done, error) {
+	return commands.Do(ctx, w.writer, commands.By{}, cmd)
+}
+
+// invites invites a person who has declined an invitation of the same tenant.
+func (w *world) invites(t *testing.T, tenant commands.TenantRef, c commands.Claims) {
+	t.Helper()
+	if err := w.directory.NoteDeclined(t.Context(), tenant.TenantID, c.UserID); err != nil {
+		t.Fatal(err)
+	}
+	id, err := w.directory.AddPending(t.Context(), tenant.TenantID, c.Email, uuid.NewString(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	invite := commands.InviteMember{TenantRef: tenant, ID: id, Role: events.ViewerRole, MustAccept: true}
+	if _, _, err := w.do(t.Context(), invite); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whichever step of an answer to an invitation fails, the address is forgotten by the next attempt at the latest.
+func TestAnswerThatFailsIsCompletedByTheNext(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	signIn := w.signIn(&people{})
+	for name, c := range map[string]struct {
+		steps    []string
+		answer   func(commands.Claims, commands.TenantRef) error
+		declined bool // afterwards
+	}{
+		"accept": {
+			steps: []string{"append tenant.member_joined", "forget declined", "forget"},
+			answer: func(c commands.Claims, of commands.TenantRef) error {
+				_, err := signIn.AcceptMembership(t.Context(), w.do, c, of.TenantID)
+				return err
+			},
+		},
+		"decline": {
+			steps: []string{"append tenant.member_removed", "forget"},
+			answer: func(c commands.Claims, of commands.TenantRef) error {
+				leave := commands.LeaveTenant{RemoveMember: commands.RemoveMember{TenantRef: of}}
+				_, err := signIn.DeclineMembership(t.Context(), w.do, c, leave)
+				return err
+			},
+			declined: true,
+		},
+	} {
+		for failing := range len(c.steps) + 1 {
+			tenant, email := w.newTenant(t), uuid.NewString()+"@example.com"
+			claims := commands.Claims{UserID: w.signUp(t, email).UserID, Email: email, EmailVerified: true}
+			w.invites(t, tenant, claims)
+			*w.steps = steps{failing: failing}
+			err := c.answer(claims, tenant)
+			if (err == nil) != (failing == 0) {
+				t.Errorf("%s, of which step %d fails: %v", name, failing, err)
+			}
+			if diff := cmp.Diff(c.steps, w.taken); failing == 0 && diff != "" {
+				t.Errorf("the steps of %s (-want +got):\n%s", name, diff)
+			}
+			*w.steps = steps{}
+			if err := c.answer(claims, tenant); err != nil && commands.KindOf(err) != commands.NotFound {
+				t.Errorf("%s after step %d failed: %v", name, failing, err)
+			}
+			declined, err := w.directory.HasDeclined(t.Context(), tenant.TenantID, claims.UserID)
+			if err != nil || declined != c.declined {
+				t.Errorf("after %s, of which step %d failed, they have declined: %v, %v", name, failing, declined, err)
+			}
+			id, err := w.directory.PendingMembership(t.Context(), tenant.TenantID, email)
+			if err != nil || id != "" {
+				t.Errorf("after %s, of which step %d failed, the address is kept: %v", name, failing, err)
+			}
 		}
 	}
 }

@@ -69,6 +69,13 @@ func (d steppingDirectory) Forget(ctx context.Context, id string) error {
 	return d.Directory.Forget(ctx, id)
 }
 
+func (d steppingDirectory) ForgetDeclined(ctx context.Context, tenantID, userID string) error {
+	if err := d.take("forget declined"); err != nil {
+		return err
+	}
+	return d.Directory.ForgetDeclined(ctx, tenantID, userID)
+}
+
 func (d steppingDirectory) UsedTenants(ctx context.Context, userID string) ([]commands.TenantUse, error) {
 	if err := d.take("used tenants"); err != nil {
 		return nil, err
