@@ -219,7 +219,7 @@ func (a *API) writeMember(
 }
 
 func memberOf(userID string, m commands.Member, p directory.Profile) queries.Member {
-	if p.LastAccessedAt != nil && p.LastAccessedAt.Before(m.CreatedAt) { // of an earlier membership
+	if m.WasPending && p.LastAccessedAt != nil && p.LastAccessedAt.Before(m.CreatedAt) { // of an earlier membership
 		p.LastAccessedAt = nil
 	}
 	return queries.Member{

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -235,4 +237,19 @@ func TestEnvironments(t *testing.T) {
 			me.Call("DELETE", path+"/none", nil).Refused(404)
 		},
 	}.Run(t)
+}
+
+// A use is shown of a person whom nobody added, although the clock of their node is behind that of the event store.
+func TestLastUseIsShownIfTheClockIsBehind(t *testing.T) {
+	t.Parallel()
+	behind := func() time.Time { return time.Now().Add(-time.Hour) }
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: behind}, nodetest.Log(t))
+	me := s.SignUp(nodetest.Address())
+	s.Eventually("the last use is listed", func() bool {
+		return me.Call("GET", usersPath(me), nil).Want(200).List()[0]["lastAccessedAt"] != nil
+	})
+	changed := me.Call("PATCH", usersPath(me, me.UserID), `{"role":"admin"}`).Want(200).Object()
+	if changed["lastAccessedAt"] == nil {
+		t.Errorf("the answer to a change does not show the last use: %v", changed)
+	}
 }

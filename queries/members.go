@@ -19,9 +19,13 @@ type Member struct {
 	CreatedAt      time.Time
 }
 
-// memberKeepings joins what the directory knows of members. A use before the membership began is of an earlier one.
+// memberKeepings joins what the directory knows of members. A use before a person joined whom another one added is of
+// an earlier membership. Uses of others are shown: the clock of a node may be behind.
 const memberKeepings = ` left join keep.pending_members i on i.id = m.user_id
-	left join keep.tenant_use u on u.user_id = m.user_id and u.tenant_id = m.tenant_id and u.at >= m.created_at`
+	left join (select distinct tenant_id, joined_as from read.member_spans where joined_as is not null) joined
+		on joined.tenant_id = m.tenant_id and joined.joined_as = m.user_id
+	left join keep.tenant_use u on u.user_id = m.user_id and u.tenant_id = m.tenant_id
+		and (u.at >= m.created_at or joined.joined_as is null)`
 
 // withdrawn tells of a row of read.member_spans named m whether it is of a pending member whose invitation was
 // withdrawn.
