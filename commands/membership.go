@@ -20,6 +20,10 @@ type TenantUse struct {
 type TenantUses interface {
 	// UsedTenants lists the tenants that a person has used, the last one first.
 	UsedTenants(ctx context.Context, userID string) ([]TenantUse, error)
+	// SavedUses lists the uses that are in the database, the last one first.
+	SavedUses(ctx context.Context, userID string) ([]TenantUse, error)
+	// KnowsUse reports whether this node has in memory that a person used a tenant at a time or later.
+	KnowsUse(userID, tenantID string, since time.Time) bool
 }
 
 // usedSince reports whether a person has used a tenant since they joined it. Without a time they created it, and need
@@ -50,29 +54,62 @@ func HasConfirmed(ctx context.Context, uses TenantUses, tenant Tenant, userID st
 	return usedSince(used, tenant.ID, member.CreatedAt), err
 }
 
-// CanonicalTenant returns the tenant of a person's calls that name none: the first of their tenants, as TenantsOf
-// lists them, that they created or have confirmed. It is empty without one.
+// usesTime is how long a call that names no tenant waits for the database: an evaluation does not need it.
+const usesTime = time.Second
+
+// CanonicalTenant returns the tenant of a person's calls that name none: of their tenants, as TenantsOf lists them, the
+// first that they created and were not added back to, else the first confirmed. It is empty without one. It asks the
+// database only for uses that are not in memory. Without the database, it returns the person's only tenant or none.
 func CanonicalTenant(ctx context.Context, p People, uses TenantUses, userID string, tenants []string) (string, error) {
-	if len(tenants) == 0 {
-		return "", nil
+	id, certain := KnownCanonicalTenant(p, uses, userID, tenants)
+	if certain {
+		return id, nil
 	}
-	if p.JoinedAt(tenants[0], userID).IsZero() {
+	ctx, cancel := context.WithTimeout(ctx, usesTime)
+	defer cancel()
+	saved, err := uses.SavedUses(ctx, userID)
+	switch {
+	case KindOf(err) == Unavailable && len(tenants) == 1:
 		return tenants[0], nil
-	}
-	used, err := uses.UsedTenants(ctx, userID)
-	if err != nil {
+	case KindOf(err) == Unavailable:
+		return "", nil
+	case err != nil:
 		return "", err
 	}
-	return firstConfirmed(p, used, userID, tenants), nil
+	id, _ = canonicalTenant(p, userID, tenants, func(id string, joined time.Time) bool {
+		return uses.KnowsUse(userID, id, joined) || usedSince(saved, id, joined)
+	})
+	return id, nil
 }
 
-func firstConfirmed(p People, used []TenantUse, userID string, tenants []string) string {
+// KnownCanonicalTenant returns the canonical tenant by the uses in memory. It is not certain if the database may hold
+// the use of a tenant that comes first.
+func KnownCanonicalTenant(p People, uses TenantUses, userID string, tenants []string) (id string, certain bool) {
+	return canonicalTenant(p, userID, tenants, func(id string, joined time.Time) bool {
+		return uses.KnowsUse(userID, id, joined)
+	})
+}
+
+// canonicalTenant is certain if it needs none of the tenants that are not confirmed to be so.
+func canonicalTenant(
+	p People, userID string, tenants []string, confirmed func(tenantID string, joined time.Time) bool,
+) (first string, certain bool) {
+	certain = true
 	for _, id := range tenants {
-		if usedSince(used, id, p.JoinedAt(id, userID)) {
-			return id
+		joined := p.JoinedAt(id, userID)
+		if joined.IsZero() {
+			return id, true
+		}
+		if first != "" {
+			continue
+		}
+		if confirmed(id, joined) {
+			first = id
+		} else {
+			certain = false
 		}
 	}
-	return ""
+	return first, certain
 }
 
 // AcceptMembership says that a person stays in a tenant that they were added to, or accepts an invitation to it. It

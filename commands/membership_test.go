@@ -93,6 +93,7 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 		{[]string{"added", "more"}, map[string]time.Time{"added": began, "more": began}, "more", "more"},
 		{[]string{"added", "more"}, map[string]time.Time{"added": began, "more": began}, "added", "added"},
 		{[]string{"added", "more"}, map[string]time.Time{"added": began, "more": began.Add(time.Hour)}, "", "added"},
+		{[]string{"readded", "more", "own"}, map[string]time.Time{"readded": began, "more": began}, "more", "own"},
 	} {
 		if c.uses != "" {
 			w.directory.NoteUse(user, c.uses, c.joined[c.uses])

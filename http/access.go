@@ -328,7 +328,7 @@ func (a *API) canonicalTenant(ctx context.Context, p *principal) (string, error)
 	case err != nil || id != "":
 		return id, err
 	case len(tenants) > 0:
-		return "", newProblem(http.StatusForbidden, "the caller was added to tenants and has confirmed none: "+
+		return "", newProblem(http.StatusForbidden, "the caller was added to tenants, and none is known to be confirmed: "+
 			"name one by X-Tenant-ID, or call POST /api/v1/tenants/{tenantId}/membership/accept")
 	case !a.isVerified(p.credential):
 		return "", unverifiedRefused()

@@ -32,7 +32,7 @@ type bootstrapData struct {
 	Invitations       []tenantInvitationBody `json:"invitations" doc:"To tenants that the person left or declined before, or that ask before they add: POST /api/v1/tenants/{tenantId}/membership/accept"`
 	ActiveTenantID    string                 `json:"active_tenant_id" doc:"The tenant that the person used last; empty for a person who has opened none and created none" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	ActiveTenantRole  string                 `json:"active_tenant_role" example:"admin"`
-	CanonicalTenantID string                 `json:"canonical_tenant_id" doc:"The first tenant that the person created, or else the first that they joined and have confirmed: opened, or said that they stay. Empty without one" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	CanonicalTenantID string                 `json:"canonical_tenant_id" doc:"The first tenant that the person created and was not added back to, else the first that they have confirmed: opened, or said that they stay. Empty without one" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	CanonicalRole     string                 `json:"canonical_role" example:"admin"`
 }
 

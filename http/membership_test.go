@@ -1,9 +1,12 @@
 package http_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -227,4 +230,96 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 			answerMembership(boss, boss, "decline").Refused(409) // the last admin
 		},
 	}.Run(t)
+}
+
+// A person without a tenant of their own evaluates without X-Tenant-ID while the database is down.
+func TestMembersEvaluateDuringAnOutage(t *testing.T) {
+	t.Parallel()
+	dir, p := nodetest.OwnPostgres(t)
+	s := nodetest.On(t, p.URL())
+	boss := s.SignUp(nodetest.Address())
+	boss.CreateEnabledFlag("f", nil)
+	second := boss.NewTenant("second")
+	// joins makes a new member of tenants, without a tenant of their own, who names no tenant.
+	joins := func(tenants ...*nodetest.Client) *nodetest.Client {
+		member := s.SignUp(nodetest.Address())
+		member.Call("DELETE", "/api/v1/tenants/"+member.Tenant, nil).Want(204)
+		member.Tenant = ""
+		for _, tenant := range tenants {
+			tenant.Call("POST", usersPath(tenant), map[string]string{"role": "viewer", "email": member.Email}).Want(201)
+			bootstrapOf(member)
+		}
+		return member
+	}
+	evaluate := func(c *nodetest.Client) []*nodetest.Answer {
+		return []*nodetest.Answer{
+			c.Call("POST", "/ofrep/v1/evaluate/flags", `{"context":{"targetingKey":"u"}}`),
+			c.Call("POST", "/api/v1/flags/evaluate", `{}`),
+		}
+	}
+	accepted, opened, unknown, only := joins(boss, second), joins(boss, second), joins(boss, second), joins(boss)
+	answerMembership(accepted, boss, "accept").Want(200)
+	opened.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Want(200)
+	elsewhere := *accepted
+	elsewhere.Service = s.SecondNode()
+	elsewhere.Service.Eventually("another node has heard of the member", func() bool {
+		return evaluate(&elsewhere)[0].Status == 200
+	})
+
+	defer nodetest.Outage(t, dir)()
+	s.Eventually("the database is gone", func() bool { return boss.Call("GET", "/api/v1/tenants", nil).Status == 503 })
+	for name, c := range map[string]*nodetest.Client{
+		"who accepted": accepted, "who opened a tenant": opened, "whose use another node has written": &elsewhere,
+		"who has one tenant, which they have not confirmed": only,
+	} {
+		for _, a := range evaluate(c) {
+			if a.Status != 200 || !strings.Contains(string(a.Body), `"f"`) {
+				t.Errorf("a person %s evaluates: %d %s", name, a.Status, a.Body)
+			}
+		}
+	}
+	for _, a := range evaluate(unknown) {
+		if a.Status != 403 || !strings.Contains(string(a.Body), "X-Tenant-ID") {
+			t.Errorf("a person of two tenants, neither of which they have confirmed, evaluates: %d %s", a.Status, a.Body)
+		}
+	}
+	unknown.Tenant = boss.Tenant
+	evaluate(unknown)[0].Want(200)
+}
+
+func TestUnconfirmedMembersUseNoQuotaOfTheTenant(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+		Environment: "development", Limits: nodetest.Generous,
+		Now: func() time.Time { return began }, // so that no minute ends
+	}, nodetest.Log(t))
+	boss := s.SignUp(nodetest.Address())
+	member := s.SignUp(nodetest.Address())
+	member.Call("DELETE", "/api/v1/tenants/"+member.Tenant, nil).Want(204)
+	boss.Call("POST", usersPath(boss), map[string]string{"role": "viewer", "email": member.Email}).Want(201)
+	bootstrapOf(member)
+	member.Tenant = ""
+	left := func() int {
+		t.Helper()
+		n, err := strconv.Atoi(boss.Call("GET", "/api/v1/flags", nil).Want(200).Header.Get("RateLimit-Remaining"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	// The tenant's calls must outnumber those of its admin, whose own limit is as high.
+	counted := func() int {
+		const calls = 100
+		before := left()
+		for range calls {
+			member.Call("GET", "/api/v1/tenants", nil).Want(200)
+		}
+		return before - left() - 1
+	}
+	nodetest.Same(t, "calls that count for the tenant before the member has confirmed", counted(), 0)
+	answerMembership(member, boss, "accept").Want(200)
+	if n := counted(); n < 50 {
+		t.Errorf("%d calls count for the tenant once the member has confirmed", n)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/http/limit"
 	"flagledger/projections/snapshot"
@@ -15,7 +16,7 @@ import (
 
 // requestQuota is the tenant whose quota of requests a request uses, with its creator and plan. A machine uses its
 // tenant's. A person uses that of the tenant that the path or header names or, if they are no member of it, of their
-// first; without a tenant id is the user's.
+// canonical one. If none is known in memory, id is the user's.
 func (a *API) requestQuota(c *credential, named string) (id, creator string, plan events.Plan) {
 	if c.machine != nil {
 		plan = events.FreePlan
@@ -29,10 +30,9 @@ func (a *API) requestQuota(c *credential, named string) (id, creator string, pla
 			return named, tenant.Creator(), tenant.Plan(a.Now())
 		}
 	}
-	for _, id := range a.Live.TenantsOf(c.claims.UserID) {
-		if tenant, ok := a.Live.Tenant(id); ok {
-			return id, tenant.Creator(), tenant.Plan(a.Now())
-		}
+	id, _ = commands.KnownCanonicalTenant(a.Live, a.Directory, c.claims.UserID, a.tenantsOf(c.claims))
+	if tenant, ok := a.Live.Tenant(id); ok {
+		return id, tenant.Creator(), tenant.Plan(a.Now())
 	}
 	return c.claims.UserID, "", events.FreePlan
 }

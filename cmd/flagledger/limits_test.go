@@ -18,6 +18,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/metering"
@@ -36,7 +37,7 @@ func allLimits() []events.Limit {
 	return slices.Concat(
 		node.ListLimits(), commands.ListLimits(), inbox.ListLimits(), tours.ListLimits(), limit.ListLimits(),
 		jobs.ListLimits(), http.ListLimits(), keys.ListLimits(), queries.ListLimits(), snapshot.ListLimits(),
-		metering.ListLimits(),
+		metering.ListLimits(), directory.ListLimits(),
 		[]events.Limit{{
 			Group: events.ConcurrencyLimits, Name: "connections", Nodes: events.EachNode, Per: "node", Beyond: "they wait",
 			Value: fmt.Sprintf("%s, or open files less %d", events.CountText(mostConnections), otherFiles),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/maypok86/otter/v2"
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/commands"
@@ -21,16 +22,20 @@ import (
 // Directory is the directory in a database. Its errors are *commands.Error, of the kind Unavailable while the database
 // cannot be reached.
 type Directory struct {
-	db   *pgxpool.Pool
-	now  func() time.Time
-	uses *xsync.Map[use, time.Time] // that are not in the database yet
+	db    *pgxpool.Pool
+	now   func() time.Time
+	uses  *xsync.Map[use, time.Time]   // that are not in the database yet
+	saved *otter.Cache[use, time.Time] // that are in the database, cached
 }
 
 type use struct{ userID, tenantID string }
 
 // New returns the directory in a database. now tells the time.
 func New(db *pgxpool.Pool, now func() time.Time) *Directory {
-	return &Directory{db: db, now: now, uses: xsync.NewMap[use, time.Time]()}
+	return &Directory{
+		db: db, now: now, uses: xsync.NewMap[use, time.Time](),
+		saved: otter.Must(&otter.Options[use, time.Time]{MaximumSize: maxSavedUses}),
+	}
 }
 
 func databaseError(err error) error {
@@ -103,7 +108,32 @@ func (d *Directory) NoteUse(userID, tenantID string, joined time.Time) {
 
 // RecordUse is NoteUse that writes the use down at once.
 func (d *Directory) RecordUse(ctx context.Context, userID, tenantID string, joined time.Time) error {
-	return d.write(ctx, []string{userID}, []string{tenantID}, []time.Time{d.useTime(joined)})
+	at := d.useTime(joined)
+	err := d.write(ctx, []string{userID}, []string{tenantID}, []time.Time{at})
+	if err == nil {
+		d.cacheUse(use{userID, tenantID}, at)
+	}
+	return err
+}
+
+// cacheUse caches a use that is in the database. A later one that is cached already stays.
+func (d *Directory) cacheUse(u use, at time.Time) {
+	d.saved.Compute(u, func(last time.Time, found bool) (time.Time, otter.ComputeOp) {
+		if found && !at.After(last) {
+			return last, otter.CancelOp
+		}
+		return at, otter.WriteOp
+	})
+}
+
+// KnowsUse implements commands.TenantUses.
+func (d *Directory) KnowsUse(userID, tenantID string, since time.Time) bool {
+	u := use{userID, tenantID}
+	if at, ok := d.uses.Load(u); ok && !at.Before(since) {
+		return true
+	}
+	at, ok := d.saved.GetIfPresent(u)
+	return ok && !at.Before(since)
 }
 
 // useTime returns the time of a use. It is never before the person joined, by the store's clock: the node's clock may
@@ -141,6 +171,7 @@ func (d *Directory) flush(ctx context.Context) error {
 		return err
 	}
 	for i := range users {
+		d.cacheUse(use{users[i], tenants[i]}, times[i]) // before it is gone from the uses
 		d.uses.Compute(use{users[i], tenants[i]}, func(at time.Time, _ bool) (time.Time, xsync.ComputeOp) {
 			if at.Equal(times[i]) {
 				return at, xsync.DeleteOp
@@ -172,11 +203,19 @@ func (d *Directory) UsedTenants(ctx context.Context, userID string) ([]commands.
 	if err := d.flush(ctx); err != nil {
 		return nil, err
 	}
+	return d.SavedUses(ctx, userID)
+}
+
+// SavedUses implements commands.TenantUses.
+func (d *Directory) SavedUses(ctx context.Context, userID string) ([]commands.TenantUse, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, at from keep.tenant_use where user_id = $1 order by at desc`, userID)
 	if err != nil {
 		return nil, databaseError(err)
 	}
 	uses, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.TenantUse])
+	for _, u := range uses {
+		d.cacheUse(use{userID, u.TenantID}, u.At)
+	}
 	return uses, databaseError(err)
 }
 
