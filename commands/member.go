@@ -43,10 +43,9 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	}
 	if (c.Declined || t.leavers[c.Person]) && !c.MustAccept {
 		return nil, &Error{
-			Kind:    Conflict,
-			Problem: MemberLeft,
-			Detail: "the person with this address has left the tenant; send invitation: true to invite them, and they join " +
-				"if they accept",
+			Kind: Conflict, Problem: MemberLeft,
+			Detail: "the person with this address has left the tenant or declined its invitation; " +
+				"send invitation: true to invite them, and they join if they accept",
 		}
 	}
 	if len(t.Members) >= maxMembers {

@@ -55,7 +55,7 @@ type newMemberBody struct {
 	Email string `json:"email" maxLength:"254" example:"dev@example.com"`
 	Role  string `json:"role" enum:"admin,developer,viewer" example:"developer"`
 	// Invitation is an extension.
-	Invitation bool `json:"invitation,omitempty" doc:"They become a member once they accept, and not already when they next sign in. A person who has left the tenant is added only so" example:"false"`
+	Invitation bool `json:"invitation,omitempty" doc:"They become a member once they accept, and not already when they next sign in. A person who has left the tenant or declined is added only so" example:"false"`
 }
 
 type memberRoleBody struct {

@@ -148,6 +148,9 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 				refused := add(boss, member, "").Refused(409).Object()
 				kind := boss.Service.URL + "/problems/left"
 				nodetest.Same(t, "type", refused["type"], kind)
+				if detail := refused["detail"].(string); !strings.Contains(detail, "left the tenant or declined its invitation") {
+					t.Errorf("the refusal says %q", detail)
+				}
 				boss.Call("GET", "/problems/left", nil).Want(200).Shows(map[string]any{"type": kind, "status": 409})
 
 				add(boss, member, `,"invitation":true`).Want(201).
