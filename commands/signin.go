@@ -184,7 +184,7 @@ func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
 			return use.TenantID, nil
 		}
 	}
-	confirmed := func(id string, joined time.Time) bool { return hasConfirmed(used, id, joined) }
+	confirmed := func(id string, joined time.Time) bool { return usedSince(used, id, joined) }
 	id, _ := canonicalTenant(s.People, c.UserID, s.People.TenantsOf(c.UserID), confirmed)
 	return id, nil
 }
