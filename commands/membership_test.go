@@ -111,7 +111,7 @@ func (w *world) do(ctx context.Context, cmd commands.Command[commands.Tenant]) (
 	return commands.Do(ctx, w.writer, commands.By{}, cmd)
 }
 
-// invites invites a person who has declined an invitation of the same tenant.
+// invites adds a person to a tenant again, after they have declined its invitation.
 func (w *world) invites(t *testing.T, tenant commands.TenantRef, c commands.Claims) {
 	t.Helper()
 	if err := w.directory.NoteDeclined(t.Context(), tenant.TenantID, c.UserID); err != nil {
