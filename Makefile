@@ -23,7 +23,7 @@ build: ## Build bin/flagledger, with the dashboard in it where there is Node
 	$(GO) build -trimpath -ldflags "-X main.build=$(BUILD)" -o bin/flagledger ./cmd/flagledger
 
 .PHONY: compile
-compile: # Compiles what needs no dashboard, beside it.
+compile: # Compiles Go while Vite builds
 	@$(GO) build -trimpath ./http
 
 # The dashboard is built again when its sources or the API's document, which a test writes, have changed.
@@ -49,7 +49,7 @@ $(DASHBOARD)/node_modules/.package-lock.json: $(DASHBOARD)/package.json $(DASHBO
 $(DASHBOARD)/src/api/schema.d.ts: $(DASHBOARD)/node_modules/.package-lock.json $(DASHBOARD)/openapi.json
 	cd $(DASHBOARD) && npm run --silent types
 
-# With -short, tests that need a Postgres are skipped; the packages left out run servers of others.
+# With -short, tests that need a Postgres are skipped. Packages that start servers of others are left out.
 .PHONY: check
 check: ## Vet, run the tests that need no server, and one story through the API: for daily work
 	$(GO) vet ./...
@@ -59,15 +59,16 @@ check: ## Vet, run the tests that need no server, and one story through the API:
 # The race detector needs a C compiler.
 RACE              := $(if $(shell command -v $(firstword $(shell $(GO) env CC)) 2>/dev/null),-race)
 
-# Properties are checked on 20 examples in place of 100, with other ones in each run: those of the API and of nodes make dozens of calls each.
-# Several packages are tested at once, since many tests wait for servers.
+# Properties are checked on 20 examples in place of 100, other ones in each run: each makes dozens of calls. Several packages are tested at once, since
+# many tests wait for servers. `make lint` vets. The race detector need not wait for a second at the end of each program.
 .PHONY: test
 test: export RAPID_CHECKS = 20
 test: export GORACE = atexit_sleep_ms=0
 test: dashboard ## Run all tests against a real Postgres, with the race detector if there is a C compiler
-	$(PGRUN) -memory $(GO) test $(RACE) -vet=off -p 4 -parallel 4 -timeout 60m ./...
-	@cat $(TOOLS)/not-tested-* 2>/dev/null >&2 || true
-	@$(if $(RACE),,echo "tested without the race detector: it needs a C compiler" >&2)
+	@rm -f $(TOOLS)/not-tested-*
+	$(PGRUN) -memory $(GO) test $(RACE) -vet=off -p 4 -parallel 4 -timeout 60m ./...; code=$$?; \
+	cat $(TOOLS)/not-tested-* 2>/dev/null; \
+	$(if $(RACE),,echo "TESTED WITHOUT THE RACE DETECTOR: it needs a C compiler";) exit $$code
 
 .PHONY: bench
 bench: ## Measure, three times and more, and show the medians (an hour)

@@ -63,7 +63,7 @@ func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time
 			return Invitation{}, Done{}, err
 		}
 		if done.Position != (events.Position{}) || granted.Position != (events.Position{}) {
-			done.NotShown = done.NotShown || granted.NotShown
+			done.Stale = done.Stale || granted.Stale
 			return accepted, done, nil
 		}
 	}

@@ -68,7 +68,7 @@ func (w *Writer) admitUpTo(
 }
 
 func countedInVain(bound int) error {
-	return waitedInVain(1,
+	return errBusy(1,
 		fmt.Sprintf("others are made at the same time, one after another so near the bound of %d", bound))
 }
 

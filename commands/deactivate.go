@@ -14,7 +14,7 @@ type SessionEnder interface {
 // person is let in again. If it fails after the first step, the same call made again does the rest, and so does
 // Reactivate.
 func Deactivate(
-	ctx context.Context, w *Writer, provider SessionEnder, do Doer[User], by By, userID string,
+	ctx context.Context, w *Writer, provider SessionEnder, do Runner[User], by By, userID string,
 ) (User, Done, error) {
 	user, done, err := do(ctx, DeactivateUser{UserRef{userID}})
 	if err != nil || !user.Deactivated {
@@ -24,14 +24,14 @@ func Deactivate(
 	if ended.Position.Compare(done.Position) > 0 {
 		done.Position = ended.Position
 	}
-	done.NotShown = done.NotShown || ended.NotShown
+	done.Stale = done.Stale || ended.Stale
 	return user, done, err
 }
 
 // Reactivate lets a deactivated person in again. First it ends the sessions and links that are left, such as a link
 // mailed since.
 func Reactivate(
-	ctx context.Context, w *Writer, provider SessionEnder, do Doer[User], by By, userID string,
+	ctx context.Context, w *Writer, provider SessionEnder, do Runner[User], by By, userID string,
 ) (User, Done, error) {
 	user, err := readUser(ctx, w, userID)
 	if err == nil && user.Deactivated {

@@ -80,8 +80,8 @@ func TooManyToday(bound int, now time.Time, reached string) error {
 	}
 }
 
-// waitedInVain refuses what has waited for others for writeTimeout. So many of them go on at once.
-func waitedInVain(atOnce int, others string) error {
+// errBusy refuses what has waited for others for writeTimeout. So many of them go on at once.
+func errBusy(atOnce int, others string) error {
 	return &Error{
 		Kind:   TooMany,
 		Detail: fmt.Sprintf("%s; this one waited for %v and was not made", others, writeTimeout),

@@ -36,7 +36,7 @@ type Inviter struct {
 // the same call made again uses the id that was saved. An address that is never used is dropped when its owner signs
 // in.
 func (i *Inviter) InviteMember(
-	ctx context.Context, do Doer[Tenant], invite InviteMember, email, newID string,
+	ctx context.Context, do Runner[Tenant], invite InviteMember, email, newID string,
 ) (id string, m Member, done Done, err error) {
 	if invite.Person, err = i.Directory.Person(ctx, email); err != nil {
 		return "", Member{}, Done{}, err
@@ -83,7 +83,7 @@ func (i *Inviter) InviteMember(
 // RemoveMember ends a membership, and then drops the address that a pending member was invited by. Where that fails,
 // the address is dropped when its owner signs in, or the tenant is deleted.
 func (i *Inviter) RemoveMember(
-	ctx context.Context, do Doer[Tenant], remove Command[Tenant], userID string,
+	ctx context.Context, do Runner[Tenant], remove Command[Tenant], userID string,
 ) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err != nil {
@@ -95,7 +95,7 @@ func (i *Inviter) RemoveMember(
 // InviteToPlatform invites an address to a role on the platform. The address is saved before the fact, so that an
 // invitation is never without it; without the fact it invites nobody.
 func (i *Inviter) InviteToPlatform(
-	ctx context.Context, do Doer[Invitation], create CreateInvitation, email string,
+	ctx context.Context, do Runner[Invitation], create CreateInvitation, email string,
 ) (Invitation, Done, error) {
 	var err error
 	if create.AlreadyPending, err = i.Invitations.HasPendingInvitation(ctx, email); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // doing carries out commands as one request does.
-func doing[S any, P commands.State[S]](w *world, by commands.By) commands.Doer[S] {
+func doing[S any, P commands.State[S]](w *world, by commands.By) commands.Runner[S] {
 	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
 		return commands.Do[S, P](ctx, w.writer, by, cmd)
 	}

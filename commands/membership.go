@@ -115,7 +115,7 @@ func canonicalTenant(
 // AcceptMembership says that a person stays in a tenant that they were added to, or accepts an invitation to it. It
 // returns NotFound without either.
 func (s *SignIn) AcceptMembership(
-	ctx context.Context, do Doer[Tenant], c Claims, tenantID string,
+	ctx context.Context, do Runner[Tenant], c Claims, tenantID string,
 ) (done Done, err error) {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *SignIn) forgetInvitation(ctx context.Context, c Claims, tenant Tenant) 
 }
 
 func (s *SignIn) acceptInvitation(
-	ctx context.Context, do Doer[Tenant], c Claims, tenantID string,
+	ctx context.Context, do Runner[Tenant], c Claims, tenantID string,
 ) (tenant Tenant, done Done, err error) {
 	id, err := s.invitation(ctx, c, tenantID)
 	if err != nil {
@@ -183,7 +183,7 @@ func notInvited() error {
 
 // DeclineMembership takes a person from a tenant that they were added to, or declines an invitation to it. It returns
 // NotFound without either.
-func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claims, leave LeaveTenant) (Done, error) {
+func (s *SignIn) DeclineMembership(ctx context.Context, do Runner[Tenant], c Claims, leave LeaveTenant) (Done, error) {
 	tenant, err := ReadTenant(ctx, s.Writer, leave.TenantID)
 	if err != nil {
 		return Done{}, err
@@ -198,7 +198,7 @@ func (s *SignIn) DeclineMembership(ctx context.Context, do Doer[Tenant], c Claim
 
 // declineInvitation notes who declines before it appends the fact, which does not name them. If the append fails, the
 // note only means that the person must accept.
-func (s *SignIn) declineInvitation(ctx context.Context, do Doer[Tenant], c Claims, tenant Tenant) (Done, error) {
+func (s *SignIn) declineInvitation(ctx context.Context, do Runner[Tenant], c Claims, tenant Tenant) (Done, error) {
 	id, err := s.invitation(ctx, c, tenant.ID)
 	if err != nil {
 		return Done{}, err

@@ -70,7 +70,7 @@ func NewSecret() (secret string, hash []byte) {
 // the client and the secret, which is not kept. Where the request was made before, and so its secret was lost with the
 // answer, the client gets another one.
 func IssueSecret(
-	ctx context.Context, w *Writer, by By, do Doer[Tenant], client ClientRef, now time.Time,
+	ctx context.Context, w *Writer, by By, do Runner[Tenant], client ClientRef, now time.Time,
 	command func(hash []byte) Command[Tenant],
 ) (OAuthClient, string, Done, error) {
 	secret, hash := NewSecret()

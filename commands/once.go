@@ -32,12 +32,12 @@ func NewOnce(identity []byte, began time.Time) *Once {
 	return &Once{seed: uuid.NewSHA1(requests, append(data, identity...)), began: began, used: map[string]int{}}
 }
 
-// FirstUntil notes that the request is made for the first time, and that nobody makes it once more before a time: until
-// then its facts need not be looked for.
-func (o *Once) FirstUntil(t time.Time) { o.first = t }
+// AssumeFirstUntil notes that the request is made for the first time, and that nobody makes it once more before a time:
+// until then its facts need not be looked for.
+func (o *Once) AssumeFirstUntil(t time.Time) { o.first = t }
 
-// MayBeRepeated reports whether the facts of the request may stand in the store already.
-func (o *Once) MayBeRepeated() bool { return o != nil && !time.Now().Before(o.first) }
+// MaybeRetry reports whether the facts of the request may stand in the store already.
+func (o *Once) MaybeRetry() bool { return o != nil && !time.Now().Before(o.first) }
 
 // next derives an id for a purpose, another one each time that the request asks for it.
 func (o *Once) next(purpose string) (id uuid.UUID, n int) {

@@ -31,7 +31,7 @@ func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
 	fresh := uuid.NewSHA1(secondPersonalTenants, []byte(userID)).String()
 	service := ByService()
 	service.RequestID, service.CorrelationID = by.RequestID, by.CorrelationID
-	err := eachAtOnce(ctx, r.People.TenantsOf(userID), func(id string) error {
+	err := forEachConcurrently(ctx, r.People.TenantsOf(userID), func(id string) error {
 		if id == fresh { // made by an earlier attempt
 			return nil
 		}

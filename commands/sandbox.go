@@ -124,7 +124,7 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	}
 	var mu sync.Mutex
 	used := map[string]bool{} // ids of projects
-	err = eachAtOnce(ctx, slices.Collect(maps.Keys(flags)), func(key string) error {
+	err = forEachConcurrently(ctx, slices.Collect(maps.Keys(flags)), func(key string) error {
 		if slices.Contains(DemoFlags(), key) {
 			return nil
 		}
@@ -159,7 +159,7 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	if err != nil {
 		return err
 	}
-	err = eachAtOnce(ctx, ids, func(id string) error {
+	err = forEachConcurrently(ctx, ids, func(id string) error {
 		if used[id] {
 			return nil
 		}
@@ -190,7 +190,7 @@ func (s *Sandboxes) addDemo(
 	if err != nil {
 		return nil, err
 	}
-	err = eachAtOnce(ctx, demo().Projects, func(p demoProject) error {
+	err = forEachConcurrently(ctx, demo().Projects, func(p demoProject) error {
 		_, _, err := Do(ctx, s.Writer, by, ResetDemoProject{TenantID: tenantID, Name: p.Name, DemoReset: reset})
 		return err
 	})
@@ -199,7 +199,7 @@ func (s *Sandboxes) addDemo(
 	}
 	var mu sync.Mutex
 	projects = demoProjects(tenantID)
-	err = eachAtOnce(ctx, demo().Flags, func(d demoFlag) error {
+	err = forEachConcurrently(ctx, demo().Flags, func(d demoFlag) error {
 		f, _, err := Do(ctx, s.Writer, by,
 			ResetDemoFlag{TenantID: tenantID, Key: d.Key, ID: NewID(), Environments: tenant.Environments, DemoReset: reset})
 		mu.Lock()

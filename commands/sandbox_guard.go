@@ -23,12 +23,12 @@ func SandboxGuard(end func(tenantID string) time.Time, now func() time.Time) fun
 // A sandbox that has ended can still be deleted, joined, left and paid for, and its flags leave projects that were
 // deleted.
 
-func (DeleteTenant) exempt()       {}
-func (LeaveTenant) exempt()        {}
-func (DeclineInvitation) exempt()  {}
-func (DeleteEndedSandbox) exempt() {}
-func (LeaveProject) exempt()       {}
-func (JoinTenant) exempt()         {} // or the invitation would be tried at each sign-in
-func (SetSubscription) exempt()    {}
-func (SetPlan) exempt()            {}
-func (NoteCustomer) exempt()       {}
+func (DeleteTenant) bypassesGuard()       {}
+func (LeaveTenant) bypassesGuard()        {}
+func (DeclineInvitation) bypassesGuard()  {}
+func (DeleteEndedSandbox) bypassesGuard() {}
+func (LeaveProject) bypassesGuard()       {}
+func (JoinTenant) bypassesGuard()         {} // or the invitation would be tried at each sign-in
+func (SetSubscription) bypassesGuard()    {}
+func (SetPlan) bypassesGuard()            {}
+func (NoteCustomer) bypassesGuard()       {}

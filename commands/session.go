@@ -48,7 +48,7 @@ func (s *SignIn) endSession(userID, sessionID string) EndSession {
 
 // LogOut ends a session on all nodes: its refresh tokens first, and then the ID tokens. Where the fact cannot be
 // appended the ID token is still good, and the call may be made again with it.
-func (s *SignIn) LogOut(ctx context.Context, do Doer[User], c Claims) (Done, error) {
+func (s *SignIn) LogOut(ctx context.Context, do Runner[User], c Claims) (Done, error) {
 	if err := s.Sessions.Revoke(ctx, c.UserID, c.SessionID); err != nil {
 		return Done{}, err
 	}

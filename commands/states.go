@@ -113,7 +113,7 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant s
 			}
 			continue
 		}
-		if err := undecoded(r); err != nil {
+		if err := checkDecoded(r); err != nil {
 			return s, last, err
 		}
 		if !changed {
@@ -189,7 +189,7 @@ func fold[S any, P State[S]](
 		} else if own > 0 {
 			return s, last, true, nil
 		}
-		if err := undecoded(r); err != nil {
+		if err := checkDecoded(r); err != nil {
 			return s, last, false, err
 		}
 		P(&s).evolve(r)
@@ -199,8 +199,8 @@ func fold[S any, P State[S]](
 	return s, last, own > 0, nil
 }
 
-// undecoded is why no state can take in an event, nil where one can.
-func undecoded(r events.Recorded) error {
+// checkDecoded is why no state can take in an event, nil where one can.
+func checkDecoded(r events.Recorded) error {
 	err := r.Err
 	if kind, _, _ := strings.Cut(r.Name, "."); err == nil && !strings.HasPrefix(r.Stream, kind+"-") {
 		err = fmt.Errorf("%s is no fact of such a stream", r.Name)

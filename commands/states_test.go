@@ -307,7 +307,7 @@ func TestAChangeReadsOnlyWhatItMust(t *testing.T) {
 	reading("a change on the other node", other, By{}, switchTo(true), 0)
 	reading("a change that another node made before", w, By{}, switchTo(true), 2)
 	first := request("a")
-	first.Once.FirstUntil(time.Now().Add(time.Hour))
+	first.Once.AssumeFirstUntil(time.Now().Add(time.Hour))
 	reading("the first attempt of a request with a key", w, first, switchTo(false), 0)
 	reading("a repeated one", w, request("a"), switchTo(false), 1)
 	reading("one that was never carried out", w, request("b"), switchTo(true), 1)

@@ -36,7 +36,7 @@ type TenantData interface {
 
 // Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where
 // the facts then cannot be appended, the contact belongs to no tenant until the request is made again with its key.
-func (t *Tenancies) Create(ctx context.Context, do Doer[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
+func (t *Tenancies) Create(ctx context.Context, do Runner[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
 	if sent && create.Created.check() == nil {
 		if err := t.Directory.SetContact(ctx, create.ID, 0, c.Email, c.Name); err != nil {
@@ -61,7 +61,7 @@ func (c Contact) only(fields []events.ContactField) (part Contact) {
 // the order of their facts. Where the contact cannot be noted, the fact stays, and the same request made again notes
 // it, unless it was changed since.
 func (t *Tenancies) Update(
-	ctx context.Context, do Doer[Tenant], update UpdateTenant, c Contact,
+	ctx context.Context, do Runner[Tenant], update UpdateTenant, c Contact,
 ) (tenant Tenant, done Done, err error) {
 	if c != (Contact{}) {
 		if update.Contact, err = t.Directory.ContactChanges(ctx, update.TenantID, c.Email, c.Name); err != nil {
@@ -78,7 +78,7 @@ func (t *Tenancies) Update(
 
 // Delete ends a tenant, and then forgets it. Where that fails, the tenant has ended all the same, and a job forgets it,
 // as it does uses that are many.
-func (t *Tenancies) Delete(ctx context.Context, do Doer[Tenant], remove DeleteTenant) (Done, error) {
+func (t *Tenancies) Delete(ctx context.Context, do Runner[Tenant], remove DeleteTenant) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err == nil {
 		err = t.forgetKeepings(ctx, remove.TenantID)

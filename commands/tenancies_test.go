@@ -63,10 +63,10 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		id, key := uuid.NewString(), 0
 		email, name, newEmail := uuid.NewString()+"@example.com", "Ada Lovelace", uuid.NewString()+"@example.com"
 		// twice makes a request that fails at a step, and the same request again.
-		twice := func(want []string, request func(do commands.Doer[commands.Tenant]) error) {
+		twice := func(want []string, request func(do commands.Runner[commands.Tenant]) error) {
 			t.Helper()
 			key++
-			do := func() commands.Doer[commands.Tenant] {
+			do := func() commands.Runner[commands.Tenant] {
 				return doing[commands.Tenant](w,
 					commands.By{Once: commands.NewOnce([]byte{byte(key)}, time.UnixMilli(int64(failing)))})
 			}
@@ -88,7 +88,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 			}
 			return found
 		}
-		twice([]string{"note contact", "append tenant.created"}, func(do commands.Doer[commands.Tenant]) error {
+		twice([]string{"note contact", "append tenant.created"}, func(do commands.Runner[commands.Tenant]) error {
 			_, _, err := tenancies.Create(t.Context(), do, commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
 				commands.Contact{Email: &email, Name: &name})
 			return err
@@ -96,7 +96,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		if diff := cmp.Diff([]bool{true, false}, noted()); diff != "" {
 			t.Errorf("created: the contact (-want +got):\n%s", diff)
 		}
-		twice([]string{"append tenant.updated", "note contact"}, func(do commands.Doer[commands.Tenant]) error {
+		twice([]string{"append tenant.updated", "note contact"}, func(do commands.Runner[commands.Tenant]) error {
 			to := "Acme Inc."
 			_, _, err := tenancies.Update(t.Context(), do,
 				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}, Name: &to}, commands.Contact{Email: &newEmail})
@@ -115,7 +115,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		}
 		twice(
 			[]string{"append tenant.deleted", "forget tenant", "forget notifications"},
-			func(do commands.Doer[commands.Tenant]) error {
+			func(do commands.Runner[commands.Tenant]) error {
 				_, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: id}})
 				return err
 			},

@@ -78,14 +78,14 @@ func NoWait(context.Context, events.Position, []string) bool { return true }
 // counted.
 const tenantCommands = 16
 
-// holdStream is the longest that a command holds its stream after its change, while it waits until that can be read. So
-// writers of one stream go at the pace of its read models.
-const holdStream = 50 * time.Millisecond
+// maxStreamHold is the longest that a command holds its stream after its change, while it waits until that can be read.
+// So writers of one stream go at the pace of its read models.
+const maxStreamHold = 50 * time.Millisecond
 
-// streamRest is for how many times as long as a command took its stream rests if others wait for it: so many writers of
-// one flag do not keep the store, the read models and the processors busy without a break, for which every change of
-// others would wait.
-const streamRest = 3
+// streamCooldownFactor is for how many times as long as a command took its stream rests if others wait for it: so many
+// writers of one flag do not keep the store, the read models and the processors busy without a break, for which every
+// change of others would wait.
+const streamCooldownFactor = 3
 
 // NewWriter returns a writer on a store. now tells the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
@@ -94,7 +94,7 @@ func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 		await:           await,
 		now:             now,
 		states:          newStates(maxStates),
-		streams:         newRestingGate(streamRest),
+		streams:         newRestingGate(streamCooldownFactor),
 		tenants:         newGate(tenantCommands),
 		folds:           newGate(1),
 		counting:        newGate(1),
@@ -152,7 +152,7 @@ func ByService() By { return BySystem("flagledger") }
 type Done struct {
 	Position events.Position // of its last event; zero where there was nothing to do
 	Revision events.Revision // likewise
-	NotShown bool            // the read models do not show it yet
+	Stale    bool            // the read models do not show it yet
 	Repeated bool            // the request had done it already when it was made before
 }
 
@@ -177,12 +177,12 @@ func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 	defer leave()
 	s, did, err := carryOut[S, P](ctx, w, by, cmd)
 	if did.changed {
-		timer := time.AfterFunc(holdStream, leave)
+		timer := time.AfterFunc(maxStreamHold, leave)
 		defer timer.Stop()
 	} else {
 		leave()
 	}
-	done := Done{NotShown: did.last.revision > 0 && !w.await(ctx, did.last.position, did.names), Repeated: did.repeated}
+	done := Done{Stale: did.last.revision > 0 && !w.await(ctx, did.last.position, did.names), Repeated: did.repeated}
 	if did.changed || did.repeated {
 		done.Position, done.Revision = did.last.position, did.last.revision
 	}
@@ -205,7 +205,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 	}
 	defer leave()
 	var retry storeRetry
-	ids, mayBeRepeated := by.Once.eventIDs(stream, storedName(cmd)), by.Once.MayBeRepeated()
+	ids, mayBeRepeated := by.Once.eventIDs(stream, storedName(cmd)), by.Once.MaybeRetry()
 	s, last, fromMemory := kept[S](w, stream) // what other nodes have appended since is not read yet
 	for {
 		var found bool
@@ -295,7 +295,7 @@ func notAppended(err error) error {
 func (w *Writer) enterStream(ctx context.Context, by By, tenant, stream string) (leave func(), err error) {
 	leave, err = w.streams.enterPausing(ctx, streamKey(tenant, stream), by.Pause)
 	if err != nil {
-		return nil, waitedInVain(1, "other changes of the same resource are under way")
+		return nil, errBusy(1, "other changes of the same resource are under way")
 	}
 	return sync.OnceFunc(leave), nil
 }
@@ -309,7 +309,7 @@ func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), 
 	}
 	leave, err = w.tenants.enter(ctx, tenant)
 	if err != nil {
-		return nil, waitedInVain(tenantCommands, fmt.Sprintf("%d changes of the tenant are made at once", tenantCommands))
+		return nil, errBusy(tenantCommands, fmt.Sprintf("%d changes of the tenant are made at once", tenantCommands))
 	}
 	return leave, nil
 }
@@ -322,17 +322,17 @@ func (w *Writer) enterFold(ctx context.Context, tenant, stream string) (leave fu
 	}
 	leave, err = w.folds.enter(ctx, cmp.Or(tenant, stream))
 	if err != nil {
-		return nil, waitedInVain(1, "long histories are read for other changes that count together with this one")
+		return nil, errBusy(1, "long histories are read for other changes that count together with this one")
 	}
 	return leave, nil
 }
 
-// exempt is a command that is carried out whatever the Guard says.
-type exempt interface{ exempt() }
+// bypassesGuard is a command that is carried out whatever the Guard says.
+type bypassesGuard interface{ bypassesGuard() }
 
 // mayChange tells why a command is refused for its tenant, nil where it is not.
 func (w *Writer) mayChange(cmd any, tenantID string) error {
-	if _, isExempt := cmd.(exempt); isExempt || tenantID == "" || w.Guard == nil {
+	if _, isExempt := cmd.(bypassesGuard); isExempt || tenantID == "" || w.Guard == nil {
 		return nil
 	}
 	return w.Guard(tenantID)
@@ -358,7 +358,7 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	defer cancel()
 	var last mark
 	var found bool
-	if by.Once.MayBeRepeated() {
+	if by.Once.MaybeRetry() {
 		s, last, found, err = search[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant(),
 			by.Once.peekEventIDs(cmd.stream(), storedName(cmd)))
 	} else {
@@ -381,7 +381,7 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 func Find[S any, P State[S]](
 	ctx context.Context, w *Writer, by By, cmd Command[S],
 ) (s S, done Done, found bool, err error) {
-	if !by.Once.MayBeRepeated() {
+	if !by.Once.MaybeRetry() {
 		return s, Done{}, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -394,7 +394,7 @@ func Find[S any, P State[S]](
 	return s, Done{
 		Position: last.position,
 		Revision: last.revision,
-		NotShown: !w.await(ctx, last.position, last.factPrefixes()),
+		Stale:    !w.await(ctx, last.position, last.factPrefixes()),
 		Repeated: true,
 	}, true, nil
 }

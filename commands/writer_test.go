@@ -173,7 +173,7 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 		if made() != 2 {
 			t.Errorf("%d changes are made once the first can be read", made())
 		}
-		time.Sleep(holdStream)
+		time.Sleep(maxStreamHold)
 		synctest.Wait()
 		if made() != 2 {
 			t.Errorf("%d changes are made while the stream rests", made())
@@ -247,7 +247,7 @@ func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 				if want := []string{
 					fmt.Sprintf("%d %s", store.commit, names),
 				}; !slices.Equal(awaited, want) ||
-					done.NotShown == shown {
+					done.Stale == shown {
 					t.Errorf("%s awaits %v, want %v, and is told to be %+v", what, awaited, want, done)
 				}
 				awaited = nil

@@ -35,11 +35,11 @@ func (w *Writer) WrittenToday(tenantID string) int {
 // UnpaidWrittenToday is how many bytes the tenants of a person have written that nobody pays for, as WrittenToday has
 // it, those that were deleted since included, and what NoteWrittenBy added.
 func (w *Writer) UnpaidWrittenToday(creator string) int {
-	return w.WrittenToday(unpaidOf(creator))
+	return w.WrittenToday(freeTierKey(creator))
 }
 
-// unpaidOf is what the tenants of a person count under together: no tenant's id.
-func unpaidOf(creator string) string { return "unpaid of " + creator }
+// freeTierKey is what the tenants of a person count under together: no tenant's id.
+func freeTierKey(creator string) string { return "unpaid of " + creator }
 
 // NoteWritten adds bytes that were stored for a tenant beside its facts.
 func (w *Writer) NoteWritten(tenantID string, bytes int) {
@@ -52,7 +52,7 @@ func (w *Writer) NoteWritten(tenantID string, bytes int) {
 	counts := w.written.on(w.now())
 	counts[tenantID] += bytes
 	if creator != "" {
-		counts[unpaidOf(creator)] += bytes
+		counts[freeTierKey(creator)] += bytes
 	}
 }
 
@@ -63,7 +63,7 @@ func (w *Writer) NoteWrittenBy(userID string, bytes int) {
 	}
 	w.written.mu.Lock()
 	defer w.written.mu.Unlock()
-	w.written.on(w.now())[unpaidOf(userID)] += bytes
+	w.written.on(w.now())[freeTierKey(userID)] += bytes
 }
 
 // encodedBytes is how many bytes events take in the store.

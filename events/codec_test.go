@@ -248,7 +248,7 @@ func is[F Fact](fact Fact) bool {
 
 // The stored name of a fact says which kind of stream it stands in, and each kind has its sealed interface.
 func TestTheNameOfEveryFactTellsItsStream(t *testing.T) {
-	unions := EachStream(is[FlagFact], is[ProjectFact], is[TenantFact], is[UserFact], is[InvitationFact])
+	unions := NewByStream(is[FlagFact], is[ProjectFact], is[TenantFact], is[UserFact], is[InvitationFact])
 	for _, fact := range examples {
 		stream := strings.Replace(fact.StoredName(), ".", "-", 1)
 		if belongs, known := unions.Of(stream); !known || !belongs(fact) {

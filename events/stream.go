@@ -2,21 +2,21 @@ package events
 
 import "strings"
 
-// PerStream holds a value for each kind of stream. EachStream makes one.
-type PerStream[T any] struct{ values []T }
+// ByStream holds a value for each kind of stream. NewByStream makes one.
+type ByStream[T any] struct{ values []T }
 
-// EachStream makes a PerStream, with a parameter for each kind of stream: when a kind is added, code that forgets it
+// NewByStream makes a ByStream, with a parameter for each kind of stream: when a kind is added, code that forgets it
 // does not compile. Code that has nothing to do with a kind passes an empty value.
-func EachStream[T any](flag, project, tenant, user, invitation T) PerStream[T] {
-	return PerStream[T]{[]T{flag, project, tenant, user, invitation}}
+func NewByStream[T any](flag, project, tenant, user, invitation T) ByStream[T] {
+	return ByStream[T]{[]T{flag, project, tenant, user, invitation}}
 }
 
 // prefixes is the registry of streams: the beginning of the names of each kind. The stored names of their facts begin
 // in the same way, with a dot instead of the hyphen: the facts of flag- streams are flag.created and so on.
-var prefixes = EachStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams)
+var prefixes = NewByStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams)
 
-// ofTenants tells which kinds are of a tenant: their facts are its audit trail.
-var ofTenants = EachStream(true, true, true, false, false)
+// tenantScoped tells which kinds are of a tenant: their facts are its audit trail.
+var tenantScoped = NewByStream(true, true, true, false, false)
 
 // KnownStream reports whether a stream is of a known kind.
 func KnownStream(stream string) bool {
@@ -26,13 +26,13 @@ func KnownStream(stream string) bool {
 
 // OfTenant reports whether a stream is of a kind that is of a tenant.
 func OfTenant(stream string) bool {
-	of, _ := ofTenants.Of(stream)
+	of, _ := tenantScoped.Of(stream)
 	return of
 }
 
 // TenantFactPrefixes returns the beginnings of the names of the facts in streams of tenants.
 func TenantFactPrefixes() (list []string) {
-	for i, of := range ofTenants.values {
+	for i, of := range tenantScoped.values {
 		if of {
 			list = append(list, strings.TrimSuffix(prefixes.values[i], "-")+".")
 		}
@@ -44,7 +44,7 @@ func TenantFactPrefixes() (list []string) {
 func StreamPrefixes() []string { return prefixes.Values() }
 
 // Of returns the value for the kind of a stream, and false if the stream is of no known kind.
-func (p PerStream[T]) Of(stream string) (value T, known bool) {
+func (p ByStream[T]) Of(stream string) (value T, known bool) {
 	for i, prefix := range prefixes.values {
 		if strings.HasPrefix(stream, prefix) {
 			return p.values[i], true
@@ -54,4 +54,4 @@ func (p PerStream[T]) Of(stream string) (value T, known bool) {
 }
 
 // Values returns the values of all kinds. The caller must not change them.
-func (p PerStream[T]) Values() []T { return p.values }
+func (p ByStream[T]) Values() []T { return p.values }

@@ -175,7 +175,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	if p.machine == nil && p.tenant != nil && named != "" {
 		a.Directory.NoteUse(p.claims.UserID, p.tenant.ID(), p.tenant.JoinedAt(p.claims.UserID))
 	}
-	if need.environment && (!need.past || !asksForPast(r.URL)) {
+	if need.environment && (!need.past || !isHistorical(r.URL)) {
 		name := r.Header.Get(environmentHeader)
 		if need.allEnvironments && name == "*" {
 			return p, nil

@@ -172,13 +172,13 @@ func New(o Options) *API {
 func (a *API) addRoutes(r chi.Router) {
 	r.Use(a.started)
 	r.Post(evaluateRoute, a.evaluate)
-	r.Post(deprecating(legacyEvaluateRoute, a.legacyEvaluate))
+	r.Post(deprecatedRoute(legacyEvaluateRoute, a.legacyEvaluate))
 	r.Post(evaluateManyRoute, a.evaluateMany)
 	r.Post(evaluateDraftRoute, a.evaluateDraft)
 	r.Post(ofrepRoute, a.ofrepEvaluate)
 	r.Post(ofrepManyRoute, a.ofrepEvaluateMany)
 	r.Post(grantRoute, a.issueToken)
-	r.Post(deprecating(legacyGrantRoute, a.issueToken))
+	r.Post(deprecatedRoute(legacyGrantRoute, a.issueToken))
 	r.Get(streamRoute, a.stream)
 	r.Post(webhookRoute, a.webhook)
 	setUpHuma()
@@ -260,7 +260,7 @@ type Changed struct {
 }
 
 func changedBy(done commands.Done) Changed {
-	if done.NotShown {
+	if done.Stale {
 		return Changed{Preference: "respond-async"}
 	}
 	return Changed{}

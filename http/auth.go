@@ -100,7 +100,7 @@ func (a *API) addAuth() {
 	register(
 		a,
 		access{who: anyone},
-		showing(signUp, example, nil),
+		withExamples(signUp, example, nil),
 		func(ctx context.Context, in *struct{ Body signUpBody }) (*bootstrapOutput, error) {
 			claims, err := a.signUp(ctx, in.Body)
 			if err != nil {
@@ -344,6 +344,6 @@ func (a *API) showSession(s commands.Session, active string) *sessionOutput {
 
 // logOut ends the session of the token that the call was made with.
 func (a *API) logOut(ctx context.Context, _ *struct{}) (*successOutput, error) {
-	done, err := a.SignIn.LogOut(ctx, doer[commands.User](a), principalOf(ctx).claims)
+	done, err := a.SignIn.LogOut(ctx, runner[commands.User](a), principalOf(ctx).claims)
 	return succeeded(done), err
 }

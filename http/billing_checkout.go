@@ -120,7 +120,7 @@ func (a *API) addCheckout() {
 	register(
 		a,
 		access{who: admin, requireTenant: true, pays: true},
-		showing(checkout, checkoutExample, nil),
+		withExamples(checkout, checkoutExample, nil),
 		func(ctx context.Context, in *struct {
 			TenantInput
 			ChangeInput
@@ -191,7 +191,7 @@ func (a *API) addLegacyCheckout() {
 	register(
 		a,
 		access{who: admin, requireTenant: true, pays: true},
-		showing(op, checkoutExample, nil),
+		withExamples(op, checkoutExample, nil),
 		func(ctx context.Context, in *struct {
 			TenantInput
 			ChangeInput

@@ -13,10 +13,10 @@ func do[S any, P commands.State[S]](
 ) (S, commands.Done, error) {
 	req := requestOf(ctx)
 	switch {
-	case req.replayOnly != nil:
+	case req.replayRefusal != nil:
 		state, done, found, err := commands.Find[S, P](ctx, w, by(ctx), cmd)
 		if err == nil && !found {
-			err = req.replayOnly
+			err = req.replayRefusal
 		}
 		return state, done, err
 	case len(req.wrong) > 0:
@@ -27,8 +27,8 @@ func do[S any, P commands.State[S]](
 	}
 }
 
-// doer carries out the commands of calls as do does.
-func doer[S any, P commands.State[S]](a *API) commands.Doer[S] {
+// runner carries out the commands of calls as do does.
+func runner[S any, P commands.State[S]](a *API) commands.Runner[S] {
 	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
 		return do[S, P](ctx, a.Writer, cmd)
 	}

@@ -45,7 +45,7 @@ func limitInvitations[S any, P commands.State[S]](
 		return commands.Done{}, err
 	} else if found {
 		return invite()
-	} else if err := requestOf(ctx).replayOnly; err != nil {
+	} else if err := requestOf(ctx).replayRefusal; err != nil {
 		return commands.Done{}, err
 	}
 	now := a.Now()

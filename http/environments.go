@@ -23,7 +23,7 @@ type environmentBody struct {
 func (a *API) addEnvironments() {
 	const tag, path = "Tenants", "/api/v1/tenants/{tenantId}/environments"
 	names := operation("GET", path, "list-environments", tag, "The names of a tenant's environments")
-	register(a, access{who: viewer}, showing(names, nil, []string{"production", "development"}),
+	register(a, access{who: viewer}, withExamples(names, nil, []string{"production", "development"}),
 		func(ctx context.Context, in *struct {
 			TenantPath
 			PageInput

@@ -67,11 +67,11 @@ func sendEvaluations(
 	separator := ""
 	for key, answer := range results {
 		if e.workSlot.Pace(r.Context()) != nil {
-			breakOff() // the client has gone
+			abortResponse() // the client has gone
 		}
 		switch {
 		case errors.Is(answer.Err, queries.ErrTooSlow) && began:
-			breakOff() // the status has been sent: what is left is to break off
+			abortResponse() // the status has been sent: what is left is to break off
 		case errors.Is(answer.Err, queries.ErrTooSlow):
 			writeProblem(w, r, problemOf(r.Context(), answer.Err))
 			return
@@ -125,6 +125,6 @@ func (e *evaluationRequest) send(ctx context.Context, out *output) {
 	e.leaveWorkSlot()
 	out.send()
 	if e.workSlot.Resume(ctx) != nil {
-		breakOff() // the client has gone
+		abortResponse() // the client has gone
 	}
 }

@@ -62,7 +62,7 @@ type switchOutput struct {
 	Body success
 }
 
-func orNoTime(t *time.Time) *timestamp {
+func timestampPtr(t *time.Time) *timestamp {
 	if t == nil {
 		return nil
 	}
@@ -72,7 +72,7 @@ func orNoTime(t *time.Time) *timestamp {
 // showUsedFlag shows a flag with its use.
 func (a *API) showUsedFlag(f queries.Flag) FlagBody {
 	body := showFlag(f)
-	body.FlagUse = &FlagUse{orNoTime(f.LastEvaluated), orNoTime(f.LastPrefetched), string(f.Lifecycle(a.staleness()))}
+	body.FlagUse = &FlagUse{timestampPtr(f.LastEvaluated), timestampPtr(f.LastPrefetched), string(f.Lifecycle(a.staleness()))}
 	return body
 }
 
@@ -256,7 +256,7 @@ func (a *API) addFlags() {
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	create.Description = createFlagText
-	register(a, creating, showing(create, exampleNewFlag, exampleCreatedFlag(nil)), func(ctx context.Context, in *struct {
+	register(a, creating, withExamples(create, exampleNewFlag, exampleCreatedFlag(nil)), func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput
 		Body createFlagBody
@@ -294,7 +294,7 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	get := at.operation("GET", "", "get-flag", "One flag with its variations")
 	get.Description = pastRead
 	register(a, reading, get, a.getFlag)
-	update := showing(at.operation("PATCH", "", "update-flag", "Change what is sent of a flag"), map[string]any{
+	update := withExamples(at.operation("PATCH", "", "update-flag", "Change what is sent of a flag"), map[string]any{
 		"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
 	}, nil)
 	update.Description = growFlagText
@@ -385,7 +385,7 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 	if err := in.checkPast(); err != nil {
 		return nil, err
 	}
-	environment, err := a.environmentThen(ctx, in.Environment, in.At)
+	environment, err := a.environmentAt(ctx, in.Environment, in.At)
 	if err != nil {
 		return nil, err
 	}

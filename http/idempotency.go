@@ -66,7 +66,7 @@ func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma
 	case attempt == nil:
 		writeProblem(w, r, problemOf(r.Context(), limited))
 	default:
-		requestOf(r.Context()).replayOnly = limited
+		requestOf(r.Context()).replayRefusal = limited
 		a.carryOut(ctx, attempt, limited == nil, next)
 	}
 }
@@ -115,7 +115,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	case attempt == nil:
 		return false
 	default:
-		req.replayOnly = refusal
+		req.replayRefusal = refusal
 		a.carryOut(huma.WithValue(ctx, principalKey{}, &principal{credential: c}), attempt, true, next)
 	}
 	return true
@@ -159,7 +159,7 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, keep bool
 	maps.DeleteFunc(rec.answer.Header,
 		func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
 	final := rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests
-	if keep && final && (req.replayOnly == nil || rec.answer.Status < http.StatusBadRequest) {
+	if keep && final && (req.replayRefusal == nil || rec.answer.Status < http.StatusBadRequest) {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
 			req.log().
 				Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it "+

@@ -146,7 +146,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 	create.Now = a.Now()
 	var invitation commands.Invitation
 	done, err := limitInvitations(ctx, a, platformInvitations, create, func() (done commands.Done, err error) {
-		invitation, done, err = a.Inviter.InviteToPlatform(ctx, doer[commands.Invitation](a), create, email)
+		invitation, done, err = a.Inviter.InviteToPlatform(ctx, runner[commands.Invitation](a), create, email)
 		return done, err
 	})
 	if err != nil {

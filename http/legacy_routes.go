@@ -158,8 +158,8 @@ func (l legacyRoute) deprecate(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Link", "<"+publicPath(r.Context(), successor)+`>; rel="successor-version"`)
 }
 
-// deprecating is a route beside huma's operations that legacyRoutes has.
-func deprecating(path string, handle http.HandlerFunc) (string, http.HandlerFunc) {
+// deprecatedRoute is a route beside huma's operations that legacyRoutes has.
+func deprecatedRoute(path string, handle http.HandlerFunc) (string, http.HandlerFunc) {
 	l := legacyRoutes[slices.IndexFunc(legacyRoutes, func(l legacyRoute) bool { return l.path == path })]
 	return path, func(w http.ResponseWriter, r *http.Request) {
 		l.deprecate(w, r)

@@ -57,7 +57,7 @@ type pieces struct {
 func (p *pieces) writeTo(w io.Writer) {
 	for {
 		if _, err := w.Write(p.text.Bytes()); err != nil {
-			breakOff()
+			abortResponse()
 		}
 		if p.next == nil {
 			return
@@ -66,7 +66,7 @@ func (p *pieces) writeTo(w io.Writer) {
 		more, err := p.next()
 		if err != nil {
 			p.fail(err)
-			breakOff()
+			abortResponse()
 		}
 		if !more {
 			p.next = nil

@@ -134,7 +134,7 @@ func (a *API) addMembers() {
 			if remove = member; principalOf(ctx).claims.UserID == in.UserID {
 				remove = commands.LeaveTenant{RemoveMember: member}
 			}
-			done, err := a.Inviter.RemoveMember(ctx, doer[commands.Tenant](a), remove, in.UserID)
+			done, err := a.Inviter.RemoveMember(ctx, runner[commands.Tenant](a), remove, in.UserID)
 			return &noContent{changedBy(done)}, err
 		},
 	)
@@ -180,7 +180,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		a.tenantInvitations(tenantID, principalOf(ctx).claims.UserID),
 		add,
 		func() (done commands.Done, err error) {
-			id, member, done, err = a.Inviter.InviteMember(ctx, doer[commands.Tenant](a), add, address, newID(ctx))
+			id, member, done, err = a.Inviter.InviteMember(ctx, runner[commands.Tenant](a), add, address, newID(ctx))
 			return done, err
 		},
 	)

@@ -23,7 +23,7 @@ func (a *API) addMembership(tag string) {
 		"The answer to the sign-in lists both. A call with X-Tenant-ID of a tenant that one was added to says the same."
 	accept.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, accept, func(ctx context.Context, in *MembershipPath) (*successOutput, error) {
-		done, err := a.SignIn.AcceptMembership(ctx, doer[commands.Tenant](a), principalOf(ctx).claims, in.ID)
+		done, err := a.SignIn.AcceptMembership(ctx, runner[commands.Tenant](a), principalOf(ctx).claims, in.ID)
 		return succeeded(done), err
 	})
 	decline := operation("POST", path+"/decline", "decline-membership", tag,
@@ -35,7 +35,7 @@ func (a *API) addMembership(tag string) {
 		leave := commands.LeaveTenant{
 			RemoveMember: commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID}, ShutOut: a.shutOutAdmins(in.ID)},
 		}
-		done, err := a.SignIn.DeclineMembership(ctx, doer[commands.Tenant](a), principalOf(ctx).claims, leave)
+		done, err := a.SignIn.DeclineMembership(ctx, runner[commands.Tenant](a), principalOf(ctx).claims, leave)
 		return succeeded(done), err
 	})
 }

@@ -105,10 +105,10 @@ func (a *API) issueSecret(
 	ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[commands.Tenant],
 ) (*clientOutput, error) {
 	// a secret whose answer was lost cannot be told, only rotated once more
-	if err := requestOf(ctx).replayOnly; err != nil {
+	if err := requestOf(ctx).replayRefusal; err != nil {
 		return nil, err
 	}
-	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, by(ctx), doer[commands.Tenant](a), client, a.Now(),
+	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, by(ctx), runner[commands.Tenant](a), client, a.Now(),
 		command)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	if !whole {
 		out.b = out.b[:0]
 		if err := flags.write(r.Context(), nil, chunk, func() { e.send(r.Context(), out) }); err != nil {
-			breakOff() // the status has been sent
+			abortResponse() // the status has been sent
 		}
 	}
 	e.leaveWorkSlot()
@@ -94,7 +94,7 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 	separator := ""
 	for key, answer := range f.selected.Evaluate(ctx, f.p.environment, &f.e.Context, maxEvaluating) {
 		if f.e.workSlot.Pace(ctx) != nil {
-			breakOff() // the client has gone
+			abortResponse() // the client has gone
 		}
 		switch {
 		case errors.Is(answer.Err, queries.ErrTooSlow):

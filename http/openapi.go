@@ -122,9 +122,9 @@ func Document() []byte {
 	return New(Options{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now}).openAPIText()
 }
 
-// showing shows a body that an operation takes and one that it answers, where the examples of their members make none
-// together. nil shows those of the members.
-func showing(op huma.Operation, body, answer any) huma.Operation {
+// withExamples shows a body that an operation takes and one that it answers, where the examples of their members make
+// none together. nil shows those of the members.
+func withExamples(op huma.Operation, body, answer any) huma.Operation {
 	if body != nil {
 		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Example: body}}}
 	}

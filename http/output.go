@@ -39,14 +39,14 @@ var jsonMedia = []string{"application/json"}
 func (o *output) send() {
 	o.w.Header()["Content-Type"] = jsonMedia
 	if _, err := o.w.Write(o.b); err != nil {
-		breakOff()
+		abortResponse()
 	}
 	o.b = o.b[:0]
 }
 
-// breakOff ends a call whose status has been sent, so that its client does not take what it got for all. It does not
-// return.
-func breakOff() { panic(http.ErrAbortHandler) }
+// abortResponse ends a call whose status has been sent, so that its client does not take what it got for all. It does
+// not return.
+func abortResponse() { panic(http.ErrAbortHandler) }
 
 func (o *output) text(s string) { o.b = append(o.b, s...) }
 

@@ -90,8 +90,8 @@ func parseAt(text string, now time.Time) (at time.Time, wrong map[string]string)
 	return at, map[string]string{}
 }
 
-// asksForPast reports whether a call asks for a moment of the past, readable or not.
-func asksForPast(u *url.URL) bool {
+// isHistorical reports whether a call asks for a moment of the past, readable or not.
+func isHistorical(u *url.URL) bool {
 	if u.RawQuery == "" {
 		return false
 	}
@@ -126,8 +126,8 @@ func (a *API) pastEnvironment(
 	return in, err
 }
 
-// environmentThen is the id of the environment that bore a call's name of it at a time, or that bears it now.
-func (a *API) environmentThen(ctx context.Context, name string, at time.Time) (id string, err error) {
+// environmentAt is the id of the environment that bore a call's name of it at a time, or that bears it now.
+func (a *API) environmentAt(ctx context.Context, name string, at time.Time) (id string, err error) {
 	p := principalOf(ctx)
 	if at.IsZero() {
 		return p.environment.ID, nil

@@ -109,7 +109,7 @@ func (a *API) addPlatform() {
 			if in.UserID == principalOf(ctx).claims.UserID {
 				return nil, newProblem(http.StatusConflict, "you cannot deactivate yourself")
 			}
-			state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, doer[commands.User](a), by(ctx), in.UserID)
+			state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, runner[commands.User](a), by(ctx), in.UserID)
 			if err != nil {
 				return nil, err
 			}
@@ -123,7 +123,7 @@ func (a *API) addPlatform() {
 		onPlatform(events.SuperUser),
 		reactivate,
 		func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
-			state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, doer[commands.User](a), by(ctx), in.UserID)
+			state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, runner[commands.User](a), by(ctx), in.UserID)
 			if err != nil {
 				return nil, err
 			}

@@ -53,7 +53,7 @@ func (a *API) addProjectFlags() {
 	register(
 		a,
 		changeFlags,
-		showing(create, exampleNewFlag, exampleCreatedFlag(exampleProject)),
+		withExamples(create, exampleNewFlag, exampleCreatedFlag(exampleProject)),
 		func(ctx context.Context, in *struct {
 			EnvironmentInput
 			ChangeInput

@@ -31,7 +31,7 @@ func (a *API) addProviders() {
 		register(
 			a,
 			access{who: anyone},
-			showing(op, example, nil),
+			withExamples(op, example, nil),
 			func(ctx context.Context, in *struct{ Body providerBody }) (*bootstrapOutput, error) {
 				wrong := map[string]string{}
 				if in.Body.IDToken == "" {

@@ -47,9 +47,9 @@ type request struct {
 	limiter     *limit.Limiter
 	serviceLog  *slog.Logger
 
-	credential   *credential // of the token that the request bears
-	tokenRefusal error       // why the token does not hold
-	replayOnly   error       // if set, no new facts are made: what the request did before is answered, or else this
+	credential    *credential // of the token that the request bears
+	tokenRefusal  error       // why the token does not hold
+	replayRefusal error       // if set, no new facts are made: what the request did before is answered, or else this
 
 	unsigned   bool           // a call of the webhook that is not known to be the payment provider's
 	readSlot   *fair.Slot     // of a read; nil for others

@@ -68,7 +68,7 @@ func (a *API) addRevertMany() {
 		"after they were brought back are brought back again. " + growFlagText
 	op.Errors = append(op.Errors, http.StatusConflict)
 	register(a, changeFlags,
-		showing(op, map[string]any{"at": "2026-03-14T15:09:26.535Z", "environment": "production", "dryRun": true}, nil),
+		withExamples(op, map[string]any{"at": "2026-03-14T15:09:26.535Z", "environment": "production", "dryRun": true}, nil),
 		a.revertFlags)
 }
 
@@ -77,7 +77,7 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 	ChangeInput
 	Body revertFlagsBody
 }) (*revertedFlagsOutput, error) {
-	if err := requestOf(ctx).replayOnly; err != nil {
+	if err := requestOf(ctx).replayRefusal; err != nil {
 		return nil, err
 	}
 	forget, err := a.enterRevert(ctx)
@@ -223,7 +223,7 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 	}
 	for i, flag := range flags {
 		o := outcomes[i]
-		detail, left := r.whyLeft(ctx, flag.Key, o.err)
+		detail, left := r.failureReason(ctx, flag.Key, o.err)
 		switch {
 		case !flag.Existed:
 			r.out.CreatedSince = append(r.out.CreatedSince, flag.Key)
@@ -278,12 +278,12 @@ func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
 		defer large.Leave()
 	}
 	_, done, err := do(ctx, r.api.Writer, cmd)
-	return reverted{done.Position != events.Position{}, done.NotShown, err}
+	return reverted{done.Position != events.Position{}, done.Stale, err}
 }
 
-// whyLeft tells why a flag cannot be brought back; left is false where that is not about the flag alone, or it was
-// brought back.
-func (r *revertRun) whyLeft(ctx context.Context, key string, err error) (detail string, left bool) {
+// failureReason tells why a flag cannot be brought back; left is false where that is not about the flag alone, or it
+// was brought back.
+func (r *revertRun) failureReason(ctx context.Context, key string, err error) (detail string, left bool) {
 	refusal, refused := errors.AsType[*commands.Error](err)
 	_, gotNoSlot := errors.AsType[*problem](err)
 	switch {
@@ -308,19 +308,19 @@ func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, mor
 	}
 	slot, err := r.api.enterQueue(ctx, r.api.queues.reads, principalOf(ctx))
 	if err != nil {
-		return nil, r.doneUntil(ctx, err)
+		return nil, r.partialFailure(ctx, err)
 	}
 	defer slot.Leave()
 	unchanged, err := r.api.Queries.FlagsUnchangedSince(ctx, r.since, last)
 	if err != nil {
-		return nil, r.doneUntil(ctx, err)
+		return nil, r.partialFailure(ctx, err)
 	}
 	r.out.Unchanged += unchanged
-	return &revertedFlagsOutput{changedBy(commands.Done{NotShown: r.notShown}), r.out}, nil
+	return &revertedFlagsOutput{changedBy(commands.Done{Stale: r.notShown}), r.out}, nil
 }
 
-// doneUntil is an error after which the call cannot be answered: it says what was done all the same.
-func (r *revertRun) doneUntil(ctx context.Context, err error) error {
+// partialFailure is an error after which the call cannot be answered: it says what was done all the same.
+func (r *revertRun) partialFailure(ctx context.Context, err error) error {
 	if r.dryRun || len(r.out.Reverted) == 0 {
 		return err
 	}

@@ -276,7 +276,7 @@ func (a *API) addRules() {
 	register(
 		a,
 		readFlagsAt,
-		showing(get, nil, exampleRules(true)),
+		withExamples(get, nil, exampleRules(true)),
 		func(ctx context.Context, in *FlagRead) (*rulesOutput, error) {
 			if then, environment, asked, err := in.past(ctx, a); asked {
 				out := showRules(then.Version, then.Rules[environment.ID], then.FallthroughIn(environment.ID))
@@ -298,7 +298,7 @@ func (a *API) addRules() {
 		"environment are limited together, as JSON. " +
 		growFlagText
 	set.Errors = append(set.Errors, http.StatusConflict)
-	register(a, changeFlags, showing(set, exampleRules(false), exampleRules(true)), func(ctx context.Context, in *struct {
+	register(a, changeFlags, withExamples(set, exampleRules(false), exampleRules(true)), func(ctx context.Context, in *struct {
 		FlagChange
 		Body newRulesBody
 	}) (*rulesOutput, error) {
@@ -330,7 +330,7 @@ func (a *API) addRules() {
 	setFallthrough.Description = growFlagText
 	setFallthrough.Errors = append(setFallthrough.Errors, http.StatusConflict)
 	exampleFallthrough := map[string]any{"serve": exampleRollout}
-	register(a, changeFlags, showing(setFallthrough, exampleFallthrough, exampleFallthrough),
+	register(a, changeFlags, withExamples(setFallthrough, exampleFallthrough, exampleFallthrough),
 		func(ctx context.Context, in *struct {
 			FlagChange
 			Body fallthroughBody

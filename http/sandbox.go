@@ -30,8 +30,8 @@ type demoDataOutput struct {
 	}
 }
 
-// SandboxWish is who wants a sandbox.
-type SandboxWish struct {
+// SandboxRequest is who wants a sandbox.
+type SandboxRequest struct {
 	Email string `json:"email" format:"email" maxLength:"254" example:"ada@example.com"`
 	Name  string `json:"name,omitempty" maxLength:"200" doc:"The display name of a new account" example:"Ada Lovelace"`
 }
@@ -108,13 +108,13 @@ func (a *API) cleanUpSandbox(ctx context.Context, _ *struct {
 	TenantInput
 	ChangeInput
 }) (*successOutput, error) {
-	if err := requestOf(ctx).replayOnly; err != nil { // no facts are derived from the key
+	if err := requestOf(ctx).replayRefusal; err != nil { // no facts are derived from the key
 		return nil, err
 	}
 	return succeeded(commands.Done{}), a.Sandboxes.Cleanup(ctx, by(ctx), principalOf(ctx).tenant.ID())
 }
 
-func (a *API) subscribeToSandbox(ctx context.Context, in *struct{ Body SandboxWish }) (*successOutput, error) {
+func (a *API) subscribeToSandbox(ctx context.Context, in *struct{ Body SandboxRequest }) (*successOutput, error) {
 	if err := withBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
 		return nil, err
 	}

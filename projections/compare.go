@@ -75,7 +75,7 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err error) {
 	b := s.build
 	if !b.caughtUpWithLive(p.reached) {
-		b.letGoIfLate()
+		b.releaseIfExpired()
 		return false, nil
 	}
 	if p.Position != p.reached.Position {

@@ -23,8 +23,8 @@ const (
 	longestHold = 2 * time.Second
 	// switchTime is what is kept of it for the switch itself.
 	switchTime = 20 * time.Millisecond
-	// restsPerHold is for how many times as long as a stop in vain has lasted at most there is no other.
-	restsPerHold = 10
+	// holdBackoff is for how many times as long as a stop in vain has lasted at most there is no other.
+	holdBackoff = 10
 	// afterSwitchTakes is how long it may take at most to tell of new tables, and to drop the old ones.
 	afterSwitchTakes = 10 * time.Second
 )
@@ -309,7 +309,7 @@ func (b *build) atHead(ctx context.Context, position events.Position) (bool, err
 	case err != nil:
 		return false, err
 	case position.Compare(head) < 0:
-		b.letGoIfLate()
+		b.releaseIfExpired()
 		return false, nil
 	}
 	return true, nil
@@ -327,8 +327,8 @@ func (b *build) stopLive(ctx context.Context) (stopped bool, err error) {
 	return true, b.lockLive(ctx)
 }
 
-// letGoIfLate lets the live projector go on where it has been stopped for too long to switch in what is left.
-func (b *build) letGoIfLate() {
+// releaseIfExpired lets the live projector go on where it has been stopped for too long to switch in what is left.
+func (b *build) releaseIfExpired() {
 	if b.conn != nil && time.Since(b.stoppedAt) > b.maxHold()/2 {
 		b.letGo(errAhead)
 	}
@@ -344,7 +344,7 @@ func (b *build) maxHold() time.Duration {
 
 // letGo gives up for some time: it lets the live projector go on, and others switch. A stop that ends so was in vain.
 func (b *build) letGo(why error) {
-	b.notBefore = time.Now().Add(restsPerHold * b.maxHold())
+	b.notBefore = time.Now().Add(holdBackoff * b.maxHold())
 	if !b.stoppedAt.IsZero() {
 		b.inVain++
 	}

@@ -255,7 +255,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		case page.Live:
 			done, err = s.finish(ctx, &p)
 		default: // more is to come, which the live projector must not wait for
-			s.build.letGoIfLate()
+			s.build.releaseIfExpired()
 		}
 		if done || err != nil {
 			return err

@@ -202,7 +202,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 				default:
 					written[i] = append(written[i], flag.ID)
 					acknowledged.Add(1)
-					if done.NotShown {
+					if done.Stale {
 						async.Add(1)
 					}
 				}

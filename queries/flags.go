@@ -64,9 +64,9 @@ const (
 	// spanAt is what lists show of the flag o.key at the version v.
 	spanAt = `(select * from read.flag_spans where tenant_id = $1 and key = o.key and version <= v.version
 		order by version desc limit 1)`
-	// listedAt is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads
+	// flagAtSQL is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads
 	// the same number of rows however often the flag has changed.
-	listedAt = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status,
+	flagAtSQL = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status,
 		s.created_at, v.version, v.updated_at,
 			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key
 				and version = s.default_version) as default_value,
@@ -81,8 +81,8 @@ func flagColumns(enabled string) string {
 	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.permanent, f.status, f.version, f.created_at, f.updated_at, `
 }
 
-// noUse are the columns of the use of flags in lists of the past.
-const noUse = `null::timestamptz as last_evaluated, null::timestamptz as last_prefetched, null::timestamptz as varied_hour`
+// nullUsageColumns are the columns of the use of flags in lists of the past.
+const nullUsageColumns = `null::timestamptz as last_evaluated, null::timestamptz as last_prefetched, null::timestamptz as varied_hour`
 
 // FlagList asks for a page of a tenant's flags.
 type FlagList struct {
@@ -220,8 +220,8 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 		return nil, err
 	}
 	if !l.At.IsZero() {
-		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + listedAt + ` f`
-		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+noUse, from, "o.place", keys, l.Page, nil, l.TenantID,
+		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + flagAtSQL + ` f`
+		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+nullUsageColumns, from, "o.place", keys, l.Page, nil, l.TenantID,
 			l.EnvironmentID, l.At, []string{})
 	}
 	// it may have been evaluated since the keys were read

@@ -26,7 +26,7 @@ func (t tenantFilter) belongs(e events.Recorded) (bool, error) {
 }
 
 // filters are belongs for the kinds of streams that are of a tenant.
-var filters = events.EachStream(tenantFilter.flagBelongs, tenantFilter.projectBelongs, tenantFilter.tenantBelongs, nil,
+var filters = events.NewByStream(tenantFilter.flagBelongs, tenantFilter.projectBelongs, tenantFilter.tenantBelongs, nil,
 	nil)
 
 func (t tenantFilter) flagBelongs(e events.Recorded) (bool, error) {

@@ -16,7 +16,7 @@ func TestPriorityCountsJobsOfAllQueues(t *testing.T) {
 	busy, idle := uuid.NewString(), uuid.NewString()
 	var sandboxes []Job
 	for range 5 {
-		sandboxes = append(sandboxes, SandboxFilling{EventID: uuid.NewString(), TenantID: busy})
+		sandboxes = append(sandboxes, SeedSandbox{EventID: uuid.NewString(), TenantID: busy})
 	}
 	o.add(sandboxes...)
 	for tenant, want := range map[string]int{busy: 2, idle: 1} {

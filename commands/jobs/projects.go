@@ -35,6 +35,6 @@ func releaseWorker(projects *commands.DeletedProjects) river.Worker[ProjectRelea
 	return river.WorkFunc(func(ctx context.Context, job *river.Job[ProjectRelease]) error {
 		by := commands.ByService()
 		by.RequestID = job.Args.EventID
-		return unlessRefused(projects.ReleaseFlags(ctx, by, job.Args.ProjectID, job.Args.FlagKey))
+		return ignoreRefusal(projects.ReleaseFlags(ctx, by, job.Args.ProjectID, job.Args.FlagKey))
 	})
 }

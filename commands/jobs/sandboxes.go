@@ -12,9 +12,9 @@ import (
 	"flagledger/events"
 )
 
-// SandboxFilling adds the demo data of a new sandbox, which whoever creates it does as well: it makes up for a node
+// SeedSandbox adds the demo data of a new sandbox, which whoever creates it does as well: it makes up for a node
 // that died meanwhile.
-type SandboxFilling struct {
+type SeedSandbox struct {
 	EventID  string `json:"eventId" river:"unique"`
 	TenantID string `json:"tenantId"`
 }
@@ -38,13 +38,13 @@ const (
 )
 
 // Kind implements river.JobArgs.
-func (SandboxFilling) Kind() string { return "sandbox.filling" }
+func (SeedSandbox) Kind() string { return "sandbox.filling" }
 
 // Kind implements river.JobArgs.
 func (sandboxCleanup) Kind() string { return "sandbox.cleanup" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (SandboxFilling) InsertOpts() river.InsertOpts {
+func (SeedSandbox) InsertOpts() river.InsertOpts {
 	return oncePerCause(sandboxQueue, sandboxAttempts)
 }
 
@@ -58,7 +58,7 @@ func (sandboxCleanup) InsertOpts() river.InsertOpts {
 	}
 }
 
-func (j SandboxFilling) tenant() string { return j.TenantID }
+func (j SeedSandbox) tenant() string { return j.TenantID }
 
 // Sandboxes inserts the jobs of sandboxes.
 type Sandboxes struct{ client *Client }
@@ -148,10 +148,10 @@ func cleanupError(err error) error {
 // addSandboxWorkers has a node work the jobs of sandboxes. What a sandbox refuses, because it has ended or been
 // deleted, is not tried again.
 func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[SandboxFilling]) error {
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[SeedSandbox]) error {
 		by := commands.ByService()
 		by.RequestID = job.Args.EventID
-		return unlessRefused(sandboxes.Fill(ctx, by, job.Args.TenantID))
+		return ignoreRefusal(sandboxes.Fill(ctx, by, job.Args.TenantID))
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxCleanup]) error {
 		by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: job.Args.UserID}, RequestID: job.Args.RequestID}
@@ -159,11 +159,11 @@ func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
 		if asked.IsZero() { // noted by an earlier version
 			asked = job.CreatedAt
 		}
-		return unlessRefused(sandboxes.FinishCleanup(ctx, by, job.Args.TenantID, asked))
+		return ignoreRefusal(sandboxes.FinishCleanup(ctx, by, job.Args.TenantID, asked))
 	}))
 }
 
-func unlessRefused(err error) error {
+func ignoreRefusal(err error) error {
 	switch commands.KindOf(err) {
 	case commands.NotFound, commands.Forbidden, commands.Conflict:
 		return river.JobCancel(err)

@@ -8,9 +8,9 @@ import (
 	"flagledger/commands"
 )
 
-// TenantForgetting drops what is kept of a tenant that has ended. Whoever deletes a tenant does so at once: the job
+// PurgeTenant drops what is kept of a tenant that has ended. Whoever deletes a tenant does so at once: the job
 // makes up for one whose node died before, or that failed.
-type TenantForgetting struct {
+type PurgeTenant struct {
 	EventID  string `json:"eventId" river:"unique"`
 	TenantID string `json:"tenantId"`
 }
@@ -22,17 +22,17 @@ const (
 )
 
 // Kind implements river.JobArgs.
-func (TenantForgetting) Kind() string { return "tenant.forgetting" }
+func (PurgeTenant) Kind() string { return "tenant.forgetting" }
 
 // InsertOpts implements river.JobArgsWithInsertOpts.
-func (TenantForgetting) InsertOpts() river.InsertOpts {
+func (PurgeTenant) InsertOpts() river.InsertOpts {
 	return oncePerCause(tenantQueue, tenantAttempts)
 }
 
-func (TenantForgetting) tenant() string { return "" }
+func (PurgeTenant) tenant() string { return "" }
 
-func forgettingWorker(tenancies *commands.Tenancies) river.Worker[TenantForgetting] {
-	return river.WorkFunc(func(ctx context.Context, job *river.Job[TenantForgetting]) error {
+func forgettingWorker(tenancies *commands.Tenancies) river.Worker[PurgeTenant] {
+	return river.WorkFunc(func(ctx context.Context, job *river.Job[PurgeTenant]) error {
 		return tenancies.Forget(ctx, job.Args.TenantID)
 	})
 }

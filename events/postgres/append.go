@@ -96,7 +96,7 @@ func (s *Store) commit() {
 func (s *Store) apply(group []*pending) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
-	results, err := s.applyInOne(ctx, group)
+	results, err := s.commitGroup(ctx, group)
 	if err != nil && len(group) > 1 && !Unavailable(err) {
 		for _, p := range group {
 			s.apply([]*pending{p})
@@ -143,8 +143,8 @@ func acceptOf(group []*pending) (latest *time.Time) {
 	return latest
 }
 
-// applyInOne commits a group in one transaction, and returns the row of each append.
-func (s *Store) applyInOne(ctx context.Context, group []*pending) ([]applied, error) {
+// commitGroup commits a group in one transaction, and returns the row of each append.
+func (s *Store) commitGroup(ctx context.Context, group []*pending) ([]applied, error) {
 	var (
 		streams        []string
 		expected       []int64

@@ -37,7 +37,7 @@ func (s *Store) Watermark(ctx context.Context, at time.Time) (time.Time, error) 
 		return time.Time{}, classify(err)
 	}
 	if !at.Before(passed) {
-		now, err := s.lookAtClock(ctx)
+		now, err := s.readClock(ctx)
 		if err != nil {
 			return time.Time{}, classify(err)
 		}
@@ -57,8 +57,8 @@ func (s *Store) Clock(ctx context.Context) (now, last time.Time, err error) {
 	return now.UTC(), last.UTC(), classify(err)
 }
 
-// lookAtClock returns the time at which no append is under way. Calls at the same time share it.
-func (s *Store) lookAtClock(ctx context.Context) (now time.Time, err error) {
+// readClock returns the time at which no append is under way. Calls at the same time share it.
+func (s *Store) readClock(ctx context.Context) (now time.Time, err error) {
 	look := s.clock.looking.DoChan("", func() (any, error) {
 		time.Sleep(clockInterval - time.Since(s.clock.looked))
 		s.clock.looked = time.Now()

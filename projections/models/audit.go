@@ -81,7 +81,7 @@ type auditEntry struct {
 var whole = new("")
 
 // audited describes the facts of each kind of stream. The errors are for facts of another kind.
-var audited = events.EachStream(auditFlag, auditProject, auditTenant, auditUser, auditInvitation)
+var audited = events.NewByStream(auditFlag, auditProject, auditTenant, auditUser, auditInvitation)
 
 // notOfStream is the error for a fact that does not belong into its stream.
 func notOfStream(e events.Recorded) error {

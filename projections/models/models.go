@@ -11,7 +11,7 @@ import (
 )
 
 // byStream lists the read models by the kind of stream that each of them follows; audit follows all.
-var byStream = events.EachStream(
+var byStream = events.NewByStream(
 	[]projections.Projection{flags},
 	[]projections.Projection{projects},
 	[]projections.Projection{tenants, oauthClients},

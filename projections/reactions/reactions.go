@@ -58,7 +58,7 @@ var (
 )
 
 // jobsByStream returns the jobs that follow from the facts of each kind of stream; nil where none do.
-var jobsByStream = events.EachStream(fromFlag, fromProject, fromTenant, nil, fromInvitation)
+var jobsByStream = events.NewByStream(fromFlag, fromProject, fromTenant, nil, fromInvitation)
 
 // react returns the jobs that follow from a fact. Of one that cannot be decoded nobody knows whether some do: that is
 // its error.
@@ -93,12 +93,12 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	case events.TenantDeleted:
 		return []jobs.Job{
 			jobs.FollowPayments{Cause: e.ID.String(), TenantID: tenantID}, // which cancels its subscription
-			jobs.TenantForgetting{EventID: e.ID.String(), TenantID: tenantID},
+			jobs.PurgeTenant{EventID: e.ID.String(), TenantID: tenantID},
 		}
 	case events.MemberInvited:
 		return []jobs.Job{jobs.MemberInvitation{EventID: e.ID.String(), TenantID: tenantID, MemberID: fact.ID}}
 	case events.MemberAdded:
-		return byAnother(e, fact.UserID,
+		return unlessOwnAction(e, fact.UserID,
 			jobs.Notice{EventID: e.ID.String(), About: jobs.MemberAdded, TenantID: tenantID, UserID: fact.UserID})
 	case events.MemberJoined:
 		return []jobs.Job{
@@ -106,7 +106,7 @@ func fromTenant(e events.Recorded) []jobs.Job {
 			jobs.Notice{EventID: e.ID.String(), About: jobs.InvitationAccepted, TenantID: tenantID, UserID: fact.UserID},
 		}
 	case events.MemberRoleChanged:
-		return byAnother(e, fact.UserID,
+		return unlessOwnAction(e, fact.UserID,
 			jobs.Notice{EventID: e.ID.String(), About: jobs.RoleChanged, TenantID: tenantID, UserID: fact.UserID})
 	case events.SubscriptionChanged:
 		from, to := fact.From.Status, fact.To.Status
@@ -116,7 +116,7 @@ func fromTenant(e events.Recorded) []jobs.Job {
 		}
 	case events.TenantCreated:
 		if fact.Sandbox {
-			return []jobs.Job{jobs.SandboxFilling{EventID: e.ID.String(), TenantID: tenantID}}
+			return []jobs.Job{jobs.SeedSandbox{EventID: e.ID.String(), TenantID: tenantID}}
 		}
 	case events.TenantUpdated, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberRemoved,
 		events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
@@ -124,8 +124,9 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	return nil
 }
 
-// byAnother is the notice to a person of what somebody else did: of their own doing, or the service's, they need none.
-func byAnother(e events.Recorded, userID string, notice jobs.Notice) []jobs.Job {
+// unlessOwnAction is the notice to a person of what somebody else did: of their own doing, or the service's, they need
+// none.
+func unlessOwnAction(e events.Recorded, userID string, notice jobs.Notice) []jobs.Job {
 	if e.Actor.ID == userID || e.Actor.Kind == events.SystemActor {
 		return nil
 	}

@@ -215,9 +215,9 @@ func (f *Flag) in(ref events.EnvironmentRef) *environment {
 // manyStates is how many states a flag may have: as many as a tenant may have environments.
 const manyStates = 100
 
-// onlyIn returns the flag, which may be nil, without the states in environments that its tenant has no longer, if it
-// has many states.
-func (f *Flag) onlyIn(all []events.EnvironmentRef) *Flag {
+// pruneEnvironments returns the flag, which may be nil, without the states in environments that its tenant has no
+// longer, if it has many states.
+func (f *Flag) pruneEnvironments(all []events.EnvironmentRef) *Flag {
 	if f == nil || len(f.environments) <= manyStates {
 		return f
 	}

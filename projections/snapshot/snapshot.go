@@ -127,7 +127,7 @@ func (s *Snapshot) Position() events.Position { return *s.position.Load() }
 func (s *Snapshot) Faults() int64 { return s.faults.Load() }
 
 // handlers apply the facts of each kind of stream.
-var handlers = events.EachStream(
+var handlers = events.NewByStream(
 	handle((*Snapshot).applyFlag),
 	handle((*Snapshot).applyProject),
 	handle((*Snapshot).applyTenant),
@@ -200,7 +200,7 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	t.flagsChanged.Store(&e.Position)
 	before, _ := t.flags.Load(key)
 	after, err := evolve(before, e, fact)
-	after = after.onlyIn(t.state.Load().environments)
+	after = after.pruneEnvironments(t.state.Load().environments)
 	t.count(before, -1)
 	t.count(after, +1)
 	t.replace(key, before, after)

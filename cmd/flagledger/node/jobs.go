@@ -41,8 +41,8 @@ func (p *parts) upkeep() []jobs.Task {
 		},
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
-		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.inStep(p.meter.AddUpMonths)},
-		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.inStep(p.meter.AddUpDays)},
+		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.skipOnClockSkew(p.meter.AddUpMonths)},
+		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.skipOnClockSkew(p.meter.AddUpDays)},
 		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: p.removeGone},
 		{Name: "remove the uses of tenants that are gone", Every: time.Hour, Do: p.removeUses},
 		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a name that is stored, and stays
@@ -54,9 +54,9 @@ func (p *parts) upkeep() []jobs.Task {
 // what is old enough to remove.
 const maxUpkeepSkew = 10 * time.Minute
 
-// inStep leaves a task to another node, or to later, where the clock of this one is wrong: a day or month that is not
-// over would be closed, or all days be too old.
-func (p *parts) inStep(do func(ctx context.Context) error) func(ctx context.Context) error {
+// skipOnClockSkew leaves a task to another node, or to later, where the clock of this one is wrong: a day or month that
+// is not over would be closed, or all days be too old.
+func (p *parts) skipOnClockSkew(do func(ctx context.Context) error) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		skew, err := clockSkew(ctx, p.pool, time.Now)
 		if err == nil && skew.Abs() > maxUpkeepSkew {

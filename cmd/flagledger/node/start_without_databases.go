@@ -27,7 +27,7 @@ func StartWithoutDatabase(ctx context.Context, c Config, cause error, log *slog.
 	}
 	saved, err := snapshot.ReadSaved(ctx, c.snapshotFile())
 	if err != nil {
-		return nil, withUnread(cause, err)
+		return nil, withSnapshotError(cause, err)
 	}
 	log.Warn("the start goes on without the database: flags are evaluated as the snapshot on disk has them", "err", cause)
 	return start(ctx, c, c.DatabaseURL, saved, log)
@@ -59,7 +59,7 @@ func (p *parts) openStore(
 	if p.saved == nil {
 		var unread error
 		if p.saved, unread = snapshot.ReadSaved(ctx, file); unread != nil {
-			return store, closeStore, nil, withUnread(err, unread)
+			return store, closeStore, nil, withSnapshotError(err, unread)
 		}
 	}
 	p.log.Warn("the event store cannot be reached: the start goes on with the snapshot on disk", "err", err)
@@ -74,19 +74,20 @@ func (p *parts) openStore(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return s, s.Close, func(ctx context.Context) { p.tellOfStore(ctx, s) }, nil
+	return s, s.Close, func(ctx context.Context) { p.logStoreErrors(ctx, s) }, nil
 }
 
-// withUnread adds to the error that ends a start why the snapshot on disk cannot be served instead, where there is one.
-func withUnread(cause, unread error) error {
+// withSnapshotError adds to the error that ends a start why the snapshot on disk cannot be served instead, where there
+// is one.
+func withSnapshotError(cause, unread error) error {
 	if errors.Is(unread, fs.ErrNotExist) {
 		return cause
 	}
 	return fmt.Errorf("%w; the snapshot on disk cannot be served instead: %w", cause, unread)
 }
 
-// tellOfStore logs what is wrong with an event store that was down at the start, until nothing is.
-func (p *parts) tellOfStore(ctx context.Context, store *eventstore.Store) {
+// logStoreErrors logs what is wrong with an event store that was down at the start, until nothing is.
+func (p *parts) logStoreErrors(ctx context.Context, store *eventstore.Store) {
 	for ctx.Err() == nil {
 		err := within(ctx, checkTimeout, store.Check)
 		if err == nil {
@@ -114,8 +115,8 @@ func (p *parts) migrateLater(ctx context.Context, databaseURL string) {
 	p.log.Info("the database has been reached")
 }
 
-// onceMigrated has a part run only once the database is at the newest schema.
-func (p *parts) onceMigrated(run func(context.Context)) func(context.Context) {
+// afterMigration has a part run only once the database is at the newest schema.
+func (p *parts) afterMigration(run func(context.Context)) func(context.Context) {
 	return func(ctx context.Context) {
 		select {
 		case <-p.migrated:

@@ -311,7 +311,7 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 	}
 	runs := []func(context.Context){
 		func(ctx context.Context) { p.snapshot.Run(ctx, p.store, p.progress.SnapshotReached, p.log) },
-		p.onceMigrated(func(ctx context.Context) {
+		p.afterMigration(func(ctx context.Context) {
 			if err := projections.Run(ctx, databaseURL, p.store, models.All(), p.progress, p.log); err != nil &&
 				ctx.Err() == nil {
 				p.log.Error("projections ended", "err", err)
@@ -319,15 +319,15 @@ func (p *parts) run(ctx context.Context, databaseURL string) {
 		}),
 		func(ctx context.Context) { p.directory.Run(ctx, p.FlushEvery, p.log) },
 		func(ctx context.Context) { p.meter.Run(ctx, p.FlushEvery, p.log) },
-		p.onceMigrated(func(ctx context.Context) {
+		p.afterMigration(func(ctx context.Context) {
 			if err := p.jobs.Run(ctx, work); err != nil {
 				p.log.Error("no jobs are worked", "err", err)
 			}
 		}),
 		p.runIdentity,
-		p.onceMigrated(p.reactions.Run),
-		p.onceMigrated(p.warnOfPlatformRoles),
-		p.onceMigrated(p.makeAuditKey),
+		p.afterMigration(p.reactions.Run),
+		p.afterMigration(p.warnOfPlatformRoles),
+		p.afterMigration(p.makeAuditKey),
 		p.signing.Run,
 		p.monitor.run,
 	}

@@ -16,7 +16,7 @@ func (c *Client) Subscribe(s events.Subscription) {
 	}
 	by := commands.BySystem("test")
 	_, done, err := commands.Do(c.Service.T.Context(), c.Service.Node.API.Writer, by, set)
-	if err != nil || done.NotShown {
+	if err != nil || done.Stale {
 		c.Service.T.Fatalf("set a subscription: %+v, %v", done, err)
 	}
 }

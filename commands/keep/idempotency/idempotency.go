@@ -100,7 +100,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 		}
 		if inserted.RowsAffected() == 1 {
 			attempt.Once = commands.NewOnce(r.storedScope(), now)
-			attempt.Once.FirstUntil(clock.Add(lease / 2)) // well before another node, by its own clock, takes over
+			attempt.Once.AssumeFirstUntil(clock.Add(lease / 2)) // well before another node, by its own clock, takes over
 			return attempt, nil, nil
 		}
 		var began time.Time

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	aDay       = 24 * time.Hour
-	daysOfDays = 400
+	aDay               = 24 * time.Hour
+	dailyRetentionDays = 400
 
 	// removalLock is held while a day of a tenant is added up, and shared by who removes days.
 	removalLock = 0x666c6167_75736573
@@ -49,13 +49,13 @@ func (m *Meter) AddUpDays(ctx context.Context) error {
 	over := m.now().UTC().Add(-addUpAfter).Truncate(aDay)
 	var errs []error
 	for _, tenantID := range tenants {
-		errs = append(errs, m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -daysOfDays), over),
+		errs = append(errs, m.addUpDaysOf(ctx, tenantID, today.AddDate(0, 0, -dailyRetentionDays), over),
 			m.removeOldHours(ctx, tenantID, today))
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return errors.Join(append(errs, m.removeOldDays(ctx, today.AddDate(0, 0, -daysOfDays)))...)
+	return errors.Join(append(errs, m.removeOldDays(ctx, today.AddDate(0, 0, -dailyRetentionDays)))...)
 }
 
 func (m *Meter) addUpDaysOf(ctx context.Context, tenantID string, from, end time.Time) error {
@@ -283,7 +283,7 @@ func writeDays(ctx context.Context, tx pgx.Tx, tenantID string, day time.Time, d
 
 // removeOldHours removes hours once their day is added up, or is not kept any more itself.
 func (m *Meter) removeOldHours(ctx context.Context, tenantID string, today time.Time) error {
-	before, anyhow := today.AddDate(0, 0, -counted.DaysOfHours), today.AddDate(0, 0, -daysOfDays)
+	before, anyhow := today.AddDate(0, 0, -counted.DaysOfHours), today.AddDate(0, 0, -dailyRetentionDays)
 	for _, table := range hourTables {
 		err := m.deleteRows(ctx, table, `tenant_id = $1 and hour < $2
 			and (hour < $3 or (hour at time zone 'UTC')::date in (select day from keep.use_days where tenant_id = $1))`, tenantID, before, anyhow)

@@ -11,6 +11,6 @@ import (
 func ListLimits() []events.Limit {
 	return []events.Limit{{
 		Group: events.MemoryLimits, Name: "stored usage", Nodes: events.AllNodes, Beyond: "deleted",
-		Value: fmt.Sprintf("hours for %d days, days for %d", counted.DaysOfHours, daysOfDays),
+		Value: fmt.Sprintf("hours for %d days, days for %d", counted.DaysOfHours, dailyRetentionDays),
 	}}
 }

@@ -642,7 +642,7 @@ func TestDaysAreAddedUpThoughOneCannotBe(t *testing.T) {
 	want(3, 2)
 	c.clock = first.AddDate(0, 0, counted.DaysOfHours+3)
 	want(1, 2)
-	c.clock = first.AddDate(0, 0, daysOfDays+3)
+	c.clock = first.AddDate(0, 0, dailyRetentionDays+3)
 	want(0, 0)
 }
 

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// eachAtOnce calls do for each of a list, as many at once as a tenant may have commands under way. After an error, or
-// the end of ctx, no further one is begun.
-func eachAtOnce[T any](ctx context.Context, list []T, do func(T) error) error {
+// forEachConcurrently calls do for each of a list, as many at once as a tenant may have commands under way. After an
+// error, or the end of ctx, no further one is begun.
+func forEachConcurrently[T any](ctx context.Context, list []T, do func(T) error) error {
 	running, until := errgroup.WithContext(ctx)
 	running.SetLimit(tenantCommands)
 	for _, each := range list {
