@@ -36,7 +36,9 @@ type TenantData interface {
 
 // Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where
 // the facts then cannot be appended, the contact belongs to no tenant until the request is made again with its key.
-func (t *Tenancies) Create(ctx context.Context, do Runner[Tenant], create CreateTenant, c Contact) (Tenant, Done, error) {
+func (t *Tenancies) Create(
+	ctx context.Context, do Runner[Tenant], create CreateTenant, c Contact,
+) (Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
 	if sent && create.Created.check() == nil {
 		if err := t.Directory.SetContact(ctx, create.ID, 0, c.Email, c.Name); err != nil {

@@ -72,7 +72,8 @@ func timestampPtr(t *time.Time) *timestamp {
 // showUsedFlag shows a flag with its use.
 func (a *API) showUsedFlag(f queries.Flag) FlagBody {
 	body := showFlag(f)
-	body.FlagUse = &FlagUse{timestampPtr(f.LastEvaluated), timestampPtr(f.LastPrefetched), string(f.Lifecycle(a.staleness()))}
+	lifecycle := string(f.Lifecycle(a.staleness()))
+	body.FlagUse = &FlagUse{timestampPtr(f.LastEvaluated), timestampPtr(f.LastPrefetched), lifecycle}
 	return body
 }
 
@@ -256,7 +257,8 @@ func (a *API) addFlags() {
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	create.Description = createFlagText
-	register(a, creating, withExamples(create, exampleNewFlag, exampleCreatedFlag(nil)), func(ctx context.Context, in *struct {
+	create = withExamples(create, exampleNewFlag, exampleCreatedFlag(nil))
+	register(a, creating, create, func(ctx context.Context, in *struct {
 		EnvironmentInput
 		ChangeInput
 		Body createFlagBody

@@ -46,7 +46,8 @@ func (a *API) addRevert() {
 		"after what changed. It is 409 if the flag's project of then, or an environment in which it was used, is gone; " +
 		"nothing is done then. " + growFlagText
 	revert.Errors = append(revert.Errors, http.StatusConflict)
-	register(a, changeFlags, withExamples(revert, map[string]any{"version": 1}, nil), func(ctx context.Context, in *struct {
+	revert = withExamples(revert, map[string]any{"version": 1}, nil)
+	register(a, changeFlags, revert, func(ctx context.Context, in *struct {
 		FlagChange
 		Body revertBody
 	}) (*flagOutput, error) {

@@ -298,7 +298,8 @@ func (a *API) addRules() {
 		"environment are limited together, as JSON. " +
 		growFlagText
 	set.Errors = append(set.Errors, http.StatusConflict)
-	register(a, changeFlags, withExamples(set, exampleRules(false), exampleRules(true)), func(ctx context.Context, in *struct {
+	set = withExamples(set, exampleRules(false), exampleRules(true))
+	register(a, changeFlags, set, func(ctx context.Context, in *struct {
 		FlagChange
 		Body newRulesBody
 	}) (*rulesOutput, error) {

@@ -221,8 +221,9 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	}
 	if !l.At.IsZero() {
 		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + flagAtSQL + ` f`
-		return listByKeys[Flag](ctx, q.db, flagColumns("f.enabled")+nullUsageColumns, from, "o.place", keys, l.Page, nil, l.TenantID,
-			l.EnvironmentID, l.At, []string{})
+		columns := flagColumns("f.enabled") + nullUsageColumns
+		return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys, l.Page, nil, l.TenantID, l.EnvironmentID, l.At,
+			[]string{})
 	}
 	// it may have been evaluated since the keys were read
 	wanted := func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) }
