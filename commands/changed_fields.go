@@ -2,7 +2,7 @@ package commands
 
 import "flagledger/events"
 
-// changed is the change of a field to what a request sends for it; nil where nothing is sent, or nothing would change.
+// changed returns the change of a field, or nil if to is nil or equal to from.
 func changed[T any](from T, to *T, same func(a, b T) bool) *events.Change[T] {
 	if to == nil || same(from, *to) {
 		return nil

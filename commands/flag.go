@@ -153,10 +153,9 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 type FlagRef struct {
 	TenantID string
 	Key      string
-	// ProjectID, if set, is the project that the flag must belong to; one of another is not found.
+	// ProjectID, if set, is the project that the flag must be in; otherwise NotFound.
 	ProjectID string
-	// IfVersions, if not nil, are the versions of which the flag must have one, else PreconditionFailed. An empty list
-	// refuses any.
+	// IfVersions, if not nil, must contain the flag's version; otherwise PreconditionFailed.
 	IfVersions []events.Revision
 }
 

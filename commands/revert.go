@@ -9,15 +9,14 @@ import (
 	"flagledger/events/state"
 )
 
-// RevertFlag brings a flag back to what it was, in one append. A flag that is like that already stays as it is. One
-// that was deleted since, or whose key another flag has now, begins a new life of the key with the ids and salts of
-// then.
+// RevertFlag brings a flag back to an earlier state, in one append. A flag that is in that state already is not
+// changed. A flag that was deleted or replaced since is created again with its former ids and salt.
 //
 // Environments that were added since are as in a new flag: it is off there, without rules.
 type RevertFlag struct {
 	FlagRef
 	To state.Flag
-	At time.Time // the time that was asked for; zero where the version was
+	At time.Time // the requested time; zero if a version was requested
 	// Environments are the tenant's, and EnvironmentsThen those that it had then. One that is gone must not have been
 	// used.
 	Environments, EnvironmentsThen []events.EnvironmentRef

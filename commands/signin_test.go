@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
+	"flagledger/commands/keep/directory"
 	"flagledger/events"
 )
 
@@ -131,6 +132,11 @@ func TestSigningInWhileBeingErased(t *testing.T) {
 func TestTheActiveTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	now := time.Now()
+	w.directory = directory.New(w.pool, func() time.Time { // so that no two uses have one time
+		now = now.Add(time.Second)
+		return now
+	})
 	c, _, _ := w.newcomer(t)
 	heard := &people{registered: true, tenants: []string{"first", "second"}, creator: c.UserID}
 	signIn := w.signIn(heard)

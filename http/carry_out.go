@@ -6,8 +6,8 @@ import (
 	"flagledger/commands"
 )
 
-// do carries out the command of a call. If the body does not fit its schema, it only checks the command, so that all
-// that is wrong is told at once. If a replay may not be made any more, it only looks for what the call did at first.
+// do carries out the command of a call. If the body is invalid, it only validates the command, so that all errors are
+// reported at once. If replayRefusal is set, it only finds the events of an earlier attempt.
 func do[S any, P commands.State[S]](
 	ctx context.Context, w *commands.Writer, cmd commands.Command[S],
 ) (S, commands.Done, error) {

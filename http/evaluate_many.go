@@ -46,8 +46,8 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	sendEvaluations(w, r, e, results, used)
 }
 
-// sendEvaluations answers with the results for many flags, and counts those that succeeded as used, unless that is nil:
-// none where it refuses the call. e holds its slot for costly work.
+// sendEvaluations streams the results for many flags. Flags that succeed are added to used; nil does not count them. e
+// holds its slot for costly work.
 func sendEvaluations(
 	w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated],
 	used *uncounted,

@@ -26,13 +26,12 @@ type Projection struct {
 	// Indexes is the SQL that creates those indexes that Apply does without, as "create index if not exists" with a name.
 	// A rebuild makes them once it has caught up: to keep them current row by row takes many times as long.
 	Indexes string
-	// Ordered says that what it makes of an event depends on those of other streams before it: what it has missed of a
-	// stream that it has parked is made up for by a rebuild alone.
+	// Ordered says that events of all streams must be applied in the order of the log: a parked stream needs a rebuild.
 	Ordered bool
 	// FactPrefixes are what the names of the facts that it follows begin with.
 	FactPrefixes []string
-	// Apply queues the statements that take in one event. It is called for the events of a stream in their order, and
-	// again where an attempt failed.
+	// Apply queues the statements that apply one event. It is called for the events of a stream in their order, and
+	// again after a failure.
 	Apply func(b *Batch, e events.Recorded) error
 	// New takes the place of Apply in an Ordered projection that keeps in memory what its rows say. Each is used from a
 	// checkpoint on until something fails.

@@ -23,7 +23,7 @@ const (
 	longestHold = 2 * time.Second
 	// switchTime is what is kept of it for the switch itself.
 	switchTime = 20 * time.Millisecond
-	// holdBackoff is for how many times as long as a stop in vain has lasted at most there is no other.
+	// holdBackoff is how many times the longest duration of a failed stop passes before the next.
 	holdBackoff = 10
 	// afterSwitchTakes is how long it may take at most to tell of new tables, and to drop the old ones.
 	afterSwitchTakes = 10 * time.Second

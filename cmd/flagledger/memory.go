@@ -2,24 +2,20 @@ package main
 
 import (
 	"os"
-	"runtime"
 	"runtime/debug"
 )
 
-const reservedHeap = 64 << 20
+const (
+	// serverGCPercent is how much garbage may gather, as a share of the memory in use: an evaluation over HTTP leaves
+	// some KB, most of it by net/http, and the collector would run dozens of times a second on a small node.
+	serverGCPercent = 300
+	// rebuildGCPercent is that of a rebuild, which makes much garbage and keeps little.
+	rebuildGCPercent = 400
+)
 
-// reserveHeap makes the garbage collector wait for 64 MiB of garbage at least: without it, a small node under load
-// would collect dozens of times a second. The reserve is never touched, so it takes no memory itself; release gives it
-// back.
-func reserveHeap() (release func()) {
-	reserve := make([]byte, reservedHeap)
-	return func() { runtime.KeepAlive(reserve) }
-}
-
-// collectSeldom lets as much garbage gather as four times what is in use, unless GOGC says otherwise: a rebuild makes
-// much of it and keeps little.
-func collectSeldom() {
+// setGCPercent sets it, unless GOGC does.
+func setGCPercent(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(percent)
 	}
 }

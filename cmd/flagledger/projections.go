@@ -110,7 +110,7 @@ func (c projectionSelection) rebuild(
 	if err != nil {
 		return fmt.Errorf("projections %s: %w", command, err)
 	}
-	collectSeldom()
+	setGCPercent(rebuildGCPercent)
 	return withStore(ctx, func(_ node.Config, url string, store events.Store, log *slog.Logger) error {
 		head, err := store.Head(ctx)
 		if err != nil {

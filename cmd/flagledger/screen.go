@@ -73,8 +73,7 @@ func (s *screen) padded(width int, p span) {
 // columns is how wide text is on a terminal.
 func columns(text string) int { return uniseg.StringWidth(printable(text)) }
 
-// printable writes what is no printable character as Go does: an escape as \x1b. What turns the direction of text is
-// none, nor are spaces of other widths.
+// printable escapes non-printable and bidirectional characters as Go does, such as \x1b.
 func printable(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) && utf8.ValidString(text) {
 		return text

@@ -26,7 +26,7 @@ type serveCommand struct{}
 // Run serves until ctx ends, goes on for the time that the settings say, lets calls under way finish, and stops all
 // that it started.
 func (serveCommand) Run(ctx context.Context) error {
-	defer reserveHeap()()
+	setGCPercent(serverGCPercent)
 	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end first
 	c, err := node.Load()
 	if err != nil {

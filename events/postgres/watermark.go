@@ -24,9 +24,9 @@ type clock struct {
 	passed  atomic.Pointer[time.Time] // the last watermark; nil before the first
 }
 
-// Watermark implements events.Store. What is known, or else what the head of the log says, is enough for times up to
-// that of the last event; for a later one it looks at the clock. That is the database server's: if it is set back,
-// events may be recorded before an earlier watermark.
+// Watermark implements events.Store. It uses the cached time or the time of the
+// last event if that is late enough, otherwise the database server's clock: if that is set back, events may be recorded
+// before an earlier watermark.
 func (s *Store) Watermark(ctx context.Context, at time.Time) (time.Time, error) {
 	if passed := s.clock.passed.Load(); passed != nil && at.Before(*passed) {
 		return *passed, nil

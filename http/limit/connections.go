@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Connections accepts at most so many connections at once: all together, where further ones wait until another is
-// closed, and each of a client address, by the IPv4 address or the IPv6 /48, of which it closes further ones at once
-// and calls refused for each. Those of proxies are bounded together with all alone.
+// Connections limits the connections of a listener. Beyond all, Accept waits until one is closed. Beyond each per
+// client network (an IPv4 address or IPv6 /48), a connection is closed at once and refused is called; proxies are
+// exempt from that.
 func Connections(listener net.Listener, all, each int, proxies []netip.Prefix, refused func()) net.Listener {
 	return &connections{
 		Listener: listener,

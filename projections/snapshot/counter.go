@@ -38,9 +38,8 @@ func (c *counter) add(n uint64, striped *atomic.Int64) {
 	}
 }
 
-// stripe chooses by where the stack of the goroutine is: those that run at once have different ones, and whoever counts
-// again finds the line of before in their processor's cache. A token of a sync.Pool, as xsync.Counter has it, keeps to
-// the processor too, but takes four times as long as counting.
+// stripe picks a shard by the address of the goroutine's stack, which differs between goroutines that run at once. A
+// token of a sync.Pool, as in xsync.Counter, takes four times as long as counting.
 func stripe() uint32 {
 	var here byte
 	address := uintptr(unsafe.Pointer(&here)) //nolint:gosec // only its number is used

@@ -60,7 +60,7 @@ export default {
   },
 
   'a frame or a page that cannot be loaded is told, and loaded again': async (come) => {
-    const v = await come({ refused: ['ERR_FAILED'] });
+    const v = await come({ refused: ['net::ERR_'] });
     await v.signUp();
     const told = v.page.getByText('A part of the dashboard could not be loaded.');
     for (const part of ['Shell', 'FlagsPage']) {
