@@ -12,9 +12,13 @@ import (
 	"flagledger/migrations/database"
 )
 
-// tenantIndex finds the pending jobs of a tenant, by whose number its next ones have their priority.
-const tenantIndex = `create index if not exists flagledger_tenant on ` + JobsSchema + `.river_job ((args ->> 'tenantId'))
-	where finalized_at is null`
+// tenantIndex finds the pending jobs of a tenant, by whose number its next ones have their priority. It looks first:
+// create index if not exists would wait for all that write jobs at each start.
+const tenantIndex = `do $$ begin
+	if to_regclass('` + JobsSchema + `.flagledger_tenant') is null then
+		create index flagledger_tenant on ` + JobsSchema + `.river_job ((args ->> 'tenantId')) where finalized_at is null;
+	end if;
+end $$`
 
 // JobsSchema is where River keeps its jobs. Its tables are River's own: nobody else writes them.
 const JobsSchema = "jobs"

@@ -35,8 +35,8 @@ func (c Config) checkProduction() error {
 	for _, proxies := range c.ProxyNetworks {
 		if widest := privateBits(proxies); proxies.Bits() < widest {
 			return fmt.Errorf(
-				"FLAGLEDGER_TRUSTED_PROXIES must not be wider than /%d in production, as private networks are: whoever connects "+
-					"from %s could say which address they have",
+				"FLAGLEDGER_TRUSTED_PROXIES must not be wider than /%d in production, as private networks are: anyone who "+
+					"connects from %s could say which address they have",
 				widest,
 				proxies,
 			)
@@ -99,7 +99,7 @@ func privateBits(network netip.Prefix) int {
 	return 7
 }
 
-// WarnOfExposure logs what the settings let anybody do: in development whoever can reach the service, in production any
+// WarnOfExposure logs what the settings let anybody do: in development all who can reach the service, in production any
 // web page.
 func (c Config) WarnOfExposure(log *slog.Logger) {
 	if c.Environment != "development" {
@@ -123,7 +123,7 @@ func (c Config) WarnOfExposure(log *slog.Logger) {
 		!commands.Loopback(public.Hostname()) {
 		log.Warn(
 			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_PUBLIC_URL is not of this machine alone: behind a proxy, "+
-				"whoever signs up there has an address that counts as verified, and mailed links stand in this log. Set "+
+				"anyone who signs up there has an address that counts as verified, and mailed links stand in this log. Set "+
 				"production where others can sign up",
 			"url",
 			c.PublicURL,
@@ -131,7 +131,7 @@ func (c Config) WarnOfExposure(log *slog.Logger) {
 	}
 	if len(c.SuperUsers) > 0 {
 		log.Warn(
-			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_SUPER_USERS is set: whoever signs up with one of those " +
+			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_SUPER_USERS is set: anyone who signs up with one of those " +
 				"addresses runs the platform, since every address counts as verified. Set production where others can sign up",
 		)
 	}
