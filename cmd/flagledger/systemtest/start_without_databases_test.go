@@ -1,0 +1,131 @@
+package systemtest
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events/eventstore/esdbtest"
+)
+
+// A server that starts while its databases are down evaluates flags as they were, says so and refuses changes. When the
+// databases are back, it goes on by itself.
+func TestAStartWhileAllDatabasesAreDown(t *testing.T) {
+	t.Parallel()
+	t.Run("Postgres", func(t *testing.T) { startWithoutDatabases(t, nil) })
+	t.Run("Postgres and EventStoreDB", func(t *testing.T) { startWithoutDatabases(t, esdbtest.New(t)) })
+}
+
+func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
+	t.Parallel()
+	dir, postgres := nodetest.OwnPostgres(t)
+	program := nodetest.Build(t)
+	settings := []string{"FLAGLEDGER_DATABASE_URL=" + postgres.URL(), "FLAGLEDGER_PUBLIC_URL=http://flags.example.com"}
+	if eventStore != nil {
+		settings = append(settings, "FLAGLEDGER_EVENTSTORE_URL="+eventStore.URL())
+	}
+	server := program.Serve(settings...)
+	s := program.Service()
+	person := s.SignUp("me@example.com")
+	person.CreateFlag("on", nil)
+	person.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
+	id, secret := person.OAuthClient("checkout", "flags:evaluate")
+	trade := fmt.Sprintf("grant_type=client_credentials&client_id=%s&client_secret=%s", id, secret)
+	machine := &nodetest.Client{Service: s, Tenant: person.Tenant}
+	machine.Token = s.Anonymous().Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded").Want(200).Object()["access_token"].(string)
+	if code := server.End(syscall.SIGTERM); code != 0 {
+		t.Fatalf("the server ended with %d", code)
+	}
+
+	back := nodetest.Outage(t, dir)
+	defer back()
+	if eventStore != nil {
+		eventStore.Stop()
+	}
+	server = program.Serve(settings...)
+	t.Logf("healthy %v after the start without databases", server.Took)
+	evaluates := func() {
+		t.Helper()
+		for name, c := range map[string]*nodetest.Client{"a machine": machine, "a person": person} {
+			if r := c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u"}`); r.Status != 200 ||
+				!strings.Contains(r.Body, `"value":true`) {
+				t.Errorf("%s evaluates: %v", name, r)
+			}
+		}
+		if r := machine.Attempt("POST", "/ofrep/v1/evaluate/flags", `{"context":{"targetingKey":"u"}}`); r.Status != 200 ||
+			!strings.Contains(r.Body, `"key":"on"`) {
+			t.Errorf("all flags: %v", r)
+		}
+	}
+	evaluates()
+	for _, call := range [][2]string{
+		{nodetest.FlagPath("on", "/disable"), ""}, {"/api/v1/flags", `{"key":"new","type":"boolean"}`}, {"/api/v1/projects", `{"name":"new"}`},
+		{"/auth/signin", fmt.Sprintf(`{"email":"me@example.com","password":%q}`, nodetest.Password)},
+	} {
+		if r := person.Attempt("POST", call[0], call[1]); r.Status != 503 || r.Header.Get("Retry-After") == "" {
+			t.Errorf("POST %s: %v", call[0], r)
+		}
+	}
+	if r := person.Attempt("GET", "/api/v1/flags", ""); r.Status != 503 {
+		t.Errorf("a list: %v", r)
+	}
+	if a := s.Anonymous().
+		Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded"); a.Status != 503 {
+		t.Errorf("a token: %d %s", a.Status, a.Body)
+	}
+	s.Eventually("health tells of it", func() bool {
+		r := person.Attempt("GET", "/health", "")
+		return r.Status == 200 && strings.Contains(r.Body, `"status":"degraded"`) &&
+			strings.Contains(r.Body, "flags are evaluated as they were ")
+	})
+
+	back()
+	if eventStore != nil {
+		eventStore.Start()
+	}
+	s.Eventually("changes are made", func() bool {
+		r := person.Attempt("POST", "/api/v1/flags", `{"key":"new","type":"boolean"}`)
+		return r.Status == 201 || r.Status == 409
+	})
+	s.Eventually("the change is listed", func() bool {
+		r := person.Attempt("GET", "/api/v1/flags", "")
+		return r.Status == 200 && strings.Contains(r.Body, `"new"`)
+	})
+	s.Eventually("health is good",
+		func() bool { return strings.Contains(person.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
+	evaluates()
+	machine.Call("POST", nodetest.FlagPath("new", "/evaluate"), `{}`).Want(200)
+	s.Anonymous().Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded").Want(200)
+	if code := server.End(syscall.SIGTERM); code != 0 {
+		t.Errorf("the server ended with %d", code)
+	}
+}
+
+// A start that can serve no snapshot says why, where there is a file: whoever reads only that the database is down
+// looks for the file's fault in vain.
+func TestAStartWithoutDatabaseSaysWhyItCannotServeTheSnapshotOnDisk(t *testing.T) {
+	t.Parallel()
+	c := node.Config{DatabaseURL: "postgres://127.0.0.1:1/x", Data: t.TempDir()}
+	cause := fmt.Errorf("the database cannot be reached: %w", node.ErrUnreachable)
+	if _, err := node.StartWithoutDatabase(
+		t.Context(), c, cause, slog.New(slog.DiscardHandler),
+	); !errors.Is(err, node.ErrUnreachable) ||
+		err.Error() != cause.Error() {
+		t.Errorf("without a file: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(c.Data, "snapshot"), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := node.StartWithoutDatabase(t.Context(), c, cause, slog.New(slog.DiscardHandler))
+	if !errors.Is(err, node.ErrUnreachable) || !strings.Contains(err.Error(), "snapshot on disk") ||
+		!strings.Contains(err.Error(), "damaged") {
+		t.Errorf("with a damaged file: %v", err)
+	}
+}
