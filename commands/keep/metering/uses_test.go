@@ -443,6 +443,28 @@ func TestWhatIsGoneLeavesNothing(t *testing.T) {
 	}
 }
 
+// Usage of a deleted flag goes if the flag was only prefetched, and stays while its last prefetch is recent.
+func TestUsageOfPrefetchedFlagIsRemoved(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	used := m.uses.(*memory)
+	used.prefetch("prefetched", "e", c.clock)
+	used.evaluate("recent", "e", "1", "c", c.clock)
+	c.flush(m)
+	c.clock = c.clock.Add(flagGrace + time.Hour)
+	used.prefetch("recent", "e", c.clock)
+	c.flush(m)
+	if err := m.RemoveGone(t.Context(), present{"t": {environments: []string{"e"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]int{"flag_hours": 2, "flag_uses": 1, "flag_outcomes": 1} {
+		if n := c.rows(t, table); n != want {
+			t.Errorf("%s has %d rows, want the %d of the flag that was prefetched lately", table, n, want)
+		}
+	}
+}
+
 // One tenant's use cannot be removed: that of others is, however many rows it has.
 func TestWhatIsGoneIsRemovedThoughSomeCannotBe(t *testing.T) {
 	t.Parallel()
