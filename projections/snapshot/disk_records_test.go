@@ -281,3 +281,20 @@ func TestASnapshotFromDiskIsTheSameAndGoesOnTheSame(t *testing.T) {
 		t.Errorf("%d were compared, %d had left out events", compared, faulty)
 	}
 }
+
+// Lists of flags are cached under the position of the last change. From disk, that is the position of the copy: with an
+// earlier one, rows that lack the copy's last changes would be cached as current.
+func TestFlagsFromDiskChangedAtItsPosition(t *testing.T) {
+	s := of(made(events.BooleanFlag, "false"))
+	position := events.Position{Commit: 7, Prepare: 7}
+	e := recorded(events.FlagStream("t", "k"), 2, events.FlagEnabled{Environment: production})
+	e.Position = position
+	s.applyAll([]events.Recorded{e})
+	tenant, ok := reloaded(t, s, filepath.Join(t.TempDir(), "snapshot")).Tenant("t")
+	if !ok {
+		t.Fatal("the copy on disk lacks the tenant")
+	}
+	if got := tenant.FlagsChanged(); got != position {
+		t.Errorf("the flags changed last at %s, want %s", got, position)
+	}
+}

@@ -739,6 +739,57 @@ func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
 	}
 }
 
+// Usage of an hour whose counts are dropped counts in the next hour: the dropped counts would start again from 0, and
+// overwrite those in the database.
+func TestLateUsageCountsInNextHour(t *testing.T) {
+	s := of(made(events.BooleanFlag, "false"))
+	tenant, _ := s.Tenant("t")
+	count := func(at CountTime) {
+		tenant.CountEvaluation("k", production.ID, evaluated(s, "k", "a"), nil, at)
+		u := &Uncounted{}
+		u.Prefetched("k", evaluated(s, "k", "a"))
+		tenant.CountMany(u, true, production.ID, nil, at)
+	}
+	late := tenant.CountTime(noon.Add(time.Hour - time.Second)) // of calls that end after the hour
+	count(late)
+	next := noon.Add(time.Hour)
+	ledger{}.take(s, next, noFailure)
+	count(late)
+	uses := taken(s)
+	if len(uses) != 2 {
+		t.Errorf("%d uses are taken, want one of the flag and one of the tenant", len(uses))
+	}
+	for name, u := range uses {
+		if !u.Hour.Equal(next) || u.Prefetches != 1 || len(u.Served) != 1 || u.Served[0].Count != 1 {
+			t.Errorf("%s has %d prefetches and served %+v, want 1 of each in the hour from %v", name, u.Prefetches,
+				u.Served, next)
+		}
+	}
+}
+
+// A call for all flags is one prefetch of the tenant, in however many pieces it is counted, and one of each flag.
+func TestCallInPiecesIsOnePrefetch(t *testing.T) {
+	s := filled(3)
+	tenant, _ := s.Tenant("t")
+	for range 2 {
+		call := &Uncounted{}
+		for i := range 3 {
+			key := fmt.Sprint("flag-", i)
+			call.Prefetched(key, evaluated(s, key, "a"))
+			tenant.CountMany(call, true, production.ID, nil, tenant.CountTime(noon))
+		}
+	}
+	uses := taken(s)
+	if len(uses) != 4 {
+		t.Errorf("%d uses are taken, want those of the tenant and three flags", len(uses))
+	}
+	for name, u := range uses {
+		if u.Prefetches != 2 {
+			t.Errorf("%s has %d prefetches, want one for each of two calls", name, u.Prefetches)
+		}
+	}
+}
+
 func TestCallersAreLastSeenWhenTheyEvaluatedLast(t *testing.T) {
 	s := filled(1)
 	tenant, _ := s.Tenant("t")
