@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/http"
 	"flagledger/queries"
@@ -45,7 +46,7 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 		if c.JSON {
 			entries := make([][]byte, len(flags))
 			for i, f := range flags {
-				entries[i] = printableJSON(http.CleanupEntry(f, stale))
+				entries[i] = terminal.PrintableJSON(http.CleanupEntry(f, stale))
 			}
 			_, err := fmt.Printf("[%s]\n", bytes.Join(entries, []byte(",\n ")))
 			return err
@@ -81,9 +82,9 @@ func servedAlways(f queries.CleanupFlag, lifecycle queries.Lifecycle) string {
 	case !f.SameOutcome:
 		return "another value in each environment"
 	case f.VariationName != nil:
-		return printable(fmt.Sprintf("%s (%s)", brief(f.Value), *f.VariationName))
+		return terminal.Printable(fmt.Sprintf("%s (%s)", brief(f.Value), *f.VariationName))
 	default:
-		return printable(brief(f.Value))
+		return terminal.Printable(brief(f.Value))
 	}
 }
 
@@ -94,7 +95,7 @@ func callersOf(f queries.CleanupFlag) string {
 		case c.ClientID == nil:
 			names = append(names, "people")
 		case c.Name != nil:
-			names = append(names, printable(*c.Name))
+			names = append(names, terminal.Printable(*c.Name))
 		default:
 			names = append(names, *c.ClientID)
 		}

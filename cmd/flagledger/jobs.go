@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/commands/jobs"
 )
 
@@ -42,7 +43,7 @@ func (l jobsListCommand) Run(ctx context.Context) error {
 		fmt.Fprintln(table, "ID\tKIND\tSTATE\tATTEMPT\tAT\tARGUMENTS\tERROR")
 		for _, job := range list {
 			fmt.Fprintf(table, "%d\t%s\t%s\t%d/%d\t%s\t%s\t%s\n", job.ID, job.Kind, job.State, job.Attempt, job.MaxAttempts,
-				job.At.UTC().Format(time.RFC3339), printable(job.Args), printable(job.Error))
+				job.At.UTC().Format(time.RFC3339), terminal.Printable(job.Args), terminal.Printable(job.Error))
 		}
 		return table.Flush()
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/rules"
 	"flagledger/queries"
@@ -121,5 +122,5 @@ func oneLine(err error) string {
 			lines = append(lines, line)
 		}
 	}
-	return printable(strings.Join(lines, " "))
+	return terminal.Printable(strings.Join(lines, " "))
 }

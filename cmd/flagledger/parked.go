@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -44,8 +45,8 @@ func (parkedListCommand) Run(ctx context.Context) error {
 				return err
 			}
 			for _, s := range parked {
-				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", p.Name, printable(s.Stream), s.Revision, s.At.UTC().Format(time.RFC3339),
-					printable(s.Error))
+				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", p.Name, terminal.Printable(s.Stream), s.Revision,
+					s.At.UTC().Format(time.RFC3339), terminal.Printable(s.Error))
 			}
 		}
 		return table.Flush()
@@ -92,8 +93,8 @@ func (s parkedShowCommand) Run(ctx context.Context) error {
 			if i < 0 {
 				return fmt.Errorf("%s: %w: %s", p.Name, projections.ErrNotParked, s.Stream)
 			}
-			fmt.Printf("%s has parked %s at version %d since %s: %s\n", p.Name, printable(s.Stream), parked[i].Revision,
-				parked[i].At.UTC().Format(time.RFC3339), printable(parked[i].Error))
+			fmt.Printf("%s has parked %s at version %d since %s: %s\n", p.Name, terminal.Printable(s.Stream), parked[i].Revision,
+				parked[i].At.UTC().Format(time.RFC3339), terminal.Printable(parked[i].Error))
 			for e, err := range store.Read(ctx, s.Stream, parked[i].Revision) {
 				if err != nil {
 					return err
@@ -123,7 +124,7 @@ func storedFact(e events.Recorded) ([]byte, error) {
 		Data     any             `json:"data"`
 		Metadata any             `json:"metadata"`
 	}{e.Revision, e.Name, e.Stored.Version, e.ID.String(), stored(e.Stored.Data), stored(e.Stored.Metadata)})
-	return printableJSON(bytes.TrimSpace(text.Bytes())), err
+	return terminal.PrintableJSON(bytes.TrimSpace(text.Bytes())), err
 }
 
 // stored is JSON as it is, or what is none as a string.
@@ -154,7 +155,7 @@ func (r parkedRetryCommand) Run(ctx context.Context) error {
 			for _, stream := range streams {
 				failed := projections.Retry(ctx, url, store, p, stream)
 				if failed == nil {
-					fmt.Printf("%s follows %s again\n", p.Name, printable(stream))
+					fmt.Printf("%s follows %s again\n", p.Name, terminal.Printable(stream))
 					continue
 				}
 				err = errors.Join(err, fmt.Errorf("%s, stream %s: %w", p.Name, stream, failed))

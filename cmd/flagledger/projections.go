@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -54,8 +55,8 @@ func (projectionStatusCommand) Run(ctx context.Context) error {
 		}
 		for _, s := range statuses {
 			for _, p := range s.Parked {
-				fmt.Printf("%s has parked %s at version %d since %s: %s\n", s.Name, printable(p.Stream), p.Revision,
-					p.At.UTC().Format(time.RFC3339), printable(p.Error))
+				fmt.Printf("%s has parked %s at version %d since %s: %s\n", s.Name, terminal.Printable(p.Stream), p.Revision,
+					p.At.UTC().Format(time.RFC3339), terminal.Printable(p.Error))
 			}
 		}
 		return nil

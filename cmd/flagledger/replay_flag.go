@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http"
@@ -31,7 +32,7 @@ func (r *replay) printFlag(ctx context.Context, m queries.Moment) error {
 		}
 	}
 	if r.form.json {
-		_, err := r.screen.Write(append(printableJSON(http.FlagVersion(f, environments)), '\n'))
+		_, err := r.screen.Write(append(terminal.PrintableJSON(http.FlagVersion(f, environments)), '\n'))
 		return err
 	}
 	r.stateHeader("Flag "+*r.Flag, f.Exists, last, m.At)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/queries"
 )
@@ -59,7 +60,7 @@ func (r *replay) putJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.screen.Write(append(printableJSON(text), '\n'))
+	_, err = r.screen.Write(append(terminal.PrintableJSON(text), '\n'))
 	return err
 }
 

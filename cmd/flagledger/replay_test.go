@@ -16,6 +16,7 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/migrations/pgtest"
 	"flagledger/queries"
@@ -424,14 +425,14 @@ func TestTextOfFactsDrivesNoTerminal(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		after := printableJSON(before)
+		after := terminal.PrintableJSON(before)
 		printsOnly(r, string(after))
 		var x, y string
 		if json.Unmarshal(before, &x) != nil || json.Unmarshal(after, &y) != nil || x != y {
 			r.Fatalf("%s became %s", before, after)
 		}
 	})
-	if raw := printableJSON([]byte("\"\x9b\"")); string(raw) != `"\ufffd"` {
+	if raw := terminal.PrintableJSON([]byte("\"\x9b\"")); string(raw) != `"\ufffd"` {
 		t.Errorf("a byte that is no character is %s", raw)
 	}
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"bufio"
-	"fmt"
 	"io"
-	"strconv"
-	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+
+	"flagledger/cmd/flagledger/terminal"
 )
 
 // style is how text looks on a terminal: the parameter of its escape sequence.
@@ -48,7 +46,7 @@ type span struct {
 // put prints text. Errors come with Flush.
 func (s *screen) put(spans ...span) {
 	for _, span := range spans {
-		text := printable(span.text)
+		text := terminal.Printable(span.text)
 		if s.colour && span.style != plain && text != "" {
 			text = "\x1b[" + string(span.style) + "m" + text + "\x1b[0m"
 		}
@@ -71,49 +69,7 @@ func (s *screen) padded(width int, p span) {
 }
 
 // columns is how wide text is on a terminal.
-func columns(text string) int { return uniseg.StringWidth(printable(text)) }
-
-// printable escapes non-printable and bidirectional characters as Go does, such as \x1b.
-func printable(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		r, n := utf8.DecodeRuneInString(text)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			b.WriteString(`\x` + strconv.FormatUint(uint64(text[0]), 16))
-		case strconv.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			quoted := strconv.QuoteRuneToASCII(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-		text = text[n:]
-	}
-	return b.String()
-}
-
-// printableJSON escapes characters in JSON that are not printable, and bytes that are none, where JSON leaves them as
-// they are.
-func printableJSON(text []byte) []byte {
-	b := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		high, low := utf16.EncodeRune(r)
-		switch {
-		case strconv.IsPrint(r) && (r != utf8.RuneError || n > 1):
-			b = append(b, text[i:i+n]...)
-		case r > 0xffff:
-			b = fmt.Appendf(b, `\u%04x\u%04x`, high, low)
-		default:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		}
-		i += n
-	}
-	return b
-}
+func columns(text string) int { return uniseg.StringWidth(terminal.Printable(text)) }
 
 // shortened is text that is no longer than some characters.
 func shortened(text string, most int) string {
