@@ -239,3 +239,40 @@ func TestARebuildReadsNoFasterThanItMay(t *testing.T) {
 		t.Errorf("%d events took %s, want %s at least", head.Commit, time.Since(began), least)
 	}
 }
+
+// The live tables are replaced by another process while a rebuild makes new ones, with tables of an earlier position:
+// the rebuild ends, and reports no differences between rows of two positions.
+func TestRebuildEndsIfLiveTablesWentBack(t *testing.T) {
+	t.Parallel()
+	for name, grows := range map[string]bool{"at the end of the log": false, "with more to read": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			stop := w.carryOn()
+			w.append("flag-t.a", 0, newFlag("a"))
+			w.settle()
+			w.exec(`create table earlier as select * from read.checkpoints where projection = 'flags'`)
+			last := w.append("flag-t.b", 0, newFlag("b"))
+			w.settle()
+			stop()
+			replace := sync.OnceFunc(func() {
+				w.exec(`delete from read.flags where key = 'b'`)
+				w.exec(`update read.checkpoints c set (commit, prepare, last_event) = (e.commit, e.prepare, e.last_event)
+					from earlier e where c.projection = e.projection`)
+				if grows {
+					w.append("flag-t.c", 0, newFlag("c"))
+				}
+			})
+			report := func(_ string, reached events.Position, _ int) {
+				if reached.Compare(last) >= 0 {
+					replace()
+				}
+			}
+			options := projections.RebuildOptions{CompareOnly: true, Report: report}
+			err := projections.Rebuild(t.Context(), w.url, w.store, flagsModel(t), options, w.log)
+			if !errors.Is(err, projections.ErrMoved) {
+				t.Errorf("the rebuild ended with %v, want ErrMoved", err)
+			}
+		})
+	}
+}
