@@ -66,7 +66,7 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 				t.Fatalf("heard %+v", e)
 			}
 			return e
-		case <-time.After(patience):
+		case <-time.After(testTimeout):
 			t.Fatal("no heartbeat")
 			return told{}
 		}
@@ -174,7 +174,7 @@ func TestAStreamEndsWithTheService(t *testing.T) {
 	there := *me
 	there.Service = &nodetest.Service{T: t, URL: "http://" + listener.Addr().String()}
 	streams := []*listening{listen(&there), listen(&there)}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	s.Node.API.EndStreams()
 	if err := serving.Shutdown(ctx); err != nil {
@@ -250,7 +250,7 @@ func TestAConnectionWhoseAnswersNobodyReadsIsClosed(t *testing.T) {
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", "/openapi.json")
 	select {
 	case <-closed:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("it holds its connection, and what it was to be answered")
 	}
 }

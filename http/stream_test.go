@@ -1,11 +1,7 @@
 package http_test
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -15,188 +11,9 @@ import (
 	"flagledger/events"
 )
 
-const streamPath = "/api/v1/flags/stream"
+func TestStreamReportsChanges(t *testing.T) { nodetest.BothEngines(t, testStreamReportsChanges) }
 
-// told is an event of a stream, or a heartbeat, which has an id alone.
-type told struct {
-	at   time.Time
-	ID   string
-	text string // of the data
-	Data *struct {
-		Type, Environment, ETag string
-		LastModified            int64
-		Flags                   []struct {
-			Key         string
-			Version     int
-			Environment string
-			Deleted     bool
-		}
-	}
-}
-
-// flags is what an event names, in short.
-func (e told) flags() string {
-	var list []string
-	for _, f := range e.Data.Flags {
-		text := fmt.Sprintf("%s %d", f.Key, f.Version)
-		if f.Environment != "" {
-			text += " in " + f.Environment
-		}
-		if f.Deleted {
-			text += " deleted"
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, ", ")
-}
-
-// listening is an open stream.
-type listening struct {
-	t      testing.TB
-	events chan told // closed when the stream ends
-	header http.Header
-	retry  string
-	hangUp func()
-	first  told   // of one that was opened by listen
-	last   string // the id of the last event that was looked at
-}
-
-// listen opens a stream, and waits until it is connected.
-func listen(c *nodetest.Client, headers ...string) *listening {
-	c.Service.T.Helper()
-	l := openStream(c, streamPath, headers...)
-	if l.first = l.next(); l.first.Data.Type != "connected" || l.first.ID == "" {
-		c.Service.T.Fatalf("the stream begins with %+v", l.first)
-	}
-	return l
-}
-
-// openStream opens a stream.
-func openStream(c *nodetest.Client, path string, headers ...string) *listening {
-	c.Service.T.Helper()
-	ctx, cancel := context.WithCancel(c.Service.T.Context())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Service.URL+path, nil)
-	if err != nil {
-		c.Service.T.Fatal(err)
-	}
-	if c.Token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.Token)
-	}
-	if c.Tenant != "" {
-		r.Header.Set("X-Tenant-ID", c.Tenant)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	slow := time.AfterFunc(patience, cancel) // to begin with
-	defer slow.Stop()
-	response, err := http.DefaultClient.Do(r) //nolint:bodyclose // the reader below closes it
-	if err != nil {
-		c.Service.T.Fatal(err)
-	}
-	if response.StatusCode != http.StatusOK {
-		c.Service.T.Fatalf("the stream is refused with %d", response.StatusCode)
-	}
-	l := &listening{t: c.Service.T, events: make(chan told, 10_000), header: response.Header, hangUp: cancel}
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() && lines.Text() != "" {
-		l.retry += lines.Text()
-	}
-	go func() {
-		defer response.Body.Close()
-		defer close(l.events)
-		var e told
-		for lines.Scan() {
-			name, value, _ := strings.Cut(lines.Text(), ":")
-			value = strings.TrimPrefix(value, " ")
-			switch {
-			case lines.Text() == "":
-				e.at = time.Now()
-				l.events <- e
-				e = told{}
-			case name == "id":
-				e.ID = value
-			case name == "data":
-				e.text = value
-				if strings.Contains(value, `"lastModified":0`) || strings.Contains(value, `"deleted":false`) {
-					l.t.Errorf("an event tells what it does not know: %s", value)
-				}
-				if err := json.Unmarshal([]byte(value), &e.Data); err != nil {
-					l.t.Errorf("%v in %s", err, value)
-				}
-			case name != "" || value != "heartbeat":
-				l.t.Errorf("unexpected: %s", lines.Text())
-			}
-		}
-	}()
-	return l
-}
-
-// patience is how long a test waits for what must come. No test is quicker or slower for it.
-const patience = 2 * time.Minute
-
-// next waits for the next event that is no heartbeat.
-func (l *listening) next() told {
-	l.t.Helper()
-	for {
-		select {
-		case e, ok := <-l.events:
-			if !ok {
-				l.t.Fatal("the stream has ended")
-			}
-			if l.last = e.ID; e.Data != nil {
-				return e
-			}
-		case <-time.After(patience):
-			l.t.Fatal("nothing is heard")
-		}
-	}
-}
-
-// hears checks that the next event tells of changes of these flags.
-func (l *listening) hears(flags string) {
-	l.t.Helper()
-	if e := l.next(); e.Data.Type != "refetchEvaluation" || e.flags() != flags {
-		l.t.Errorf("heard %+v, want %s", *e.Data, flags)
-	}
-}
-
-// ends waits for the end of the stream, before which there is no other event.
-func (l *listening) ends() {
-	l.t.Helper()
-	for {
-		select {
-		case e, ok := <-l.events:
-			if !ok {
-				return
-			}
-			if e.Data != nil {
-				l.t.Errorf("before its end it hears %+v", *e.Data)
-			}
-		case <-time.After(patience):
-			l.t.Fatal("the stream does not end")
-		}
-	}
-}
-
-// createHeard creates a flag and waits until streams have told of it: those opened later begin after it.
-func createHeard(c *nodetest.Client, key string) {
-	c.Service.T.Helper()
-	l := listen(c)
-	c.CreateFlag(key, nil)
-	l.hears(key + " 1")
-	l.hangUp()
-}
-
-func enable(c *nodetest.Client, key, environment string) {
-	c.Service.T.Helper()
-	c.Call("POST", nodetest.FlagPath(key, "/enable"), nil, "X-Environment", environment).Want(200)
-}
-
-func TestStream(t *testing.T) { nodetest.BothEngines(t, testStream) }
-
-func testStream(t *testing.T) {
+func testStreamReportsChanges(t *testing.T) {
 	nodetest.Cases{
 		"it begins with how to come back and where it is": func(t *testing.T, me *nodetest.Client) {
 			l := listen(me)
@@ -263,6 +80,39 @@ func testStream(t *testing.T) {
 				development.hears(flags)
 			}
 		},
+		"a tenant hears nothing of another": func(_ *testing.T, me *nodetest.Client) {
+			other := me.NewTenant("other")
+			l, there := listen(me), listen(other)
+			other.CreateFlag("theirs", nil)
+			me.CreateFlag("mine", nil)
+			l.hears("mine 1")
+			there.hears("theirs 1")
+		},
+		"200 streams hear of one change": func(t *testing.T, me *nodetest.Client) {
+			createHeard(me, "k")
+			streams := make([]*listening, 200)
+			for i := range streams {
+				streams[i] = listen(me)
+			}
+			began := time.Now()
+			enable(me, "k", "production")
+			var last time.Time
+			for _, l := range streams {
+				e := l.next()
+				nodetest.Same(t, "what changed", e.flags(), "k 2")
+				if e.at.After(last) {
+					last = e.at
+				}
+			}
+			t.Logf("the last one heard %v after the change was asked for", last.Sub(began))
+		},
+	}.Run(t)
+}
+
+func TestStreamOfAllEnvironments(t *testing.T) { nodetest.BothEngines(t, testStreamOfAllEnvironments) }
+
+func testStreamOfAllEnvironments(t *testing.T) {
+	nodetest.Cases{
 		"a stream of all environments tells of each, and in which a flag changed": func(t *testing.T, me *nodetest.Client) {
 			everywhere := []string{"X-Environment", "*"}
 			l, elsewhere := listen(me, everywhere...), listen(me.NewTenant("other"), everywhere...)
@@ -303,14 +153,15 @@ func testStream(t *testing.T) {
 				}
 			}
 		},
-		"a tenant hears nothing of another": func(_ *testing.T, me *nodetest.Client) {
-			other := me.NewTenant("other")
-			l, there := listen(me), listen(other)
-			other.CreateFlag("theirs", nil)
-			me.CreateFlag("mine", nil)
-			l.hears("mine 1")
-			there.hears("theirs 1")
-		},
+	}.Run(t)
+}
+
+func TestStreamResumesAfterLastEvent(t *testing.T) {
+	nodetest.BothEngines(t, testStreamResumesAfterLastEvent)
+}
+
+func testStreamResumesAfterLastEvent(t *testing.T) {
+	nodetest.Cases{
 		"who comes back hears exactly what they missed": func(t *testing.T, me *nodetest.Client) {
 			l := listen(me)
 			me.CreateFlag("a", nil)
@@ -341,6 +192,11 @@ func testStream(t *testing.T) {
 				l.hangUp()
 			}
 		},
+	}.Run(t)
+}
+
+func TestStreamNeedsAccess(t *testing.T) {
+	nodetest.Cases{
 		"it is refused as any other call": func(_ *testing.T, me *nodetest.Client) {
 			nobody := *me
 			nobody.Token = ""
@@ -358,6 +214,21 @@ func testStream(t *testing.T) {
 				"text/event-stream")
 			me.Call("HEAD", streamPath, nil, "X-Environment", "none").Want(404)
 		},
+		"a machine needs to evaluate flags, and hears until it is deleted": func(_ *testing.T, me *nodetest.Client) {
+			machine := me.Machine("flags:evaluate")
+			l := listen(machine)
+			me.CreateFlag("k", nil)
+			l.hears("k 1")
+			me.Machine("flags:read", "flags:write", "projects:read").Call("GET", streamPath, nil).Refused(403)
+			machine.Call("GET", streamPath, nil, "X-Tenant-ID", me.NewTenant("other").Tenant).Refused(403)
+			me.Call("DELETE", "/api/v1/oauth/clients/"+machine.UserID, nil).Want(204)
+			l.ends()
+		},
+	}.Run(t)
+}
+
+func TestStreamEndsWithAccess(t *testing.T) {
+	nodetest.Cases{
 		"it ends when its session does": func(_ *testing.T, me *nodetest.Client) {
 			email := nodetest.Address()
 			first := me.Service.SignUp(email)
@@ -386,34 +257,6 @@ func testStream(t *testing.T) {
 			l := listen(me)
 			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
 			l.ends()
-		},
-		"a machine needs to evaluate flags, and hears until it is deleted": func(_ *testing.T, me *nodetest.Client) {
-			machine := me.Machine("flags:evaluate")
-			l := listen(machine)
-			me.CreateFlag("k", nil)
-			l.hears("k 1")
-			me.Machine("flags:read", "flags:write", "projects:read").Call("GET", streamPath, nil).Refused(403)
-			machine.Call("GET", streamPath, nil, "X-Tenant-ID", me.NewTenant("other").Tenant).Refused(403)
-			me.Call("DELETE", "/api/v1/oauth/clients/"+machine.UserID, nil).Want(204)
-			l.ends()
-		},
-		"200 streams hear of one change": func(t *testing.T, me *nodetest.Client) {
-			createHeard(me, "k")
-			streams := make([]*listening, 200)
-			for i := range streams {
-				streams[i] = listen(me)
-			}
-			began := time.Now()
-			enable(me, "k", "production")
-			var last time.Time
-			for _, l := range streams {
-				e := l.next()
-				nodetest.Same(t, "what changed", e.flags(), "k 2")
-				if e.at.After(last) {
-					last = e.at
-				}
-			}
-			t.Logf("the last one heard %v after the change was asked for", last.Sub(began))
 		},
 	}.Run(t)
 }
