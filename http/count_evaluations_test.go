@@ -26,8 +26,7 @@ func wantCounts(c *nodetest.Client, path string, evaluations, prefetches int) {
 	)
 }
 
-func TestWhatCountsAsUse(t *testing.T) {
-	const many = "/api/v1/flags/evaluate"
+func TestEvaluationsAreCounted(t *testing.T) {
 	nodetest.Cases{
 		"evaluations by whom and what, prefetches, and nothing else": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag(
@@ -44,25 +43,25 @@ func TestWhatCountsAsUse(t *testing.T) {
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 			me.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
 			machine.Evaluate("k", `{"targetingKey":"u"}`).Want(200)
-			me.Call("POST", many, `{"targetingKey":"u","flagKeys":["k","other","k","none"]}`).Want(200)
+			me.Call("POST", manyPath, `{"targetingKey":"u","flagKeys":["k","other","k","none"]}`).Want(200)
 			callOFREP(machine, "k", `{"targetingKey":"u"}`).Want(200)
 
-			me.Call("POST", many, `{"targetingKey":"u"}`).Want(200)
+			me.Call("POST", manyPath, `{"targetingKey":"u"}`).Want(200)
 			tag := callOFREP(me, "", `{"targetingKey":"u"}`).Want(200).Header.Get("ETag")
 			callOFREP(me, "", `{"targetingKey":"u"}`, "If-None-Match", tag).Want(304)
 
-			me.Call("POST", many, `{"flagKeys":[]}`).Want(200)
+			me.Call("POST", manyPath, `{"flagKeys":[]}`).Want(200)
 			me.Evaluate("k", `{}`).Want(422)
 			callOFREP(me, "k", `{}`).Want(400)
 			callOFREP(me, "", `{}`).Want(200) // which could not evaluate k
-			me.Call("POST", many, `{"flagKeys":["k"]}`).Want(200)
+			me.Call("POST", manyPath, `{"flagKeys":["k"]}`).Want(200)
 			for _, query := range []string{"?preview=true", "?preview=true&explain=true", "?explain=true", "?version=1", "?at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano))} {
 				me.Call("POST", nodetest.FlagPath("k", "/evaluate", query), `{"targetingKey":"u"}`).Want(200)
 			}
-			me.Call("POST", many+"?preview=true", `{"targetingKey":"u"}`).Want(200)
-			me.Call("POST", many+"?preview=true", `{"targetingKey":"u","flagKeys":["k"]}`).Want(200)
+			me.Call("POST", manyPath+"?preview=true", `{"targetingKey":"u"}`).Want(200)
+			me.Call("POST", manyPath+"?preview=true", `{"targetingKey":"u","flagKeys":["k"]}`).Want(200)
 			me.Call("POST", "/api/flags/k/evaluate?preview=true", `{"userId":"u"}`).Want(200)
-			me.Call("POST", many+"?at="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)), `{"targetingKey":"u","flagKeys":["k"]}`).
+			me.Call("POST", manyPath+"?at="+url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)), `{"targetingKey":"u","flagKeys":["k"]}`).
 				Want(200)
 
 			wantCounts(me, metricsPath("k", ""), 5, 3)
@@ -97,6 +96,11 @@ func TestWhatCountsAsUse(t *testing.T) {
 			wantCounts(me, metricsPath("k", "?environment=production"), 1, 0)
 			wantCounts(me, metricsPath("k", ""), 3, 0)
 		},
+	}.Run(t)
+}
+
+func TestListsOfUnusedFlagsFollowCounts(t *testing.T) {
+	nodetest.Cases{
 		"where flags are evaluated that a list of pages does not show then, the next page goes on behind them": func(t *testing.T, me *nodetest.Client) {
 			for _, key := range []string{"a", "b", "c"} {
 				me.CreateFlag(key, nil)
@@ -128,10 +132,15 @@ func TestWhatCountsAsUse(t *testing.T) {
 			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/environments/development", nil).Want(204)
 			nodetest.Same(t, "flags that are not evaluated any more", me.FlagKeys(never), []any{"k"})
 		},
+	}.Run(t)
+}
+
+func TestCountsOfDeletedFlagsAndTenants(t *testing.T) {
+	nodetest.Cases{
 		"a flag that is made again starts from nothing, and the tenant's counts stay": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			me.Evaluate("k", `{}`).Want(200)
-			me.Call("POST", many, `{}`).Want(200)
+			me.Call("POST", manyPath, `{}`).Want(200)
 			wantCounts(me, metricsPath("k", ""), 1, 1)
 			me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 			me.CreateFlag("k", nil)
@@ -141,6 +150,34 @@ func TestWhatCountsAsUse(t *testing.T) {
 			wantCounts(me, tenantMetricsPath(me, ""), 2, 1)
 			nodetest.Same(t, "what it served", readMetrics(me, metricsPath("k", "")).Outcomes, map[string]int{"value false": 1})
 		},
+		"a tenant that is deleted leaves nothing": func(t *testing.T, me *nodetest.Client) {
+			me = me.NewTenant("to be deleted")
+			me.CreateFlag("k", nil)
+			me.Evaluate("k", `{}`).Want(200)
+			wantCounts(me, metricsPath("k", ""), 1, 0)
+			pool, err := pgxpool.New(t.Context(), me.Service.DatabaseURL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			rows := func() (n int) {
+				err := pool.QueryRow(t.Context(), `select (select count(*) from keep.flag_hours where tenant_id = $1) + (select count(*) from keep.tenant_hours where tenant_id = $1)
+					+ (select count(*) from keep.flag_uses where tenant_id = $1) + (select count(*) from keep.flag_outcomes where tenant_id = $1)`, me.Tenant).
+					Scan(&n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			nodetest.Same(t, "rows of the tenant", rows(), 4)
+			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
+			nodetest.Same(t, "rows of the tenant once it is deleted", rows(), 0)
+		},
+	}.Run(t)
+}
+
+func TestCountsWhileFlagsChange(t *testing.T) {
+	nodetest.Cases{
 		"flags that are changed, deleted and made again while 16 callers use them in every way": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("stays", nil)
 			machine := me.Machine("flags:evaluate")
@@ -162,7 +199,7 @@ func TestWhatCountsAsUse(t *testing.T) {
 					return a
 				},
 				func() nodetest.Reply {
-					a := machine.Attempt("POST", many, `{"flagKeys":["goes","stays"]}`)
+					a := machine.Attempt("POST", manyPath, `{"flagKeys":["goes","stays"]}`)
 					if a.Status == 200 {
 						stays.Add(1)
 						byMachine.Add(1)
@@ -217,29 +254,6 @@ func TestWhatCountsAsUse(t *testing.T) {
 			wantCounts(me, tenantMetricsPath(me, ""), int(mayGo.Load()+stays.Load())+1, int(bulk.Load()))
 			ofTenant := readMetrics(me, tenantMetricsPath(me, ""))
 			nodetest.Same(t, "evaluations by people", ofTenant.Clients[""], int(mayGo.Load()+stays.Load()-byMachine.Load())+1)
-		},
-		"a tenant that is deleted leaves nothing": func(t *testing.T, me *nodetest.Client) {
-			me = me.NewTenant("to be deleted")
-			me.CreateFlag("k", nil)
-			me.Evaluate("k", `{}`).Want(200)
-			wantCounts(me, metricsPath("k", ""), 1, 0)
-			pool, err := pgxpool.New(t.Context(), me.Service.DatabaseURL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer pool.Close()
-			rows := func() (n int) {
-				err := pool.QueryRow(t.Context(), `select (select count(*) from keep.flag_hours where tenant_id = $1) + (select count(*) from keep.tenant_hours where tenant_id = $1)
-					+ (select count(*) from keep.flag_uses where tenant_id = $1) + (select count(*) from keep.flag_outcomes where tenant_id = $1)`, me.Tenant).
-					Scan(&n)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return n
-			}
-			nodetest.Same(t, "rows of the tenant", rows(), 4)
-			me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
-			nodetest.Same(t, "rows of the tenant once it is deleted", rows(), 0)
 		},
 	}.Run(t)
 }
