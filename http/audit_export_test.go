@@ -1,25 +1,102 @@
-package http
+package http_test
 
-import "testing"
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
 
-func TestCellsOfSpreadsheetsAreNoFormulas(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "", "launch day": "launch day", "a=b": "a=b", `=cmd|' /C calc'!A0`: `'=cmd|' /C calc'!A0`, "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t'=1", "\r=1": "'\r'=1", "＝1": "'＝1",
-		"a;=1": "a;'=1", "a;b": "a;b", ";=1;\t-1": ";'=1;\t'-1", "a\t@x": "a\t'@x", "a;\"=1": "a;\"'=1", "a\n=1": "a\n'=1", "a;＝1": "a;'＝1", "a; =1": "a; =1", `"=1`: `"'=1`,
-	} {
-		if got := cell(text); got != want {
-			t.Errorf("%q is written as %q, want %q", text, got, want)
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// exported reads an export, by line.
+func exported(c *nodetest.Client, query string) []map[string]any {
+	c.Service.T.Helper()
+	list := []map[string]any{}
+	a := c.Call("GET", exportPath+query, nil).Want(200)
+	nodetest.Same(c.Service.T, "media type", a.Header.Get("Content-Type"), "application/x-ndjson")
+	for line := range strings.Lines(string(a.Body)) {
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			c.Service.T.Fatalf("%v in %q", err, line)
 		}
+		list = append(list, entry)
 	}
+	return list
 }
 
-func TestJSONInSpreadsheetsBeginsNoFormula(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"a":-1,"b":"x=1"}`: `{"a":-1,"b":"x=1"}`, `{"a":"x;=1;-2"}`: `{"a":"x;\u003d1;\u002d2"}`, `{"a;=":"＝"}`: `{"a;\u003d":"＝"}`, `{"a":"x;＝1"}`: `{"a":"x;\uff1d1"}`,
-		`{"a":";"}`: `{"a":";"}`, `{"a;":-1}`: `{"a;":-1}`, `{"a":"x;\"=1"}`: `{"a":"x;\"=1"}`,
-	} {
-		if got := jsonCell(text); got != want {
-			t.Errorf("%s is written as %s, want %s", text, got, want)
-		}
-	}
+func TestAuditExport(t *testing.T) { nodetest.BothEngines(t, testAuditExport) }
+
+func testAuditExport(t *testing.T) {
+	nodetest.Cases{
+		"an export goes on after a position, in either format": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", map[string]any{"type": "string", "defaultValue": "a \"quoted\",\nvalue", "name": "=1+1, \"x\""})
+			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Change-Reason", "one, \"two\"").Want(200)
+			pages, all := trail(me, "?limit=3"), exported(me, "")
+			for i, entry := range all {
+				nodetest.Same(t, "position", entry["position"], i)
+				delete(entry, "position")
+			}
+			nodetest.Same(t, "the export", all, pages)
+			for after := range all {
+				rest := exported(me, fmt.Sprint("?after=", after))
+				nodetest.Same(t, "the rest", nodetest.Column(rest, "id"), nodetest.Column(all[after+1:], "id"))
+			}
+			a := me.Call("GET", exportPath+"?format=csv", nil).Want(200)
+			nodetest.Same(t, "headers", []string{a.Header.Get("Content-Type"), a.Header.Get("Content-Disposition")},
+				[]string{"text/csv", `attachment; filename="audit.csv"`})
+			lines, err := csv.NewReader(strings.NewReader(string(a.Body))).ReadAll()
+			if err != nil || len(lines) != len(all)+1 ||
+				strings.Join(
+					lines[0], " ",
+				) != "position id timestamp action resourceType resourceId resourceName environment userId userName actorType reason requestId version changes" {
+				t.Fatalf("%v, %v", lines, err)
+			}
+			goesOn, wholeLines := me.Call("GET", exportPath+"?format=csv&after=1", nil).
+				Want(200),
+				strings.SplitAfter(string(a.Body), "\n")
+			nodetest.Same(t, "what goes on, appended to what there is", strings.Join(wholeLines[:3], "")+string(goesOn.Body),
+				string(a.Body))
+			formulas := 0
+			for i, line := range lines[1:] {
+				e := all[i]
+				resource := e["resource"].(map[string]any)
+				var changes any
+				if err := json.Unmarshal([]byte(line[14]), &changes); err != nil {
+					t.Fatal(err)
+				}
+				environment := e["environment"]
+				if environment == nil {
+					environment = ""
+				}
+				name := resource["name"].(string)
+				if strings.HasPrefix(name, "=") { // which a spreadsheet would take for a formula
+					name, formulas = "'"+name, formulas+1
+				}
+				nodetest.Same(t, "changes", changes, e["changes"])
+				nodetest.Same(t, "a line", line[:14], []any{
+					fmt.Sprint(i),
+					e["id"],
+					e["timestamp"],
+					e["action"],
+					resource["type"],
+					resource["id"],
+					name,
+					environment,
+					e["userId"],
+					e["userName"],
+					e["actorType"],
+					e["reason"],
+					e["requestId"],
+					fmt.Sprint(e["version"]),
+				})
+			}
+			nodetest.Same(t, "lines", len(lines)-1, len(all))
+			nodetest.Same(t, "names that begin as formulas do", formulas > 0, true)
+			nodetest.Same(t, "past the end", exported(me, "?after=9223372036854775807"), []any{})
+			head := me.Call("HEAD", exportPath, nil).Want(200)
+			nodetest.Same(t, "HEAD", len(head.Body), 0)
+		},
+	}.Run(t)
 }
