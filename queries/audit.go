@@ -21,9 +21,9 @@ type AuditEntry struct {
 	Action        string    // the stored name of the fact
 	ResourceType  string
 	ResourceID    string
-	ResourceName  string // then, or today's where it is a person's; empty where there is none
+	ResourceName  string // at that time, but a person's current name; empty if there is none
 	ResourceKnown bool   // false for a person who has been erased, or a pending member whose address is forgotten
-	// ResourceWithdrawn is true for a pending member whose invitation was withdrawn.
+	// ResourceWithdrawn reports whether the resource is a pending member whose invitation was withdrawn.
 	ResourceWithdrawn bool
 	Environment       *string
 	Changes           json.RawMessage
@@ -33,33 +33,33 @@ type AuditEntry struct {
 	Version   int64 // the number of the fact in its stream
 }
 
-// AuditFilter narrows an audit trail. Fields that are empty do not. From is included, To is not.
+// AuditFilter narrows an audit trail; empty fields match everything. From is inclusive, To exclusive.
 type AuditFilter struct {
 	Action       string
-	UserID       string // of whoever did it, or the id of a client
+	UserID       string // the id of the actor, a person or a client
 	ResourceType string
 	ResourceID   string
-	Environment  string // its name then
+	Environment  string // its name at that time
 	From, To     time.Time
-	// part of the resource's id or name as the entry shows it, of the reason or of UserID, in either case
+	// Search matches part of the resource's id or name as shown, of the reason or of UserID, ignoring case.
 	Search string
 }
 
-// AuditCursor is a place in an audit trail: that of an entry. For a tenant's it has one number, for the platform's two.
+// AuditCursor identifies an entry as a place in a trail: by one number in a tenant's trail, by two in the platform's.
 type AuditCursor []int64
 
-// maxExamined is how many rows are looked at for one page, or for one piece of an export, where no index finds them: so
-// many take a few milliseconds.
+// maxExamined limits the rows read for one page, or one piece of an export, if no index finds them. It takes a few
+// milliseconds.
 const maxExamined = 3000
 
 const (
-	// memberOfEntry finds the member that an entry of read.audit a is about. The columns of a have another collation than
-	// those that they meet, whose indexes are used under their own alone.
+	// memberOfEntry finds the member of an entry of read.audit a. The collations are cast because the indexes of the
+	// other tables are only used under their own.
 	memberOfEntry = ` from read.member_spans m where a.resource_type = 'member'
 		and m.tenant_id = a.tenant_id collate "default" and m.user_id = a.resource_id collate "default" limit 1`
-	// personOfEntry is the person that an entry is about: of a pending member, who they have become.
+	// personOfEntry selects the person of an entry. For a pending member it is the person who joined.
 	personOfEntry = `coalesce((select m.joined_as` + memberOfEntry + `), a.resource_id collate "default")`
-	// nameOfEntry is the name that an entry shows, null where there is none. People's are today's.
+	// nameOfEntry selects the name that an entry shows, or null. People have their current name.
 	nameOfEntry = `coalesce(a.resource_name,
 		case when a.resource_type in ('member', 'user') then (select coalesce(nullif(r.display_name, ''), r.email)
 			from keep.people r where r.user_id = ` + personOfEntry + `) end,
@@ -78,9 +78,8 @@ const (
 	a.environment, a.changes, ` + actorColumns + `, a.reason, a.request_id, a.version`
 )
 
-// Audit reads a page of a tenant's trail, newest first, from the entries before a cursor, or the newest. next is where
-// the next page begins, nil at the end. A page may have fewer entries than the limit, or none, before the end: no more
-// than maxExamined rows are looked at.
+// Audit reads a page of a tenant's trail, newest first, before a cursor or from the end. next is the cursor of the
+// next page, nil at the end. A page may be short or empty before the end, because at most maxExamined rows are read.
 func (q *Queries) Audit(
 	ctx context.Context, tenantID string, filter AuditFilter, before AuditCursor, limit int,
 ) (page *List[AuditEntry], next AuditCursor, err error) {
@@ -105,7 +104,7 @@ func (q *Queries) Audit(
 	return page, next, err
 }
 
-// PlatformAudit is Audit for the facts of all tenants and of the platform, in the order of the log.
+// PlatformAudit works like Audit for the platform and all tenants, in log order.
 func (q *Queries) PlatformAudit(
 	ctx context.Context, filter AuditFilter, before AuditCursor, limit int,
 ) (page *List[AuditEntry], next AuditCursor, err error) {
@@ -142,7 +141,7 @@ func (q *Queries) PlatformAudit(
 	return page, next, err
 }
 
-// auditEntries begins to read the entries that a condition finds. total is their number.
+// auditEntries begins to read the entries that match a condition. total is their number.
 func (q *Queries) auditEntries(
 	ctx context.Context, total int, which, order string, args ...any,
 ) (*List[AuditEntry], error) {
@@ -156,8 +155,7 @@ func (q *Queries) auditEntries(
 	return l, err
 }
 
-// auditRange is the numbers of the entries of a tenant that were recorded in the time of a filter: from first on and
-// before end.
+// auditRange returns the numbers [first, end) of a tenant's entries that were recorded in the time of a filter.
 func (q *Queries) auditRange(ctx context.Context, tenantID string, filter AuditFilter) (first, end int64, err error) {
 	err = q.db.QueryRow(ctx, `select coalesce((select n + 1 from read.audit where tenant_id = $1 order by n desc
 		limit 1), 0)`, tenantID).
@@ -171,8 +169,8 @@ func (q *Queries) auditRange(ctx context.Context, tenantID string, filter AuditF
 	return first, end, classify(err)
 }
 
-// auditNumber is the number of the first entry of a tenant that was recorded at a time or later, end where there is
-// none. Times are in the order of numbers; one of 256 stands in an index by time.
+// auditNumber returns the number of a tenant's first entry recorded at or after a time, or end if there is none. Times
+// rise with numbers; every 256th entry is indexed by time.
 func (q *Queries) auditNumber(ctx context.Context, tenantID string, at time.Time, end int64) (number int64, err error) {
 	err = q.db.QueryRow(ctx, `
 		with indexed as (
@@ -185,21 +183,21 @@ func (q *Queries) auditNumber(ctx context.Context, tenantID string, at time.Time
 	return number, err
 }
 
-// auditScan looks for entries of the trail, read.audit a.
+// auditScan searches the entries of the trail, read.audit a.
 type auditScan struct {
 	order   string      // of its columns
-	scope   []condition // that an index answers in that order
-	filters []condition // that each of the rows must meet beside those: they are asked in this order
+	scope   []condition // answered by an index in that order
+	filters []condition // checked for each row of the scope, in this order
 }
 
-// condition is an SQL condition with %s for its one value.
+// condition holds an SQL condition with %s for its one value.
 type condition struct {
 	format  string
 	value   any
 	indexed bool // in the trail of a tenant
 }
 
-// where joins conditions, whose parameters come after those that there are.
+// where joins conditions; their parameters follow args.
 func where(args []any, list ...condition) (string, []any) {
 	text := "true"
 	for _, c := range list {
@@ -209,7 +207,7 @@ func where(args []any, list ...condition) (string, []any) {
 	return text, args
 }
 
-// tenantScan scans the trail of a tenant. The time of the filter is left to the caller.
+// tenantScan returns a scan of a tenant's trail. The caller handles the filter's times.
 func tenantScan(tenantID string, filter AuditFilter) *auditScan {
 	s := &auditScan{
 		order:   "a.n",
@@ -223,8 +221,7 @@ func tenantScan(tenantID string, filter AuditFilter) *auditScan {
 	return s
 }
 
-// conditions are those of a filter but for its time. Of those that are indexed, the one that fewest rows meet comes
-// first.
+// conditions returns the conditions of a filter except for its times. The most selective indexed one comes first.
 func (f AuditFilter) conditions() (list []condition) {
 	add := func(value, format string, indexed bool) {
 		if value != "" {
@@ -237,16 +234,16 @@ func (f AuditFilter) conditions() (list []condition) {
 	case "flag.enabled", "flag.disabled":
 		add(f.Action, "a.action = %s", false)
 	default:
-		// as the index has it
+		// The condition repeats the one of the index.
 		add(f.Action, "a.action = %s and a.action <> 'flag.enabled' and a.action <> 'flag.disabled'", true)
 	}
 	add(f.Environment, "a.environment = %s", true)
 	if f.ResourceType == "flag" {
 		add(f.ResourceType, "a.resource_type = %s", false)
 	} else {
-		add(f.ResourceType, "a.resource_type = %s and a.resource_type <> 'flag'", true) // as the index has it
+		add(f.ResourceType, "a.resource_type = %s and a.resource_type <> 'flag'", true) // repeats the index's condition
 	}
-	// The text takes longest, so it comes last. Names of people are looked up only for rows about people.
+	// The text search is slowest, so it comes last. Names of people are looked up only for rows about people.
 	add(
 		f.Search,
 		`(strpos(lower(concat_ws(E'\n', a.resource_id, a.resource_name, a.reason, a.actor_id)), (select lower(%s))) > 0
@@ -256,7 +253,7 @@ func (f AuditFilter) conditions() (list []condition) {
 	return list
 }
 
-// page finds the places of the entries of a page, the newest first, and where the next page begins.
+// page returns the positions of a page's entries, newest first, and the cursor of the next page.
 func (s *auditScan) page(
 	ctx context.Context, db reader, before AuditCursor, limit int,
 ) (found []AuditCursor, next AuditCursor, err error) {
@@ -272,11 +269,11 @@ func (s *auditScan) page(
 	return found, next, nil
 }
 
-// fewPerEntry is how many rows are looked at first, for each entry of a page, and then four times as many each time, up
-// to maxExamined in all: where many rows meet the filters, a page takes a fraction of that.
+// fewPerEntry sets how many rows are read first for each entry of a page. Each further read takes four times as many,
+// up to maxExamined in all, so a page of frequent matches reads only a fraction of that.
 const fewPerEntry = 4
 
-// examine is page where so many rows are looked at.
+// examine reads this many rows and returns the matches.
 func (s *auditScan) examine(
 	ctx context.Context, db reader, before AuditCursor, limit, most int,
 ) (found []AuditCursor, next AuditCursor, err error) {
@@ -294,7 +291,7 @@ func (s *auditScan) examine(
 	if len(s.filters) > 0 {
 		var rest string
 		rest, args = where(args, s.filters...)
-		// last marks the row after which the next page begins. Where fewer rows are left, the trail ends.
+		// last marks the row after which the next page begins. It is missing if the trail ends earlier.
 		query = fmt.Sprintf(`with examined as materialized (select %s, (%s) as met %s limit %d)
 			select %s, last from (
 				(select a.*, false as last from examined a where met order by %s limit %d)
@@ -306,7 +303,7 @@ func (s *auditScan) examine(
 		return nil, nil, classify(err)
 	}
 	var here AuditCursor
-	var last bool // of the rows that were looked at: the next page begins after it
+	var last bool // the last row that was read: the next page begins after it
 	_, err = pgx.ForEachRow(rows, []any{&here, &last}, func() error {
 		if last {
 			next = here

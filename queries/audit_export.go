@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// AuditExport is a tenant's trail as it stood when the export began, oldest first, read piece by piece: little of it is
-// in memory at a time, and between two pieces it holds no connection.
+// AuditExport reads a tenant's trail as it stood when the export began, oldest first, in pieces. It holds one piece in
+// memory, and no connection between pieces.
 type AuditExport struct {
 	q          *Queries
 	conditions string
 	args       []any
-	piece      *List[AuditEntry] // of the entries that are looked at
-	after, end int64             // which of them are left: those after a number and before another
+	piece      *List[AuditEntry] // of the rows being read
+	after, end int64             // the numbers that are left, both exclusive
 }
 
-// ExportAudit begins to read the entries of a tenant's trail after a number; all from -1 on.
+// ExportAudit begins to read a tenant's trail after an entry number; -1 reads all of it.
 func (q *Queries) ExportAudit(
 	ctx context.Context, tenantID string, filter AuditFilter, after int64,
 ) (*AuditExport, error) {
@@ -33,7 +33,7 @@ func (q *Queries) ExportAudit(
 	}, nil
 }
 
-// More reports whether there may be a further piece. It may be empty.
+// More reports whether there may be another piece. It may be empty.
 func (e *AuditExport) More() bool { return e.piece != nil && e.piece.More() || e.after+1 < e.end }
 
 // Next reads the next piece, which is empty at the end.

@@ -10,14 +10,14 @@ import (
 	"flagledger/events"
 )
 
-// AuditFacts is the facts of a tenant's trail as the event store holds them, in the order of the log, up to the last
-// one when the reading began. They are read piece by piece: between two pieces it holds no connection.
+// AuditFacts reads a tenant's events from the event store in log order, up to the last one when the reading began. It
+// reads them in pieces and holds no connection between pieces.
 type AuditFacts struct {
-	LogID    string // of the log that they are of
+	LogID    string // identifies the log
 	Total    int64
 	q        *Queries
 	tenantID string
-	read     int64 // so many were read
+	read     int64 // the number of facts read so far
 }
 
 // AuditFacts begins to read the facts of a tenant. It returns ErrUnavailable while the trail leaves out facts that
@@ -34,16 +34,16 @@ func (q *Queries) AuditFacts(ctx context.Context, tenantID string) (*AuditFacts,
 	return &AuditFacts{LogID: log.ID, q: q, tenantID: tenantID, Total: tree.Size}, nil
 }
 
-// Read is how many facts were read so far.
+// Read returns how many facts were read so far.
 func (f *AuditFacts) Read() int64 { return f.read }
 
 // More reports whether there are further facts.
 func (f *AuditFacts) More() bool { return f.read < f.Total }
 
-// factsOfPiece is how many facts are read at a time, unless fewer have pieceBytes: then these, and at least one.
+// factsOfPiece limits the facts of one piece. A piece also ends at pieceBytes, but has at least one fact.
 const factsOfPiece = 64
 
-// auditedFact is where the store holds a fact.
+// auditedFact holds the place of a fact in the event store.
 type auditedFact struct {
 	ResourceType, ResourceID string
 	Version                  events.Revision
@@ -60,7 +60,7 @@ func (a auditedFact) stream(tenantID string) string {
 	}
 }
 
-// Next reads the next facts, no more than most and than are in memory at a time; none at the end.
+// Next reads the next facts: at most `most`, and at most one piece. It returns none at the end.
 func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, error) {
 	rows, err := f.q.db.Query(ctx,
 		`select resource_type, resource_id, version from read.audit where tenant_id = $1 and n >= $2 and n < $3 order by n`,
@@ -78,11 +78,11 @@ func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, e
 	for _, place := range places {
 		stream := place.stream(f.tenantID)
 		list, known := held[stream]
-		if len(list) == 0 && left <= 0 { // what is missing comes with the next piece
+		if len(list) == 0 && left <= 0 { // the next piece has the rest
 			break
 		}
 		if !known {
-			count := 0 // the facts of a stream are in the trail one after the other
+			count := 0 // facts of one stream follow each other in the trail
 			for _, other := range places {
 				if other.stream(f.tenantID) == stream {
 					count++
@@ -101,7 +101,7 @@ func (f *AuditFacts) Next(ctx context.Context, most int64) ([]events.Recorded, e
 	return facts, nil
 }
 
-// ofStream reads so many facts of a stream, or the first of them, by which no bytes are left.
+// ofStream reads up to this many facts of a stream, fewer if they use up the bytes left.
 func (f *AuditFacts) ofStream(
 	ctx context.Context, stream string, from events.Revision, count int, left *int,
 ) (list []events.Recorded, err error) {

@@ -13,18 +13,18 @@ import (
 	"flagledger/events"
 )
 
-// AuditTree is the Merkle tree (RFC 6962) whose leaves are the entries of a tenant's trail, as it is now and was at
-// each smaller size.
+// AuditTree computes the Merkle tree (RFC 6962) over the entries of a tenant's trail, at its current or any smaller
+// size.
 type AuditTree struct {
 	TenantID string
 	Size     int64 // the number of entries
 	db       reader
 }
 
-// ErrNotBuilt is ErrUnavailable where the audit trail has no tables yet.
+// ErrNotBuilt is the ErrUnavailable of an audit trail that has no tables yet.
 var ErrNotBuilt = fmt.Errorf("%w: the audit trail is not built yet", ErrUnavailable)
 
-// CurrentAuditTree is AuditTree once the trail holds all that has been recorded. It returns ErrUnavailable also where
+// CurrentAuditTree returns the tree once the trail holds everything recorded so far. It returns ErrUnavailable also if
 // that takes too long.
 func (q *Queries) CurrentAuditTree(ctx context.Context, tenantID string) (*AuditTree, error) {
 	if err := q.WaitUntilCurrent(ctx, time.Time{}, events.TenantFactPrefixes()...); err != nil {
@@ -33,8 +33,8 @@ func (q *Queries) CurrentAuditTree(ctx context.Context, tenantID string) (*Audit
 	return q.AuditTree(ctx, tenantID)
 }
 
-// AuditTree returns the tree of a tenant, as far as the trail is. It returns ErrUnavailable while the trail leaves out
-// facts that cannot be applied, and ErrNotBuilt before there is one.
+// AuditTree returns the tree of a tenant's trail as far as it is projected. It returns ErrUnavailable while a stream
+// of the trail is parked, and ErrNotBuilt before the trail exists.
 func (q *Queries) AuditTree(ctx context.Context, tenantID string) (*AuditTree, error) {
 	t := &AuditTree{TenantID: tenantID, db: q.db}
 	var parked bool
@@ -51,7 +51,7 @@ func (q *Queries) AuditTree(ctx context.Context, tenantID string) (*AuditTree, e
 	return t, classify(err)
 }
 
-// EntryName is what an operator knows an entry by.
+// EntryName identifies an entry for an operator.
 type EntryName struct {
 	N                                int64
 	Action, ResourceType, ResourceID string
@@ -62,13 +62,13 @@ func (e EntryName) String() string {
 	return fmt.Sprintf("%s %s, version %d, %s", e.ResourceType, e.ResourceID, e.Version, e.Action)
 }
 
-// Name returns the name of entry n. It returns ErrNotFound where there is none.
+// Name returns the name of entry n, or ErrNotFound.
 func (t *AuditTree) Name(ctx context.Context, n int64) (EntryName, error) {
 	return t.name(ctx, `n = $2`, n)
 }
 
-// NameIn returns the name of the first entry from one position of the log to another. It returns ErrNotFound where all
-// facts there are others', and ErrNotBuilt where the trails do not have an entry for each position.
+// NameIn returns the name of the tenant's first entry between two positions of the log. It returns ErrNotFound if the
+// tenant has none there, and ErrNotBuilt if the trails do not have an entry for each position.
 func (t *AuditTree) NameIn(ctx context.Context, first, last uint64) (EntryName, error) {
 	e, err := t.name(ctx, `commit between $2 and $3`, first, last)
 	if !errors.Is(err, ErrNotFound) {
@@ -98,13 +98,12 @@ func (t *AuditTree) name(ctx context.Context, which string, args ...any) (e Entr
 	return e, classify(err)
 }
 
-// Entry returns the number and the hash of the entry of an event. It returns ErrNotFound for an event that is none of
-// the tenant.
+// Entry returns the number and the hash of an event's entry. It returns ErrNotFound if the event is not the tenant's.
 func (t *AuditTree) Entry(ctx context.Context, eventID string) (n int64, leaf tlog.Hash, err error) {
 	return t.entry(ctx, `id = $2::text::uuid`, eventID)
 }
 
-// FlagEntry is Entry for the fact that made a version of a flag.
+// FlagEntry works like Entry for the event that made a version of a flag.
 func (t *AuditTree) FlagEntry(ctx context.Context, key string, version int64) (n int64, leaf tlog.Hash, err error) {
 	return t.entry(ctx, `resource_id = $2 and resource_type = 'flag' and version = $3`, key, version)
 }
@@ -117,22 +116,22 @@ func (t *AuditTree) entry(ctx context.Context, which string, args ...any) (n int
 	return n, leaf, classify(err)
 }
 
-// Root returns the root at a size.
+// Root returns the root of the tree at a size.
 func (t *AuditTree) Root(ctx context.Context, size int64) (tlog.Hash, error) {
 	return tlog.TreeHash(size, t.reader(ctx))
 }
 
-// ProveEntry returns the hashes that prove that entry n is in the tree of a size.
+// ProveEntry returns the inclusion proof of entry n in the tree of a size.
 func (t *AuditTree) ProveEntry(ctx context.Context, size, n int64) ([]tlog.Hash, error) {
 	return tlog.ProveRecord(size, n, t.reader(ctx))
 }
 
-// ProveGrowth returns the hashes that prove that the tree of a size begins with that of a smaller one.
+// ProveGrowth returns the consistency proof from the tree of a smaller size.
 func (t *AuditTree) ProveGrowth(ctx context.Context, size, from int64) ([]tlog.Hash, error) {
 	return tlog.ProveTree(size, from, t.reader(ctx))
 }
 
-// Leaves yields the hashes of all entries, in their order.
+// Leaves yields the hashes of all entries in order.
 func (t *AuditTree) Leaves(ctx context.Context) iter.Seq2[tlog.Hash, error] {
 	return func(yield func(tlog.Hash, error) bool) {
 		const piece = 5000
@@ -165,7 +164,7 @@ func (t *AuditTree) reader(ctx context.Context) tlog.HashReader {
 	})
 }
 
-// storedLevel is the level nearest to a level and not above it whose nodes stand in tables.
+// storedLevel returns the highest stored level that is not above a level.
 func storedLevel(level int) int { return min(level/8*8, 16) }
 
 // node returns a node of the tree.
@@ -179,7 +178,8 @@ func (t *AuditTree) node(ctx context.Context, level int, index int64) (tlog.Hash
 	return rootOf(list), nil
 }
 
-// rootOf returns the root over neighbours of one level, which it overwrites. Their number is a power of two.
+// rootOf returns the root over neighbouring nodes of one level. It overwrites the list, whose length is a power of
+// two.
 func rootOf(list []tlog.Hash) tlog.Hash {
 	for ; len(list) > 1; list = list[:len(list)/2] {
 		for i := range len(list) / 2 {
@@ -189,8 +189,7 @@ func rootOf(list []tlog.Hash) tlog.Hash {
 	return list[0]
 }
 
-// stored reads neighbours of a level whose nodes stand in tables. Those that are not there yet are made of the level
-// below.
+// stored reads neighbouring nodes of a stored level. It computes missing ones from the level below.
 func (t *AuditTree) stored(ctx context.Context, level int, first, count int64) ([]tlog.Hash, error) {
 	query := `select index, hash from read.audit_nodes where tenant_id = $1 and level = $2 and index >= $3 and index < $4
 		order by index`
@@ -206,7 +205,7 @@ func (t *AuditTree) stored(ctx context.Context, level int, first, count int64) (
 	var hash []byte
 	_, err = pgx.ForEachRow(rows, []any{&index, &hash}, func() error {
 		if next := first + int64(len(list)); index != next || len(hash) != tlog.HashSize {
-			return fmt.Errorf("entry %d of the audit trail is missing, or its hash is", next<<level)
+			return fmt.Errorf("entry %d of the audit trail or its hash is missing", next<<level)
 		}
 		list = append(list, tlog.Hash(hash))
 		return nil

@@ -9,22 +9,21 @@ import (
 	"flagledger/events"
 )
 
-// CleanupFlag is a flag that can go.
+// CleanupFlag is a flag that can be removed.
 type CleanupFlag struct {
 	Flag
-	// it served one and the same outcome in the stale time, in all environments in which it was evaluated
+	// SameOutcome reports whether all environments that evaluated the flag in the stale time served the same outcome.
 	SameOutcome   bool
-	VariationID   *string         // of that outcome; nil for a value alone
-	VariationName *string         // today's, or the last that it had
-	Value         json.RawMessage // that was served
-	Clients       []ClientUse     // who evaluated it in the last 30 days, the most active first
+	VariationID   *string         // of that outcome; nil for a plain value
+	VariationName *string         // the current name, or the last one
+	Value         json.RawMessage // of that outcome
+	Clients       []ClientUse     // those that evaluated it in the last 30 days, most active first
 }
 
-// Since is when the flag was evaluated, prefetched or changed last.
+// Since returns when the flag was last evaluated, prefetched or changed.
 func (f CleanupFlag) Since() time.Time { return f.inputs().since() }
 
-// Cleanup lists the unused and settled flags of a tenant, those first that have been so for longest. Changed is as in
-// FlagList.
+// Cleanup lists the unused and settled flags of a tenant, longest unused first. For changed see FlagList.
 func (q *Queries) Cleanup(
 	ctx context.Context, tenantID string, s Staleness, changed events.Position, page Page,
 ) (*List[CleanupFlag], error) {
@@ -69,8 +68,7 @@ func (q *Queries) Cleanup(
 		shownClients, []string{})
 }
 
-// cleanupPeriod returns, of the days in which clients are looked for and which have hours, those whose hours have been
-// added up, and the hours of all others.
+// cleanupPeriod splits the days in which clients are counted into days already rolled up and the hours of all others.
 func (q *Queries) cleanupPeriod(
 	ctx context.Context, tenantID string, now time.Time,
 ) (days, hours []time.Time, err error) {

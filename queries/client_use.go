@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// ClientUse is how often a machine client evaluated flags. People together are one without an id.
+// ClientUse holds how often a machine client evaluated flags. All people together have one entry without an id.
 type ClientUse struct {
 	ClientID    *string
-	Name        *string // today's, or the last of one that was deleted
+	Name        *string // the current name, or the last one of a deleted client
 	Evaluations int64
 	LastSeen    time.Time
 }
 
-// shownClients is how many clients metrics name, the most active.
+// shownClients limits the clients in metrics to the most active.
 const shownClients = 50
 
-// clients adds up what clients evaluated, by their ids; people have none.
+// clients sums the evaluations of clients by id. People have the empty id.
 type clients map[string]ClientUse
 
-// add adds the clients of a use: {"<client's id>": [evaluations, the last second of the Unix time]}.
+// add adds a row's clients: {"<client id>": [evaluations, last Unix second]}.
 func (c clients) add(object []byte) error {
 	var counts map[string][2]int64
 	if err := json.Unmarshal(object, &counts); err != nil {
@@ -39,7 +39,7 @@ func (c clients) add(object []byte) error {
 	return nil
 }
 
-// mostActive lists the clients that evaluated most.
+// mostActive returns the most active clients, up to shownClients.
 func (c clients) mostActive() []ClientUse {
 	list := make([]ClientUse, 0, len(c))
 	for id, sum := range c {

@@ -9,8 +9,8 @@ import (
 	"flagledger/events"
 )
 
-// EnvironmentAt finds the environment that bore a name at a time, once WaitUntilCurrent has waited for "tenant.". It
-// returns ErrNotFound where none did.
+// EnvironmentAt finds the environment with this name at a time. Call WaitUntilCurrent for "tenant." first. It returns
+// ErrNotFound if there was none.
 func (q *Queries) EnvironmentAt(
 	ctx context.Context, tenantID, name string, at time.Time,
 ) (events.EnvironmentRef, error) {
@@ -19,8 +19,7 @@ func (q *Queries) EnvironmentAt(
 		tenantID, name, at)
 }
 
-// EnvironmentsAt lists the environments that a tenant had at a time, in the order of their creation, once
-// WaitUntilCurrent has waited for "tenant.".
+// EnvironmentsAt lists a tenant's environments at a time, oldest first. Call WaitUntilCurrent for "tenant." first.
 func (q *Queries) EnvironmentsAt(ctx context.Context, tenantID string, at time.Time) ([]events.EnvironmentRef, error) {
 	rows, err := q.db.Query(ctx,
 		`select id, name from read.environment_spans where tenant_id = $1 and since <= $2 and until > $2 order by position`,

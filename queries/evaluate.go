@@ -11,8 +11,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// Evaluate evaluates a flag. The error is ErrNotFound for a flag that does not exist, *snapshot.NoUnitError where a
-// split has nothing to bucket by, snapshot.ErrTooLarge for a context that cannot be compared in time.
+// Evaluate evaluates a flag. It returns ErrNotFound for an unknown flag, *snapshot.NoUnitError if a split lacks its
+// bucketing attribute, and snapshot.ErrTooLarge if the context takes too long to compare.
 func Evaluate(
 	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context,
 ) (snapshot.Result, error) {
@@ -23,7 +23,7 @@ func Evaluate(
 	return flag.Evaluate(environment.ID, c)
 }
 
-// EvaluateShort is Evaluate for as long as it takes some 200 µs at most. Beyond that it ends with snapshot.ErrTooLarge.
+// EvaluateShort works like Evaluate, but returns snapshot.ErrTooLarge after some 200 µs.
 func EvaluateShort(
 	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context,
 ) (snapshot.Result, error) {
@@ -34,24 +34,24 @@ func EvaluateShort(
 	return flag.EvaluateShort(environment.ID, c)
 }
 
-// Evaluated is the result of one of many flags, or the error of its evaluation.
+// Evaluated holds the result of one of many flags, or its error.
 type Evaluated struct {
 	snapshot.Result
-	Err error // as Evaluate's
+	Err error // see Evaluate
 }
 
-// ErrTooSlow says that evaluating many flags takes too long.
+// ErrTooSlow reports that evaluating many flags takes too long.
 var ErrTooSlow = errors.New("the flags take too long to evaluate")
 
-// Selection is flags of a tenant in the order of their keys, as they were when it was made: evaluating it twice gives
-// the same results.
+// Selection holds the selected flags of a tenant in key order as they were at selection. Evaluating it twice gives the
+// same results.
 type Selection struct {
 	keys  []string
-	flags []*snapshot.Flag // nil for one that does not exist
+	flags []*snapshot.Flag // nil for an unknown flag
 	named bool
 }
 
-// Select selects the flags that are named, or all of the tenant where keys is nil.
+// Select selects the flags with these keys, or all of the tenant if keys is nil.
 func Select(tenant *snapshot.Tenant, keys []string) Selection {
 	named := keys != nil
 	if named {
@@ -66,8 +66,8 @@ func Select(tenant *snapshot.Tenant, keys []string) Selection {
 	return s
 }
 
-// Evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends or
-// evaluating alone has taken longer than atMost.
+// Evaluate yields the result of each flag. It stops, with ErrTooSlow for the last flag, when ctx ends or evaluation
+// alone exceeds atMost.
 func (s Selection) Evaluate(
 	ctx context.Context, environment events.EnvironmentRef, c *snapshot.Context, atMost time.Duration,
 ) iter.Seq2[string, Evaluated] {
@@ -78,7 +78,7 @@ func (s Selection) Evaluate(
 			if flag := s.flags[i]; flag != nil {
 				answer.Result, answer.Err = flag.Evaluate(environment.ID, c)
 			} else if !s.named {
-				continue // it was deleted while they were selected
+				continue // deleted during the selection
 			}
 			if atMost -= time.Since(began); atMost < 0 || ctx.Err() != nil {
 				yield(key, Evaluated{Err: ErrTooSlow})

@@ -12,8 +12,8 @@ import (
 	"flagledger/events/state"
 )
 
-// FlagAt returns a flag as it was at a moment, added up from the last kept state before it and at most some 200 facts.
-// It returns ErrNotFound where there was no flag of that key then, or never one of that version.
+// FlagAt returns a flag at a moment. It folds at most some 200 events after the nearest stored state. It returns
+// ErrNotFound if the key had no flag at that moment, or never that version.
 func (q *Queries) FlagAt(ctx context.Context, tenantID, key string, m Moment) (state.Flag, error) {
 	f, err := q.FlagStateAt(ctx, tenantID, key, m)
 	if err == nil && !f.Exists {
@@ -22,14 +22,14 @@ func (q *Queries) FlagAt(ctx context.Context, tenantID, key string, m Moment) (s
 	return f, err
 }
 
-// FlagStateAt is FlagAt for a moment at which the flag may have been deleted: Exists is then false.
+// FlagStateAt works like FlagAt, but returns Exists false for a flag that was deleted at the moment.
 func (q *Queries) FlagStateAt(ctx context.Context, tenantID, key string, m Moment) (state.Flag, error) {
-	f, err := q.keptState(ctx, tenantID, key, m)
+	f, err := q.storedState(ctx, tenantID, key, m)
 	if err != nil {
 		return state.Flag{}, err
 	}
 	from := f.Version + 1
-	if f.Version > 0 && !f.Exists { // of a deletion its version alone is kept
+	if f.Version > 0 && !f.Exists { // a deletion stores its version only
 		from = f.Version
 	}
 	for r, err := range q.store.Read(ctx, events.FlagStream(tenantID, key), from) {
@@ -53,9 +53,8 @@ func (q *Queries) FlagStateAt(ctx context.Context, tenantID, key string, m Momen
 	return f, nil
 }
 
-// keptState reads the last state that is kept of a flag and not after a moment, or the empty one that all flags begin
-// with.
-func (q *Queries) keptState(ctx context.Context, tenantID, key string, m Moment) (f state.Flag, err error) {
+// storedState reads the last stored state of a flag up to a moment, or an empty state if there is none.
+func (q *Queries) storedState(ctx context.Context, tenantID, key string, m Moment) (f state.Flag, err error) {
 	kept := `select state, recorded from read.flag_states where tenant_id = $1 and key = $2 and `
 	var row pgx.Row
 	if m.Version > 0 {

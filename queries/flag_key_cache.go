@@ -16,24 +16,25 @@ const (
 	maxListBytes       = 8 << 20  // of one list
 	cachedListOverhead = 512      // bytes, of a list
 	cachedKeyOverhead  = 16       // bytes, of a key in a list
-	// keysTTL bounds how stale a list can be: retrying a parked stream changes rows without a change of a flag.
+	// keysTTL limits how stale a list can be: retrying a parked stream changes rows without changing a flag.
 	keysTTL        = time.Minute
 	usageTTL       = 2 * time.Second // for lists that depend on usage or on the time
 	usageTTLFactor = 4               // a slow list of usage is cached for this multiple of the time that it took
-	// tenantLists is how many lists of a tenant are cached at most.
+	// tenantLists limits the cached lists of a tenant.
 	tenantLists = 16
-	// finalAfter is the age from which the past cannot change: nodes' clocks may differ by less.
+	// finalAfter is the age from which historical lists cannot change. Nodes' clocks differ by less.
 	finalAfter = time.Minute
 )
 
 // cachedListID identifies a cached list of flags.
 type cachedListID struct {
 	tenantID string
-	changed  events.Position // of the tenant's last change of a flag; zero for a list of the past that cannot change
+	changed  events.Position // the tenant's last flag change; zero for a final historical list
 	list     string          // see FlagList.id
 }
 
-// cachedListSlot is a place for one list of a tenant: another list, or the same one after a change, takes its place.
+// cachedListSlot identifies a cache slot for one list of a tenant. Another list, or a newer version of the list,
+// replaces its content.
 type cachedListSlot struct {
 	tenantID string
 	number   uint64
@@ -51,8 +52,8 @@ type cachedKeys struct {
 	until time.Time
 }
 
-// flagKeyCache caches the keys of lists of flags in their order, so that a page is read by its keys without sorting and
-// counting the whole list again. A tenant has a few lists in it at most, so that it cannot take the room of all.
+// flagKeyCache caches the ordered keys of lists of flags, so that a page is read by its keys without sorting and
+// counting the list again. The few slots for each tenant leave room for all tenants.
 type flagKeyCache struct {
 	lists *otter.Cache[cachedListSlot, cachedKeys]
 }
@@ -65,7 +66,7 @@ func newFlagKeyCache() *flagKeyCache {
 	})}
 }
 
-// size returns about how many bytes a list takes.
+// size returns the approximate size of a list in bytes.
 func (c cachedKeys) size() uint32 {
 	size := cachedListOverhead + len(c.id.list)
 	for _, key := range c.keys {
@@ -74,7 +75,7 @@ func (c cachedKeys) size() uint32 {
 	return uint32(min(size, math.MaxUint32))
 }
 
-// get returns the keys of a list that is not expired.
+// get returns the keys of a list that has not expired.
 func (f *flagKeyCache) get(id cachedListID, now time.Time) ([]string, bool) {
 	cached, ok := f.lists.GetIfPresent(id.slot())
 	return cached.keys, ok && cached.id == id && now.Before(cached.until)

@@ -7,8 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// FlagPoints are the points of a flag's metrics. Their values are read piece by piece: who reads the answer slowly has
-// little of them in memory.
+// FlagPoints reads the points of a flag's metrics in pieces, so that a slow client holds few values in memory.
 type FlagPoints struct {
 	q             *Queries
 	tenantID, key string
@@ -16,16 +15,16 @@ type FlagPoints struct {
 	left          []Point
 }
 
-// FlagPoints begins to read the points of metrics.
+// FlagPoints returns a reader of the metrics' points.
 func (q *Queries) FlagPoints(tenantID, key string, m Metrics) *FlagPoints {
 	return &FlagPoints{q, tenantID, key, m.life, m.Points}
 }
 
-// More reports whether there are further points.
+// More reports whether there are more points.
 func (f *FlagPoints) More() bool { return len(f.left) > 0 }
 
-// Next reads the outcomes of the next points: of so many that their values have pieceBytes, and of one at least. It
-// returns ErrNotFound where the flag has gone meanwhile.
+// Next reads the outcomes of the next points, at least one point and about pieceBytes of values. It returns
+// ErrNotFound if the flag was deleted meanwhile.
 func (f *FlagPoints) Next(ctx context.Context) ([]Point, error) {
 	n, size, shown := 0, 0, map[string]*Outcome{}
 	for _, point := range f.left {
@@ -56,7 +55,7 @@ func (f *FlagPoints) Next(ctx context.Context) ([]Point, error) {
 	return points, nil
 }
 
-// read completes outcomes.
+// read adds the names and values of outcomes.
 func (f *FlagPoints) read(ctx context.Context, shown map[string]*Outcome) error {
 	if len(shown) == 0 {
 		return nil
@@ -93,7 +92,7 @@ func (f *FlagPoints) read(ctx context.Context, shown map[string]*Outcome) error 
 	return f.nameVariations(ctx, shown)
 }
 
-// nameVariations gives variations their names of today, or the last that those had which were removed.
+// nameVariations sets the current name of each variation, or the last name of a removed one.
 func (f *FlagPoints) nameVariations(ctx context.Context, outcomes map[string]*Outcome) error {
 	names, err := namesOf(ctx, f.q.db, `select id, name from read.flag_variations where tenant_id = $1 and key = $2`,
 		f.tenantID, f.key)
@@ -107,7 +106,7 @@ func (f *FlagPoints) nameVariations(ctx context.Context, outcomes map[string]*Ou
 		}
 	}
 	var last map[string]*string
-	if len(removed) > 0 { // their facts are read once: a look-up of each among all would take their number squared
+	if len(removed) > 0 { // one query for all: a lookup for each would be quadratic
 		last, err = namesOf(ctx, f.q.db, `select distinct on (v.id) v.id, c.value -> 'from' ->> 'name' from read.audit a
 			cross join lateral json_each(a.changes) c join unnest($3::text[]) v (id) on c.key = 'variations.' || v.id
 			where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag' and a.action = 'flag.variation_removed'

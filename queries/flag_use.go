@@ -9,16 +9,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// FlagUse is when a flag was used last, in environments that there are.
+// FlagUse holds when a flag was last used in the tenant's current environments.
 type FlagUse struct {
-	LastEvaluated  *time.Time // nil where it never was
+	LastEvaluated  *time.Time // nil if never
 	LastPrefetched *time.Time
-	// the last hour in which it had more than one outcome in an environment; nil where it never had
+	// VariedHour is the last hour in which it had several outcomes in one environment; nil if never.
 	VariedHour *time.Time
 }
 
-// usesHere is the condition that a use, by its alias, is in an environment that there is, or in one that was not told
-// apart.
+// usesHere returns the condition that a use, by its alias, is in a current environment or in one that was not tracked
+// individually.
 func usesHere(alias string) string {
 	return `(` + alias + `.environment_id = '' or exists (select from read.environments e where e.id = ` + alias + `.environment_id and e.tenant_id = ` + alias + `.tenant_id))`
 }
@@ -29,28 +29,28 @@ const (
 )
 
 var (
-	// joinUse adds the use of each row f. It is for few rows: each is looked up.
+	// joinUse adds the use of each row f by a lookup. Use it for few rows.
 	joinUse = ` cross join lateral (select ` + useColumns + ` from keep.flag_uses u
 		where u.tenant_id = f.tenant_id and u.flag_key = f.key and u.life = f.created_version and ` + usesHere("u") + `) used`
-	// joinUses adds the use of all rows f of tenant $1.
+	// joinUses adds the use of all rows f of tenant $1 at once.
 	joinUses = ` left join (select u.flag_key, u.life, ` + useColumns + ` from keep.flag_uses u where u.tenant_id = $1
 		and ` + usesHere("u") + ` group by u.flag_key, u.life) used
 		on used.flag_key = f.key and used.life = f.created_version`
 )
 
-// FlagUse reads when a flag was used last. It returns ErrNotFound where the tenant has none of that key.
+// FlagUse returns when a flag was last used. It returns ErrNotFound if the tenant has no flag with that key.
 func (q *Queries) FlagUse(ctx context.Context, tenantID, key string) (FlagUse, error) {
 	return one[FlagUse](ctx, q.db,
 		`select `+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $2`, tenantID, key)
 }
 
-// listedUse is what a list needs to know of a flag that is chosen or put in order by its use.
+// listedUse holds what a list needs to filter or sort a flag by its use.
 type listedUse struct {
 	Key string
 	lifecycleInputs
 }
 
-// usedFlagKeys returns the keys of a list that depends on the use of flags.
+// usedFlagKeys returns the keys of a list that is filtered or sorted by usage.
 func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]string, error) {
 	rows, err := q.db.Query(
 		ctx,
@@ -94,7 +94,7 @@ func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]s
 	return keys, nil
 }
 
-// takes reports whether a filter takes a flag, as far as its use decides that.
+// takes reports whether the filter's usage conditions match a flag.
 func (f FlagFilter) takes(flag lifecycleInputs, s Staleness) bool {
 	if !f.EvaluatedBefore.IsZero() && flag.LastEvaluated != nil && !flag.LastEvaluated.Before(f.EvaluatedBefore) {
 		return false
@@ -102,7 +102,7 @@ func (f FlagFilter) takes(flag lifecycleInputs, s Staleness) bool {
 	return len(f.Lifecycles) == 0 || slices.Contains(f.Lifecycles, flag.lifecycle(s))
 }
 
-// byUse compares flags in a sort that depends on their use; nil for any other.
+// byUse returns the comparison of a sort by usage, nil for any other sort.
 func (s FlagSort) byUse() func(a, b listedUse) int {
 	switch s {
 	case ByLastEvaluatedAt:
@@ -115,5 +115,5 @@ func (s FlagSort) byUse() func(a, b listedUse) int {
 	return nil
 }
 
-// evaluated is when a flag was evaluated last; one that never was counts as the earliest.
+// evaluated returns when a flag was last evaluated; the zero time if never.
 func (f listedUse) evaluated() time.Time { return *cmp.Or(f.LastEvaluated, &time.Time{}) }

@@ -13,7 +13,7 @@ import (
 	"flagledger/events"
 )
 
-// Flag is a row of a list of flags, as it stands in one environment.
+// Flag is a row of a list of flags in one environment.
 type Flag struct {
 	ID           string
 	Key          string
@@ -29,43 +29,43 @@ type Flag struct {
 	Version      int64
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
-	FlagUse      // empty in lists of the past
+	FlagUse      // empty in historical lists
 }
 
-// FlagFilter narrows a list of flags. Fields that are empty do not.
+// FlagFilter narrows a list of flags; empty fields match everything.
 type FlagFilter struct {
 	ProjectID string
 	Type      string
 	Status    string
 	Enabled   *bool
 	Tag       string
-	Search    string // part of the key or the name, in either case
-	// Lifecycles are those of which a flag must have one. EvaluatedBefore takes flags too that were never evaluated. Both
-	// are for lists of now alone.
+	Search    string // part of the key or the name, ignoring case
+	// Lifecycles matches any of these. EvaluatedBefore matches also flags that were never evaluated. Both are for
+	// current lists only.
 	Lifecycles      []Lifecycle
 	EvaluatedBefore time.Time
 }
 
 const (
-	// $1 is the tenant, $2 the environment's id.
+	// flagEnabled needs the tenant in $1 and the environment's id in $2.
 	flagEnabled = `exists (select from read.flag_environments e where e.tenant_id = f.tenant_id and e.key = f.key
 		and e.environment_id = $2)`
-	// enabledAt is flagEnabled at the time $3.
+	// enabledAt works like flagEnabled at the time $3.
 	enabledAt = `exists (select from read.flag_environment_spans e where e.tenant_id = f.tenant_id and e.key = f.key
 		and e.environment_id = $2 and e.since <= $3 and e.until > $3)`
-	// flagsAt are the flags at the time $3 with what lists choose and sort them by.
+	// flagsAt selects the flags at the time $3 with the columns that lists filter and sort by.
 	flagsAt = `(select s.*, (select v.recorded from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key
 		and v.recorded <= $3
 				order by v.recorded desc, v.version desc limit 1) as updated_at
 		from read.flag_spans s where s.tenant_id = $1 and s.since <= $3 and s.until > $3)`
-	// versionAt is the version v that the flag o.key had at the time $3, if it ever had one by then.
+	// versionAt selects the last version v of the flag o.key up to the time $3, if any.
 	versionAt = `(select version, recorded as updated_at from read.flag_versions where tenant_id = $1 and key = o.key
 		and recorded <= $3 order by recorded desc, version desc limit 1)`
-	// spanAt is what lists show of the flag o.key at the version v.
+	// spanAt selects the listed columns of the flag o.key at the version v.
 	spanAt = `(select * from read.flag_spans where tenant_id = $1 and key = o.key and version <= v.version
 		order by version desc limit 1)`
-	// flagAtSQL is all that flagColumns names of the flag o.key at the time $3, and nothing where there was none. It reads
-	// the same number of rows however often the flag has changed.
+	// flagAtSQL selects all flagColumns of the flag o.key at the time $3, or nothing if there was none. It reads the
+	// same number of rows however often the flag has changed.
 	flagAtSQL = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status,
 		s.created_at, v.version, v.updated_at,
 			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key
@@ -76,12 +76,12 @@ const (
 		from ` + versionAt + ` v cross join lateral ` + spanAt + ` s where s.until > $3)`
 )
 
-// flagColumns are read from rows f. enabled is what tells whether the flag is on.
+// flagColumns returns the columns of rows f. enabled is the SQL that says whether the flag is on.
 func flagColumns(enabled string) string {
 	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.permanent, f.status, f.version, f.created_at, f.updated_at, `
 }
 
-// nullUsageColumns are the columns of the use of flags in lists of the past.
+// nullUsageColumns replaces the usage columns in historical lists.
 const nullUsageColumns = `null::timestamptz as last_evaluated, null::timestamptz as last_prefetched, null::timestamptz as varied_hour`
 
 // FlagList asks for a page of a tenant's flags.
@@ -93,26 +93,24 @@ type FlagList struct {
 	Sort   FlagSort
 	Page   Page
 	Stale  Staleness // as of now
-	// Changed is the position of the last change of one of the tenant's flags that is known: as long as it is the same, a
-	// list is not made again.
+	// Changed is the position of the last known change of the tenant's flags. A list is cached until it changes.
 	Changed events.Position
 }
 
-// FlagSort is the order of a list of flags, in which those that are alike are in the order of their keys. The empty one
-// is by key.
+// FlagSort is the order of a list of flags; equal flags are sorted by key. The empty order is by key.
 type FlagSort string
 
-// The orders of lists of flags. With - before it, each is the other way round.
+// A - before a sort reverses it.
 const (
 	ByKey       FlagSort = "key"
 	ByCreatedAt FlagSort = "createdAt"
 	ByUpdatedAt FlagSort = "updatedAt"
-	// ByLastEvaluatedAt has flags first that were never evaluated. It is for lists of now alone.
+	// ByLastEvaluatedAt puts flags first that were never evaluated. It is for current lists only.
 	ByLastEvaluatedAt FlagSort = "lastEvaluatedAt"
 	bySince           FlagSort = "since"
 )
 
-// order is the sort as SQL over rows f.
+// order returns the sort as SQL over rows f.
 func (s FlagSort) order() string {
 	name, descending := strings.CutPrefix(string(s), "-")
 	direction := ""
@@ -126,17 +124,17 @@ func (s FlagSort) order() string {
 		return "f.updated_at" + direction + ", f.key"
 	case ByKey:
 		return "f.key" + direction
-	default: // usedFlagKeys puts those by use in order
+	default: // usedFlagKeys sorts by usage
 		return "f.key"
 	}
 }
 
-// dependsOnUse reports whether the use of flags decides which ones are in the list, or their order.
+// dependsOnUse reports whether the list is filtered or sorted by usage.
 func (l FlagList) dependsOnUse() bool {
 	return len(l.Filter.Lifecycles) > 0 || !l.Filter.EvaluatedBefore.IsZero() || l.Sort.byUse() != nil
 }
 
-// id tells lists of a tenant apart.
+// id returns the identity of the list within a tenant.
 func (l FlagList) id() string {
 	environment, enabled := "", ""
 	if l.Filter.Enabled != nil {
@@ -161,10 +159,10 @@ func (l FlagList) id() string {
 	)
 }
 
-// flagRows is the tail of a query, from its "from" on, that yields the rows f of a list.
+// flagRows holds the tail of a query, from its "from" on, that yields the rows f of a list.
 type flagRows struct {
 	from, where string
-	enabled     string // what tells whether the flag of a row is on
+	enabled     string // SQL: whether the flag of a row is on
 	args        []any
 }
 
@@ -207,7 +205,7 @@ func (l FlagList) rows() flagRows {
 	return r
 }
 
-// Flags lists a tenant's flags.
+// Flags reads a page of a tenant's flags.
 func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	if !l.At.IsZero() {
 		if err := q.WaitUntilCurrent(ctx, l.At, "flag."); err != nil {
@@ -225,13 +223,12 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 		return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys, l.Page, nil, l.TenantID, l.EnvironmentID, l.At,
 			[]string{})
 	}
-	// it may have been evaluated since the keys were read
+	// A flag may have been evaluated since the keys were read.
 	wanted := func(f Flag) bool { return l.Filter.takes(f.inputs(), l.Stale) }
 	columns := flagColumns(r.enabled) + usedColumns
 	r.from += joinUse
 	r.args = append(r.args, []string{}) // the keys of each piece
-	// That the key is any of them follows from the join, but leads the planner to the rows' index, however few it takes
-	// the filters to leave.
+	// The condition on the key repeats the join, but makes the planner use the rows' index.
 	from := fmt.Sprintf(
 		"%s join unnest($%[2]d::text[]) with ordinality o (key, place) on o.key = f.key %s and f.key = any($%[2]d::text[])",
 		r.from, len(r.args), r.where,
@@ -287,8 +284,8 @@ func (q *Queries) sortedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([
 	return keys, classify(err)
 }
 
-// Flag reads one flag with its variations in the order of their creation, both at the same version. It returns
-// ErrNotFound where the tenant has none of that key.
+// Flag reads one flag with its variations, oldest first, at the same version. It returns ErrNotFound if the tenant has
+// no flag with that key.
 func (q *Queries) Flag(
 	ctx context.Context, tenantID, environmentID, key string,
 ) (flag Flag, variations []events.Variation, err error) {
@@ -316,8 +313,7 @@ func flagVariations(ctx context.Context, db reader, tenantID, key string, page P
 		`from read.flag_variations where tenant_id = $1 and key = $2`, `added, ordinal`, page, tenantID, key)
 }
 
-// Variations lists a flag's variations in the order of their creation. It returns ErrNotFound where the tenant has no
-// flag of that key.
+// Variations lists a flag's variations, oldest first. It returns ErrNotFound if the tenant has no flag with that key.
 func (q *Queries) Variations(ctx context.Context, tenantID, key string, page Page) (*List[events.Variation], error) {
 	variations, err := flagVariations(ctx, q.db, tenantID, key, page)
 	if err != nil || variations.Total > 0 {

@@ -7,21 +7,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ChangedFlag is a key under which something changed after a time.
+// ChangedFlag is a key whose flag changed after a time.
 type ChangedFlag struct {
 	Key     string
-	Existed bool // a flag had the key then; else one was created since
+	Existed bool // a flag had the key at that time; otherwise it was created since
 }
 
-// SinceFilter chooses flags by what became of them after a time. Where ProjectID is not empty, only flags that were in
-// that project then, or that were created since and are in it, count.
+// SinceFilter selects flags by their changes after a time. If ProjectID is set, only flags count that were in the
+// project at that time, or were created since and are in it now.
 type SinceFilter struct {
 	TenantID, ProjectID string
 	At                  time.Time
 	After               string // only keys after this one
 }
 
-// withFlagsThen begins a query with the flags of then, and whether anything changed under their key.
+// withFlagsThen selects the flags at the time and whether anything changed under their key.
 const withFlagsThen = `with past as (
 		select s.key, exists (select from read.flag_versions v where v.tenant_id = s.tenant_id and v.key = s.key
 			and v.recorded > $3) as changed
@@ -29,8 +29,7 @@ const withFlagsThen = `with past as (
 			and s.key > $4)
 	`
 
-// FlagsChangedSince lists at most limit keys, in their order, under which something changed. more reports whether there
-// are further ones.
+// FlagsChangedSince lists in key order at most limit keys that changed. more reports whether there are further ones.
 func (q *Queries) FlagsChangedSince(
 	ctx context.Context, filter SinceFilter, limit int,
 ) (changed []ChangedFlag, more bool, err error) {
@@ -51,7 +50,7 @@ func (q *Queries) FlagsChangedSince(
 	return changed[:min(len(changed), limit)], len(changed) > limit, nil
 }
 
-// FlagsUnchangedSince counts the flags of then, up to a key if last is not empty, under whose key nothing changed.
+// FlagsUnchangedSince counts the flags at the time that did not change since, up to key last if it is set.
 func (q *Queries) FlagsUnchangedSince(ctx context.Context, filter SinceFilter, last string) (n int, err error) {
 	err = q.db.QueryRow(ctx, withFlagsThen+`select count(*) from past where not changed and ($5 = '' or key <= $5)`, filter.TenantID, filter.ProjectID, filter.At, filter.After, last).
 		Scan(&n)

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Actor is who caused a fact.
+// Actor is the person or client that caused an event.
 type Actor struct {
 	ActorKind  string
 	ActorID    string
-	ActorName  string // empty where they have neither a name nor an address
-	ActorKnown bool   // false for a person whom the directory no longer knows
+	ActorName  string // empty if they have neither a name nor an address
+	ActorKnown bool   // false for a person who is no longer in the directory
 }
 
 const (
-	// Columns and joins for the Actor of a row of read.audit named a. Its columns have another collation than those that
-	// they meet, whose indexes are used under their own alone.
+	// Columns and joins of the Actor of a row a of read.audit. The collations are cast because the indexes of the
+	// other tables are only used under their own.
 	actorColumns = `a.actor_kind, a.actor_id, coalesce(c.name, nullif(p.display_name, ''), p.email, '') as actor_name,
 		a.actor_kind <> 'user' or p.user_id is not null as actor_known`
 	actorJoins = ` left join keep.people p on a.actor_kind = 'user' and p.user_id = a.actor_id collate "default"
@@ -37,7 +37,7 @@ type HistoryEntry struct {
 	Timestamp time.Time // when the store recorded it
 }
 
-// HistoryFilter narrows a history; fields that are empty do not. From is included, To is not.
+// HistoryFilter narrows a history; empty fields match everything. From is inclusive, To exclusive.
 type HistoryFilter struct {
 	Action      string
 	UserID      string
@@ -47,8 +47,8 @@ type HistoryFilter struct {
 
 const ofFlag = ` where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag'`
 
-// History lists the events of all flags that have had a key, deleted ones too, the newest first. It returns ErrNotFound
-// for a key that no flag ever had.
+// History lists the events of all flags, also deleted ones, that have had a key, newest first. It returns ErrNotFound
+// if there never was one.
 func (q *Queries) History(
 	ctx context.Context, tenantID, key string, filter HistoryFilter, page Page,
 ) (*List[HistoryEntry], error) {
@@ -74,7 +74,7 @@ func (q *Queries) History(
 		where("a.recorded <", filter.To)
 	}
 	count := `select count(*) ` + from
-	if filter == (HistoryFilter{}) { // versions have no gaps, and a flag may have millions
+	if filter == (HistoryFilter{}) { // versions have no gaps, and counting millions is slow
 		count = `select coalesce((select a.version from read.audit a` + ofFlag + ` order by a.n desc limit 1), 0)`
 	}
 	entries, err := countedList[HistoryEntry](

@@ -8,7 +8,7 @@ import (
 // Invitation is an invitation to a role on the platform.
 type Invitation struct {
 	ID        string
-	Email     string // empty where it has been erased
+	Email     string // empty if erased
 	Role      string
 	Status    string // pending, accepted, revoked or expired
 	InvitedBy string
@@ -22,12 +22,12 @@ const (
 	invitationFrom    = `from read.invitations i left join keep.invitations k on k.id = i.id`
 )
 
-// Invitations lists the invitations to the platform in the order in which they were made.
+// Invitations lists the invitations to the platform, oldest first.
 func (q *Queries) Invitations(ctx context.Context, page Page) (*List[Invitation], error) {
 	return list[Invitation](ctx, q.db, invitationColumns, invitationFrom+` where true`, `i.created_at, i.id`, page)
 }
 
-// Invitation reads one invitation. It returns ErrNotFound where there is none of that id.
+// Invitation reads one invitation, or returns ErrNotFound.
 func (q *Queries) Invitation(ctx context.Context, id string) (Invitation, error) {
 	return one[Invitation](ctx, q.db, `select `+invitationColumns+` `+invitationFrom+` where i.id = $1`, id)
 }

@@ -6,20 +6,20 @@ import (
 	"flagledger/events"
 )
 
-// Lifecycle is where a flag is between its creation and its end.
+// Lifecycle is the stage of a flag between its creation and its end.
 type Lifecycle string
 
-// The lifecycles, of which a flag has the first that holds.
+// A flag has the first of these lifecycles that applies.
 const (
 	Archived Lifecycle = "archived" // by its status
 	Fresh    Lifecycle = "new"      // never evaluated, and created within the stale time
 	Unused   Lifecycle = "unused"   // neither evaluated nor prefetched for the stale time
-	// unchanged for the stale time, and evaluated in it with one outcome in each environment
+	// Settled flags did not change in the stale time, and each environment evaluated them with one outcome.
 	Settled Lifecycle = "settled"
 	InUse   Lifecycle = "live" // any other
 )
 
-// Staleness is when a flag counts as stale: what was longer ago than After.
+// Staleness says when a flag counts as stale: after this time without use or change.
 type Staleness struct {
 	Now   time.Time
 	After time.Duration
@@ -27,7 +27,7 @@ type Staleness struct {
 
 func (s Staleness) start() time.Time { return s.Now.Add(-s.After) }
 
-// lifecycleInputs is what a flag's lifecycle follows from.
+// lifecycleInputs holds what determines a flag's lifecycle.
 type lifecycleInputs struct {
 	FlagUse
 	Status               string
@@ -55,7 +55,7 @@ func (f lifecycleInputs) lifecycle(s Staleness) Lifecycle {
 	}
 }
 
-// since is when a flag was evaluated, prefetched or changed last.
+// since returns when a flag was last evaluated, prefetched or changed.
 func (f lifecycleInputs) since() time.Time {
 	since := f.UpdatedAt
 	for _, t := range []*time.Time{f.LastEvaluated, f.LastPrefetched} {
@@ -70,5 +70,5 @@ func (f Flag) inputs() lifecycleInputs {
 	return lifecycleInputs{f.FlagUse, f.Status, f.Permanent, f.CreatedAt, f.UpdatedAt}
 }
 
-// Lifecycle is the lifecycle of the flag.
+// Lifecycle returns the lifecycle of the flag.
 func (f Flag) Lifecycle(s Staleness) Lifecycle { return f.inputs().lifecycle(s) }

@@ -6,7 +6,7 @@ import (
 	"flagledger/events"
 )
 
-// ListLimits lists the limits of reads, and what a node caches of them.
+// ListLimits lists the limits of reads and of their caches.
 func ListLimits() []events.Limit {
 	of := func(name, value, per string, status int, beyond string) events.Limit {
 		return events.Limit{

@@ -10,57 +10,53 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Page is a part of a list. A Limit of 0 asks for all of it.
+// Page selects a part of a list. A Limit of 0 means all of it.
 type Page struct {
 	Limit  int
 	Offset int
 }
 
-// List is a page of a list that is read piece by piece: little of it is in memory at a time, and between two pieces it
-// holds no connection.
+// List reads a page of a list in pieces. It holds one piece in memory, and no connection between pieces.
 //
-// A row that is there all the while is read once, in the list's order. One that changes meanwhile is read as it was
-// before or after.
+// A row that exists throughout is read once, in order. One that changes meanwhile is read as it was before or after.
 type List[T any] struct {
 	Rows  []T // the first piece
 	Total int // of the rows in all pages
-	// Places is how many of them the page takes, where it is read in one piece. A list by keys may show fewer: rows that
-	// have gone since its keys were read.
+	// Places counts the rows of the page before pieces are read. A list by keys may return fewer if rows were deleted
+	// since its keys were read.
 	Places int
 
 	db            reader
 	columns, from string
-	order         string // what tells any two rows apart
+	order         string // unique columns
 	descending    bool
 	args          []any
-	after         []any    // what order gives of the last row that was read
-	batch         int      // how many rows to ask for
-	left          int      // of the page; negative where it has no limit
+	after         []any    // the order columns of the last row read
+	batch         int      // how many rows to read next
+	left          int      // rows of the page; negative without a limit
 	more          bool     // rows may be left
-	keys          []string // of the rows that are left, where the list is read by keys; nil for any other
+	keys          []string // of the remaining rows of a list by keys; else nil
 	byKeys        bool
-	wanted        func(T) bool // whether a row is still one of the list; nil for a list whose query decides
+	wanted        func(T) bool // whether a row still belongs to the list; nil if the query decides
 }
 
 const (
-	// pieceBytes is how much of a list is read at once: rows are taken until they have so many bytes, as the database
-	// sends them.
+	// pieceBytes is the size of a piece: rows are read until they have this many bytes on the wire.
 	pieceBytes = 128 << 10
-	// Each piece asks for twice the rows of the last, up to maxBatch; if the last was full of bytes, for as many as it
-	// had.
+	// Each piece reads twice the rows of the last, up to maxBatch. If the last one reached pieceBytes, it reads as
+	// many again.
 	firstBatch, maxBatch = 32, 512
 )
 
-// list begins to read a page of a list. columns are named as the fields of T. from is the query from its "from" on,
-// with a condition at its end. order has columns that are never null and together tell any two rows apart, and may end
-// in " desc".
+// list begins to read a page of a list. columns match the fields of T; from is the query from its "from" on, ending in
+// a condition. The order columns are not null and together unique, and may end in " desc".
 func list[T any](
 	ctx context.Context, db reader, columns, from, order string, page Page, args ...any,
 ) (*List[T], error) {
 	return countedList[T](ctx, db, columns, from, order, "select count(*) "+from, page, args...)
 }
 
-// countedList is list with a query of its own for how many rows there are in all pages.
+// countedList works like list, with its own query for the total number of rows.
 func countedList[T any](
 	ctx context.Context, db reader, columns, from, order, count string, page Page, args ...any,
 ) (*List[T], error) {
@@ -82,7 +78,7 @@ func countedList[T any](
 	return l, classify(err)
 }
 
-// ListOf is a page of a list that is in memory.
+// ListOf returns a page of a list in memory.
 func ListOf[T any](rows []T, page Page) *List[T] {
 	l := &List[T]{Rows: rows[min(page.Offset, len(rows)):], Total: len(rows)}
 	if page.Limit > 0 {
@@ -92,8 +88,8 @@ func ListOf[T any](rows []T, page Page) *List[T] {
 	return l
 }
 
-// listByKeys begins to read a page of a list with known keys. from is the query as list takes it; its last argument
-// takes the keys of each piece, and place gives their order. It leaves out keys without a row or with an unwanted one.
+// listByKeys begins to read a page of a list with known keys. The last argument of from takes the keys of each piece,
+// and place gives their order. Keys without a row, or with an unwanted row, are left out.
 func listByKeys[T any](
 	ctx context.Context, db reader, columns, from, place string, keys []string, page Page, wanted func(T) bool,
 	args ...any,
@@ -108,7 +104,7 @@ func listByKeys[T any](
 	return l, err
 }
 
-// newList is a list of which nothing has been read yet, of at most so many rows; a negative limit is none.
+// newList returns a list of at most limit rows; a negative limit means no limit.
 func newList[T any](db reader, columns, from, order string, limit int, args []any) *List[T] {
 	order, descending := strings.CutSuffix(order, " desc")
 	return &List[T]{
@@ -123,7 +119,7 @@ func newList[T any](db reader, columns, from, order string, limit int, args []an
 	}
 }
 
-// More reports whether there is a further piece. It may be empty.
+// More reports whether there is another piece. It may be empty.
 func (l *List[T]) More() bool { return l.more }
 
 // Next reads the next piece, which is empty at the end.
@@ -134,7 +130,7 @@ func (l *List[T]) Next(ctx context.Context) ([]T, error) {
 	return l.read(ctx, 0)
 }
 
-// All reads the page to its end.
+// All reads the rest of the page.
 func (l *List[T]) All(ctx context.Context) ([]T, error) {
 	for l.more {
 		rows, err := l.read(ctx, 0)
@@ -189,7 +185,7 @@ func (l *List[T]) readKeys(ctx context.Context) (rows []T, err error) {
 	return rows, nil
 }
 
-// collect reads rows until they have pieceBytes; full tells that they have.
+// collect reads rows until they have pieceBytes; full reports whether they reached it.
 func (l *List[T]) collect(ctx context.Context, query string, args []any) (rows []T, full bool, err error) {
 	result, err := l.db.Query(ctx, query, args...)
 	if err != nil {
@@ -214,7 +210,7 @@ func (l *List[T]) collect(ctx context.Context, query string, args []any) (rows [
 	return rows, size >= pieceBytes, classify(result.Err())
 }
 
-// nextBatch says how many rows to ask for next.
+// nextBatch sets how many rows to read next.
 func (l *List[T]) nextBatch(read int, full bool) {
 	if l.batch = min(2*l.batch, maxBatch); full {
 		l.batch = read
@@ -241,7 +237,7 @@ func (l *List[T]) query(limit, offset int) (string, []any) {
 		fmt.Fprintf(&query, " and (%s) %s (%s)", l.order, beyond, strings.Join(values, ", "))
 	}
 	inOrder := " order by " + strings.ReplaceAll(l.order, ",", direction+",") + direction
-	if offset > 0 { // the columns of rows that are left out are not computed
+	if offset > 0 { // avoids computing the columns of skipped rows
 		fmt.Fprintf(&query, " and (%s) %s= (select %[1]s %[3]s%[4]s limit 1 offset %[5]s)", l.order, beyond, l.from, inOrder,
 			parameter(offset))
 	}
@@ -249,7 +245,7 @@ func (l *List[T]) query(limit, offset int) (string, []any) {
 	return query.String(), args
 }
 
-// orderedRow is a row whose last columns, those that it is ordered by, are not of the struct that it is decoded into.
+// orderedRow is a row whose last columns are those it is ordered by. They are not fields of the decoded struct.
 type orderedRow struct {
 	pgx.Rows
 	order []any

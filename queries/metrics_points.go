@@ -10,33 +10,33 @@ import (
 	"flagledger/commands/keep/metering/counted"
 )
 
-// Point is the sum of an hour or a day of metrics. Prefetches of a tenant are calls.
+// Point sums an hour or a day of metrics. The prefetches of a tenant are calls.
 type Point struct {
 	Time        time.Time
 	Evaluations int64
 	Prefetches  int64
 	Reasons     map[string]int64
-	Outcomes    []OutcomeCount // of a flag alone, the most frequent first
+	Outcomes    []OutcomeCount // most frequent first; only for a single flag
 }
 
-// OutcomeCount is how often an outcome was served. One for all beyond maxOutcomes has no outcome.
+// OutcomeCount holds how often an outcome was served. The sum of those beyond maxOutcomes has no outcome.
 type OutcomeCount struct {
 	*Outcome
 	Count int64
 }
 
-// Outcome is what a flag serves: a variation, or else a value. A variation with another value is another outcome; in a
-// point it is one with the value that was served most.
+// Outcome is a served variation, or a plain value. A point merges a variation's outcomes and shows the value served
+// most.
 type Outcome struct {
 	VariationID   *string
-	VariationName *string // today's, or the last of one that was deleted
+	VariationName *string // the current name, or the last one of a deleted variation
 	Value         json.RawMessage
 
 	id   string // in keep.flag_outcomes
 	size int    // of the value
 }
 
-// subject is what counts as one outcome of a point.
+// subject returns the identity of an outcome within a point.
 func (o *Outcome) subject() string {
 	if o.VariationID != nil {
 		return "variation " + *o.VariationID
@@ -46,14 +46,14 @@ func (o *Outcome) subject() string {
 
 const maxOutcomes = counted.MaxOutcomes
 
-// points adds uses up. They are added in the order of their time.
+// points sums usage rows, which are added in the order of their times.
 type points struct {
 	period Period
 	all    []Point
-	known  map[string]*Outcome // by their ids, those of the current point at least
+	known  map[string]*Outcome // by id, at least those of the current point
 
-	current  int              // the point that uses are added to
-	outcomes map[string]int64 // of it, by their ids
+	current  int              // the point being added to
+	outcomes map[string]int64 // of the current point by id
 }
 
 func newPoints(period Period, known map[string]*Outcome) *points {
@@ -64,7 +64,7 @@ func newPoints(period Period, known map[string]*Outcome) *points {
 	return p
 }
 
-// use is how often flags were used in an environment and an hour or a day. Its texts are JSON.
+// use is the usage in an environment in an hour or a day. Its texts are JSON.
 type use struct {
 	At          time.Time
 	Evaluations int64
@@ -87,7 +87,7 @@ func (p *points) add(u use) error {
 	return addCounts(p.outcomes, u.Outcomes)
 }
 
-// addCounts adds the counts of a JSON object to those of the same names.
+// addCounts adds the counts of a JSON object to a map.
 func addCounts(to map[string]int64, object []byte) error {
 	if len(object) <= len("{}") {
 		return nil
@@ -104,7 +104,7 @@ func addCounts(to map[string]int64, object []byte) error {
 	return nil
 }
 
-// finish makes the outcomes of the point that uses were added to, unless that was done, and returns all points.
+// finish completes the outcomes of the current point and returns all points.
 func (p *points) finish() []Point {
 	if len(p.outcomes) == 0 {
 		return p.all
@@ -113,7 +113,7 @@ func (p *points) finish() []Point {
 	bySubject := map[string]*OutcomeCount{}
 	for _, id := range sortedByCount(p.outcomes) {
 		n, known := p.outcomes[id], p.known[id]
-		if known == nil { // the rest, or an outcome that nothing is known of
+		if known == nil { // the rest, or an unknown outcome
 			rest += n
 			continue
 		}
@@ -142,7 +142,7 @@ func (p *points) finish() []Point {
 	return p.all
 }
 
-// sortedByCount are the names of counts, the highest first.
+// sortedByCount returns the keys of counts, highest count first.
 func sortedByCount(counts map[string]int64) []string {
 	names := make([]string, 0, len(counts))
 	for name := range counts {

@@ -6,17 +6,17 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Name is what a person, or an OAuth client, is called today.
+// Name is the current name of a person or an OAuth client.
 type Name struct {
-	Text string // a display name, or else an address; empty where there is neither
-	// false for a person who has left the directory: of people, those who were erased, or whose invitation was withdrawn
+	Text string // a display name, or else an address; may be empty
+	// Listed is false for a person who is not in the directory: erased, or with a withdrawn invitation.
 	Listed    bool
 	Erased    bool
 	Withdrawn bool // a pending member whose invitation was withdrawn
 }
 
-// Names finds names by the ids of people, of a tenant's pending members and of OAuth clients, deleted ones too. A
-// pending member who has joined since is called what the person is. An id that is none of these has an empty name.
+// Names returns names by the ids of people, of a tenant's pending members and of OAuth clients, also deleted ones. A
+// pending member who has joined since has the person's name. Other ids have an empty name.
 func (q *Queries) Names(ctx context.Context, tenantID string, ids []string) (map[string]Name, error) {
 	rows, err := q.db.Query(ctx, `
 		select i.id, coalesce(c.name, nullif(p.display_name, ''), p.email, m.email, '') as text,

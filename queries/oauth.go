@@ -13,7 +13,7 @@ type OAuthClient struct {
 	CreatedAt time.Time
 }
 
-// OAuthClients lists a tenant's OAuth clients in the order of their creation.
+// OAuthClients lists a tenant's OAuth clients, oldest first.
 func (q *Queries) OAuthClients(ctx context.Context, tenantID string, page Page) (*List[OAuthClient], error) {
 	return list[OAuthClient](ctx, q.db, `id, name, scopes, created_at`,
 		`from read.oauth_clients where tenant_id = $1 and not deleted`, `created_at, id`, page, tenantID)

@@ -8,30 +8,29 @@ import (
 	"flagledger/events"
 )
 
-// The lengths of a point of metrics.
+// Lengths of a point of metrics.
 const (
 	Hourly = time.Hour
 	Daily  = 24 * time.Hour
 )
 
-// MaxPoints is the most that metrics have.
+// MaxPoints limits the points of metrics.
 const MaxPoints = 1000
 
-// Period is whole hours or days in UTC, one point of metrics each.
+// Period is a range of whole hours or days in UTC, one point of metrics each.
 type Period struct {
 	Step     time.Duration // Hourly or Daily
-	From, To time.Time     // To is not part of it
+	From, To time.Time     // To is exclusive
 }
 
-// What AlignPeriod refuses.
+// Errors of AlignPeriod.
 var (
 	ErrEmptyPeriod = errors.New("must be before to, and in the past")
 	ErrLongPeriod  = fmt.Errorf("leads to more than %s points", events.CountText(MaxPoints))
 )
 
-// AlignPeriod returns the whole hours or days that the time between from and to touches. Without from, they are 24
-// hours or 30 days; without to, or with one in the future, the last is the running one. The error is ErrEmptyPeriod or
-// ErrLongPeriod.
+// AlignPeriod returns the whole hours or days between from and to. from defaults to 24 hours or 30 days ago, to to
+// now. The error is ErrEmptyPeriod or ErrLongPeriod.
 func AlignPeriod(step time.Duration, from, to, now time.Time) (Period, error) {
 	p := Period{Step: step, To: now.UTC().Truncate(step).Add(step)}
 	end := now
@@ -57,11 +56,11 @@ func AlignPeriod(step time.Duration, from, to, now time.Time) (Period, error) {
 	return p, nil
 }
 
-// Points is how many hours or days the period has.
+// Points returns the number of hours or days.
 func (p Period) Points() int { return int(p.To.Sub(p.From) / p.Step) }
 
-// At is when the hour or day of a point begins.
+// At returns the start of a point.
 func (p Period) At(point int) time.Time { return p.From.Add(time.Duration(point) * p.Step) }
 
-// PointOf is the point that a time of the period belongs to.
+// PointOf returns the point of a time in the period.
 func (p Period) PointOf(at time.Time) int { return int(at.Sub(p.From) / p.Step) }

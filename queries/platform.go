@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// PlatformUser is a person as operators of the platform see them.
+// PlatformUser is a person as platform operators see them.
 type PlatformUser struct {
 	UserID         string
 	Email          string
 	DisplayName    string
-	Known          bool   // false for someone since erased
-	Role           string // on the platform; empty for none
+	Known          bool   // false for an erased person
+	Role           string // on the platform; may be empty
 	Active         bool
 	CreatedAt      time.Time
 	LastAccessedAt *time.Time
@@ -36,38 +36,38 @@ const (
 	platformUserFrom = `from read.users u left join keep.people p on p.user_id = u.id`
 )
 
-// PlatformUsers lists the people whose address or name has a text in it, or whose id it is, in the order in which they
-// joined. An empty text is in all.
+// PlatformUsers lists the people whose address or name contains a text, or whose id equals it, in the order in which
+// they joined. An empty text matches everyone.
 func (q *Queries) PlatformUsers(ctx context.Context, search string, page Page) (*List[PlatformUser], error) {
 	return list[PlatformUser](ctx, q.db, platformUserColumns, platformUserFrom+`
 		where (strpos(lower(concat_ws(E'\n', p.email, p.display_name)), lower($1)) > 0 or u.id = $1)`, `u.created_at, u.id`, page, search)
 }
 
-// PlatformUser reads one person. It returns ErrNotFound where there is none of that id.
+// PlatformUser reads one person, or returns ErrNotFound.
 func (q *Queries) PlatformUser(ctx context.Context, id string) (PlatformUser, error) {
 	return one[PlatformUser](ctx, q.db, `select `+platformUserColumns+` `+platformUserFrom+` where u.id = $1`, id)
 }
 
-// GivenPlatformRoles counts the people to whom a role on the platform was given, and the pending invitations to one.
-// Super users are left out: those alone are ones whose addresses the settings name.
+// GivenPlatformRoles counts the people with a granted platform role, and the pending invitations to one. Super users
+// are excluded: their addresses come from the settings.
 func (q *Queries) GivenPlatformRoles(ctx context.Context) (people, invitations int, err error) {
 	err = q.db.QueryRow(ctx, `select (select count(*) from read.users where platform_role not in ('', 'super_user')),
 		(select count(*) from read.invitations i where `+invitationStatus+` = 'pending')`).Scan(&people, &invitations)
 	return people, invitations, classify(err)
 }
 
-// PlatformTenant is a tenant as operators of the platform see it.
+// PlatformTenant is a tenant as platform operators see it.
 type PlatformTenant struct {
 	Tenant
-	Active bool // false for one that has been deleted
+	Active bool // false for a deleted tenant
 	Flags  int
 	Users  int
-	// Evaluations of the calendar month in UTC, as far as they have been written down.
+	// Evaluations counts the current calendar month in UTC, as far as it is stored.
 	Evaluations int64
 }
 
-// PlatformTenants lists the tenants whose name or address has a text in it, or whose id it is, deleted ones among them,
-// in the order of their creation. An empty text is in all.
+// PlatformTenants lists the tenants, also deleted ones, whose name or address contains a text, or whose id equals it,
+// oldest first. An empty text matches all.
 func (q *Queries) PlatformTenants(ctx context.Context, search string, page Page) (*List[PlatformTenant], error) {
 	return list[PlatformTenant](
 		ctx,

@@ -19,11 +19,11 @@ type Project struct {
 	UpdatedAt   time.Time
 }
 
-// projectColumns are read from rows p, and flags counted in rows f.
+// projectColumns selects from rows p, and counts flags in rows f.
 const projectColumns = `p.id, p.name, p.description, p.color, (select count(*) from %s and f.tenant_id = p.tenant_id
 	and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
 
-// projectRows gives the columns of projects, and whence to read a tenant's, at a time.
+// projectRows returns the columns of projects and the tail of the query for a tenant's projects at a time.
 func (q *Queries) projectRows(
 	ctx context.Context, tenantID string, at time.Time,
 ) (columns, from string, args []any, err error) {
@@ -36,7 +36,7 @@ func (q *Queries) projectRows(
 		`from read.project_spans p where p.tenant_id = $1 and p.since <= $2 and p.until > $2`, []any{tenantID, at}, q.WaitUntilCurrent(ctx, at, "project.", "flag.")
 }
 
-// Projects lists a tenant's projects at a time, in the order of their creation.
+// Projects lists a tenant's projects at a time, oldest first.
 func (q *Queries) Projects(ctx context.Context, tenantID string, at time.Time, page Page) (*List[Project], error) {
 	columns, from, args, err := q.projectRows(ctx, tenantID, at)
 	if err != nil {
@@ -45,7 +45,7 @@ func (q *Queries) Projects(ctx context.Context, tenantID string, at time.Time, p
 	return list[Project](ctx, q.db, columns, from, `p.created_at, p.id`, page, args...)
 }
 
-// Project reads one project at a time. It returns ErrNotFound where the tenant had none of that id.
+// Project reads one project at a time, or returns ErrNotFound.
 func (q *Queries) Project(ctx context.Context, tenantID, id string, at time.Time) (Project, error) {
 	columns, from, args, err := q.projectRows(ctx, tenantID, at)
 	if err != nil {
@@ -58,7 +58,7 @@ func (q *Queries) Project(ctx context.Context, tenantID, id string, at time.Time
 		append(args, id)...)
 }
 
-// FlagProjects returns the project of each flag of a tenant: ids by flag key, empty for none.
+// FlagProjects returns the project id of each flag key of a tenant, empty for none.
 func (q *Queries) FlagProjects(ctx context.Context, tenantID string) (map[string]string, error) {
 	rows, err := q.db.Query(ctx, `select key, coalesce(project_id, '') from read.flags where tenant_id = $1`, tenantID)
 	if err != nil {

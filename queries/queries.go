@@ -14,21 +14,20 @@ import (
 	"flagledger/events"
 )
 
-// Queries reads. Its methods return ErrNotFound or ErrUnavailable where they say so, and otherwise errors that are
-// faults of the service.
+// Queries reads. Its methods return ErrNotFound or ErrUnavailable if they say so; other errors are internal.
 //
-// Those that take a time answer what was so then, by the times that the store recorded; for the zero time, what is so
-// now. They return ErrFuture for one that is not past: see WaitUntilCurrent.
+// Methods that take a time answer as of that time by the store's clock; the zero time means now. They return ErrFuture
+// for a time that is not past: see WaitUntilCurrent.
 type Queries struct {
 	db    *pgxpool.Pool
 	store events.Store
 	wait  func(ctx context.Context, position events.Position, names []string) bool
 	lists *flagKeyCache
-	now   func() time.Time // tells how long reading takes; what is so now is told by the caller's clock
+	now   func() time.Time // measures how long reading takes; callers pass the current time
 }
 
-// New returns Queries over the read models in a database, which follow a store. wait waits until the read models of
-// facts of the given names hold a position, and returns false where that takes too long.
+// New returns Queries over the read models of a store. wait waits until the read models of the named events reach a
+// position, and returns false if that takes too long.
 func New(
 	db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool,
 ) *Queries {
@@ -36,27 +35,27 @@ func New(
 }
 
 var (
-	// ErrNotFound says that what was asked for does not exist.
+	// ErrNotFound reports that the requested thing does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrUnavailable says that the read models cannot be read now.
+	// ErrUnavailable reports that the read models cannot be read now.
 	ErrUnavailable = errors.New("the read models cannot be read")
 )
 
-// Error codes of Postgres for what is being built, or rebuilt in another shape.
+// Error codes of Postgres for tables that are being built or rebuilt in another shape.
 const (
 	undefinedTable  = "42P01"
 	undefinedColumn = "42703"
 	undefinedSchema = "3F000"
 )
 
-// missingTable reports whether an error is that a table, or its schema, is not there.
+// missingTable reports whether an error means that a table or its schema is missing.
 func missingTable(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code == undefinedTable || pg.Code == undefinedSchema)
 }
 
-// classify makes errors of the database ErrNotFound or ErrUnavailable. A statement that the database refuses stays a
-// fault of the service.
+// classify turns a database error into ErrNotFound or ErrUnavailable. A statement that Postgres refuses stays an
+// internal error.
 func classify(err error) error {
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
 		return err
@@ -76,13 +75,13 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// reader is a pool, whose every query sees the newest rows, or a transaction.
+// reader is a transaction, or a pool, whose queries each see the newest rows.
 type reader interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// found returns ErrNotFound unless a table has rows of a tenant under a key.
+// found returns ErrNotFound unless a table has rows of a tenant with a key.
 func (q *Queries) found(ctx context.Context, table, tenantID, key string) error {
 	var exists bool
 	err := q.db.QueryRow(ctx, `select exists (select from `+table+` where tenant_id = $1 and key = $2)`, tenantID, key).
@@ -93,7 +92,7 @@ func (q *Queries) found(ctx context.Context, table, tenantID, key string) error 
 	return classify(err)
 }
 
-// one reads one row whose columns are named as the fields of T. It returns ErrNotFound where there is none.
+// one reads one row into the fields of T by column name. It returns ErrNotFound if there is none.
 func one[T any](ctx context.Context, db reader, query string, args ...any) (row T, err error) {
 	rows, err := db.Query(ctx, query, args...)
 	if err != nil {

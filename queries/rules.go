@@ -6,15 +6,15 @@ import (
 	"flagledger/events"
 )
 
-// Rules are the rules of a flag in one environment, in their order, and its fallthrough there.
+// Rules holds the rules of a flag in one environment, in order, and its fallthrough.
 type Rules struct {
 	Version     int64 // of the flag
 	Rules       []events.Rule
-	Fallthrough *events.Serve // nil where it is not set
+	Fallthrough *events.Serve // nil if not set
 }
 
-// Rules reads the rules of a flag in an environment, all at the same version. It returns ErrNotFound where the tenant
-// has no flag of that key.
+// Rules reads the rules of a flag in an environment at one version. It returns ErrNotFound if the tenant has no flag
+// with that key.
 func (q *Queries) Rules(ctx context.Context, tenantID, environmentID, key string) (Rules, error) {
 	return one[Rules](
 		ctx,

@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// Tenant is a tenant with its contact.
+// Tenant is a tenant with its contact address.
 type Tenant struct {
 	ID           string
 	Name         string
@@ -21,7 +21,7 @@ type Tenant struct {
 	CreatedAt    time.Time
 }
 
-// OwnTenant is a tenant with the role that a person has in it.
+// OwnTenant is a tenant with a person's role in it.
 type OwnTenant struct {
 	Tenant
 	Role events.Role
@@ -35,8 +35,7 @@ const (
 		join keep.people creator on creator.user_id = t.created_by `
 )
 
-// TenantsOf lists the tenants that a person is a member of in the order of their creation; with createdAlone those that
-// they created.
+// TenantsOf lists the tenants of a person, oldest first; with createdAlone only those they created.
 func (q *Queries) TenantsOf(
 	ctx context.Context, userID string, createdAlone bool, page Page,
 ) (*List[OwnTenant], error) {
@@ -45,8 +44,7 @@ func (q *Queries) TenantsOf(
 		`t.created_at, t.id`, page, userID, createdAlone)
 }
 
-// CreatedBy lists the ids of the tenants that a person created, deleted ones among them. It may miss one that was
-// created just now.
+// CreatedBy lists the ids of all tenants a person created, also deleted ones. It may miss the latest.
 func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error) {
 	rows, err := q.db.Query(ctx, `select id from read.tenants where created_by = $1`, userID)
 	if err != nil {
@@ -56,8 +54,7 @@ func (q *Queries) CreatedBy(ctx context.Context, userID string) ([]string, error
 	return ids, classify(err)
 }
 
-// CountCreated counts the tenants that a person created: those that are not deleted, and all since a time. It may miss
-// one that was created just now.
+// CountCreated counts the tenants a person created: those not deleted, and all since a time. It may miss the latest.
 func (q *Queries) CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error) {
 	err = q.db.QueryRow(ctx, `select count(*) filter (where deleted_at is null), count(*) filter (where created_at >= $2)
 		from read.tenants where created_by = $1`,
@@ -66,8 +63,8 @@ func (q *Queries) CountCreated(ctx context.Context, userID string, since time.Ti
 	return tenants, recent, classify(err)
 }
 
-// Customers lists the ids of the tenants that are customers of the payment provider, and of those that were when they
-// were deleted in the last 90 days.
+// Customers lists the ids of the tenants that are customers of the payment provider, or were when they were deleted in
+// the last 90 days.
 func (q *Queries) Customers(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(
 		ctx,
@@ -81,7 +78,7 @@ func (q *Queries) Customers(ctx context.Context) ([]string, error) {
 	return ids, classify(err)
 }
 
-// Tenant reads one tenant. It returns ErrNotFound where there is none of that id.
+// Tenant reads one tenant, or returns ErrNotFound.
 func (q *Queries) Tenant(ctx context.Context, id string) (Tenant, error) {
 	return one[Tenant](ctx, q.db, `select `+tenantColumns+` `+tenantFrom+`where t.id = $1`, id)
 }
@@ -89,7 +86,7 @@ func (q *Queries) Tenant(ctx context.Context, id string) (Tenant, error) {
 // Environment is a row of a list of environments.
 type Environment struct{ Name string }
 
-// Environments lists a tenant's environments at a time, in the order of their creation.
+// Environments lists a tenant's environments at a time, oldest first.
 func (q *Queries) Environments(
 	ctx context.Context, tenantID string, at time.Time, page Page,
 ) (*List[Environment], error) {
@@ -103,7 +100,7 @@ func (q *Queries) Environments(
 	return list[Environment](ctx, q.db, `name`, from, `position`, page, args...)
 }
 
-// HasTenant returns ErrNotFound unless there is a tenant of an id that was not deleted.
+// HasTenant returns ErrNotFound unless the tenant exists and is not deleted.
 func (q *Queries) HasTenant(ctx context.Context, id string) error {
 	var exists bool
 	err := q.db.QueryRow(ctx, `select exists (select from read.tenants where id = $1 and deleted_at is null)`, id).

@@ -12,34 +12,33 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Metrics is how often a flag, or all flags of a tenant, were evaluated and asked for, from the first point to the
-// last.
+// Metrics sums how often a flag, or all flags of a tenant, were evaluated and prefetched in a period.
 type Metrics struct {
 	Evaluations int64
 	Prefetches  int64
 	Points      []Point
-	Clients     []ClientUse // the most active first
+	Clients     []ClientUse // most active first
 
 	life int64 // of the flag
 }
 
-// FlagEvaluations is how often a flag was evaluated.
+// FlagEvaluations counts the evaluations of a flag.
 type FlagEvaluations struct {
 	Key         string
 	Evaluations int64
 }
 
-// MetricsFilter says what metrics are of. In a flag's, environments are the tenant's of today: counts of others ended
-// with them.
+// MetricsFilter selects metrics. A flag's metrics cover the tenant's current environments, because counts are deleted
+// with their environment.
 type MetricsFilter struct {
 	Period
 	TenantID     string
-	Environments []string // the ids of today's
-	Environment  string   // the id of the only one that counts; empty for all
+	Environments []string // the ids of the current ones
+	Environment  string   // the id of a single one; empty for all
 	Now          time.Time
 }
 
-// ErrLargeOutcomes says that the values of the outcomes take more than maxOutcomeBytes in all points together.
+// ErrLargeOutcomes reports that the values of all points' outcomes exceed maxOutcomeBytes.
 var ErrLargeOutcomes = fmt.Errorf("leads to more than %s of values: ask for fewer points",
 	events.SizeText(maxOutcomeBytes))
 
@@ -47,12 +46,12 @@ const maxOutcomeBytes = 32 << 20
 
 const (
 	topFlags = 20
-	// hoursKept is longer than any hours are: they are added up to days long before.
-	hoursKept = 35 * 24 * time.Hour
+	// maxHoursAge is longer than hours are stored: days long before are rolled up.
+	maxHoursAge = 35 * 24 * time.Hour
 )
 
-// FlagMetrics reads how often a flag was used. It returns ErrNotFound where the tenant has none of that key, and
-// ErrLargeOutcomes. The outcomes of its points are to be read with FlagPoints.
+// FlagMetrics reads the metrics of a flag. It returns ErrNotFound if the tenant has no flag with that key, and
+// ErrLargeOutcomes. FlagPoints reads the outcomes of its points.
 func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key string) (m Metrics, err error) {
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
 		if err := r.tx.QueryRow(ctx, `select created_version from read.flags where tenant_id = $1 and key = $2`, filter.TenantID, key).
@@ -70,7 +69,7 @@ func (q *Queries) FlagMetrics(ctx context.Context, filter MetricsFilter, key str
 	return m, classify(err)
 }
 
-// TenantMetrics reads how often the flags of a tenant were used, those that were deleted since included.
+// TenantMetrics reads the metrics of all flags of a tenant, also deleted ones.
 func (q *Queries) TenantMetrics(ctx context.Context, filter MetricsFilter) (m Metrics, err error) {
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
 		m, err = r.metrics(ctx)
@@ -79,8 +78,8 @@ func (q *Queries) TenantMetrics(ctx context.Context, filter MetricsFilter) (m Me
 	return m, classify(err)
 }
 
-// TopFlags lists the flags of a tenant that were evaluated most, of those that there are. It reads a row for each flag,
-// environment and day.
+// TopFlags lists the existing flags of a tenant that were evaluated most. It reads a row for each flag, environment
+// and day.
 func (q *Queries) TopFlags(ctx context.Context, filter MetricsFilter) (top []FlagEvaluations, err error) {
 	err = q.readMetrics(ctx, filter, func(r *metricsReader) error {
 		rows, err := r.tx.Query(ctx, `
@@ -103,8 +102,8 @@ func (q *Queries) TopFlags(ctx context.Context, filter MetricsFilter) (top []Fla
 	return top, classify(err)
 }
 
-// flagEnvironments are the ids of environments whose counts of flags count. Uses of more flags and environments than a
-// node tells apart have none.
+// flagEnvironments returns the ids of the environments whose counts are summed. The empty id stands for uses that were
+// not tracked individually.
 func (f MetricsFilter) flagEnvironments() []string {
 	if f.Environment != "" {
 		return []string{f.Environment}
@@ -112,13 +111,13 @@ func (f MetricsFilter) flagEnvironments() []string {
 	return append([]string{""}, f.Environments...)
 }
 
-// metricsReader reads what the keepings have counted, all as it was at one moment.
+// metricsReader reads usage counts in one snapshot of the database.
 type metricsReader struct {
 	MetricsFilter
 	tx pgx.Tx
-	// days are those of the period that have been added up, hours all others that may be kept: these have all counts.
+	// days are the rolled-up days of the period, hours all other hours: together they hold all counts.
 	days, hours []time.Time
-	key         string // of the flag; empty for all of the tenant
+	key         string // of the flag; empty for the whole tenant
 	life        int64
 }
 
@@ -135,7 +134,7 @@ func (q *Queries) readMetrics(ctx context.Context, filter MetricsFilter, read fu
 	})
 }
 
-// completeDays lists the days of a tenant from one day and before another whose hours have been added up.
+// completeDays lists the days of a tenant from one day until before another whose hours have been rolled up.
 func completeDays(ctx context.Context, db reader, tenantID string, from, to time.Time) ([]time.Time, error) {
 	rows, err := db.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`,
 		tenantID, from, to)
@@ -145,7 +144,7 @@ func completeDays(ctx context.Context, db reader, tenantID string, from, to time
 	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
 }
 
-// split divides the period into days that are complete and lie in it, and hours.
+// split divides the period into complete days and hours.
 func (r *metricsReader) split(complete []time.Time) {
 	isComplete := make(map[int64]bool, len(complete))
 	for _, day := range complete {
@@ -154,7 +153,7 @@ func (r *metricsReader) split(complete []time.Time) {
 	r.days, r.hours = []time.Time{}, []time.Time{}
 	for at := r.From; at.Before(r.To); {
 		whole := at.Equal(at.Truncate(Daily)) && !at.Add(Daily).After(r.To) && isComplete[at.Unix()]
-		// else the points would not show what is added up
+		// Otherwise the points would not show what is rolled up.
 		if next := at.Add(Daily); whole && (r.Step == Daily || r.hasHours(at)) {
 			r.days, at = append(r.days, at), next
 			continue
@@ -166,16 +165,16 @@ func (r *metricsReader) split(complete []time.Time) {
 	}
 }
 
-// hasHours reports whether there may be hours of a time. Points of an hour have none that is to be removed already:
-// their day is to be counted by days alone.
+// hasHours reports whether hours of a time may be stored. Hourly points have none that may be deleted soon: their day
+// is read as a day.
 func (r *metricsReader) hasHours(at time.Time) bool {
 	if r.Step == Hourly {
 		return !at.Before(r.Now.Truncate(Daily).AddDate(0, 0, -counted.DaysOfHours))
 	}
-	return r.Now.Sub(at) < hoursKept
+	return r.Now.Sub(at) < maxHoursAge
 }
 
-// pointHours are the hours and days that points are read from: hours alone where a point is one.
+// pointHours returns the hours and days that points are read from. Hourly points are read from hours only.
 func (r *metricsReader) pointHours() (days, hours []time.Time) {
 	if r.Step == Daily {
 		return r.days, r.hours
@@ -188,12 +187,11 @@ func (r *metricsReader) pointHours() (days, hours []time.Time) {
 	return []time.Time{}, hours
 }
 
-// readAtOnce is how many hours and days of a flag are read at once: a point can be 24 hours. What is known of outcomes
-// meanwhile is only of theirs, however many there are in all points: 20 of each environment, hour and run.
+// readAtOnce limits the hours and days of a flag that are read at once; a daily point can have 24 hours. Only their
+// outcomes are in memory: 20 for each environment, hour and run.
 const readAtOnce = 24
 
-// parts divides the hours and days that points are read from, in the order of their time, into parts of whole points. A
-// tenant's have no outcomes, and are one part.
+// parts divides the hours and days into parts of whole points, in order. A tenant has no outcomes, so it has one part.
 func (r *metricsReader) parts() iter.Seq2[[]time.Time, []time.Time] {
 	return func(yield func(days, hours []time.Time) bool) {
 		days, hours := r.pointHours()
@@ -225,7 +223,7 @@ func (r *metricsReader) parts() iter.Seq2[[]time.Time, []time.Time] {
 	}
 }
 
-// metrics adds up the points and the clients.
+// metrics sums the points and the clients.
 func (r *metricsReader) metrics(ctx context.Context) (m Metrics, err error) {
 	p := newPoints(r.Period, nil)
 	for days, hours := range r.parts() {
@@ -252,7 +250,7 @@ func (r *metricsReader) metrics(ctx context.Context) (m Metrics, err error) {
 	return m, r.nameClients(ctx, m.Clients)
 }
 
-// addPart adds up the points of some hours and days.
+// addPart adds some hours and days to the points.
 func (r *metricsReader) addPart(ctx context.Context, p *points, days, hours []time.Time) (err error) {
 	columns := "evaluations, prefetches, reasons, null::text"
 	if r.key != "" {
@@ -275,13 +273,13 @@ func (r *metricsReader) addPart(ctx context.Context, p *points, days, hours []ti
 	return nil
 }
 
-// uses reads columns of the rows of hours and days, in the order of their time.
+// uses reads columns of the rows of hours and days, in order of time.
 func (r *metricsReader) uses(ctx context.Context, columns string, days, hours []time.Time) (pgx.Rows, error) {
 	sql, args := r.usesQuery(columns, days, hours)
 	return r.tx.Query(ctx, sql+" order by at", args...)
 }
 
-// usesQuery is a query of columns of the rows of hours and days, and its arguments.
+// usesQuery returns a query for columns of the rows of hours and days, and its arguments.
 func (r *metricsReader) usesQuery(columns string, days, hours []time.Time) (string, []any) {
 	of, args := "tenant", []any{r.TenantID, days, hours}
 	where := func(condition string, value any) string {
@@ -336,8 +334,8 @@ func namesOf(ctx context.Context, db reader, query string, args ...any) (map[str
 	return names, err
 }
 
-// outcomes reads the outcomes that the flag has had in some hours and days, without their names and values: it may have
-// had very many before.
+// outcomes reads the outcomes of the flag in some hours and days without their names and values. All outcomes ever
+// might be very many.
 func (r *metricsReader) outcomes(ctx context.Context, days, hours []time.Time) (map[string]*Outcome, error) {
 	uses, args := r.usesQuery("outcomes", days, hours)
 	rows, err := r.tx.Query(

@@ -10,15 +10,15 @@ import (
 	"flagledger/events"
 )
 
-// VersionThen is the version that a flag had at a time.
+// VersionThen is the version of a flag at a time.
 type VersionThen struct {
 	Key       string
-	Version   events.Revision // 0 for a key that no flag had then
-	Unchanged bool            // the flag is at that version still
+	Version   events.Revision // 0 if no flag had the key
+	Unchanged bool            // the flag still has that version
 }
 
-// VersionsAt lists the versions that flags had at a time, by key: those that are named, each once, or all of the tenant
-// where keys is nil, once WaitUntilCurrent has waited for "flag.".
+// VersionsAt lists the versions of flags at a time by key: of the given keys, or of all flags if keys is nil. Call
+// WaitUntilCurrent for "flag." first.
 func (q *Queries) VersionsAt(ctx context.Context, tenantID string, keys []string, at time.Time) ([]VersionThen, error) {
 	flags := `(select f.key from ` + flagsAt + ` f where $2::text[] is null)`
 	if keys != nil {

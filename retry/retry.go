@@ -1,5 +1,5 @@
-// Package retry repeats failed attempts by one backoff policy: 50 ms at first, longer each time up to 2 s, and
-// randomized, so that nodes do not come at once. Sleep is time.Sleep with a context.
+// Package retry repeats failed attempts with one backoff policy: 50 ms at first, growing to 2 s, and randomized, so
+// that nodes do not retry at the same time. Sleep is time.Sleep with a context.
 package retry
 
 import (
@@ -16,13 +16,13 @@ const longest = 2 * time.Second
 // NewBackoff returns the waits between attempts.
 func NewBackoff() *backoff.ExponentialBackOff {
 	delays := backoff.NewExponentialBackOff()
-	delays.InitialInterval, delays.MaxInterval = 50*time.Millisecond, longest*2/3 // which vary by half
+	delays.InitialInterval, delays.MaxInterval = 50*time.Millisecond, longest*2/3 // randomized by half
 	return delays
 }
 
-// Run calls attempt until it succeeds, returns a Permanent error or ctx ends. The error is the permanent one, or the
-// cause of ctx. onFailure is called before each wait. An attempt that has achieved something calls resetBackoff: the
-// next wait is the shortest again.
+// Run calls attempt until it succeeds, returns a Permanent error or ctx ends; it returns that error or ctx's cause. It
+// calls onFailure before each wait. An attempt that made progress calls resetBackoff to restart with the shortest
+// wait.
 func Run(
 	ctx context.Context, attempt func(resetBackoff func()) error, onFailure func(err error, wait time.Duration),
 ) error {
@@ -32,10 +32,10 @@ func Run(
 	return err
 }
 
-// errEnded is the error of an attempt that is to go on for ever and has ended without one.
+// errEnded is the error of an attempt of Forever that ended without one.
 var errEnded = errors.New("it ended")
 
-// Forever is Run for an attempt that succeeds by going on: nil counts as a failure. It returns once ctx has ended.
+// Forever works like Run, but counts nil as a failure too. It returns once ctx has ended.
 func Forever(
 	ctx context.Context, attempt func(resetBackoff func()) error, onFailure func(err error, wait time.Duration),
 ) {
