@@ -81,7 +81,7 @@ func pastBytes(of any, facts []events.Fact) (n int) {
 	for _, fact := range facts {
 		switch s := of.(type) {
 		case *Flag:
-			n += s.Bytes / state.KeptEvery
+			n += s.Bytes / state.StoredEvery
 			switch fact.(type) {
 			case events.FlagUpdated, events.FlagStatusChanged:
 				n += len(s.Name) + len(s.Description)

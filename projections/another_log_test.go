@@ -91,7 +91,7 @@ func (w tallied) built(store events.Store) bool {
 	return list[0].Built
 }
 
-const saysAnotherLog = "the event store holds another log than the read model was made from"
+const saysAnotherLog = "the event store holds a different log than the read model was built from"
 
 // A read model was made from facts. Where a node restarts on another log, whose positions are the same numbers, its
 // rows are of other facts.

@@ -12,31 +12,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Batch gathers what one transaction does to take in the events of a page: first, then changes, last and rows. The zero
-// value does nothing.
+// Batch collects the statements that apply the events of a page in one transaction: first, changes, last and rows, in
+// this order. The zero value is empty.
 type Batch struct {
-	stream  string // of the event that is being taken in: the key of what Queue adds
+	stream  string // of the current event: the key of what Queue adds
 	first   []call
 	changes []*change
 	last    []*change
 	rows    []*row
 }
 
-// call is SQL that is run once, by itself.
+// call is SQL that runs once, by itself.
 type call struct {
 	sql  string
 	args []any
 }
 
-// change is a statement with its arguments of one event. Changes with the same key are made one after the other, those
-// of different keys at once.
+// change holds a statement with one event's arguments. Changes with the same key run in order, changes with different
+// keys together.
 type change struct {
 	key       string
 	statement *Statement
 	args      []any
 }
 
-// Table is a table that rows are only added to. Columns are those that a row has values for, in their order.
+// Table is an append-only table. A row has a value for each of Columns.
 type Table struct {
 	Name    string
 	Columns []string
@@ -50,42 +50,42 @@ type row struct {
 // exec adds SQL that runs before all statements.
 func (b *Batch) exec(sql string, args ...any) { b.first = append(b.first, call{sql, args}) }
 
-// Queue adds a statement for the event that is being taken in. Those of a stream take effect in their order; a
-// statement that events of several streams have queued is executed once for all of them.
+// Queue adds a statement for the current event. Statements of a stream run in order; the same statement of several
+// streams runs once for all of them.
 func (b *Batch) Queue(s *Statement, args ...any) {
 	b.changes = append(b.changes, &change{b.stream, s, args})
 }
 
-// QueueLast adds a statement that takes effect after those of Queue. Of several with the same key, of whichever
-// streams, only the last one does.
+// QueueLast adds a statement that runs after the statements of Queue. Only the last one with a key runs, whatever its
+// stream.
 func (b *Batch) QueueLast(key string, s *Statement, args ...any) {
 	b.last = append(b.last, &change{key, s, args})
 }
 
-// Insert adds a row to a table. It is there after all statements have run.
+// Insert adds a row to a table after all statements have run.
 func (b *Batch) Insert(t *Table, values ...any) { b.rows = append(b.rows, &row{t, values}) }
 
-// mark is how far a batch was filled.
+// mark records how much a batch holds.
 type mark struct{ changes, last, rows int }
 
 func (b *Batch) mark() mark { return mark{len(b.changes), len(b.last), len(b.rows)} }
 
-// truncate takes back what was added after a mark.
+// truncate removes what was added after a mark.
 func (b *Batch) truncate(m mark) {
 	b.changes, b.last, b.rows = b.changes[:m.changes], b.last[:m.last], b.rows[:m.rows]
 }
 
 func (b *Batch) empty() bool { return len(b.first) == 0 && b.mark() == mark{} }
 
-// minCopied is the number of rows of a table from which on they are sent by COPY, which takes two more round trips than
-// inserting them, and a fraction of the time for each row.
+// minCopied is the number of rows from which a table is filled by COPY. COPY takes two more round trips than inserts,
+// and a fraction of their time for each row.
 const minCopied = 32
 
-// Run does all that was added.
+// Run runs everything that was added.
 func (b *Batch) Run(ctx context.Context, tx pgx.Tx) error { return b.run(ctx, tx, nil) }
 
-// run is Run for a batch whose first statement, if first is not nil, may end the transaction: first is told what it
-// did.
+// run works like Run, but calls first, unless nil, with the result of the first statement. An error from first ends
+// the transaction.
 func (b *Batch) run(ctx context.Context, tx pgx.Tx, first func(pgconn.CommandTag) error) error {
 	batch := &pgx.Batch{}
 	for _, c := range b.first {
@@ -136,14 +136,14 @@ func send(ctx context.Context, tx pgx.Tx, batch *pgx.Batch, first func(pgconn.Co
 	tag, err := results.Exec()
 	if err == nil {
 		if err := first(tag); err != nil {
-			_ = results.Close() // what becomes of the rest does not matter
+			_ = results.Close() // the other results no longer matter
 			return err
 		}
 	}
 	return errors.Join(err, results.Close())
 }
 
-// insert is the statement that adds one row.
+// insert returns the statement that adds one row.
 func (t *Table) insert() string {
 	parameters := make([]string, len(t.Columns))
 	for i := range parameters {
@@ -152,7 +152,7 @@ func (t *Table) insert() string {
 	return `insert into ` + t.Name + ` (` + strings.Join(t.Columns, ", ") + `) values (` + strings.Join(parameters, ", ") + `)`
 }
 
-// applyEvent queues the statements that take in an event. A panic of apply becomes an error.
+// applyEvent queues the statements of an event. It turns a panic of apply into an error.
 func applyEvent(apply func(*Batch, events.Recorded) error, b *Batch, e events.Recorded) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -12,31 +12,30 @@ import (
 	"flagledger/events"
 )
 
-// The schemas of read models.
+// Schemas of read models.
 const (
-	liveSchema     = "read"      // tables that are read
+	liveSchema     = "read"      // tables that readers use
 	buildingSchema = "read_next" // tables that a rebuild fills
-	// tables that a rebuild has replaced, until it drops them; there are no checkpoints of them
+	// replacedSchema holds tables that a rebuild has replaced, until it drops them. They have no checkpoints.
 	replacedSchema = "read_old"
 )
 
-// checkpoint is how far a read model has followed the log. It stands in the schema of its tables and commits with their
-// rows.
+// checkpoint is a read model's position in the log. It is stored beside the tables and commits with their rows.
 type checkpoint struct {
 	events.LogPosition
 	version int
-	table   uint32 // the oid of the first of the tables: another one after a rebuild
+	table   uint32 // the oid of the first table: a rebuild changes it
 }
 
 var (
-	// errNoReadModel says that a projection's tables do not stand, or not in the shape that this program reads.
+	// errNoReadModel reports that a projection's tables are missing, or are of another version.
 	errNoReadModel = errors.New("the read model does not exist in this version")
-	// errAnotherLog says that a read model was made from another log than that of the store.
-	errAnotherLog = errors.New("the read model was made from another log")
+	// errAnotherLog reports that a read model was built from a different log than the store's.
+	errAnotherLog = errors.New("the read model was built from a different log")
 )
 
-// createSchema makes a schema of read models with its table of checkpoints, and the one for replaced tables, where they
-// are missing. It is safe to call at any time.
+// createSchema creates a schema of read models with its table of checkpoints, and the schema of replaced tables, if
+// they are missing. It is idempotent.
 func createSchema(ctx context.Context, db execer, schema string) error {
 	_, err := db.Exec(ctx, fmt.Sprintf(`
 		select pg_advisory_xact_lock(hashtext('flagledger read schemas'));
@@ -72,7 +71,8 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// readCheckpoint finds where a read model stands, in whichever log: errNoReadModel where there is none of this version.
+// readCheckpoint returns the checkpoint of a read model in whatever log, or errNoReadModel if this version does not
+// exist.
 func (p Projection) readCheckpoint(ctx context.Context, db querier, schema string) (c checkpoint, err error) {
 	var tables int
 	err = db.QueryRow(ctx, `select count(*) from pg_tables where schemaname = $1 and tablename = any($2)`, schema, append(p.Tables, "checkpoints")).
@@ -83,7 +83,7 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema strin
 	if tables <= len(p.Tables) {
 		return c, errNoReadModel
 	}
-	// Columns that may not stand yet are read as members of the row.
+	// Columns that may be missing are read as members of the row.
 	rows, err := db.Query(
 		ctx,
 		`select version, engine, coalesce(to_jsonb(c) ->> 'log', '') as log, coalesce(to_jsonb(c) -> 'last_event', '{}') as
@@ -108,7 +108,7 @@ func (p Projection) readCheckpoint(ctx context.Context, db querier, schema strin
 	return c, err
 }
 
-// liveVersion is the version of the tables that are read; 0 where there are none.
+// liveVersion returns the version of the live tables; 0 if there are none.
 func (p Projection) liveVersion(ctx context.Context, db querier) (version int, err error) {
 	var checkpoints bool
 	err = db.QueryRow(ctx, `select to_regclass('`+liveSchema+`.checkpoints') is not null`).Scan(&checkpoints)
@@ -120,7 +120,7 @@ func (p Projection) liveVersion(ctx context.Context, db querier) (version int, e
 	return version, err
 }
 
-// checkpointColumns are those of a table of checkpoints that a checkpoint is made of.
+// checkpointColumns holds the columns that make up a checkpoint.
 type checkpointColumns struct {
 	Engine, Log     string
 	Commit, Prepare uint64
@@ -136,8 +136,8 @@ func (c checkpointColumns) checkpoint() events.LogPosition {
 	}
 }
 
-// resume finds where a read model stands in the log of a store: errAnotherLog where it was made from another one. It
-// writes the log's id into a checkpoint that has none.
+// resume returns a read model's checkpoint in the log of a store, or errAnotherLog if it was built from a different
+// one. It writes the log's id into a checkpoint without one.
 func (p Projection) resume(
 	ctx context.Context, conn *pgx.Conn, schema string, store events.Store,
 ) (c checkpoint, err error) {
@@ -163,8 +163,8 @@ func (p Projection) resume(
 	return c, err
 }
 
-// create makes a projection's tables, empty and without those indexes that index makes, and its checkpoint at the
-// beginning of the log.
+// create creates a projection's empty tables, without the indexes that index makes, and a checkpoint at the beginning
+// of the log.
 func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine string) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := createSchema(ctx, tx, schema); err != nil {
@@ -188,8 +188,8 @@ func (p Projection) create(ctx context.Context, conn *pgx.Conn, schema, engine s
 	})
 }
 
-// index makes the indexes that create leaves out, with so many processors beside the first, and gathers statistics, for
-// which a small sample will do: it ends with an error that says so where a row does not fit into one of them.
+// index creates the remaining indexes with this many additional processors, and gathers statistics from a small
+// sample. A row that is too large for an index causes an error that says so.
 func (p Projection) index(ctx context.Context, conn *pgx.Conn, workers int) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		_, err := tx.Exec(
@@ -201,7 +201,7 @@ func (p Projection) index(ctx context.Context, conn *pgx.Conn, workers int) erro
 	})
 }
 
-// drop drops a projection's tables in a schema, and its checkpoint.
+// drop drops a projection's tables and checkpoint in a schema.
 func (p Projection) drop(ctx context.Context, db execer, schema string) error {
 	if _, err := db.Exec(ctx, `drop table if exists `+schema+`.`+strings.Join(p.Tables, `, `+schema+`.`)); err != nil {
 		return err
@@ -210,9 +210,8 @@ func (p Projection) drop(ctx context.Context, db execer, schema string) error {
 	return err
 }
 
-// dropReplaced drops the tables in replacedSchema, each by itself: a reader whose plan was made before they were
-// replaced may lock several of them for a moment, and a statement that drops them all could wait for that reader while
-// it waits for the statement.
+// dropReplaced drops the tables in replacedSchema one by one. A reader with an old plan may briefly lock several of
+// them, so that one statement for all could deadlock with it.
 func (p Projection) dropReplaced(ctx context.Context, conn execer) error {
 	for _, table := range p.Tables {
 		if _, err := conn.Exec(ctx, `drop table if exists `+replacedSchema+`.`+table); err != nil {

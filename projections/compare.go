@@ -12,18 +12,18 @@ import (
 	"flagledger/retry"
 )
 
-// Difference says how the rows of a table that is read differ from those that the log makes.
+// Difference counts the rows in which a live table differs from a rebuilt one.
 type Difference struct {
 	Table   string
-	Missing int // rows that the log makes, and the table lacks
-	Surplus int // rows of the table that the log does not make
+	Missing int // rows that only the rebuilt table has
+	Surplus int // rows that only the live table has
 }
 
-// DifferentError says that a read model does not have the rows that the log makes.
+// DifferentError reports that live tables differ from rebuilt ones.
 type DifferentError struct {
 	Projection string
 	Tables     []Difference
-	Parked     int // streams that the read model has parked, and so does not follow
+	Parked     int // streams that the read model does not follow
 }
 
 // Error implements error.
@@ -32,14 +32,14 @@ func (e *DifferentError) Error() string {
 	for _, d := range e.Tables {
 		tables = append(tables, fmt.Sprintf("%s lacks %d rows and has %d that are wrong", d.Table, d.Missing, d.Surplus))
 	}
-	text := "the tables that are read differ from what the facts make: " + strings.Join(tables, "; ")
+	text := "the live tables differ from those rebuilt from the facts: " + strings.Join(tables, "; ")
 	if e.Parked > 0 {
 		text += fmt.Sprintf(" (%d streams are parked)", e.Parked)
 	}
 	return text
 }
 
-// cutAtLive cuts a page where the live tables stand, so that the new ones can be compared with them there.
+// cutAtLive cuts a page at the live checkpoint, so that the new tables can be compared with the live ones there.
 func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached events.Position) (events.Page, error) {
 	b := s.build
 	if b == nil || !b.comparing {
@@ -70,8 +70,8 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 	return page, nil
 }
 
-// compare compares the new rows with the live ones as soon as the new tables hold the same events. done is true where
-// nothing is left to do.
+// compare compares the new rows with the live ones as soon as both hold the same events. done reports that no work is
+// left.
 func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err error) {
 	b := s.build
 	if !b.caughtUpWithLive(p.reached) {
@@ -85,17 +85,17 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	}
 	different, compared, err := s.compareAt(ctx, p.LogPosition)
 	if contended(err) {
-		b.letGo(err)
+		b.release(err)
 		return false, nil
 	}
 	if err != nil || !compared {
 		return false, err
 	}
-	b.comparing, b.inVain, b.attempts = false, 0, 0
+	b.comparing, b.failedHolds, b.attempts = false, 0, 0
 	if different != nil && (b.options.CompareOnly || !b.options.Force) {
 		err = different
 	} else if different != nil {
-		s.log.Warn("a read model is replaced that differs from what the facts make", "projection", s.projection.Name,
+		s.log.Warn("replacing a read model that differs from the facts", "projection", s.projection.Name,
 			"err", different)
 	}
 	if b.options.CompareOnly {
@@ -104,9 +104,8 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	return false, err
 }
 
-// compareAt stops the live projector, if it is not stopped yet, and compares rows if the new tables, which stand at
-// built, hold all that the live ones do. The live projector goes on as soon as a snapshot of both is taken. Where
-// compared is false, it is to be called again.
+// compareAt stops the live projector, and compares rows if the new tables, whose checkpoint is built, hold all events
+// of the live ones. The live projector continues once there is a snapshot of both. Call again if compared is false.
 func (s *subscriber) compareAt(
 	ctx context.Context, built events.LogPosition,
 ) (different error, compared bool, err error) {
@@ -116,7 +115,7 @@ func (s *subscriber) compareAt(
 	} else if !stopped {
 		return nil, false, retry.Sleep(ctx, buildInterval)
 	}
-	if built.Position.Compare(b.live.Position) > 0 { // the live tables were made anew
+	if built.Position.Compare(b.live.Position) > 0 { // the live tables were rebuilt
 		return nil, false, errMoved
 	}
 	if !b.caughtUpWithLive(built) {
@@ -136,7 +135,7 @@ func (s *subscriber) compareAt(
 	if err != nil {
 		return nil, false, err
 	}
-	var unmoved int // rows: the snapshot must show both checkpoints where they were found
+	var unmoved int // counts checkpoints: the snapshot must show both unchanged
 	err = tx.QueryRow(ctx, `select count(*) from `+liveSchema+`.checkpoints live join `+buildingSchema+`.checkpoints built
 		using (projection, version)
 		where projection = $1 and (live.commit, live.prepare) = ($2, $3) and (built.commit, built.prepare) = ($4, $5)`,
@@ -150,12 +149,12 @@ func (s *subscriber) compareAt(
 	}
 	b.unlockLive()
 	defer s.switching.Unlock()
-	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
+	s.follower.leave() // it takes no pages meanwhile: others must not wait for it
 	different, err = s.projection.differences(ctx, tx)
 	return different, err == nil, err
 }
 
-// differences compares the rows of the live tables with those of the new ones.
+// differences compares the live tables with the new ones.
 func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error, err error) {
 	e := &DifferentError{Projection: p.Name}
 	for _, table := range p.Tables {
@@ -187,9 +186,8 @@ func (p Projection) differences(ctx context.Context, tx pgx.Tx) (different error
 	return e, err
 }
 
-// sameRows reports whether the two tables have the same number of rows, and the same sum of their hashes, which does
-// not depend on their order. A row's hash is hashed once more: it is a sum over the columns, so that two rows that
-// exchange a value would leave the sum of all as it is.
+// sameRows reports whether two tables have the same number of rows and the same order-independent hash. Each row's
+// hash is hashed again: as a sum over columns, it would not notice two rows that swap a value.
 func sameRows(ctx context.Context, tx pgx.Tx, table string) (same bool, err error) {
 	var columns string
 	err = tx.QueryRow(ctx, `select string_agg(quote_ident(attname) || case when atttypid = 'json'::regtype then '::text'

@@ -12,25 +12,25 @@ import (
 
 const connectTimeout = 2 * time.Second
 
-// Names of connections, as Postgres shows them.
+// Names of connections in Postgres.
 const (
-	ReaderName    = "flagledger" // of those with which servers answer requests
+	ReaderName    = "flagledger" // connections that answer requests
 	projectorName = "flagledger projector"
 	builderName   = "flagledger rebuild"
 )
 
-// connections is the few connections that projections share for their transactions.
+// connections is the small pool that projections share for their transactions.
 type connections struct{ pool *pgxpool.Pool }
 
-// openConnections returns a pool of connections, which are opened when they are used. Their commits do not wait for the
-// disk: what a crash of Postgres undoes, it undoes together with the checkpoint.
+// openConnections returns a lazy pool. Commits do not wait for the disk: a crash of Postgres loses rows together with
+// their checkpoint.
 func openConnections(url, name string, size int32) (*connections, error) {
 	settings := map[string]string{
 		"synchronous_commit": "off",
-		"lock_timeout":       "5s", // a lock on a table of one read model must not keep the connections from the others
+		"lock_timeout":       "5s", // a locked table of one read model must not block the others
 		"plan_cache_mode":    "force_generic_plan",
 	}
-	// Rows are found by their keys. A plan that was made while a table was empty must not go through all of it for ever.
+	// Rows are found by their keys. A plan made for an empty table would scan it forever.
 	for _, plan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_material"} {
 		settings[plan] = "off"
 	}
@@ -50,8 +50,8 @@ func openConnections(url, name string, size int32) (*connections, error) {
 	return &connections{pool}, nil
 }
 
-// compressFast makes a connection compress large values with LZ4, where the server can: the default takes four times as
-// long, and later events wait for it.
+// compressFast sets LZ4 for large values if the server supports it. The default takes four times as long and delays
+// later events.
 func compressFast(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(
 		ctx,
@@ -63,7 +63,7 @@ func compressFast(ctx context.Context, conn *pgx.Conn) error {
 
 const schemaKey = "flagledger schema"
 
-// acquire waits for a connection on which unqualified names are those of a schema. It must be released.
+// acquire waits for a connection whose search path is a schema. The caller must release it.
 func (c *connections) acquire(ctx context.Context, schema string) (*pgxpool.Conn, error) {
 	conn, err := c.pool.Acquire(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *connections) acquire(ctx context.Context, schema string) (*pgxpool.Conn
 	return conn, nil
 }
 
-// use runs something on a connection to a schema.
+// use calls run with a connection whose search path is a schema.
 func (c *connections) use(ctx context.Context, schema string, run func(*pgx.Conn) error) error {
 	conn, err := c.acquire(ctx, schema)
 	if err != nil {
@@ -89,9 +89,8 @@ func (c *connections) use(ctx context.Context, schema string, run func(*pgx.Conn
 	return run(conn.Conn())
 }
 
-// SetKeepalive adds settings of a connection: the server ends it, and frees its locks, when it has heard nothing of its
-// process for some 20 s. A process that loses power or the network closes no connection, and by default the server
-// would wait for hours.
+// SetKeepalive makes the server close the connection, and free its locks, some 20 s after the process is unreachable.
+// By default a server waits for hours for a process that lost power or the network.
 func SetKeepalive(settings map[string]string) {
 	settings["tcp_keepalives_idle"] = "5"
 	settings["tcp_keepalives_interval"] = "5"

@@ -6,15 +6,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Error codes of Postgres. The live projector may lock its tables, by preparing statements on them, before its
-// checkpoint: then Postgres ends one of the two, which begins again.
+// Error codes of Postgres for conflicts. Preparing a statement may lock tables before the checkpoint; Postgres then
+// cancels one of the two transactions, which is retried.
 const (
 	lockTimeout   = "55P03"
 	queryCanceled = "57014" // also by statement_timeout
 	deadlock      = "40P01"
 )
 
-// contended reports whether another was in the way, so that a further attempt helps.
+// contended reports whether another transaction caused an error, so that a retry helps.
 func contended(err error) bool {
 	switch errorCode(err) {
 	case lockTimeout, queryCanceled, deadlock:
@@ -23,7 +23,7 @@ func contended(err error) bool {
 	return false
 }
 
-// errorCode is the code of an error of Postgres, empty for another.
+// errorCode returns the code of a Postgres error; empty for other errors.
 func errorCode(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
@@ -31,21 +31,21 @@ func errorCode(err error) string {
 	return ""
 }
 
-// Error codes of Postgres where the tables of a read model cannot be reached.
+// Error codes of Postgres for missing tables.
 const (
 	undefinedTable        = "42P01"
 	undefinedSchema       = "3F000"
 	insufficientPrivilege = "42501"
 )
 
-// missingTable reports whether an error is that a table, or its schema, is not there.
+// missingTable reports whether an error means that a table or its schema is missing.
 func missingTable(err error) bool {
 	code := errorCode(err)
 	return code == undefinedTable || code == undefinedSchema
 }
 
-// inapplicable reports whether an error lies in what was applied, so that trying again would not help. A read model
-// whose tables are gone is no fault of an event.
+// inapplicable reports whether the event caused an error, so that a retry does not help. Missing tables are not the
+// event's fault.
 func inapplicable(err error) bool {
 	if errors.Is(err, errNack) {
 		return true
@@ -59,7 +59,7 @@ func inapplicable(err error) bool {
 	}
 	switch pg.Code[:2] {
 	case "22", "23", "42", "54":
-		// data, integrity constraint, syntax or access rule, a limit such as the size of an index entry
+		// Data, integrity constraint, syntax or access rule, or a limit such as the size of an index entry.
 		return true
 	}
 	return false

@@ -112,8 +112,8 @@ func (b *Build) Release() {
 	b.b.connections.pool.Close()
 }
 
-// MaxHold is for how long a rebuild stops a live projector after so many stops in vain.
-func MaxHold(inVain int) time.Duration { return (&build{inVain: inVain}).maxHold() }
+// MaxHold is for how long a rebuild stops a live projector after so many failed holds.
+func MaxHold(failedHolds int) time.Duration { return (&build{failedHolds: failedHolds}).maxHold() }
 
 // ConnectSession opens a connection like the one that holds the locks of a process.
 func ConnectSession(ctx context.Context, url string) (*pgx.Conn, error) {

@@ -14,33 +14,33 @@ import (
 
 // feed reads the log for all projections of a process, over at most two subscriptions:
 //
-//   - the first one reads the end of the log, and its latest pages are kept, so that each projection takes them at
+//   - the first one reads the end of the log, and caches its latest pages, so that each projection takes them at
 //     its own pace;
-//   - the second one is for those that are further behind than these pages reach, until the first one holds what
-//     comes next.
+//   - the second one serves projections that are further behind than the cached pages, until the first one has the
+//     next page.
 type feed struct {
 	store events.Store
 	log   *slog.Logger
 
 	mu          sync.Mutex
-	latest      *window       // what the first subscription has read; nil until it has begun
-	catchUpOnly bool          // there is no first subscription: all end with the error of the second one
-	limiter     *rate.Limiter // of the events that the second subscription reads; nil for no limit
-	traffic     *traffic      // that followers give way to: they take longer meanwhile
+	latest      *window       // pages of the first subscription; nil before it starts
+	catchUpOnly bool          // no first subscription: its second one's error ends all
+	limiter     *rate.Limiter // for the second subscription, in events; nil for no limit
+	traffic     *traffic      // followers are slower while a rebuild yields to it
 	err         error
-	behind      *window // what the second subscription reads; nil while it does not
-	builds      bool    // behind was begun for read models that are being built, and for no other
+	behind      *window // pages of the second subscription; nil while it does not run
+	builds      bool    // behind serves only read models that are being built
 	stop        context.CancelFunc
-	lagging     map[*follower]struct{} // those that need the second subscription
-	expected    int                    // those who are about to follow
-	changed     chan struct{}          // closed and replaced when there is more to take
+	lagging     map[*follower]struct{} // they need the second subscription
+	expected    int                    // how many are about to follow
+	changed     chan struct{}          // closed and replaced when there are new pages
 	signal      chan struct{}          // for catchUp: lagging followers have come, gone or moved
 }
 
 const (
-	// expectWait is how long the second subscription waits for followers that are expected.
+	// expectWait limits the wait of the second subscription for expected followers.
 	expectWait = time.Second
-	// laggingWait is how long reading waits for a follower that does not take pages, while others do.
+	// laggingWait limits the wait for a follower that takes no pages while others do.
 	laggingWait = 2 * time.Second
 )
 
@@ -51,14 +51,14 @@ func newFeed(store events.Store, log *slog.Logger) *feed {
 	}
 }
 
-// limit bounds how many events a second are read for those that are behind. 0 is no bound.
+// limit limits the events a second of the second subscription; 0 means no limit.
 func (d *feed) limit(events int) {
 	if events > 0 {
 		d.limiter = rate.NewLimiter(rate.Limit(events), min(events, pageEvents))
 	}
 }
 
-// throttle waits until a page may be read.
+// throttle waits until the limiter allows a page.
 func (d *feed) throttle(ctx context.Context, page events.Page) error {
 	for left := len(page.Events); left > 0 && d.limiter != nil; {
 		n := min(left, d.limiter.Burst())
@@ -78,14 +78,14 @@ func (d *feed) run(ctx context.Context) {
 	reading.Wait()
 }
 
-// readLatest keeps the latest pages, from the end that the log has when it begins.
+// readLatest caches the latest pages, starting at the current end of the log.
 func (d *feed) readLatest(ctx context.Context) {
 	if d.catchUpOnly {
 		return
 	}
 	attempt := func(progressed func()) error { return d.readLatestOnce(ctx, progressed) }
 	retry.Forever(ctx, attempt, func(err error, wait time.Duration) {
-		d.log.Error("the projections' feed stopped; it tries again", "retry_in", wait, "err", err)
+		d.log.Error("the projections' feed stopped; retrying", "retry_in", wait, "err", err)
 	})
 }
 
@@ -112,7 +112,7 @@ func (d *feed) readLatestOnce(ctx context.Context, succeeded func()) error {
 	return ctx.Err()
 }
 
-// update changes what followers can take, and wakes them.
+// update runs a change of the pages, and wakes the followers.
 func (d *feed) update(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,7 +121,7 @@ func (d *feed) update(change func()) {
 	d.changed = make(chan struct{})
 }
 
-// catchUp reads for those that are behind, one stretch of the log after another.
+// catchUp reads for lagging followers, one window after another.
 func (d *feed) catchUp(ctx context.Context) {
 	delays := retry.NewBackoff()
 	for ctx.Err() == nil {
@@ -141,16 +141,15 @@ func (d *feed) catchUp(ctx context.Context) {
 		}
 		if !over {
 			wait := delays.NextBackOff()
-			d.log.Error("projections that catch up cannot read the log; they try again", "after", w.end, "retry_in", wait,
+			d.log.Error("projections that catch up cannot read the log; retrying", "after", w.end, "retry_in", wait,
 				"err", err)
 			_ = retry.Sleep(ctx, wait)
 		}
 	}
 }
 
-// begin waits until somebody is behind and all that are expected have come, and starts a window where the one that is
-// furthest behind stands; those that are read go before those that are being built. The context that it returns ends
-// when the reading is no longer needed.
+// begin waits for lagging followers and all expected ones, and starts a window at the furthest behind. Live read
+// models go before those being built. The returned context ends when the window is no longer needed.
 func (d *feed) begin(ctx context.Context) (context.Context, *window) {
 	var expire <-chan time.Time
 	expired := false
@@ -204,8 +203,8 @@ func (d *feed) read(ctx context.Context, w *window, succeeded func()) error {
 	return ctx.Err()
 }
 
-// makeRoom waits until followers have taken enough of a full window, but for laggingWait at most: for whoever misses
-// pages they are read again later.
+// makeRoom waits until followers have taken enough of a full window, at most laggingWait. A follower that misses pages
+// lags, and they are read again.
 func (d *feed) makeRoom(ctx context.Context, w *window) error {
 	expired := false
 	wait := laggingWait
@@ -235,7 +234,7 @@ func (d *feed) makeRoom(ctx context.Context, w *window) error {
 	}
 }
 
-// takenUpTo is the position up to which all followers of a window have taken it.
+// takenUpTo returns the position that all followers of a window have reached.
 func (d *feed) takenUpTo(w *window) events.Position {
 	taken := w.end
 	for f := range d.lagging {
@@ -246,8 +245,7 @@ func (d *feed) takenUpTo(w *window) events.Position {
 	return taken
 }
 
-// needed reports whether somebody waits for what is being read. Reading for those that are being built ends as soon as
-// another waits.
+// needed reports whether a follower waits for the window. A window for builds ends as soon as a live read model waits.
 func (d *feed) needed() bool {
 	needed := false
 	for f := range d.lagging {
@@ -260,7 +258,7 @@ func (d *feed) needed() bool {
 	return needed
 }
 
-// laggingChanged is called, with the lock held, when lagging followers have come, gone or moved.
+// laggingChanged signals that lagging followers came, left or moved. The caller holds the lock.
 func (d *feed) laggingChanged() {
 	if d.behind != nil && !d.needed() {
 		d.stop()

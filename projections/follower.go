@@ -7,7 +7,7 @@ import (
 	"flagledger/events"
 )
 
-// follower is a place in the log that moves on. It must be left.
+// follower is a moving position in the log. The owner must call leave.
 type follower struct {
 	feed     *feed
 	position events.Position
@@ -17,7 +17,7 @@ type follower struct {
 
 func (d *feed) follow() *follower { return &follower{feed: d} }
 
-// expect tells the feed that next will be called soon, so that those who begin at the same time read together.
+// expect announces that next will be called soon, so that followers that start together read together.
 func (f *follower) expect() {
 	f.feed.mu.Lock()
 	defer f.feed.mu.Unlock()
@@ -35,7 +35,7 @@ func (f *follower) leave() {
 	f.feed.laggingChanged()
 }
 
-// arrived is called with the lock held.
+// arrived ends an expect. The caller holds the lock.
 func (f *follower) arrived() {
 	if f.expected {
 		f.expected = false
@@ -43,7 +43,7 @@ func (f *follower) arrived() {
 	}
 }
 
-// next returns what comes after a position, as soon as there is something, or nothing after a while.
+// next returns the events after a position as soon as there are any, or none after a while.
 func (f *follower) next(ctx context.Context, after events.Position, wait time.Duration) (events.Page, error) {
 	expire := time.NewTimer(wait)
 	defer expire.Stop()
@@ -62,7 +62,7 @@ func (f *follower) next(ctx context.Context, after events.Position, wait time.Du
 	}
 }
 
-// take returns what follows a position and has been read, and a channel that is closed when there is more.
+// take returns the available events after a position, and a channel that closes when there are more.
 func (f *follower) take(after events.Position) (page events.Page, changed <-chan struct{}, err error) {
 	d := f.feed
 	d.mu.Lock()

@@ -18,40 +18,38 @@ const (
 	pingInterval = 5 * time.Second        // between checks of a connection on which nothing else happens
 )
 
-// session is the connection on which a process holds the locks of its projections, and is notified how far those of
-// others are. Postgres frees the locks when the connection ends: then all projections of the process stop until they
-// hold them again.
+// session is the connection on which a process holds its projections' locks and hears the progress of other processes.
+// When it breaks, Postgres frees the locks, and the projections stop until they hold them again.
 type session struct {
 	url string
 	log *slog.Logger
-	// listen is called on each new connection, before locks are taken; nil for nothing.
+	// listen, unless nil, is called on each new connection before it takes locks.
 	listen func(ctx context.Context, conn *pgx.Conn) error
-	// notified is called with what comes on the channels that listen listens to.
+	// notified is called with each notification.
 	notified func(payload string)
-	// broken is called when a connection has ended.
+	// broken is called when a connection has broken.
 	broken func()
 
 	mu     sync.Mutex
 	claims map[*claim]struct{}
-	dirty  bool               // claims have changed since updateLocks
+	dirty  bool               // claims changed since updateLocks
 	wake   context.CancelFunc // ends the wait for notifications
 }
 
-// claim is the wish to hold a lock.
+// claim is a request for a lock.
 type claim struct {
 	name     string
 	granted  func()        // called before done is closed; may be nil
 	done     chan struct{} // closed once the lock is held
 	held     bool
 	released bool
-	lose     context.CancelCauseFunc // ends the context of who holds it
+	lose     context.CancelCauseFunc // ends the holder's context
 }
 
 var errLost = errors.New("the connection that holds the projections' locks broke")
 
-// hold waits until no other process holds a lock, and takes it; the context that it returns ends when the lock is lost,
-// with errLost as its cause. granted is called as soon as the lock is held: of several that can be had at once, before
-// any hold returns.
+// hold waits for a lock. The returned context ends with errLost when the lock is lost. granted is called as soon as
+// the lock is held; if several locks are taken at once, before any hold returns.
 func (s *session) hold(
 	ctx context.Context, name string, granted func(),
 ) (held context.Context, release func(), err error) {
@@ -71,7 +69,7 @@ func (s *session) hold(
 	}
 }
 
-// update changes the claims, and wakes the session.
+// update runs a change of the claims, and wakes the session.
 func (s *session) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +80,7 @@ func (s *session) update(change func()) {
 	}
 }
 
-// lost tells those who hold a lock that they no longer do.
+// lost ends the context of all holders.
 func (s *session) lost() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +100,7 @@ func (s *session) run(ctx context.Context) {
 		s.broken()
 		return err
 	}, func(err error, wait time.Duration) {
-		s.log.Warn("the projections' locks are lost; taking them again", "retry_in", wait, "err", err)
+		s.log.Warn("lost the projections' locks; retrying", "retry_in", wait, "err", err)
 	})
 }
 
@@ -147,7 +145,7 @@ func disconnect(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
-// handleNotifications handles them until a claim is made or given up, or it is time to look at the locks again.
+// handleNotifications handles notifications until claims change, or it is time to check the locks again.
 func (s *session) handleNotifications(ctx context.Context, conn *pgx.Conn, waiting bool) error {
 	interval := pingInterval
 	if waiting {
@@ -173,8 +171,8 @@ func (s *session) handleNotifications(ctx context.Context, conn *pgx.Conn, waiti
 	}
 }
 
-// updateLocks frees the locks that are no longer wanted, and tries to take those that are. waiting says that another
-// process has some of them.
+// updateLocks frees the unwanted locks and tries to take the wanted ones. waiting reports that another process holds
+// some of them.
 func (s *session) updateLocks(ctx context.Context, conn *pgx.Conn) (waiting bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pingInterval)
 	defer cancel()
@@ -209,8 +207,7 @@ func (s *session) updateLocks(ctx context.Context, conn *pgx.Conn) (waiting bool
 	return s.grant(wanted, locked), nil
 }
 
-// collect finds the claims that are to be fulfilled, and the names of the locks that nobody wants any more, which it
-// forgets.
+// collect returns the pending claims, and removes and returns the unwanted locks.
 func (s *session) collect() (wanted []*claim, unwanted []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +226,7 @@ func (s *session) collect() (wanted []*claim, unwanted []string) {
 	return wanted, unwanted
 }
 
-// grant tells those whose claims are fulfilled. It reports whether there are others.
+// grant ends the wait of fulfilled claims. It reports whether others are pending.
 func (s *session) grant(wanted []*claim, locked []bool) (waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"flagledger/events"
 )
 
-// park notes that a stream is no longer followed from an event on, and moves the checkpoint past the event.
+// park records that a stream is no longer followed from an event on, and moves the checkpoint past the event.
 func (s *subscriber) park(ctx context.Context, e events.Recorded, p *cursor, cause error) error {
 	batch := &Batch{}
 	next := p.After([]events.Recorded{e}, e.Position)
@@ -32,7 +32,7 @@ func (s *subscriber) park(ctx context.Context, e events.Recorded, p *cursor, cau
 	return nil
 }
 
-// parked reads the streams that a projection has given up on.
+// parked returns the streams that a projection has parked.
 func (p Projection) parked(ctx context.Context, conn *pgx.Conn, schema string) (map[string]bool, error) {
 	rows, err := conn.Query(ctx, `select stream from keep.parked where projection = $1 and building = $2`, p.Name,
 		schema == buildingSchema)

@@ -11,20 +11,19 @@ import (
 )
 
 var (
-	// ErrNotParked says that a read model has not parked a stream.
+	// ErrNotParked reports that a read model has not parked a stream.
 	ErrNotParked = errors.New("the stream is not parked")
-	// ErrOrdered says that a read model takes in events in the order of the log alone.
+	// ErrOrdered reports that a read model applies events in log order only, so a parked stream needs a rebuild.
 	ErrOrdered = errors.New("the read model needs all events in order: rebuild it")
 )
 
-// retryBatch is how many events of a parked stream are applied at once.
+// retryBatch is the number of events of a parked stream that are applied at once.
 const retryBatch = 500
 
-// Retry has a read model take in what it has missed of a stream that it has parked, and follow it again. It does all of
-// it or nothing: the error tells which event cannot be applied still. It is ErrNotParked where the stream is not
-// parked, and ErrOrdered for a read model that is Ordered.
+// Retry applies the missed events of a parked stream, all or none, and follows the stream again. It returns
+// ErrNotParked, ErrOrdered for an Ordered read model, or the first event that still fails.
 //
-// The live projector stands still meanwhile.
+// The live projector is stopped meanwhile.
 func Retry(ctx context.Context, url string, store events.Store, p Projection, stream string) error {
 	if p.Ordered {
 		return ErrOrdered
@@ -44,7 +43,7 @@ func Retry(ctx context.Context, url string, store events.Store, p Projection, st
 				return err
 			}
 			var from events.Revision
-			// The live projector finds out by the number of streams that are parked.
+			// The live projector notices the changed number of parked streams.
 			err = tx.QueryRow(ctx, `delete from keep.parked where projection = $1 and not building and stream = $2
 				returning revision`, p.Name, stream).
 				Scan(&from)
@@ -59,7 +58,7 @@ func Retry(ctx context.Context, url string, store events.Store, p Projection, st
 	})
 }
 
-// lockCheckpoint stops the live projector until the transaction ends, and tells where it stands.
+// lockCheckpoint stops the live projector until the transaction ends, and returns its position.
 func (p Projection) lockCheckpoint(ctx context.Context, tx pgx.Tx) (reached events.Position, err error) {
 	err = tx.QueryRow(ctx, `select commit, prepare from checkpoints where projection = $1 and version = $2 for update`, p.Name, p.Version).
 		Scan(&reached.Commit, &reached.Prepare)

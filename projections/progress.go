@@ -17,39 +17,40 @@ import (
 
 const progressChannel = "flagledger_projections"
 
-// Progress knows how far the read models are, whichever node carries them on, and the snapshot of this node, so that a
-// command can be answered once those that it concerns show it.
+// Progress tracks how far the read models of all nodes and this node's snapshot are, so that a command is answered
+// once its effect can be read.
 type Progress struct {
-	Patience time.Duration // the longest that Wait waits; it is set before the first wait
+	Timeout time.Duration // the longest that Wait waits; set it before the first wait
 
 	mu       sync.Mutex
 	models   map[string]*model
-	logID    string          // of the log that the snapshot holds; empty until it has an event
-	snapshot events.Position // up to where the snapshot holds the log
+	logID    string          // of the log in the snapshot; empty before its first event
+	snapshot events.Position // the snapshot's position in the log
 	changed  chan struct{}   // closed and replaced when something moves
 }
 
-// model is what Progress knows of a read model.
+// model is the known progress of a read model.
 type model struct {
 	prefixes []string
-	logID    string          // of the log that its checkpoint is of; empty where nothing tells
-	reached  events.Position // its checkpoint, which stands still while nothing happens that it follows
-	// since when this process has failed to carry it on; zero while it does not, or another has carried it on since
+	logID    string          // of its checkpoint; empty if unknown
+	reached  events.Position // its checkpoint, which does not move without events that it follows
+	// failing is when this process began to fail to update it. It is zero if it does not, or if another process has
+	// updated it since.
 	failing time.Time
-	last    events.Position // of the last event that it follows, among those that the snapshot holds
+	last    events.Position // of the last event that it follows, among those in the snapshot
 }
 
-// NewProgress returns a Progress for the given read models and one snapshot, at the beginning of the log.
+// NewProgress returns a Progress of read models and one snapshot at the beginning of the log.
 func NewProgress(list []Projection) *Progress {
-	p := &Progress{Patience: waitTimeout, models: map[string]*model{}, changed: make(chan struct{})}
+	p := &Progress{Timeout: waitTimeout, models: map[string]*model{}, changed: make(chan struct{})}
 	for _, projection := range list {
 		p.models[projection.Name] = &model{prefixes: projection.FactPrefixes}
 	}
 	return p
 }
 
-// SnapshotReached notes a page that the snapshot of this node holds. Pages come in order, from the beginning of the log
-// or where the snapshot began.
+// SnapshotReached records a page in this node's snapshot. Pages come in order, from the beginning of the log or the
+// snapshot's start.
 func (p *Progress) SnapshotReached(page events.Page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,8 +68,8 @@ func (p *Progress) SnapshotReached(page events.Page) {
 	p.wake()
 }
 
-// SnapshotBegan notes that the snapshot of this node begins at a checkpoint, with all that is before it. Nothing tells
-// which read models follow that, so all count as if they followed the last event of it.
+// SnapshotBegan records that the snapshot starts at a checkpoint. It is unknown which read models follow the events
+// before it, so all count as following the last one.
 func (p *Progress) SnapshotBegan(c events.LogPosition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,13 +80,13 @@ func (p *Progress) SnapshotBegan(c events.LogPosition) {
 	p.wake()
 }
 
-// waitTimeout is the longest that a command waits until it can be read, where nothing else is set.
+// waitTimeout is the default of Timeout.
 const waitTimeout = 2 * time.Second
 
-// Wait returns true once all that show facts of the given names hold a position, and false when that takes longer than
-// Patience or ctx ends before. A name may be the beginning of several, such as "flag.".
+// Wait waits until everything that shows the named facts has reached a position. It returns false after Timeout or
+// when ctx ends. A name may be a prefix, such as "flag.".
 func (p *Progress) Wait(ctx context.Context, position events.Position, names []string) bool {
-	ctx, cancel := context.WithTimeout(ctx, p.Patience)
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	for {
 		p.mu.Lock()
@@ -103,15 +104,15 @@ func (p *Progress) Wait(ctx context.Context, position events.Position, names []s
 }
 
 func (p *Progress) held(position events.Position, names []string) bool {
-	if p.snapshot.Compare(position) < 0 { // it follows all facts
+	if p.snapshot.Compare(position) < 0 { // the snapshot follows all facts
 		return false
 	}
 	for _, m := range p.models {
 		reached := m.reached
-		if m.logID != "" && m.logID != p.logID { // positions of another log say nothing of this one
+		if m.logID != "" && m.logID != p.logID { // positions of a different log cannot be compared
 			reached = events.Position{}
 		}
-		// A checkpoint before the position will do where nothing of the read model's has happened since.
+		// A checkpoint before the position is enough if the read model has no events after it.
 		complete := reached.Compare(position) >= 0 || reached.Compare(m.last) >= 0
 		if !complete && affected(m.prefixes, names) {
 			return false
@@ -120,7 +121,7 @@ func (p *Progress) held(position events.Position, names []string) bool {
 	return true
 }
 
-// affected tells whether one who follows facts by prefixes of their names shows any of the named ones.
+// affected reports whether prefixes of fact names match any of the names.
 func affected(prefixes, names []string) bool {
 	for _, name := range names {
 		if slices.ContainsFunc(
@@ -132,7 +133,7 @@ func affected(prefixes, names []string) bool {
 	return false
 }
 
-// reached notes a position that a read model has come to. What comes late changes nothing.
+// reached records a read model's position. An earlier position changes nothing.
 func (p *Progress) reached(name, logID string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +143,7 @@ func (p *Progress) reached(name, logID string, position events.Position) {
 	}
 }
 
-// failed notes that this process could not carry on a read model, or that it could.
+// failed records whether this process failed to update a read model.
 func (p *Progress) failed(name string, failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,8 +157,8 @@ func (p *Progress) failed(name string, failed bool) {
 	}
 }
 
-// Failing names the read models that this process has failed to carry on for a time at least, in order. One that
-// another process has taken further is not among them.
+// Failing returns in order the names of the read models that this process has failed to update for at least this time.
+// A model that another process has updated since is not included.
 func (p *Progress) Failing(atLeast time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,8 +171,8 @@ func (p *Progress) Failing(atLeast time.Duration) (names []string) {
 	return names
 }
 
-// resumed notes a position that a read model was found at. It may be before the one that was known: a crash of Postgres
-// takes back the last moments, which were not yet on disk.
+// resumed records the position at which a read model was found. It may be an earlier one: a crash of Postgres loses
+// the last moments, which were not yet on disk.
 func (p *Progress) resumed(name, logID string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,7 +185,7 @@ func (p *Progress) resumed(name, logID string, position events.Position) {
 	}
 }
 
-// lost notes that nothing is known of the read models until they are found again.
+// lost forgets all positions until the read models are found again.
 func (p *Progress) lost() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,8 +203,8 @@ func formatProgress(projection, logID string, position events.Position) string {
 	return fmt.Sprintf("%s %d %d %s", projection, position.Commit, position.Prepare, logID)
 }
 
-// Listen keeps Progress current with the checkpoints that other processes move, until ctx ends; Run does so by itself.
-// It ignores checkpoints of another log than the store's.
+// Listen follows the checkpoints that other processes move, until ctx ends. Run does so by itself. It ignores
+// checkpoints of a different log.
 func (p *Progress) Listen(ctx context.Context, url string, store events.Store, log *slog.Logger) {
 	s := &session{
 		url: url, log: log, claims: map[*claim]struct{}{},
@@ -214,7 +215,7 @@ func (p *Progress) Listen(ctx context.Context, url string, store events.Store, l
 	s.run(ctx)
 }
 
-// subscribe makes a connection hear of progress, and reads how far all are in the log of a store.
+// subscribe makes a connection receive progress, and reads all positions in the log of a store.
 func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.Store) error {
 	if _, err := conn.Exec(ctx, "listen "+progressChannel); err != nil {
 		return err
@@ -254,7 +255,7 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 	return nil
 }
 
-// notified takes in what formatProgress wrote. An earlier release leaves out the log's id.
+// notified parses what formatProgress wrote. An earlier release leaves out the log's id.
 func (p *Progress) notified(payload string) {
 	fields := append(strings.SplitN(payload, " ", 4), "")
 	if len(fields) < 4 {

@@ -1,5 +1,5 @@
 // Package projections builds the read models: tables in Postgres that follow the log and can be dropped and rebuilt at
-// any time. It is the machinery; package models says what each read model is.
+// any time. It holds the machinery; package models defines the read models.
 package projections
 
 import (
@@ -12,37 +12,36 @@ import (
 	"flagledger/events"
 )
 
-// Projection turns facts into the rows of one read model. Applying the same log gives the same rows, always: rows hold
-// nothing but what events say.
+// Projection turns facts into the rows of one read model. The same log always gives the same rows.
 type Projection struct {
 	Name string
-	// Version is part of what the read model is: a change of its tables or of what it makes of facts needs the next one,
-	// and the service then rebuilds it by itself.
+	// Version must grow with each change of the tables or of how facts change them. The service then rebuilds the read
+	// model by itself.
 	Version int
 	Tables  []string
-	// Schema is the SQL that creates the tables. They are named without their schema, here and in Apply: it is the
-	// connection's search_path.
+	// Schema is the SQL that creates the tables. Here and in Apply they are named without their schema, which the
+	// search_path sets.
 	Schema string
-	// Indexes is the SQL that creates those indexes that Apply does without, as "create index if not exists" with a name.
-	// A rebuild makes them once it has caught up: to keep them current row by row takes many times as long.
+	// Indexes is the SQL that creates the indexes that Apply does not need, as "create index if not exists" with a
+	// name. A rebuild creates them at the end, which is many times faster than maintaining them for each row.
 	Indexes string
-	// Ordered says that events of all streams must be applied in the order of the log: a parked stream needs a rebuild.
+	// Ordered requires that events of all streams are applied in log order: a parked stream needs a rebuild.
 	Ordered bool
-	// FactPrefixes are what the names of the facts that it follows begin with.
+	// FactPrefixes are prefixes of the names of the facts that it follows.
 	FactPrefixes []string
-	// Apply queues the statements that apply one event. It is called for the events of a stream in their order, and
-	// again after a failure.
+	// Apply queues the statements of one event. It is called for the events of a stream in order, and again after a
+	// failure.
 	Apply func(b *Batch, e events.Recorded) error
-	// New takes the place of Apply in an Ordered projection that keeps in memory what its rows say. Each is used from a
-	// checkpoint on until something fails.
+	// New replaces Apply in an Ordered projection that caches rows. Each Model is used from a checkpoint on until a
+	// failure.
 	New func() Model
 }
 
-// Model applies events with what it keeps in memory of the rows.
+// Model applies events with the help of cached rows.
 type Model interface {
-	// Load is called before some events are applied. It may read the rows that there are, on a connection that use has.
+	// Load is called before a list of events is applied. It may read rows on a connection from use.
 	Load(ctx context.Context, use func(func(*pgx.Conn) error) error, list []events.Recorded) error
-	// Apply is as in a Projection. Where it fails it changes nothing of what it keeps.
+	// Apply queues the statements of one event. If it fails, it leaves the cache unchanged.
 	Apply(b *Batch, e events.Recorded) error
 }
 

@@ -16,46 +16,44 @@ import (
 )
 
 const (
-	// usualHold is how long a rebuild stops a live projector: half of it to catch up, the rest to wait for readers and to
-	// switch.
+	// usualHold is the usual time for which a rebuild stops a live projector: half to catch up, the rest to wait for
+	// readers and to switch.
 	usualHold = 100 * time.Millisecond
-	// longestHold is how long it does so at most: after each ten stops in vain the next ones last usualHold longer.
+	// longestHold limits that time. It grows by usualHold after each ten failed stops.
 	longestHold = 2 * time.Second
-	// switchTime is what is kept of it for the switch itself.
+	// switchTime is the part of it that is reserved for the switch itself.
 	switchTime = 20 * time.Millisecond
-	// holdBackoff is how many times the longest duration of a failed stop passes before the next.
+	// holdBackoff is the pause after a failed stop, as a multiple of the longest failed stop.
 	holdBackoff = 10
-	// afterSwitchTakes is how long it may take at most to tell of new tables, and to drop the old ones.
+	// afterSwitchTakes limits the time for announcing new tables and dropping the old ones.
 	afterSwitchTakes = 10 * time.Second
 )
 
-// rebuildConnections is how many connections a rebuild has for transactions. One of them may wait to switch.
+// rebuildConnections is a rebuild's number of connections for transactions. One of them may wait to switch.
 const rebuildConnections = 3
 
-// RebuildOptions say how Rebuild goes about it.
+// RebuildOptions holds the options of Rebuild.
 type RebuildOptions struct {
-	// Report, if not nil, is told how far the new tables of a read model are, and how many events it has read since the
-	// last time: after each page, from several goroutines.
+	// Report, unless nil, is called after each page with the position of a read model's new tables and the number of
+	// events read since the last call. Several goroutines call it.
 	Report func(projection string, reached events.Position, read int)
-	// Rate is how many events a second are read at most; 0 for as many as can be.
+	// Rate limits the events read a second; 0 means no limit.
 	Rate int
-	// FullSpeed uses all processors also while servers read or change something.
+	// FullSpeed uses all processors even while servers read or write.
 	FullSpeed bool
-	// Force switches to new tables also if they differ from the live ones.
+	// Force switches to new tables even if they differ from the live ones.
 	Force bool
-	// Afresh begins at the first event also where a rebuild that was ended has left new tables.
+	// Afresh starts at the first event even if an interrupted rebuild has left new tables.
 	Afresh bool
-	// CompareOnly drops the new tables once they are compared, in place of switching to them. It begins afresh.
+	// CompareOnly drops the new tables after the comparison instead of switching to them. It starts afresh.
 	CompareOnly bool
 }
 
-// Rebuild builds new tables of read models from the log, which it reads once for all of them, or goes on with those
-// that a rebuild left when it was ended. It switches to each as soon as it has caught up: readers see the old rows or
-// the new ones, never none.
+// Rebuild builds new tables of read models in one pass over the log, or continues an interrupted rebuild. It switches
+// to each as soon as it has caught up; readers never see a missing table.
 //
-// Before that, it compares their rows with the live ones, once both hold the same events. The error is a
-// *DifferentError where they differ; nothing is switched then. Live tables of another version, or made from another
-// log, are not compared.
+// Before the switch it compares the new rows with the live ones. If they differ, it returns a *DifferentError and does
+// not switch. Live tables of another version or log are not compared.
 func Rebuild(
 	ctx context.Context, url string, store events.Store, list []Projection, options RebuildOptions, log *slog.Logger,
 ) error {
@@ -103,7 +101,7 @@ func (s *subscriber) builder(f *follower) *subscriber {
 	return &b
 }
 
-// startBuild is beginBuild as often as others are in the way: tables are made by one process at a time.
+// startBuild retries beginBuild while other processes interfere: only one process creates tables at a time.
 func (s *subscriber) startBuild(ctx context.Context) error {
 	for {
 		err := s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.beginBuild(ctx, conn) })
@@ -116,10 +114,10 @@ func (s *subscriber) startBuild(ctx context.Context) error {
 	}
 }
 
-// beginBuild makes the new tables, or finds those that a rebuild has left which was ended.
+// beginBuild creates the new tables, or finds those of an interrupted rebuild.
 func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
 	b := s.build
-	if !b.options.CompareOnly { // lockLive would fail too, but after an hour of reading
+	if !b.options.CompareOnly { // otherwise lockLive would fail after an hour of reading
 		if err := s.projection.dropReplaced(ctx, conn); err != nil && !contended(err) {
 			return err
 		}
@@ -147,7 +145,7 @@ func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil && !errors.Is(err, errNoReadModel) && !errors.Is(err, errAnotherLog) {
 		return err
 	}
-	// Tables that are further than the live ones can no longer be compared with them.
+	// New tables past the live ones can no longer be compared.
 	ahead := b.comparing && left.Position.Compare(live.Position) > 0
 	if err != nil || ahead || b.options.Afresh || b.options.CompareOnly || b.indexFirst {
 		if err := s.projection.create(ctx, conn, buildingSchema, s.store.Engine()); err != nil || !b.indexFirst {
@@ -156,32 +154,31 @@ func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
 		b.indexed = true
 		return s.projection.index(ctx, conn, b.helpers())
 	}
-	s.log.Info("going on with what a rebuild has left", "projection", s.projection.Name, "position", left.Position)
+	s.log.Info("continuing an interrupted rebuild", "projection", s.projection.Name, "position", left.Position)
 	return nil
 }
 
-// build switches from a projection's live tables to new ones.
+// build switches a projection from live tables to new ones.
 type build struct {
 	*process
-	projection Projection
-	options    RebuildOptions
-	report     func(reached events.Position, read int)
-	upgrade    bool          // the live tables are of an older version; there is nothing to do once they are not
-	comparing  bool          // the rows are still to be compared with the live ones
-	indexed    bool          // the new tables have all indexes
-	indexFirst bool          // they are to have them from the beginning
-	conn       *pgxpool.Conn // on which the live checkpoint is locked; switching is held while it is set
-	tx         pgx.Tx
-	stoppedAt  time.Time          // since when the live projector is stopped; zero while it is not
-	inVain     int                // how many stops ended with neither a comparison nor a switch
-	attempts   int                // the same, with those that ended before the live projector was stopped
-	notBefore  time.Time          // before then the live projector is not stopped again
-	live       events.LogPosition // of the live checkpoint, when it was read last
-	err        error              // that the subscriber ended with
+	projection  Projection
+	options     RebuildOptions
+	report      func(reached events.Position, read int)
+	upgrade     bool          // the live tables are of an older version; if they no longer are, nothing is left to do
+	comparing   bool          // the rows are still to be compared with the live ones
+	indexed     bool          // the new tables have all indexes
+	indexFirst  bool          // to create all indexes at the beginning
+	conn        *pgxpool.Conn // its transaction locks the live checkpoint; switching is held while it is set
+	tx          pgx.Tx
+	stoppedAt   time.Time          // when the live projector was stopped; zero while it runs
+	failedHolds int                // stops without a comparison or a switch
+	attempts    int                // failed attempts to stop, including these
+	notBefore   time.Time          // the earliest time of the next stop
+	live        events.LogPosition // of the live checkpoint when last read
+	err         error              // how the subscriber ended
 }
 
-// helpers is how many processors may work on a statement beside the first: none where they are left to those who read
-// and write.
+// helpers returns the number of additional processors for a statement: none while the rebuild yields to traffic.
 func (b *build) helpers() int {
 	if b.options.Rate > 0 || b.upgrade || b.traffic.present() {
 		return 0
@@ -189,22 +186,22 @@ func (b *build) helpers() int {
 	return 1
 }
 
-// atLive reports whether a position is that of the live tables, or after it.
+// atLive reports whether a position has reached the live tables.
 func (b *build) atLive(position events.Position) bool {
 	return b.comparing && b.live != (events.LogPosition{}) && position.Compare(b.live.Position) >= 0
 }
 
-// errNotIndexed says that there is a row for which an index has no room.
-var errNotIndexed = errors.New("an index cannot be made of the rows")
+// errNotIndexed reports that a row is too large for an index.
+var errNotIndexed = errors.New("cannot create an index of the rows")
 
-// index makes the indexes that the new tables still lack, or nothing while another read model of the process does so or
-// is about to switch: both keep one of the few connections.
+// index creates the indexes that the new tables still lack. It skips while another read model does so or is about to
+// switch, because both hold one of the few connections.
 func (s *subscriber) index(ctx context.Context) error {
 	if !s.switching.TryLock() {
 		return retry.Sleep(ctx, buildInterval)
 	}
 	defer s.switching.Unlock()
-	s.follower.leave() // it takes no pages meanwhile, and others shall not wait for it
+	s.follower.leave() // it takes no pages meanwhile: others must not wait for it
 	err := s.connections.use(ctx, s.schema,
 		func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) })
 	if inapplicable(err) {
@@ -222,9 +219,8 @@ func (s *subscriber) index(ctx context.Context) error {
 	return err
 }
 
-// finish is called when the new tables have caught up with the log. It stops the live projector, and switches once the
-// new tables hold all that the live ones do. done is false where they do not yet, or where a lock was contended: the
-// next call tries again.
+// finish stops the live projector and switches if the new tables hold all events of the live ones. Call it when they
+// have caught up with the log, and again if done is false.
 func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err error) {
 	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
@@ -234,11 +230,11 @@ func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err erro
 	return s.build.switchUnlessBehind(ctx, p.checkpoint)
 }
 
-// switchUnlessBehind is finish where the checkpoint is written.
+// switchUnlessBehind does the work of finish once the checkpoint is written.
 func (b *build) switchUnlessBehind(ctx context.Context, built checkpoint) (done bool, err error) {
 	done, err = b.trySwitch(ctx, built)
 	if contended(err) {
-		b.letGo(err)
+		b.release(err)
 		return false, nil
 	}
 	if done || err != nil {
@@ -270,8 +266,8 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 	return true, nil
 }
 
-// afterSwitch does what nobody needs to wait for, also where ctx has ended: it tells of the new tables, which may be
-// further than the old ones were, and drops those.
+// afterSwitch announces the new tables, which may be ahead of the old ones, and drops those. It runs even if ctx has
+// ended.
 func (b *build) afterSwitch(ctx context.Context, built checkpoint) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterSwitchTakes)
 	defer cancel()
@@ -284,27 +280,26 @@ func (b *build) afterSwitch(ctx context.Context, built checkpoint) {
 		return b.projection.dropReplaced(ctx, conn)
 	})
 	if err != nil {
-		b.log.Warn("a read model was replaced, but its old tables could not be dropped; its next rebuild tries again",
+		b.log.Warn("replaced a read model, but could not drop its old tables; its next rebuild retries",
 			"projection", b.projection.Name, "err", err)
 	}
 }
 
-// caughtUpWithLive reports whether tables at a position hold all events that the live ones do: they stand at the live
-// checkpoint or past it, or the last event of both is the same, as that checkpoint may be past events of others.
+// caughtUpWithLive reports whether tables at a position hold all events of the live ones. They do at the live
+// checkpoint or past it, or if the same event was last: the live checkpoint may be past other models' events.
 func (b *build) caughtUpWithLive(built events.LogPosition) bool {
 	return built.Position.Compare(b.live.Position) >= 0 || built.Last == b.live.Last
 }
 
-// atHead reports whether a position is at the head of the log or past it. Then new tables that stand there hold all
-// events, also where the live ones were made from another log. Where the store cannot tell in the time of a stop, the
-// live projector goes on.
+// atHead reports whether a position has reached the head of the log. New tables there hold all events, even if the
+// live ones are of a different log. If the store does not answer in time, the live projector continues.
 func (b *build) atHead(ctx context.Context, position events.Position) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
 	defer cancel()
 	head, err := b.store.Head(ctx)
 	switch {
 	case errors.Is(err, events.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		b.letGo(err)
+		b.release(err)
 		return false, nil
 	case err != nil:
 		return false, err
@@ -315,8 +310,8 @@ func (b *build) atHead(ctx context.Context, position events.Position) (bool, err
 	return true, nil
 }
 
-// stopLive stops the live projector, if it is not stopped yet, until unlockSwitching. stopped is false before
-// notBefore, and while another read model is being switched: one is stopped after the other.
+// stopLive stops the live projector until unlockSwitching. stopped is false before notBefore, and while another read
+// model switches.
 func (b *build) stopLive(ctx context.Context) (stopped bool, err error) {
 	if b.conn != nil {
 		return true, nil
@@ -327,43 +322,43 @@ func (b *build) stopLive(ctx context.Context) (stopped bool, err error) {
 	return true, b.lockLive(ctx)
 }
 
-// releaseIfExpired lets the live projector go on where it has been stopped for too long to switch in what is left.
+// releaseIfExpired restarts the live projector if too little time is left to switch.
 func (b *build) releaseIfExpired() {
 	if b.conn != nil && time.Since(b.stoppedAt) > b.maxHold()/2 {
-		b.letGo(errAhead)
+		b.release(errAhead)
 	}
 }
 
-// errAhead says that the new tables have not caught up with the live ones in the time of a stop.
+// errAhead reports that the new tables did not catch up while the live projector was stopped.
 var errAhead = errors.New("the live tables are ahead")
 
-// maxHold is how long the live projector may be stopped.
+// maxHold returns how long the live projector may be stopped.
 func (b *build) maxHold() time.Duration {
-	return min(usualHold*time.Duration(1+b.inVain/10), longestHold)
+	return min(usualHold*time.Duration(1+b.failedHolds/10), longestHold)
 }
 
-// letGo gives up for some time: it lets the live projector go on, and others switch. A stop that ends so was in vain.
-func (b *build) letGo(why error) {
+// release ends a failed stop: it restarts the live projector, lets other read models switch, and sets a pause.
+func (b *build) release(why error) {
 	b.notBefore = time.Now().Add(holdBackoff * b.maxHold())
 	if !b.stoppedAt.IsZero() {
-		b.inVain++
+		b.failedHolds++
 	}
 	if b.attempts++; b.attempts%10 == 0 {
-		b.log.Warn("cannot switch to the new tables yet; it tries again", "projection", b.projection.Name,
+		b.log.Warn("cannot switch to the new tables yet; retrying", "projection", b.projection.Name,
 			"attempts", b.attempts, "err", why)
 	}
 	b.unlockSwitching()
 }
 
-// lockLive stops the live projector: it locks its checkpoint, and reads where that stands. It is called with switching
-// locked. unlockSwitching lets the projector go on, and unlocks switching, also after an error.
+// lockLive stops the live projector by locking its checkpoint, and reads the checkpoint. The caller holds switching.
+// Call unlockSwitching afterwards, even after an error.
 func (b *build) lockLive(ctx context.Context) (err error) {
 	if b.conn, err = b.connections.acquire(ctx, liveSchema); err != nil {
 		b.switching.Unlock()
 		return err
 	}
 	if !b.options.CompareOnly {
-		if err = b.projection.dropReplaced(ctx, b.conn); err != nil { // of a rebuild that was killed once it had switched
+		if err = b.projection.dropReplaced(ctx, b.conn); err != nil { // a rebuild was killed after its switch
 			return err
 		}
 	}
@@ -391,11 +386,11 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 	return err
 }
 
-// switchOver moves the live tables to replacedSchema, where none of them may stand yet, and the new ones into their
-// place, with their checkpoint and parked streams. The caller commits.
+// switchOver moves the live tables to replacedSchema, which must be empty, and the new ones with their checkpoint and
+// parked streams into their place. The caller commits.
 func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	name := b.projection.Name
-	// Another process that took the lock over, which this one may not have heard of yet, has begun to build them again.
+	// Another process may have taken the lock and begun to build these tables again.
 	own, err := b.tx.Exec(ctx, `select from `+buildingSchema+`.checkpoints
 		where projection = $1 and commit = $2 and prepare = $3 and to_regclass($4)::oid = $5 for update`,
 		name, built.Position.Commit, built.Position.Prepare, buildingSchema+"."+b.projection.Tables[0], built.table)
@@ -408,10 +403,10 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if err := b.lockTables(ctx); err != nil {
 		return err
 	}
-	// Readers wait until the commit. So there are few round trips, and the old tables are only moved: a commit that drops
-	// tables waits for the disk, and one that notifies waits for the commits of others that do.
+	// Readers wait until the commit, so the old tables are moved, in few round trips: a commit that drops tables waits
+	// for the disk, and one that notifies waits for the commits of others that do.
 	var moves strings.Builder
-	// all of them first: an index of the new ones may have the name of one of these
+	// Move all old tables first: a new table's index may have the name of one of them.
 	for _, table := range b.projection.Tables {
 		moves.WriteString(`alter table if exists ` + liveSchema + `.` + table + ` set schema ` + replacedSchema + `;`)
 	}
@@ -434,8 +429,8 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	return b.tx.SendBatch(ctx, batch).Close()
 }
 
-// keepVacuumAway waits until no autovacuum works on the tables, before anybody is stopped. None begins while they are
-// locked so; rows are read and written.
+// keepVacuumAway waits until no autovacuum works on the tables, before readers are blocked. None starts while this
+// lock is held; rows can be read and written.
 func (b *build) keepVacuumAway(ctx context.Context) error {
 	tables, err := b.tables(ctx, liveSchema, buildingSchema)
 	if err != nil || tables == "" {
@@ -445,18 +440,18 @@ func (b *build) keepVacuumAway(ctx context.Context) error {
 	return err
 }
 
-// lockTables waits for those who read the tables, for as long as maxHold leaves: others, who come after, wait too.
+// lockTables waits for readers of the tables as long as maxHold allows, because later readers wait too.
 func (b *build) lockTables(ctx context.Context) error {
 	tables, err := b.tables(ctx, liveSchema, buildingSchema)
 	if err != nil || tables == "" {
 		return err
 	}
-	// a moment at least: 0 would mean no limit
+	// at least a moment: 0 would mean no limit
 	wait := max(time.Until(b.stoppedAt.Add(b.maxHold()-switchTime)), switchTime/4)
 	for _, statement := range []string{
 		fmt.Sprintf(`set local statement_timeout = %d`, wait.Milliseconds()),
 		`lock table ` + tables + ` in access exclusive mode`,
-		// of each of the statements that follow; they take a few milliseconds
+		// for each of the following statements, which take a few milliseconds
 		fmt.Sprintf(`set local statement_timeout = %d`, usualHold.Milliseconds()),
 	} {
 		if _, err := b.tx.Exec(ctx, statement); err != nil {
@@ -466,7 +461,7 @@ func (b *build) lockTables(ctx context.Context) error {
 	return nil
 }
 
-// tables are those of the projection that stand in schemas, by their names in SQL.
+// tables returns the SQL names of the projection's existing tables in schemas.
 func (b *build) tables(ctx context.Context, schemas ...string) (names string, err error) {
 	err = b.tx.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables
 		where schemaname = any($1) and tablename = any($2)`,
@@ -475,7 +470,7 @@ func (b *build) tables(ctx context.Context, schemas ...string) (names string, er
 	return names, err
 }
 
-// unlockSwitching lets the live projector go on, where it was stopped, and others switch.
+// unlockSwitching restarts the live projector, if it is stopped, and lets other read models switch.
 func (b *build) unlockSwitching() {
 	if b.conn != nil {
 		b.unlockLive()
@@ -483,12 +478,12 @@ func (b *build) unlockSwitching() {
 	}
 }
 
-// unlockLive lets the live projector go on, which is stopped.
+// unlockLive restarts the stopped live projector.
 func (b *build) unlockLive() {
 	if b.tx != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 		defer cancel()
-		_ = b.tx.Rollback(ctx) // nothing, where it is committed
+		_ = b.tx.Rollback(ctx) // does nothing after a commit
 	}
 	b.conn.Release()
 	b.conn, b.tx, b.stoppedAt = nil, nil, time.Time{}

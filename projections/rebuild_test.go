@@ -68,7 +68,7 @@ func TestARebuildTellsThatItWaitsForAnother(t *testing.T) {
 	w.background(func(ctx context.Context) {
 		ended <- projections.Rebuild(ctx, w.url, w.store, p, projections.RebuildOptions{}, w.log)
 	})
-	w.eventually("it says that it waits", func() bool { return w.logged.has("waits until that has ended") })
+	w.eventually("it says that it waits", func() bool { return w.logged.has("waiting for it") })
 	lock("pg_advisory_unlock")
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -335,9 +335,9 @@ func TestARebuildOutlivesAnEventStoreThatIsAway(t *testing.T) {
 
 // Stops in vain are seldom and short at first, and none takes longer than two seconds.
 func TestALiveProjectorIsStoppedForLongerOnceItWasInVain(t *testing.T) {
-	for inVain, want := range map[int]time.Duration{0: 100 * time.Millisecond, 9: 100 * time.Millisecond, 10: 200 * time.Millisecond, 199: 2 * time.Second, 10_000: 2 * time.Second} {
-		if got := projections.MaxHold(inVain); got != want {
-			t.Errorf("after %d stops in vain: %v, want %v", inVain, got, want)
+	for failedHolds, want := range map[int]time.Duration{0: 100 * time.Millisecond, 9: 100 * time.Millisecond, 10: 200 * time.Millisecond, 199: 2 * time.Second, 10_000: 2 * time.Second} {
+		if got := projections.MaxHold(failedHolds); got != want {
+			t.Errorf("after %d failed holds: %v, want %v", failedHolds, got, want)
 		}
 	}
 }

@@ -15,19 +15,18 @@ import (
 	"flagledger/events"
 )
 
-// runConnections is how many connections the projections of a node have for transactions, all together.
+// runConnections is the number of connections for transactions that a node's projections share.
 const runConnections = 2
 
-// Connections is how many connections to the database Run has at most, beside those of its subscriptions to the store:
-// one that holds the locks, and those for transactions.
+// Connections is the most database connections of Run beside the store's subscriptions: one for locks, the rest for
+// transactions.
 const Connections = 1 + runConnections
 
-// Subscriptions is how many subscriptions to the store Run has at most, and Statuses with it: one for those that are up
-// to date, one for those that catch up, and one to measure how far these are.
+// Subscriptions is the most subscriptions of Run and Statuses: the latest pages, catching up, and measuring the lag.
 const Subscriptions = 3
 
-// Run carries on projections until ctx ends, as far as no other node does, and keeps progress current with those that
-// others carry on. Trouble with the database or the store is logged and waited out.
+// Run runs the projections that no other node runs, until ctx ends, and updates progress also from the others. It logs
+// errors of the database or the store and retries.
 func Run(
 	ctx context.Context, url string, store events.Store, list []Projection, progress *Progress, log *slog.Logger,
 ) error {
@@ -73,8 +72,8 @@ func newProcess(url, name string, store events.Store, atMost int32, log *slog.Lo
 	}, nil
 }
 
-// route runs subscribers and their projections under Watermill's router, until ctx ends or all of them have. The router
-// itself logs nothing: an event that fails is logged when its stream is parked.
+// route runs subscribers under Watermill's router until ctx or all of them end. The router logs nothing: a failed
+// event is logged when its stream is parked.
 func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	defer p.connections.pool.Close()
 	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: 5 * time.Second}, watermill.NopLogger{})
@@ -100,8 +99,8 @@ func (p *process) route(ctx context.Context, subscribers ...*subscriber) error {
 	return err
 }
 
-// handle applies the events of a message, or goes on with the one that failed. An attempt that fails leaves nothing in
-// the batch.
+// handle applies the events of a message, or continues with the one that failed. A failed attempt adds nothing to the
+// batch.
 func (p *process) handle(m *message.Message) error {
 	w := m.Context().Value(workKey{}).(*work)
 	for len(w.events) > 0 {

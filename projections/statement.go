@@ -9,16 +9,16 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Statement is SQL that takes in events of many streams in one execution: each of its parameters is an array, with an
-// element for each event.
+// Statement is SQL that applies events of many streams in one execution. Each parameter is an array with an element
+// for each event.
 type Statement struct {
 	sql   string
-	lists []bool // for each argument: whether it is an array of an event itself
+	lists []bool // for each argument: whether an event's value is an array
 }
 
-// NewStatement makes a statement of the names and types of the arguments of one event, as "id text, names text[]", and
-// of SQL that finds them in given: a table with these columns and a row for each event. The SQL is what follows "with
-// given as (...)"; it begins with a comma where it goes on with further such queries.
+// NewStatement returns a statement. arguments are the names and types of one event's arguments, as in "id text, names
+// text[]". sql follows "with given as (...)", a table of these columns with a row for each event; it may begin with a
+// comma and further queries.
 func NewStatement(arguments, sql string) *Statement {
 	s := &Statement{}
 	var names, selected, arrays []string
@@ -27,7 +27,7 @@ func NewStatement(arguments, sql string) *Statement {
 		element, list := strings.CutSuffix(of, "[]")
 		s.lists = append(s.lists, list)
 		names = append(names, name)
-		if list { // arrays of arrays must all be of one length: each is sent as a text
+		if list { // Postgres needs arrays of equal length in an array, so each is sent as text
 			element, name = "text", name+"::"+of+" as "+name
 		}
 		selected = append(selected, name)
@@ -38,16 +38,16 @@ func NewStatement(arguments, sql string) *Statement {
 	return s
 }
 
-// group is one execution of a statement: its rows are of events of different keys, so that none depends on another.
+// group is one execution of a statement. Its events have different keys, so that none depends on another.
 type group struct {
 	statement *Statement
 	rows      [][]any
 }
 
-// grouped makes as few groups as keep the changes of a key in their order: each change goes into the first group of its
-// statement that comes after the group of the last change of its key.
+// grouped returns the fewest groups that preserve the order of each key: a change joins the first group of its
+// statement after the last change of its key.
 func grouped(list []*change) (groups []*group) {
-	next := map[string]int{} // by key, the index of the first group that a further change may be in
+	next := map[string]int{} // by key, the index of the first group for its next change
 	for _, c := range list {
 		i := next[c.key]
 		for i < len(groups) && groups[i].statement != c.statement {
@@ -62,7 +62,7 @@ func grouped(list []*change) (groups []*group) {
 	return groups
 }
 
-// lastOfEach is the last change of each key.
+// lastOfEach returns the last change of each key.
 func lastOfEach(list []*change) (last []*change) {
 	later := map[string]int{}
 	for i, c := range list {
@@ -101,5 +101,5 @@ func (g *group) queue(batch *pgx.Batch) error {
 	return nil
 }
 
-// arrayTypes has maps by which arrays are written: one may be used by one goroutine at a time.
+// arrayTypes pools the type maps that encode arrays, because a map is not safe for concurrent use.
 var arrayTypes = sync.Pool{New: func() any { return pgtype.NewMap() }}

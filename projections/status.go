@@ -12,18 +12,18 @@ import (
 	"flagledger/events"
 )
 
-// Status is how a read model stands.
+// Status is the state of a read model.
 type Status struct {
 	Name     string
 	Version  int
-	Built    bool // false while no tables of this version, made from this log, are read
+	Built    bool // false if this version of this log has no live tables
 	Position events.Position
-	Lag      int           // events that it follows and has not taken in yet, counted among the next 10,000 of the log
-	Behind   time.Duration // since the first of them happened; 0 when it is current
+	Lag      int           // pending events, counted among the next 10,000 of the log
+	Behind   time.Duration // the age of the first of them; 0 when it is current
 	Parked   []Parked
 }
 
-// Parked is a stream that a read model has stopped following.
+// Parked is a stream that a read model has stopped following because an event could not be applied.
 type Parked struct {
 	Stream   string
 	Revision events.Revision
@@ -31,7 +31,7 @@ type Parked struct {
 	At       time.Time
 }
 
-// Reached is where the read model stands in its log; the zero Position where none of this version is read.
+// Reached returns a read model's position in its log; the zero Position if this version has no live tables.
 func (p Projection) Reached(ctx context.Context, db *pgxpool.Pool) (events.Position, error) {
 	c, err := p.readCheckpoint(ctx, db, liveSchema)
 	if errors.Is(err, errNoReadModel) {
@@ -40,7 +40,7 @@ func (p Projection) Reached(ctx context.Context, db *pgxpool.Pool) (events.Posit
 	return c.Position, err
 }
 
-// Parked lists the streams that the read model has stopped following, in the order in which it did.
+// Parked lists the streams that the read model has parked, oldest first.
 func (p Projection) Parked(ctx context.Context, db *pgxpool.Pool) ([]Parked, error) {
 	rows, err := db.Query(
 		ctx,
@@ -54,7 +54,7 @@ func (p Projection) Parked(ctx context.Context, db *pgxpool.Pool) ([]Parked, err
 	return pgx.CollectRows(rows, pgx.RowToStructByName[Parked])
 }
 
-// Statuses tells how read models stand.
+// Statuses returns the status of each read model.
 func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, store events.Store) ([]Status, error) {
 	var list []Status
 	var found []checkpoint
@@ -75,7 +75,7 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 	if err != nil {
 		return nil, err
 	}
-	holds := map[events.LogPosition]bool{} // many read models stand at the same event, which may be large
+	holds := map[events.LogPosition]bool{} // many read models share an event, which may be large
 	for i, c := range found {
 		s := &list[i]
 		if !s.Built {
@@ -93,11 +93,11 @@ func Statuses(ctx context.Context, db *pgxpool.Pool, projections []Projection, s
 	return list, measure(ctx, list, projections, store)
 }
 
-// maxLag is how far beyond a checkpoint events are counted.
+// maxLag limits the events counted after a checkpoint.
 const maxLag = 10_000
 
-// measure finds out how far the read models are behind the end of the log. Those that are near to each other share a
-// reading.
+// measure sets how far the read models are behind the end of the log. Checkpoints near each other share a
+// subscription.
 func measure(ctx context.Context, list []Status, projections []Projection, store events.Store) error {
 	head, err := store.Head(ctx)
 	if err != nil {
@@ -132,23 +132,22 @@ func measure(ctx context.Context, list []Status, projections []Projection, store
 				break
 			}
 		}
-		// Whose checkpoint has been passed is measured.
+		// Remove the checkpoints that the count has passed.
 		behind = slices.DeleteFunc(behind, func(i int) bool { return list[i].Position.Compare(start) < 0 })
 	}
 	return nil
 }
 
-// Building tells up to where the rebuilds of read models that are under way, or were interrupted, have read the log, by
-// name.
+// Building returns the positions of running or interrupted rebuilds by read model.
 func Building(ctx context.Context, db *pgxpool.Pool) (map[string]events.Position, error) {
 	reached := map[string]events.Position{}
-	// the rows have its error too
+	// rows returns the error too.
 	rows, _ := db.Query(ctx, `select projection, commit, prepare from `+buildingSchema+`.checkpoints`)
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[struct {
 		Projection string
 		events.Position
 	}])
-	if missingTable(err) { // nothing was ever rebuilt
+	if missingTable(err) { // there was never a rebuild
 		return reached, nil
 	}
 	for _, row := range found {

@@ -16,65 +16,66 @@ import (
 	"flagledger/retry"
 )
 
-// process is what the projections that one process carries on share.
+// process holds what the projections of one process share.
 type process struct {
 	store       events.Store
 	log         *slog.Logger
 	feed        *feed
 	session     *session
 	connections *connections
-	traffic     *traffic // that a rebuild gives way to; nil for one that does not
-	// of builds that have switched and drop the old tables: the connections stay open until then
+	traffic     *traffic // to which a rebuild yields; nil without a rebuild
+	// ending waits for builds that have switched and still drop the old tables on open connections.
 	ending sync.WaitGroup
-	// held by a rebuild that is about to switch or makes indexes: it keeps one of the few connections
+	// switching is held by a rebuild that is about to switch or creates indexes, because it occupies one of the few
+	// connections.
 	switching sync.Mutex
-	large     sync.Mutex // held while one takes in a large event, so that this keeps one processor busy and not all
+	large     sync.Mutex // held while applying a large event, so that only one processor does
 }
 
-// largeEvent is the size from which an event is large, in bytes of its JSON.
+// largeEvent is the size in bytes of JSON from which an event is large.
 const largeEvent = 32 << 10
 
-// subscriber is a Watermill subscriber over the feed, for one projection: it sends a message for the events of a page
-// and waits for its Ack. What the handler queued for them is committed with the checkpoint in one transaction.
+// subscriber is a Watermill subscriber of one projection: it sends a message for the events of a page and waits for
+// its Ack. Then it commits what the handler queued together with the checkpoint.
 type subscriber struct {
 	*process
 	projection Projection
 	schema     string
-	// committed is told each checkpoint that is written, resumed each that is found.
+	// committed is called with each written checkpoint, resumed with each found one.
 	committed, resumed func(events.LogPosition)
-	// failed, if set, is told whether the projection has failed or goes on.
+	// failed, if set, is called with whether the projection has failed.
 	failed func(bool)
-	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end once they have been
-	// switched to.
+	// build, if set, makes the subscriber fill new tables from the beginning of the log, and end after the switch to
+	// them.
 	build    *build
 	follower *follower
 	delays   interface{ Reset() }
-	model    Model // of a projection that has one; nil where the rows have to be read first
-	newer    bool  // the tables were of a newer version when it looked last
+	model    Model // nil if the rows must be loaded first
+	newer    bool  // whether the tables were of a newer version when last read
 }
 
-// A page without events of the projection costs no transaction. The checkpoint is moved past such pages from time to
-// time, so that a restart need not read much again.
+// A page without events of the projection causes no transaction. Moving the checkpoint past such pages from time to
+// time shortens a restart.
 const (
 	idleInterval = 5 * time.Second
 	idleEvents   = 1000
-	// buildInterval is the time between attempts to switch to new tables while nothing happens.
+	// buildInterval is the time between attempts to switch while there are no events.
 	buildInterval = 50 * time.Millisecond
-	heldInterval  = 5 * time.Millisecond // likewise, while the live projector is stopped
+	heldInterval  = 5 * time.Millisecond // the same while the live projector is stopped
 )
 
 var (
-	// errNack says that the handler gave an event back.
+	// errNack reports that the handler could not apply an event.
 	errNack = errors.New("the event could not be applied")
-	// errMoved says that the checkpoint is not where this projector left it.
-	errMoved = errors.New("the checkpoint was moved by another")
-	// errNewer says that the tables which are read are of a newer version than this program's.
-	errNewer = errors.New("the read model is of a newer version: a newer release carries it on")
+	// errMoved reports that the checkpoint is not at this projector's position.
+	errMoved = errors.New("another process moved the checkpoint")
+	// errNewer reports that the live tables are of a newer version than this program's.
+	errNewer = errors.New("the read model is of a newer version: a newer release updates it")
 )
 
-// work is what a message carries in its context: events, and the batch that the handler queues their statements in.
+// work is the context value of a message: the events, and the batch for their statements.
 type work struct {
-	events []events.Recorded // those that are still to be applied
+	events []events.Recorded // those not yet applied
 	batch  *Batch
 	apply  func(*Batch, events.Recorded) error
 	err    error
@@ -99,14 +100,14 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 				return
 			}
 			newer := errors.Is(err, errNewer)
-			s.tell(!errors.Is(err, errLost) && !newer) // then another process may carry it on
+			s.reportFailure(!errors.Is(err, errLost) && !newer) // otherwise another process may update it
 			wait := delays.NextBackOff()
 			switch {
 			case newer && !s.newer:
 				s.log.Warn("a newer release carries a read model on; update this node", "projection", s.projection.Name,
 					"version", s.projection.Version)
 			case !newer && !errors.Is(err, errMoved) && !errors.Is(err, errLost) && errorCode(err) != deadlock:
-				s.log.Error("projection stopped; it tries again", "projection", s.projection.Name, "retry_in", wait, "err", err)
+				s.log.Error("projection stopped; retrying", "projection", s.projection.Name, "retry_in", wait, "err", err)
 			}
 			s.newer = newer
 			_ = retry.Sleep(ctx, wait)
@@ -115,7 +116,7 @@ func (s *subscriber) Subscribe(ctx context.Context, _ string) (<-chan *message.M
 	return messages, nil
 }
 
-func (s *subscriber) tell(failed bool) {
+func (s *subscriber) reportFailure(failed bool) {
 	if s.failed != nil {
 		s.failed(failed)
 	}
@@ -124,7 +125,7 @@ func (s *subscriber) tell(failed bool) {
 // Close implements message.Subscriber. A subscriber ends with its context.
 func (s *subscriber) Close() error { return nil }
 
-// run follows the log, while no other process does for this projection, until something breaks.
+// run follows the log until an error, unless another process runs this projection.
 func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) error {
 	if s.build == nil {
 		s.follower = s.feed.follow()
@@ -137,7 +138,7 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 	}
 	waiting := time.AfterFunc(time.Second, func() {
 		if s.build != nil {
-			s.log.Info("another process builds the read model; this one waits until that has ended",
+			s.log.Info("another process builds the read model; waiting for it",
 				"projection", s.projection.Name)
 		}
 	})
@@ -155,12 +156,11 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 	if err != nil && held.Err() != nil {
 		return context.Cause(held)
 	}
-	return err // nil for a build that has done its work, whatever happened since
+	return err // nil for a build that has finished, whatever happened since
 }
 
-// replaceOlder builds new tables beside those of an older version, which a node of an older release may carry on
-// meanwhile, and switches to them. It returns errNewer where the tables are of a newer version: a program does not go
-// back to its own by itself.
+// replaceOlder builds new tables beside those of an older version, which an older node may still update, and switches
+// to them. It returns errNewer if the tables are of a newer version: a program never downgrades them.
 func (s *subscriber) replaceOlder(ctx context.Context, messages chan<- *message.Message) error {
 	version, err := s.liveVersion(ctx)
 	switch {
@@ -182,7 +182,7 @@ func (s *subscriber) liveVersion(ctx context.Context) (version int, err error) {
 	return version, err
 }
 
-// buildNext builds new tables, and switches to them when they are whole.
+// buildNext builds new tables and switches to them.
 func (s *subscriber) buildNext(ctx context.Context, messages chan<- *message.Message, upgrade bool) error {
 	s.log.Info("building a read model", "projection", s.projection.Name, "version", s.projection.Version)
 	b := s.builder(s.follower)
@@ -201,7 +201,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 	}
 	c, parked, err := s.resume(ctx)
 	if errors.Is(err, errAnotherLog) {
-		s.log.Warn("the event store holds another log than the read model was made from: it is rebuilt",
+		s.log.Warn("the event store holds a different log than the read model was built from: it is rebuilt",
 			"projection", s.projection.Name, "engine", s.store.Engine(), "engine before", c.Engine,
 			"position before", c.Position)
 	}
@@ -209,7 +209,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		if version, err := s.liveVersion(ctx); err != nil {
 			return err
 		} else if version != 0 && version != s.projection.Version {
-			return errMoved // since replaceOlder looked
+			return errMoved // since replaceOlder checked
 		}
 		if err := s.buildNext(ctx, messages, false); err != nil {
 			return err
@@ -239,7 +239,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 			return err
 		}
 		s.delays.Reset()
-		s.tell(false)
+		s.reportFailure(false)
 		if s.build == nil {
 			continue
 		}
@@ -254,7 +254,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 			done, err = s.compare(ctx, &p)
 		case page.Live:
 			done, err = s.finish(ctx, &p)
-		default: // more is to come, which the live projector must not wait for
+		default: // more events follow: the live projector must not wait for them
 			s.build.releaseIfExpired()
 		}
 		if done || err != nil {
@@ -273,7 +273,7 @@ func (s *subscriber) interval() time.Duration {
 	return buildInterval
 }
 
-// resume finds where the read model stands, and the streams that it no longer follows.
+// resume returns the read model's checkpoint and its parked streams.
 func (s *subscriber) resume(ctx context.Context) (c checkpoint, parked map[string]bool, err error) {
 	err = s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error {
 		if c, err = s.projection.resume(ctx, conn, s.schema, s.store); err != nil {
@@ -285,9 +285,8 @@ func (s *subscriber) resume(ctx context.Context) (c checkpoint, parked map[strin
 	return c, parked, err
 }
 
-// confirm returns errMoved where the checkpoint is not the given one. It is asked when nothing has come for a while
-// although the end of the log is not reached: a checkpoint that was found past the end may have been replaced by a
-// rebuild.
+// confirm returns errMoved if the checkpoint differs from the given one. It runs when no events come although the end
+// of the log is not reached: a rebuild may have replaced a checkpoint past the end.
 func (s *subscriber) confirm(ctx context.Context, c checkpoint) error {
 	now, _, err := s.resume(ctx)
 	if err == nil && now != c {
@@ -296,20 +295,20 @@ func (s *subscriber) confirm(ctx context.Context, c checkpoint) error {
 	return err
 }
 
-// cursor is how far a projector has followed the log.
+// cursor is a projector's position in the log.
 type cursor struct {
 	checkpoint
-	reached events.LogPosition // at the checkpoint or after it, without an event of the projection's in between
-	parked  map[string]bool    // the streams that it no longer follows
+	reached events.LogPosition // the checkpoint, or later without events of the projection in between
+	parked  map[string]bool    // streams that it does not follow
 	passed  int                // events since the checkpoint
-	written time.Time          // when the checkpoint was
+	written time.Time          // when the checkpoint was written
 }
 
-// apply commits the events of a page that the projection follows. Where one cannot be applied, each is committed by
-// itself, and the streams of those that cannot be applied are parked.
+// apply commits the events of a page that the projection follows. If one fails, it commits each by itself and parks
+// the streams of those that fail.
 func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message, page events.Page, p *cursor) error {
 	list := make([]events.Recorded, 0, len(page.Events))
-	own := false // also where the stream is parked: commands wait for the page, and a rebuild may have taken up the stream
+	own := false // includes parked streams: commands wait for the page, and a rebuild may follow the stream again
 	for _, e := range page.Events {
 		if s.projection.follows(e.Name) {
 			own = true
@@ -344,15 +343,15 @@ func (s *subscriber) apply(ctx context.Context, messages chan<- *message.Message
 	return s.commit(ctx, messages, nil, p.reached, p)
 }
 
-// commit delivers events and commits what their handler queued together with the checkpoint. A rebuild gives way, but
-// for the time in which it stops the live projector.
+// commit delivers events and commits their statements with the checkpoint. A rebuild yields to traffic, except while
+// it stops the live projector.
 func (s *subscriber) commit(
 	ctx context.Context, messages chan<- *message.Message, list []events.Recorded, next events.LogPosition, p *cursor,
 ) error {
 	if s.build == nil || s.build.conn != nil {
 		return s.commitNow(ctx, messages, list, next, p)
 	}
-	return s.traffic.giveWay(ctx, func() error { return s.commitNow(ctx, messages, list, next, p) })
+	return s.traffic.yield(ctx, func() error { return s.commitNow(ctx, messages, list, next, p) })
 }
 
 func (s *subscriber) commitNow(
@@ -360,7 +359,7 @@ func (s *subscriber) commitNow(
 ) (err error) {
 	defer func() {
 		if err != nil {
-			s.model = nil // it may hold what was not committed
+			s.model = nil // it may cache uncommitted rows
 		}
 	}()
 	apply := s.projection.Apply
@@ -384,9 +383,8 @@ func (s *subscriber) commitNow(
 	return s.flush(ctx, batch, next, p)
 }
 
-// moveCheckpoint queues the move of the checkpoint from where this projector left it, and notifies the nodes that wait
-// for it. The tables must be those that it knows: after a rebuild the checkpoint may stand at the same position, with
-// other streams parked. And streams that were parked may be retried.
+// moveCheckpoint queues the move of the checkpoint from this projector's position, and notifies waiting nodes. It also
+// checks the tables' oid and the number of parked streams: a rebuild or a retry changes these at the same position.
 func (s *subscriber) moveCheckpoint(batch *Batch, next events.LogPosition, p *cursor) {
 	batch.exec(
 		`update checkpoints set commit = $2, prepare = $3, updated_at = now(), log = $9, last_event = $10
@@ -416,7 +414,7 @@ func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.LogPos
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			return batch.run(ctx, tx, func(moved pgconn.CommandTag) error {
 				if moved.RowsAffected() != 1 {
-					return errMoved // and what becomes of the rest says nothing of the events: they have been applied by another
+					return errMoved // another process has applied the events: their results do not matter
 				}
 				return nil
 			})
@@ -430,7 +428,7 @@ func (s *subscriber) flush(ctx context.Context, batch *Batch, next events.LogPos
 	return nil
 }
 
-// deliver sends a message for some events and waits for its Ack.
+// deliver sends a message with some events and waits for its Ack.
 func deliver(ctx context.Context, messages chan<- *message.Message, w *work) error {
 	m := message.NewMessageWithContext(context.WithValue(ctx, workKey{}, w), w.events[0].ID.String(), nil)
 	select {

@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	trafficInterval = 100 * time.Millisecond // between looks at what servers do
+	trafficInterval = 100 * time.Millisecond // between checks of what servers do
 	trafficLooks    = 20                     // that are remembered
-	// of them have to see something: servers do now and then ask the database by themselves
+	// trafficSeen of them must see something: idle servers query the database now and then.
 	trafficSeen = 3
 )
 
-// traffic knows whether servers read or change something, as the database has it: evaluations, which are answered from
-// memory, are not seen. nil sees none.
+// traffic detects whether servers read or write through the database. It does not see evaluations, which are answered
+// from memory. nil sees nothing.
 type traffic struct {
 	connections *connections
 	now         atomic.Bool
-	turn        sync.Mutex // held while a piece of work goes on beside traffic, and rests
+	turn        sync.Mutex // held by one piece of work and its pause beside traffic
 }
 
-// idleShare is for how many times as long as a rebuild has worked it leaves the processors to others, beside traffic.
+// idleShare is the pause after a piece of a rebuild's work beside traffic, as a multiple of its duration.
 const idleShare = 3
 
-// giveWay runs a piece of a rebuild's work. Beside traffic it waits for other pieces, and stays idle after it.
-func (t *traffic) giveWay(ctx context.Context, work func() error) error {
+// yield runs a piece of a rebuild's work. Beside traffic, it runs one piece at a time with a pause after it.
+func (t *traffic) yield(ctx context.Context, work func() error) error {
 	if !t.present() {
 		return work()
 	}
@@ -44,13 +44,13 @@ func (t *traffic) giveWay(ctx context.Context, work func() error) error {
 	return retry.Sleep(ctx, idleShare*time.Since(began))
 }
 
-// present reports whether there is some.
+// present reports whether there is traffic.
 func (t *traffic) present() bool { return t != nil && t.now.Load() }
 
-// watch looks until ctx ends.
+// watch checks for traffic until ctx ends.
 func (t *traffic) watch(ctx context.Context) {
 	var since time.Time // by the database's clock
-	var seen uint32     // a bit for each look, the last one lowest
+	var seen uint32     // a bit for each check, the last one lowest
 	for ctx.Err() == nil {
 		busy := false
 		err := t.connections.use(ctx, liveSchema, func(conn *pgx.Conn) (err error) {
@@ -68,8 +68,8 @@ func (t *traffic) watch(ctx context.Context) {
 	}
 }
 
-// serversBusy reports whether a server has run something since a time: not what fetches jobs, or checks a connection,
-// which begins with a comment.
+// serversBusy reports whether a server has run a query since a time. It ignores queries that begin with a comment,
+// such as fetching jobs and checking connections.
 func serversBusy(ctx context.Context, conn *pgx.Conn, since time.Time) (busy bool, now time.Time, err error) {
 	err = conn.QueryRow(ctx, `select clock_timestamp(), exists (select from pg_stat_activity
 		where datname = current_database()

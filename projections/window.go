@@ -7,13 +7,12 @@ import (
 )
 
 const (
-	windowEvents = 2000    // that a window keeps, or somewhat more
-	windowBytes  = 8 << 20 // of their JSON, likewise
-	pageEvents   = 1000    // that are taken from a window at once, or as many as stand on one page of the store
+	windowEvents = 2000    // in a window, or slightly more
+	windowBytes  = 8 << 20 // of JSON, or slightly more
+	pageEvents   = 1000    // taken from a window at once, or one page of the store
 )
 
-// window is a stretch of the log: consecutive pages of one subscription, of which old ones are dropped as new ones
-// come.
+// window is a range of the log: consecutive pages of one subscription, which drops the oldest as new ones come.
 type window struct {
 	pages  []events.Page
 	start  events.Position // before the first page
@@ -35,14 +34,14 @@ func (w *window) add(page events.Page) {
 
 func (w *window) full() bool { return w.events >= windowEvents || w.bytes >= windowBytes }
 
-// dropOldest forgets the first page.
+// dropOldest drops the first page.
 func (w *window) dropOldest() {
 	w.count(w.pages[0], -1)
 	w.start = w.pages[0].Next
-	w.pages = slices.Delete(w.pages, 0, 1) // which also lets go of the events
+	w.pages = slices.Delete(w.pages, 0, 1) // also releases the events
 }
 
-// dropUpTo forgets the pages that end at a position or before.
+// dropUpTo drops the pages that end at or before a position.
 func (w *window) dropUpTo(position events.Position) {
 	for len(w.pages) > 0 && w.pages[0].Next.Compare(position) <= 0 {
 		w.dropOldest()
@@ -56,10 +55,10 @@ func (w *window) count(page events.Page, sign int) {
 	}
 }
 
-// holds tells whether all that comes after a position stands in the window, or is still to come.
+// holds reports whether the window has, or will get, all events after a position.
 func (w *window) holds(position events.Position) bool { return position.Compare(w.start) >= 0 }
 
-// after returns what comes after a position that the window holds. Where that is nothing yet, Next is the position.
+// after returns the events after a position in the window. If there are none yet, Next is the position.
 func (w *window) after(position events.Position) events.Page {
 	page := events.Page{Next: position}
 	for _, p := range w.pages {

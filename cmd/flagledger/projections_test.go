@@ -50,7 +50,7 @@ func TestRebuildsOnTheCommandLine(t *testing.T) {
 			t.Errorf("a rebuild that is interrupted says\n%s", told.String())
 		}
 	}
-	if r := run(p, settings, "projections", "rebuild", "flags").succeeded(); !strings.Contains(r.stderr, "going on with what a rebuild has left") {
+	if r := run(p, settings, "projections", "rebuild", "flags").succeeded(); !strings.Contains(r.stderr, "continuing an interrupted rebuild") {
 		t.Errorf("after one that was killed a rebuild says\n%s", r.stderr)
 	}
 	run(p, settings, "projections", "verify", "--all").succeeded()

@@ -9,8 +9,8 @@ import (
 	"flagledger/events"
 )
 
-// KeptEvery is how many versions of a flag lie between two of its states that are kept.
-const KeptEvery = 100
+// StoredEvery is how many versions of a flag lie between two of its states that are kept.
+const StoredEvery = 100
 
 // Flag is the state of a flag's stream. Its JSON is kept, so that old states need not be added up from the first event.
 type Flag struct {

@@ -8,7 +8,7 @@ import (
 	"flagledger/projections"
 )
 
-// audit is the trail of all facts: an entry for each, with what it changed.
+// audit is the trail of all facts: an entry for each fact with its changes.
 var audit = projections.Projection{
 	Name:    "audit",
 	Version: 6, // with recorded times alone
@@ -57,7 +57,7 @@ create index if not exists audit_recorded on audit (tenant_id, recorded, n) wher
 	New:          func() projections.Model { return newTrail() },
 }
 
-// allFacts are the beginnings of the names of all facts.
+// allFacts returns the prefixes of the names of all facts.
 func allFacts() (prefixes []string) {
 	for _, prefix := range events.StreamPrefixes() {
 		prefixes = append(prefixes, strings.TrimSuffix(prefix, "-")+".")
@@ -65,30 +65,30 @@ func allFacts() (prefixes []string) {
 	return prefixes
 }
 
-// auditEntry is what the trail tells of a fact beside what all facts have.
+// auditEntry holds what an entry has beyond the columns common to all facts.
 type auditEntry struct {
 	resourceType string
 	resourceID   string
-	part         *string // of the stream's subject, which audit_names has the name of; nil where it has none
-	name         *string // of the resource, where the fact tells it
-	isRole       bool    // name is the role of a member instead: people's names are in the directory alone
-	gone         string  // the field that was the name, where the fact removes the part
+	part         *string // of the stream's subject, named in audit_names; nil if there is none
+	name         *string // of the resource, if the fact has it
+	isRole       bool    // name is a member's role: people's names are only in the directory
+	gone         string  // the field that was the name, if the fact removes the part
 	environment  *string
 	changes      fieldChanges
 }
 
-// whole is the part that stands for all of a stream's subject.
+// whole is the part for the subject of a stream itself.
 var whole = new("")
 
-// audited describes the facts of each kind of stream. The errors are for facts of another kind.
+// audited describes facts by kind of stream. It returns an error for a fact of another kind.
 var audited = events.NewByStream(auditFlag, auditProject, auditTenant, auditUser, auditInvitation)
 
-// notOfStream is the error for a fact that does not belong into its stream.
+// notOfStream returns the error for a fact in the wrong stream.
 func notOfStream(e events.Recorded) error {
-	return fmt.Errorf("%s in stream %s is no fact of such a stream", e.Name, e.Stream)
+	return fmt.Errorf("%s in stream %s does not belong in such a stream", e.Name, e.Stream)
 }
 
-// fieldChanges is what an entry of the trail says of each field that changed.
+// fieldChanges holds the changed fields of an entry.
 type fieldChanges map[string]any
 
 func (d fieldChanges) add(field string, from, to any) {
@@ -98,14 +98,14 @@ func (d fieldChanges) add(field string, from, to any) {
 	}{from, to}
 }
 
-// addNew is for a field whose former value the fact does not tell.
+// addNew adds a field whose former value is not in the fact.
 func (d fieldChanges) addNew(field string, to any) {
 	d[field] = struct {
 		To any `json:"to"`
 	}{to}
 }
 
-// addUntold is for a field whose values no fact tells, since the directory holds them.
+// addUntold adds a field whose values are only in the directory.
 func (d fieldChanges) addUntold(field string) { d[field] = struct{}{} }
 
 func addChange[T any](d fieldChanges, field string, c *events.Change[T]) {

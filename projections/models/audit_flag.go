@@ -94,7 +94,7 @@ func auditFlag(e events.Recorded) (auditEntry, error) {
 	return entry, nil
 }
 
-// addReverted names what a flag was brought back to; all that changed stands in the facts before.
+// addReverted adds what a flag was reverted to; the facts before hold the changes.
 func addReverted(d fieldChanges, fact events.FlagReverted) {
 	d.add("version", nil, fact.Version)
 	if !fact.At.IsZero() {
@@ -103,7 +103,7 @@ func addReverted(d fieldChanges, fact events.FlagReverted) {
 	addChange(d, "variations.order", fact.Variations)
 }
 
-// orNull is an id, or null for none.
+// orNull returns an id, or nil if it is empty.
 func orNull(id string) any {
 	if id == "" {
 		return nil
@@ -111,7 +111,7 @@ func orNull(id string) any {
 	return id
 }
 
-// shownRule is a rule as callers see it: all its members, but not the salt.
+// shownRule is a rule without its salt, as the API returns it.
 type shownRule struct {
 	ID         string           `json:"id"`
 	Name       string           `json:"name"`

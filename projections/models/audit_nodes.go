@@ -12,8 +12,8 @@ import (
 	"flagledger/projections"
 )
 
-// auditNodesSchema has the nodes of a tenant's Merkle tree (RFC 6962) at two of its levels: the hashes of 256 leaves,
-// and of 256 such nodes. Whatever node is asked for, few others must be read.
+// auditNodesSchema stores two levels of a tenant's Merkle tree (RFC 6962): hashes over 256 leaves, and over 256 such
+// nodes. Any other node is computed from few of them.
 const auditNodesSchema = `
 create table audit_nodes (
     tenant_id text collate "C" not null,
@@ -23,7 +23,7 @@ create table audit_nodes (
     primary key (tenant_id, level, index)
 );`
 
-// addMissingNode is for nodes of which some may be there.
+// addMissingNode adds nodes that may already exist.
 var addMissingNode = projections.NewStatement(
 	"tenant_id text, level int, index bigint, hash bytea",
 	`insert into audit_nodes (tenant_id, level, index, hash) select tenant_id, level, index, hash from given
@@ -32,7 +32,7 @@ var addMissingNode = projections.NewStatement(
 
 var auditNodesTable = &projections.Table{Name: "audit_nodes", Columns: []string{"tenant_id", "level", "index", "hash"}}
 
-// atStoredLevels passes on the full trees that come about at the levels whose nodes audit_nodes has.
+// atStoredLevels passes on completed subtrees of the levels in audit_nodes.
 func atStoredLevels(completed func(level int, index int64, hash tlog.Hash)) func(int, int64, tlog.Hash) {
 	return func(level int, index int64, hash tlog.Hash) {
 		if level == 8 || level == 16 {
@@ -41,8 +41,8 @@ func atStoredLevels(completed func(level int, index int64, hash tlog.Hash)) func
 	}
 }
 
-// loadTree makes the tree of a tenant's first entries, whose number is size. It reads the fewest hashes that can be
-// stored; where nodes are missing it reads all leaves, and tells all nodes of the levels that are stored.
+// loadTree loads the tree of a tenant's first size entries from as few hashes as possible. If nodes are missing, it
+// reads all leaves and passes the nodes of all stored levels to completed.
 func loadTree(
 	ctx context.Context, conn *pgx.Conn, tenantID string, size int64, missing func(level int, index int64, hash tlog.Hash),
 ) (proof.CompactRange, error) {
@@ -58,12 +58,12 @@ func loadTree(
 		t, err = readTree(ctx, conn, missing, `select 0, leaf from audit where tenant_id = $1 order by n`, tenantID)
 	}
 	if err == nil && t.Size() != size {
-		err = fmt.Errorf("the audit trail of tenant %s has %d entries and not %d", tenantID, t.Size(), size)
+		err = fmt.Errorf("the audit trail of tenant %s has %d entries, want %d", tenantID, t.Size(), size)
 	}
 	return t, err
 }
 
-// readTree makes a tree of the levels and hashes of subtrees.
+// readTree builds a tree from rows of levels and hashes of subtrees.
 func readTree(
 	ctx context.Context, conn *pgx.Conn, completed func(level int, index int64, hash tlog.Hash), query string, args ...any,
 ) (t proof.CompactRange, err error) {
@@ -75,7 +75,7 @@ func readTree(
 	var hash []byte
 	_, err = pgx.ForEachRow(rows, []any{&level, &hash}, func() error {
 		if len(hash) != tlog.HashSize {
-			return errors.New("a hash of the audit trail has another length")
+			return errors.New("a hash of the audit trail has the wrong length")
 		}
 		t.AddFull(level, tlog.Hash(hash), atStoredLevels(completed))
 		return nil

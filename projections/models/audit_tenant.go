@@ -7,7 +7,7 @@ import (
 	"flagledger/events"
 )
 
-// memberPart is the part of a tenant's stream that has the role of a member.
+// memberPart returns the part of a tenant's stream that holds a member's role.
 func memberPart(id string) string { return "member " + id }
 
 func auditTenant(e events.Recorded) (auditEntry, error) {
@@ -43,7 +43,7 @@ func auditTenant(e events.Recorded) (auditEntry, error) {
 	case events.TenantDeleted:
 		entry.gone = "name"
 	case events.SubscriptionChanged:
-		entry.resourceType = "subscription" // under the tenant's id: a tenant has one
+		entry.resourceType = "subscription" // the tenant's id identifies it: a tenant has one
 		subscriptionChanges(changes, fact.From, fact.To)
 	case events.EnvironmentAdded:
 		about("environment", fact.Environment.ID)
@@ -106,7 +106,7 @@ func subscriptionChanges(changes fieldChanges, from, to events.Subscription) {
 	add("pastDueSince", timeOrNull(from.PastDueSince), timeOrNull(to.PastDueSince))
 }
 
-// timeOrNull is a time as callers see it, null for none.
+// timeOrNull formats a time as the API does; nil for the zero time.
 func timeOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil

@@ -14,27 +14,26 @@ import (
 	"flagledger/projections"
 )
 
-// trail adds entries. It keeps where tenants' entries end and what things are called, as far as it has read and written
-// that.
+// trail adds entries. It caches the ends of tenants' trails and the names of things that it has read or written.
 type trail struct {
 	ends  map[string]*trailEnd    // by tenant
 	names map[string]*streamNames // by stream
 }
 
-// trailEnd is the end of a tenant's entries.
+// trailEnd is the end of a tenant's trail.
 type trailEnd struct {
 	recorded time.Time          // of the last entry
 	tree     proof.CompactRange // of all entries
-	missing  [][]any            // nodes of it that the table may lack
+	missing  [][]any            // nodes that the table may lack
 }
 
-// streamNames is the rows of audit_names of a stream.
+// streamNames holds the rows of audit_names of a stream.
 type streamNames struct {
-	tenantID *string // nil where there are none
+	tenantID *string // nil if there is none
 	parts    map[string]string
 }
 
-// Beyond so many, what is kept is forgotten and read again as it is needed.
+// Beyond these sizes the caches are dropped and loaded again.
 const (
 	maxEnds  = 5_000
 	maxNames = 20_000
@@ -80,10 +79,10 @@ func (t *trail) Load(ctx context.Context, use func(func(*pgx.Conn) error) error,
 	return use(func(conn *pgx.Conn) error { return t.loadEnds(ctx, conn, tenants) })
 }
 
-// platform stands in place of a tenant's id for facts that belong to none.
+// platform replaces the tenant's id for facts of no tenant.
 var platform = new("")
 
-// tenantOf is the tenant that an event is about, empty for the platform; nil where nothing tells.
+// tenantOf returns the tenant of an event, empty for the platform; nil if unknown.
 func (t *trail) tenantOf(e events.Recorded) *string {
 	if !events.OfTenant(e.Stream) {
 		return platform
@@ -147,7 +146,7 @@ func (t *trail) loadEnds(ctx context.Context, conn *pgx.Conn, tenants []string) 
 	return nil
 }
 
-// auditTable has the columns in the order in which Apply gives them.
+// auditTable lists the columns in the order of Apply.
 var auditTable = &projections.Table{Name: "audit", Columns: []string{
 	"tenant_id",
 	"n",
@@ -169,8 +168,8 @@ var auditTable = &projections.Table{Name: "audit", Columns: []string{
 	"leaf",
 }}
 
-// Apply implements projections.Model. An engine whose clock may run back gives times that are not in the order of the
-// log: then an entry has that of the one before it.
+// Apply implements projections.Model. If an engine's clock runs backwards, an entry gets the time of the one before
+// it.
 func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	describe, known := audited.Of(e.Stream)
 	if !known {
@@ -191,7 +190,7 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	}
 	tenantID := t.tenantOf(e)
 	if tenantID == nil {
-		return fmt.Errorf("no fact tells the tenant of %s", e.Stream)
+		return fmt.Errorf("the tenant of %s is unknown", e.Stream)
 	}
 	end := t.ends[*tenantID]
 	if end.recorded.Before(e.At) {
@@ -230,8 +229,7 @@ var (
 		`delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`)
 )
 
-// addFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who
-// goes.
+// addFormer adds to an entry what earlier facts say: the former name, or the role of a member who leaves.
 func (t *trail) addFormer(e events.Recorded, entry *auditEntry) {
 	if entry.part == nil {
 		return
@@ -243,13 +241,13 @@ func (t *trail) addFormer(e events.Recorded, entry *auditEntry) {
 	if entry.gone != "" {
 		entry.changes.add(entry.gone, former, nil)
 	}
-	if _, joined := e.Fact.(events.MemberJoined); joined { // as a member, who keeps the role
+	if _, joined := e.Fact.(events.MemberJoined); joined { // as a member with the same role
 		entry.name = nil
 	}
 }
 
-// noteName keeps what an entry says that its resource is called, and returns what that is called from then on; nil
-// where it has no name.
+// noteName stores the name that an entry gives its resource, and returns the resource's current name; nil if it has
+// none.
 func (t *trail) noteName(b *projections.Batch, stream, tenantID string, entry auditEntry) *string {
 	if entry.part == nil {
 		return entry.name
@@ -269,8 +267,8 @@ func (t *trail) noteName(b *projections.Batch, stream, tenantID string, entry au
 	return entry.name
 }
 
-// forget drops the name of a part of a stream that is gone: else a tenant that makes and deletes OAuth clients all day
-// keeps all their names in memory.
+// forget drops the name of a removed part of a stream. Otherwise a tenant that creates and deletes OAuth clients all
+// day would fill the memory.
 func (t *trail) forget(b *projections.Batch, stream, part string) {
 	delete(t.names[stream].parts, part)
 	b.QueueLast(stream+"\x00"+part, removeAuditName, stream, part)

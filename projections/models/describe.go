@@ -6,17 +6,17 @@ import (
 	"flagledger/events"
 )
 
-// Description is what the audit trail tells of a fact by itself.
+// Description is the audit trail's view of a single fact.
 type Description struct {
 	ResourceType string
 	ResourceID   string
-	ResourceName string          // where the fact tells it
-	Environment  string          // its name then; empty for a fact that is of none
-	Changes      json.RawMessage // an object that has from and to of each field that changed
+	ResourceName string          // if the fact has it
+	Environment  string          // its name at that time; empty if the fact has no environment
+	Changes      json.RawMessage // an object with from and to of each changed field
 }
 
-// Describe describes a fact as the audit trail does. The error is for a fact that this program does not know, or that
-// does not belong into its stream.
+// Describe describes a fact as the audit trail does. It returns an error for an unknown fact, or one in the wrong
+// stream.
 func Describe(e events.Recorded) (Description, error) {
 	if e.Err != nil {
 		return Description{}, e.Err

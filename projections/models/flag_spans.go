@@ -4,8 +4,8 @@ import "flagledger/projections"
 
 var flagSpanTables = []string{"flag_spans", "flag_environment_spans", "flag_versions"}
 
-// flagSpans are tables of what the lists of flags held at any time. What every change touches stands apart: a switch
-// that is turned copies nothing else.
+// flagSpans stores what lists of flags showed at any time. Enabled environments have a table of their own, so that a
+// toggle copies nothing else.
 const flagSpans = `
 create table flag_spans ( -- holds from the recorded time since up to, but not at, until
     tenant_id       text        not null,
@@ -59,7 +59,7 @@ var flagVersionsTable = &projections.Table{
 }
 
 var (
-	// createFlag makes the row of a flag, and begins its span.
+	// createFlag adds the row of a flag, and begins its span.
 	createFlag = projections.NewStatement(
 		"tenant_id text, key text, id text, name text, type text, default_value json, description text, tags text[], "+
 			"project_id text, permanent boolean, salt text, "+
@@ -75,7 +75,7 @@ var (
 		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags,
 			nullif(project_id, ''), permanent, 'active', recorded, recorded from given`,
 	)
-	// updateFlag changes the row of a flag, and ends one span and begins the next.
+	// updateFlag changes the row of a flag, ends its span and begins the next.
 	updateFlag = projections.NewStatement(
 		"tenant_id text, key text, name text, default_value json, description text, tags text[], project_id text, "+
 			"permanent boolean, status text, "+
@@ -98,7 +98,7 @@ var (
 		select tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags,
 			project_id, permanent, status, created_at, recorded from next`,
 	)
-	// enableFlag does nothing where the flag is enabled.
+	// enableFlag does nothing if the flag is already enabled.
 	enableFlag = projections.NewStatement(
 		"tenant_id text, key text, environment_id text, version bigint, recorded timestamptz",
 		`, new as (select * from given g where not exists
@@ -119,9 +119,8 @@ var (
 		`update flag_spans s set until = g.recorded from `+lastSpan)
 )
 
-// endEnvironmentSpans ends the spans of what was enabled in disabled. Here and below, the last span is found first
-// (offset 0) and joined by where it lies: by its columns, a table without statistics would be searched through another
-// index, from end to end for each.
+// endEnvironmentSpans ends the spans of the rows in disabled. Here and below, `offset 0` and ctid force the
+// primary-key lookup; without statistics the planner scans the other index.
 const endEnvironmentSpans = `update flag_environment_spans s set until = d.recorded
 	from (select *, (select ctid from flag_environment_spans s where s.tenant_id = disabled.tenant_id
 		and s.key = disabled.key and s.environment_id = disabled.environment_id

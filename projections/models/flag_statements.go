@@ -2,10 +2,9 @@ package models
 
 import "flagledger/projections"
 
-// The statements that change the rows of flags as they are now. Those that keep what they were stand in flag_spans.go
-// and flag_states.go.
+// Statements that change the current rows of flags. flag_spans.go and flag_states.go store historical ones.
 var (
-	// touchFlag may run after the flag has been deleted and created once more.
+	// touchFlag may run after the flag was deleted and created again.
 	touchFlag = projections.NewStatement(
 		"tenant_id text, key text, version bigint, recorded timestamptz",
 		`update flags f set version = g.version, updated_at = g.recorded from given g where f.tenant_id = g.tenant_id

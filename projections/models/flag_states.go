@@ -19,12 +19,12 @@ create table flag_states (
 const flagStatesIndexes = `
 create index if not exists flag_states_recorded on flag_states (tenant_id, key, recorded, version);`
 
-// kept reports whether the state after an event is kept.
-func kept(e events.Recorded) bool { return e.Revision%state.KeptEvery == 0 }
+// storesState reports whether the state after an event is stored.
+func storesState(e events.Recorded) bool { return e.Revision%state.StoredEvery == 0 }
 
-// keepState keeps the state of a flag as its rows have it after an event. It outlives the flag.
-func keepState(b *projections.Batch, tenant, key string, e events.Recorded) {
-	if kept(e) {
+// storeState stores the flag's rows as its state after an event. It outlives the flag.
+func storeState(b *projections.Batch, tenant, key string, e events.Recorded) {
+	if storesState(e) {
 		b.Queue(insertState, tenant, key, e.Revision, e.At)
 	}
 }
@@ -51,7 +51,7 @@ var insertState = projections.NewStatement("tenant_id text, key text, version bi
 		) from flags f where f.tenant_id = g.tenant_id and f.key = g.key), json_build_object('version', g.version))
 			from given g`)
 
-// jsonTime is a time as JSON has it, whatever zone the session has.
+// jsonTime returns SQL that formats a time as JSON in UTC.
 func jsonTime(column string) string {
 	return `to_char(` + column + ` at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 }

@@ -79,17 +79,17 @@ func applyFlag(b *projections.Batch, e events.Recorded) error {
 	tenant, key := events.ParseFlagStream(e.Stream)
 	fact, ok := e.Fact.(events.FlagFact)
 	if !ok || key == "" {
-		return fmt.Errorf("%s in stream %s is no fact of a flag", e.Name, e.Stream)
+		return fmt.Errorf("%s in stream %s does not belong to a flag", e.Name, e.Stream)
 	}
 	if err := changeFlag(b, tenant, key, e, fact); err != nil {
 		return err
 	}
 	b.Insert(flagVersionsTable, tenant, key, e.Revision, e.At)
-	keepState(b, tenant, key, e)
+	storeState(b, tenant, key, e)
 	return nil
 }
 
-// changeFlag makes the rows of a flag what they are after a fact.
+// changeFlag updates the rows of a flag for a fact.
 func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fact events.FlagFact) error {
 	switch fact := fact.(type) {
 	case events.FlagCreated:
@@ -132,15 +132,15 @@ func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fac
 		b.Queue(deleteFlag, tenant, key, e.At)
 		return nil
 	}
-	// It may run after the flag has been deleted and created once more.
-	if kept(e) {
+	// This may run after the flag was deleted and created again.
+	if storesState(e) {
 		b.Queue(touchFlag, tenant, key, e.Revision, e.At)
 	}
 	b.QueueLast(e.Stream, touchFlag, tenant, key, e.Revision, e.At)
 	return nil
 }
 
-// changeRules does in rows what events.ApplyRules does in a list.
+// changeRules does to rows what events.ApplyRules does to a list.
 func changeRules(b *projections.Batch, tenant, key string, change events.RulesChanged) error {
 	environment := change.Environment.ID
 	if change.Order != nil {
@@ -181,7 +181,7 @@ func addVariation(b *projections.Batch, tenant, key string, added events.Revisio
 	b.Queue(insertVariation, tenant, key, v.ID, added, ordinal, v.Name, v.Value, v.Description, int64(v.Weight))
 }
 
-// to is the new value of a field that changed, null for one that did not.
+// to returns the new value of a changed field; nil for an unchanged one.
 func to[T any](c *events.Change[T]) *T {
 	if c == nil {
 		return nil
@@ -189,7 +189,7 @@ func to[T any](c *events.Change[T]) *T {
 	return &c.To
 }
 
-// toJSON hands on the bytes of a JSON value: as a pointer it would be marshaled once more, and its spelling changed.
+// toJSON returns the bytes of a JSON value: marshaling a pointer again would change their spelling.
 func toJSON(c *events.Change[json.RawMessage]) any {
 	if c == nil {
 		return nil

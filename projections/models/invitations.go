@@ -40,7 +40,7 @@ var (
 func applyInvitation(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.InvitationFact)
 	if !ok {
-		return fmt.Errorf("%s in stream %s is no fact of an invitation", e.Name, e.Stream)
+		return fmt.Errorf("%s in stream %s does not belong to an invitation", e.Name, e.Stream)
 	}
 	id := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
 	switch fact := fact.(type) {

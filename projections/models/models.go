@@ -1,4 +1,4 @@
-// Package models holds the read models of the service: what tables each has, and what it makes of facts.
+// Package models defines the read models of the service: their tables, and how facts change them.
 package models
 
 import (
@@ -10,7 +10,7 @@ import (
 	"flagledger/projections"
 )
 
-// byStream lists the read models by the kind of stream that each of them follows; audit follows all.
+// byStream lists the read models by kind of stream; audit follows all streams.
 var byStream = events.NewByStream(
 	[]projections.Projection{flags},
 	[]projections.Projection{projects},
@@ -19,15 +19,15 @@ var byStream = events.NewByStream(
 	[]projections.Projection{invitations},
 )
 
-// All lists the read models of the service.
+// All returns the read models of the service.
 func All() []projections.Projection {
 	return append(slices.Concat(byStream.Values()...), audit)
 }
 
-// Audit is the audit trail.
+// Audit returns the audit trail's read model.
 func Audit() projections.Projection { return audit }
 
-// ByName finds read models by their names. The error names one that does not exist, and those that do.
+// ByName returns read models by name. The error names an unknown one and lists the known ones.
 func ByName(names []string) ([]projections.Projection, error) {
 	var found []projections.Projection
 	for _, name := range names {
@@ -40,7 +40,7 @@ func ByName(names []string) ([]projections.Projection, error) {
 			}
 		}
 		if len(found) == before {
-			return nil, fmt.Errorf("no projection is named %q; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown projection %q; known: %s", name, strings.Join(known, ", "))
 		}
 	}
 	return found, nil

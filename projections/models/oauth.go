@@ -39,7 +39,7 @@ var (
 func applyOAuthClient(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.OAuthFact)
 	if !ok {
-		return fmt.Errorf("%s in stream %s is no fact of an OAuth client", e.Name, e.Stream)
+		return fmt.Errorf("%s in stream %s does not belong to an OAuth client", e.Name, e.Stream)
 	}
 	switch fact := fact.(type) {
 	case events.OAuthClientCreated:

@@ -54,7 +54,7 @@ var (
 			from given g where p.id = g.id`,
 	)
 	deleteProject = projections.NewStatement("id text", `delete from projects p using given g where p.id = g.id`)
-	// beginProjectSpan begins another span with what is left of the project.
+	// beginProjectSpan begins the next span from the project's current row.
 	beginProjectSpan = projections.NewStatement("id text, version bigint, recorded timestamptz",
 		`, ended as (update project_spans s set until = g.recorded
 			from (select *, (select version from project_spans s where s.id = given.id order by version desc limit 1) as last
@@ -68,7 +68,7 @@ var (
 func applyProject(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.ProjectFact)
 	if !ok {
-		return fmt.Errorf("%s in stream %s is no fact of a project", e.Name, e.Stream)
+		return fmt.Errorf("%s in stream %s does not belong to a project", e.Name, e.Stream)
 	}
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
 	switch fact := fact.(type) {

@@ -2,8 +2,8 @@ package models
 
 import "flagledger/projections"
 
-// tenantSpans are tables of what a tenant's lists held at any time. A row holds from the recorded time since up to, but
-// not at, until.
+// tenantSpans stores what a tenant's lists showed at any time. A row is valid from the recorded time since up to, but
+// excluding, until.
 const tenantSpans = `
 create table environment_spans (
     tenant_id text        not null,
@@ -48,7 +48,7 @@ var (
 		update environment_spans s set until = g.recorded from given g where s.tenant_id = g.tenant_id
 			and s.until = 'infinity'`)
 
-	// addMember does nothing for one who is a member.
+	// addMember does nothing if the person is already a member.
 	addMember = projections.NewStatement(
 		"tenant_id text, user_id text, role text, pending boolean, position bigint, recorded timestamptz",
 		`, new as (select * from given g where not exists (select from members m where m.tenant_id = g.tenant_id

@@ -63,7 +63,7 @@ var (
 func applyTenant(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.TenantFact)
 	if !ok {
-		return fmt.Errorf("%s in stream %s is no fact of a tenant", e.Name, e.Stream)
+		return fmt.Errorf("%s in stream %s does not belong to a tenant", e.Name, e.Stream)
 	}
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	switch fact := fact.(type) {

@@ -42,7 +42,7 @@ var (
 func applyUser(b *projections.Batch, e events.Recorded) error {
 	fact, ok := e.Fact.(events.UserFact)
 	if !ok {
-		return fmt.Errorf("%s in stream %s is no fact of a user", e.Name, e.Stream)
+		return fmt.Errorf("%s in stream %s does not belong to a user", e.Name, e.Stream)
 	}
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	switch fact := fact.(type) {

@@ -12,8 +12,8 @@ import (
 	"flagledger/events"
 )
 
-// Begin notes the head of the log as where reactions begin, unless they have begun in this log before: facts that are
-// appended later are reacted to. Once it has succeeded, it costs nothing.
+// Begin records the head of the log as the start of reactions, unless they have begun in this log before. Later facts
+// cause jobs. Calling it again is cheap.
 func (r *Reactions) Begin(ctx context.Context) error {
 	if r.begun.Load() {
 		return nil
@@ -22,8 +22,8 @@ func (r *Reactions) Begin(ctx context.Context) error {
 	return err
 }
 
-// CatchUp returns once jobs are made from all facts that the log held at the call. It does nothing where reactions have
-// not begun in this log.
+// CatchUp returns once all facts in the log at the time of the call have caused their jobs. It does nothing if
+// reactions have not begun in this log.
 func (r *Reactions) CatchUp(ctx context.Context) error {
 	c, err := r.checkpoint(ctx)
 	if err != nil || c == nil {
@@ -60,10 +60,10 @@ func (r *Reactions) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// CheckNoServer returns ErrServerRuns where a node follows the log.
+// CheckNoServer returns ErrServerRuns if a node follows the log.
 func (r *Reactions) CheckNoServer(ctx context.Context) error {
 	err := pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `set local lock_timeout = '2s'`) // that of a server which has just stopped is soon free
+		_, err := tx.Exec(ctx, `set local lock_timeout = '2s'`) // a server that has just stopped frees it soon
 		if err == nil {
 			_, err = tx.Exec(ctx, `select pg_advisory_xact_lock(hashtext('flagledger reactions'))`)
 		}
@@ -75,10 +75,9 @@ func (r *Reactions) CheckNoServer(ctx context.Context) error {
 	return err
 }
 
-// BeforeImport prepares for facts that are about to be appended though they happened elsewhere or long ago. Where jobs
-// are made from the log of the given ID, the facts are the missing ones of that log, and jobs go on as they stopped.
-// Else jobs are made from the facts that stand, and then from the next head of the log on. The error is ErrServerRuns
-// where a node follows the log.
+// BeforeImport prepares for importing facts that happened elsewhere or long ago. If jobs follow the log with this id,
+// the facts are its missing ones, and jobs continue. Otherwise jobs end with the current facts, and begin again at the
+// head after the import.
 func (r *Reactions) BeforeImport(ctx context.Context, logID string) error {
 	if err := r.CheckNoServer(ctx); err != nil {
 		return err
@@ -94,12 +93,12 @@ func (r *Reactions) BeforeImport(ctx context.Context, logID string) error {
 	return err
 }
 
-// ErrServerRuns says that a node follows the log.
+// ErrServerRuns reports that a node follows the log.
 var ErrServerRuns = errors.New("a server runs on this database: stop it first")
 
 const catchUpInterval = 50 * time.Millisecond
 
-// checkpoint returns how far a log has been followed, or nil where reactions have not begun in any.
+// checkpoint returns how far reactions have followed a log, or nil if they have not begun.
 func (r *Reactions) checkpoint(ctx context.Context) (*events.LogPosition, error) {
 	rows, err := r.pool.Query(ctx, `select engine, log, commit, prepare, last_event from keep.reactions`)
 	if err != nil {
@@ -121,12 +120,12 @@ func (r *Reactions) checkpoint(ctx context.Context) (*events.LogPosition, error)
 	}, err
 }
 
-// AnotherLog reports whether this node found a checkpoint of another log, as after a restore or a move, and has
-// replaced it.
+// AnotherLog reports whether this node has found and replaced a checkpoint of a different log, as after a restore or a
+// move.
 func (r *Reactions) AnotherLog() bool { return r.anotherLog.Load() }
 
-// resume finds how far the log has been followed. A checkpoint of another log says nothing of this one: the head of the
-// log takes its place.
+// resume returns how far reactions have followed the log. A checkpoint of a different log is replaced by the head of
+// the log.
 func (r *Reactions) resume(ctx context.Context) (events.LogPosition, error) {
 	for {
 		c, err := r.checkpoint(ctx)
@@ -154,8 +153,8 @@ func (r *Reactions) resume(ctx context.Context) (events.LogPosition, error) {
 	}
 }
 
-// startAtHead notes the head of the log in place of a checkpoint, or where there is none. It changes nothing where
-// another node was quicker.
+// startAtHead records the head of the log if there is no checkpoint, or in place of one. It does nothing if another
+// node was faster.
 func (r *Reactions) startAtHead(ctx context.Context, logID string, before *events.LogPosition) error {
 	head, err := r.store.Head(ctx)
 	if err != nil {
@@ -193,7 +192,7 @@ func (r *Reactions) startAtHead(ctx context.Context, logID string, before *event
 	if err != nil || replaced.RowsAffected() == 0 {
 		return err
 	}
-	r.log.Warn("the event store holds another log than before: reactions begin at its head", "engine", engine,
+	r.log.Warn("the event store holds a different log than before: reactions begin at its head", "engine", engine,
 		"position", head, "engine before", before.Engine, "position before", before.Position)
 	r.anotherLog.Store(true)
 	return nil

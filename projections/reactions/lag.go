@@ -10,16 +10,16 @@ import (
 	"flagledger/events"
 )
 
-// maxLag is where counting stops: a lag of so many events stands for as many or more.
+// maxLag limits the count of Lag.
 const maxLag = 10_000
 
-// Lag counts the events that no node has handled yet, up to 10,000, and tells how long ago the first of them happened;
-// both are 0 where there are none. It opens a subscription while it counts.
+// Lag counts the events that no node has handled yet, up to 10,000, and returns the age of the first; both are 0 if
+// there are none. It opens a subscription while it counts.
 func (r *Reactions) Lag(ctx context.Context) (lag int, behind time.Duration, err error) {
 	var p events.Position
 	err = r.pool.QueryRow(ctx, `select commit, prepare from keep.reactions where engine = $1`, r.store.Engine()).
 		Scan(&p.Commit, &p.Prepare)
-	if errors.Is(err, pgx.ErrNoRows) { // they have not begun
+	if errors.Is(err, pgx.ErrNoRows) { // reactions have not begun
 		return 0, 0, nil
 	}
 	if err != nil {

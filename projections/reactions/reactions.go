@@ -1,5 +1,5 @@
-// Package reactions turns facts into jobs, which do what follows from them. Unlike a read model it begins at the head
-// of the log, and is never rebuilt: nothing is done twice for a fact.
+// Package reactions turns facts into jobs. Unlike a read model it begins at the head of the log and is never rebuilt,
+// so that no fact acts twice.
 package reactions
 
 import (
@@ -23,7 +23,7 @@ import (
 	"flagledger/retry"
 )
 
-// Reactions follow the log on one node of all: that which holds a lock in the database.
+// Reactions follows the log on one of the nodes, the one that holds a lock in the database.
 type Reactions struct {
 	pool    *pgxpool.Pool
 	store   events.Store
@@ -31,25 +31,25 @@ type Reactions struct {
 	log     *slog.Logger
 	skipped atomic.Int64
 
-	// ProjectExists, if set before Run, tells whether a project exists now. Without it there is a job for each flag that
-	// is created in one.
+	// ProjectExists, if set before Run, reports whether a project exists now. Without it, each flag that is created in
+	// a project causes a job.
 	ProjectExists func(ctx context.Context, projectID string) (bool, error)
 
-	begun      atomic.Bool // this node has found or noted a checkpoint of the log
+	begun      atomic.Bool // this node has found or recorded a checkpoint of the log
 	anotherLog atomic.Bool
 }
 
-// New returns the reactions over a database whose schema is the newest.
+// New returns the reactions over a database with the current schema.
 func New(pool *pgxpool.Pool, store events.Store, jobs *jobs.Client, log *slog.Logger) *Reactions {
 	return &Reactions{pool: pool, store: store, jobs: jobs, log: log}
 }
 
-// Skipped counts the facts that this node could not handle and has passed over.
+// Skipped counts the facts that this node could not handle and skipped.
 func (r *Reactions) Skipped() int64 { return r.skipped.Load() }
 
 const (
 	lockInterval = 500 * time.Millisecond // between attempts to take over from another node
-	idleInterval = time.Second            // between checkpoints where facts cause no jobs
+	idleInterval = time.Second            // between checkpoints if facts cause no jobs
 )
 
 var (
@@ -57,11 +57,10 @@ var (
 	errMoved     = errors.New("the checkpoint was moved by another node")
 )
 
-// jobsByStream returns the jobs that follow from the facts of each kind of stream; nil where none do.
+// jobsByStream returns the jobs of a fact by kind of stream; nil for a kind without jobs.
 var jobsByStream = events.NewByStream(fromFlag, fromProject, fromTenant, nil, fromInvitation)
 
-// react returns the jobs that follow from a fact. Of one that cannot be decoded nobody knows whether some do: that is
-// its error.
+// react returns the jobs that a fact causes. A fact that cannot be decoded is an error, because it might cause some.
 func react(e events.Recorded) ([]jobs.Job, error) {
 	from, _ := jobsByStream.Of(e.Stream)
 	if from == nil {
@@ -92,7 +91,7 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	switch fact := fact.(type) {
 	case events.TenantDeleted:
 		return []jobs.Job{
-			jobs.FollowPayments{Cause: e.ID.String(), TenantID: tenantID}, // which cancels its subscription
+			jobs.FollowPayments{Cause: e.ID.String(), TenantID: tenantID}, // cancels its subscription
 			jobs.PurgeTenant{EventID: e.ID.String(), TenantID: tenantID},
 		}
 	case events.MemberInvited:
@@ -110,7 +109,7 @@ func fromTenant(e events.Recorded) []jobs.Job {
 			jobs.Notice{EventID: e.ID.String(), About: jobs.RoleChanged, TenantID: tenantID, UserID: fact.UserID})
 	case events.SubscriptionChanged:
 		from, to := fact.From.Status, fact.To.Status
-		// Stripe may skip past_due
+		// Stripe may skip past_due.
 		if from != events.PastDue && (to == events.PastDue || to == events.Unpaid && from.Manageable()) {
 			return []jobs.Job{jobs.Notice{EventID: e.ID.String(), About: jobs.PaymentFailed, TenantID: tenantID}}
 		}
@@ -124,8 +123,7 @@ func fromTenant(e events.Recorded) []jobs.Job {
 	return nil
 }
 
-// unlessOwnAction is the notice to a person of what somebody else did: of their own doing, or the service's, they need
-// none.
+// unlessOwnAction returns the job of a notice to a person, or none for an action of their own or of the service.
 func unlessOwnAction(e events.Recorded, userID string, notice jobs.Notice) []jobs.Job {
 	if e.Actor.ID == userID || e.Actor.Kind == events.SystemActor {
 		return nil
@@ -148,18 +146,18 @@ func fromInvitation(e events.Recorded) []jobs.Job {
 	return nil
 }
 
-// Run follows the log until ctx ends, as far as no other node does.
+// Run follows the log until ctx ends, unless another node does.
 func (r *Reactions) Run(ctx context.Context) {
 	follow := func(progressed func()) error { return r.follow(ctx, progressed) }
 	retry.Forever(ctx, follow, func(err error, wait time.Duration) {
 		if !errors.Is(err, errElsewhere) {
-			r.log.Error("reactions stopped; they try again", "retry_in", wait, "err", err)
+			r.log.Error("reactions stopped; retrying", "retry_in", wait, "err", err)
 		}
 	})
 }
 
-// follow follows the log until something breaks, or returns errElsewhere. The lock is the connection's: when a node
-// dies it is free.
+// follow follows the log until an error, or returns errElsewhere. The lock belongs to the connection, so it is freed
+// when a node dies.
 func (r *Reactions) follow(ctx context.Context, progressed func()) error {
 	conn, err := r.pool.Acquire(ctx)
 	if err != nil {
@@ -215,7 +213,7 @@ type page struct {
 	err error
 }
 
-// subscribe reads pages beside who takes them, until stop is called or one has an error.
+// subscribe reads pages in the background until stop is called or an error occurs.
 func (r *Reactions) subscribe(ctx context.Context, after events.Position) (pages <-chan page, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ch := make(chan page)
@@ -243,16 +241,16 @@ func (r *Reactions) subscribe(ctx context.Context, after events.Position) (pages
 	}
 }
 
-// follower is the node that follows the log.
+// follower follows the log on this node.
 type follower struct {
 	*Reactions
 	conn  *pgx.Conn
 	noted events.LogPosition
-	seen  events.LogPosition // up to here all jobs are noted
+	seen  events.LogPosition // jobs of all facts up to here exist
 }
 
-// take inserts what follows from a page. Where the database refuses that, event after event is tried, and that which is
-// refused is passed over.
+// take inserts the jobs of a page. If the database refuses them, it tries each event by itself and skips the refused
+// ones.
 func (f *follower) take(ctx context.Context, p events.Page) error {
 	next := f.seen.After(p.Events, p.Next)
 	var list []jobs.Job
@@ -297,7 +295,7 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 	return nil
 }
 
-// needed leaves out the jobs of flags that were created in a project that exists: of almost all.
+// needed removes the jobs of flags that were created in an existing project, which is almost all of them.
 func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, error) {
 	if f.ProjectExists == nil {
 		return list, nil
@@ -312,8 +310,8 @@ func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, err
 		switch {
 		case ctx.Err() != nil || commands.KindOf(err) == commands.Unavailable:
 			return nil, err
-		case err != nil: // the job finds out, and fails alone
-			f.log.Error("it is not known whether a project exists", "project", release.ProjectID, "err", err)
+		case err != nil: // the job finds out
+			f.log.Error("cannot check whether a project exists", "project", release.ProjectID, "err", err)
 		}
 		exists[release.ProjectID] = found && err == nil
 	}
@@ -329,7 +327,7 @@ func (f *follower) skip(e events.Recorded, err error) {
 		"event", e.Name, "err", err)
 }
 
-// commit inserts jobs and moves the checkpoint, both or neither.
+// commit inserts jobs and moves the checkpoint in one transaction.
 func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.LogPosition) error {
 	err := pgx.BeginFunc(ctx, f.conn, func(tx pgx.Tx) error {
 		moved, err := tx.Exec(
@@ -359,7 +357,7 @@ func (f *follower) commit(ctx context.Context, list []jobs.Job, next events.LogP
 	return nil
 }
 
-// refused reports whether an error lies in what was to be inserted, so that trying again would not help.
+// refused reports whether the inserted data caused an error, so that a retry does not help.
 func refused(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && (pg.Code[:2] == "22" || pg.Code[:2] == "23" || pg.Code[:2] == "54") // data, integrity constraint, a limit

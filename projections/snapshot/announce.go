@@ -8,16 +8,16 @@ import (
 	"flagledger/events"
 )
 
-// announceDelay is how long listeners wait at most for the lists to show a change.
+// announceDelay limits how long listeners wait for the lists to show a change.
 const announceDelay = time.Second
 
-// announcer holds announcements back until the lists show what they tell of.
+// announcer delays announcements until the lists show their changes.
 type announcer struct {
 	shown func(ctx context.Context, position events.Position)
 
 	mu      sync.Mutex
 	held    []heldAnnouncement
-	arrived chan struct{} // has room for one
+	arrived chan struct{} // buffered for one signal
 }
 
 type heldAnnouncement struct {
@@ -25,13 +25,13 @@ type heldAnnouncement struct {
 	until time.Time
 }
 
-// AnnounceWhenShown makes listeners wait until shown returns, but not longer than a second: shown waits until lists
-// hold the changes up to a position, or ctx ends. It must be called before Run.
+// AnnounceWhenShown delays listeners until shown returns, at most a second. shown waits until lists hold the changes
+// up to a position, or ctx ends. Call it before Run.
 func (s *Snapshot) AnnounceWhenShown(shown func(ctx context.Context, position events.Position)) {
 	s.announcer = &announcer{shown: shown, arrived: make(chan struct{}, 1)}
 }
 
-// announce tells listeners of a page, now or when lists show it.
+// announce informs listeners of a page, now or once lists show it.
 func (s *Snapshot) announce(a announcement) {
 	if s.announcer == nil || !s.live.Load() {
 		s.changes.publish(a)
@@ -51,7 +51,7 @@ func (n *announcer) hold(a announcement) {
 	}
 }
 
-// run publishes what is held, in order, until ctx ends.
+// run publishes delayed announcements in order until ctx ends.
 func (n *announcer) run(ctx context.Context, publish func(announcement)) {
 	for {
 		select {

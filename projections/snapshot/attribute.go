@@ -6,7 +6,7 @@ import (
 	"flagledger/events"
 )
 
-// attribute is the name of an attribute, prepared for looking it up.
+// attribute is the name of an attribute, prepared for lookups.
 type attribute struct {
 	name         string
 	path         []string // nil if the name has no dot, or begins with the targeting key
@@ -21,8 +21,8 @@ func newAttribute(name string) attribute {
 	return a
 }
 
-// of returns the attribute's value, nil if it is absent. An attribute whose own name has the dots goes before the one
-// at the path.
+// of returns the attribute's value, or nil. An attribute whose own name contains the dots takes precedence over the
+// path.
 func (a *attribute) of(x *Context) any {
 	value, found := x.Attributes[a.name]
 	if found || a.path == nil {

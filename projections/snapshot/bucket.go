@@ -2,8 +2,8 @@ package snapshot
 
 import "math/bits"
 
-// murmur is an unfinished MurmurHash3_x86_32 (Austin Appleby) with seed 0, a value: the hash of a salt is computed once
-// and copied for each unit. With twmb/murmur3, which tests compare it with, each copy would allocate.
+// murmur is an unfinished MurmurHash3_x86_32 (Austin Appleby) with seed 0. It is a value, so that the hash of a salt
+// is computed once and copied for each unit; with twmb/murmur3 each copy would allocate.
 type murmur struct {
 	state  uint32
 	tail   uint32 // the bytes after the last block of four

@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// Change tells that a flag has changed.
+// Change is a change of a flag.
 type Change struct {
 	Position    events.Position
 	Time        time.Time // when the store recorded it
@@ -20,19 +20,19 @@ type Change struct {
 	Deleted     bool
 }
 
-// maxChanges is how many changes of all tenants are kept for listeners that come back: about 3 MB.
+// maxChanges limits the changes of all tenants that returning listeners can resume from: about 3 MB.
 const maxChanges = 1 << 15
 
-// changes keeps the latest changes and wakes listeners.
+// changes caches the latest changes and wakes listeners.
 type changes struct {
 	mu              sync.RWMutex
 	size            int             // the largest size of ring
 	ring            []numbered      // change n is at (n-1) % size
-	count           uint64          // of all changes so far: the number of the last one
-	evictedPosition events.Position // of the last change that is no longer in ring
-	position        events.Position // listeners have been told of all changes up to it
-	start           events.Position // changes up to it were never here: the snapshot began with its copy on disk
-	// the snapshot holds all changes up to it, of which the last may not have been told yet
+	count           uint64          // the number of the last change
+	evictedPosition events.Position // of the last change dropped from ring
+	position        events.Position // listeners were informed of all changes up to it
+	start           events.Position // the snapshot started here from its copy on disk: earlier changes are unknown
+	// The snapshot holds all changes up to held; the last may not be published yet.
 	held events.Position
 
 	// The changes of the page that is being applied. Only Run uses them.
@@ -51,20 +51,20 @@ type pendingChange struct {
 	tenant *Tenant
 }
 
-// announcement is what listeners are told of a page.
+// announcement holds the changes of a page for listeners.
 type announcement struct {
 	changes  []pendingChange
 	position events.Position
 }
 
-// tenantFeed is what changes needs for each tenant.
+// tenantFeed is the part of changes for one tenant.
 type tenantFeed struct {
 	last      uint64 // the number of the tenant's last change
 	listeners int
 	more      chan struct{} // closed at the next change; nil without listeners
 }
 
-// note adds the change that an event made to a flag. publish tells listeners of it.
+// note adds an event's change of a flag. publish informs listeners of it.
 func (c *changes) note(t *Tenant, key string, e events.Recorded, fact events.FlagFact) {
 	environment, deleted := concerns(fact)
 	c.pending = append(c.pending, pendingChange{Change{e.Position, e.At, key, e.Revision, environment, deleted}, t})
@@ -94,11 +94,10 @@ func concerns(fact events.FlagFact) (environmentID string, deleted bool) {
 	return "", false
 }
 
-// notifyAccess notes that who may listen to a tenant may have changed. publish wakes its listeners, so that they check.
+// notifyAccess records that access to a tenant may have changed. publish wakes its listeners, so that they check.
 func (c *changes) notifyAccess(t *Tenant) { c.accessChanged = append(c.accessChanged, t) }
 
-// take returns the changes noted for a page, which the snapshot must hold. Listeners whose access may have changed are
-// woken at once.
+// take returns the changes of a page in the snapshot. It wakes listeners at once if their access may have changed.
 func (c *changes) take(position events.Position) announcement {
 	a := announcement{changes: c.pending, position: position}
 	c.pending = nil
@@ -114,7 +113,7 @@ func (c *changes) take(position events.Position) announcement {
 	return a
 }
 
-// publish tells listeners of changes. It does not wait for listeners.
+// publish informs listeners of changes. It does not wait for listeners.
 func (c *changes) publish(a announcement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,14 +134,14 @@ func (c *changes) publish(a announcement) {
 	c.hold(a.position)
 }
 
-// hold notes that the snapshot holds a position, with the lock held.
+// hold records the snapshot's position. The caller holds the lock.
 func (c *changes) hold(position events.Position) {
 	if c.held.Compare(position) < 0 {
 		c.held = position
 	}
 }
 
-// wake makes the listeners of the tenants that an announcement is about look again.
+// wake wakes the listeners of an announcement's tenants.
 func (c *changes) wake(a announcement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,17 +158,17 @@ func (f *tenantFeed) wake() {
 	}
 }
 
-// Listener follows the changes in one environment of a tenant, or in all, until it is closed, once. One that is too
-// slow, so that changes have been dropped meanwhile, is told of a gap.
+// Listener follows the changes in one or all environments of a tenant until Close, which must be called once. A
+// listener that is too slow gets a gap in place of dropped changes.
 type Listener struct {
 	changes     *changes
 	tenant      *Tenant
 	environment string          // its id, empty for all
-	position    events.Position // it has been told of all changes up to it
+	position    events.Position // it was informed of all changes up to it
 }
 
-// Listen returns a listener for the changes from now on in an environment, or in all where its id is empty; or nil if
-// the tenant already has as many listeners as most.
+// Listen returns a listener for future changes in an environment, or in all if the id is empty. It returns nil if the
+// tenant has `most` listeners already.
 func (s *Snapshot) Listen(t *Tenant, environmentID string, most int) *Listener {
 	c := &s.changes
 	c.mu.Lock()
@@ -196,16 +195,16 @@ func (l *Listener) Close() {
 // Resume makes the next Update begin after a position instead of at the time of Listen.
 func (l *Listener) Resume(after events.Position) { l.position = after }
 
-// Update is what has changed since a listener asked last.
+// Update holds the changes since a listener's last call.
 type Update struct {
 	Changes  []Change // in order
 	Gap      bool     // changes before these may be missing
 	Position events.Position
-	More     <-chan struct{} // closed at the next change, or when who may listen may have changed
+	More     <-chan struct{} // closed at the next change, or when access may have changed
 }
 
-// Next returns what has changed since the last call, once, with a gap if the position that was resumed from is too old
-// or is another log's. That position may be further than what is told here: another node's lists showed it sooner.
+// Next returns the changes since the last call, once. It sets Gap if the resumed position is too old or of a different
+// log. That position may be ahead of this snapshot: another node's lists may have shown it sooner.
 func (l *Listener) Next() Update {
 	c := l.changes
 	c.mu.RLock()
@@ -238,8 +237,7 @@ func (l *Listener) Next() Update {
 	return update
 }
 
-// Await waits until the snapshot holds a tenant's change at a position, which another node has told of, or until ctx
-// ends.
+// Await waits until the snapshot holds a tenant's change at a position that another node announced, or until ctx ends.
 func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Position) {
 	l := s.Listen(t, "", math.MaxInt)
 	defer l.Close()
@@ -256,5 +254,5 @@ func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Positio
 	}
 }
 
-// LogName tells the log that the snapshot holds apart from others, on all nodes alike. It may be used after Ready.
+// LogName identifies the snapshot's log, equally on all nodes. Use it after Ready.
 func (s *Snapshot) LogName() string { return *s.logName.Load() }

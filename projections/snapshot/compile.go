@@ -9,7 +9,7 @@ import (
 )
 
 // Compile compiles a flag's state of any time for evaluation in one environment: it serves what the flag served there
-// with that state. The error is that of a rule or a fallthrough that cannot be compiled.
+// with that state. It returns an error if a rule or the fallthrough cannot be compiled.
 func Compile(s state.Flag, environmentID string) (*Flag, error) {
 	f := newFlag(s.FlagCreated, s.Version)
 	f.status = statusOf(s.Status)

@@ -20,7 +20,7 @@ type condition struct {
 	negate    bool
 }
 
-// compileCondition compiles a condition. parsing is how much rules.RegexpCost is left, and is reduced.
+// compileCondition compiles a condition. parsing is the remaining rules.RegexpCost, and is reduced.
 func compileCondition(c events.Condition, parsing *int) (condition, error) {
 	t, err := compileTest(c.Op, c.Values, parsing)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *condition) fitsText(text string, left *effort) bool {
 	return c.test.text(text)
 }
 
-// test is a compiled operator. A value of a type that it does not take does not pass.
+// test is a compiled operator. Values of other types do not pass.
 type test interface {
 	text(string) bool
 	number(Number) bool
@@ -134,7 +134,7 @@ func compileTest(name events.Operator, values []json.RawMessage, parsing *int) (
 			parse: rules.ParseSemanticVersion,
 		}, err
 	}
-	return nil, errors.New("the operator compares with values of an unknown kind")
+	return nil, errors.New("the operator has values of an unknown kind")
 }
 
 // in passes a value that equals one of the values. Strings and booleans are compared exactly, numbers by value.
@@ -220,8 +220,8 @@ func (t affix) text(s string) bool {
 	return false
 }
 
-// matches passes texts in which one of the patterns matches. It has match in place of text, because compiling and
-// matching cost effort.
+// matches passes texts that match one of the patterns. Its match replaces text, because compiling and matching cost
+// effort.
 type matches struct {
 	never
 	patterns []pattern
@@ -243,7 +243,7 @@ func (t matches) match(s string, left *effort) bool {
 	return false
 }
 
-// order is how a value must compare with a bound.
+// order is the required result of comparing a value with a bound.
 type order struct {
 	sign  int // of the comparison with the bound
 	equal bool
@@ -253,7 +253,7 @@ var orders = map[rules.Relation]order{
 	rules.Greater: {+1, false}, rules.GreaterEqual: {+1, true}, rules.Less: {-1, false}, rules.LessEqual: {-1, true},
 }
 
-// bound is the one of several values that is easiest to pass: what does not pass it passes none of them.
+// bound is the least strict of several values: what does not pass it passes none of them.
 type bound[T any] struct {
 	order
 	value T
@@ -292,8 +292,8 @@ func (t textBound[T]) text(s string) bool {
 	return ok && t.bound.passes(v.Compare(t.bound.value))
 }
 
-// versionEqual passes versions with the same precedence as one of the values: those that are the same text without
-// build metadata.
+// versionEqual passes versions with the same precedence as one of the values, which is the same text without build
+// metadata.
 type versionEqual struct {
 	never
 	texts oneOf[string]

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// createdTenants are the tenants that there are, by the id of the person who created them. It has no entry for somebody
-// without tenants.
+// createdTenants lists the existing tenants by the id of their creator.
 type createdTenants struct {
 	mu sync.RWMutex
 	by map[string][]*Tenant
@@ -28,8 +27,8 @@ func (c *createdTenants) remove(creator string, t *Tenant) {
 	}
 }
 
-// UnpaidFlagBytes is how many bytes the flags of all free and sandbox tenants have together that a person created, each
-// counted with most at most: see events.FlagBytesAfter.
+// UnpaidFlagBytes sums the bytes of the flags of a creator's free and sandbox tenants. Each tenant counts with at most
+// `most`: see events.FlagBytesAfter.
 func (s *Snapshot) UnpaidFlagBytes(creator string, most int, now time.Time) (n int) {
 	s.created.mu.RLock()
 	defer s.created.mu.RUnlock()
@@ -41,8 +40,8 @@ func (s *Snapshot) UnpaidFlagBytes(creator string, most int, now time.Time) (n i
 	return n
 }
 
-// limitReached reports whether the uses of all unpaid tenants of a tenant's creator have as many of something as may
-// be. It is false where somebody pays for the tenant.
+// limitReached reports whether the usage of all free tenants of a tenant's creator has reached a limit. It is false
+// for a paid tenant.
 func (c *createdTenants) limitReached(t *Tenant, now time.Time, most int64, of func(*tenantUses) int64) bool {
 	if !t.Plan(now).Unpaid() {
 		return false

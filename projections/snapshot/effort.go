@@ -7,24 +7,24 @@ import (
 	"flagledger/events/rules"
 )
 
-// effort is what an evaluation may still cost, in units of about 5 ns. When it is below 0 nothing is compared any more,
-// and the evaluation must fail: its result may be wrong.
+// effort is the remaining cost of an evaluation, in units of about 5 ns. Below 0 comparing stops, and the evaluation
+// must fail because its result may be wrong.
 type effort int
 
-// maxEffort is what an evaluation may cost: about 20 ms.
+// maxEffort is the most an evaluation may cost: about 20 ms.
 const maxEffort effort = 4_000_000
 
-// effortTime is about how long a unit takes.
+// effortTime is the approximate time of a unit.
 const effortTime = 5 * time.Nanosecond
 
-// shortEffort is what an evaluation may cost that nobody waits for: about 200 µs.
+// shortEffort limits a background evaluation: about 200 µs.
 const shortEffort = maxEffort / 100
 
 // cost is an upper bound for the cost of a test.
 type cost struct {
 	each    effort // per value
 	per64   effort // per 64 bytes of a text, in addition
-	longest int    // text that is compared at all, in bytes
+	longest int    // texts that are longer are not compared, in bytes
 }
 
 func costOf(t test) cost {
@@ -47,5 +47,5 @@ func costOf(t test) cost {
 // stepEffort is the cost of each step into an object.
 const stepEffort effort = 2
 
-// maxMatched is the longest text, in bytes, that regular expressions are matched with.
+// maxMatched limits the texts, in bytes, that regular expressions are matched with.
 const maxMatched = 4096

@@ -31,10 +31,10 @@ type Result struct {
 	Version       events.Revision
 
 	flag   *Flag
-	served *variation // nil if no variation was served
+	served *variation // nil if it served a plain value
 }
 
-// Context is what is known of the unit, mostly a person, that a flag is evaluated for.
+// Context describes the unit, usually a person, that a flag is evaluated for.
 type Context struct {
 	TargetingKey string
 	// Attributes may hold nil, bool, string, Number, []any and map[string]any. docs/rules.md says how conditions compare
@@ -42,7 +42,7 @@ type Context struct {
 	Attributes map[string]any
 }
 
-// NoUnitError says that a split cannot choose a variation because the attribute that it splits by is missing.
+// NoUnitError reports that the attribute that a split buckets by is missing.
 type NoUnitError struct {
 	Attribute string // targetingKey, or the name of an attribute
 }
@@ -51,7 +51,7 @@ func (e *NoUnitError) Error() string {
 	return e.Attribute + " is required: the flag splits its traffic by it"
 }
 
-// ErrTooLarge says that a context is too large for the rules of a flag: comparing would take too long.
+// ErrTooLarge reports that comparing a context with the rules of a flag would take too long.
 var ErrTooLarge = errors.New("the context is too large for the rules of the flag")
 
 var (
@@ -66,7 +66,7 @@ func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
 	return f.evaluate(environmentID, c, maxEffort)
 }
 
-// EvaluateShort is Evaluate for as long as comparing takes some 200 µs at most: beyond that the error is ErrTooLarge.
+// EvaluateShort works like Evaluate, but returns ErrTooLarge after some 200 µs of comparing.
 func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
 	return f.evaluate(environmentID, c, shortEffort)
 }

@@ -1,7 +1,7 @@
 package snapshot
 
-// Complete reports whether all of the log was in the snapshot at some time since its start. What is read from a copy on
-// disk alone may be old, and facts that a newer release has recorded are missing.
+// Complete reports whether the snapshot has held all of the log since its start. A copy on disk may be old, and facts
+// that a newer release recorded are missing.
 func (s *Snapshot) Complete() bool { return s.live.Load() && s.Faults() == 0 }
 
 // EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.
@@ -16,7 +16,7 @@ func (s *Snapshot) EnvironmentIDs(tenantID string) (ids []string, exists bool) {
 	return ids, true
 }
 
-// FlagLife is the revision of the FlagCreated that a flag began with, and false if there is no such flag.
+// FlagLife returns the revision of the flag's FlagCreated, and false if there is no such flag.
 func (s *Snapshot) FlagLife(tenantID, key string) (uint64, bool) {
 	t, ok := s.Tenant(tenantID)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 
 // Explanation says why a flag served what it did.
 type Explanation struct {
-	Steps []Step // in order; the last one decided, and nothing after it was asked
-	Split *Split // nil where no split chose the variation
+	Steps []Step // in order; the last one decided
+	Split *Split // nil if no split chose the variation
 }
 
 // Step is one question of an evaluation, and what came of it.
@@ -17,13 +17,13 @@ type Step struct {
 	Outcome    string
 	RuleID     string      // of a rule, as is the rest
 	RuleName   string      // empty for a rule without a name
-	Conditions []Condition // up to the first that does not hold, after which the rest of the rule was not asked
+	Conditions []Condition // up to the first that did not match
 }
 
 // StepKind is what a step asks.
 type StepKind string
 
-// The kinds of steps, in the order in which they are asked.
+// Kinds of steps in the order of evaluation.
 const (
 	StatusStep      StepKind = "status"      // active, inactive or archived
 	EnvironmentStep StepKind = "environment" // enabled or disabled
@@ -33,7 +33,7 @@ const (
 	DefaultStep     StepKind = "default"     // served
 )
 
-// Condition is a condition that was asked.
+// Condition is a condition that was evaluated.
 type Condition struct {
 	events.Condition
 	Actual  any  // the attribute as Context holds it; nil for one that is absent
@@ -43,7 +43,7 @@ type Condition struct {
 // Split is how a split chose a variation: see docs/bucketing.md.
 type Split struct {
 	Unit        string
-	Attribute   string // that Unit is the value of
+	Attribute   string // whose value is Unit
 	Salt        string
 	Hash        uint32
 	Bucket      uint64 // from 0 on and less than Total
@@ -51,7 +51,7 @@ type Split struct {
 	VariationID string
 }
 
-// Explain evaluates a state of a flag as Compile and Evaluate do, and says why. Its errors are theirs.
+// Explain evaluates a state of a flag as Compile and Evaluate do, and explains the result. It returns their errors.
 func Explain(s state.Flag, environmentID string, c *Context) (Result, Explanation, error) {
 	f, err := Compile(s, environmentID)
 	if err != nil {
@@ -69,8 +69,8 @@ func Explain(s state.Flag, environmentID string, c *Context) (Result, Explanatio
 	return result, x, nil
 }
 
-// follow notes the steps of an evaluation that succeeds, up to the one that decides. It returns the split that this
-// step serves by and its salt, nil for none.
+// follow records the steps of a successful evaluation up to the one that decides. It returns the split of this step
+// and its salt, nil if there is none.
 func (x *Explanation) follow(f *Flag, s state.Flag, environmentID string, c *Context) (served *rollout, salt string) {
 	note := func(kind StepKind, outcome string) { x.Steps = append(x.Steps, Step{Kind: kind, Outcome: outcome}) }
 	if note(StatusStep, string(s.Status)); f.status != active {
@@ -124,7 +124,7 @@ func explainRule(compiled *rule, r events.Rule, c *Context, left *effort) (step 
 	return step, true
 }
 
-// explain says how the split chose a variation for a context that has a unit.
+// explain returns how the split chose a variation for a context that has a unit.
 func (r *rollout) explain(c *Context, salt, variationID string) *Split {
 	split := &Split{
 		Unit:        c.TargetingKey,

@@ -10,14 +10,14 @@ import (
 	"flagledger/events"
 )
 
-// Flag is a flag compiled for evaluation, and immutable but for its counts: each event makes a new one. There may be
-// millions in memory, so it is small.
+// Flag is a flag compiled for evaluation. It is immutable except for its counts: each event makes a new one. It is
+// small, because there may be millions.
 type Flag struct {
 	compiled
-	uses atomic.Pointer[use] // in environments where it was counted; the next Flag of the same life has them too
+	uses atomic.Pointer[use] // by environment; the next Flag of the same life shares them
 }
 
-// compiled is what evaluation asks.
+// compiled is the part that evaluation reads.
 type compiled struct {
 	version      events.Revision
 	defaultValue json.RawMessage
@@ -27,7 +27,7 @@ type compiled struct {
 	project      unique.Handle[string]
 	salt         murmur
 	bytes        uint32 // see events.FlagBytesAfter
-	life         uint32 // the revision of the FlagCreated that it began with
+	life         uint32 // the revision of its FlagCreated
 	boolean      bool
 	status       status
 }
@@ -40,7 +40,7 @@ const (
 	archived
 )
 
-// variation is immutable too.
+// variation is immutable.
 type variation struct {
 	id     string
 	name   string
@@ -92,7 +92,8 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 	case events.VariationUpdated:
 		f.update(fact)
 	case events.VariationRemoved:
-		// Only rules of deleted environments may still serve it; they keep it. See commands.RemoveVariation.
+		// Rules of deleted environments may still serve the variation, and keep it in memory. See
+		// commands.RemoveVariation.
 		f.variations = slices.DeleteFunc(slices.Clone(f.variations),
 			func(v *variation) bool { return v.id == fact.Variation.ID })
 		f.weigh()
@@ -124,7 +125,7 @@ func evolve(before *Flag, e events.Recorded, fact events.FlagFact) (*Flag, error
 	return f, nil
 }
 
-// newFlag compiles a flag as it is created.
+// newFlag compiles a FlagCreated.
 func newFlag(created events.FlagCreated, version events.Revision) *Flag {
 	f := &Flag{compiled: compiled{
 		version:      version,
@@ -152,7 +153,7 @@ func statusOf(s events.FlagStatus) status {
 	}
 }
 
-// shared returns one copy for all flags of a value that many of them have.
+// shared returns a shared copy of a common value.
 func shared(value json.RawMessage) json.RawMessage {
 	switch string(value) {
 	case "true":
@@ -199,7 +200,7 @@ func (f *Flag) weigh() {
 	f.split = newRollout(f.salt, events.TargetingKey, shares)
 }
 
-// in returns the state in an environment, for changing it.
+// in returns the state in an environment for a change.
 func (f *Flag) in(ref events.EnvironmentRef) *environment {
 	f.environments = slices.Clone(f.environments)
 	id := unique.Make(ref.ID)
@@ -212,11 +213,11 @@ func (f *Flag) in(ref events.EnvironmentRef) *environment {
 	return &f.environments[len(f.environments)-1]
 }
 
-// manyStates is how many states a flag may have: as many as a tenant may have environments.
+// manyStates is the number of states above which they are pruned: as many as a tenant may have environments.
 const manyStates = 100
 
-// pruneEnvironments returns the flag, which may be nil, without the states in environments that its tenant has no
-// longer, if it has many states.
+// pruneEnvironments returns the flag, which may be nil, without the states of deleted environments if it has many
+// states.
 func (f *Flag) pruneEnvironments(all []events.EnvironmentRef) *Flag {
 	if f == nil || len(f.environments) <= manyStates {
 		return f

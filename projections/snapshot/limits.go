@@ -7,7 +7,7 @@ import (
 	"flagledger/events"
 )
 
-// ListLimits lists what evaluations may take, and what a node holds in memory.
+// ListLimits lists the limits of evaluations and of a node's memory.
 func ListLimits() []events.Limit {
 	const perTenant = "tenant; free: creator"
 	memory := func(name string, most int, unit, per, beyond string) events.Limit {

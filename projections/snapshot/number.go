@@ -127,22 +127,22 @@ func (n Number) sign() int {
 // hash continues a hash with the number as String writes it.
 func (n Number) hash(h murmur) murmur { return writeNumber(n, h) }
 
-// String is the number as JavaScript writes it, but with all digits: 42, 1.5, 1e+21.
+// String formats the number as JavaScript does, but with all digits: 42, 1.5, 1e+21.
 func (n Number) String() string { return string(writeNumber(n, digits(nil))) }
 
-// writer takes what is written piece by piece, and returns itself with it.
+// writer is written to piece by piece, and returns its new state.
 type writer[W any] interface {
 	byte(c byte) W
 	text(s string) W
 }
 
-// digits is a writer that keeps what is written.
+// digits is a writer that collects the bytes.
 type digits []byte
 
 func (d digits) byte(c byte) digits   { return append(d, c) }
 func (d digits) text(s string) digits { return append(d, s...) }
 
-// writeNumber writes a number as String has it.
+// writeNumber writes a number in the format of String.
 func writeNumber[W writer[W]](n Number, w W) W {
 	var buffer [firstDigits + 1]byte
 	first := strconv.AppendUint(buffer[:0], n.digits, 10)

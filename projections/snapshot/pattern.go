@@ -9,15 +9,15 @@ import (
 	"flagledger/events/rules"
 )
 
-// pattern is a regular expression of a rule. It is compiled when it is first matched: its program may be hundreds of
+// pattern is a regular expression of a rule. It is compiled at its first match, because its program may be hundreds of
 // times as large as its text.
 type pattern struct {
 	text string
-	size int // rules.RegexpSize; 0 for one that is parsed when it is first matched
+	size int // rules.RegexpSize; 0 if it is parsed at its first match
 }
 
-// readPattern parses a pattern if that costs no more than is left of parsing, a sum of rules.RegexpCost. It may cost
-// more in facts of an earlier release.
+// readPattern parses a pattern if parsing, the remaining rules.RegexpCost, allows it. Facts of an earlier release may
+// cost more.
 func readPattern(value json.RawMessage, parsing *int) (p pattern, err error) {
 	if p.text, err = rules.ReadText(value); err != nil {
 		return p, err
@@ -34,15 +34,15 @@ func readPattern(value json.RawMessage, parsing *int) (p pattern, err error) {
 }
 
 const (
-	// maxPrograms bounds the memory of the compiled patterns of all flags, in bytes.
+	// maxPrograms limits the memory of the compiled patterns of all flags, in bytes.
 	maxPrograms = 64 << 20
-	// The measured memory of a program: for each unit of its size, and as a whole.
+	// The measured memory of a program: per unit of its size, and fixed.
 	sizeBytes, programBytes = 128, 1024
-	// compileEffort is the cost of compiling, for each unit of a pattern's size, and parseEffort that of parsing, for each
-	// of rules.RegexpCost.
+	// compileEffort is the cost of compiling per unit of a pattern's size, parseEffort that of parsing per
+	// rules.RegexpCost.
 	compileEffort, parseEffort = 100, 20
-	// maxParseEffort is the most that parsing a pattern counts, so that one of an earlier release that costs more serves
-	// all the same.
+	// maxParseEffort limits the cost that is charged for parsing, so that expensive patterns of an earlier release
+	// still work.
 	maxParseEffort = maxEffort / 2
 )
 
@@ -52,7 +52,7 @@ type program struct {
 	size int
 }
 
-// programs holds the compiled patterns that are matched most, of all flags together.
+// programs caches the compiled patterns of all flags that are matched most.
 var programs = otter.Must(&otter.Options[pattern, program]{
 	MaximumWeight: maxPrograms,
 	Weigher: func(p pattern, compiled program) uint32 {
@@ -60,8 +60,8 @@ var programs = otter.Must(&otter.Options[pattern, program]{
 	},
 })
 
-// program returns the compiled pattern. It takes what compiling costs from what is left; where that is too little, left
-// is negative and there is no program.
+// program returns the compiled pattern, and charges its compilation to left. If that is too little, left becomes
+// negative and ok is false.
 func (p pattern) program(left *effort) (compiled program, ok bool) {
 	if compiled, ok = programs.GetIfPresent(p); ok {
 		return compiled, true
@@ -82,7 +82,7 @@ func (p pattern) program(left *effort) (compiled program, ok bool) {
 		*left = min(*left, -1)
 		return program{}, false
 	}
-	if compiled.Regexp, err = regexp.Compile(p.text); err != nil { // never: its size could be told
+	if compiled.Regexp, err = regexp.Compile(p.text); err != nil { // never, because its size could be computed
 		*left = -1
 		return program{}, false
 	}

@@ -6,9 +6,9 @@ import (
 	"flagledger/events"
 )
 
-// These methods are what use cases in commands need of people.
+// These methods implement the reads that commands needs about people.
 
-// Registered reports whether a person has begun to use the service.
+// Registered reports whether a person has registered.
 func (s *Snapshot) Registered(userID string) bool { return s.User(userID).Registered }
 
 // ShutOut reports whether a person has been deactivated or erased.
@@ -25,12 +25,12 @@ func (s *Snapshot) PlatformRole(userID string) events.PlatformRole {
 	return s.User(userID).PlatformRole
 }
 
-// TenantsOf returns the ids of the tenants that a person is a member of: first the first that they created, then the
-// others by when they joined. The caller must not change the list.
+// TenantsOf returns the ids of a person's tenants: first the first one they created, then the others by when they
+// joined. The caller must not change the list.
 func (s *Snapshot) TenantsOf(userID string) []string { return s.User(userID).Tenants }
 
-// JoinedAt returns when a person whom another one added or invited became a member of a tenant. It is zero for
-// others, and for no member.
+// JoinedAt returns when an added or invited person became a member of a tenant; zero for other members and for
+// non-members.
 func (s *Snapshot) JoinedAt(tenantID, userID string) time.Time {
 	tenant, ok := s.Tenant(tenantID)
 	if !ok {

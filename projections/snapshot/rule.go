@@ -10,7 +10,7 @@ import (
 	"flagledger/events/rules"
 )
 
-// targeting is the rules and the fallthrough of an environment.
+// targeting holds the rules and the fallthrough of an environment.
 type targeting struct {
 	rules            []rule
 	fallthroughServe *serve // served if no rule matches; nil if the flag decides
@@ -34,7 +34,7 @@ func (r *rule) matches(x *Context, left *effort) bool {
 	return true
 }
 
-// serve is exactly one of a variation, a rollout and a value.
+// serve holds exactly one of a variation, a rollout and a value.
 type serve struct {
 	variation *variation
 	rollout   *rollout
@@ -55,13 +55,13 @@ type share struct {
 	weight    uint64
 }
 
-// pendingRule is a rule of a list that is to be compiled.
+// pendingRule is a rule of a list to be compiled.
 type pendingRule struct {
 	id   string
 	sent *events.Rule // nil if the compiled rule of this id is current
 }
 
-// changeRules compiles new and changed rules and keeps the others. If one cannot be compiled, the rules serve as before
+// changeRules compiles new and changed rules and reuses the others. If one cannot be compiled, the old rules serve
 // until a later change repairs the pending list.
 func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 	if t.pending == nil {
@@ -86,7 +86,7 @@ func (f *Flag) changeRules(t *targeting, change events.RulesChanged) error {
 	return nil
 }
 
-// compileRule compiles a rule. parsing is how much rules.RegexpCost is left, and is reduced.
+// compileRule compiles a rule. parsing is the remaining rules.RegexpCost, and is reduced.
 func (f *Flag) compileRule(r events.Rule, parsing *int) (rule, error) {
 	serve, err := f.compileServe(r.Serve, newMurmur(r.Salt))
 	if err != nil {
@@ -117,7 +117,7 @@ func (f *Flag) compileServe(s events.Serve, salt murmur) (serve, error) {
 		}
 		r := newRollout(salt, s.BucketBy, shares)
 		if r == nil {
-			return serve{}, errors.New("the weights of the rollout add up to nothing")
+			return serve{}, errors.New("the weights of the rollout add up to zero")
 		}
 		return serve{rollout: r}, nil
 	case len(s.Value) > 0:
@@ -136,7 +136,7 @@ func (f *Flag) variation(id string) (*variation, error) {
 	return nil, fmt.Errorf("the flag has no variation %s", id)
 }
 
-// newRollout returns nil if the weights add up to nothing.
+// newRollout returns nil if the weights add up to zero.
 func newRollout(salt murmur, bucketBy string, shares []share) *rollout {
 	total := uint64(0)
 	for _, s := range shares {

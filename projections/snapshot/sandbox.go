@@ -2,7 +2,7 @@ package snapshot
 
 import "time"
 
-// SandboxEnd is when a tenant takes no more changes; the zero time for one that does not end.
+// SandboxEnd returns when a sandbox stops accepting changes; zero if it does not end.
 func (s *Snapshot) SandboxEnd(tenantID string) time.Time {
 	t, ok := s.Tenant(tenantID)
 	if !ok {
@@ -11,7 +11,7 @@ func (s *Snapshot) SandboxEnd(tenantID string) time.Time {
 	return t.SandboxEnd()
 }
 
-// SandboxEnds lists when each sandbox ends, by the tenant's id.
+// SandboxEnds returns when each sandbox ends by tenant id.
 func (s *Snapshot) SandboxEnds() map[string]time.Time {
 	ends := map[string]time.Time{}
 	s.tenants.Range(func(id string, t *Tenant) bool {

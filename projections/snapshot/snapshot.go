@@ -1,5 +1,5 @@
-// Package snapshot keeps in memory what every request needs: compiled flags, and who may do what. One subscription
-// keeps it current. Readers take no lock and never wait.
+// Package snapshot holds in memory what every request needs: compiled flags, and who may do what. One subscription
+// updates it. Readers take no lock and never wait.
 package snapshot
 
 import (
@@ -32,17 +32,17 @@ type Snapshot struct {
 	faults        atomic.Int64
 	changes       changes
 	uses          uses
-	engine        string                 // of the store, once Run has begun
-	logName       atomic.Pointer[string] // of the log that the snapshot holds; empty while that has no events
+	engine        string                 // of the store; set by Run
+	logName       atomic.Pointer[string] // of the log in the snapshot; empty while that has no events
 	ready         chan struct{}
 	isReady       sync.Once
 	live          atomic.Bool // all of the log was in the snapshot at some time
 
 	applying sync.Mutex      // held while a page is applied
-	logID    string          // of the log that the snapshot holds, as in events.LogPosition
-	last     events.EventRef // the last event of it
+	logID    string          // of the log in the snapshot, as in events.LogPosition
+	last     events.EventRef // the last event in the snapshot
 
-	announcer *announcer // nil where listeners are told at once
+	announcer *announcer // nil if listeners are informed at once
 	copy      *diskCopy  // nil without one
 }
 
@@ -64,8 +64,8 @@ func New() *Snapshot {
 	return s
 }
 
-// Run keeps the snapshot current until ctx ends, and tells applied each page once the snapshot holds it. When the store
-// fails, what has been read stays, and Run subscribes again from there.
+// Run updates the snapshot until ctx ends, and calls applied with each page that the snapshot holds. If the store
+// fails, the snapshot stays, and Run subscribes again from its position.
 func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(events.Page), log *slog.Logger) {
 	s.engine = store.Engine()
 	var beside sync.WaitGroup
@@ -90,18 +90,18 @@ func (s *Snapshot) follow(ctx context.Context, store events.Store, applied func(
 		err := s.confirm(ctx, store, log)
 		if err == nil {
 			err = s.followOnce(ctx, store, progressed, applied, log)
-			if s.copy != nil { // a standby that lacks the last events may have taken over
+			if s.copy != nil { // after a failover, a standby may lack the last events
 				s.copy.unconfirmed = true
 			}
 		}
 		return err
 	}, func(err error, wait time.Duration) {
-		log.Error("the snapshot is not kept current: the event store cannot be read", "position", s.Position(),
+		log.Error("the snapshot is not updated: the event store cannot be read", "position", s.Position(),
 			"retry_in", wait, "err", err)
 	})
 }
 
-// followOnce applies the log until it cannot be read.
+// followOnce applies the log until an error.
 func (s *Snapshot) followOnce(
 	ctx context.Context, store events.Store, progressed func(), applied func(events.Page), log *slog.Logger,
 ) error {
@@ -116,17 +116,17 @@ func (s *Snapshot) followOnce(
 	return nil
 }
 
-// Ready is closed once the snapshot holds all that was in the log when it started, or what its copy on disk holds while
-// the event store cannot be reached.
+// Ready is closed once the snapshot holds all that was in the log at the start, or the copy on disk while the event
+// store cannot be reached.
 func (s *Snapshot) Ready() <-chan struct{} { return s.ready }
 
 // Position returns the position that the snapshot has reached: it holds all events up to it.
 func (s *Snapshot) Position() events.Position { return *s.position.Load() }
 
-// Faults counts the events that could not be applied. What each is about stays as it was before the event.
+// Faults counts the events that could not be applied. Their subjects stay as they were before.
 func (s *Snapshot) Faults() int64 { return s.faults.Load() }
 
-// handlers apply the facts of each kind of stream.
+// handlers apply the facts by kind of stream.
 var handlers = events.NewByStream(
 	handle((*Snapshot).applyFlag),
 	handle((*Snapshot).applyProject),
@@ -141,7 +141,7 @@ func handle[F events.Fact](apply func(*Snapshot, events.Recorded, F) error) hand
 	return func(s *Snapshot, e events.Recorded) error {
 		fact, ok := e.Fact.(F)
 		if !ok {
-			return errors.New("the fact is of another kind of stream")
+			return errors.New("the fact belongs to another kind of stream")
 		}
 		return apply(s, e, fact)
 	}
@@ -185,7 +185,7 @@ func (s *Snapshot) applyEvent(e events.Recorded) error {
 	}
 	handle, known := handlers.Of(e.Stream)
 	if !known {
-		return errors.New("the stream is of no known kind")
+		return errors.New("unknown kind of stream")
 	}
 	return handle(s, e)
 }
@@ -194,7 +194,7 @@ func (s *Snapshot) applyEvent(e events.Recorded) error {
 func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	tenantID, key := events.ParseFlagStream(e.Stream)
 	t, ok := s.tenants.Load(tenantID)
-	if !ok { // it was deleted meanwhile
+	if !ok { // deleted meanwhile
 		return nil
 	}
 	t.flagsChanged.Store(&e.Position)
@@ -232,8 +232,8 @@ func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) erro
 	return nil
 }
 
-// applyTenant makes a tenant of its first fact, and drops it at its last: facts of something in it that come later are
-// ignored, so that nothing is kept of it.
+// applyTenant creates a tenant at its first fact and drops it at its last. Later facts of its parts are ignored, so
+// that no memory is used for them.
 func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error {
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	t, ok := s.tenants.Load(id)
@@ -293,7 +293,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	}
 	t.state.Store(&next)
 	if _, deleted := fact.(events.EnvironmentDeleted); deleted {
-		t.flagsChanged.Store(&e.Position) // with it goes when flags were evaluated in it
+		t.flagsChanged.Store(&e.Position) // drops its usage times too
 	}
 	s.changes.notifyAccess(t)
 	return nil

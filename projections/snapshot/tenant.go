@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// Tenant is what requests need of a tenant.
+// Tenant is the part of a tenant that requests need.
 type Tenant struct {
 	id             string
 	state          atomic.Pointer[tenantState]
@@ -18,7 +18,8 @@ type Tenant struct {
 	flagBytes      atomic.Int64  // of all flags: see events.FlagBytesAfter
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
-	// the last change of a flag, or of all by the end of an environment; nil before the first
+	// flagsChanged is the position of the last change of a flag, or of all by a deleted environment; nil before the
+	// first.
 	flagsChanged atomic.Pointer[events.Position]
 	members      *xsync.Map[string, member]
 	projects     *xsync.Map[string, *project]
@@ -27,7 +28,7 @@ type Tenant struct {
 	uses         tenantUses
 }
 
-// tenantState is what rarely changes. It is replaced whole.
+// tenantState holds what rarely changes. It is replaced as a whole.
 type tenantState struct {
 	exists       bool
 	name         string
@@ -38,7 +39,7 @@ type tenantState struct {
 	environments []events.EnvironmentRef
 }
 
-// flagKeys are the sorted keys of a tenant's flags at a generation.
+// flagKeys holds the sorted keys of a tenant's flags at a generation.
 type flagKeys struct {
 	generation uint64
 	keys       []string
@@ -46,7 +47,7 @@ type flagKeys struct {
 
 type member struct {
 	role     events.Role
-	joinedAt time.Time // as recorded, of a person whom another one added or invited; zero for others
+	joinedAt time.Time // when an added or invited person joined, as recorded; zero for others
 }
 
 type project struct{ flags atomic.Int64 }
@@ -63,7 +64,7 @@ func newTenant(id string, uses *uses) *Tenant {
 	return t
 }
 
-// count adds a flag to the bytes of the tenant's flags and to the number of its project's, n times.
+// count adds n times a flag to the tenant's bytes and to its project's number of flags.
 func (t *Tenant) count(f *Flag, n int64) {
 	if f == nil {
 		return
@@ -83,16 +84,16 @@ func (s *Snapshot) Tenant(id string) (*Tenant, bool) {
 	return t, true
 }
 
-// ID is the tenant's id.
+// ID returns the tenant's id.
 func (t *Tenant) ID() string { return t.id }
 
-// Name is the tenant's name.
+// Name returns the tenant's name.
 func (t *Tenant) Name() string { return t.state.Load().name }
 
-// Creator is the id of the person who created the tenant.
+// Creator returns the id of the person who created the tenant.
 func (t *Tenant) Creator() string { return t.state.Load().creator }
 
-// Plan is the plan that the tenant is on at a time.
+// Plan returns the tenant's plan at a time.
 func (t *Tenant) Plan(now time.Time) events.Plan {
 	state := t.state.Load()
 	return state.subscription.PlanAt(now, state.sandbox)
@@ -101,14 +102,13 @@ func (t *Tenant) Plan(now time.Time) events.Plan {
 // Sandbox reports whether the tenant is a sandbox.
 func (t *Tenant) Sandbox() bool { return t.state.Load().sandbox }
 
-// SandboxEnd is when a sandbox takes no more changes; the zero time for one that does not end, and for a tenant that is
-// no sandbox.
+// SandboxEnd returns when a sandbox stops accepting changes; zero if it does not end, and for other tenants.
 func (t *Tenant) SandboxEnd() time.Time {
 	state := t.state.Load()
 	return state.subscription.SandboxEnd(state.sandboxEnd)
 }
 
-// Subscription is the tenant's subscription.
+// Subscription returns the tenant's subscription.
 func (t *Tenant) Subscription() events.Subscription { return t.state.Load().subscription }
 
 // Environment finds an environment by its name.
@@ -121,7 +121,7 @@ func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
 	return events.EnvironmentRef{}, false
 }
 
-// Environments returns the tenant's environments in the order of their creation. The caller must not change them.
+// Environments returns the tenant's environments, oldest first. The caller must not change them.
 func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().environments }
 
 // Role returns the role of a member, and false for a person who is not a member.
@@ -130,8 +130,7 @@ func (t *Tenant) Role(userID string) (events.Role, bool) {
 	return m.role, ok
 }
 
-// JoinedAt returns when a person whom another one added or invited became a member. It is zero for others, and for no
-// member.
+// JoinedAt returns when an added or invited person became a member; zero for other members and for non-members.
 func (t *Tenant) JoinedAt(userID string) time.Time {
 	m, _ := t.members.Load(userID)
 	return m.joinedAt
@@ -167,8 +166,7 @@ func (t *Tenant) FlagKeys() []string {
 	return keys
 }
 
-// FlagsChanged is the position of the last change of a flag of the tenant, also by the end of an environment, or one
-// after it.
+// FlagsChanged returns the position of the last change of the tenant's flags or environments, or a later one.
 func (t *Tenant) FlagsChanged() events.Position {
 	if position := t.flagsChanged.Load(); position != nil {
 		return *position
@@ -179,7 +177,7 @@ func (t *Tenant) FlagsChanged() events.Position {
 // Size counts the tenant's flags and members, without pending members.
 func (t *Tenant) Size() (flags, members int) { return t.flags.Size(), t.members.Size() }
 
-// FlagBytes is how many bytes the tenant's flags have together: see events.FlagBytesAfter.
+// FlagBytes returns the size of all the tenant's flags: see events.FlagBytesAfter.
 func (t *Tenant) FlagBytes() int { return int(t.flagBytes.Load()) }
 
 // Projects counts the tenant's projects.

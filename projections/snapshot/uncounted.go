@@ -2,7 +2,7 @@ package snapshot
 
 import "iter"
 
-// Uncounted are the flags that a call has evaluated and not counted yet.
+// Uncounted collects the flags that a call has evaluated but not counted yet.
 type Uncounted struct {
 	keys       []string
 	evaluated  []Result
@@ -10,17 +10,17 @@ type Uncounted struct {
 	counted    bool // the call itself, which is for all flags
 }
 
-// Evaluated adds a flag that was named.
+// Evaluated adds a flag that the call named.
 func (u *Uncounted) Evaluated(key string, r *Result) {
 	u.keys, u.evaluated = append(u.keys, key), append(u.evaluated, *r)
 }
 
-// Prefetched adds a flag of a call for all.
+// Prefetched adds a flag of a call for all flags.
 func (u *Uncounted) Prefetched(key string, r *Result) {
 	u.keys, u.prefetched = append(u.keys, key), append(u.prefetched, r.flag)
 }
 
-// Reasons yields why each flag that was named was served what it was.
+// Reasons yields the reasons of the flags that the call named.
 func (u *Uncounted) Reasons() iter.Seq[Reason] {
 	return func(yield func(Reason) bool) {
 		for i := range u.evaluated {
@@ -31,10 +31,10 @@ func (u *Uncounted) Reasons() iter.Seq[Reason] {
 	}
 }
 
-// Len is how many flags were added.
+// Len returns the number of flags that were added.
 func (u *Uncounted) Len() int { return len(u.keys) }
 
-// empty takes out what has been counted. Its memory is used again.
+// empty removes what has been counted, and keeps the memory for reuse.
 func (u *Uncounted) empty() {
 	clear(u.keys)
 	clear(u.evaluated)

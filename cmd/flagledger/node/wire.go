@@ -209,7 +209,7 @@ func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 // wire makes the parts that work over what is open.
 func (p *parts) wire(ctx context.Context) (err error) {
 	p.snapshot, p.progress = snapshot.New(), projections.NewProgress(models.All())
-	p.progress.Patience = cmp.Or(p.Patience, p.progress.Patience)
+	p.progress.Timeout = cmp.Or(p.Patience, p.progress.Timeout)
 	p.snapshot.AnnounceWhenShown(
 		func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) },
 	)
