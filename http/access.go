@@ -16,48 +16,44 @@ import (
 	"flagledger/queries"
 )
 
-// access says who may call an operation. The zero access lets nobody in: an operation without one does not start.
+// access defines who may call an operation. The zero access allows no caller: the server does not start with one.
 type access struct {
-	// who is the least that a person must be.
+	// who is the lowest level that a person needs.
 	who callerLevel
-	// scope is what a machine needs. Without one no machine may call the operation.
+	// scope is the scope that a machine needs. Without one, no machine may call the operation.
 	scope events.Scope
-	// platform is the least role on the platform that a person must have; empty where none is needed.
+	// platform is the lowest platform role that a person needs; empty for none.
 	platform events.PlatformRole
-	// requireTenant says that X-Tenant-ID must be sent.
+	// requireTenant requires the header X-Tenant-ID.
 	requireTenant bool
-	// environment says that the call is about one environment, from X-Environment.
+	// environment says that the call concerns one environment, named by X-Environment.
 	environment bool
-	// allEnvironments says that it may be about all of the tenant's instead, for which X-Environment is *. The principal
-	// has no environment then.
+	// allEnvironments also allows X-Environment: *, for all environments of the tenant. The principal then has none.
 	allEnvironments bool
-	// past says that the call may ask for a moment of the past: its environment may be one that the tenant no longer has,
-	// and the operation finds it.
+	// past says that the call may ask for historical state. Its environment may have been deleted since, so the operation
+	// looks it up itself.
 	past bool
-	// unverified says that a person may call it whose address is not verified: it changes nothing, signs out, or has a
-	// link mailed.
+	// unverified allows people with an unverified address: the call changes nothing, signs out, or sends a link by mail.
 	unverified bool
-	// endsAccess says that the call may take the caller's own role, endsSession that it ends their session: a replay with
-	// its Idempotency-Key is answered all the same.
+	// endsAccess says that the call may remove the caller's own role, endsSession that it ends their session. A replay
+	// with its Idempotency-Key is still answered.
 	endsAccess, endsSession bool
-	// pays says that the call leads to a higher plan: it is made as long as flags are switched, however much the tenant
-	// has written today.
+	// pays says that the call leads to a higher plan. Like toggles, it is allowed past the daily write quota.
 	pays bool
-	// alone says that one such call of a tenant, or of a site where anyone may make it, goes on at once: it asks the
-	// database for much.
+	// alone limits the call to one at a time per tenant, or per client network if it is public: its queries are expensive.
 	alone bool
 }
 
-// ofTenant reports whether the call is about a tenant.
+// ofTenant reports whether the call concerns a tenant.
 func (need access) ofTenant() bool { return need.platform == "" && need.who > person }
 
-// callerLevel is who may make a call: each level may do what those before it may.
+// callerLevel orders callers by their rights: each level includes the ones before it.
 type callerLevel int
 
 const (
 	anyone callerLevel = iota + 1
-	person             // who is signed in
-	viewer             // of the tenant of the call, as are the next
+	person             // signed in
+	viewer             // this and the next are roles in the call's tenant
 	developer
 	admin
 )
@@ -68,15 +64,15 @@ var levelOfRole = map[events.Role]callerLevel{
 	events.AdminRole:     admin,
 }
 
-// principal is who makes a call, and where.
+// principal is the caller of an operation, with the tenant and environment of the call.
 type principal struct {
 	*credential
-	tenant      *snapshot.Tenant // nil where the call is about no tenant
-	role        events.Role      // of a person in the tenant
+	tenant      *snapshot.Tenant // nil if the call concerns no tenant
+	role        events.Role      // a person's role in the tenant
 	environment events.EnvironmentRef
 }
 
-// tenantID is empty where the call is about no tenant.
+// tenantID returns the id of the call's tenant, or "" if it concerns none.
 func (p *principal) tenantID() string {
 	if p.tenant == nil {
 		return ""
@@ -84,13 +80,13 @@ func (p *principal) tenantID() string {
 	return p.tenant.ID()
 }
 
-// credential is what a token proves: who a person is, or which machine calls.
+// credential identifies the person or the machine that a token belongs to.
 type credential struct {
 	claims  commands.Claims // of a person
 	machine *machine        // nil for a person
 	expires time.Time
 
-	stream atomic.Pointer[streamURL] // the last one that was made for it
+	stream atomic.Pointer[streamURL] // the last one issued for it
 }
 
 // machine is an OAuth client with a token for some of its scopes.
@@ -100,14 +96,14 @@ type machine struct {
 	scopes   []events.Scope
 }
 
-// nobody is who calls an operation that anyone may call.
-var nobody = &credential{}
+// noCredential is the credential of a caller without a token.
+var noCredential = &credential{}
 
 type principalKey struct{}
 
 func principalOf(ctx context.Context) *principal { return ctx.Value(principalKey{}).(*principal) }
 
-// by is the metadata of what a call changes.
+// by returns the metadata of the call's events.
 func by(ctx context.Context) commands.By {
 	req, p := requestOf(ctx), principalOf(ctx)
 	actor := events.Actor{Kind: events.UserActor, ID: p.claims.UserID}
@@ -124,7 +120,7 @@ func by(ctx context.Context) commands.By {
 	}
 }
 
-// bearer tells what the token of a request proves, or its ticket.
+// bearer verifies the token or the ticket of a request.
 func (a *API) bearer(r *http.Request) (*credential, error) {
 	if c, err := a.ticketOf(r); c != nil || err != nil {
 		return c, err
@@ -136,10 +132,9 @@ func (a *API) bearer(r *http.Request) (*credential, error) {
 	return a.authenticate(r.Context(), token)
 }
 
-// admit finds out who makes a request and whether they may. pathTenant is the tenant that the path names, empty where
-// it names none.
+// admit identifies and authorizes the caller of a request. pathTenant is the tenant in the path, or "".
 func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal, error) {
-	p := &principal{credential: nobody}
+	p := &principal{credential: noCredential}
 	if need.who == anyone {
 		return p, nil
 	}
@@ -187,9 +182,8 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 	return p, nil
 }
 
-// checkRegistered refuses a person who has not begun to use the service: nobody could deactivate or erase them. Calls
-// about no tenant are let through for somebody who began on another node just now, which this node's snapshot may not
-// show yet.
+// checkRegistered refuses a person without a record here: an operator could not deactivate or erase them. For calls
+// without a tenant it also asks the database: the person may have just registered on another node.
 func (a *API) checkRegistered(ctx context.Context, p *principal, need access) error {
 	if p.machine != nil || a.Live.Registered(p.claims.UserID) {
 		return nil
@@ -200,11 +194,10 @@ func (a *API) checkRegistered(ctx context.Context, p *principal, need access) er
 		}
 	}
 	return newProblem(http.StatusForbidden,
-		"the caller has not begun to use the service: call POST /api/v1/auth/login first")
+		"the caller is not registered with the service: call POST /api/v1/auth/login first")
 }
 
-// checkVerified refuses a person in production whose address is not verified what they may not do before: somebody else
-// may have signed up with it.
+// checkVerified refuses people with an unverified address in production: the address may belong to another person.
 func (a *API) checkVerified(p *principal, need access) error {
 	if need.unverified || a.isVerified(p.credential) {
 		return nil
@@ -215,14 +208,13 @@ func (a *API) checkVerified(p *principal, need access) error {
 func unverifiedRefused() *problem {
 	return newProblem(
 		http.StatusForbidden,
-		"the e-mail address is not verified: it needs verification by the mailed link, after which a new sign-in or "+
-			"refresh counts; "+
-			"POST "+verificationRoute+" has another link mailed",
+		"the e-mail address is not verified: open the mailed link, then sign in again or refresh the token; "+
+			"POST "+verificationRoute+" sends another link",
 	)
 }
 
-// isVerified reports whether a credential is no person's, or one's whose address is verified. Outside of production all
-// addresses count as verified.
+// isVerified reports whether a credential belongs to a machine or to a person with a verified address. Outside of
+// production all addresses count as verified.
 func (a *API) isVerified(c *credential) bool {
 	return c.machine != nil || a.isVerifiedPerson(c.claims)
 }
@@ -231,8 +223,7 @@ func (a *API) isVerifiedPerson(c commands.Claims) bool {
 	return c.EmailVerified || a.Environment != "production"
 }
 
-// tenantsOf lists the tenants that a person may read, as TenantsOf does: without a verified address, those that they
-// created alone.
+// tenantsOf lists the tenants that a person may read: without a verified address, only the ones they created.
 func (a *API) tenantsOf(c commands.Claims) []string {
 	tenants := a.Live.TenantsOf(c.UserID)
 	if a.isVerifiedPerson(c) {
@@ -244,7 +235,7 @@ func (a *API) tenantsOf(c commands.Claims) []string {
 	})
 }
 
-// identify notes whose token a request bears, or why it does not hold. It refuses nothing.
+// identify stores the credential of a request, or why its token is invalid. It refuses no request.
 func (a *API) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
@@ -254,7 +245,7 @@ func (a *API) identify(next http.Handler) http.Handler {
 	})
 }
 
-// authenticate verifies a token, refuses one that has been revoked, and returns what it proves.
+// authenticate verifies a token, refuses a revoked one, and returns its credential.
 func (a *API) authenticate(ctx context.Context, token string) (*credential, error) {
 	c, err := a.verifier.verify(ctx, token)
 	if err != nil {
@@ -266,7 +257,7 @@ func (a *API) authenticate(ctx context.Context, token string) (*credential, erro
 	return c, nil
 }
 
-// checkRevoked tells whether what a token proves has been revoked.
+// checkRevoked returns a problem if the client or session of a credential was revoked.
 func (a *API) checkRevoked(c *credential) error {
 	if c.machine != nil {
 		if client, ok := a.Live.Client(c.machine.clientID); !ok || client.TenantID != c.machine.tenantID {
@@ -277,8 +268,7 @@ func (a *API) checkRevoked(c *credential) error {
 	return commands.CheckSession(a.Live, c.claims)
 }
 
-// stillAllowed reports whether a principal who was admitted to a tenant, and to an environment where the call is about
-// one, would be admitted again.
+// stillAllowed reports whether an admitted principal would be admitted again to the same tenant and environment.
 func (a *API) stillAllowed(p *principal, need access) bool {
 	if !a.Now().Before(p.expires) || a.checkRevoked(p.credential) != nil {
 		return false
@@ -293,19 +283,18 @@ func (a *API) stillAllowed(p *principal, need access) bool {
 	return now.selectEnvironment(p.environment.Name) == nil && now.environment == p.environment
 }
 
-// authorizeOnPlatform refuses a person who lacks a role on the platform, or whose address is not verified: their role
-// does not count.
+// authorizeOnPlatform refuses a person who lacks a platform role, or whose address is not verified.
 func (a *API) authorizeOnPlatform(p *principal, need events.PlatformRole) error {
 	if !p.claims.EmailVerified {
 		return unverifiedRefused()
 	}
 	if !a.platformRole(p.claims).Includes(need) {
-		return newProblem(http.StatusForbidden, "it needs the platform role "+string(need))
+		return newProblem(http.StatusForbidden, "the call needs the platform role "+string(need))
 	}
 	return nil
 }
 
-// authorize finds the tenant of a call, where it is about one.
+// authorize checks the caller's rights and sets the principal's tenant if the call concerns one.
 func (a *API) authorize(p *principal, need access, id string) error {
 	switch {
 	case p.machine != nil:
@@ -319,8 +308,8 @@ func (a *API) authorize(p *principal, need access, id string) error {
 	}
 }
 
-// canonicalTenant finds the tenant of a person's call that names none. A tenant that another person added them to
-// must be confirmed before.
+// canonicalTenant chooses the tenant if a person's call names none. It skips tenants that another person added them to
+// until they confirm.
 func (a *API) canonicalTenant(ctx context.Context, p *principal) (string, error) {
 	tenants := a.tenantsOf(p.claims)
 	id, err := commands.CanonicalTenant(ctx, a.Live, a.Directory, p.claims.UserID, tenants)
@@ -328,8 +317,8 @@ func (a *API) canonicalTenant(ctx context.Context, p *principal) (string, error)
 	case err != nil || id != "":
 		return id, err
 	case len(tenants) > 0:
-		return "", newProblem(http.StatusForbidden, "the caller was added to tenants, and none is known to be confirmed: "+
-			"name one by X-Tenant-ID, or call POST /api/v1/tenants/{tenantId}/membership/accept")
+		return "", newProblem(http.StatusForbidden, "the caller was added to tenants but has confirmed none: "+
+			"send X-Tenant-ID, or call POST /api/v1/tenants/{tenantId}/membership/accept")
 	case !a.isVerified(p.credential):
 		return "", unverifiedRefused()
 	default:
@@ -337,20 +326,20 @@ func (a *API) canonicalTenant(ctx context.Context, p *principal) (string, error)
 	}
 }
 
-// authorizePerson finds the tenant of a person's call and their role in it. Whoever is no member is told the same of a
-// tenant that exists and of one that does not.
+// authorizePerson sets the tenant of a person's call and their role in it. A caller who is not a member gets the same
+// answer whether the tenant exists or not.
 func (a *API) authorizePerson(p *principal, need access, id string) error {
 	tenant, ok := a.Live.Tenant(id)
 	if ok {
 		p.role, ok = tenant.Role(p.claims.UserID)
 	}
 	if !ok {
-		return newProblem(http.StatusForbidden, "the caller is no member of the tenant")
+		return newProblem(http.StatusForbidden, "the caller is not a member of the tenant")
 	}
 	if levelOfRole[p.role] < need.who {
 		return roleRefused(p.role)
 	}
-	// joined in development, or before this was asked
+	// joined in development, or before verification was required
 	if tenant.Creator() != p.claims.UserID && !a.isVerified(p.credential) {
 		return unverifiedRefused()
 	}
@@ -362,7 +351,7 @@ func roleRefused(role events.Role) *problem {
 	return newProblem(http.StatusForbidden, "the role "+string(role)+" does not allow it")
 }
 
-// authorizeMachine lets a machine into its own tenant, for what its token has the scope of.
+// authorizeMachine admits a machine to its own tenant if its token has the needed scope.
 func (a *API) authorizeMachine(p *principal, need access, id string) error {
 	tenant, ok := a.Live.Tenant(p.machine.tenantID)
 	switch {
@@ -385,7 +374,7 @@ func scopeRefused(scope events.Scope) *problem {
 	return problem
 }
 
-// selectEnvironment finds the environment of a call; an empty name stands for production.
+// selectEnvironment sets the environment of a call; an empty name means production.
 func (p *principal) selectEnvironment(name string) error {
 	if name == "" {
 		name = events.DefaultEnvironment
@@ -398,18 +387,18 @@ func (p *principal) selectEnvironment(name string) error {
 	return nil
 }
 
-// TenantInput shows the header that chooses the tenant of a call. admit has read it by the time that an operation runs.
+// TenantInput documents the header that chooses the tenant of a call. admit reads it before an operation runs.
 type TenantInput struct {
 	TenantID string `header:"X-Tenant-ID" doc:"The tenant of the call; without it the caller's canonical tenant, unless the header is required"`
 }
 
-// EnvironmentInput shows the headers that choose the tenant and the environment of a call.
+// EnvironmentInput documents the headers that choose the tenant and the environment of a call.
 type EnvironmentInput struct {
 	TenantInput
-	Environment string `header:"X-Environment" doc:"The environment of the call: production without it"`
+	Environment string `header:"X-Environment" doc:"The environment of the call; the default is production"`
 }
 
-// ChangeInput shows the header that every change takes.
+// ChangeInput documents the header that every change accepts.
 type ChangeInput struct {
-	Reason string `header:"X-Change-Reason" maxLength:"500" doc:"Why, for the history"`
+	Reason string `header:"X-Change-Reason" maxLength:"500" doc:"The reason of the change, shown in the history"`
 }

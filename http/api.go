@@ -37,32 +37,32 @@ const (
 	maxBody           = 1<<20 + 1 // huma refuses a body of this size: 1 MiB is still taken
 	maxHeader         = 32 << 10
 	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 30 * time.Second // of a whole request
-	answerTimeout     = time.Minute      // from the header of a request to the end of its answer; streams set their own
+	readTimeout       = 30 * time.Second // for a whole request
+	answerTimeout     = time.Minute      // from a request's header to the end of its response; streams set their own
 	idleTimeout       = 2 * time.Minute
 )
 
-// Options is what the interface is made of.
+// Options holds the parts and settings of the interface.
 type Options struct {
-	Writer    *commands.Writer
-	Queries   *queries.Queries
-	Reads     int           // that Queries may make at once
-	Patience  time.Duration // the longest that costly work waits to begin, five seconds if 0
-	Live      Live
-	Changes   Changes
-	Identity  commands.Identity
-	SignIn    *commands.SignIn
-	Reclaimer *commands.Reclaimer
-	Inviter   *commands.Inviter
-	Tenancies *commands.Tenancies
-	Billing   *commands.Billing
-	Sandboxes *commands.Sandboxes
-	// SandboxSignUp makes sandboxes for people who ask for one, and Links mails them the links.
+	Writer       *commands.Writer
+	Queries      *queries.Queries
+	Reads        int           // how many queries may run at once
+	QueueTimeout time.Duration // the longest that expensive work waits to begin; five seconds if 0
+	Live         Live
+	Changes      Changes
+	Identity     commands.Identity
+	SignIn       *commands.SignIn
+	Reclaimer    *commands.Reclaimer
+	Inviter      *commands.Inviter
+	Tenancies    *commands.Tenancies
+	Billing      *commands.Billing
+	Sandboxes    *commands.Sandboxes
+	// SandboxSignUp creates sandboxes on request, and Links mails the links to them.
 	SandboxSignUp    *commands.SandboxSignUp
 	Links            *jobs.Links
 	DailyInvitations *jobs.DailyInvitations
-	Keys             *keys.Keys  // that access tokens are signed with
-	Secret           keys.Secret // that ids of streams are encrypted with
+	Keys             *keys.Keys  // sign access tokens
+	Secret           keys.Secret // encrypts the ids of streams
 	Now              func() time.Time
 	Directory        *directory.Directory
 	Inbox            *inbox.Inbox
@@ -78,25 +78,25 @@ type Options struct {
 	LoopbackMetrics bool
 	Log             *slog.Logger
 
-	// Troubles lists what is wrong although evaluation goes on; it is empty when all is well.
+	// Troubles lists failures that do not stop evaluation; it is empty if there are none.
 	Troubles func() []string
-	// Status is how the node sees the service, for those who run it.
+	// Status returns this node's view of the service, for operators.
 	Status func() ServiceStatus
 
-	// StaleAfter is how long a flag must have been without use or change to be unused or settled.
+	// StaleAfter is the time without evaluation or change after which a flag is unused or settled.
 	StaleAfter time.Duration
 
 	Limits limit.Limits
-	// InvitationsPerDay bounds invitations in place of what plans give, unless it is 0.
+	// InvitationsPerDay replaces the plans' daily quota of invitations, unless it is 0.
 	InvitationsPerDay int
 	Features          Features
 	StreamLimits      StreamLimits
-	Proxies           []netip.Prefix // whose X-Forwarded-For is believed
-	Origins           []string       // of the web pages that may call the interface, or "*"
+	Proxies           []netip.Prefix // trusted for X-Forwarded-For
+	Origins           []string       // web pages that may call the interface, or "*"
 
 	SuperUsers  commands.SuperUsers
 	PublicURL   string // without a slash at its end
-	FollowHost  bool   // nobody has set PublicURL: the addresses of streams begin as the request was sent
+	FollowHost  bool   // PublicURL is not configured: stream URLs use the host of the request
 	Environment string // development or production
 	Build       string // the build's number
 }
@@ -110,8 +110,8 @@ type API struct {
 	unread        unread
 	refusedUnread prometheus.Counter
 	router        *chi.Mux
-	publicPath    string // of the public URL, empty or beginning with a slash
-	onlyHTTPS     bool   // browsers are told to use nothing else
+	publicPath    string // path of the public URL: empty, or begins with a slash
+	onlyHTTPS     bool   // sends Strict-Transport-Security
 	huma          huma.API
 	durations     *durations
 	evaluated     evaluationCounters
@@ -122,7 +122,7 @@ type API struct {
 	ending        chan struct{} // closed by EndStreams
 	end           func()
 
-	// of bodies that huma does not read
+	// schemas of bodies that huma does not read
 	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, evaluateDraftSchema *huma.Schema
 }
 
@@ -132,7 +132,7 @@ func New(o Options) *API {
 		Options:       o,
 		verifier:      newTokenVerifier(o),
 		limiter:       limit.New(o.Limits, o.Proxies, o.Now),
-		queues:        newQueues(o.Reads, cmp.Or(o.Patience, patience)),
+		queues:        newQueues(o.Reads, cmp.Or(o.QueueTimeout, queueTimeout)),
 		router:        chi.NewMux(),
 		durations:     newDurations(),
 		evaluated:     newEvaluationCounters(o.Metrics),
@@ -168,7 +168,7 @@ func New(o Options) *API {
 	return a
 }
 
-// addRoutes adds what is answered once the flags are there.
+// addRoutes adds the routes that are served once the snapshot is loaded.
 func (a *API) addRoutes(r chi.Router) {
 	r.Use(a.started)
 	r.Post(evaluateRoute, a.evaluate)
@@ -221,28 +221,28 @@ func (a *API) addRoutes(r chi.Router) {
 	checkLegacyRoutes(a.huma.OpenAPI())
 }
 
-// setUpHuma sets what huma has for the whole process.
+// setUpHuma sets huma's global options.
 var setUpHuma = sync.OnceFunc(func() {
 	huma.NewErrorWithContext = humaProblem
-	// of which the document takes the shape
+	// the OpenAPI document takes its shape
 	huma.NewError = func(status int, detail string, _ ...error) huma.StatusError { return newProblem(status, detail) }
 	huma.DefaultArrayNullable = false
 	huma.ValidateStrictCasing = true
 })
 
-// BeginStop has /health say from now on that the service is stopping, and each answer that it closes the connection:
-// the client sends its next call on a new one, which a load balancer leads to another node.
+// BeginStop makes /health report that the service is stopping, and closes each connection after its response: a load
+// balancer sends the client's next call to another node.
 func (a *API) BeginStop() { a.stopping.Store(true) }
 
-// EndStreams ends all streams, and those that are opened later.
+// EndStreams ends all streams, including ones opened later.
 func (a *API) EndStreams() { a.end() }
 
-// Server returns a server of the interface with its limits, which its caller starts and stops.
+// Server returns a server of the interface with its limits. The caller starts and stops it.
 func (a *API) Server() *http.Server {
 	return &http.Server{
 		Handler: a,
 
-		DisableGeneralOptionsHandler: true, // its answer would lack headers
+		DisableGeneralOptionsHandler: true, // its response would lack headers
 		ReadHeaderTimeout:            readHeaderTimeout,
 		ReadTimeout:                  readTimeout,
 		WriteTimeout:                 answerTimeout,
@@ -254,9 +254,9 @@ func (a *API) Server() *http.Server {
 
 func unwrap(ctx huma.Context) (*http.Request, http.ResponseWriter) { return humachi.Unwrap(ctx) }
 
-// Changed is the headers of an answer to a change.
+// Changed holds the response headers of a change.
 type Changed struct {
-	Preference string `header:"Preference-Applied" doc:"respond-async where the lists do not show the change yet"`
+	Preference string `header:"Preference-Applied" doc:"respond-async if lists do not show the change yet"`
 }
 
 func changedBy(done commands.Done) Changed {
@@ -266,7 +266,7 @@ func changedBy(done commands.Done) Changed {
 	return Changed{}
 }
 
-// success is the answer to an action.
+// success is the response to an action.
 type success struct {
 	Success bool `json:"success" example:"true"`
 }
@@ -280,7 +280,7 @@ func succeeded(done commands.Done) *successOutput {
 	return &successOutput{Changed: changedBy(done), Body: success{true}}
 }
 
-// noContent is the answer to a DELETE.
+// noContent is the response to a DELETE.
 type noContent struct{ Changed }
 
 func operation(method, path, id, tag, summary string) huma.Operation {

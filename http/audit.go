@@ -16,35 +16,35 @@ const (
 	platformAuditRoute = "/api/v1/admin/audit"
 )
 
-// readAudit is the access of everybody in a tenant to its trail. No machine has it.
+// readAudit lets every member of a tenant read its trail. Machines may not.
 var readAudit = access{who: viewer}
 
-// AuditEntryBody is a fact as the audit trail shows it.
+// AuditEntryBody is an entry of the audit trail: one fact.
 type AuditEntryBody struct {
 	ID          string            `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
-	Timestamp   recordedTime      `json:"timestamp" doc:"When the store recorded it. As at it includes the fact"`
+	Timestamp   recordedTime      `json:"timestamp" doc:"When the store recorded it. Sent as at, it includes the fact"`
 	Action      string            `json:"action" doc:"The stored name of the fact" example:"flag.enabled"`
 	Resource    AuditResourceBody `json:"resource"`
-	Environment *string           `json:"environment" nullable:"true" doc:"Its name then; null where it is about none alone" example:"production"`
-	Changes     value             `json:"changes" doc:"Each changed field with from and to, as in the history of a flag; from is missing where the fact does not tell it, and both for what the directory alone knows" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
-	UserID      string            `json:"userId" doc:"Of a person or a client; of an invitation that was declined" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	UserName    string            `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows, the invited person for one who declined" example:"Ada"`
+	Environment *string           `json:"environment" nullable:"true" doc:"Its name at the time; null if the fact does not concern a single environment" example:"production"`
+	Changes     value             `json:"changes" doc:"Each changed field with from and to, as in the history of a flag; from is missing if the fact does not record it, and both are missing for personal data" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
+	UserID      string            `json:"userId" doc:"The id of a person or a client, or of a declined invitation" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	UserName    string            `json:"userName" doc:"The display name, or else the address, or else the userId. \"erased user\" if the person was erased, \"the invited person\" if they declined" example:"Ada"`
 	ActorType   string            `json:"actorType" enum:"user,client,system,invited" doc:"invited is the person who declined an invitation"`
 	Reason      string            `json:"reason" doc:"From X-Change-Reason" example:"launch day"`
 	RequestID   string            `json:"requestId" example:"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
 	Version     int64             `json:"version" doc:"The number of the fact in the stream of its flag, project, tenant, person or invitation" example:"7"`
 }
 
-// AuditResourceBody is what a fact is about.
+// AuditResourceBody is the resource that a fact concerns.
 type AuditResourceBody struct {
 	Type string `json:"type" enum:"flag,project,tenant,environment,member,oauth_client,subscription,user,invitation"`
 	ID   string `json:"id" doc:"A flag's key, a subscription's tenant, or else an id" example:"new-checkout"`
-	Name string `json:"name" doc:"Its name then; a person's is today's, also where they were a pending member. The id where there is none; withdrawn invitation for a pending member who never joined" example:"New checkout"`
+	Name string `json:"name" doc:"Its name at the time; for a person, the current name. The id if there is no name; \"withdrawn invitation\" for a pending member who never joined" example:"New checkout"`
 }
 
 type platformAuditBody struct {
 	AuditEntryBody
-	TenantID *string `json:"tenantId" nullable:"true" doc:"null for what concerns the platform" example:"0198c5a0-e0b7-7d42-8c19-4d5e6f708192"`
+	TenantID *string `json:"tenantId" nullable:"true" doc:"null for changes to the platform" example:"0198c5a0-e0b7-7d42-8c19-4d5e6f708192"`
 }
 
 func showAuditEntry(e queries.AuditEntry) AuditEntryBody {
@@ -68,20 +68,20 @@ func showAuditEntry(e queries.AuditEntry) AuditEntryBody {
 	}
 }
 
-// AuditFilterInput is what narrows an audit trail.
+// AuditFilterInput holds the filters of an audit trail.
 type AuditFilterInput struct {
 	PeriodInput
 	Action            string `query:"action" doc:"The stored name of the fact, such as flag.enabled"`
-	UserID            string `query:"userId" doc:"Of a person or a client"`
+	UserID            string `query:"userId" doc:"The id of a person or a client"`
 	ResourceType      string `query:"resourceType" enum:"flag,project,tenant,environment,member,oauth_client,subscription,user,invitation"`
 	ResourceID        string `query:"resourceId" doc:"A flag's key, a subscription's tenant, or else an id"`
-	EnvironmentFilter string `query:"environment" doc:"The name of an environment then"`
-	Search            string `query:"q" maxLength:"200" doc:"Part of the resource's id or name as the entry has them, of the reason or of the userId, in either case"`
+	EnvironmentFilter string `query:"environment" doc:"The name of the environment at the time"`
+	Search            string `query:"q" maxLength:"200" doc:"Part of the resource's id or name as shown in the entry, of the reason or of the userId; case-insensitive"`
 }
 
 func (a *API) auditFilter(in AuditFilterInput) queries.AuditFilter {
 	resource := in.ResourceID
-	if in.ResourceType != "flag" { // whose key is taken as it is
+	if in.ResourceType != "flag" { // a flag's key is used as sent
 		resource = a.personID(resource) // or the id of something else
 	}
 	return queries.AuditFilter{
@@ -96,21 +96,20 @@ func (a *API) auditFilter(in AuditFilterInput) queries.AuditFilter {
 	}
 }
 
-// AuditPageInput is how an audit trail is paged.
+// AuditPageInput holds the filters and the page of an audit trail.
 type AuditPageInput struct {
 	AuditFilterInput
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"The most entries to answer"`
-	Cursor string `query:"cursor" doc:"Where the page begins: from the Link of the page before"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"The maximum number of entries"`
+	Cursor string `query:"cursor" doc:"Where the page begins: from the Link of the previous page"`
 }
 
 // auditOutput is a page of an audit trail.
 type auditOutput[T any] struct {
-	Link []string `header:"Link" doc:"The next page, where there may be one: rel=\"next\""`
+	Link []string `header:"Link" doc:"The next page, if there may be one: rel=\"next\""`
 	Body entries[T]
 }
 
-const auditPages = `Pages neither skip nor repeat facts while further ones arrive: newer ones are on the first page. A page may be short, or empty, before the
-end: after some 3,000 facts that the filters leave out it ends. So follow ` + "`Link`" + ` until there is none.`
+const auditPages = `Pages neither skip nor repeat facts while new ones arrive; new facts are on the first page. A page may be short or empty before the end, as it stops after some 3,000 facts that do not match the filters. Follow ` + "`Link`" + ` until there is none.`
 
 func (a *API) addAudit() {
 	op := operation("GET", auditRoute, "get-audit-trail", "Audit", "Every change of anything in the tenant, newest first")
@@ -123,9 +122,9 @@ func (a *API) addAudit() {
 	})
 	op = operation("GET", platformAuditRoute, "get-platform-audit-trail", "Platform",
 		"Every change of anything in all tenants and on the platform, newest first")
-	op.Description = auditPages + " The trail of a tenant stays when that is deleted."
+	op.Description = auditPages + " The trail of a deleted tenant remains."
 	register(a, onPlatform(events.PlatformAdmin), op, func(ctx context.Context, in *struct {
-		Tenant string `query:"tenantId" doc:"The changes in this tenant alone, deleted or not"`
+		Tenant string `query:"tenantId" doc:"Only changes in this tenant, deleted or not"`
 		AuditPageInput
 	}) (*auditOutput[platformAuditBody], error) {
 		show := func(e queries.AuditEntry) platformAuditBody { return platformAuditBody{showAuditEntry(e), e.TenantID} }
@@ -174,7 +173,7 @@ func auditPage[T any](
 	return out, nil
 }
 
-// writeCursor makes the text of a cursor, which is good for one trail.
+// writeCursor encodes a cursor, which is valid for one trail.
 func writeCursor(trail string, c queries.AuditCursor) string {
 	text := trail
 	for _, number := range c {
@@ -183,12 +182,12 @@ func writeCursor(trail string, c queries.AuditCursor) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// readCursor reads what writeCursor wrote; it is nil for an empty text. The error is a problem.
+// readCursor decodes a cursor; it returns nil for an empty text. The error is a problem.
 func readCursor(trail, text string, numbers int) (queries.AuditCursor, error) {
 	if text == "" {
 		return nil, nil
 	}
-	refused := invalid(map[string]string{"cursor": "is none of this trail: take it from the Link of a page"})
+	refused := invalid(map[string]string{"cursor": "is not a cursor of this trail: take it from the Link of a page"})
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	rest, ok := strings.CutPrefix(string(decoded), trail+" ")
 	fields := strings.Fields(rest)

@@ -19,23 +19,23 @@ import (
 	"flagledger/queries"
 )
 
-// maxExport is the longest that one export goes on. Within it, each piece must be read within answerTimeout.
+// maxExport is the longest duration of one export. The client must read each piece within answerTimeout.
 const maxExport = 10 * time.Minute
 
 // AuditExportBody is a line of an export.
 type AuditExportBody struct {
-	Position int64 `json:"position" doc:"The number of the fact among those of the tenant, from 0" example:"41"`
+	Position int64 `json:"position" doc:"The number of the fact among the tenant's facts, from 0" example:"41"`
 	AuditEntryBody
 }
 
 type auditExportInput struct {
 	TenantInput
 	AuditFilterInput
-	Format string `query:"format" enum:"ndjson,csv" default:"ndjson" doc:"One JSON object a line, or CSV, with a line of names first unless after is given"`
-	After  int64  `query:"after" minimum:"-1" default:"-1" doc:"The position of the last entry that you have, to go on after it; -1 for all"`
+	Format string `query:"format" enum:"ndjson,csv" default:"ndjson" doc:"One JSON object a line, or CSV, which begins with a header line unless after is sent"`
+	After  int64  `query:"after" minimum:"-1" default:"-1" doc:"The position of the last entry that you have, to continue after it; -1 for all"`
 }
 
-// exportFormat is how an export is written.
+// exportFormat writes an export in one media type.
 type exportFormat struct {
 	media string
 	begin func(b *bytes.Buffer) error
@@ -105,10 +105,10 @@ func writeCSVEntries(b *bytes.Buffer, rows []queries.AuditEntry) error {
 
 const (
 	formulaStarts  = "=+-@＝＋－＠"
-	cellSeparators = ";\t\r\n" // of spreadsheets that read the file with another separator than the comma
+	cellSeparators = ";\t\r\n" // spreadsheets may read the file with a separator other than the comma
 )
 
-// cell is a text that somebody chose, with an apostrophe wherever a spreadsheet would begin a formula:
+// cell returns text that a user chose, with an apostrophe before each formula that a spreadsheet would run:
 // https://owasp.org/www-community/attacks/CSV_Injection.
 func cell(text string) string {
 	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("\t\r\n", first) {
@@ -117,13 +117,13 @@ func cell(text string) string {
 	return withoutFormulas(text, true, func(r rune) string { return "'" + string(r) })
 }
 
-// jsonCell is JSON for a cell. What would begin a formula after a separator stands in a string, where an escape means
-// the same.
+// jsonCell escapes JSON for a cell. What looks like a formula is inside a JSON string, so an escape does not change its
+// meaning.
 func jsonCell(text string) string {
 	return withoutFormulas(text, false, func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
 
-// withoutFormulas replaces each rune that would begin a formula at the beginning of a cell.
+// withoutFormulas replaces each rune that would start a formula at the beginning of a cell.
 func withoutFormulas(text string, begins bool, replace func(rune) string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -132,19 +132,19 @@ func withoutFormulas(text string, begins bool, replace func(rune) string) string
 		} else {
 			b.WriteRune(r)
 		}
-		begins = strings.ContainsRune(cellSeparators, r) || begins && r == '"' // quotes are taken off a cell
+		begins = strings.ContainsRune(cellSeparators, r) || begins && r == '"' // spreadsheets remove the quotes of a cell
 	}
 	return b.String()
 }
 
 func writeCSV(b *bytes.Buffer, lines [][]string) error { return csv.NewWriter(b).WriteAll(lines) }
 
-// exportOutput is an answer that is not JSON, which body writes.
+// exportOutput is a response that is not JSON. Body writes it.
 type exportOutput struct {
 	Body func(huma.Context)
 }
 
-// newExport is an answer that is a file, which may be long.
+// newExport returns a file as the response, which may be long.
 func newExport(p *pieces, media, name string) *exportOutput {
 	return &exportOutput{func(c huma.Context) {
 		r, w := unwrap(c)
@@ -156,11 +156,11 @@ func newExport(p *pieces, media, name string) *exportOutput {
 	}}
 }
 
-// whileAllowed reads further pieces for as long as the caller would be let in again: an export may go on for long.
+// whileAllowed reads further pieces only while the caller still has access: an export may take minutes.
 func (a *API) whileAllowed(ctx context.Context, need access, read func() (more bool, err error)) func() (bool, error) {
 	return func() (bool, error) {
 		if !a.stillAllowed(principalOf(ctx), need) {
-			return false, errors.New("its caller may not read it any longer")
+			return false, errors.New("the caller no longer has access")
 		}
 		return read()
 	}
@@ -169,8 +169,8 @@ func (a *API) whileAllowed(ctx context.Context, need access, read func() (more b
 func (a *API) addAuditExport() {
 	op := operation("GET", auditRoute+"/export", "export-audit-trail", "Audit",
 		"The whole trail, oldest first, for other programs")
-	op.Description = `It is sent piece by piece, as it stood when the export began. One that was broken off goes on with ` + "`after`" + `, the last whole line's position: a long one is broken off.
-What goes on so has no line of names in CSV: append it to the whole lines that you have. In CSV, texts that a spreadsheet would take for formulas have an apostrophe before them.`
+	op.Description = `Shows the trail as of the start of the export. An export that was cut off, as one of over ten minutes is, continues with ` + "`after`" + `, the position of the last whole line.
+A continued CSV export has no header line: append it to the whole lines that you have. In CSV, text that a spreadsheet would run as a formula begins with an apostrophe.`
 	line := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AuditExportBody](), true, "")
 	op.Responses = map[string]*huma.Response{"200": {Description: "The entries", Content: map[string]*huma.MediaType{
 		exportFormats["ndjson"].media: {
@@ -197,7 +197,7 @@ func (a *API) exportAudit(ctx context.Context, in *auditExportInput) (*exportOut
 		rows, err := export.Next(ctx)
 		return export.More(), errors.Join(err, format.write(&p.text, rows))
 	}
-	if in.After < 0 { // else the caller has the beginning
+	if in.After < 0 { // otherwise the caller already has the beginning
 		if err := format.begin(&p.text); err != nil {
 			return nil, err
 		}

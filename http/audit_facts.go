@@ -16,23 +16,22 @@ const exportedFacts = `{"format":"flagledger facts","version":1,"log":"0198c5a0-
 {"facts":1,"sha256":"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}
 `
 
-// exportFacts is the access of a tenant's admins to the facts of its trail. No machine has it.
+// exportFacts lets a tenant's admins export the facts of its trail. Machines may not.
 var exportFacts = access{who: admin}
 
 type auditFactsInput struct {
 	TenantInput
-	After int64 `query:"after" minimum:"-1" default:"-1" doc:"The position of the last fact that you have, to go on after it: how many whole lines of facts you have, less one; -1 for all"`
+	After int64 `query:"after" minimum:"-1" default:"-1" doc:"The position of the last fact that you have, to continue after it: the number of whole lines of facts minus one; -1 for all"`
 }
 
 func (a *API) addAuditFacts() {
 	op := operation("GET", auditFactsRoute, "export-audit-facts", "Audit",
 		"The facts of the trail as they are stored, for flagledger verify")
-	op.Description = "The file is that of `flagledger export-facts`, one JSON object a line, and `docs/audit.md` in the " +
-		"repository says what is in it: whoever has it and a checkpoint verifies without the service that nothing was " +
-		"altered. " +
-		"It has no names and addresses of people. One that was broken off, as a long one is, goes on with `after`, and " +
-		"then has no first line: append it to the whole lines that you have. The service reads what you have once more, " +
-		"for the SHA-256 in the last line."
+	op.Description = "The same file as `flagledger export-facts` writes, with one JSON object a line; `docs/audit.md` " +
+		"in the repository describes it. With this file and a checkpoint, anyone can verify without the service that " +
+		"nothing was altered. It contains no names and addresses of people. An export that was cut off, as a long one is, " +
+		"continues with `after`, without the first line: append it to the whole lines that you have. The service reads " +
+		"the earlier facts again for the SHA-256 in the last line."
 	op.Responses = map[string]*huma.Response{"200": {Description: "The facts", Content: map[string]*huma.MediaType{
 		exportFormats["ndjson"].media: {Schema: &huma.Schema{Type: huma.TypeString}, Example: exportedFacts},
 	}}}
@@ -50,7 +49,7 @@ func (a *API) exportFacts(ctx context.Context, in *auditFactsInput) (*exportOutp
 		return nil, err
 	}
 	if in.After >= facts.Total {
-		return nil, invalid(map[string]string{"after": "is that of no fact yet"})
+		return nil, invalid(map[string]string{"after": "is greater than the position of the last fact"})
 	}
 	have := in.After + 1
 	p := newPieces(ctx)
@@ -75,7 +74,7 @@ func (a *API) exportFacts(ctx context.Context, in *auditFactsInput) (*exportOutp
 		if err := w.Flush(); err != nil {
 			return false, err
 		}
-		if have > 0 && facts.Read() <= have { // the caller has it
+		if have > 0 && facts.Read() <= have { // the caller already has these facts
 			p.text.Reset()
 		}
 		if facts.More() {

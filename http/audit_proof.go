@@ -19,7 +19,7 @@ const (
 	auditConsistencyRoute = auditRoute + "/consistency"
 )
 
-// textOutput is an answer in plain text.
+// textOutput is a response in plain text.
 type textOutput struct {
 	ContentType string `header:"Content-Type"`
 	Body        []byte
@@ -36,7 +36,7 @@ func textResponse(description, example string) map[string]*huma.Response {
 
 // AuditProofBody proves that a fact is in the tree of a tenant.
 type AuditProofBody struct {
-	LeafIndex int64    `json:"leafIndex" doc:"The position of the fact among those of the tenant, from 0" example:"1"`
+	LeafIndex int64    `json:"leafIndex" doc:"The position of the fact among the tenant's facts, from 0" example:"1"`
 	TreeSize  int64    `json:"treeSize" doc:"The number of facts in the tree" example:"3"`
 	Leaf      string   `json:"leaf" doc:"The hash of the fact, in base64" example:"nY0jp4tCDJDjVpOHmzgwIcOXrd4kR0Qb/f6sfLOYUSk="`
 	Hashes    []string `json:"hashes" nullable:"false" doc:"The audit path of RFC 6962, from the leaf to the root, in base64" example:"[\"ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs=\",\"Ln0sA6lQeuJl7PW1NWiFpTOTogKdJBOUmXJloaJa78Y=\"]"`
@@ -56,14 +56,14 @@ type auditConsistencyOutput struct{ Body AuditConsistencyBody }
 // AuditTreeInput chooses the tree of a tenant.
 type AuditTreeInput struct {
 	TenantInput
-	Size int64 `query:"size" minimum:"1" doc:"The size of the tree, as a checkpoint has it; that of now where it is left out"`
+	Size int64 `query:"size" minimum:"1" doc:"The size of the tree, as in a checkpoint; the default is the current size"`
 }
 
 type auditProofInput struct {
 	AuditTreeInput
 	Event   string `query:"event" doc:"The id of the fact"`
-	Flag    string `query:"flag" doc:"Instead of the id: the key of a flag"`
-	Version int64  `query:"version" minimum:"1" doc:"With flag: the version that the fact made"`
+	Flag    string `query:"flag" doc:"The key of a flag, in place of event"`
+	Version int64  `query:"version" minimum:"1" doc:"The version of the flag that the fact created; required with flag"`
 }
 
 type auditConsistencyInput struct {
@@ -77,22 +77,19 @@ const (
 		"— flagledger 518KKHl0KrUO9nYyBqkR3oZgYqHbcHTyL8OTTZcOkRpVGSVP5dSPvUpdb5Mu5HGmhzBz9+GBp5kDGJvYHcWOsDU8cQk=\n"
 )
 
-const proofs = `The facts of a tenant are the leaves of a Merkle tree (RFC 6962), in the order of the log. ` + "`docs/audit.md`" + ` in the repository says what is hashed, and how to verify.`
+const proofs = `The facts of a tenant are the leaves of a Merkle tree (RFC 6962), in the order of the log. ` + "`docs/audit.md`" + ` in the repository describes what is hashed and how to verify it.`
 
 func (a *API) addAuditProof() {
 	op := operation("GET", auditKeyRoute, "get-audit-key", "Audit", "The key that verifies checkpoints")
-	op.Description = "It is the same for all tenants, in the form of https://c2sp.org/signed-note."
+	op.Description = "It is the same for all tenants, in the format of https://c2sp.org/signed-note."
 	op.Responses = textResponse("The verifier key, in one line", exampleKey)
 	register(a, readAudit, op, func(ctx context.Context, _ *TenantInput) (*textOutput, error) {
 		key, err := a.Checkpoints.VerifierKey(ctx)
 		return newText([]byte(key + "\n")), err
 	})
 	op = operation("GET", auditCheckpointRoute, "get-audit-checkpoint", "Audit",
-		"A signed statement of what the trail is now")
-	op.Description = proofs + ` A checkpoint has their number
-		and the root of that tree, in the form of https://c2sp.org/tlog-checkpoint. Keep it where nobody can reach it who
-could alter the trail: it shows later that nothing was altered. The service keeps all checkpoints,
-	and signs none that contradicts an earlier one.`
+		"A signed statement of the current trail")
+	op.Description = proofs + ` A checkpoint holds the number of facts and the root of the tree, in the format of https://c2sp.org/tlog-checkpoint. Store it out of reach of everyone who could alter the trail: it later proves that nothing was altered. The service stores all checkpoints and signs none that contradicts an earlier one.`
 	op.Responses = textResponse("The checkpoint", exampleCheckpoint)
 	op.Errors = []int{http.StatusConflict}
 	register(a, readAudit, op, a.auditCheckpoint)
@@ -118,14 +115,14 @@ func (a *API) auditCheckpoint(ctx context.Context, _ *TenantInput) (*textOutput,
 	return newText(signed), err
 }
 
-// auditTree returns the tree of the tenant and the size of it that is asked for.
+// auditTree returns the tenant's tree and the requested size.
 func (a *API) auditTree(ctx context.Context, in AuditTreeInput) (*queries.AuditTree, int64, error) {
 	tree, err := a.Queries.CurrentAuditTree(ctx, principalOf(ctx).tenant.ID())
 	if err != nil {
 		return nil, 0, err
 	}
 	if in.Size > tree.Size {
-		return nil, 0, invalid(map[string]string{"size": "is more than the facts that there are"})
+		return nil, 0, invalid(map[string]string{"size": "is greater than the number of facts"})
 	}
 	if in.Size == 0 {
 		return tree, tree.Size, nil
@@ -135,7 +132,7 @@ func (a *API) auditTree(ctx context.Context, in AuditTreeInput) (*queries.AuditT
 
 func (a *API) proveAuditEntry(ctx context.Context, in *auditProofInput) (*auditProofOutput, error) {
 	if (in.Event == "") == (in.Flag == "") || (in.Flag == "") != (in.Version == 0) {
-		return nil, invalid(map[string]string{"event": "is needed, or instead of it flag and version"})
+		return nil, invalid(map[string]string{"event": "is required, or flag and version in its place"})
 	}
 	tree, size, err := a.auditTree(ctx, in.AuditTreeInput)
 	if err != nil {
@@ -155,7 +152,7 @@ func (a *API) proveAuditEntry(ctx context.Context, in *auditProofInput) (*auditP
 		return nil, err
 	}
 	if n >= size {
-		return nil, invalid(map[string]string{"size": "is that of a tree without the fact"})
+		return nil, invalid(map[string]string{"size": "is too small: the tree does not contain the fact"})
 	}
 	hashes, err := tree.ProveEntry(ctx, size, n)
 	if err != nil {
@@ -171,7 +168,7 @@ func (a *API) proveAuditConsistency(ctx context.Context, in *auditConsistencyInp
 	}
 	if in.From > size {
 		return nil, invalid(
-			map[string]string{"from": "must not be more than size, or without it than the facts that there are"},
+			map[string]string{"from": "must not be greater than size, or the number of facts if size is not sent"},
 		)
 	}
 	hashes, err := tree.ProveGrowth(ctx, size, in.From)

@@ -26,30 +26,30 @@ type bootstrapData struct {
 	Subscription struct {
 		Plan         planName             `json:"plan" example:"free"`
 		Status       string               `json:"status" example:"active"`
-		BillingCycle *events.BillingCycle `json:"billingCycle" nullable:"true" enum:"monthly,yearly" doc:"null where nothing is paid" example:"monthly"`
-	} `json:"subscription" doc:"Of the active tenant; without one the plan free with the status none"`
+		BillingCycle *events.BillingCycle `json:"billingCycle" nullable:"true" enum:"monthly,yearly" doc:"null if nothing is paid" example:"monthly"`
+	} `json:"subscription" doc:"The active tenant's; without one, the plan free with the status none"`
 	Tenants           []ownMembershipBody    `json:"tenants"`
-	Invitations       []tenantInvitationBody `json:"invitations" doc:"To tenants that the person left or declined before, or that ask before they add: POST /api/v1/tenants/{tenantId}/membership/accept"`
+	Invitations       []tenantInvitationBody `json:"invitations" doc:"To tenants that the person left or declined before, or tenants that require consent: accept with POST /api/v1/tenants/{tenantId}/membership/accept"`
 	ActiveTenantID    string                 `json:"active_tenant_id" doc:"The tenant that the person used last; empty for a person who has opened none and created none" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	ActiveTenantRole  string                 `json:"active_tenant_role" example:"admin"`
-	CanonicalTenantID string                 `json:"canonical_tenant_id" doc:"The first tenant that the person created and was not added back to, else the first that they have confirmed: opened, or said that they stay. Empty without one" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
+	CanonicalTenantID string                 `json:"canonical_tenant_id" doc:"The first tenant that the person created and was not added back to, or else the first that they confirmed by opening or accepting it. Empty without one" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	CanonicalRole     string                 `json:"canonical_role" example:"admin"`
 }
 
-// membershipBody is a person's part in a tenant, as the platform's lists show it.
+// membershipBody is a person's membership in a tenant, as shown in the platform's lists.
 type membershipBody struct {
 	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	TenantName string `json:"tenant_name" example:"Acme"`
 	Role       string `json:"role" example:"admin"`
 }
 
-// ownMembershipBody is the caller's own part in a tenant.
+// ownMembershipBody is the caller's own membership in a tenant.
 type ownMembershipBody struct {
 	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	TenantName string `json:"tenant_name" example:"Acme"`
 	Role       string `json:"role" example:"admin"`
 	// AddedBy is an extension.
-	AddedBy *string `json:"added_by" nullable:"true" doc:"Who added the person, by name or else by address, until the person opens the tenant or says that they stay; null otherwise" example:"Ada Lovelace"`
+	AddedBy *string `json:"added_by" nullable:"true" doc:"The name or else the address of the person who added the caller, until the caller opens the tenant or accepts; null otherwise" example:"Ada Lovelace"`
 }
 
 // tenantInvitationBody is an invitation to a tenant that a person must accept.
@@ -57,11 +57,11 @@ type tenantInvitationBody struct {
 	TenantID   string `json:"tenant_id" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13"`
 	TenantName string `json:"tenant_name" example:"Northwind"`
 	Role       string `json:"role" example:"developer"`
-	InvitedBy  string `json:"invited_by" doc:"By name, or else by address" example:"Ada Lovelace"`
+	InvitedBy  string `json:"invited_by" doc:"The inviter's name, or else their address" example:"Ada Lovelace"`
 }
 
 type signUpBody struct {
-	IDToken     string `json:"idToken,omitempty" doc:"Of somebody who has signed up with the identity provider; else email and password" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."`
+	IDToken     string `json:"idToken,omitempty" doc:"For a person who signed up with the identity provider; otherwise send email and password" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."`
 	Email       string `json:"email,omitempty" format:"email" maxLength:"254" example:"ada@example.com"`
 	Password    string `json:"password,omitempty" example:"correct horse battery"`
 	DisplayName string `json:"displayName,omitempty" maxLength:"200" example:"Ada Lovelace"`
@@ -71,7 +71,7 @@ type bootstrapOutput struct {
 	Body bootstrapBody
 }
 
-// sessionBody is what the sign-in of the legacy routes answers.
+// sessionBody is the response of the legacy sign-in.
 type sessionBody struct {
 	Token        string `json:"token" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6IjE3In0..."`
 	RefreshToken string `json:"refreshToken" example:"kxh0HFw7zLd4..."`
@@ -80,7 +80,7 @@ type sessionBody struct {
 		ID          string `json:"id" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 		Email       string `json:"email" example:"ada@example.com"`
 		DisplayName string `json:"displayName" example:"Ada"`
-		Role        string `json:"role" doc:"In the active tenant" example:"admin"`
+		Role        string `json:"role" doc:"The role in the active tenant" example:"admin"`
 	} `json:"user"`
 }
 
@@ -90,8 +90,7 @@ func (a *API) addAuth() {
 	signUp := operation("POST", "/api/v1/auth/signup", "sign-up", "Authentication", "Sign up")
 	signUp.DefaultStatus = http.StatusCreated
 	signUp.Errors = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusConflict}
-	signUp.Description = "Where it answered 500 or more, the account may be there: the same call is made again, or the " +
-		"person signs in."
+	signUp.Description = "After a status of 500 or more the account may exist: retry the same call, or sign in."
 	example := map[string]string{
 		"email":       "ada@example.com",
 		"password":    "correct horse battery",
@@ -110,7 +109,7 @@ func (a *API) addAuth() {
 		},
 	)
 	login := operation("POST", "/api/v1/auth/login", "log-in", "Authentication",
-		"Begin to use the service with an ID token")
+		"Register with or return to the service with an ID token")
 	login.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	register(
 		a,
@@ -127,14 +126,14 @@ func (a *API) addAuth() {
 	a.addProviders()
 	a.addPasswords()
 	logout := operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session")
-	logout.Description = "The token of the call and the session's refresh tokens stop working, on every node. Firebase " +
-		"ends the refresh tokens of all of a person's sessions."
+	logout.Description = "The call's token and the session's refresh tokens stop working, on every node. With Firebase, " +
+		"the refresh tokens of all the person's sessions end."
 	register(a, access{who: person, endsSession: true, unverified: true}, logout, a.logOut)
 	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication",
 		"Trade a refresh token for new tokens")
-	refresh.Description = "A refresh token is good for one use: one that is used twice ends its session on every node, " +
-		"ID tokens included. A call that is " +
-		"refused or fails for another reason does not use it up. With Firebase a token is good until its session ends."
+	refresh.Description = "A refresh token is valid for one use. Using it twice ends its session on every node, ID " +
+		"tokens included. A call that is refused or fails for another reason does not use it up. With Firebase a token is " +
+		"valid until its session ends."
 	refresh.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 	register(a, access{who: anyone, alone: true}, refresh, func(ctx context.Context, in *struct {
 		Body struct {
@@ -159,13 +158,12 @@ func (a *API) refresh(ctx context.Context, refreshToken string) (*sessionOutput,
 	return a.showSession(session, active), nil
 }
 
-// createAccount creates an account. The facts of whoever signs up come after it. If they could not be appended, the
-// same call made again takes the account up with its password, without a mail; anybody else is told that the address is
-// taken.
+// createAccount creates an account; the caller appends the facts afterwards. If that fails, a retry with the same
+// password adopts the account without another mail. Other callers get Conflict.
 func (a *API) createAccount(
 	ctx context.Context, email, password, displayName string,
 ) (session commands.Session, err error) {
-	tried := false // not where the network has caused too many mails
+	tried := false // false if the client's network exceeded its mail limit
 	err = a.limitMails(ctx, func() (err error) {
 		tried = true
 		session, err = a.Identity.SignUp(ctx, email, password, displayName)
@@ -188,7 +186,7 @@ func (a *API) createAccount(
 	}
 }
 
-// signUp creates an account, or takes up one that the identity provider has and the service has not seen.
+// signUp creates an account, or adopts one of the identity provider that is new to the service.
 func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error) {
 	if in.IDToken == "" {
 		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
@@ -204,12 +202,12 @@ func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error
 	return claims, err
 }
 
-// IDTokenBody is the sign-in of somebody who has signed in with the identity provider.
+// IDTokenBody is the body of a person who has signed in with the identity provider.
 type IDTokenBody struct {
 	IDToken string `json:"idToken" minLength:"1" doc:"An ID token of the identity provider" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."`
 }
 
-// claimsOf verifies an ID token whose session has not ended, as the identity provider knows as well.
+// claimsOf verifies an ID token, and asks the identity provider whether its session has ended.
 func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, error) {
 	if idToken == "" {
 		return commands.Claims{}, invalid(map[string]string{"idToken": "is required"})
@@ -222,13 +220,13 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 		return commands.Claims{}, err
 	}
 	if c.machine != nil {
-		return commands.Claims{}, newProblem(http.StatusUnauthorized, "the token is no ID token")
+		return commands.Claims{}, newProblem(http.StatusUnauthorized, "the token is not an ID token")
 	}
 	return a.Identity.Admit(ctx, idToken)
 }
 
-// letIn lets in whoever the identity provider has answered for, one person of a site at a time: it asks the database
-// for much.
+// letIn signs in a person whom the identity provider has verified, one at a time per client network: its queries are
+// expensive.
 func (a *API) letIn(ctx context.Context, c commands.Claims) (activeTenant string, err error) {
 	slot, err := a.enterQueue(ctx, a.queues.people, principalOf(ctx))
 	if err != nil {
@@ -238,7 +236,7 @@ func (a *API) letIn(ctx context.Context, c commands.Claims) (activeTenant string
 	return a.SignIn.LetIn(ctx, requestBy(ctx), c)
 }
 
-// requestBy is the metadata of a change by somebody who has not signed in yet: the use case finds out who.
+// requestBy returns the metadata of a change by a person who is not signed in yet. The command adds the actor.
 func requestBy(ctx context.Context) commands.By {
 	req := requestOf(ctx)
 	return commands.By{RequestID: req.id, CorrelationID: req.correlation, Reason: req.reason}
@@ -287,7 +285,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	return out, nil
 }
 
-// membershipOffers returns by tenant who added a person that has not confirmed it, and which invitations they may
+// membershipOffers returns, by tenant, who added a person that has not confirmed yet, and the invitations they may
 // accept.
 func (a *API) membershipOffers(
 	ctx context.Context, c commands.Claims,
@@ -308,8 +306,8 @@ func (a *API) membershipOffers(
 	return added, invitations, nil
 }
 
-// activeAmong returns the active tenant if it is among the tenants that a person may read, and else the first of them.
-// It is empty if no tenant is active, or none may be read.
+// activeAmong returns the active tenant if the person may read it, or else the first that they may read. It returns ""
+// if no tenant is active or readable.
 func activeAmong(tenants []string, active string) string {
 	switch {
 	case active == "" || slices.Contains(tenants, active):
@@ -321,7 +319,7 @@ func activeAmong(tenants []string, active string) string {
 	}
 }
 
-// openSession answers somebody who has just signed in.
+// openSession returns the session of a person who just signed in.
 func (a *API) openSession(ctx context.Context, s commands.Session) (*sessionOutput, error) {
 	active, err := a.SignIn.LetIn(ctx, requestBy(ctx), s.Claims)
 	if err != nil {
@@ -330,7 +328,7 @@ func (a *API) openSession(ctx context.Context, s commands.Session) (*sessionOutp
 	return a.showSession(s, active), nil
 }
 
-// showSession shows a session with the role in the tenant that the person used last.
+// showSession returns a session with the person's role in the tenant they used last.
 func (a *API) showSession(s commands.Session, active string) *sessionOutput {
 	out := &sessionOutput{
 		Body: sessionBody{Token: s.IDToken, RefreshToken: s.RefreshToken, ExpiresIn: int(s.ExpiresIn.Seconds())},

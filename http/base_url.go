@@ -8,9 +8,8 @@ import (
 	"flagledger/http/limit"
 )
 
-// baseURL returns how the client of a request reaches the service: the public URL if the operator has set it, since a
-// proxy may have changed the host, and else what the request says. X-Forwarded-Host and X-Forwarded-Proto count only
-// from a trusted proxy.
+// baseURL returns the URL by which the client reaches the service: the configured public URL, or else the request's
+// scheme and host. X-Forwarded-Host and X-Forwarded-Proto count only from a trusted proxy.
 func (a *API) baseURL(r *http.Request) string {
 	if !a.FollowHost {
 		return a.PublicURL

@@ -9,7 +9,7 @@ import (
 	"flagledger/events"
 )
 
-// planName is a plan. The document lists those that there are.
+// planName is a plan. Its schema lists all plans.
 type planName events.Plan
 
 // Schema implements huma.SchemaProvider.
@@ -17,7 +17,7 @@ func (planName) Schema(huma.Registry) *huma.Schema {
 	return planSchema("A plan", events.AnyPlan)
 }
 
-// planSchema describes those plans that are chosen by their terms.
+// planSchema returns the schema of the plans whose terms are chosen.
 func planSchema(description string, chosen func(events.PlanTerms) bool) *huma.Schema {
 	s := &huma.Schema{Type: huma.TypeString, Description: description}
 	for _, name := range events.PlanNames(chosen) {
@@ -26,10 +26,10 @@ func planSchema(description string, chosen func(events.PlanTerms) bool) *huma.Sc
 	return s
 }
 
-// subscriptionSummary is what every answer about a tenant says of its subscription.
+// subscriptionSummary is the part of a subscription that every response about a tenant includes.
 type subscriptionSummary struct {
 	Plan   planName `json:"plan" doc:"The plan in force" example:"free"`
-	Status string   `json:"status" doc:"The state of the subscription; active where there is none" example:"active"`
+	Status string   `json:"status" doc:"The state of the subscription; active if there is none" example:"active"`
 }
 
 func (a *API) summarize(s events.Subscription, sandbox bool) subscriptionSummary {
@@ -40,7 +40,7 @@ func (a *API) summarize(s events.Subscription, sandbox bool) subscriptionSummary
 	return subscriptionSummary{Plan: planName(s.PlanAt(a.Now(), sandbox)), Status: string(status)}
 }
 
-// billingCycle is null where there is no subscription that is paid.
+// billingCycle returns nil if there is no paid subscription.
 func billingCycle(s events.Subscription) *events.BillingCycle {
 	if !s.Status.Manageable() || s.BillingCycle == "" {
 		return nil
@@ -49,7 +49,7 @@ func billingCycle(s events.Subscription) *events.BillingCycle {
 }
 
 type subscriptionBody struct {
-	ID                 *string    `json:"id" nullable:"true" doc:"At the payment provider; null where there is no subscription" example:"sub_1OqTAY2eZvKYlo2C"`
+	ID                 *string    `json:"id" nullable:"true" doc:"The id at the payment provider; null without a subscription" example:"sub_1OqTAY2eZvKYlo2C"`
 	Plan               planName   `json:"plan" doc:"The plan in force" example:"standard"`
 	Status             string     `json:"status" enum:"none,incomplete,incomplete_expired,trialing,active,past_due,unpaid,canceled,paused" doc:"The state of the subscription, as Stripe names it, or none" example:"active"`
 	CurrentPeriodStart *timestamp `json:"currentPeriodStart" nullable:"true"`
@@ -61,9 +61,8 @@ type subscriptionOutput struct{ Body subscriptionBody }
 
 func (a *API) addBilling() {
 	read := operation("GET", "/api/v1/billing/subscription", "get-subscription", "Billing", "The subscription of a tenant")
-	read.Description = "A plan ends with its paid period; the tenant then has the plan free, a sandbox the plan " +
-		"sandbox. While a payment is missing, the plan stays for some days; so it does while the renewal of a " +
-		"subscription has not been heard of from Stripe."
+	read.Description = "A plan ends with its paid period. The tenant then has the plan free, or sandbox if it is a " +
+		"sandbox. The plan continues for some days if a payment is missing, or if Stripe has not reported the renewal yet."
 	register(a, access{who: viewer}, read, func(ctx context.Context, _ *TenantInput) (*subscriptionOutput, error) {
 		tenant := principalOf(ctx).tenant
 		s := tenant.Subscription()

@@ -14,18 +14,18 @@ type couponBody struct {
 	Coupon string `json:"coupon" maxLength:"255" doc:"The id of a coupon at Stripe" example:"LAUNCH25"`
 }
 
-// CheckoutFields is what every checkout takes.
+// CheckoutFields holds the fields of every checkout.
 type CheckoutFields struct {
 	Type              string       `json:"type" enum:"subscription,payment" example:"subscription"`
-	SuccessURL        string       `json:"successUrl" maxLength:"2000" doc:"Where to go once it is paid: a page over https of the service or of an application that may call it from a browser" example:"https://app.example.com/billing/done"`
-	CancelURL         string       `json:"cancelUrl" maxLength:"2000" doc:"Where to go instead" example:"https://app.example.com/billing"`
-	ProductID         string       `json:"productId,omitempty" maxLength:"255" doc:"A product at Stripe; for a payment alone, where it is required" example:"prod_Q7jKd2n5mE1c"`
-	Amount            *int64       `json:"amount,omitempty" minimum:"1" maximum:"99999999" doc:"In the smallest unit of the service's currency; for a payment alone, where it is required" example:"4900"`
-	CustomerID        string       `json:"customerId,omitempty" maxLength:"255" doc:"The tenant's customer at Stripe; another tenant's is refused. Without it the tenant's own is used, or made" example:"cus_Q7jKd2n5mE1c"`
-	PromoCode         string       `json:"promoCode,omitempty" maxLength:"100" doc:"A promotion code as customers type it; not beside discounts" example:"SPRING"`
+	SuccessURL        string       `json:"successUrl" maxLength:"2000" doc:"The page to open after payment: an https page of the service or of an allowed origin" example:"https://app.example.com/billing/done"`
+	CancelURL         string       `json:"cancelUrl" maxLength:"2000" doc:"The page to open if the customer cancels" example:"https://app.example.com/billing"`
+	ProductID         string       `json:"productId,omitempty" maxLength:"255" doc:"A product at Stripe; required for a payment, and not allowed for a subscription" example:"prod_Q7jKd2n5mE1c"`
+	Amount            *int64       `json:"amount,omitempty" minimum:"1" maximum:"99999999" doc:"In the smallest unit of the service's currency; required for a payment, and not allowed for a subscription" example:"4900"`
+	CustomerID        string       `json:"customerId,omitempty" maxLength:"255" doc:"The tenant's customer at Stripe; another tenant's is refused. The default is the tenant's own, which is created if needed" example:"cus_Q7jKd2n5mE1c"`
+	PromoCode         string       `json:"promoCode,omitempty" maxLength:"100" doc:"A promotion code as customers type it; not together with discounts" example:"SPRING"`
 	Discounts         []couponBody `json:"discounts,omitempty" maxItems:"1"`
-	ReferralID        string       `json:"referralId,omitempty" maxLength:"200" doc:"The partner's value, which is noted at Stripe with a new subscription or a payment; a change of plan does not note it" example:"partner-7"`
-	AffiliateReferral string       `json:"affiliate_referral,omitempty" maxLength:"200" doc:"The old name of referralId; if both are sent they must be the same" example:"partner-7"`
+	ReferralID        string       `json:"referralId,omitempty" maxLength:"200" doc:"The partner's value, stored at Stripe with a new subscription or a payment, but not with a change of plan" example:"partner-7"`
+	AffiliateReferral string       `json:"affiliate_referral,omitempty" maxLength:"200" doc:"The old name of referralId; if both are sent they must be equal" example:"partner-7"`
 }
 
 type checkoutBody struct {
@@ -38,7 +38,7 @@ type legacyCheckoutBody struct {
 	PlanID legacyPlanID `json:"planId,omitempty" example:"standard"`
 }
 
-// planID is a plan that a checkout may ask for. The document lists those that there are.
+// planID is a plan that a checkout may ask for. Its schema lists them.
 type planID events.Plan
 
 // Schema implements huma.SchemaProvider.
@@ -46,7 +46,7 @@ func (planID) Schema(huma.Registry) *huma.Schema {
 	return planSchema(planIDText, func(terms events.PlanTerms) bool { return terms.Checkout })
 }
 
-// legacyPlanID is the same in the old interface.
+// legacyPlanID is a plan that a checkout of the legacy API may ask for.
 type legacyPlanID events.Plan
 
 // Schema implements huma.SchemaProvider.
@@ -54,9 +54,9 @@ func (legacyPlanID) Schema(huma.Registry) *huma.Schema {
 	return planSchema(planIDText, func(terms events.PlanTerms) bool { return terms.LegacyCheckout })
 }
 
-const planIDText = "For a subscription, where it is required"
+const planIDText = "Required for a subscription"
 
-// checkout is what a body asks for.
+// checkout returns the checkout that a body asks for.
 func (b CheckoutFields) checkout(ctx context.Context, plan events.Plan) commands.Checkout {
 	c := commands.Checkout{
 		TenantID: principalOf(ctx).tenant.ID(), Type: b.Type, SuccessURL: b.SuccessURL, CancelURL: b.CancelURL, Plan: plan,
@@ -71,7 +71,7 @@ func (b CheckoutFields) checkout(ctx context.Context, plan events.Plan) commands
 
 type checkoutAnswer struct {
 	CheckoutURL string `json:"checkoutUrl" format:"uri" doc:"The page of Stripe to open" example:"https://checkout.stripe.com/c/pay/cs_test_a1b2c3"`
-	Type        string `json:"type" enum:"subscription,payment,plan_change" doc:"plan_change where the tenant has a subscription, and the page asks to confirm its change" example:"subscription"`
+	Type        string `json:"type" enum:"subscription,payment,plan_change" doc:"plan_change if the tenant has a subscription; the page then asks to confirm the change" example:"subscription"`
 }
 
 type checkoutOutput struct{ Body checkoutAnswer }
@@ -84,7 +84,7 @@ type legacyCheckoutAnswer struct {
 type legacyCheckoutOutput struct{ Body legacyCheckoutAnswer }
 
 type portalBody struct {
-	ReturnURL string `json:"returnUrl" maxLength:"2000" doc:"Where to go from there: a page over https of the service or of an application that may call it from a browser" example:"https://app.example.com/billing"`
+	ReturnURL string `json:"returnUrl" maxLength:"2000" doc:"The page to return to: an https page of the service or of an allowed origin" example:"https://app.example.com/billing"`
 }
 
 type portalOutput struct {
@@ -98,7 +98,7 @@ const (
 	legacyCheckoutRoute = "/api/billing/checkout"
 )
 
-// checkoutExample leaves out what goes with a payment alone, and discounts, which do not go with a promotion code.
+// checkoutExample omits fields that only a payment allows, and discounts, which a promotion code excludes.
 var checkoutExample = map[string]string{
 	"type":       "subscription",
 	"planId":     "standard",
@@ -110,12 +110,11 @@ var checkoutExample = map[string]string{
 
 func (a *API) addCheckout() {
 	checkout := operation("POST", checkoutRoute, "create-checkout", "Billing", "Begin to pay for a plan or a product")
-	checkout.Description = "Answers a page of Stripe. A tenant that has a subscription gets one that asks to confirm " +
-		"the change to the other plan. What is paid for is the tenant's as soon as Stripe tells the service of it, " +
-		"usually within seconds. " +
-		"A plan that the tenant has already is 409; so is a change that the settings of Stripe's portal do not allow, and " +
-		"a tenant whose customer Stripe does not know. Beyond 20 checkouts and portals in an hour it is 429. Without " +
-		"Stripe it answers 503."
+	checkout.Description = "Returns the URL of a Stripe page. If the tenant has a subscription, the page asks to " +
+		"confirm the change of plan. The tenant gets what it paid for when Stripe notifies the service, usually within " +
+		"seconds. The answer is 409 if the tenant already has the plan, if the settings of Stripe's portal do not allow " +
+		"the change, or if Stripe does not know the tenant's customer. It is 429 beyond 20 checkouts and portals in an " +
+		"hour, and 503 without Stripe."
 	checkout.Errors = []int{http.StatusConflict}
 	register(
 		a,
@@ -132,9 +131,9 @@ func (a *API) addCheckout() {
 	)
 	a.addLegacyCheckout()
 	portal := operation("POST", "/api/v1/billing/portal", "create-portal", "Billing",
-		"Open the page on which a tenant manages what it pays for")
-	portal.Description = "Answers a page of Stripe with the tenant's subscription, means of payment and invoices. A " +
-		"tenant that has never checked out is 409. Without Stripe it answers 503."
+		"Open the page that manages the tenant's subscription")
+	portal.Description = "Returns the URL of a Stripe page with the tenant's subscription, payment methods and " +
+		"invoices. The answer is 409 if the tenant has never checked out, and 503 without Stripe."
 	portal.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, pays: true}, portal, func(ctx context.Context, in *struct {
 		TenantInput
@@ -165,8 +164,8 @@ func (a *API) checkout(ctx context.Context, c commands.Checkout) (url, kind stri
 	return url, kind, err
 }
 
-// limitPayments opens a page of the payment provider, unless too many were opened in this hour: the provider bounds the
-// calls of the service, which all tenants share, and answers which promotion codes there are.
+// limitPayments opens a page of the payment provider within an hourly limit. All tenants share the provider's rate
+// limit, and its answers reveal which promotion codes exist.
 func (a *API) limitPayments(ctx context.Context, open func() error) error {
 	if !a.Billing.Configured() {
 		return open()
@@ -178,13 +177,13 @@ func (a *API) limitPayments(ctx context.Context, open func() error) error {
 	}
 	defer slot.Leave()
 	if left := a.limiter.CountPaymentPage(a.workQuota(ctx, p)); left.Exceeded {
-		return tooManyRequests(left, "20 checkouts and portals were asked for in this hour, as many as an hour may have")
+		return tooManyRequests(left, "the limit of 20 checkouts and portals an hour is reached")
 	}
 	return open()
 }
 
-// addLegacyCheckout adds the old checkout, which knows other plans and answers url. Asked for the plan that costs
-// nothing, it leads to the end of the subscription.
+// addLegacyCheckout adds the legacy checkout, which has other plans and responds with url. The plan free ends the
+// subscription.
 func (a *API) addLegacyCheckout() {
 	op := legacyOperation("POST", legacyCheckoutRoute, "legacy-create-checkout", "Begin to pay for a plan or a product")
 	op.Errors = []int{http.StatusConflict}

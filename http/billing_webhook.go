@@ -16,10 +16,10 @@ import (
 const (
 	webhookRoute    = "/api/v1/billing/webhook"
 	signatureHeader = "Stripe-Signature"
-	maxWebhook      = 256 << 10 // bytes; events of Stripe have a few thousand
+	maxWebhook      = 256 << 10 // bytes; Stripe's events have a few thousand
 )
 
-// webhook takes in what Stripe tells of a change. It is no huma operation: the signature is over the body's bytes.
+// webhook receives an event of Stripe. It is not a huma operation, as the signature covers the raw body.
 func (a *API) webhook(w http.ResponseWriter, r *http.Request) {
 	if err := a.receive(r); err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
@@ -44,8 +44,8 @@ func (a *API) receive(r *http.Request) error {
 	return a.Billing.Receive(r.Context(), event)
 }
 
-// readEvent reads an event that Stripe has signed. Its errors other than ErrUnreadableEvent are problems: a caller that
-// is not known is not logged.
+// readEvent reads an event and verifies Stripe's signature. Errors other than ErrUnreadableEvent are problems, so that
+// requests of unknown callers are not logged.
 func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error) {
 	refused := func(text string) (commands.PaymentEvent, error) {
 		return event, newProblem(http.StatusBadRequest, text)
@@ -58,7 +58,7 @@ func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error
 		return event, newProblem(http.StatusServiceUnavailable, "payments are not configured")
 	}
 	var payload bytes.Buffer
-	slot, err := a.readBody(r, &principal{credential: nobody}, &payload)
+	slot, err := a.readBody(r, &principal{credential: noCredential}, &payload)
 	if err != nil {
 		return event, err
 	}
@@ -81,15 +81,15 @@ func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error
 // documentWebhook describes the webhook.
 func (a *API) documentWebhook() {
 	doc := a.huma.OpenAPI()
-	op := operation("POST", webhookRoute, "receive-webhook", "Billing", "Take in an event of Stripe")
-	op.Description = "Called by Stripe alone, which signs each event. The service then reads at Stripe what has " +
-		"changed: events may come late, repeatedly and in any order."
+	op := operation("POST", webhookRoute, "receive-webhook", "Billing", "Receive an event of Stripe")
+	op.Description = "Only Stripe calls it, and signs each event. The service then reads the current state from Stripe, " +
+		"because events may arrive late, repeatedly and in any order."
 	op.Parameters = []*huma.Param{
 		{
 			Name:        signatureHeader,
 			In:          "header",
 			Required:    true,
-			Description: "Stripe's signature over the body, of the last minutes",
+			Description: "Stripe's signature over the body, a few minutes old at most",
 			Schema:      &huma.Schema{Type: huma.TypeString},
 		},
 	}

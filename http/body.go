@@ -15,10 +15,10 @@ import (
 	"flagledger/http/strictjson"
 )
 
-// A body is checked in two places. Here its members and their types are checked against the schema, and what does not
-// fit is removed; commands check the values of the rest. All that is wrong is told at once.
+// A body is checked twice. Here its members and their types are checked against the schema, and invalid ones are
+// removed; commands then check the values. One response reports all errors.
 
-// heldBody is a body that is in memory. Nobody changes its bytes.
+// heldBody is a body in memory. Its bytes are immutable.
 type heldBody struct {
 	bytes.Reader
 	data []byte
@@ -33,8 +33,8 @@ func holdBody(data []byte) *heldBody {
 // Close implements io.Closer.
 func (*heldBody) Close() error { return nil }
 
-// peekBody reports whether a request has a body. If the length is unknown, as with Transfer-Encoding: chunked, it waits
-// for the first byte and puts it back.
+// peekBody reports whether a request has a body. If the length is unknown, as with Transfer-Encoding: chunked, it reads
+// the first byte and puts it back.
 func peekBody(r *http.Request) bool {
 	if r.ContentLength >= 0 {
 		return r.ContentLength > 0
@@ -49,7 +49,7 @@ func peekBody(r *http.Request) bool {
 	return true
 }
 
-// resumedBody is a body whose beginning has been read.
+// resumedBody is a body whose first byte was read and put back.
 type resumedBody struct {
 	io.Reader
 	io.Closer
@@ -66,13 +66,13 @@ func checkEncoding(r *http.Request) *problem {
 	return p
 }
 
-// maxSmallBody is the largest body that is taken where none is needed, and of a form.
+// maxSmallBody limits the bodies of forms, and of operations that need no body.
 const maxSmallBody = 16 << 10
 
-// wholeBody reads a body below maxBody, which can be read again afterwards. Its error is a problem.
+// wholeBody reads a body below maxBody and leaves it readable again. Its error is a problem.
 func wholeBody(r *http.Request) ([]byte, error) { return bodyUpTo(r, maxBody-1, bodyTooLarge) }
 
-// smallBody reads a body of at most maxSmallBody, as wholeBody does.
+// smallBody reads a body of at most maxSmallBody and leaves it readable again. Its error is a problem.
 func smallBody(r *http.Request) ([]byte, error) {
 	return bodyUpTo(r, maxSmallBody, "the body is larger than "+events.SizeText(maxSmallBody))
 }
@@ -92,13 +92,13 @@ func bodyUpTo(r *http.Request, limit int64, tooLarge string) ([]byte, error) {
 	return body, nil
 }
 
-// bodyErrors refuses a request whose body does not fit its schema; nil where it fits. Whatever changes something
-// without a command must call it first.
+// bodyErrors returns an error if the body does not match its schema. An operation that changes something without a
+// command must call it first.
 func bodyErrors(ctx context.Context) error {
 	return commands.MergeFieldErrors(requestOf(ctx).wrong, nil)
 }
 
-// withBodyErrors adds to err what does not fit the schema of the request's body; nil where nothing is wrong.
+// withBodyErrors adds the schema errors of the request's body to err. It returns nil if there are no errors.
 func withBodyErrors(ctx context.Context, err error) error {
 	if p, ok := errors.AsType[*problem](err); ok && p.Errors != nil {
 		err = &commands.Error{Kind: commands.Invalid, Detail: p.Detail, Fields: p.Errors}
@@ -106,7 +106,7 @@ func withBodyErrors(ctx context.Context, err error) error {
 	return commands.MergeFieldErrors(requestOf(ctx).wrong, err)
 }
 
-// wrongFields refuses a request for its wrong fields; nil where there are none.
+// wrongFields returns a problem that lists the wrong fields, or nil if there are none.
 func wrongFields(wrong map[string]string) error {
 	if len(wrong) == 0 {
 		return nil
@@ -114,8 +114,7 @@ func wrongFields(wrong map[string]string) error {
 	return invalid(wrong)
 }
 
-// fitBody notes what does not fit the schema of a request's body, and leaves the rest to be read. Its error is a
-// problem.
+// fitBody stores the schema errors of a request's body and removes the invalid members from it. Its error is a problem.
 func (a *API) fitBody(r *http.Request, schema *huma.Schema) error {
 	body, err := wholeBody(r)
 	if err != nil {
@@ -132,7 +131,7 @@ func (a *API) fitBody(r *http.Request, schema *huma.Schema) error {
 	return nil
 }
 
-// problemOfBody is the problem of a body that cannot be read, or is of another type as a whole.
+// problemOfBody returns the problem for a body that is unreadable or of the wrong type.
 func problemOfBody(err error) *problem {
 	if wrong, ok := errors.AsType[strictjson.FieldError](err); ok {
 		return invalid(map[string]string{wrong.Field: wrong.Text})

@@ -27,15 +27,15 @@ func do[S any, P commands.State[S]](
 	}
 }
 
-// runner carries out the commands of calls as do does.
+// runner returns a Runner that calls do.
 func runner[S any, P commands.State[S]](a *API) commands.Runner[S] {
 	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
 		return do[S, P](ctx, a.Writer, cmd)
 	}
 }
 
-// checkCommand refuses a call, before it changes anything, for all that is wrong with it: the given fields, what does
-// not fit the body's schema, and what the command would be refused for.
+// checkCommand validates a call before it changes anything. Its error merges wrong, the body's schema errors and the
+// command's own.
 func checkCommand[S any, P commands.State[S]](
 	ctx context.Context, w *commands.Writer, wrong map[string]string, cmd commands.Command[S],
 ) error {

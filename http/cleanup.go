@@ -7,18 +7,18 @@ import (
 	"flagledger/queries"
 )
 
-// cleanupFlag is a flag that can go.
+// cleanupFlag is a flag that can be removed.
 type cleanupFlag struct {
 	FlagKey         string                 `json:"flagKey" example:"new-checkout"`
 	Lifecycle       string                 `json:"lifecycle" enum:"unused,settled"`
 	Since           string                 `json:"since" format:"date-time" doc:"The last evaluation, prefetch or change" example:"2026-03-14T15:09:26.535120Z"`
 	LastEvaluatedAt *timestamp             `json:"lastEvaluatedAt" nullable:"true" doc:"null for a flag that was never evaluated"`
-	Outcome         orNull[cleanupOutcome] `json:"outcome" doc:"What a settled flag serves in all environments in which it is evaluated: it can replace the flag in code. null for an unused flag, and where environments differ"`
-	Clients         []clientUse            `json:"clients" doc:"Who evaluated it most, of late; the most active first"`
+	Outcome         orNull[cleanupOutcome] `json:"outcome" doc:"What a settled flag serves in all environments that evaluate it: this value can replace the flag in code. null for an unused flag, and if environments differ"`
+	Clients         []clientUse            `json:"clients" doc:"The clients that recently evaluated it most, the most active first"`
 }
 
 type cleanupOutcome struct {
-	VariationID   *string `json:"variationId" nullable:"true" doc:"null for a value that is no variation's" example:"0198c5a1-9e3b-7f42-b6d8-5c1a7e2f4b09"`
+	VariationID   *string `json:"variationId" nullable:"true" doc:"null if the value is not a variation" example:"0198c5a1-9e3b-7f42-b6d8-5c1a7e2f4b09"`
 	VariationName *string `json:"variationName" nullable:"true" example:"on"`
 	Value         value   `json:"value"`
 }
@@ -42,7 +42,7 @@ func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag 
 	}
 }
 
-// showSince shows the time of a change with the six digits of facts, and that of a use as other times.
+// showSince formats the time of a change with six digits, as in facts, and the time of an evaluation as a timestamp.
 func showSince(f queries.CleanupFlag) string {
 	since := f.Since()
 	if since.Equal(f.UpdatedAt) {
@@ -51,16 +51,15 @@ func showSince(f queries.CleanupFlag) string {
 	return timestamp(since).String()
 }
 
-// CleanupEntry is what the answer to a cleanup shows of a flag. The command line prints the same.
+// CleanupEntry returns the JSON of a flag in the list of cleanups. The command line prints the same.
 func CleanupEntry(f queries.CleanupFlag, s queries.Staleness) []byte {
 	return asJSON(showCleanupFlag(s)(f))
 }
 
 func (a *API) addCleanup() {
 	op := operation("GET", "/api/v1/cleanup", "list-cleanup", "Flags",
-		"The flags that can go, and what can stand in their place")
-	op.Description = "Flags that are `unused` or `settled`, those first of which that has been so for longest. " +
-		"Permanent flags are never among them."
+		"The flags that can be removed, and what can replace them")
+	op.Description = "Flags that are `unused` or `settled`, the longest first. Permanent flags are never listed."
 	register(a, access{who: viewer, scope: events.FlagsRead}, op, func(ctx context.Context, in *struct {
 		TenantInput
 		PageInput

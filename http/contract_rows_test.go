@@ -374,7 +374,7 @@ var additions = map[string]string{
 	"GET /api/v1/audit/export":                                     "other programs keep and search the trail",
 	"GET /api/v1/audit/facts":                                      "a tenant verifies its facts without the service",
 	"GET /api/v1/audit/key":                                        "others verify checkpoints with it",
-	"GET /api/v1/audit/checkpoint":                                 "it shows later that nothing was altered",
+	"GET /api/v1/audit/checkpoint":                                 "it later proves that nothing was altered",
 	"GET /api/v1/audit/proof":                                      "it shows that a fact is in the trail of a checkpoint",
 	"GET /api/v1/audit/consistency":                                "it shows that a trail begins with that of an older checkpoint",
 	"GET /api/v1/admin/audit":                                      "operators ask who changed what in all tenants and on the platform",

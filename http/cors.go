@@ -7,12 +7,11 @@ import (
 	"github.com/rs/cors"
 )
 
-// browserCache is how long browsers may remember the answer to a preflight request; none remembers it longer.
+// browserCache is how long browsers may cache the response to a preflight request. No browser allows more.
 const browserCache = 2 * time.Hour
 
-// crossOrigin lets pages of the configured origins call the interface, "*" for all, and answers preflight requests
-// itself. Preflight requests show the rate limit of their address, but are not counted: answering one costs no more
-// than refusing it, and a page could not tell why it was refused.
+// crossOrigin allows pages of the configured origins ("*" for all) to call the interface, and answers preflight
+// requests. These are not counted against rate limits: a page could not see why one was refused.
 func (a *API) crossOrigin(next http.Handler) http.Handler {
 	answer := cors.New(cors.Options{
 		AllowedOrigins: a.Origins,
@@ -33,7 +32,7 @@ func (a *API) crossOrigin(next http.Handler) http.Handler {
 			"Traceparent",
 			"Tracestate",
 			"Baggage",
-			"Sentry-Trace", // which libraries for tracing add to every call of a page
+			"Sentry-Trace", // tracing libraries add it to every call of a page
 		},
 		ExposedHeaders: []string{
 			"ETag",

@@ -11,19 +11,19 @@ import (
 	"flagledger/events"
 )
 
-// invitationsPerDay is how many invitations a plan gives a day.
+// invitationsPerDay returns a plan's daily quota of invitations.
 func (a *API) invitationsPerDay(plan events.Plan) int {
 	return cmp.Or(a.InvitationsPerDay, plan.Terms().InvitationsPerDay)
 }
 
-// platformInvitations bounds invitations to the platform: to as many a day as the highest plan gives a tenant.
+// platformInvitations limits invitations to the platform: the daily quota is the highest plan's.
 var (
 	platformInvitationsPerDay = events.EnterprisePlan.Terms().InvitationsPerDay
 	platformInvitations       = []jobs.InvitationBound{jobs.PlatformInvitationBound(platformInvitationsPerDay)}
 )
 
-// tenantInvitations bounds the invitations that a person makes to a tenant: by its plan, and by the best plan among the
-// person's tenants.
+// tenantInvitations returns the limits of a person's invitations to a tenant: by its plan, and by the best plan among
+// the person's tenants.
 func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound {
 	plan := events.FreePlan
 	if tenant, ok := a.Live.Tenant(tenantID); ok {
@@ -35,8 +35,8 @@ func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound 
 	}
 }
 
-// limitInvitations calls invite and counts the invitation for today, or refuses what is over one of bounds. What is
-// refused or was made before does not count.
+// limitInvitations calls invite and counts the invitation for today, or returns an error beyond one of bounds. Refused
+// and repeated invitations do not count.
 func limitInvitations[S any, P commands.State[S]](
 	ctx context.Context, a *API, bounds []jobs.InvitationBound, cmd commands.Command[S],
 	invite func() (commands.Done, error),
@@ -55,19 +55,18 @@ func limitInvitations[S any, P commands.State[S]](
 	}
 	if reached != nil {
 		return commands.Done{}, commands.TooManyToday(reached.PerDay, now,
-			fmt.Sprintf("%d invitations were made today, as many as a day may have", reached.PerDay))
+			fmt.Sprintf("the limit of %d invitations a day is reached", reached.PerDay))
 	}
 	done, err := invite()
 	if isRefusal(err) || done.Repeated {
 		if failure := a.DailyInvitations.GiveBack(context.WithoutCancel(ctx), now, bounds...); failure != nil {
-			requestOf(ctx).log().Warn("an invitation that was not made counts for today", "err", failure)
+			requestOf(ctx).log().Warn("a failed invitation could not be subtracted from today's count", "err", failure)
 		}
 	}
 	return done, err
 }
 
-// isRefusal reports whether an error refuses a call that did nothing. After any other error it may have done what it
-// was to do.
+// isRefusal reports whether an error guarantees that the call changed nothing.
 func isRefusal(err error) bool {
 	if _, refused := errors.AsType[*problem](err); refused {
 		return true

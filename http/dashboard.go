@@ -9,7 +9,7 @@ import (
 	"flagledger/http/web"
 )
 
-// addDashboard serves the dashboard, or how to get it where the program was built without it.
+// addDashboard serves the dashboard, or build instructions if the program was built without it.
 func (a *API) addDashboard() {
 	show := http.HandlerFunc(
 		func(w http.ResponseWriter, _ *http.Request) { web.NoDashboard.Write(w, http.StatusNotFound) },
@@ -21,9 +21,8 @@ func (a *API) addDashboard() {
 	a.router.Get(dashboard.Path+"/*", show)
 }
 
-// leadToDashboard leads a browser that opens the service's address to the dashboard; other clients get JSON there.
-// Where the program has a dashboard, it leads browsers on from mailed links too, with the token in the fragment:
-// browsers send that to nobody.
+// leadToDashboard redirects browsers from the root path to the dashboard; other clients get JSON there. If the program
+// has a dashboard, it also redirects mailed links, with the token in the fragment, which browsers do not send.
 func (a *API) leadToDashboard(next http.Handler) http.Handler {
 	built := dashboard.Built()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +44,6 @@ func (a *API) leadToDashboard(next http.Handler) http.Handler {
 		}
 		h.Set("Cache-Control", "no-store")
 		h.Set("Referrer-Policy", "no-referrer")
-		http.Redirect(w, r, to, http.StatusFound) //nolint:gosec // to a path of the service's own: the token stands in the fragment, encoded
+		http.Redirect(w, r, to, http.StatusFound) //nolint:gosec // to a path of the service's own: the token is in the fragment, encoded
 	})
 }

@@ -53,15 +53,15 @@ func (a *API) addDevices(tag string) {
 			return listed(ctx, *in, &queries.List[inbox.Device]{Rows: rest, Total: len(devices)}, err, showDevice)
 		},
 	)
-	add := operation("POST", path, "register-device-token", tag, "Have the caller's notifications pushed to a device")
-	add.Description = "A token that the caller has registered before is updated (200); one of another person passes to " +
-		"the caller. If the person has too many devices, the one that was seen longest ago goes."
+	add := operation("POST", path, "register-device-token", tag, "Push the caller's notifications to a device")
+	add.Description = "A token that the caller registered before is updated (200); a token of another person is " +
+		"reassigned to the caller. If the person has too many devices, the one not seen for the longest time is removed."
 	add.DefaultStatus = http.StatusCreated
 	known := &huma.Response{Description: "The caller had registered the token before"}
-	add.Responses = map[string]*huma.Response{"200": known} // of the old path as well
+	add.Responses = map[string]*huma.Response{"200": known} // the legacy path has it too
 	register(a, access{who: person}, add, a.registerDevice)
 	known.Content = add.Responses["201"].Content
-	remove := operation("DELETE", path+"/{token}", "remove-device-token", tag, "Have nothing pushed to a device any more")
+	remove := operation("DELETE", path+"/{token}", "remove-device-token", tag, "Stop pushing notifications to a device")
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, access{who: person}, remove, func(ctx context.Context, in *struct {
 		Token string `path:"token" example:"fYx2QkqzR0uJ:APA91bHb3dC9"`

@@ -23,10 +23,10 @@ type changeBody struct {
 }
 
 type diffBody struct {
-	From    uint64       `json:"from" doc:"The version that the flag had then" example:"3"`
+	From    uint64       `json:"from" doc:"The flag's version at that time" example:"3"`
 	To      uint64       `json:"to" example:"7"`
 	Changes []changeBody `json:"changes"`
-	Patch   []patchBody  `json:"patch" doc:"RFC 6902: makes of the flag of one version, as /versions/{version} shows it, that of the other. Where it would be longer than the flag, it replaces all"`
+	Patch   []patchBody  `json:"patch" doc:"RFC 6902: turns the flag at from, as /versions/{version} shows it, into the flag at to. A patch longer than the flag replaces it as a whole"`
 }
 
 type patchBody struct {
@@ -39,12 +39,12 @@ type patchBody struct {
 func (a *API) addDiff() {
 	diff := operation("GET", "/api/v1/flags/{flagKey}/diff", "compare-flag-versions", "Flags",
 		"What changed of a flag between two versions or times")
-	diff.Description = "It is 404 where the flag did not exist at one of them, and says at which."
+	diff.Description = "The answer is 404 if the flag did not exist at one of them, and names which."
 	register(a, readFlags, diff,
 		func(ctx context.Context, in *struct {
 			VersionsPath
-			From string `query:"from" required:"true" doc:"A version, or a time of RFC 3339 that is past by the store's clock" example:"3"`
-			To   string `query:"to" required:"true" doc:"Likewise" example:"7"`
+			From string `query:"from" required:"true" doc:"A version, or an RFC 3339 time that is past by the store's clock" example:"3"`
+			To   string `query:"to" required:"true" doc:"A version, or an RFC 3339 time that is past by the store's clock" example:"7"`
 		}) (*struct{ Body diffBody }, error) {
 			wrong := map[string]string{}
 			read := func(name, text string) queries.Moment {
@@ -92,11 +92,11 @@ func (a *API) addDiff() {
 		})
 }
 
-// smallPatch is the size from which a patch that is longer than the flag replaces the whole flag instead: each value of
-// a list of thousands that shifts is a step with a long path.
+// smallPatch is the size above which a patch that is longer than the flag replaces the whole flag. Shifting a list of
+// thousands of values would need a step with a long path for each.
 const smallPatch = 64 << 10
 
-// compareFlags tells what differs between two versions.
+// compareFlags returns the differences between two versions.
 func compareFlags(before, after wholeFlag) (body diffBody, err error) {
 	body = diffBody{From: before.Version, To: after.Version, Changes: []changeBody{}, Patch: []patchBody{}}
 	texts := [2][]byte{asJSON(before), asJSON(after)}
@@ -133,14 +133,14 @@ func compareFlags(before, after wholeFlag) (body diffBody, err error) {
 	return body, err
 }
 
-// add adds a field unless it is the same in both.
+// add adds a field if its values differ.
 func (d *diffBody) add(field string, environment *string, from, to any) {
 	if a, b := asJSON(from), asJSON(to); !bytes.Equal(a, b) {
 		d.Changes = append(d.Changes, changeBody{field, environment, a, b})
 	}
 }
 
-// listOf is a list by id, and the ids in its order.
+// listOf indexes a list by id and preserves its order.
 type listOf struct {
 	ids []string
 	by  map[string]any
@@ -158,8 +158,7 @@ func byID[T any](list []T, id func(T) string) listOf {
 func variationID(v variationBody) string { return v.ID }
 func ruleID(r ruleBody) string           { return r.ID }
 
-// compareLists adds each element that came, went or changed, whole, and their order where others come in between or it
-// changed.
+// compareLists adds each added, removed or changed element as a whole, and the list of ids if it differs.
 func (d *diffBody) compareLists(field string, environment *string, from, to listOf) {
 	for _, id := range from.ids {
 		d.add(field+"."+id, environment, from.by[id], to.by[id])
@@ -172,7 +171,7 @@ func (d *diffBody) compareLists(field string, environment *string, from, to list
 	d.add(field+".order", environment, from.ids, to.ids)
 }
 
-// unmarshalExactly keeps numbers as they are written.
+// unmarshalExactly preserves the spelling of numbers.
 func unmarshalExactly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

@@ -8,8 +8,7 @@ import (
 	"flagledger/http/web"
 )
 
-// docsPolicy lets the page of the interface load its own files alone, and nobody frame it. Swagger UI sets styles in
-// its elements.
+// docsPolicy restricts the API page to its own files and forbids frames. Swagger UI needs inline styles.
 const docsPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -33,7 +32,7 @@ func (a *API) addDocs() {
 	})
 }
 
-// pageWriter leaves out the page's own answer to what it does not have.
+// pageWriter suppresses the 404 response of Swagger UI.
 type pageWriter struct {
 	http.ResponseWriter
 	missing bool

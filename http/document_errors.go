@@ -11,12 +11,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// errorShape is how the errors of some operations look.
+// errorShape is the format of some operations' errors.
 type errorShape struct {
-	prefix string // of the names of their responses in the document
+	prefix string // of the response names in the OpenAPI document
 	media  string
 	body   any
-	show   func(problem) any // makes the example of a body
+	show   func(problem) any // returns the example of a body
 }
 
 var (
@@ -42,7 +42,7 @@ var (
 	}}
 )
 
-// shapeOf is how the errors of a path look.
+// shapeOf returns the format of a path's errors.
 func shapeOf(path string) errorShape {
 	switch {
 	case strings.HasPrefix(path, ofrepManyRoute):
@@ -54,7 +54,8 @@ func shapeOf(path string) errorShape {
 	}
 }
 
-// describeErrors adds to each operation the errors that follow from what it takes. Each error is described once.
+// describeErrors adds to each operation the errors that its parameters and security imply. Each error is described
+// once.
 func (a *API) describeErrors(doc *huma.OpenAPI) {
 	doc.Components.Responses = map[string]*huma.Response{}
 	for path, item := range doc.Paths {
@@ -94,16 +95,16 @@ func (a *API) describe(status int, shape errorShape) *huma.Response {
 	header := func(name, doc string) {
 		headers[name] = &huma.Param{Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
 	}
-	header("X-Request-ID", "The request's id, by which the log is searched")
+	header("X-Request-ID", "The request's id, for searching the log")
 	switch status {
 	case http.StatusUnauthorized:
 		header("WWW-Authenticate", "How to authenticate: Bearer, or Basic at the token endpoint")
 	case http.StatusPreconditionFailed:
-		header("ETag", "The version that the resource has")
+		header("ETag", "The current version of the resource")
 	case http.StatusUnprocessableEntity:
 		example.Errors = map[string]string{"name": "is required and must not be empty"}
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		header("Retry-After", "In how many seconds to try again")
+		header("Retry-After", "Seconds until the next attempt")
 	}
 	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(shape.body), true, "")
 	return &huma.Response{
@@ -112,7 +113,7 @@ func (a *API) describe(status int, shape errorShape) *huma.Response {
 	}
 }
 
-// errorsOf are the errors that follow from what an operation takes.
+// errorsOf returns the error statuses that an operation's parameters and security imply.
 func errorsOf(op *huma.Operation) []int {
 	errors := append(slices.Clone(op.Errors),
 		http.StatusBadRequest, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable)
@@ -135,7 +136,7 @@ func errorsOf(op *huma.Operation) []int {
 	return errors
 }
 
-// problemWith is the schema of a problem with more members.
+// problemWith returns the schema of a problem with more members.
 func problemWith(r huma.Registry, more any) *huma.Schema {
 	both, added := huma.SchemaFromType(r, reflect.TypeFor[problem]()), huma.SchemaFromType(r, reflect.TypeOf(more))
 	maps.Copy(both.Properties, added.Properties)
@@ -144,7 +145,7 @@ func problemWith(r huma.Registry, more any) *huma.Schema {
 	return both
 }
 
-// allowNull adds null to the values that a member may have which is nullable: huma adds it to the types alone.
+// allowNull adds null to the enums of nullable members: huma adds it only to their types.
 func allowNull(schema *huma.Schema) {
 	if schema.Nullable && len(schema.Enum) > 0 && !slices.Contains(schema.Enum, nil) {
 		schema.Enum = append(slices.Clone(schema.Enum), nil)

@@ -53,7 +53,7 @@ func (a *API) addEnvironments() {
 		}, err
 	})
 	remove := operation("DELETE", path+"/{environment}", "delete-environment", tag,
-		"Delete an environment, and what flags are in it")
+		"Delete an environment and the flags' state in it")
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *struct {

@@ -10,7 +10,8 @@ import (
 // etag returns the entity tag of a flag's version.
 func etag(v events.Revision) string { return `"` + strconv.FormatUint(uint64(v), 10) + `"` }
 
-// ifMatch returns the versions that a If-Match header allows; nil allows any. FlagChange checks its form.
+// ifMatch returns the versions that an If-Match header allows; nil allows any. The pattern of FlagChange checks its
+// format.
 func ifMatch(header string) []events.Revision {
 	if header == "" || header == "*" {
 		return nil
@@ -37,8 +38,8 @@ func noneMatch(header []string, tag string) bool {
 	return false
 }
 
-// originalTag undoes what proxies that compress do to a tag: nginx makes "5" W/"5", Apache makes it "5-gzip". The tags
-// of this service have no hyphen.
+// originalTag restores a tag that a compressing proxy changed: nginx turns "5" into W/"5", Apache into "5-gzip". The
+// service's own tags have no hyphen.
 func originalTag(tag string) string {
 	tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
 	if version, _, changed := strings.Cut(tag, "-"); changed {

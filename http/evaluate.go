@@ -28,50 +28,50 @@ var (
 )
 
 const (
-	// maxFlagKeys bounds the flags that a call can name.
+	// maxFlagKeys limits the flags that a call can name.
 	maxFlagKeys = 1000
-	// maxEvaluating is the longest that evaluating many flags for a call may take: thousands take milliseconds.
+	// maxEvaluating limits the time of evaluating many flags for a call. Thousands take milliseconds.
 	maxEvaluating = 5 * time.Second
 )
 
 // Evaluation handlers bypass huma for speed. This file parses and writes their bodies, and documents them.
 
-// ContextBody is whom flags are evaluated for, and where.
+// ContextBody is the context and the environment of an evaluation.
 type ContextBody struct {
-	TargetingKey string         `json:"targetingKey,omitempty" doc:"The unit that splits by weight are bucketed by" example:"user-42"`
-	Attributes   map[string]any `json:"attributes,omitempty" doc:"What rules ask about. Numbers are compared exactly." example:"{\"plan\":\"pro\",\"company\":{\"id\":\"c-7\",\"seats\":12}}"`
-	Environment  string         `json:"environment,omitempty" doc:"Goes before X-Environment; production without either" example:"production"`
+	TargetingKey string         `json:"targetingKey,omitempty" doc:"The unit that weighted splits are bucketed by" example:"user-42"`
+	Attributes   map[string]any `json:"attributes,omitempty" doc:"The values that rules test. Numbers are compared exactly." example:"{\"plan\":\"pro\",\"company\":{\"id\":\"c-7\",\"seats\":12}}"`
+	Environment  string         `json:"environment,omitempty" doc:"Overrides X-Environment; production without either" example:"production"`
 }
 
 type evaluateManyBody struct {
 	ContextBody
-	FlagKeys []string `json:"flagKeys,omitempty" maxItems:"1000" doc:"The flags to evaluate; all of the tenant without it" example:"[\"new-checkout\",\"page-size\"]"`
+	FlagKeys []string `json:"flagKeys,omitempty" maxItems:"1000" doc:"The flags to evaluate; all of the tenant's by default" example:"[\"new-checkout\",\"page-size\"]"`
 }
 
 type evaluationBody struct {
 	Enabled       bool             `json:"enabled" example:"true"`
 	Value         value            `json:"value"`
 	Reason        string           `json:"reason" enum:"OFF,ARCHIVED,RULE_MATCH,FALLTHROUGH" example:"RULE_MATCH"`
-	VariationID   *string          `json:"variationId" nullable:"true" doc:"null where no variation is served" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
+	VariationID   *string          `json:"variationId" nullable:"true" doc:"null if no variation is served" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	VariationName *string          `json:"variationName" nullable:"true" example:"on"`
-	RuleID        *string          `json:"ruleId" nullable:"true" doc:"null where no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	RuleID        *string          `json:"ruleId" nullable:"true" doc:"null if no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	FlagVersion   uint64           `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
-	Explanation   *explanationBody `json:"explanation,omitempty" doc:"With explain=true, and of rules that are not saved, alone"`
+	Explanation   *explanationBody `json:"explanation,omitempty" doc:"Only with explain=true, and for rules that are not saved"`
 }
 
 type evaluationsBody struct {
 	Flags  map[string]evaluationBody  `json:"flags" doc:"By key, in the order of the keys"`
-	Errors map[string]evaluationError `json:"errors,omitempty" doc:"Flags that could not be evaluated, by key: each says what a call for the flag alone would answer"`
+	Errors map[string]evaluationError `json:"errors,omitempty" doc:"Flags that could not be evaluated, by key, with the error that a call for the single flag would return"`
 }
 
-// evaluationError is why one of many flags could not be evaluated.
+// evaluationError is the error of one flag among many.
 type evaluationError struct {
-	Status int               `json:"status" doc:"404 for a key that no flag has, 422 where a split has nothing to bucket by" example:"422"`
+	Status int               `json:"status" doc:"404 for an unknown key, 422 if a split has nothing to bucket by" example:"422"`
 	Detail string            `json:"detail" example:"validation failed"`
 	Errors map[string]string `json:"errors,omitempty" doc:"What is wrong, by field" example:"{\"targetingKey\":\"is required: the flag splits its traffic by it\"}"`
 }
 
-// readEvaluation finds out who makes an evaluation and where, and reads its body, which the caller releases.
+// readEvaluation admits the caller, reads the body and selects the environment. The caller must release the body.
 func (a *API) readEvaluation(
 	r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema,
 ) (*principal, *evaluationRequest, error) {
@@ -86,7 +86,7 @@ func (a *API) readEvaluation(
 	return p, e, nil
 }
 
-// admitEvaluation is readEvaluation without finding the environment.
+// admitEvaluation is readEvaluation without selecting the environment.
 func (a *API) admitEvaluation(
 	r *http.Request, need access, read func(*evaluationRequest) error, schema *huma.Schema,
 ) (*principal, *evaluationRequest, error) {
@@ -108,7 +108,7 @@ func (a *API) admitEvaluation(
 	return p, e, nil
 }
 
-// environmentOf is the name of the environment that an evaluation is about, empty for production.
+// environmentOf returns the name of the evaluation's environment, or "" for production.
 func (e *evaluationRequest) environmentOf(r *http.Request) string {
 	if e.environment != "" {
 		return e.environment
@@ -130,7 +130,7 @@ func (a *API) decodeEvaluation(e *evaluationRequest, read func(*evaluationReques
 	return nil
 }
 
-// allWrongFields says all that is wrong with the members of a body. Reading it stopped at the first.
+// allWrongFields returns a problem with all wrong members of a body. Reading it stopped at the first.
 func (a *API) allWrongFields(data []byte, first strictjson.FieldError, schema *huma.Schema) *problem {
 	_, wrong, err := strictjson.Fit(data, schema, a.huma.OpenAPI().Components.Schemas)
 	if err != nil {
@@ -210,7 +210,7 @@ func (a *API) evaluateOne(
 	return nil
 }
 
-// evaluateFlag evaluates a flag. Where that takes long it begins again when it has a slot, so that others do not wait
+// evaluateFlag evaluates a flag. If that takes long it starts again once it has a slot, so that other calls do not wait
 // for it.
 func (a *API) evaluateFlag(r *http.Request, p *principal, key string, e *evaluationRequest) (snapshot.Result, error) {
 	result, err := queries.EvaluateShort(p.tenant, p.environment, key, &e.Context)
@@ -223,10 +223,10 @@ func (a *API) evaluateFlag(r *http.Request, p *principal, key string, e *evaluat
 	return queries.Evaluate(p.tenant, p.environment, key, &e.Context)
 }
 
-// pathKey is the key of a flag in a path, empty where it cannot be one.
+// pathKey returns the flag key in a path, or "" if it is malformed.
 func pathKey(r *http.Request, name string) string {
 	key := chi.URLParam(r, name)
-	if r.URL.RawPath == "" { // the router has seen the decoded path
+	if r.URL.RawPath == "" { // the router used the decoded path
 		return key
 	}
 	key, err := url.PathUnescape(key)
@@ -239,14 +239,13 @@ func pathKey(r *http.Request, name string) string {
 // documentEvaluate describes the operations of this file.
 func (a *API) documentEvaluate() {
 	one := operation("POST", evaluateRoute, "evaluate-flag", "Evaluation", "What a flag serves")
-	one.Description = "Answered from memory: it works while the event store and the database are down. Where the flag " +
-		"splits its traffic and the unit " +
-		"that it splits by is missing or empty, the answer is 422 and names `targetingKey`, or the attribute as " +
-		"`attributes.company`. It names `attributes` where the context is too large to be compared with the " +
+	one.Description = "Answered from memory: it works while the event store and the database are down. If the flag " +
+		"splits its traffic and the unit of the split is missing or empty, the answer is 422 and names `targetingKey`, or " +
+		"the attribute as `attributes.company`. It names `attributes` if the context is too large to be compared with the " +
 		"flag's rules in time."
-	one.Description += " With `at` or `version` it is what the flag served then: see X-Evaluated-At. That, as " +
-		"`explain`, asks the database, and counts as no evaluation; a machine " +
-		"needs the scope `flags:read` for it too."
+	one.Description += " With `at` or `version` the answer is what the flag served at that time: see X-Evaluated-At. " +
+		"Such calls, and calls with `explain`, query the database and are not counted as evaluations; a machine also " +
+		"needs the scope `flags:read`."
 	one.Description += " " + previewText
 	one.Parameters = []*huma.Param{
 		flagKeyParam(),
@@ -266,15 +265,13 @@ func (a *API) documentEvaluate() {
 	old.Responses["200"].Headers = one.Responses["200"].Headers
 
 	many := operation("POST", evaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
-	many.Description = "Evaluates the flags that `flagKeys` names, or all of the tenant. A flag that cannot be " +
-		"evaluated does not spoil the others: " +
-		"`errors`, which is there only then, says of each what a call for it alone would answer: 422 for a split whose " +
-		"unit is missing, 404 for a key in " +
-		"`flagKeys` that no flag has. Where rules are so costly that all of them together take too long, it breaks off " +
-		"with 503: name fewer. Archived flags are among the answers, deleted ones are not."
-	many.Description += " With `at` they are the flags of then and what they served: see X-Evaluated-At. That asks the " +
-		"database, for each flag that has changed since, and counts as no " +
-		"evaluation; a machine needs the scope `flags:read` for it too."
+	many.Description = "Evaluates the flags that `flagKeys` names, or all flags of the tenant. If a flag cannot be " +
+		"evaluated, the others still are, and `errors` holds what a call for the single flag would return: 422 if the " +
+		"unit of a split is missing, 404 for an unknown key in `flagKeys`. If the rules together take too long, the " +
+		"answer is 503: name fewer flags. Archived flags are included, deleted ones are not."
+	many.Description += " With `at` the answer is the flags at that time and what they served: see X-Evaluated-At. Such " +
+		"a call queries the database for each flag that has changed since, and is not counted; a machine also needs the " +
+		"scope `flags:read`."
 	many.Description += " " + previewText
 	many.Parameters = []*huma.Param{tenantParam(false), environmentParam(), atParam(), previewParam()}
 	many.Errors = []int{http.StatusUnprocessableEntity}
@@ -294,10 +291,11 @@ func flagKeyParam() *huma.Param {
 
 func atParam() *huma.Param {
 	return &huma.Param{
-		Name:        "at",
-		In:          "query",
-		Schema:      &huma.Schema{Type: huma.TypeString, Format: "date-time"},
-		Description: "A time that is past by the store's clock: what was served then, with the environments of then",
+		Name:   "at",
+		In:     "query",
+		Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"},
+		Description: "A time that is past by the store's clock: what was served, with the flags and environments at that " +
+			"time",
 	}
 }
 
@@ -306,7 +304,7 @@ func versionParam() *huma.Param {
 		Name:        "version",
 		In:          "query",
 		Schema:      &huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)},
-		Description: "A version of the flag: what was served once the flag had it. Goes without at",
+		Description: "A version of the flag: what was served when the flag got it. Not allowed with at",
 	}
 }
 
@@ -316,8 +314,7 @@ func evaluatedAtDocument() map[string]*huma.Param {
 			Type:   huma.TypeString,
 			Format: "date-time",
 		},
-		Description: "Of an evaluation of the past alone: the time that was asked for, or that at which the flag got the " +
-			"version",
+		Description: "Only for historical evaluations: the requested time, or the time when the flag got the version",
 	}}
 }
 
@@ -326,20 +323,19 @@ func explainParam() *huma.Param {
 		Name:        "explain",
 		In:          "query",
 		Schema:      &huma.Schema{Type: huma.TypeBoolean},
-		Description: "Whether to say why: each step, rule and condition that was asked, and how a split chose",
+		Description: "Whether to explain the result: each step, rule and condition that was tested, and how a split chose",
 	}
 }
 
-const previewText = "With `preview=true` the answer is the same, also from memory, and counts as no use of a flag " +
-	"and no evaluation: for whoever only looks at what " +
-	"somebody would get. A machine needs the scope `flags:read` for it too."
+const previewText = "With `preview=true` the answer is the same, also from memory, but is not counted: for looking " +
+	"at what a user would get. A machine also needs the scope `flags:read`."
 
 func previewParam() *huma.Param {
 	return &huma.Param{
 		Name:        "preview",
 		In:          "query",
 		Schema:      &huma.Schema{Type: huma.TypeBoolean},
-		Description: "Whether the answer is only to be shown: nothing is counted",
+		Description: "Whether the answer is only shown: nothing is counted",
 	}
 }
 
@@ -352,7 +348,7 @@ func tenantParam(required bool) *huma.Param {
 		Description: "The tenant of the call",
 	}
 	if !required {
-		p.Description += "; without it the machine's, or the caller's canonical tenant"
+		p.Description += "; the default is the machine's tenant, or the person's canonical tenant"
 	}
 	return p
 }
@@ -362,12 +358,12 @@ func environmentParam() *huma.Param {
 		Name:        "X-Environment",
 		In:          "header",
 		Schema:      &huma.Schema{Type: huma.TypeString},
-		Description: "The environment of the call: production without it",
+		Description: "The environment of the call; the default is production",
 	}
 }
 
-// document adds an operation that is no huma operation, from examples of its bodies, and returns the schema of what it
-// reads.
+// document documents an operation that huma does not serve, from examples of its bodies. It returns the schema of the
+// request body.
 func (a *API) document(op *huma.Operation, need access, in, out any) *huma.Schema {
 	doc := a.huma.OpenAPI()
 	content := func(v any) map[string]*huma.MediaType {

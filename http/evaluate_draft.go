@@ -19,20 +19,20 @@ const evaluateDraftRoute = "/api/v1/flags/{flagKey}/rules/evaluate"
 
 var evaluateDraftAccess = access{who: viewer, scope: events.FlagsEvaluate, unverified: true}
 
-// draftBody is a context, and the rules that are tried with it.
+// draftBody is a context and the rules to try with it.
 type draftBody struct {
 	ContextBody
-	Rules       []newRuleBody    `json:"rules,omitempty" maxItems:"100" doc:"The whole list in its order; that of the environment without it"`
-	Fallthrough fallthroughServe `json:"fallthrough,omitzero" doc:"null tries none; that of the environment without it"`
+	Rules       []newRuleBody    `json:"rules,omitempty" maxItems:"100" doc:"The whole list in its order; the environment's rules by default"`
+	Fallthrough fallthroughServe `json:"fallthrough,omitzero" doc:"null tries none; the environment's fallthrough by default"`
 }
 
-// draft is what the body tries. A new rule's id is its place in the list, and its rollouts are drawn by that, so that
-// the same draft always gives the same answer.
+// draft returns the draft that the body describes. A new rule's id and salt are its index in the list, so that the same
+// draft always gives the same answer.
 func (b draftBody) draft(in events.EnvironmentRef) commands.RulesDraft {
 	d := commands.RulesDraft{Environment: in, Rules: sentRules(b.Rules)}
 	for i := range d.Rules {
-		place := "rules[" + strconv.Itoa(i) + "]"
-		d.Rules[i].NewID, d.Rules[i].Salt = place, place
+		index := "rules[" + strconv.Itoa(i) + "]"
+		d.Rules[i].NewID, d.Rules[i].Salt = index, index
 	}
 	if b.Fallthrough.sent {
 		d.Fallthrough = new(b.Fallthrough.setting())
@@ -40,7 +40,7 @@ func (b draftBody) draft(in events.EnvironmentRef) commands.RulesDraft {
 	return d
 }
 
-// evaluateDraft answers what a flag would serve with other rules, and why.
+// evaluateDraft answers with what a flag would serve with other rules, and why.
 func (a *API) evaluateDraft(w http.ResponseWriter, r *http.Request) {
 	if err := a.answerDraft(w, r); err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
@@ -84,7 +84,7 @@ func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readDraft reads the body of an evaluation that tries rules. wrong says by field what does not fit its schema.
+// readDraft reads the body of a draft's evaluation. wrong holds its schema errors by field.
 func (a *API) readDraft(e *evaluationRequest) (body draftBody, wrong map[string]string, err error) {
 	fitting, unfit, err := strictjson.Fit(e.data, a.evaluateDraftSchema, a.huma.OpenAPI().Components.Schemas)
 	if err != nil {
@@ -110,14 +110,12 @@ func (a *API) readDraft(e *evaluationRequest) (body draftBody, wrong map[string]
 // documentEvaluateDraft describes the operation of this file.
 func (a *API) documentEvaluateDraft() {
 	op := operation("POST", evaluateDraftRoute, "evaluate-draft", "Rules", "What a flag would serve with other rules")
-	op.Description = "Tries rules and a fallthrough before they are saved, and says why they serve what they do. " +
-		"Nothing is stored, and nothing is counted. The rest of the flag is as it is, " +
-		"with the version in `flagVersion`, which the database is asked for. What is wrong with the rules is told as PUT " +
-		"tells it, by the same names; that the flag, or all of the tenant's, would be too large is told " +
-		"once they are saved. A machine needs the scope `flags:read` too. A rule without an id is named by its place, such " +
-		"as `rules[2]`, where an id would " +
-		"stand, and its rollout is drawn by that: once it is saved it has an id and a salt of its own, so that its shares " +
-		"stay, and who gets which does not."
+	op.Description = "Tries rules and a fallthrough before they are saved, and explains the result. Nothing is stored " +
+		"or counted. The rest of the flag is unchanged and read from the database, at the version in `flagVersion`. " +
+		"Errors in the rules are reported by the same names as by PUT, except size limits, which are only checked on " +
+		"saving. A machine also needs the scope `flags:read`. A rule without an id has its index, such as `rules[2]`, as " +
+		"id and as salt of its rollout. Saving it assigns a new id and salt: the shares remain, but users move between " +
+		"variations."
 	op.Parameters = []*huma.Param{flagKeyParam(), tenantParam(false), environmentParam()}
 	op.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateDraftSchema = a.document(&op, evaluateDraftAccess, draftBody{}, evaluationBody{})

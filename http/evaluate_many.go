@@ -9,10 +9,10 @@ import (
 	"flagledger/queries"
 )
 
-// chunk is how much of a large answer is gathered before it is sent.
+// chunk is the size in bytes from which a part of a large response is sent.
 const chunk = 32 << 10
 
-// evaluateMany answers what many flags serve, or all of a tenant's. One that cannot be evaluated does not spoil the
+// evaluateMany answers with what many flags serve, or all of a tenant's. Flags that fail are reported beside the
 // others.
 func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	preview := false
@@ -47,7 +47,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 }
 
 // sendEvaluations streams the results for many flags. Flags that succeed are added to used; nil does not count them. e
-// holds its slot for costly work.
+// must hold its work slot.
 func sendEvaluations(
 	w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated],
 	used *uncounted,
@@ -71,7 +71,7 @@ func sendEvaluations(
 		}
 		switch {
 		case errors.Is(answer.Err, queries.ErrTooSlow) && began:
-			abortResponse() // the status has been sent: what is left is to break off
+			abortResponse() // the status has been sent already
 		case errors.Is(answer.Err, queries.ErrTooSlow):
 			writeProblem(w, r, problemOf(r.Context(), answer.Err))
 			return
@@ -107,7 +107,7 @@ type failedFlag struct {
 	err error
 }
 
-// write adds the flag to the errors of an answer, which begin with the first one.
+// write appends the flag to the errors of a response. The first flag opens the object.
 func (f failedFlag) write(ctx context.Context, out *output, first bool) {
 	if first {
 		out.text(`,"errors":{`)
@@ -120,7 +120,7 @@ func (f failedFlag) write(ctx context.Context, out *output, first bool) {
 	out.json(evaluationError{problem.Status, problem.Detail, problem.Errors})
 }
 
-// send sends what has been gathered. It holds no slot meanwhile: the client may be slow.
+// send sends the buffered part of the response. It releases the slot meanwhile, as the client may be slow.
 func (e *evaluationRequest) send(ctx context.Context, out *output) {
 	e.leaveWorkSlot()
 	out.send()

@@ -15,8 +15,8 @@ import (
 	"flagledger/queries"
 )
 
-// readEvaluateManyQuery reads the query of an evaluation of many flags, which takes a time and preview alone. Its error
-// is a problem, which names all that is wrong.
+// readEvaluateManyQuery reads the query of an evaluation of many flags, which takes only at and preview. Its error is a
+// problem that names all wrong parameters.
 func readEvaluateManyQuery(u *url.URL, now time.Time) (asked evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	refuseOthers(query, wrong, "at", "version", "explain", "preview")
@@ -24,7 +24,7 @@ func readEvaluateManyQuery(u *url.URL, now time.Time) (asked evaluationQuery, er
 	asked.preview = readWhether(query, "preview", wrong)
 	for _, name := range []string{"version", "explain"} {
 		if query.Has(name) {
-			wrong[name] = "goes with an evaluation of one flag alone"
+			wrong[name] = "is only allowed for one flag"
 		}
 	}
 	if len(wrong) > 0 {
@@ -33,8 +33,8 @@ func readEvaluateManyQuery(u *url.URL, now time.Time) (asked evaluationQuery, er
 	return asked, nil
 }
 
-// evaluateManyAt answers what many flags served at a time, or all that the tenant had then, unless the query is wrong.
-// Nothing is counted.
+// evaluateManyAt answers with what flags served at a time: the named ones, or all that the tenant had. wrong is the
+// error of the query, if any. Nothing is counted.
 func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Time, wrong error) {
 	p, e, err := a.admitEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
 	if err != nil {
@@ -57,14 +57,14 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 	sendEvaluations(w, r, e, past.evaluate(r.Context(), a, p, e, maxEvaluating), nil)
 }
 
-// flagsAt are the flags of a time that an evaluation of many is about.
+// flagsAt holds the historical flags and environment of an evaluation.
 type flagsAt struct {
 	flags       []queries.VersionThen
 	environment events.EnvironmentRef
-	pastSlot    *fair.Slot // left while nothing is added up
+	pastSlot    *fair.Slot // released while no history is read
 }
 
-// selectPast finds the flags and the environment of a time. Its error is a problem, or that of a query.
+// selectPast finds the flags and the environment at a time. Its error is a problem or a query's error.
 func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s flagsAt, err error) {
 	ctx := r.Context()
 	e.leaveWorkSlot()
@@ -106,8 +106,8 @@ func (s flagsAt) evaluate(
 	}
 }
 
-// compile makes a flag of the time ready for evaluation: the tenant's own where it has not changed since, else the one
-// that its facts give. Meanwhile it leaves its slot for costly work.
+// compile compiles the historical flag: the current one if it has not changed since, or else one folded from its facts.
+// It releases the work slot meanwhile.
 func (s flagsAt) compile(
 	ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.VersionThen,
 ) (*snapshot.Flag, error) {

@@ -16,11 +16,11 @@ import (
 	"flagledger/queries"
 )
 
-// evaluatedAtHeader tells the moment that an evaluation was about.
+// evaluatedAtHeader is the header with the time of a historical evaluation.
 const evaluatedAtHeader = "X-Evaluated-At"
 
-// evaluatedAt sets the header to the moment that an evaluation was about: to six digits, as times of facts have them,
-// or to the more that the caller sent.
+// evaluatedAt sets the header to the time of a historical evaluation: with six digits, as in facts, or with more if the
+// caller sent more.
 func evaluatedAt(w http.ResponseWriter, at time.Time) {
 	format := events.RecordedFormat
 	if !at.Equal(at.Truncate(time.Microsecond)) {
@@ -29,15 +29,15 @@ func evaluatedAt(w http.ResponseWriter, at time.Time) {
 	w.Header()[evaluatedAtHeader] = []string{at.UTC().Format(format)}
 }
 
-// evaluationQuery is what the query of an evaluation asks for.
+// evaluationQuery is the parsed query of an evaluation.
 type evaluationQuery struct {
 	moment  queries.Moment
 	past    bool
 	explain bool
-	preview bool // only to be shown: it counts nothing
+	preview bool // counts nothing
 }
 
-// readEvaluationQuery reads the query of an evaluation. Its error is a problem, which names all that is wrong.
+// readEvaluationQuery reads the query of an evaluation. Its error is a problem that names all wrong parameters.
 func readEvaluationQuery(u *url.URL, now time.Time) (asked evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	if strings.HasPrefix(u.Path, "/api/v1/") { // the old path ignores them
@@ -52,7 +52,7 @@ func readEvaluationQuery(u *url.URL, now time.Time) (asked evaluationQuery, err 
 	return asked, nil
 }
 
-// readWhether reads a parameter that is true or false, false without it, and notes what is wrong with it.
+// readWhether reads a boolean parameter, false by default. It adds an invalid one to wrong.
 func readWhether(query url.Values, name string, wrong map[string]string) bool {
 	text := query.Get(name)
 	if _, noted := wrong[name]; !noted && text != "" && text != "true" && text != "false" {
@@ -61,11 +61,10 @@ func readWhether(query url.Values, name string, wrong map[string]string) bool {
 	return text == "true"
 }
 
-// unknownParameter is what is wrong with a query parameter that a call does not take, in huma's words.
+// unknownParameter is the error of an unknown query parameter, in huma's words.
 const unknownParameter = "unknown query parameter"
 
-// refuseOthers notes the parameters of a query that a call does not take, and those that are sent more than once or are
-// empty.
+// refuseOthers adds to wrong the parameters of a query that are unknown, repeated or empty.
 func refuseOthers(query url.Values, wrong map[string]string, taken ...string) {
 	for name, values := range query {
 		if !slices.Contains(taken, name) {
@@ -76,7 +75,7 @@ func refuseOthers(query url.Values, wrong map[string]string, taken ...string) {
 	}
 }
 
-// requireFlagsRead refuses a machine whose token does not have the scope for that.
+// requireFlagsRead refuses a machine whose token lacks the scope flags:read.
 func (p *principal) requireFlagsRead() error {
 	if p.machine == nil || slices.Contains(p.machine.scopes, events.FlagsRead) {
 		return nil
@@ -84,8 +83,8 @@ func (p *principal) requireFlagsRead() error {
 	return scopeRefused(events.FlagsRead)
 }
 
-// evaluateQuery answers what a flag served at a moment, or why it serves what it does, unless the query is wrong.
-// Nothing is counted: nobody is served.
+// evaluateQuery answers an evaluation with at, version or explain. wrong is the error of the query, if any. Nothing is
+// counted.
 func (a *API) evaluateQuery(
 	w http.ResponseWriter, r *http.Request, asked evaluationQuery, wrong error, read func(*evaluationRequest) error,
 	schema *huma.Schema,
@@ -120,7 +119,7 @@ func (a *API) evaluateQuery(
 	return nil
 }
 
-// answerWith answers with a result and, unless it is nil, why it is that.
+// answerWith answers with a result and, unless it is nil, its explanation.
 func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *snapshot.Result, x *snapshot.Explanation) {
 	out := newOutput(w)
 	defer out.release()
@@ -132,8 +131,8 @@ func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *snapshot.R
 	out.send()
 }
 
-// flagOfQuery reads the state of a flag that an evaluation asks for, and finds the environment. Without a moment it is
-// the state that this node serves.
+// flagOfQuery reads the state of the flag and the environment of an evaluation. Without a moment it is the state that
+// this node serves.
 func (a *API) flagOfQuery(
 	r *http.Request, p *principal, e *evaluationRequest, asked evaluationQuery,
 ) (f state.Flag, in events.EnvironmentRef, err error) {

@@ -11,32 +11,33 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// evaluationRequest is the body of an evaluation, read token by token, since reflection costs several times as much.
-// Its memory is reused: nothing of it may be used after release.
+// evaluationRequest is the body of an evaluation, read token by token because reflection is several times slower. Its
+// memory is reused, so it must not be used after release.
 type evaluationRequest struct {
 	snapshot.Context
 	environment string
-	flagKeys    []string // nil asks for all
+	flagKeys    []string // nil for all
 
 	strictjson.Reader
 	body    bytes.Buffer
 	data    []byte         // the whole of body
 	members map[string]any // memory for the attributes
 
-	bodySlot *fair.Slot // of a large body; nil for others
-	workSlot *fair.Slot // of costly work; nil for others
+	bodySlot *fair.Slot // for a large body, or nil
+	workSlot *fair.Slot // for expensive work, or nil
 }
 
-// maxKept is the largest body and answer whose memory is kept for the next request, maxKeptMembers the most attributes.
+// maxReused is the largest body or response, in bytes, whose memory is reused for another request. maxReusedMembers is
+// the same for attributes.
 const (
-	maxKept        = 1 << 20
-	maxKeptMembers = 64
+	maxReused        = 1 << 20
+	maxReusedMembers = 64
 )
 
 var evaluationRequests = sync.Pool{New: func() any { return &evaluationRequest{members: map[string]any{}} }}
 
-// readEvaluationBody reads a request's body, and waits for a slot where that is large. The caller decodes and releases
-// it. Its error is a problem.
+// readEvaluationBody reads a request's body. If it is large, it waits for slots. The caller decodes and releases the
+// body. Its error is a problem.
 func (a *API) readEvaluationBody(r *http.Request, p *principal) (*evaluationRequest, error) {
 	e := evaluationRequests.Get().(*evaluationRequest)
 	err := a.fill(e, r, p)
@@ -64,8 +65,8 @@ func (a *API) fill(e *evaluationRequest, r *http.Request, p *principal) (err err
 	return err
 }
 
-// takeWorkSlot waits for a slot to do costly work for an evaluation, or for the one that was left. Its error is a
-// problem, or that of ctx.
+// takeWorkSlot waits for a slot for the evaluation's expensive work, or resumes the one it released. Its error is a
+// problem, or ctx's error.
 func (a *API) takeWorkSlot(ctx context.Context, e *evaluationRequest, p *principal) (err error) {
 	if e.workSlot != nil {
 		return e.workSlot.Resume(ctx)
@@ -76,7 +77,7 @@ func (a *API) takeWorkSlot(ctx context.Context, e *evaluationRequest, p *princip
 	return a.limitUnread(ctx)
 }
 
-// leaveWorkSlot gives the slot back while the evaluation waits for something else than a processor.
+// leaveWorkSlot releases the slot while the evaluation waits for I/O.
 func (e *evaluationRequest) leaveWorkSlot() {
 	if e.workSlot != nil {
 		e.workSlot.Leave()
@@ -89,7 +90,7 @@ func (e *evaluationRequest) release() {
 		e.bodySlot.Leave()
 	}
 	e.bodySlot, e.workSlot = nil, nil
-	if cap(e.data) > maxKept || len(e.members) > maxKeptMembers {
+	if cap(e.data) > maxReused || len(e.members) > maxReusedMembers {
 		return
 	}
 	clear(e.members)
@@ -98,7 +99,7 @@ func (e *evaluationRequest) release() {
 	evaluationRequests.Put(e)
 }
 
-// decode reads the body with a function that reads one value. Its errors are those of strictjson.Read.
+// decode reads the body with a function that reads one value. It returns the errors of strictjson.Read.
 func (e *evaluationRequest) decode(read func(*evaluationRequest) error) error {
 	if err := e.Begin(&e.body); err != nil {
 		return err
@@ -112,23 +113,23 @@ func (e *evaluationRequest) attributes() error {
 		return e.SkipValue()
 	}
 	e.Attributes = e.members
-	return e.into(e.members)
+	return e.readMembers(e.members)
 }
 
-// into reads the members of an object.
-func (e *evaluationRequest) into(members map[string]any) error {
+// readMembers reads the members of an object.
+func (e *evaluationRequest) readMembers(members map[string]any) error {
 	return e.Object(func(name string) (err error) {
 		members[name], err = e.value()
 		return err
 	})
 }
 
-// value reads any value as snapshot.Context holds it.
+// value reads any JSON value in the types of snapshot.Context.
 func (e *evaluationRequest) value() (any, error) {
 	switch e.PeekKind() {
 	case '{':
 		object := map[string]any{}
-		return object, e.into(object)
+		return object, e.readMembers(object)
 	case '[':
 		list := []any{}
 		err := e.Array(func() error {

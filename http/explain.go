@@ -11,18 +11,18 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// explanationBody is why a flag served what it did.
+// explanationBody explains the result of an evaluation.
 type explanationBody struct {
-	Steps []stepBody        `json:"steps" doc:"In order. The last one decided: nothing after it was asked"`
-	Split orNull[splitBody] `json:"split" doc:"How a split chose the variation; null where none did"`
+	Steps []stepBody        `json:"steps" doc:"In order. The last one decided: later ones were not tested"`
+	Split orNull[splitBody] `json:"split" doc:"How a split chose the variation; null without one"`
 }
 
 type stepBody struct {
 	Step       string               `json:"step" enum:"status,environment,rule,fallthrough,weights,default"`
 	Outcome    string               `json:"outcome" doc:"active, inactive or archived; enabled or disabled; matched or not_matched; served, or not_set for a fallthrough and no_weights for weights" example:"matched"`
-	RuleID     string               `json:"ruleId,omitzero" doc:"Of a rule alone, as the next two" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	RuleID     string               `json:"ruleId,omitzero" doc:"Only for a rule, as are ruleName and conditions" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	RuleName   *string              `json:"ruleName,omitzero" example:"beta testers in the EU"`
-	Conditions []askedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: those after it were not asked"`
+	Conditions []askedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: later ones were not tested"`
 }
 
 type askedConditionBody struct {
@@ -30,28 +30,28 @@ type askedConditionBody struct {
 	Op        operatorName `json:"op"`
 	Values    []operand    `json:"values" example:"[\"pro\",\"team\"]"`
 	Negate    bool         `json:"negate" example:"false"`
-	Actual    value        `json:"actual" doc:"The attribute's value, null where it is absent; if it is long, its beginning as a string" example:"\"pro\""`
+	Actual    value        `json:"actual" doc:"The attribute's value, null if it is absent; if it is long, its beginning as a string" example:"\"pro\""`
 	Matched   bool         `json:"matched" doc:"After negate" example:"true"`
 }
 
 type splitBody struct {
 	Unit        string `json:"unit" example:"user-42"`
-	Attribute   string `json:"attribute" doc:"That the unit is the value of" example:"targetingKey"`
+	Attribute   string `json:"attribute" doc:"The attribute whose value is the unit" example:"targetingKey"`
 	Salt        string `json:"salt" example:"5f0c8a1e9b7d4c32"`
 	Hash        uint64 `json:"hash" doc:"murmur3_32(salt + \":\" + unit)" example:"2654435769"`
 	Bucket      uint64 `json:"bucket" doc:"(hash * total) >> 32" example:"61803"`
-	Total       uint64 `json:"total" doc:"Of the weights, in thousandths" example:"100000"`
+	Total       uint64 `json:"total" doc:"The sum of the weights, in thousandths" example:"100000"`
 	VariationID string `json:"variationId" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 }
 
 const (
-	// maxActual is how much of an attribute's value a condition shows, in bytes of JSON. Where many conditions show one,
-	// each shows less: all together allActual, before they are quoted.
+	// maxActual limits the bytes of an attribute's value in a condition. allActual limits the bytes of all conditions
+	// together, before quoting: with many conditions, each shows less.
 	maxActual = 1000
 	allActual = 256 << 10
 )
 
-// explanation adds why to the evaluation that was written last.
+// explanation appends an explanation to the evaluation that was written last.
 func (o *output) explanation(x snapshot.Explanation) {
 	o.b = append(o.b[:len(o.b)-1], `,"explanation":`...)
 	o.json(showExplanation(x))
@@ -93,7 +93,7 @@ func showExplanation(x snapshot.Explanation) explanationBody {
 	return body
 }
 
-// showActual is the JSON of an attribute's value, or a string with so many bytes of it.
+// showActual returns the JSON of an attribute's value, or a string with its first bytes if it is longer than longest.
 func showActual(attribute any, longest int) value {
 	text := appendAttribute(nil, attribute, longest)
 	if len(text) <= longest {
@@ -103,8 +103,7 @@ func showActual(attribute any, longest int) value {
 	return cut
 }
 
-// appendAttribute appends the JSON of an attribute as snapshot.Context holds it. What comes after so many bytes may be
-// left out.
+// appendAttribute appends the JSON of an attribute. It may omit what follows the first longest bytes.
 func appendAttribute(b []byte, attribute any, longest int) []byte {
 	if len(b) > longest {
 		return b

@@ -8,17 +8,16 @@ import (
 	"flagledger/events"
 )
 
-// Features is the lowest plan that includes each feature.
+// Features maps each feature to the lowest plan that includes it.
 type Features map[events.Feature]events.Plan
 
-// ParseFeatures reads features such as "analytics=standard,experiments=enhanced". Those that it does not name keep
-// their defaults.
+// ParseFeatures reads features such as "analytics=standard,experiments=enhanced". Others have their defaults.
 func ParseFeatures(text string) (Features, error) {
 	features := Features(events.FeaturePlans())
 	for entry := range events.SettingEntries(text) {
 		feature, required := events.Feature(entry.Name), events.Plan(entry.Value)
 		if _, known := features[feature]; !known {
-			return nil, fmt.Errorf("%q is none of the features %s, %s, %s", feature, events.Analytics, events.Experiments,
+			return nil, fmt.Errorf("%q is not one of the features %s, %s, %s", feature, events.Analytics, events.Experiments,
 				events.Multivariate)
 		}
 		if !required.Known() {
@@ -38,7 +37,7 @@ type featureBody struct {
 
 type featureOutput struct{ Body featureBody }
 
-// addFeatures adds the checks of what a plan includes.
+// addFeatures adds the operations that check the features of a plan.
 func (a *API) addFeatures() {
 	check := func(feature events.Feature, tail, summary string) {
 		op := operation("GET", "/api/v1/billing/features/"+tail, "check-"+string(feature), "Billing", summary)

@@ -17,7 +17,7 @@ import (
 	"flagledger/queries"
 )
 
-// FlagBody is a flag in a list, as it stands in the environment of the call.
+// FlagBody is a flag in a list, in the environment of the call.
 type FlagBody struct {
 	ID           string       `json:"id" example:"0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31"`
 	Key          string       `json:"key" example:"new-checkout"`
@@ -27,8 +27,8 @@ type FlagBody struct {
 	DefaultValue value        `json:"defaultValue" doc:"What is served while the flag is off" example:"false"`
 	Description  string       `json:"description" example:"The checkout of one page"`
 	Tags         []string     `json:"tags" example:"[\"web\"]"`
-	ProjectID    *string      `json:"projectId" nullable:"true" doc:"null for a flag of no project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
-	Permanent    bool         `json:"permanent" doc:"It is meant to stay, as a kill switch is: it is never settled or unused" example:"false"`
+	ProjectID    *string      `json:"projectId" nullable:"true" doc:"null without a project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	Permanent    bool         `json:"permanent" doc:"A flag that is meant to stay, such as a kill switch: it is never settled or unused" example:"false"`
 	Status       string       `json:"status" enum:"active,inactive,archived" example:"active"`
 	Version      uint64       `json:"version" doc:"The number of the flag's last event" example:"7"`
 	CreatedAt    recordedTime `json:"createdAt"`
@@ -36,11 +36,11 @@ type FlagBody struct {
 	*FlagUse
 }
 
-// FlagUse is how a flag is used today: answers about the past leave it out.
+// FlagUse is the current usage of a flag. Historical responses omit it.
 type FlagUse struct {
-	LastEvaluatedAt  *timestamp `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, exact to five seconds; null before the first time. Answers about the past leave it out, and lastPrefetchedAt and lifecycle"`
-	LastPrefetchedAt *timestamp `json:"lastPrefetchedAt" required:"false" nullable:"true" doc:"When all flags were asked for last, as lastEvaluatedAt"`
-	Lifecycle        string     `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that holds: archived, its status; new, never evaluated and created less than the stale time ago; unused, neither evaluated nor prefetched for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. One that is permanent is never unused or settled. The stale time is 30 days where the operator has set no other" example:"live"`
+	LastEvaluatedAt  *timestamp `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, accurate to five seconds; null if never. Historical responses omit it, lastPrefetchedAt and lifecycle"`
+	LastPrefetchedAt *timestamp `json:"lastPrefetchedAt" required:"false" nullable:"true" doc:"When the flag was last evaluated as one of all flags, as lastEvaluatedAt"`
+	Lifecycle        string     `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that applies: archived, by its status; new, never evaluated and created less than the stale time ago; unused, neither evaluated nor prefetched for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. A permanent flag is never unused or settled. The stale time is 30 days by default" example:"live"`
 }
 
 // flagDetail is a single flag.
@@ -58,7 +58,7 @@ type flagOutput struct {
 
 type switchOutput struct {
 	Changed
-	ETag string `header:"ETag" doc:"The version of the flag that was switched"`
+	ETag string `header:"ETag" doc:"The version of the flag after the call"`
 	Body success
 }
 
@@ -69,7 +69,7 @@ func timestampPtr(t *time.Time) *timestamp {
 	return new(timestamp(*t))
 }
 
-// showUsedFlag shows a flag with its use.
+// showUsedFlag shows a flag with its usage.
 func (a *API) showUsedFlag(f queries.Flag) FlagBody {
 	body := showFlag(f)
 	lifecycle := string(f.Lifecycle(a.staleness()))
@@ -100,7 +100,7 @@ func showFlag(f queries.Flag) FlagBody {
 	}
 }
 
-// showState shows a flag as its facts add up.
+// showState shows the folded state of a flag.
 func showState(f state.Flag, environmentID string) flagDetail {
 	body := flagDetail{
 		FlagBody: FlagBody{
@@ -129,21 +129,21 @@ func showState(f state.Flag, environmentID string) flagDetail {
 	return body
 }
 
-// createFlagText describes the operations that create flags.
-const createFlagText = "How many flags a tenant may have is limited: 409. " + growFlagText
+// createFlagText is part of the descriptions of operations that create flags.
+const createFlagText = "The number of a tenant's flags is limited (409). " + growFlagText
 
-// FlagPath names a flag and the environment that it is seen in.
+// FlagPath names a flag and an environment.
 type FlagPath struct {
 	EnvironmentInput
 	Key       string `path:"flagKey" doc:"The flag's key" example:"new-checkout"`
-	ProjectID string `path:"projectId" required:"false" hidden:"true"` // empty where the path goes through no project
+	ProjectID string `path:"projectId" required:"false" hidden:"true"` // empty if the path has no project
 }
 
-// FlagChange is what every change to a flag takes.
+// FlagChange holds the parameters of every change to a flag.
 type FlagChange struct {
 	FlagPath
 	ChangeInput
-	IfMatch string `header:"If-Match" pattern:"^(\\*|(W/)?\"[^\"]*\"( *, *(W/)?\"[^\"]*\")*)$" patternDescription:"* or entity tags in double quotes, such as \"5\"" doc:"The version that the flag must have, as its ETag; 412 where it has another. A tag that a proxy made weak is taken" example:"\"5\""`
+	IfMatch string `header:"If-Match" pattern:"^(\\*|(W/)?\"[^\"]*\"( *, *(W/)?\"[^\"]*\")*)$" patternDescription:"* or entity tags in double quotes, such as \"5\"" doc:"The version that the flag must have, as its ETag; 412 if it has another. Tags that a proxy made weak are accepted" example:"\"5\""`
 }
 
 func (f FlagChange) ref(ctx context.Context) commands.FlagRef {
@@ -155,21 +155,21 @@ func (f FlagChange) ref(ctx context.Context) commands.FlagRef {
 	}
 }
 
-// NewFlag is what a flag is made of.
+// NewFlag holds the fields of a new flag.
 type NewFlag struct {
 	Key          string             `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique in the tenant; never changes" example:"new-checkout"`
-	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"The key without it" example:"New checkout"`
+	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"The default is the key" example:"New checkout"`
 	Type         string             `json:"type" enum:"boolean,string,number,json" example:"boolean"`
-	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off: false, \"\", 0 or {} without it" example:"false"`
+	DefaultValue value              `json:"defaultValue,omitempty" doc:"What is served while the flag is off; the default is false, \"\", 0 or {}" example:"false"`
 	Description  string             `json:"description,omitempty" maxLength:"2000" example:"The checkout of one page"`
 	Tags         []string           `json:"tags,omitempty" doc:"A set" example:"[\"web\"]"`
-	Permanent    bool               `json:"permanent,omitempty" doc:"It is meant to stay, as a kill switch is: it is never settled or unused" example:"false"`
+	Permanent    bool               `json:"permanent,omitempty" doc:"A flag that is meant to stay, such as a kill switch: it is never settled or unused" example:"false"`
 	Variations   []newVariationBody `json:"flag_variations,omitempty"`
 }
 
 type createFlagBody struct {
 	NewFlag
-	ProjectID *string `json:"projectId,omitempty" nullable:"true" doc:"Of no project without it" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	ProjectID *string `json:"projectId,omitempty" nullable:"true" doc:"The flag's project, if any" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 }
 
 type updateFlagBody struct {
@@ -182,20 +182,19 @@ type updateFlagBody struct {
 	Enabled      value              `json:"enabled,omitempty" hidden:"true"`
 }
 
-// Who may read flags and all that belongs to them, and who may change it.
+// Access to flags and everything that belongs to them.
 var (
 	readFlags   = access{who: viewer, scope: events.FlagsRead, environment: true}
 	readFlagsAt = access{who: viewer, scope: events.FlagsRead, environment: true, past: true}
 	changeFlags = access{who: developer, scope: events.FlagsWrite, environment: true}
 )
 
-// growFlagText describes the operations by which a flag can grow.
-const growFlagText = "The bytes of a value, of a flag with all rules, of a tenant's flags (by plan), and of the " +
-	"flags of all free " +
-	"and sandbox tenants that a person created are limited: a change by which they grow further is answered with 409. " +
+// growFlagText is part of the descriptions of operations that may enlarge a flag.
+const growFlagText = "The size is limited of a value, of a flag with all rules, of a tenant's flags (by plan), and " +
+	"of the flags of all free and sandbox tenants that a person created. A change that exceeds a limit is 409. " +
 	"Numbers in values must be within the range of 64-bit floating point."
 
-// exampleNewFlag can be sent as it stands: it names no project, which would have to be there.
+// exampleNewFlag can be sent as is: it names no project, which would have to exist.
 var exampleNewFlag = map[string]any{
 	"key":          "new-checkout",
 	"name":         "New checkout",
@@ -208,7 +207,7 @@ var exampleNewFlag = map[string]any{
 	},
 }
 
-// exampleCreatedFlag is the answer to exampleNewFlag.
+// exampleCreatedFlag returns the response to exampleNewFlag.
 func exampleCreatedFlag(project any) map[string]any {
 	const now = "2026-03-14T15:09:26.535120Z"
 	return map[string]any{
@@ -278,10 +277,10 @@ func (a *API) addFlags() {
 	a.addCleanup()
 }
 
-// flagRoute is where the operations on one flag stand: under their tenant, or under a project of it.
+// flagRoute is the route of the operations on one flag: under its tenant, or under a project.
 type flagRoute struct {
 	path, tag  string
-	idEnd      string // of their operation ids
+	idEnd      string // suffix of the operation ids
 	parameters []*huma.Param
 }
 
@@ -296,20 +295,20 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	get := at.operation("GET", "", "get-flag", "One flag with its variations")
 	get.Description = pastRead
 	register(a, reading, get, a.getFlag)
-	update := withExamples(at.operation("PATCH", "", "update-flag", "Change what is sent of a flag"), map[string]any{
+	update := withExamples(at.operation("PATCH", "", "update-flag", "Change the sent fields of a flag"), map[string]any{
 		"name": "New checkout", "description": "The checkout of one page", "tags": []string{"web"}, "status": "active",
 	}, nil)
 	update.Description = growFlagText
 	update.Errors = append(update.Errors, http.StatusConflict)
 	register(a, changeFlags, update, a.updateFlag)
-	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history stays")
+	remove := at.operation("DELETE", "", "delete-flag", "Delete a flag; its history remains")
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, changeFlags, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer, commands.DeleteFlag{FlagRef: in.ref(ctx)})
 		return &noContent{changedBy(done)}, err
 	})
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
-		register(a, changeFlags, at.operation("POST", "/"+name, name+"-flag", "Switch a flag in an environment: "+name),
+		register(a, changeFlags, at.operation("POST", "/"+name, name+"-flag", "Toggle a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*switchOutput, error) {
 				flag, done, err := do(ctx, a.Writer, commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
@@ -341,7 +340,7 @@ func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
 	return out, nil
 }
 
-// FlagFilter is how lists of flags are narrowed and paged.
+// FlagFilter holds the filters and the page of a list of flags.
 type FlagFilter struct {
 	EnvironmentInput
 	PageInput
@@ -350,19 +349,19 @@ type FlagFilter struct {
 	Status  string `query:"status" enum:"active,inactive,archived"`
 	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
 	Tag     string `query:"tag"`
-	Search  string `query:"q" doc:"Part of the key or the name, in either case"`
-	Sort    string `query:"sort" enum:"key,-key,createdAt,-createdAt,updatedAt,-updatedAt,lastEvaluatedAt,-lastEvaluatedAt" default:"key" doc:"The order; - is for descending. Flags that are alike are in the order of their keys; those never evaluated count as earliest"`
+	Search  string `query:"q" doc:"Part of the key or the name; case-insensitive"`
+	Sort    string `query:"sort" enum:"key,-key,createdAt,-createdAt,updatedAt,-updatedAt,lastEvaluatedAt,-lastEvaluatedAt" default:"key" doc:"The order; - for descending. Ties are in the order of keys; flags that were never evaluated sort as the earliest"`
 
-	Lifecycle       string    `query:"lifecycle" enum:"archived,new,unused,settled,live" doc:"Not with at"`
-	EvaluatedBefore time.Time `query:"evaluatedBefore" doc:"Flags that were last evaluated before this time, or never. Not with at"`
+	Lifecycle       string    `query:"lifecycle" enum:"archived,new,unused,settled,live" doc:"Not allowed with at"`
+	EvaluatedBefore time.Time `query:"evaluatedBefore" doc:"Flags that were last evaluated before this time, or never. Not allowed with at"`
 }
 
-// checkPast refuses what asks for the use of flags in a list of the past.
+// checkPast refuses filters by usage in a historical list.
 func (f FlagFilter) checkPast() error {
 	wrong := map[string]string{}
 	note := func(name string, sent bool) {
 		if sent && !f.At.IsZero() {
-			wrong[name] = "goes without at: the use of flags is today's alone"
+			wrong[name] = "is not allowed with at: the usage of flags has no history"
 		}
 	}
 	note("lifecycle", f.Lifecycle != "")
@@ -371,7 +370,7 @@ func (f FlagFilter) checkPast() error {
 	return wrongFields(wrong)
 }
 
-// listFlags lists the flags of a project at a time, or all where it is empty.
+// listFlags lists the flags of a project, or of all if projectID is empty, now or at a time.
 func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*listOutput[FlagBody], error) {
 	filter := queries.FlagFilter{
 		ProjectID:       projectID,
@@ -412,7 +411,7 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 	return listed(ctx, in.PageInput, list, err, show)
 }
 
-// command is the command that makes the flag, in no project.
+// command returns the command that creates the flag, without a project.
 func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 	tenant := principalOf(ctx).tenant
 	cmd := commands.CreateFlag{
@@ -433,7 +432,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 	return cmd
 }
 
-// createFlag makes a flag, which is then found under a path.
+// createFlag creates a flag. Its Location begins with path.
 func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path string) (*flagOutput, error) {
 	flags, release, err := a.countFlags(ctx)
 	if err != nil {
@@ -486,7 +485,7 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]
 	return &flagOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: body}, nil
 }
 
-// useAfter reads the use of a flag that has been changed. It is nil where that cannot be read: the change was made.
+// useAfter reads the usage of a flag after a change. It returns nil if that fails, as the change was made.
 func (a *API) useAfter(ctx context.Context, f state.Flag) *FlagUse {
 	use, err := a.Queries.FlagUse(ctx, principalOf(ctx).tenant.ID(), f.Key)
 	if err != nil && !errors.Is(err, queries.ErrNotFound) {

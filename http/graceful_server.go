@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// defaultIdleGrace is the least IdleGrace: enough for a call that is on its way.
+// defaultIdleGrace is the default IdleGrace: enough for a call that is on its way.
 const defaultIdleGrace = 250 * time.Millisecond
 
-// GracefulServer serves a server on a listener. Unlike http.Server.Shutdown, its Shutdown also answers calls that
-// arrive on idle connections meanwhile.
+// GracefulServer runs a server on a listener. Unlike http.Server.Shutdown, its Shutdown also answers calls that arrive
+// on idle connections meanwhile.
 type GracefulServer struct {
 	server   *http.Server
 	listener net.Listener
@@ -28,12 +28,12 @@ type GracefulServer struct {
 	empty  chan struct{} // closed once ending is set and open is empty
 }
 
-// NewGracefulServer returns a server whose handler and hooks it replaces.
+// NewGracefulServer returns a GracefulServer. It replaces the handler and hooks of server.
 func NewGracefulServer(server *http.Server, listener net.Listener) *GracefulServer {
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connKey{}).(*connection); ok {
-			conn.setIdle(false) // also if the request came together with the one before
+			conn.setIdle(false) // also if the request arrived together with the previous one
 		}
 		handler.ServeHTTP(w, r)
 	})
@@ -41,7 +41,7 @@ func NewGracefulServer(server *http.Server, listener net.Listener) *GracefulServ
 		return context.WithValue(ctx, connKey{}, conn)
 	}
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
-		if conn, ok := conn.(*connection); ok && state == http.StateIdle { // the handler's answer is written whole
+		if conn, ok := conn.(*connection); ok && state == http.StateIdle { // the handler's response is fully written
 			conn.setIdle(true)
 		}
 	}
@@ -57,11 +57,11 @@ func (s *GracefulServer) Serve() error {
 	return s.server.Serve(acceptor{s.listener, s})
 }
 
-// CloseListener accepts no further connections. Open ones are served.
+// CloseListener stops accepting connections. Open ones are still served.
 func (s *GracefulServer) CloseListener() { _ = s.listener.Close() }
 
 // Shutdown closes the listener, then each connection once its calls are answered. When ctx ends it closes the remaining
-// ones, and returns an error. The answers themselves must bear Connection: close.
+// ones and returns an error. The handler must send Connection: close.
 func (s *GracefulServer) Shutdown(ctx context.Context) error {
 	s.CloseListener()
 	<-s.served
@@ -95,7 +95,7 @@ func (s *GracefulServer) remove(c *connection) {
 	}
 }
 
-// acceptor is the listener of a GracefulServer, which keeps track of its connections.
+// acceptor is the listener of a GracefulServer. It tracks its connections.
 type acceptor struct {
 	net.Listener
 	server *GracefulServer
@@ -122,7 +122,7 @@ type connection struct {
 	server *GracefulServer
 
 	mu     sync.Mutex
-	idle   bool // nothing of a request has been read since the last answer
+	idle   bool // no byte of a request was read since the last response
 	ending bool
 }
 
@@ -132,7 +132,7 @@ func (c *connection) setIdle(idle bool) {
 	c.idle = idle
 }
 
-// end begins the shutdown of a connection: from now on an idle one is read for IdleGrace at most.
+// end begins the shutdown of a connection: an idle one is read for IdleGrace at most.
 func (c *connection) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +157,7 @@ func (c *connection) Read(p []byte) (int, error) {
 	}
 }
 
-// limitLastRead sets the deadline of an idle connection during a shutdown. It returns false for any other.
+// limitLastRead sets the deadline of an idle connection during a shutdown. It returns false for other connections.
 func (c *connection) limitLastRead() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,18 +168,18 @@ func (c *connection) limitLastRead() bool {
 	return last
 }
 
-// beginRequest notes that a request has begun, which has its own time for the header.
+// beginRequest marks the connection as busy and, during a shutdown, sets the deadline of the request's header.
 func (c *connection) beginRequest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.idle && c.ending { // net/http may not set the time for the header again
+	if c.idle && c.ending { // net/http may not set the header's deadline again
 		_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
 	}
 	c.idle = false
 }
 
-// CloseWrite has net/http end an answer before it closes the connection, so that a client that still sends reads it to
-// its end.
+// CloseWrite lets net/http finish a response before it closes the connection, so that a client that is still sending
+// can read it.
 func (c *connection) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

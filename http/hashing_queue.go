@@ -28,7 +28,7 @@ func NewHashing(longest time.Duration) *Hashing {
 				FlowSlots:   max(1, cores/2),
 				FlowWaiting: hashingWaiting,
 				Waiting:     nodeWaiting,
-				Patience:    cmp.Or(longest, patience),
+				Timeout:     cmp.Or(longest, queueTimeout),
 			},
 		),
 	}

@@ -37,7 +37,7 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 				const networks, each = 30, 20
 				// as on two cores
 				h := &Hashing{
-					fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
+					fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: queueTimeout}),
 				}
 				limiter := limit.New(limit.Limits{}, nil, time.Now)
 				var all sync.WaitGroup

@@ -11,9 +11,9 @@ import (
 type historyEntry struct {
 	ID          string       `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
 	Action      string       `json:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
-	Changes     value        `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>; rules that were added, removed or changed are rules.<id>, whole, null where there was none; rules.order has the ids of all rules, where rules came, went or moved. reverted names the version, and the time where that was asked for" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
+	Changes     value        `json:"changes" doc:"Each changed field with from and to. A variation's fields are named variations.<id>.<field>. Added, removed or changed rules are rules.<id>, as a whole, null if absent; rules.order lists the ids of all rules if rules were added, removed or moved. reverted names the version, and the time if one was requested" example:"{\"enabled\":{\"from\":false,\"to\":true}}"`
 	UserID      string       `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	UserName    string       `json:"userName" doc:"A display name, or else the address, or else the userId. erased user stands for one whom the service no longer knows" example:"Ada"`
+	UserName    string       `json:"userName" doc:"The display name, or else the address, or else the userId; \"erased user\" if the person was erased" example:"Ada"`
 	Timestamp   recordedTime `json:"timestamp"`
 	Environment *string      `json:"environment" nullable:"true" doc:"null for a change of the whole flag" example:"production"`
 	Version     int64        `json:"version" doc:"The number of the event in the flag's stream" example:"7"`
@@ -22,7 +22,7 @@ type historyEntry struct {
 	Reason      string       `json:"reason" doc:"From X-Change-Reason" example:"launch day"`
 }
 
-// erasedUser stands for somebody whose name the directory no longer has.
+// erasedUser is shown for a person whose name the directory no longer has.
 const erasedUser = "erased user"
 
 func showEntry(e queries.HistoryEntry) historyEntry {
@@ -41,10 +41,10 @@ func showEntry(e queries.HistoryEntry) historyEntry {
 	}
 }
 
-// invitedPerson stands for a person who declined an invitation: the tenant does not know them.
+// invitedPerson is shown for a person who declined an invitation: the tenant does not know them.
 const invitedPerson = "the invited person"
 
-// actorName returns what an actor is called: the id without a name.
+// actorName returns the name of an actor, or their id if they have none.
 func actorName(a queries.Actor) string {
 	switch {
 	case a.ActorKind == string(events.InvitedActor):
@@ -63,8 +63,8 @@ type historyInput struct {
 	Key               string `path:"flagKey" example:"new-checkout"`
 	Action            string `query:"action" enum:"created,updated,status_changed,enabled,disabled,variation_added,variation_updated,variation_removed,rules_changed,fallthrough_changed,deleted,reverted"`
 	UserID            string `query:"userId"`
-	EnvironmentFilter string `query:"environment" doc:"Changes in this environment alone"`
-	Environment       string `header:"X-Environment" doc:"Must be one of the tenant's; the history is of all environments"`
+	EnvironmentFilter string `query:"environment" doc:"Only changes in this environment"`
+	Environment       string `header:"X-Environment" doc:"Must be one of the tenant's; the history shows all environments"`
 }
 
 func (a *API) addHistory() {
@@ -72,7 +72,7 @@ func (a *API) addHistory() {
 		a,
 		readFlags,
 		operation("GET", "/api/v1/flags/{flagKey}/history", "get-flag-history", "Flags",
-			"All that happened under a flag's key, newest first"),
+			"All events of a flag's key, newest first"),
 		func(ctx context.Context, in *historyInput) (*listOutput[historyEntry], error) {
 			filter := queries.HistoryFilter{
 				Action:      in.Action,

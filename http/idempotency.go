@@ -20,8 +20,8 @@ import (
 	"flagledger/events"
 )
 
-// Changes of whoever has signed in honour an Idempotency-Key. Operations that anyone may call do not: their answers
-// hold tokens, and there is nobody whose key it would be.
+// Changes by signed-in callers support an Idempotency-Key. Public operations do not: their responses hold tokens, and
+// the key would belong to no caller.
 
 const maxKey = 255
 
@@ -29,23 +29,22 @@ var keyParameter = &huma.Param{
 	Name: "Idempotency-Key",
 	In:   "header",
 	Description: fmt.Sprintf(
-		"Repeating the request with the same key repeats its answer, for %s. Draw it at random, as a UUID: "+
-			"1 to %d printable ASCII characters.",
+		"Repeating the request with the same key returns the first response, for %s. Use a random key such as a UUID: 1 to "+
+			"%d printable ASCII characters.",
 		events.PeriodText(idempotency.TTL),
 		maxKey,
 	),
 	Schema: &huma.Schema{Type: huma.TypeString, MinLength: new(1), MaxLength: new(maxKey)},
 }
 
-// newID is an id that nothing else has, and that is the same when a request is made again with its Idempotency-Key.
+// newID returns a unique id, which is the same when a request is retried with its Idempotency-Key.
 func newID(ctx context.Context) string { return requestOf(ctx).once.NewID() }
 
-// once answers a request with an Idempotency-Key as when it was first made, or else carries it out and keeps the
-// answer. It keeps none that says that the service was at fault or too busy, so that the request may be made again.
+// once replays the stored response of a request with an Idempotency-Key, or carries the request out and stores the
+// response. It stores no 429 or 5xx, so that the request can be retried.
 //
-// limited, if not nil, says why nothing more may be kept. Then a request that is made for the first time is refused
-// with it and leaves no trace, and an answer that was lost is made from what the request did then, each time that it is
-// made again.
+// If limited is not nil, no more may be stored: a new request is refused with it. If the response of an earlier attempt
+// was lost, every retry builds it again from that attempt's events.
 func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma.Context)) {
 	r, w := unwrap(ctx)
 	request, err := keyed(ctx, p.credential, p.tenantID())
@@ -71,7 +70,7 @@ func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma
 	}
 }
 
-// inReadSlot calls begin, which asks the database, in a slot for that.
+// inReadSlot calls begin, which queries the database, in a read slot.
 func (a *API) inReadSlot(
 	ctx context.Context, p *principal, request idempotency.Request,
 	begin func(context.Context, idempotency.Request) (*idempotency.Attempt, *idempotency.Answer, error),
@@ -84,9 +83,8 @@ func (a *API) inReadSlot(
 	return begin(ctx, request)
 }
 
-// replayRefused answers a replay whose caller may no longer make the request because this very request took their
-// access. It reports false for any other. The answer is the first one or, if that was lost, made from what the request
-// did then.
+// replayRefused answers the replay of a request that removed the caller's own access. It returns false for any other.
+// The answer is the stored response or, if that was lost, built from the events of the first attempt.
 func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next func(huma.Context)) bool {
 	r, w := unwrap(ctx)
 	req := requestOf(r.Context())
@@ -97,7 +95,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	if c == nil {
 		return false
 	}
-	if _, err := smallBody(r); err != nil { // as those of all such requests are
+	if _, err := smallBody(r); err != nil { // all such requests have small bodies
 		return false
 	}
 	request, err := keyed(ctx, c, ctx.Param("tenantId"))
@@ -121,8 +119,8 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	return true
 }
 
-// signedOut is what a token of an ended session proves; nil where it proves nothing, or its person may not use the
-// service.
+// signedOut returns the credential of a token whose session has ended. It returns nil if the token is invalid or the
+// person may not use the service.
 func (a *API) signedOut(r *http.Request) *credential {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	c, err := a.verifier.verify(r.Context(), token)
@@ -132,23 +130,23 @@ func (a *API) signedOut(r *http.Request) *credential {
 	return c
 }
 
-// bytesOfKey is about how many bytes an Idempotency-Key takes in the database with an answer whose body is empty.
+// bytesOfKey estimates the bytes of an Idempotency-Key in the database, without the response's body.
 const bytesOfKey = 512
 
-// carryOut carries a request out. If keep is true, it keeps the answer, if that is one to be repeated.
-func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, keep bool, next func(huma.Context)) {
+// carryOut carries a request out. If store is true, it stores a final response for replays.
+func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, store bool, next func(huma.Context)) {
 	r, w := unwrap(ctx)
 	req := requestOf(r.Context())
 	req.once = attempt.Once
 	p := principalOf(ctx.Context())
-	a.noteKept(p, bytesOfKey)
-	kept := false
+	a.noteStored(p, bytesOfKey)
+	stored := false
 	defer func() {
-		if kept {
+		if stored {
 			return
 		}
 		if err := attempt.Abandon(r.Context()); err != nil {
-			req.log().Warn("a request with an Idempotency-Key can only be made again in a while", "err", err)
+			req.log().Warn("a request with an Idempotency-Key cannot be retried yet", "err", err)
 		}
 	}()
 	rec := &recorder{header: w.Header().Clone(), answer: idempotency.Answer{Status: http.StatusOK}}
@@ -159,22 +157,20 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, keep bool
 	maps.DeleteFunc(rec.answer.Header,
 		func(name string, values []string) bool { return slices.Equal(w.Header()[name], values) })
 	final := rec.answer.Status < http.StatusInternalServerError && rec.answer.Status != http.StatusTooManyRequests
-	if keep && final && (req.replayRefusal == nil || rec.answer.Status < http.StatusBadRequest) {
+	if store && final && (req.replayRefusal == nil || rec.answer.Status < http.StatusBadRequest) {
 		if err := attempt.Finish(r.Context(), rec.answer); err != nil {
-			req.log().
-				Warn("the answer to a request with an Idempotency-Key could not be kept; made again, the request finds what it "+
-					"did", "err", err)
+			req.log().Warn("the response to a request with an Idempotency-Key could not be stored; "+
+				"a retry builds it from its events", "err", err)
 		} else {
-			kept = true
-			a.noteKept(p, len(rec.answer.Body))
+			stored = true
+			a.noteStored(p, len(rec.answer.Body))
 		}
 	}
 	send(w, &rec.answer)
 }
 
-// noteKept counts bytes that are kept for an Idempotency-Key: for the tenant of the call, or for the person where it is
-// about none.
-func (a *API) noteKept(p *principal, bytes int) {
+// noteStored counts bytes stored for an Idempotency-Key: for the call's tenant, or for the person if it has none.
+func (a *API) noteStored(p *principal, bytes int) {
 	if p.tenant != nil {
 		a.Writer.NoteWritten(p.tenant.ID(), bytes)
 		return
@@ -195,8 +191,8 @@ func send(w http.ResponseWriter, answer *idempotency.Answer) {
 	}
 }
 
-// keyed reads a request with an Idempotency-Key, whose body can be read again afterwards. Its tenant is that of the
-// call, or else the one that X-Tenant-ID names.
+// keyed reads a request with an Idempotency-Key and leaves its body readable again. Without tenantID, the tenant is the
+// one in X-Tenant-ID.
 func keyed(ctx huma.Context, c *credential, tenantID string) (idempotency.Request, error) {
 	r, _ := unwrap(ctx)
 	keys := r.Header["Idempotency-Key"]
@@ -225,8 +221,7 @@ func keyed(ctx huma.Context, c *credential, tenantID string) (idempotency.Reques
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// pathOf returns the path of a call in one spelling: a client may escape it or write ids otherwise when it repeats the
-// call.
+// pathOf returns the path of a call in canonical form: a client's retry may escape it or write ids differently.
 func pathOf(ctx huma.Context) string {
 	return pathParameter.ReplaceAllStringFunc(ctx.Operation().Path, func(name string) string {
 		return url.PathEscape(ctx.Param(name[1 : len(name)-1]))
@@ -237,7 +232,7 @@ func goodKey(key string) bool {
 	return key != "" && len(key) <= maxKey && !strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' })
 }
 
-// recorder is an answer that is held back.
+// recorder buffers a response.
 type recorder struct {
 	header http.Header
 	answer idempotency.Answer

@@ -7,7 +7,7 @@ import (
 	"flagledger/events"
 )
 
-// canonicalIDPtr is events.CanonicalID for an id that may be missing.
+// canonicalIDPtr returns the canonical form of an id, or nil for nil.
 func canonicalIDPtr(id *string) *string {
 	if id == nil {
 		return nil
@@ -15,8 +15,8 @@ func canonicalIDPtr(id *string) *string {
 	return new(events.CanonicalID(*id))
 }
 
-// personID is events.CanonicalID for the id of a person. Firebase also takes ids that a project has chosen, in any
-// spelling: a known one stays as it is.
+// personID returns the canonical form of a person's id. Firebase allows custom ids in any spelling, so a known id is
+// returned unchanged.
 func (a *API) personID(id string) string {
 	if a.Live.Registered(id) {
 		return id
@@ -24,10 +24,10 @@ func (a *API) personID(id string) string {
 	return events.CanonicalID(id)
 }
 
-// idParameters are the parameters of paths that are ids. Keys of flags and of tours are not.
+// idParameters lists the path parameters that are ids. Keys of flags and of tours are not.
 var idParameters = []string{"tenantId", "projectId", "variationId", "invitationId", "clientId", "id"}
 
-// canonicalPath writes the ids among the parameters of a call's path as the service does.
+// canonicalPath replaces the ids in a call's path parameters with their canonical form.
 func (a *API) canonicalPath(r *http.Request, parameters []string) {
 	for _, name := range parameters {
 		switch {

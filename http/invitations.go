@@ -16,9 +16,9 @@ type InvitationBody struct {
 	Email     string       `json:"email" example:"ops@example.com"`
 	Role      string       `json:"role" enum:"viewer,admin,super_user" example:"admin"`
 	Status    string       `json:"status" enum:"pending,accepted,revoked,expired"`
-	InvitedBy string       `json:"invitedBy" doc:"The id of who made it" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	InvitedBy string       `json:"invitedBy" doc:"The id of the inviter" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	CreatedAt recordedTime `json:"createdAt"`
-	ExpiresAt timestamp    `json:"expiresAt" doc:"Counted from when it was last sent"`
+	ExpiresAt timestamp    `json:"expiresAt" doc:"Counted from the last time it was sent"`
 }
 
 func showInvitation(i queries.Invitation) InvitationBody {
@@ -41,7 +41,7 @@ type invitationOutput struct {
 	Body     InvitationBody
 }
 
-// acceptedBody is the answer of an action that shows what became of the invitation as well.
+// acceptedBody is the response of an action with the resulting invitation.
 type acceptedBody struct {
 	Success bool `json:"success" example:"true"`
 	InvitationBody
@@ -66,7 +66,7 @@ type newInvitationBody struct {
 func (a *API) addInvitations() {
 	const tag, path = "Platform", "/api/v1/admin/invitations"
 	super := onPlatform(events.SuperUser)
-	create := operation("POST", path, "create-invitation", tag, "Invite somebody to a role on the platform, by mail")
+	create := operation("POST", path, "create-invitation", tag, "Invite a person to a platform role, by mail")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, super, create, func(ctx context.Context, in *struct {
@@ -97,7 +97,7 @@ func (a *API) addInvitations() {
 		invitation, err := a.Queries.Invitation(ctx, in.ID)
 		return &invitationOutput{Body: showInvitation(invitation)}, err
 	})
-	revoke := operation("DELETE", path+"/{invitationId}", "revoke-invitation", tag, "Take an invitation back")
+	revoke := operation("DELETE", path+"/{invitationId}", "revoke-invitation", tag, "Revoke an invitation")
 	revoke.DefaultStatus = http.StatusNoContent
 	revoke.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, revoke, func(ctx context.Context, in *InvitationPath) (*noContent, error) {
@@ -105,8 +105,8 @@ func (a *API) addInvitations() {
 		return &noContent{changedBy(done)}, err
 	})
 	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag,
-		"Mail an invitation once more; it expires later")
-	resend.Description = "If the address had many in the last hour, it is mailed later."
+		"Mail an invitation again, with a new expiry")
+	resend.Description = "If the address received many in the last hour, it is mailed later."
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, resend, func(ctx context.Context, in *InvitationPath) (*successOutput, error) {
 		resend := commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)}
@@ -120,12 +120,12 @@ func (a *API) addInvitations() {
 		return succeeded(done), nil
 	})
 	accept := operation("POST", path+"/accept", "accept-invitation", tag,
-		"Take the role that the caller's verified address was invited to")
+		"Accept the role that the caller's verified address was invited to")
 	accept.Errors = []int{http.StatusNotFound}
 	register(a, access{who: person}, accept, a.acceptInvitation)
 }
 
-// readAddress is the canonical form of the address that a body has in the field email, or says what is wrong with it.
+// readAddress returns the canonical form of an address, or the error of the field email.
 func readAddress(email string) (address string, wrong map[string]string) {
 	address, ok := commands.ParseEmail(email)
 	wrong = map[string]string{}

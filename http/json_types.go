@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// timestamp is a time as answers show it: UTC, with milliseconds and Z.
+// timestamp is a time in responses: UTC, with milliseconds and Z.
 type timestamp time.Time
 
 // MarshalJSON implements json.Marshaler.
@@ -19,7 +19,7 @@ func (t timestamp) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + t.String() + `"`), nil
 }
 
-// String is the timestamp as JSON has it, without quotes.
+// String returns the timestamp as in JSON, without quotes.
 func (t timestamp) String() string { return time.Time(t).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // Schema implements huma.SchemaProvider.
@@ -27,8 +27,8 @@ func (timestamp) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-03-14T15:09:26.535Z"}}
 }
 
-// recordedTime is the time at which the store recorded a fact, as answers show it: UTC, with whole microseconds and Z.
-// Sent as at, it includes the fact.
+// recordedTime is the time when the store recorded a fact: UTC, with microseconds and Z. Sent as at, it includes the
+// fact.
 type recordedTime time.Time
 
 // MarshalJSON implements json.Marshaler.
@@ -36,7 +36,7 @@ func (t recordedTime) MarshalJSON() ([]byte, error) {
 	return []byte(`"` + t.String() + `"`), nil
 }
 
-// String is the time as JSON has it, without quotes.
+// String returns the time as in JSON, without quotes.
 func (t recordedTime) String() string { return time.Time(t).UTC().Format(events.RecordedFormat) }
 
 // Schema implements huma.SchemaProvider.
@@ -44,7 +44,7 @@ func (recordedTime) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-03-14T15:09:26.535120Z"}}
 }
 
-// value is the value of a flag: any JSON, in its own spelling. It is nil where it was not sent.
+// value is the value of a flag: any JSON, in its original spelling. It is nil if it was not sent.
 type value []byte
 
 // MarshalJSON implements json.Marshaler.
@@ -58,10 +58,13 @@ func (v *value) UnmarshalJSON(data []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (value) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: "A value of the flag's type. Numbers keep their spelling.", Examples: []any{true}}
+	return &huma.Schema{
+		Description: "A value of the flag's type. The spelling of numbers is preserved.",
+		Examples:    []any{true},
+	}
 }
 
-// optional is a member of a request that may be left out; sent is then nil. null is read as the zero value. With the
+// optional is an optional member of a request; sent is nil if it is absent. null is read as the zero value. With the
 // tag nullable it clears the field, otherwise commands refuse it with the other errors.
 type optional[T any] struct {
 	sent *T
@@ -79,8 +82,7 @@ func (optional[T]) Schema(r huma.Registry) *huma.Schema {
 	return huma.SchemaFromType(r, reflect.TypeFor[T]())
 }
 
-// refuseNull notes that null was sent as a member whose zero value is a value, so that the call is refused with all
-// else that is wrong.
+// refuseNull adds null to the request's schema errors, for a member whose zero value would be valid.
 func (o *optional[T]) refuseNull(ctx context.Context, member string) {
 	if req := requestOf(ctx); o.null {
 		if req.wrong == nil {
@@ -90,7 +92,7 @@ func (o *optional[T]) refuseNull(ctx context.Context, member string) {
 	}
 }
 
-// number is a JSON number that is read without rounding. It is nil where it was not sent.
+// number is a JSON number that is read without rounding. It is nil if it was not sent.
 type number []byte
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -9,11 +9,11 @@ import (
 
 const jwksRoute = "/.well-known/jwks.json"
 
-// documentJWKS describes what jwks serves.
+// documentJWKS documents the route of jwks.
 func (a *API) documentJWKS() {
 	op := operation("GET", jwksRoute, "get-jwks", "OAuth",
 		"The public keys of the service's tokens, as a JWK set (RFC 7517)")
-	op.Description = "A key is published a day before it signs."
+	op.Description = "A key is published a day before it is used for signing."
 	example := map[string]any{
 		"keys": []any{
 			map[string]string{"use": "sig", "kty": "RSA", "kid": "17", "alg": "RS256", "n": "xq7vTn0Yw3bLr...", "e": "AQAB"},
@@ -21,7 +21,7 @@ func (a *API) documentJWKS() {
 	}
 	op.Responses = map[string]*huma.Response{
 		"200": {
-			Description: "The keys, the newest first",
+			Description: "The keys, newest first",
 			Content:     map[string]*huma.MediaType{"application/json": {Example: example}},
 		},
 	}

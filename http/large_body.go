@@ -12,16 +12,15 @@ import (
 	"flagledger/http/fair"
 )
 
-// pieceTimeout is the longest that each further largeBody bytes of a large body may take. A body that has held its
-// place for longer makes way for others.
+// pieceTimeout limits the time for each largeBody bytes of a large body. A body that has held its slot for longer
+// yields to others.
 const pieceTimeout = 3 * time.Second
 
 // mayBeLarge reports whether the body of a request may be larger than largeBody.
 func mayBeLarge(r *http.Request) bool { return r.ContentLength < 0 || r.ContentLength > largeBody }
 
-// readBody reads a body of at most 1 MiB. Once more than largeBody of it has come, it waits for a slot to hold a large
-// body in memory, and the sender must not be slow from then on. It returns the slot, nil for a small body. Its error is
-// a problem.
+// readBody reads a body of at most 1 MiB. Beyond largeBody bytes it waits for a slot, and each piece must then arrive
+// within pieceTimeout. It returns the slot, or nil for a small body. Its error is a problem.
 func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot *fair.Slot, err error) {
 	into.Grow(largeBody + 1 + bytes.MinRead)
 	if _, err := into.ReadFrom(&io.LimitedReader{R: r.Body, N: largeBody + 1}); err != nil {
@@ -40,7 +39,7 @@ func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot 
 	return slot, nil
 }
 
-// readRest reads what is left of a large body.
+// readRest reads the rest of a large body.
 func readRest(r *http.Request, into *bytes.Buffer, slot *fair.Slot) error {
 	control, began := http.NewResponseController(&requestOf(r.Context()).writer), time.Now()
 	for {
@@ -53,22 +52,22 @@ func readRest(r *http.Request, into *bytes.Buffer, slot *fair.Slot) error {
 		_, err := io.CopyN(into, r.Body, int64(min(largeBody, maxBody-into.Len())))
 		switch {
 		case errors.Is(err, io.EOF):
-			// the body may have ended with the piece before, when the server lifted that one's
+			// the body may have ended with the previous piece; the server then removed its deadline
 			_ = control.SetReadDeadline(time.Time{})
 			return nil
 		case err != nil && !time.Now().Before(end):
 			return newProblem(
 				http.StatusBadRequest,
-				fmt.Sprintf("the body comes too slowly: each further %s must come within %s",
+				fmt.Sprintf("the body arrives too slowly: each further %s must arrive within %s",
 					events.SizeText(largeBody), events.PeriodText(pieceTimeout)),
 			)
 		case err != nil:
 			return newProblem(http.StatusBadRequest, unreadBody)
 		case into.Len() == maxBody:
 			return newProblem(http.StatusBadRequest, bodyTooLarge)
-		case time.Since(began) > pieceTimeout && slot.GiveWay():
+		case time.Since(began) > pieceTimeout && slot.Yield():
 			return newProblem(http.StatusServiceUnavailable,
-				"the body came slowly while other large ones waited; it has not been carried out")
+				"the body arrived slowly while other large ones waited; the request was not carried out")
 		}
 	}
 }

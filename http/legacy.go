@@ -10,10 +10,10 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// Here are the legacy routes of people and flags whose shapes differ from those of their successors. legacyRoutes lists
-// them all.
+// This file has the legacy routes of people and flags whose bodies differ from their successors'. legacyRoutes lists
+// all of them.
 
-// Credentials is an address with its password.
+// Credentials holds an address and its password.
 type Credentials struct {
 	Email    string `json:"email" example:"ada@example.com"`
 	Password string `json:"password" example:"correct horse"`
@@ -73,9 +73,9 @@ func (a *API) addLegacy() {
 const legacyEvaluateRoute = "/api/flags/{flagKey}/evaluate"
 
 type legacyContextBody struct {
-	UserID      string         `json:"userId,omitempty" doc:"What is now targetingKey" example:"user-42"`
+	UserID      string         `json:"userId,omitempty" doc:"The old name of targetingKey" example:"user-42"`
 	Attributes  map[string]any `json:"attributes,omitempty" example:"{\"plan\":\"pro\"}"`
-	Environment string         `json:"environment,omitempty" doc:"Goes before X-Environment; production without either" example:"production"`
+	Environment string         `json:"environment,omitempty" doc:"Overrides X-Environment; production without either" example:"production"`
 }
 
 func readLegacyEvaluate(e *evaluationRequest) error {
@@ -91,7 +91,7 @@ func readLegacyEvaluate(e *evaluationRequest) error {
 	})
 }
 
-// legacyEvaluate answers what a flag serves to a userId, which is the targetingKey.
+// legacyEvaluate evaluates a flag for a userId, the old name of the targetingKey.
 func (a *API) legacyEvaluate(w http.ResponseWriter, r *http.Request) {
 	err := a.evaluateOne(w, r, readLegacyEvaluate, a.legacyEvaluateSchema)
 	if err == nil {

@@ -9,15 +9,15 @@ import (
 	"flagledger/queries"
 )
 
-// The old paths of the platform's operations have other words for the roles.
+// The legacy paths of the platform have other names for the roles.
 
 var legacyRoles = map[string]events.PlatformRole{
 	"super_admin":    events.SuperUser,
 	"vendor_support": events.PlatformAdmin,
 }
 
-// inLegacy says a role in the words of the old paths, which have none for viewer.
-func inLegacy(role string) string {
+// legacyRoleName returns the legacy name of a role. viewer has no other name.
+func legacyRoleName(role string) string {
 	for word, meant := range legacyRoles {
 		if string(meant) == role {
 			return word
@@ -26,23 +26,23 @@ func inLegacy(role string) string {
 	return role
 }
 
-// checkLegacyRole notes a role that the old paths do not have.
+// checkLegacyRole adds an error for a role that the legacy paths do not have.
 func checkLegacyRole(wrong map[string]string, role string) {
 	if legacyRoles[role] == "" {
 		wrong["role"] = "must be one of super_admin, vendor_support"
 	}
 }
 
-// legacyUserBody is a person with their role in the words of the old paths.
+// legacyUserBody is a person with the legacy name of their role.
 type legacyUserBody struct {
 	PlatformUserBody
-	Role *string `json:"role" nullable:"true" enum:"viewer,vendor_support,super_admin" doc:"On the platform; null for most" example:"vendor_support"`
+	Role *string `json:"role" nullable:"true" enum:"viewer,vendor_support,super_admin" doc:"The platform role; null for most people" example:"vendor_support"`
 }
 
 func showLegacyUser(u PlatformUserBody) legacyUserBody {
 	body := legacyUserBody{PlatformUserBody: u}
 	if u.Role != nil {
-		body.Role = new(inLegacy(*u.Role))
+		body.Role = new(legacyRoleName(*u.Role))
 	}
 	return body
 }
@@ -52,7 +52,7 @@ type legacyUserOutput struct {
 	Body legacyUserBody
 }
 
-// legacyInvitation is an invitation with its role in the words of the old paths.
+// legacyInvitation is an invitation with the legacy name of its role.
 type legacyInvitation struct {
 	InvitationBody
 	Role string `json:"role" enum:"super_admin,vendor_support" example:"vendor_support"`
@@ -91,7 +91,7 @@ func (a *API) addLegacyPlatform() {
 		},
 	)
 	change := legacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role",
-		"Give a person a role on the platform")
+		"Give a person a platform role")
 	change.Errors = []int{http.StatusNotFound}
 	register(a, changesRoles, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
@@ -109,7 +109,7 @@ func (a *API) addLegacyPlatform() {
 		return &legacyUserOutput{Changed: out.Changed, Body: showLegacyUser(out.Body)}, nil
 	})
 	create := legacyOperation("POST", "/admin/invitations", "legacy-create-invitation",
-		"Invite somebody to a role on the platform")
+		"Invite a person to a platform role")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, onPlatform(events.SuperUser), create, func(ctx context.Context, in *struct {
@@ -133,12 +133,12 @@ func (a *API) addLegacyPlatform() {
 			Body:     legacyInvitation{out.Body, in.Body.Role},
 		}, nil
 	})
-	invite := legacyOperation("POST", "/admin/invite", "legacy-invite", "Invite somebody to the platform, or to a tenant")
+	invite := legacyOperation("POST", "/admin/invite", "legacy-invite", "Invite a person to the platform, or to a tenant")
 	invite.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, invite, a.legacyInvite)
 }
 
-// legacyInvite needs the same role as the operation that replaces it.
+// legacyInvite invites a person. It requires the same role as the operation that replaces it.
 func (a *API) legacyInvite(ctx context.Context, in *struct {
 	TenantInput
 	ChangeInput

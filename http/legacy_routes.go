@@ -8,18 +8,18 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// legacyRoute is an old path of an operation. It lets in those whom its successor lets in.
+// legacyRoute is a legacy path of an operation. It has the same access as its successor.
 type legacyRoute struct {
 	methods, path string
-	successor     string // the path of the operation in its place, which has the same methods
-	difference    string // of its shape, for the document; a route without one is served as its successor
+	successor     string // the path of the operation that replaces it, with the same methods
+	difference    string // of its bodies, for the OpenAPI document; a route without one is an alias
 }
 
-// legacyRoutes are all old paths. They will be removed: new integrations use their successors.
+// legacyRoutes lists all legacy paths. They will be removed: new integrations use their successors.
 var legacyRoutes = []legacyRoute{
 	{"POST", legacyGrantRoute, grantRoute, ""},
-	{"POST", "/auth/signin", "/api/v1/auth/login", "It takes an address with its password, and answers with tokens."},
-	{"POST", "/auth/signup", "/api/v1/auth/signup", "It takes an address with its password, and answers with tokens."},
+	{"POST", "/auth/signin", "/api/v1/auth/login", "It accepts an address and a password, and returns tokens."},
+	{"POST", "/auth/signup", "/api/v1/auth/signup", "It accepts an address and a password, and returns tokens."},
 	{"POST", "/auth/google", "/api/v1/auth/signin/google", "It takes no `providerName`."},
 	{"POST", "/auth/microsoft", "/api/v1/auth/signin/microsoft", "It takes no `providerName`."},
 
@@ -27,7 +27,7 @@ var legacyRoutes = []legacyRoute{
 	{"GET PATCH DELETE", "/api/flags/{flagKey}", "/api/v1/flags/{flagKey}", ""},
 	{"POST", "/api/flags/{flagKey}/enable", "/api/v1/flags/{flagKey}/enable", ""},
 	{"POST", "/api/flags/{flagKey}/disable", "/api/v1/flags/{flagKey}/disable", ""},
-	{"POST", legacyEvaluateRoute, evaluateRoute, "Its `userId` is what `targetingKey` is now."},
+	{"POST", legacyEvaluateRoute, evaluateRoute, "Its `userId` is now `targetingKey`."},
 	{"GET", "/api/flags/{flagKey}/history", "/api/v1/flags/{flagKey}/history", ""},
 	{"GET POST", "/api/flags/{flagKey}/variations", "/api/v1/flags/{flagKey}/variations", ""},
 	{
@@ -71,8 +71,8 @@ var legacyRoutes = []legacyRoute{
 		"POST",
 		legacyCheckoutRoute,
 		checkoutRoute,
-		"It knows the plans `free`, `standard` and `premium`, and answers `url`. `free` answers the page on which the " +
-			"subscription is cancelled, or `successUrl` where there is none.",
+		"It has the plans `free`, `standard` and `premium`, and returns `url`. `free` returns the page that cancels the " +
+			"subscription, or `successUrl` if there is none.",
 	},
 	{"POST", "/api/billing/portal", "/api/v1/billing/portal", ""},
 	{"GET", "/api/billing/subscription", "/api/v1/billing/subscription", ""},
@@ -109,7 +109,7 @@ func (l legacyRoute) has(method string) bool {
 	return slices.Contains(strings.Fields(l.methods), method)
 }
 
-// aliases are the old paths of an operation that are served as it is, each with its own operation.
+// aliases returns the operations of the legacy paths that are served exactly as op.
 func aliases(op huma.Operation) (old []huma.Operation) {
 	for _, l := range legacyRoutes {
 		if l.successor == op.Path && l.has(op.Method) && l.difference == "" {
@@ -121,7 +121,8 @@ func aliases(op huma.Operation) (old []huma.Operation) {
 	return old
 }
 
-// legacyOperation begins an operation of an old path that differs from its successor. legacyRoutes must have it.
+// legacyOperation returns an operation of a legacy path that differs from its successor. It panics if legacyRoutes
+// lacks it.
 func legacyOperation(method, path, id, summary string) huma.Operation {
 	for _, l := range legacyRoutes {
 		if l.path == path && l.has(method) && l.difference != "" {
@@ -131,7 +132,7 @@ func legacyOperation(method, path, id, summary string) huma.Operation {
 	panic("legacyRoutes does not say how " + method + " " + path + " differs from its successor")
 }
 
-// deprecated marks an operation as deprecated, in the document and in each answer.
+// deprecated marks an operation as deprecated, in the OpenAPI document and in each response.
 func (l legacyRoute) deprecated(op huma.Operation) huma.Operation {
 	op.Deprecated = true
 	op.Description = strings.TrimSpace("Deprecated: use " + l.successor + ". " + l.difference)
@@ -143,11 +144,11 @@ func (l legacyRoute) deprecated(op huma.Operation) huma.Operation {
 	return op
 }
 
-// deprecatedSince is since when the old paths are deprecated, as RFC 9745 has it: 2026-01-01.
+// deprecatedSince is the date of the legacy paths' deprecation, in the format of RFC 9745: 2026-01-01.
 const deprecatedSince = "@1767225600"
 
-// deprecate says in an answer that its route is deprecated, and where to go instead. From its first parameter on an old
-// path is as the new one.
+// deprecate sets the headers of a deprecated route, with a link to its successor. From its first parameter on, a legacy
+// path equals the new one.
 func (l legacyRoute) deprecate(w http.ResponseWriter, r *http.Request) {
 	old, _, _ := strings.Cut(l.path, "{")
 	successor, _, parameterized := strings.Cut(l.successor, "{")
@@ -158,7 +159,7 @@ func (l legacyRoute) deprecate(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Link", "<"+publicPath(r.Context(), successor)+`>; rel="successor-version"`)
 }
 
-// deprecatedRoute is a route beside huma's operations that legacyRoutes has.
+// deprecatedRoute wraps the handler of a legacy route that huma does not serve.
 func deprecatedRoute(path string, handle http.HandlerFunc) (string, http.HandlerFunc) {
 	l := legacyRoutes[slices.IndexFunc(legacyRoutes, func(l legacyRoute) bool { return l.path == path })]
 	return path, func(w http.ResponseWriter, r *http.Request) {
@@ -167,7 +168,7 @@ func deprecatedRoute(path string, handle http.HandlerFunc) (string, http.Handler
 	}
 }
 
-// checkLegacyRoutes panics where an old path is not served, or does not end as its successor does.
+// checkLegacyRoutes panics if a legacy path is not served, or its parameters differ from its successor's.
 func checkLegacyRoutes(doc *huma.OpenAPI) {
 	for _, l := range legacyRoutes {
 		_, tail, _ := strings.Cut(l.path, "{")

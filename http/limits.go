@@ -82,7 +82,7 @@ func concurrencyLimits() []events.Limit {
 	count := events.CountText
 	streams := DefaultStreamLimits()
 	// What depends on the machine is in words, and so is not asked of the queues.
-	q := newQueues(1, patience)
+	q := newQueues(1, queueTimeout)
 	queue := func(name string, queue *fair.Queue, atOnce string) events.Limit {
 		l := queue.Limits()
 		if atOnce == "" {
@@ -96,7 +96,7 @@ func concurrencyLimits() []events.Limit {
 			"person, machines of a tenant, "+limit.PerSite, 429, ""),
 		of("streams of changes", count(streams.PerTenant), "tenant", 429, ""),
 		of("streams of changes", count(streams.PerCreator), limit.PerCreator, 429, ""),
-		of("a wait in a queue below", events.PeriodText(patience), "request", 429, "503 if others are in the way"),
+		of("a wait in a queue below", events.PeriodText(queueTimeout), "request", 429, "503 if others are in the way"),
 		of("requests that wait in a queue", fmt.Sprintf("%s (large bodies %s)", count(nodeWaiting), count(bodiesWaiting)),
 			"queue", 503, ""),
 		queue("queue: evaluations of many flags, or slow ones", q.evaluations, cores),

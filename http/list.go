@@ -18,10 +18,10 @@ import (
 	"flagledger/queries"
 )
 
-// PageInput is how lists are paged. Without a limit a list comes whole.
+// PageInput is the page of a list. Without a limit it is the whole list.
 type PageInput struct {
-	Limit  int `query:"limit" minimum:"1" maximum:"1000" doc:"The most entries to answer; all without it"`
-	Offset int `query:"offset" minimum:"0" doc:"How many entries to leave out at the beginning. What comes or goes between two pages shifts the later one, so that entries are skipped or come twice; in lists that take at, the same at for all pages makes the walk stable"`
+	Limit  int `query:"limit" minimum:"1" maximum:"1000" doc:"The maximum number of entries; all by default"`
+	Offset int `query:"offset" minimum:"0" doc:"How many entries to skip. Entries that are added or removed between two pages shift the second page, so that entries are missed or repeated. In lists that take at, send the same at for all pages to avoid that"`
 }
 
 func (p PageInput) page() queries.Page { return queries.Page{Limit: p.Limit, Offset: p.Offset} }
@@ -29,11 +29,11 @@ func (p PageInput) page() queries.Page { return queries.Page{Limit: p.Limit, Off
 // listOutput is a page of a list.
 type listOutput[T any] struct {
 	Total string   `header:"X-Total-Count" doc:"The number of entries in all pages"`
-	Link  []string `header:"Link" doc:"The next page, where there is one: rel=\"next\""`
+	Link  []string `header:"Link" doc:"The next page, if there is one: rel=\"next\""`
 	Body  entries[T]
 }
 
-// entries is the body of a list: an array, of which one piece at a time is in memory.
+// entries is the body of a list: an array that is held in memory one piece at a time.
 type entries[T any] struct {
 	pieces *pieces
 	empty  bool
@@ -46,14 +46,14 @@ func (entries[T]) Schema(r huma.Registry) *huma.Schema {
 
 func (e entries[T]) writeTo(w io.Writer) { e.pieces.writeTo(w) }
 
-// pieces is the text of an array as far as it has been read, and how to read on.
+// pieces holds the text of an array that was read so far, and reads the rest.
 type pieces struct {
 	text bytes.Buffer
-	next func() (more bool, err error) // appends the next piece to text; nil where there is none
-	fail func(error)                   // notes why the rest cannot be read
+	next func() (more bool, err error) // appends the next piece to text; nil if there is none
+	fail func(error)                   // logs why the rest cannot be read
 }
 
-// writeTo writes the array. Where it cannot be read to its end, the answer is broken off: its status has been sent.
+// writeTo writes the array. If reading fails it aborts the response, as the status has been sent.
 func (p *pieces) writeTo(w io.Writer) {
 	for {
 		if _, err := w.Write(p.text.Bytes()); err != nil {
@@ -74,23 +74,24 @@ func (p *pieces) writeTo(w io.Writer) {
 	}
 }
 
-// writeLongTo is writeTo for an answer that may take so long, of which each piece must be read within answerTimeout.
+// writeLongTo is writeTo for a response that may take up to longest. The client must read each piece within
+// answerTimeout.
 func (p *pieces) writeLongTo(w http.ResponseWriter, longest time.Duration) {
 	control, end := http.NewResponseController(w), time.Now().Add(longest)
 	if next := p.next; next != nil {
 		p.next = func() (bool, error) {
 			if time.Now().After(end) {
-				return false, errors.New("the answer has taken too long")
+				return false, errors.New("the response has taken too long")
 			}
 			more, err := next()
-			_ = control.SetWriteDeadline(time.Now().Add(answerTimeout)) // which in-memory writers of tests do not have
+			_ = control.SetWriteDeadline(time.Now().Add(answerTimeout)) // in-memory writers of tests have no deadline
 			return more, err
 		}
 	}
 	p.writeTo(w)
 }
 
-// writeBody writes the body of an answer as JSON: huma calls it.
+// writeBody writes the body of a response as JSON, for huma.
 func writeBody(w io.Writer, body any) error {
 	if list, ok := body.(interface{ writeTo(w io.Writer) }); ok {
 		list.writeTo(w)
@@ -99,7 +100,7 @@ func writeBody(w io.Writer, body any) error {
 	return strictjson.Write(w, body)
 }
 
-// listed makes the answer of a list. What fits into one piece is read and written whole before it is sent.
+// listed returns the response of a list. A list of one piece is read and encoded before it is sent.
 func listed[R, T any](
 	ctx context.Context, in PageInput, list *queries.List[R], err error, show func(R) T,
 ) (*listOutput[T], error) {
@@ -123,7 +124,7 @@ func listed[R, T any](
 	return out, nil
 }
 
-// nextPage is the Link to the next page, which is that of the request but for one parameter.
+// nextPage returns the Link to the next page: the request's URL with one parameter changed.
 func nextPage(ctx context.Context, parameter, value string) []string {
 	query := requestOf(ctx).url.Query()
 	query.Set(parameter, value)
@@ -136,7 +137,7 @@ func nextLink(ctx context.Context, query url.Values) []string {
 	return []string{fmt.Sprintf("<%s?%s>; rel=%q", path, query.Encode(), "next")}
 }
 
-// piecesOf makes the array of a list. Its first piece, which has been read, is written.
+// piecesOf returns the array of a list, with the first piece already encoded.
 func piecesOf[R, T any](ctx context.Context, list *queries.List[R], show func(R) T) (*pieces, error) {
 	p := newPieces(ctx)
 	separator := "["
@@ -173,12 +174,12 @@ func piecesOf[R, T any](ctx context.Context, list *queries.List[R], show func(R)
 func newPieces(ctx context.Context) *pieces {
 	return &pieces{fail: func(err error) {
 		if ctx.Err() == nil {
-			requestOf(ctx).log().Warn("a list was broken off", "err", err)
+			requestOf(ctx).log().Warn("a list was cut off", "err", err)
 		}
 	}}
 }
 
-// inSlot waits for the slot of a read whenever a further piece is read.
+// inSlot returns a function that calls read in the request's read slot.
 func inSlot(ctx context.Context, read func() (more bool, err error)) func() (bool, error) {
 	return func() (bool, error) {
 		slot := requestOf(ctx).readSlot

@@ -9,7 +9,7 @@ import (
 	"flagledger/http/web"
 )
 
-// The addresses of the pages that mailed links lead to.
+// Paths of the pages that mailed links open.
 const (
 	resetPage   = "/reset-password"
 	verifyPage  = "/verify-email"
@@ -23,7 +23,7 @@ func (a *API) addPages() {
 			form.NewPassword)
 		return web.Page{
 			Title: reset.Title,
-			Text:  "The password is set, and all sessions have ended. You can sign in with it now.",
+			Text:  "The new password is set, and all sessions have ended. You can sign in now.",
 		}, err
 	})
 	a.addPage(verifyPage, always(web.VerifyEmail), func(r *http.Request, form web.Form) (web.Page, error) {
@@ -39,8 +39,8 @@ func always(page web.Page) func(*http.Request) (web.Page, error) {
 	return func(*http.Request) (web.Page, error) { return page, nil }
 }
 
-// addPage adds a page with a form. submit gives what is shown once it has succeeded. Where show fails, its page has a
-// title all the same.
+// addPage adds a page with a form. submit returns the page to show on success. If show fails, its page must still have
+// a title.
 func (a *API) addPage(
 	path string, show func(*http.Request) (web.Page, error), submit func(*http.Request, web.Form) (web.Page, error),
 ) {
@@ -75,7 +75,7 @@ func writePage(w http.ResponseWriter, r *http.Request, page web.Page, err error)
 	page.Write(w, http.StatusOK)
 }
 
-// pageOf is a form again with what is wrong, or without the form if its link no longer works.
+// pageOf returns the form with an error, or only the error if the link no longer works.
 func pageOf(page web.Page, err error) web.Page {
 	refusal, ok := errors.AsType[*commands.Error](err)
 	if !ok {
@@ -84,17 +84,17 @@ func pageOf(page web.Page, err error) web.Page {
 	fields := refusal.Fields
 	switch {
 	case fields["token"] != "":
-		return web.Page{Title: page.Title, Problem: "The link has been used or has expired. Have another one mailed."}
+		return web.Page{Title: page.Title, Problem: "The link has been used or has expired. Request another one."}
 	case fields["newPassword"] != "":
 		page.Problem = "The password " + fields["newPassword"] + "."
 	case fields["password"] != "":
 		page.Problem = "The password " + fields["password"] + "."
 	case fields["name"] != "":
 		page.Problem = "The name " + fields["name"] + "."
-	case refusal.Kind == commands.Conflict || refusal.PerDay > 0: // which no second try mends soon
-		page.Problem = "It cannot be done: " + refusal.Detail + "."
+	case refusal.Kind == commands.Conflict || refusal.PerDay > 0: // a retry would not help soon
+		page.Problem = "Refused: " + refusal.Detail + "."
 	default:
-		page.Problem = "It cannot be done at this moment. Try again in a minute."
+		page.Problem = "The service cannot do this right now. Try again in a minute."
 	}
 	return page
 }

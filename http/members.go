@@ -11,22 +11,21 @@ import (
 	"flagledger/queries"
 )
 
-// memberBody is a member of a tenant: a tenant user, in the words of the interface.
+// memberBody is a member of a tenant. The API calls them tenant users.
 type memberBody struct {
-	UserID         string       `json:"userId" doc:"Of a pending member an id of its own, until they sign in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	UserID         string       `json:"userId" doc:"For a pending member, a temporary id until they sign in" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Email          string       `json:"email" example:"dev@example.com"`
-	DisplayName    string       `json:"displayName" doc:"erased user stands for one who was erased, withdrawn invitation for a pending member of the past who never joined" example:"Dee Veloper"`
+	DisplayName    string       `json:"displayName" doc:"\"erased user\" if the person was erased, \"withdrawn invitation\" for a former pending member who never joined" example:"Dee Veloper"`
 	Role           string       `json:"role" enum:"admin,developer,viewer" example:"developer"`
-	Pending        bool         `json:"pending" doc:"They have not signed in with the address since they were added" example:"false"`
-	LastAccessedAt *timestamp   `json:"lastAccessedAt" nullable:"true" doc:"null for one who never used the tenant"`
+	Pending        bool         `json:"pending" doc:"Whether the person has not yet signed in with the address since being added" example:"false"`
+	LastAccessedAt *timestamp   `json:"lastAccessedAt" nullable:"true" doc:"null if they never used the tenant"`
 	CreatedAt      recordedTime `json:"createdAt"`
 }
 
-// withdrawnInvitation stands for somebody who was invited by an address that is forgotten, since the invitation was
-// withdrawn.
+// withdrawnInvitation is shown for a pending member whose invitation was withdrawn and whose address was erased.
 const withdrawnInvitation = "withdrawn invitation"
 
-// unknownName stands for a member whom the directory does not know.
+// unknownName returns the name to show for a member who is not in the directory.
 func unknownName(withdrawn bool) string {
 	if withdrawn {
 		return withdrawnInvitation
@@ -55,7 +54,7 @@ type newMemberBody struct {
 	Email string `json:"email" maxLength:"254" example:"dev@example.com"`
 	Role  string `json:"role" enum:"admin,developer,viewer" example:"developer"`
 	// Invitation is an extension.
-	Invitation bool `json:"invitation,omitempty" doc:"They become a member once they accept, and not already when they next sign in. A person who has left the tenant or declined is added only so" example:"false"`
+	Invitation bool `json:"invitation,omitempty" doc:"Whether the person must accept first, in place of becoming a member at the next sign-in. Required for a person who left the tenant or declined" example:"false"`
 }
 
 type memberRoleBody struct {
@@ -85,20 +84,18 @@ func (a *API) addMembers() {
 		},
 	)
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
-	add.Description = "It makes a pending member, who becomes a member when they next sign in with the address, " +
-		"verified, or refresh their session. Until then they are shown by the address that " +
-		"was typed, whether or not it has an account. A person who left the tenant or declined is refused (409, of the " +
-		"type left) unless invitation is true; they become a member when they accept. " +
-		"Until a new member has opened the tenant or said that they stay, its admins see neither their last use nor their " +
-		"product tours, and cannot notify them. They are mailed an invitation, later if the address had many. " +
-		"How many members a tenant may add on a day depends on its plan, and how many a person may add in all their " +
-		"tenants on the best of these: beyond is 429."
+	add.Description = "Creates a pending member, who becomes a member at the next sign-in or refresh with the verified " +
+		"address. Until then the list shows the address as typed, whether or not it has an account. A person who left the " +
+		"tenant or declined is refused (409, of the type left) unless invitation is true; they become a member when they " +
+		"accept. Until a new member opens the tenant or accepts, its admins see neither their last access nor their " +
+		"product tours, and cannot notify them. An invitation is mailed, later if the address received many. Additions a " +
+		"day are limited by the tenant's plan, and for a person by the best plan of all their tenants: 429."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin}, add, a.addMember)
 	a.addMembership(tag)
 	change := operation("PATCH", path+"/{userId}", "change-member-role", tag, "Give a member another role")
-	change.Description = "The last admin stays one, and the demo people of a sandbox cannot become one."
+	change.Description = "The last admin must remain admin, and the demo people of a sandbox cannot become admin."
 	change.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin, endsAccess: true}, change, func(ctx context.Context, in *struct {
 		MemberPath
@@ -114,7 +111,8 @@ func (a *API) addMembers() {
 		})
 	})
 	remove := operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member, or leave the tenant")
-	remove.Description = "For admins, and for every member themselves. The last admin stays."
+	remove.Description = "Admins may remove any member, and members may remove themselves. The last admin cannot be " +
+		"removed."
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(
@@ -140,7 +138,7 @@ func (a *API) addMembers() {
 	)
 }
 
-// shutOutAdmins are the admins of a tenant who have been deactivated or erased, as the snapshot knows them.
+// shutOutAdmins returns the tenant's admins who are deactivated or erased, according to the snapshot.
 func (a *API) shutOutAdmins(tenantID string) (ids []string) {
 	tenant, ok := a.Live.Tenant(tenantID)
 	if !ok {

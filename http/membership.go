@@ -13,14 +13,14 @@ type MembershipPath struct {
 	ChangeInput
 }
 
-// addMembership adds the calls by which a person answers that another one added or invited them to a tenant.
+// addMembership adds the operations by which a person accepts or declines a membership.
 func (a *API) addMembership(tag string) {
 	const path = "/api/v1/tenants/{tenantId}/membership"
 	accept := operation("POST", path+"/accept", "accept-membership", tag,
 		"Stay in a tenant, or accept an invitation to it")
-	accept.Description = "An extension. For a person who was added to a tenant and has not opened it yet, and for one " +
-		"whose verified address it has invited. " +
-		"The answer to the sign-in lists both. A call with X-Tenant-ID of a tenant that one was added to says the same."
+	accept.Description = "An extension. For a person who was added to a tenant and has not opened it yet, or whose " +
+		"verified address was invited. The response to the sign-in lists both. Any call with the tenant's id in " +
+		"X-Tenant-ID also accepts an addition."
 	accept.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, accept, func(ctx context.Context, in *MembershipPath) (*successOutput, error) {
 		done, err := a.SignIn.AcceptMembership(ctx, runner[commands.Tenant](a), principalOf(ctx).claims, in.ID)
@@ -28,8 +28,8 @@ func (a *API) addMembership(tag string) {
 	})
 	decline := operation("POST", path+"/decline", "decline-membership", tag,
 		"Leave a tenant, or decline an invitation to it")
-	decline.Description = "An extension. A member leaves, as with DELETE of their own membership; the last admin stays. " +
-		"Afterwards the person joins again only by an invitation that they accept."
+	decline.Description = "An extension. A member leaves, as with DELETE of their own membership; the last admin " +
+		"cannot. Afterwards the person can only join again by accepting an invitation."
 	decline.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, decline, func(ctx context.Context, in *MembershipPath) (*successOutput, error) {
 		leave := commands.LeaveTenant{

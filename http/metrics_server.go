@@ -13,8 +13,7 @@ import (
 
 const metricsRoute = "/metrics"
 
-// MetricsServer returns a server of the metrics and /health alone, for an address of its own, which its caller starts
-// and stops.
+// MetricsServer returns a server that serves only the metrics and /health. The caller starts and stops it.
 func (a *API) MetricsServer() *http.Server {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
 	mux := http.NewServeMux()
@@ -35,8 +34,7 @@ func (a *API) MetricsServer() *http.Server {
 	}
 }
 
-// addMetrics serves the metrics beside the interface to clients on the same machine. Those that come through a proxy
-// are not.
+// addMetrics serves the metrics beside the interface, only to clients on the same machine that use no proxy.
 func (a *API) addMetrics() {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
 	a.router.Get(metricsRoute, func(w http.ResponseWriter, r *http.Request) {
@@ -48,8 +46,8 @@ func (a *API) addMetrics() {
 	})
 }
 
-// onThisMachine reports whether a client is on the same machine, and asks for it by such a name: a page of a browser
-// there can be led to it by a name of its own.
+// onThisMachine reports whether the client is on the same machine and uses a loopback name as host. The latter guards
+// against DNS rebinding in a local browser.
 func onThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if name := (&url.URL{Host: r.Host}).Hostname(); err != nil || !commands.Loopback(name) ||

@@ -19,9 +19,9 @@ import (
 
 type notificationBody struct {
 	ID          string            `json:"id" example:"0198c5a2-3e1b-7c40-8f5d-6a7b8c9d0e1f"`
-	Type        string            `json:"type" doc:"Of the service's own: tenant.member_added, tenant.role_changed, invitation.accepted, billing.payment_failed, sandbox.ending and sandbox.deletion" example:"release"`
+	Type        string            `json:"type" doc:"The sender's type. The service itself sends tenant.member_added, tenant.role_changed, invitation.accepted, billing.payment_failed, sandbox.ending and sandbox.deletion" example:"release"`
 	Title       string            `json:"title" example:"The new checkout is live"`
-	Body        string            `json:"body" doc:"Empty without one, as are the next three" example:"It serves all users since this morning."`
+	Body        string            `json:"body" doc:"Empty if not sent, as are icon, actionType and referenceId" example:"It serves all users since this morning."`
 	Icon        string            `json:"icon" example:"https://example.com/rocket.png"`
 	ActionType  string            `json:"actionType" example:"open-flag"`
 	ReferenceID string            `json:"referenceId" example:"new-checkout"`
@@ -56,31 +56,31 @@ type inboxBody struct {
 }
 
 type inboxOutput struct {
-	Link []string `header:"Link" doc:"The next page, where there is one: rel=\"next\", by a cursor"`
+	Link []string `header:"Link" doc:"The next page, if there is one: rel=\"next\", by a cursor"`
 	Body inboxBody
 }
 
-// InboxInput is how the list of notifications is paged.
+// InboxInput is the page of a list of notifications.
 type InboxInput struct {
-	Limit      int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"The most notifications to answer"`
-	Offset     int    `query:"offset" minimum:"0" default:"0" doc:"How many to leave out at the beginning; what arrives meanwhile shifts the pages"`
-	UnreadOnly bool   `query:"unreadOnly" default:"false" doc:"Leave out those that have been read"`
-	Cursor     string `query:"cursor" maxLength:"20" doc:"From Link rel=\"next\": pages that follow it skip and repeat nothing, whatever arrives meanwhile"`
+	Limit      int    `query:"limit" minimum:"1" maximum:"100" default:"20" doc:"The maximum number of notifications"`
+	Offset     int    `query:"offset" minimum:"0" default:"0" doc:"How many to skip; new notifications shift the pages"`
+	UnreadOnly bool   `query:"unreadOnly" default:"false" doc:"Whether to list only unread notifications"`
+	Cursor     string `query:"cursor" maxLength:"20" doc:"From Link rel=\"next\": its pages neither skip nor repeat notifications when new ones arrive"`
 }
 
-// formatCursor names a place in a person's inbox: notifications have different times.
+// formatCursor encodes a position in a person's inbox. Each notification has a unique time.
 func formatCursor(n commands.Notification) string {
 	return strconv.FormatInt(n.CreatedAt.UnixMicro(), 36)
 }
 
 func parseCursor(text string) (time.Time, bool) {
 	at, err := strconv.ParseInt(text, 36, 64)
-	return time.UnixMicro(at), err == nil && at > 0 && at < 1<<53 // which is in the year 2255
+	return time.UnixMicro(at), err == nil && at > 0 && at < 1<<53 // the year 2255
 }
 
 type markedBody struct {
 	Success     bool `json:"success" example:"true"`
-	MarkedCount int  `json:"markedCount" doc:"How many were unread" example:"3"`
+	MarkedCount int  `json:"markedCount" doc:"The number that were unread" example:"3"`
 }
 
 type markedOutput struct{ Body markedBody }
@@ -93,19 +93,18 @@ type clearedBody struct {
 type clearedOutput struct{ Body clearedBody }
 
 type sendBody struct {
-	UserID      string `json:"userId" doc:"Who gets it" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	TenantID    string `json:"tenantId,omitempty" doc:"A tenant of which the caller is admin and the person a member; platform admins may leave it out" example:"0198c5a0-9b1e-7d44-b0c7-5e1f0a9d8c31"`
+	UserID      string `json:"userId" doc:"The recipient" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	TenantID    string `json:"tenantId,omitempty" doc:"A tenant with the caller as admin and the person as member; optional for platform admins" example:"0198c5a0-9b1e-7d44-b0c7-5e1f0a9d8c31"`
 	Title       string `json:"title" minLength:"1" maxLength:"200" example:"The new checkout is live"`
 	Body        string `json:"body,omitempty" maxLength:"2000" example:"It serves all users since this morning."`
-	Type        string `json:"type" minLength:"1" maxLength:"200" doc:"The caller's own word" example:"release"`
+	Type        string `json:"type" minLength:"1" maxLength:"200" doc:"A type of the caller's choice" example:"release"`
 	Icon        string `json:"icon,omitempty" maxLength:"2000" example:"https://example.com/rocket.png"`
 	ActionType  string `json:"actionType,omitempty" maxLength:"200" example:"open-flag"`
 	ReferenceID string `json:"referenceId,omitempty" maxLength:"200" example:"new-checkout"`
 	Data        texts  `json:"data,omitempty"`
 }
 
-// texts is an object of texts. What else was sent as a member is noted, and not refused before all that is wrong is
-// known.
+// texts is an object of strings. Other members are decoded too, so that strings can report them with the other errors.
 type texts map[string]any
 
 // Schema implements huma.SchemaProvider.
@@ -114,24 +113,24 @@ func (texts) Schema(huma.Registry) *huma.Schema {
 		Type:                 huma.TypeObject,
 		AdditionalProperties: &huma.Schema{Type: huma.TypeString},
 		Examples:             []any{map[string]any{"environment": "production"}},
-		Description: "Names and texts. No name begins with google or gcm or is from or message_type, which FCM " +
-			"reserves",
+		Description: "Names and strings. FCM reserves the names from and message_type, and names that begin with " +
+			"google or gcm",
 	}
 }
 
-// strings are the texts; wrong gets the members that are none.
+// strings returns the strings, and adds members of other types to wrong.
 func (t texts) strings(wrong map[string]string) map[string]string {
 	list := map[string]string{}
 	for name, value := range t {
 		text, ok := value.(string)
 		if list[name] = text; !ok {
-			wrong["data."+name] = "must be a text"
+			wrong["data."+name] = "must be a string"
 		}
 	}
 	return list
 }
 
-// NotificationPath names a notification of the caller's.
+// NotificationPath names one of the caller's notifications.
 type NotificationPath struct {
 	ID string `path:"id" example:"0198c5a2-3e1b-7c40-8f5d-6a7b8c9d0e1f"`
 }
@@ -141,13 +140,13 @@ func (a *API) addNotifications() {
 	register(
 		a,
 		access{who: person},
-		operation("GET", path, "list-notifications", tag, "The caller's notifications, the newest first"),
+		operation("GET", path, "list-notifications", tag, "The caller's notifications, newest first"),
 		a.listNotifications,
 	)
 	register(
 		a,
 		access{who: person},
-		operation("GET", path+"/{id}", "get-notification", tag, "A notification of the caller's"),
+		operation("GET", path+"/{id}", "get-notification", tag, "One of the caller's notifications"),
 		func(ctx context.Context, in *NotificationPath) (*notificationOutput, error) {
 			claims := principalOf(ctx).claims
 			n, err := a.Inbox.Get(ctx, claims.UserID, in.ID)
@@ -186,16 +185,16 @@ func (a *API) addNotifications() {
 		},
 	)
 	send := operation("POST", path+"/send", "send-notification", tag, "Notify a person, and push it to their devices")
-	send.Description = "For platform admins, and for a tenant's admins to its members. An inbox is limited, also for " +
-		"each " +
-		"tenant: the oldest that have been read go first. How many of a tenant's are sent and pushed in a day is limited too."
+	send.Description = "Allowed for platform admins, and for a tenant's admins to its members. The size of an inbox is " +
+		"limited, in total and per tenant: the oldest read notifications are removed first. A tenant's notifications and " +
+		"pushes a day are also limited."
 	send.DefaultStatus = http.StatusCreated
 	send.Errors = []int{http.StatusNotFound}
 	register(a, access{who: person}, send, a.sendNotification)
 	a.addDevices(tag)
 }
 
-// inboxTenants are the tenants whose notifications a person may read; nil stands for all.
+// inboxTenants returns the tenants whose notifications a person may read; nil means all.
 func (a *API) inboxTenants(c commands.Claims) []string {
 	if a.isVerifiedPerson(c) {
 		return nil
@@ -210,10 +209,10 @@ func (a *API) listNotifications(ctx context.Context, in *InboxInput) (*inboxOutp
 		wrong := map[string]string{}
 		before, ok := parseCursor(in.Cursor)
 		if query.Before = before; !ok {
-			wrong["cursor"] = "must be one from Link rel=\"next\""
+			wrong["cursor"] = "must be a cursor from Link rel=\"next\""
 		}
 		if in.Offset != 0 {
-			wrong["offset"] = "does not go with a cursor"
+			wrong["offset"] = "is not allowed with a cursor"
 		}
 		if err := wrongFields(wrong); err != nil {
 			return nil, err
@@ -286,9 +285,8 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 	return &sentOutput{publicPath(ctx, "/api/v1/notifications/"+url.PathEscape(n.ID)), showNotification(n)}, nil
 }
 
-// limitNotifications refuses a further notification of a person where too many were sent on the same account. One of a
-// tenant for somebody else than a member does not count: it will be refused. giveBack undoes the count, where none is
-// sent. Its error is a problem.
+// limitNotifications counts a notification against its sender's daily limit for the person, unless the person is not a
+// member: then sending fails. giveBack undoes the count if none is sent. Its error is a problem.
 func (a *API) limitNotifications(p *principal, n commands.Notification) (giveBack func(), err error) {
 	quota := p.claims.UserID
 	if n.TenantID != "" {
@@ -304,7 +302,7 @@ func (a *API) limitNotifications(p *principal, n commands.Notification) (giveBac
 	left, giveBack := a.limiter.CountNotification(quota, n.UserID)
 	if left.Exceeded {
 		return nil, tooManyRequests(left,
-			fmt.Sprintf("the person was sent %d notifications within a day, as many as a day may have", limit.MaxNotifications))
+			fmt.Sprintf("the limit of %d notifications a day to the person is reached", limit.MaxNotifications))
 	}
 	return giveBack, nil
 }

@@ -11,7 +11,7 @@ import (
 
 type clientBody struct {
 	ClientID     string       `json:"clientId" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
-	ClientSecret string       `json:"clientSecret,omitempty" doc:"Shown in this answer alone" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
+	ClientSecret string       `json:"clientSecret,omitempty" doc:"Shown only in this response" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
 	Name         string       `json:"name" example:"Checkout backend"`
 	Scopes       []string     `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
 	CreatedAt    recordedTime `json:"createdAt"`
@@ -29,10 +29,10 @@ type clientOutput struct {
 
 type createClientBody struct {
 	Name   string   `json:"name" minLength:"1" maxLength:"200" example:"Checkout backend"`
-	Scopes []string `json:"scopes" minItems:"1" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" doc:"What its tokens may be for" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
+	Scopes []string `json:"scopes" minItems:"1" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" doc:"The scopes that its tokens may have" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
 }
 
-// ClientChange is what every change to an OAuth client takes.
+// ClientChange holds the parameters of every change to an OAuth client.
 type ClientChange struct {
 	TenantInput
 	ChangeInput
@@ -91,7 +91,7 @@ func (a *API) addOAuth() {
 		return &noContent{changedBy(done)}, err
 	})
 	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag,
-		"Give an OAuth client a new secret; the one it had is good for another "+events.PeriodText(commands.SecretOverlap))
+		"Give an OAuth client a new secret; the old one is valid for another "+events.PeriodText(commands.SecretOverlap))
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
 		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[commands.Tenant] {
@@ -100,11 +100,11 @@ func (a *API) addOAuth() {
 	})
 }
 
-// issueSecret answers with a client and its new secret, this once.
+// issueSecret returns a client with its new secret. The secret is not stored and cannot be shown again.
 func (a *API) issueSecret(
 	ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[commands.Tenant],
 ) (*clientOutput, error) {
-	// a secret whose answer was lost cannot be told, only rotated once more
+	// a secret whose response was lost cannot be shown again, only rotated
 	if err := requestOf(ctx).replayRefusal; err != nil {
 		return nil, err
 	}

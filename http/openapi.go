@@ -41,7 +41,7 @@ name in ` + "`Vary`" + ` the headers that they depend on. In production on https
 **Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
 the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after too many wrong
 passwords or secrets for one account. Costly requests (lists, histories, evaluations of many flags, large bodies) wait in queues that tenants share fairly: one that has
-waited for ` + events.PeriodText(patience) + ` is answered 429, or 503 where the service as a whole is busy. What a
+waited for ` + events.PeriodText(queueTimeout) + ` is answered 429, or 503 where the service as a whole is busy. What a
 	tenant's flags and changes may take, and all else that is limited, is in
 docs/operate/limits.md of the repository; ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` answers those of a tenant.`
 

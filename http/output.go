@@ -28,7 +28,7 @@ func newOutput(w http.ResponseWriter) *output {
 
 func (o *output) release() {
 	o.w = nil
-	if o.b = o.b[:0]; cap(o.b) <= maxKept {
+	if o.b = o.b[:0]; cap(o.b) <= maxReused {
 		outputs.Put(o)
 	}
 }

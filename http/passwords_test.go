@@ -122,7 +122,7 @@ func TestPasswords(t *testing.T) {
 			if page := postForm(s, link, url.Values{"newPassword": {"short"}}, 422); !strings.Contains(page, "must be at least 8 characters") || !strings.Contains(page, "<form") {
 				t.Errorf("a short password: %s", page)
 			}
-			if page := postForm(s, link, url.Values{"newPassword": {next}}, 200); !strings.Contains(page, "You can sign in with it now.") {
+			if page := postForm(s, link, url.Values{"newPassword": {next}}, 200); !strings.Contains(page, "You can sign in now.") {
 				t.Errorf("it is set: %s", page)
 			}
 			signIn(s, account.email, next).Want(200)

@@ -35,8 +35,8 @@ type queues struct {
 const (
 	// largeBody is the size from which a body counts as costly, in bytes.
 	largeBody = 32 << 10
-	// patience is the longest that costly work waits to begin, where Options has no other.
-	patience = 5 * time.Second
+	// queueTimeout is the longest wait of expensive work, if Options has no other.
+	queueTimeout = 5 * time.Second
 	// nodeWaiting is how much work waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of
 	// each is in memory.
 	nodeWaiting    = 4000
@@ -44,39 +44,39 @@ const (
 	bodiesWaiting  = 1000
 )
 
-// newQueues makes the queues of a node whose database takes so many reads at once. Work waits in them for as long as
-// patience.
-func newQueues(reads int, patience time.Duration) queues {
+// newQueues makes the queues of a node whose database takes so many reads at once. Work waits in them for queueTimeout
+// at most.
+func newQueues(reads int, timeout time.Duration) queues {
 	half := func(n int) int { return max(1, n/2) }
 	cores := half(runtime.GOMAXPROCS(0))
 	return queues{
 		evaluations: fair.New(
 			fair.Limits{
-				Slots:       cores,
-				FlowSlots:   half(cores),
-				FlowWaiting: 1000,
-				Waiting:     nodeWaiting,
-				Patience:    patience,
-				Rest:        2,
+				Slots:          cores,
+				FlowSlots:      half(cores),
+				FlowWaiting:    1000,
+				Waiting:        nodeWaiting,
+				Timeout:        timeout,
+				CooldownFactor: 2,
 			},
 		),
 		reads: fair.New(
-			fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience},
+			fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout},
 		),
 		past: fair.New(
 			fair.Limits{
-				Slots:       min(cores, half(reads)),
-				FlowSlots:   1,
-				FlowWaiting: 100,
-				Waiting:     nodeWaiting,
-				Patience:    patience,
-				Rest:        5,
+				Slots:          min(cores, half(reads)),
+				FlowSlots:      1,
+				FlowWaiting:    100,
+				Waiting:        nodeWaiting,
+				Timeout:        timeout,
+				CooldownFactor: 5,
 			},
 		),
-		people:   fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience}),
-		payments: fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Patience: patience}),
+		people:   fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout}),
+		payments: fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Timeout: timeout}),
 		changes: fair.New(
-			fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Patience: patience, Rest: 5},
+			fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout, CooldownFactor: 5},
 		),
 		reversals: fair.New(
 			fair.Limits{
@@ -84,7 +84,7 @@ func newQueues(reads int, patience time.Duration) queues {
 				FlowSlots:   revertsAtOnce / 2,
 				FlowWaiting: 10 * revertsAtOnce,
 				Waiting:     nodeWaiting,
-				Patience:    patience,
+				Timeout:     timeout,
 			},
 		),
 		signing: fair.New(
@@ -93,10 +93,10 @@ func newQueues(reads int, patience time.Duration) queues {
 				FlowSlots:   half(cores),
 				FlowWaiting: signingWaiting,
 				Waiting:     nodeWaiting,
-				Patience:    patience,
+				Timeout:     timeout,
 			},
 		),
-		bodies: fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Patience: patience}),
+		bodies: fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Timeout: timeout}),
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	a := &API{}
-	q := fair.New(fair.Limits{Slots: 2, FlowSlots: 2, FlowWaiting: 1, Waiting: 10, Patience: time.Millisecond})
+	q := fair.New(fair.Limits{Slots: 2, FlowSlots: 2, FlowWaiting: 1, Waiting: 10, Timeout: time.Millisecond})
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
 	refused := func(from func(context.Context) error, detail, limit string) {
 		t.Helper()
@@ -63,7 +63,7 @@ func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 }
 
 func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
-	a := &API{queues: newQueues(2, patience)}
+	a := &API{queues: newQueues(2, queueTimeout)}
 	inTenant, asPerson := &principal{tenant: &snapshot.Tenant{}}, &principal{}
 	for name, test := range map[string]struct {
 		p      *principal
@@ -88,7 +88,7 @@ func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
 }
 
 func TestATenantsRevertsLeaveSlotsToOthers(t *testing.T) {
-	q := newQueues(8, patience).reversals
+	q := newQueues(8, queueTimeout).reversals
 	for i := range q.FlowSlots() {
 		if _, err := q.Enter(t.Context(), "me"); err != nil {
 			t.Fatalf("revert %d: %v", i, err)
@@ -102,7 +102,7 @@ func TestATenantsRevertsLeaveSlotsToOthers(t *testing.T) {
 }
 
 func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
-	one := fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Patience: time.Millisecond}
+	one := fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}
 	a := &API{queues: queues{reads: fair.New(one), past: fair.New(one)}}
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
 	req := &request{}
@@ -134,7 +134,7 @@ func TestASiteHasOneShare(t *testing.T) {
 	t.Parallel()
 	for name, claims := range map[string]commands.Claims{"not signed in": {}, "not verified": {UserID: "someone"}} {
 		a := &API{Options: Options{Environment: "production"}, limiter: limit.New(limit.Limits{}, nil, time.Now)}
-		q := fair.New(fair.Limits{Slots: 16, FlowSlots: 2, FlowWaiting: 16, Waiting: 16, Patience: time.Millisecond})
+		q := fair.New(fair.Limits{Slots: 16, FlowSlots: 2, FlowWaiting: 16, Waiting: 16, Timeout: time.Millisecond})
 		enter := func(from string, i int) error {
 			r := httptest.NewRequest(http.MethodPost, "/", nil)
 			r.RemoteAddr = from

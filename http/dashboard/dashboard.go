@@ -1,5 +1,5 @@
-// Package dashboard serves the dashboard, a page that calls the API as anybody can. Its sources are in src/, what is
-// built of them in dist/.
+// Package dashboard serves the dashboard, a page that calls only the public API. Its sources are in src/, the build is
+// in dist/.
 package dashboard
 
 import (
@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// Path is where the dashboard is served.
+// Path is the path of the dashboard.
 const Path = "/app"
 
-// IsAsset reports whether a path of a request is that of a file which pages of the dashboard load.
+// IsAsset reports whether a request's path is a file that pages of the dashboard load.
 func IsAsset(path string) bool {
 	name, found := strings.CutPrefix(path, Path+"/")
 	if !found || !strings.HasPrefix(name, assets) {
@@ -26,8 +26,8 @@ func IsAsset(path string) bool {
 	return err == nil
 }
 
-// Policy lets the dashboard load its own files alone, call this service alone and be framed by nobody. Markup is never
-// made of text but by Svelte, from its own templates.
+// Policy restricts the dashboard to its own files and this service, and forbids frames. Only Svelte may create markup
+// from text, from its own templates.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types svelte-trusted-html"
@@ -38,12 +38,12 @@ var dist embed.FS
 var files = func() fs.FS {
 	files, err := fs.Sub(dist, "dist/app")
 	if err != nil {
-		panic(err) // the name is none of a folder
+		panic(err) // the folder is missing
 	}
 	return files
 }()
 
-// Files returns what was built. It has no index.html where the program was built without Node.
+// Files returns the build. It has no index.html if the program was built without Node.
 func Files() fs.FS { return files }
 
 // Built reports whether the dashboard was built with the program.
@@ -54,12 +54,11 @@ func Built() bool {
 
 const (
 	index  = "index.html"
-	assets = "assets/" // have a hash of their content in their names
+	assets = "assets/" // their names include a hash of their content
 )
 
-// Handler serves the files of a build under Path. Any path but an asset's is a page of the dashboard: all have one
-// document. Its addresses, which the build leaves relative, are made to begin with the path by which clients reach the
-// service.
+// Handler serves the files of a build under Path. All pages share one document, so any path except an asset's returns
+// it. publicPath is prepended to the document's relative URLs.
 func Handler(files fs.FS, publicPath string) http.Handler {
 	page, unread := fs.ReadFile(files, index)
 	page = bytes.ReplaceAll(page, []byte(`"./`), []byte(`"`+publicPath+Path+`/`))
@@ -83,10 +82,10 @@ func Handler(files fs.FS, publicPath string) http.Handler {
 	})
 }
 
-// encodings are how files are compressed by the build, best first, with the ends of their names.
+// encodings lists the build's compressed formats, best first, with their file extensions.
 var encodings = []struct{ name, end string }{{"br", ".br"}, {"gzip", ".gz"}}
 
-// serveFile answers with a file as its reader can take it: compressed where it stands so beside it.
+// serveFile serves a file, compressed if the client accepts an encoding that the build has.
 func serveFile(w http.ResponseWriter, r *http.Request, files fs.FS, name string) {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -109,7 +108,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, files fs.FS, name string)
 	_, _ = w.Write(text) //nolint:gosec // a file of the build
 }
 
-// missing answers where there is no such file: after a new release a page may ask for files of the old one.
+// missing answers a request for an unknown file: after a new release, a page may ask for files of the old one.
 func missing(w http.ResponseWriter, err error) {
 	w.Header().Set("Cache-Control", "no-store")
 	status := http.StatusInternalServerError

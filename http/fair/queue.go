@@ -1,6 +1,5 @@
-// Package fair shares slots for costly work between flows, so that one with much of it does not keep the others
-// waiting. A flow is all work that counts together: that of a tenant, of a creator's unpaid tenants, of a person, or of
-// a site or network.
+// Package fair shares slots for expensive work fairly between flows. A flow is all work that is counted together: a
+// tenant's, a creator's free tenants', a person's or a client network's.
 package fair
 
 import (
@@ -15,29 +14,29 @@ import (
 	"time"
 )
 
-// Limits bounds what a Queue lets in.
+// Limits limits the work of a Queue.
 type Limits struct {
-	Slots       int           // work that goes on at once
-	FlowSlots   int           // work of a flow that goes on at once
-	FlowWaiting int           // work of a flow that waits
-	Waiting     int           // work of all flows that waits
-	Patience    time.Duration // the longest that work waits to begin
-	// Rest makes a flow with more work waiting pause after each piece that took a quantum or longer: for so many times as
-	// long as it took.
-	Rest int
+	Slots       int           // concurrent work
+	FlowSlots   int           // concurrent work of a flow
+	FlowWaiting int           // waiting work of a flow
+	Waiting     int           // waiting work of all flows
+	Timeout     time.Duration // the longest wait for a slot
+	// CooldownFactor is the cooldown of a flow with waiting work, as a multiple of the duration of the work that just
+	// ended. Work shorter than a quantum has none.
+	CooldownFactor int
 }
 
-// Queue has a number of slots. The next one goes to the waiting flow that has used least time lately: start-time fair
-// queueing (Goyal, Vin, Cheng 1996). Use counts from the least that is served, so that nobody saves up for later.
+// Queue has a number of slots. The next free one goes to the flow that has used the least time: start-time fair
+// queueing (Goyal, Vin, Cheng 1996). An idle flow does not save up time for later.
 type Queue struct {
 	limits Limits
 
 	mu          sync.Mutex
 	free        int
 	flows       map[string]*flow
-	queued      []*flow       // those that wait
-	leftBySweep int           // how many flows were left when idle ones were last removed
-	virtualTime time.Duration // what the flow that got a slot last had used then
+	queued      []*flow       // flows with waiting work
+	leftBySweep int           // number of flows after the last sweep
+	virtualTime time.Duration // used time of the flow that last got a slot, at that moment
 
 	waiting atomic.Int64
 }
@@ -46,12 +45,12 @@ type flow struct {
 	used    time.Duration
 	held    []*Slot
 	waiting []*waiter
-	resting bool
+	cooling bool
 }
 
 type waiter struct {
 	slot *Slot
-	in   chan struct{} // closed with a slot taken
+	in   chan struct{} // closed once the slot is taken
 }
 
 // New returns a queue.
@@ -59,38 +58,38 @@ func New(limits Limits) *Queue {
 	return &Queue{limits: limits, free: limits.Slots, flows: map[string]*flow{}}
 }
 
-// Limits returns what the queue lets in.
+// Limits returns the queue's limits.
 func (q *Queue) Limits() Limits { return q.limits }
 
-// FlowSlots is how much work of a flow goes on at once.
+// FlowSlots returns the limit of a flow's concurrent work.
 func (q *Queue) FlowSlots() int { return q.limits.FlowSlots }
 
 var (
-	// ErrFlowBusy says that the flow has all that it may have of slots, or of places among those that wait.
-	ErrFlowBusy = errors.New("too much of the flow's work is under way")
-	// ErrNodeBusy says that the work of others is in the way.
-	ErrNodeBusy = errors.New("too much work is under way")
+	// ErrFlowBusy reports that the flow has reached its limit of running or waiting work.
+	ErrFlowBusy = errors.New("too much work of the flow is in progress")
+	// ErrNodeBusy reports that the work of all flows has reached the limit.
+	ErrNodeBusy = errors.New("too much work is in progress")
 )
 
-// Slot is a slot that a flow waits for, holds, or has given back. One goroutine uses it.
+// Slot is a slot that a flow waits for, holds or has released. It is not safe for concurrent use.
 type Slot struct {
 	queue   *Queue
 	id      string // of the flow
 	flow    *flow
 	held    bool
 	began   time.Time // when the slot was taken
-	charged time.Time // up to when the flow's use includes it
-	yielded time.Time // when goroutines that wait for a processor were last let run
+	charged time.Time // until when the flow's used time includes it
+	yielded time.Time // when Pace last yielded the processor
 }
 
-// Enter waits for a slot. Its errors are ErrFlowBusy, ErrNodeBusy and that of ctx.
+// Enter waits for a slot. It returns ErrFlowBusy, ErrNodeBusy or ctx's error.
 func (q *Queue) Enter(ctx context.Context, flow string) (*Slot, error) {
 	s := &Slot{queue: q, id: flow}
 	w, err := s.join(false)
 	if w == nil {
 		return s, err
 	}
-	timer := time.NewTimer(q.limits.Patience)
+	timer := time.NewTimer(q.limits.Timeout)
 	defer timer.Stop()
 	select {
 	case <-w.in:
@@ -106,7 +105,7 @@ func (q *Queue) Enter(ctx context.Context, flow string) (*Slot, error) {
 	return nil, cmp.Or(err, busy)
 }
 
-// Leave gives the slot back, if it is held.
+// Leave releases the slot if it is held.
 func (s *Slot) Leave() {
 	if !s.held {
 		return
@@ -114,7 +113,7 @@ func (s *Slot) Leave() {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
 	s.charge(time.Now())
-	s.rest()
+	s.coolDown()
 	s.leave()
 }
 
@@ -126,30 +125,30 @@ func (s *Slot) leave() {
 	s.queue.sweep()
 }
 
-const maxRest = 500 * time.Millisecond
+const maxCooldown = 500 * time.Millisecond
 
-// rest keeps the flow from slots for a while if more of its work waits. Else a flow with ever more work would make each
-// call of others wait for one of its own.
-func (s *Slot) rest() {
+// coolDown starts a cooldown of the flow if more of its work waits. Otherwise each call of other flows would wait for a
+// piece of a flow with endless work.
+func (s *Slot) coolDown() {
 	own, q := s.flow, s.queue
 	took := time.Since(s.began)
-	if q.limits.Rest == 0 || len(own.waiting) == 0 || took < quantum {
+	if q.limits.CooldownFactor == 0 || len(own.waiting) == 0 || took < quantum {
 		return
 	}
-	own.resting = true
-	time.AfterFunc(min(time.Duration(q.limits.Rest)*took, maxRest), func() {
+	own.cooling = true
+	time.AfterFunc(min(time.Duration(q.limits.CooldownFactor)*took, maxCooldown), func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		own.resting = false
+		own.cooling = false
 		q.grant()
 	})
 }
 
-// pause gives the slot back if the flow is to rest. It reports whether it did.
-func (s *Slot) pause() bool {
+// leaveToCoolDown releases the slot if the flow must cool down, and reports whether it did.
+func (s *Slot) leaveToCoolDown() bool {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	if s.rest(); !s.flow.resting {
+	if s.coolDown(); !s.flow.cooling {
 		return false
 	}
 	s.charge(time.Now())
@@ -157,8 +156,8 @@ func (s *Slot) pause() bool {
 	return true
 }
 
-// GiveWay gives the slot back if another flow that has used less waits for one. It reports whether it did.
-func (s *Slot) GiveWay() bool {
+// Yield releases the slot if another flow that has used less time waits for one, and reports whether it did.
+func (s *Slot) Yield() bool {
 	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -172,8 +171,8 @@ func (s *Slot) GiveWay() bool {
 	return true
 }
 
-// Resume waits for a slot for work that has given its own back, before other work of the flow. Its error is that of
-// ctx.
+// Resume waits for a slot again, ahead of other work of the flow. It does nothing if the slot is held. Its error is
+// ctx's.
 func (s *Slot) Resume(ctx context.Context) error {
 	if s.held {
 		return nil
@@ -194,20 +193,18 @@ func (s *Slot) Resume(ctx context.Context) error {
 }
 
 const (
-	// Work lets goroutines that wait for a processor run once in each yieldInterval, and others that wait for a slot once
-	// in each quantum.
+	// Pace yields the processor every yieldInterval, and the slot every quantum.
 	yieldInterval = 100 * time.Microsecond
 	quantum       = 2 * time.Millisecond
 )
 
-// Pace is to be called often by work that takes long: it lets others run. Its error is that of ctx, with which the slot
-// is lost.
+// Pace lets other work run. Long work must call it often. If it returns ctx's error, the slot is released.
 func (s *Slot) Pace(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(s.yielded) < yieldInterval {
 		return nil
 	}
-	if now.Sub(s.charged) >= quantum && s.queue.waiting.Load() > 0 && (s.GiveWay() || s.pause()) {
+	if now.Sub(s.charged) >= quantum && s.queue.waiting.Load() > 0 && (s.Yield() || s.leaveToCoolDown()) {
 		if err := s.Resume(ctx); err != nil {
 			return err
 		}
@@ -217,8 +214,8 @@ func (s *Slot) Pace(ctx context.Context) error {
 	return nil
 }
 
-// join takes the slot or queues up for it. Work that is resumed has been let in before: it goes to the front of the
-// flow's own, past all bounds.
+// join takes a slot or queues for one. Resumed work was admitted before: it goes to the front of its flow and ignores
+// the limits.
 func (s *Slot) join(resumed bool) (*waiter, error) {
 	q := s.queue
 	q.mu.Lock()
@@ -233,8 +230,8 @@ func (s *Slot) join(resumed bool) (*waiter, error) {
 	}
 	s.flow = own
 	switch {
-	case q.free > 0 && !own.resting && len(own.held) < q.limits.FlowSlots && (len(own.waiting) == 0 || resumed):
-		// Nobody waits who could have the slot: they would have it.
+	case q.free > 0 && !own.cooling && len(own.held) < q.limits.FlowSlots && (len(own.waiting) == 0 || resumed):
+		// no waiting work could take the slot: it would have it already
 		q.take(s, time.Now())
 		return nil, nil
 	case !resumed && len(own.waiting) >= q.limits.FlowWaiting:
@@ -262,7 +259,7 @@ func (q *Queue) take(s *Slot, now time.Time) {
 	s.flow.held = append(s.flow.held, s)
 }
 
-// grant gives free slots to those that wait.
+// grant gives free slots to waiting work.
 func (q *Queue) grant() {
 	for q.free > 0 {
 		now := time.Now()
@@ -277,20 +274,20 @@ func (q *Queue) grant() {
 	}
 }
 
-// idle reports whether a flow has nothing under way.
+// idle reports whether a flow has neither running nor waiting work.
 func (f *flow) idle() bool { return len(f.held) == 0 && len(f.waiting) == 0 }
 
-// next is the flow that has used least of those that wait and may have a slot; nil where there is none.
+// next returns the waiting flow that has used the least time and may have a slot, or nil.
 func (q *Queue) next(now time.Time) (next *flow, least time.Duration) {
 	for _, f := range q.queued {
-		if used := f.usedBy(now); !f.resting && len(f.held) < q.limits.FlowSlots && (next == nil || used < least) {
+		if used := f.usedBy(now); !f.cooling && len(f.held) < q.limits.FlowSlots && (next == nil || used < least) {
 			next, least = f, used
 		}
 	}
 	return next, least
 }
 
-// usedBy is what a flow has used, with what its work under way has used so far.
+// usedBy returns the time that a flow has used until now, including its running work.
 func (f *flow) usedBy(now time.Time) time.Duration {
 	used := f.used
 	for _, slot := range f.held {
@@ -304,7 +301,7 @@ func (s *Slot) charge(now time.Time) {
 	s.charged = now
 }
 
-// giveUp leaves the queue and tells who is busy. It returns nil where the slot has just come.
+// giveUp leaves the queue and returns why the slot was not granted. It returns nil if the slot was granted meanwhile.
 func (s *Slot) giveUp(w *waiter) (busy error) {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
@@ -313,14 +310,14 @@ func (s *Slot) giveUp(w *waiter) (busy error) {
 	}
 	s.drop(w)
 	busy = ErrNodeBusy
-	if len(s.flow.held) >= s.queue.limits.FlowSlots || s.flow.resting {
+	if len(s.flow.held) >= s.queue.limits.FlowSlots || s.flow.cooling {
 		busy = ErrFlowBusy
 	}
 	s.queue.sweep()
 	return busy
 }
 
-// drop takes a waiter out of the queue.
+// drop removes a waiter from the queue.
 func (s *Slot) drop(w *waiter) {
 	own, q := s.flow, s.queue
 	own.waiting = slices.DeleteFunc(own.waiting, func(other *waiter) bool { return other == w })
@@ -330,11 +327,11 @@ func (s *Slot) drop(w *waiter) {
 	q.waiting.Add(-1)
 }
 
-// maxIdle is how many flows with nothing under way are left when idle ones are removed.
+// maxIdle limits the idle flows that a sweep leaves.
 const maxIdle = 10_000
 
-// sweep removes idle flows whose use no longer counts: all if the queue is idle, and else once there are many more than
-// were left the last time. If more than maxIdle are left, it also removes some whose use still counts.
+// sweep removes idle flows whose used time no longer matters: all if the queue is idle, otherwise once flows have
+// doubled since the last sweep. Beyond maxIdle flows it also removes others.
 func (q *Queue) sweep() {
 	switch {
 	case q.free == q.limits.Slots && len(q.queued) == 0:

@@ -21,7 +21,7 @@ func ParseProxies(text string) (proxies []netip.Prefix, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%q must be an address or a network, such as 10.0.0.0/8", entry)
 		}
-		if network.Addr().Is4In6() { // as no address of a connection is
+		if network.Addr().Is4In6() { // addresses of connections are unmapped
 			if network.Bits() < 96 {
 				return nil, fmt.Errorf("%q must be written as a network of IPv4, such as 10.0.0.0/8", entry)
 			}
@@ -32,9 +32,8 @@ func ParseProxies(text string) (proxies []netip.Prefix, err error) {
 	return proxies, nil
 }
 
-// clientAddress is the address that a request is counted for: that of the connection or, if a trusted proxy holds the
-// connection, the right-most address in X-Forwarded-For that is no proxy's. It is the zero address if it cannot be
-// read.
+// clientAddress returns the address that a request is counted for: the connection's or, behind a trusted proxy, the
+// right-most address in X-Forwarded-For that is not a proxy. It returns the zero address if that is unreadable.
 func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	address := parseAddress(r.RemoteAddr)
 	for i := len(r.Header["X-Forwarded-For"]) - 1; i >= 0; i-- {
@@ -60,7 +59,7 @@ func contain(networks []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(address) })
 }
 
-// parseAddress reads an address with a port or without.
+// parseAddress reads an address with or without a port.
 func parseAddress(text string) netip.Addr {
 	if withPort, err := netip.ParseAddrPort(text); err == nil {
 		return withPort.Addr().Unmap().WithZone("")
@@ -72,14 +71,14 @@ func parseAddress(text string) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// How many bits of an address are the same for clients that count as one: see network, site and wide.
+// Prefix lengths by which clients are counted together: see network, site and wide.
 const (
 	networkBits = 64 // IPv6
 	siteBits    = 48 // IPv6
 	wideBits    = 24 // IPv4
 )
 
-// network is the address itself in IPv4. In IPv6 it is the /64, all of which usually belongs to one client.
+// network returns an IPv4 address itself, or an IPv6 address's /64, which usually belongs to one client.
 func network(address netip.Addr) netip.Addr {
 	if address.Is6() {
 		return netip.PrefixFrom(address, networkBits).Masked().Addr()
@@ -87,8 +86,7 @@ func network(address netip.Addr) netip.Addr {
 	return address
 }
 
-// site is the address itself in IPv4. In IPv6 it is the /48, which is what a client can have that chooses among many
-// networks.
+// site returns an IPv4 address itself, or an IPv6 address's /48, the most that a client usually controls.
 func site(address netip.Addr) netip.Prefix {
 	if address.Is6() {
 		return wide(address)
@@ -101,6 +99,6 @@ func wide(address netip.Addr) netip.Prefix {
 	if address.Is6() {
 		bits = siteBits
 	}
-	prefix, _ := address.Prefix(bits) // of the zero address the zero prefix
+	prefix, _ := address.Prefix(bits) // the zero prefix for the zero address
 	return prefix
 }

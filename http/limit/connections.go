@@ -23,7 +23,7 @@ func Connections(listener net.Listener, all, each int, proxies []netip.Prefix, r
 
 type connections struct {
 	net.Listener
-	slots   chan struct{} // full when as many connections are open as may be
+	slots   chan struct{} // full if the limit of connections is reached
 	closed  chan struct{}
 	closing sync.Once
 	each    int
@@ -93,7 +93,7 @@ type connection struct {
 	close func()
 }
 
-// CloseWrite tells the client that nothing more comes, where the connection can, and goes on to read.
+// CloseWrite closes the write side, if the connection supports it, and leaves the read side open.
 func (c *connection) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

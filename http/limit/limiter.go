@@ -1,5 +1,5 @@
-// Package limit counts requests in memory and says which are too many: by tenant and plan, by client address, and by
-// account for wrong secrets.
+// Package limit enforces rate limits in memory: by tenant and plan, by client address, and by account for wrong
+// secrets.
 package limit
 
 import (
@@ -12,45 +12,44 @@ import (
 	"flagledger/events"
 )
 
-// SwitchesPerMinute is how many changes CountSwitch lets through a minute.
+// SwitchesPerMinute is the rate limit of CountSwitch.
 const SwitchesPerMinute = 10
 
 const (
 	requestWindow = 60 // seconds
-	// A network causes mails to addresses of its choice at most as often in mailRequestWindow as it may sign in within
+	// A network may cause as many mails to addresses of its choice in mailRequestWindow as it may sign in within
 	// mailMinutes.
 	mailRequestWindow = 24 * 60 * 60
 	mailMinutes       = 5
-	// At most maxAttempts wrong secrets are tried for an account in attemptWindow from a network. After maxAccountAttempts
-	// from all networks together, further ones wait in rounds.
+	// A network may try maxAttempts wrong secrets for an account in attemptWindow. After maxAccountAttempts from all
+	// networks together, further attempts wait in rounds.
 	attemptWindow = 15 * 60
-	// maxPaymentPages is how many pages of the payment provider a tenant, or a creator of unpaid ones, opens in a
-	// paymentWindow.
+	// maxPaymentPages limits the payment pages that a tenant, or a creator of free tenants, opens in a paymentWindow.
 	maxPaymentPages = 20
 	paymentWindow   = 60 * 60
-	// MaxNotifications is how many notifications a person is sent by one tenant, by a creator of unpaid ones or by a
-	// person of the platform, in a notificationWindow.
+	// MaxNotifications limits the notifications to a person from one tenant, creator of free tenants or platform admin, in
+	// a notificationWindow.
 	MaxNotifications   = 200
 	notificationWindow = 24 * 60 * 60
 	maxAttempts        = 20
 	maxAccountAttempts = 200
-	// ownNetworkFor is how long a network that somebody has signed in from counts as theirs, in seconds.
+	// ownNetworkFor is how long a network counts as the account's own after a sign-in, in seconds.
 	ownNetworkFor = 30 * 24 * 60 * 60
 )
 
-// Limiter counts requests. It may be used by many goroutines at once.
+// Limiter counts requests. It is safe for concurrent use.
 type Limiter struct {
 	plans     map[events.Plan]rate
 	free      rate // of plans without a limit of their own
-	unpaid    rate // of the machines of a creator's tenants that pay nothing
+	unpaid    rate // of the machines of a creator's free tenants
 	anonymous rate
 	auth      rate
 	mailRate  rate
 
 	networkAttemptRate rate // attempts with a secret for an account, from one network
 	accountAttemptRate rate // from all networks together
-	roundRate          rate // attempts that go on from one round
-	markRate           rate // 1: a network is noted as the account's own
+	roundRate          rate // attempts that one round admits
+	markRate           rate // 1: marks a network as the account's own
 	switchRate         rate
 	paymentRate        rate // pages of the payment provider
 	notificationRate   rate
@@ -64,19 +63,19 @@ type Limiter struct {
 	signIns   *windows[netip.Addr]
 	mails     *windows[netip.Prefix]
 	people    *windows[string]
-	creators  *windows[string] // of tenants that pay nothing
+	creators  *windows[string] // of free tenants
 	switches  *windows[string]
-	payments  *windows[string] // by tenant, or creator of tenants that pay nothing
-	// notifications are counted by who sends them and who gets them.
+	payments  *windows[string] // by tenant, or creator of free tenants
+	// notifications are counted by sender and recipient.
 	notifications *windows[[2]string]
 
 	attemptCounts *windows[[sha256.Size]byte] // by account and network, and by account
-	// ownNetworks holds the networks that an account was signed in from: by account and network.
+	// ownNetworks holds the networks of an account's sign-ins, by account and network.
 	ownNetworks *windows[[sha256.Size]byte]
 	slowed      *rounds // by account and wide network
 }
 
-// New returns a limiter that believes the X-Forwarded-For of proxies.
+// New returns a limiter that trusts the X-Forwarded-For of proxies.
 func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	plans := map[events.Plan]rate{}
 	for plan, n := range limits.Plans {
@@ -118,17 +117,17 @@ func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	}
 }
 
-// second is the current second since the start.
+// second returns the seconds since the start.
 func (l *Limiter) second() uint32 { return uint32(l.now().Sub(l.began) / time.Second) }
 
-// CountPerson counts a request of a person for a tenant: against the limit of the tenant's plan, and against one of the
-// person's own, by the best plan among their tenants.
+// CountPerson counts a person's request against the limit of the tenant's plan, and against the person's own limit, by
+// the best plan among their tenants.
 func (l *Limiter) CountPerson(id string, best events.Plan, tenantID string, plan events.Plan) Budget {
 	return l.countBoth(l.people, id, l.ofPlan(best), tenantID, plan)
 }
 
-// CountUnverified is CountPerson for a person whose address is not verified: it counts the request for the client
-// address as well.
+// CountUnverified is CountPerson for a person with an unverified address: it also counts the request for the client
+// address.
 func (l *Limiter) CountUnverified(
 	r *http.Request, id string, best events.Plan, tenantID string, plan events.Plan,
 ) Budget {
@@ -147,8 +146,8 @@ func (l *Limiter) CountUnverified(
 	return left
 }
 
-// CountMachine counts a request of a machine for its tenant. Where the plan is not paid for, it counts as well against
-// a limit of all machines together in such tenants of the same creator.
+// CountMachine counts a machine's request for its tenant. If the tenant is free, it also counts against the limit of
+// all machines in the creator's free tenants.
 func (l *Limiter) CountMachine(creator, tenantID string, plan events.Plan) Budget {
 	if !plan.Unpaid() || creator == "" {
 		return l.tenants.take(tenantID, l.ofPlan(plan), l.second())
@@ -156,8 +155,8 @@ func (l *Limiter) CountMachine(creator, tenantID string, plan events.Plan) Budge
 	return l.countBoth(l.creators, creator, l.unpaid, tenantID, plan)
 }
 
-// countBoth counts a request by a key and for a tenant, or for neither if one refuses it. It returns the budget of
-// which less is left.
+// countBoth counts a request by a key and for a tenant, or for neither if one is exceeded. It returns the smaller
+// remaining budget.
 func (l *Limiter) countBoth(by *windows[string], key string, allowed rate, tenantID string, plan events.Plan) Budget {
 	now := l.second()
 	own := by.take(key, allowed, now)
@@ -176,12 +175,12 @@ func (l *Limiter) countBoth(by *windows[string], key string, allowed rate, tenan
 	}
 }
 
-// CountSwitch counts a change without a body by whoever makes it, where it is one of few that are still made today.
+// CountSwitch counts a change without a body past the daily write quota. by names the caller.
 func (l *Limiter) CountSwitch(by string) Budget {
 	return l.switches.take(by, l.switchRate, l.second())
 }
 
-// RequestsPerMinute is how many requests a minute a plan gives.
+// RequestsPerMinute returns a plan's requests a minute.
 func (l *Limiter) RequestsPerMinute(plan events.Plan) int { return l.ofPlan(plan).max }
 
 func (l *Limiter) ofPlan(plan events.Plan) rate {
@@ -196,8 +195,8 @@ func (l *Limiter) CountAddress(r *http.Request) Budget {
 	return l.countAddress(clientAddress(r, l.proxies), l.second())
 }
 
-// CountSignIn counts a request that signs in for its client address: against the limit of all requests and against that
-// of sign-ins. It returns the budget of which less is left.
+// CountSignIn counts a sign-in for its client address, against the limits of requests and of sign-ins. It returns the
+// smaller remaining budget.
 func (l *Limiter) CountSignIn(r *http.Request) Budget {
 	address, now := clientAddress(r, l.proxies), l.second()
 	left := l.countAddress(address, now)
@@ -210,8 +209,8 @@ func (l *Limiter) CountSignIn(r *http.Request) Budget {
 	return left
 }
 
-// CountMailRequest counts a request for a mail to an address that the client names, for the client's IPv4 address or
-// IPv6 /48. giveBack undoes it, where no mail goes out.
+// CountMailRequest counts a mail to an address that the client names, for the client's IPv4 address or IPv6 /48.
+// giveBack undoes it if no mail is sent.
 func (l *Limiter) CountMailRequest(r *http.Request) (left Budget, giveBack func()) {
 	address := clientAddress(r, l.proxies)
 	if !address.IsValid() {
@@ -221,18 +220,18 @@ func (l *Limiter) CountMailRequest(r *http.Request) (left Budget, giveBack func(
 	return l.mails.take(from, l.mailRate, l.second()), func() { l.mails.giveBack(from) }
 }
 
-// CountPaymentPage counts a page of the payment provider for whose quota it is.
+// CountPaymentPage counts a page of the payment provider for the owner of a quota.
 func (l *Limiter) CountPaymentPage(quota string) Budget {
 	return l.payments.take(quota, l.paymentRate, l.second())
 }
 
-// CountNotification counts a notification of a person for whose quota it is. giveBack undoes it, where none is sent.
+// CountNotification counts a notification to a person for the owner of a quota. giveBack undoes it if none is sent.
 func (l *Limiter) CountNotification(quota, userID string) (left Budget, giveBack func()) {
 	pair := [2]string{quota, userID}
 	return l.notifications.take(pair, l.notificationRate, l.second()), func() { l.notifications.giveBack(pair) }
 }
 
-// Peek is the budget of a request's client address. It does not count the request.
+// Peek returns the budget of a request's client address without counting the request.
 func (l *Limiter) Peek(r *http.Request) Budget {
 	address := clientAddress(r, l.proxies)
 	left := l.countAddress(address, l.second())
@@ -243,7 +242,7 @@ func (l *Limiter) Peek(r *http.Request) Budget {
 	return left
 }
 
-// countAddress counts a request of an address. One that cannot be read is not counted: all such clients would share a
+// countAddress counts a request of an address. Unreadable addresses are not counted, as all such clients would share a
 // limit.
 func (l *Limiter) countAddress(address netip.Addr, now uint32) Budget {
 	if !address.IsValid() {
@@ -252,31 +251,31 @@ func (l *Limiter) countAddress(address netip.Addr, now uint32) Budget {
 	return l.addresses.take(address, l.anonymous, now)
 }
 
-// Network is what wrong secrets are counted by: an IPv4 address, or the /64 of an IPv6 one. It is the zero address
-// where that cannot be read.
+// Network returns the client's IPv4 address or IPv6 /64, by which wrong secrets are counted. It returns the zero
+// address if that is unreadable.
 func (l *Limiter) Network(r *http.Request) netip.Addr { return clientAddress(r, l.proxies) }
 
-// Site is an IPv4 address, or the /48 of an IPv6 one: all that a client can have who chooses among many networks. It is
-// the zero prefix where the address cannot be read.
+// Site returns the client's IPv4 address or IPv6 /48, the most that a client usually controls. It returns the zero
+// prefix if that is unreadable.
 func (l *Limiter) Site(r *http.Request) netip.Prefix { return site(clientAddress(r, l.proxies)) }
 
-// WideNetwork is what usually belongs to one site or provider: the /24 of a client's IPv4 address, the /48 of an IPv6
-// one. It is the zero prefix where the address cannot be read.
+// WideNetwork returns the client's IPv4 /24 or IPv6 /48, which usually belongs to one site or provider. It returns the
+// zero prefix if the address is unreadable.
 func (l *Limiter) WideNetwork(r *http.Request) netip.Prefix { return wide(clientAddress(r, l.proxies)) }
 
-// Attempt is an attempt with a secret for an account from a network.
+// Attempt is an attempt to use a secret for an account from a network.
 type Attempt struct {
 	limiter *Limiter
 	pair    [sha256.Size]byte // account and network
 	account [sha256.Size]byte
-	slowed  bool // the account's count is full, without this attempt
+	slowed  bool // the account's count was full before this attempt
 }
 
-// CountAttempt counts an attempt with a secret, whether or not the account exists. If too many came from the network,
-// it is refused: its budget is exceeded, and it does not count.
+// CountAttempt counts an attempt with a secret, whether or not the account exists. If the network's budget is exceeded,
+// it returns that and does not count.
 //
-// If too many came from all networks, one from a network that the account was not signed in from waits for the end of a
-// round, which lets a few of each wide network go on. The error is that of ctx.
+// After too many from all networks, attempts from networks other than the account's own wait for a round, which admits
+// a few per wide network. The error is ctx's.
 func (l *Limiter) CountAttempt(ctx context.Context, account string, network netip.Addr) (*Attempt, Budget, error) {
 	now := l.second()
 	a := &Attempt{limiter: l, pair: digest(account, network.String()), account: digest(account, "")}
@@ -296,7 +295,7 @@ func (l *Limiter) CountAttempt(ctx context.Context, account string, network neti
 	return nil, Budget{rate: l.roundRate, Reset: int(roundTime / time.Second), Exceeded: true}, err
 }
 
-// Forgive takes the attempt back: its secret was not wrong.
+// Forgive uncounts the attempt: its secret was not wrong.
 func (a *Attempt) Forgive() {
 	a.limiter.attemptCounts.giveBack(a.pair)
 	if !a.slowed {
@@ -304,13 +303,13 @@ func (a *Attempt) Forgive() {
 	}
 }
 
-// Succeed takes the attempt back, and notes that the network is one of the account's own.
+// Succeed uncounts the attempt and marks the network as the account's own.
 func (a *Attempt) Succeed() {
 	a.Forgive()
 	a.limiter.ownNetworks.take(a.pair, a.limiter.markRate, a.limiter.second())
 }
 
-// digest stands for the name of an account and what it is counted by, so that none is kept.
+// digest hashes an account's name and what it is counted by, so that memory holds neither.
 func digest(account, by string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(account + "\x00" + by))
 }

@@ -9,14 +9,14 @@ import (
 	"flagledger/events"
 )
 
-// Limits is how many requests a minute are answered. Each node counts by itself, in memory.
+// Limits holds the requests a minute that are answered. Each node counts separately, in memory.
 type Limits struct {
-	Plans     map[events.Plan]int // of a tenant with that plan
-	Anonymous int                 // of a client address, without a valid token
-	Auth      int                 // of those, to sign in
+	Plans     map[events.Plan]int // per tenant, by plan
+	Anonymous int                 // per client address, without a valid token
+	Auth      int                 // sign-ins among them
 }
 
-// Default is the limits where none are set.
+// Default returns the default limits.
 func Default() Limits {
 	limits := Limits{Plans: map[events.Plan]int{}, Anonymous: 300, Auth: 60}
 	for _, terms := range events.Plans {
@@ -27,7 +27,7 @@ func Default() Limits {
 
 const maxLimit = 1_000_000_000
 
-// Parse reads limits such as "free=1200,anonymous=300,auth=60". Those that it does not name keep their defaults.
+// Parse reads limits such as "free=1200,anonymous=300,auth=60". Others have their defaults.
 func Parse(text string) (Limits, error) {
 	limits := Default()
 	for entry := range events.SettingEntries(text) {

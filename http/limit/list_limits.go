@@ -7,20 +7,21 @@ import (
 	"flagledger/events"
 )
 
-// How clients are told apart, in docs/operate/limits.md.
+// How clients are distinguished, in docs/operate/limits.md.
 var (
 	PerNetwork = fmt.Sprintf("IPv4 address or IPv6 /%d", networkBits)
 	PerSite    = fmt.Sprintf("IPv4 address or IPv6 /%d", siteBits)
 	PerWide    = fmt.Sprintf("IPv4 /%d or IPv6 /%d", wideBits, siteBits)
 )
 
-// What counts together, in docs/operate/limits.md: free tenants of one creator, beside others each by itself or alone.
+// What is counted together, in docs/operate/limits.md: each tenant by itself, but the free tenants of a creator
+// together.
 const (
 	PerTenantOrCreator = "tenant; free: creator"
 	PerCreator         = "creator of free tenants"
 )
 
-// ListLimits lists what this package counts. What plans give is in events.Plans.
+// ListLimits lists the limits of this package. The limits of plans are in events.Plans.
 func ListLimits() []events.Limit {
 	defaults := Default()
 	rate := func(name string, most, seconds int, per string) events.Limit {

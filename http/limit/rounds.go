@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// roundTime is how long a round gathers attempts.
+	// roundTime is how long a round collects attempts.
 	roundTime = 3 * time.Second
-	// roundDrawn is how many attempts of a round are drawn at most.
+	// roundDrawn is the maximum number of attempts that a round admits.
 	roundDrawn = 3
 )
 
-// rounds slow attempts by key. An attempt waits to the end of its round, when some are drawn at random among those that
-// wait: nobody can take the places of others by coming first, and who is alone is always drawn.
+// rounds slow down attempts by key. At the end of a round some of the waiting attempts are drawn at random, so that an
+// attacker cannot displace others by coming first. A single attempt is always drawn.
 type rounds struct {
 	mu    sync.Mutex
 	byKey map[[sha256.Size]byte]*round
@@ -24,13 +24,13 @@ type rounds struct {
 
 type round struct {
 	attempts int
-	first    int           // of those drawn, which follow one another; the first attempt comes after the last
+	first    int           // index of the first drawn; the next ones follow, wrapping around
 	ended    chan struct{} // closed once first is set
 }
 
 func newRounds() *rounds { return &rounds{byKey: map[[sha256.Size]byte]*round{}} }
 
-// wait waits to the end of a round and reports whether the attempt was drawn. Its error is that of ctx.
+// wait waits for the end of a round and reports whether the attempt was drawn. Its error is ctx's.
 func (rs *rounds) wait(ctx context.Context, key [sha256.Size]byte) (drawn bool, err error) {
 	rs.mu.Lock()
 	r, ok := rs.byKey[key]
@@ -54,6 +54,6 @@ func (rs *rounds) end(key [sha256.Size]byte, r *round) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	delete(rs.byKey, key)
-	r.first = rand.IntN(r.attempts) //nolint:gosec // who is drawn is no secret
+	r.first = rand.IntN(r.attempts) //nolint:gosec // the draw needs no secrecy
 	close(r.ended)
 }

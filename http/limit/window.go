@@ -10,7 +10,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 )
 
-// rate is how much is allowed in a window, also as a header.
+// rate is the limit of a window, also as a header value.
 type rate struct {
 	max    int
 	header []string
@@ -18,7 +18,7 @@ type rate struct {
 
 func newRate(n int) rate { return rate{n, []string{strconv.Itoa(n)}} }
 
-// Budget is what is left of a limit in the current window.
+// Budget is the remainder of a limit in the current window.
 type Budget struct {
 	rate
 	Remaining int
@@ -26,7 +26,7 @@ type Budget struct {
 	Exceeded  bool
 }
 
-// Spent is a budget of which nothing is left for a time, of which a further second has begun.
+// Spent returns an exhausted budget that resets after left, rounded up to seconds.
 func Spent(limit int, left time.Duration) Budget {
 	return Budget{rate: newRate(limit), Reset: int((left + time.Second - 1) / time.Second), Exceeded: true}
 }
@@ -37,21 +37,21 @@ func (b Budget) Show(h http.Header) {
 	h["RateLimit-Limit"], h["RateLimit-Remaining"], h["RateLimit-Reset"] = b.header, values[0:1:1], values[1:2:2]
 }
 
-// windows counts by key. Each key has fixed windows of its own, the first of which begins with its first request.
+// windows counts by key. Each key has its own fixed windows; the first begins with its first request.
 type windows[K comparable] struct {
 	seconds  uint32
 	byKey    *xsync.Map[K, *window]
 	sweeping sync.Mutex
 }
 
-// maxWindows bounds how many keys are counted at once: some 10 MB.
+// maxWindows limits the number of keys that are counted: some 10 MB.
 const maxWindows = 100_000
 
 func newWindows[K comparable](seconds uint32) *windows[K] {
 	return &windows[K]{seconds: seconds, byKey: xsync.NewMap[K, *window]()}
 }
 
-// take counts one more, unless the limit is reached.
+// take counts one request, unless the limit is reached.
 func (ws *windows[K]) take(key K, allowed rate, now uint32) Budget {
 	w, ok := ws.byKey.Load(key)
 	if !ok {
@@ -73,15 +73,15 @@ func (ws *windows[K]) holds(key K, now uint32) bool {
 	return count > 0 && int32(now-began) < int32(ws.seconds)
 }
 
-// giveBack undoes a take of just now.
+// giveBack undoes a recent take.
 func (ws *windows[K]) giveBack(key K) {
 	if w, ok := ws.byKey.Load(key); ok {
 		w.giveBack()
 	}
 }
 
-// sweep drops the windows that have ended. If most have not, it drops every other one: when there are more clients than
-// can be counted, some are let through.
+// sweep drops the windows that have ended. If most have not, it drops every other one: with more clients than can be
+// counted, some are not limited.
 func (ws *windows[K]) sweep(now uint32) {
 	if !ws.sweeping.TryLock() {
 		return
@@ -100,7 +100,7 @@ func (ws *windows[K]) sweep(now uint32) {
 	}
 }
 
-// window is the second in which a window began, and its count, in one word.
+// window holds the second in which it began and its count, in one word.
 type window struct{ state atomic.Uint64 }
 
 func split(state uint64) (began, count uint32) { return uint32(state >> 32), uint32(state) }
