@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -330,45 +332,37 @@ func (h holding) Read(ctx context.Context, stream string, from events.Revision) 
 
 // A store has few connections that read streams: one person's tenants get one of them at once.
 func TestOneStreamOfACreatorIsReadFromItsBeginningAtOnce(t *testing.T) {
-	store, _ := newMemory()
-	held := holding{store, make(chan string, 10), make(chan struct{})}
-	w := NewWriter(held, NoWait, time.Now)
-	w.UnpaidCreator = func(tenantID string) string { return strings.TrimRight(tenantID, "0123456789") }
-	var running sync.WaitGroup
-	check := func(ref FlagRef) {
-		running.Go(func() {
-			if _, err := Check(t.Context(), w, By{}, DeleteFlag{ref}); KindOf(err) != NotFound {
-				t.Error(err)
-			}
-		})
-	}
-	check(FlagRef{TenantID: "greedy1", Key: "k"})
-	first := <-held.begun
-	for i := range 4 {
-		check(FlagRef{TenantID: fmt.Sprint("greedy", i), Key: fmt.Sprint("l", i)})
-	}
-	come := func() int {
-		w.folds.mu.Lock()
-		defer w.folds.mu.Unlock()
-		return w.folds.keys["greedy"].users
-	}
-	for deadline := time.Now().Add(time.Minute); come() < 5 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
-	check(FlagRef{TenantID: "quiet", Key: "k"})
-	if next := <-held.begun; first != events.FlagStream("greedy1", "k") || next != events.FlagStream("quiet", "k") {
-		t.Errorf("%s is read, and then %s", first, next)
-	}
-	select {
-	case more := <-held.begun:
-		t.Errorf("%s is read at once with another of its creator", more)
-	default:
-	}
-	close(held.proceed)
-	running.Wait()
-	if len(held.begun) != 4 || len(w.folds.keys) != 0 {
-		t.Errorf("%d further streams are read, and %d keys are remembered", len(held.begun), len(w.folds.keys))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		store, _ := newMemory()
+		held := holding{store, make(chan string, 10), make(chan struct{})}
+		w := NewWriter(held, NoWait, time.Now)
+		w.UnpaidCreator = func(tenantID string) string { return strings.TrimRight(tenantID, "0123456789") }
+		check := func(tenantID, key string) {
+			go func() {
+				if _, err := Check(t.Context(), w, By{}, DeleteFlag{FlagRef{TenantID: tenantID, Key: key}}); KindOf(err) != NotFound {
+					t.Error(err)
+				}
+			}()
+			synctest.Wait() // it reads its stream, or waits
+		}
+		check("greedy1", "k")
+		for i := range 4 {
+			check(fmt.Sprint("greedy", i), fmt.Sprint("l", i))
+		}
+		check("quiet", "k")
+		var read []string
+		for range len(held.begun) {
+			read = append(read, <-held.begun)
+		}
+		if want := []string{events.FlagStream("greedy1", "k"), events.FlagStream("quiet", "k")}; !slices.Equal(read, want) {
+			t.Errorf("%q are read at once, want %q", read, want)
+		}
+		close(held.proceed)
+		synctest.Wait()
+		if len(held.begun) != 4 || len(w.folds.keys) != 0 {
+			t.Errorf("%d further streams are read, and %d keys are remembered", len(held.begun), len(w.folds.keys))
+		}
+	})
 }
 
 func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {

@@ -194,40 +194,31 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 
 // The wait for a stream takes seconds at times. A fact that is appended later is not to seem older.
 func TestTheTimeOfAFactIsThatOfItsDecision(t *testing.T) {
-	store, w := newMemory()
-	given(t, w, 0)
-	stream := theFlag.stream()
-	leave, err := w.enterStream(t.Context(), By{}, theFlag.tenant(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() {
-		_, _, err := Do(t.Context(), w, By{}, switchTo(true))
-		done <- err
-	}()
-	waits := func() bool {
-		w.streams.mu.Lock()
-		defer w.streams.mu.Unlock()
-		return w.streams.keys[streamKey(theFlag.tenant(), stream)].users == 2
-	}
-	decided := time.Now().Truncate(time.Millisecond)
-	for deadline := decided.Add(time.Minute); !waits(); decided = time.Now().Truncate(time.Millisecond) {
-		if decided.After(deadline) {
-			t.Fatal("the command does not wait for its stream")
+	synctest.Test(t, func(t *testing.T) {
+		store, w := newMemory()
+		given(t, w, 0)
+		stream := theFlag.stream()
+		leave, err := w.enterStream(t.Context(), By{}, theFlag.tenant(), stream)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for began := decided; !decided.After(began); { // times of facts are whole milliseconds
-		decided = time.Now().Truncate(time.Millisecond)
-	}
-	leave()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	list := store.streams[stream]
-	if at := list[len(list)-1].Time; at.Before(decided) {
-		t.Errorf("the fact is of %v, and was decided on %v later", at, decided.Sub(at))
-	}
+		done := make(chan error)
+		go func() {
+			_, _, err := Do(t.Context(), w, By{}, switchTo(true))
+			done <- err
+		}()
+		synctest.Wait() // the command waits for its stream
+		time.Sleep(time.Second)
+		free := time.Now()
+		leave()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		list := store.streams[stream]
+		if at := list[len(list)-1].Time; at.Before(free) {
+			t.Errorf("the fact is of %v, and was decided on %v later", at, free.Sub(at))
+		}
+	})
 }
 
 // Whoever is answered can read what the answer rests on, or is told that it may take a while: a repeated request too.
