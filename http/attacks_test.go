@@ -95,8 +95,7 @@ func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
 
 func TestLargeChangesOfATenantAreMadeByTurns(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
-	me := s.SignUp("me@example.com")
+	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	value := strings.Repeat("v", 40_000)
 	var all sync.WaitGroup
 	for i := range 20 {

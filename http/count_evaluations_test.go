@@ -261,7 +261,7 @@ func TestCountsWhileFlagsChange(t *testing.T) {
 // What an answer has is counted before it is sent, each flag once: a reader may take long for it, or leave.
 func TestEvaluationsOfManyFlagsCountBeforeTheyAreRead(t *testing.T) {
 	t.Parallel()
-	me := nodetest.New(t).SignUp(nodetest.Address())
+	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	keys := fill(me, 30) // the first three are the first piece
 	first, last := metricsPath(keys[0], ""), metricsPath(keys[29], "")
 	begin := func(body string, leaves bool) (goOn func() (broken bool)) {

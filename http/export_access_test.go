@@ -9,8 +9,8 @@ import (
 
 func TestAnExportEndsWithItsCallersAccess(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
-	me := s.SignUp("me@example.com")
+	s := nodetest.Shared(t)
+	me := s.SignUp(nodetest.Address())
 	fill(me, 20)
 	for _, path := range []string{exportPath, exportPath + "?format=csv", auditPath + "/facts"} {
 		other := me.Join("admin")

@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/http/limit"
 )
@@ -189,8 +188,7 @@ func TestNotifications(t *testing.T) {
 
 func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
-	me := s.SignUp("me@example.com")
+	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	first, second := me.Join("developer").Stay(), me.Join("developer").Stay()
 	body := func(c *nodetest.Client, to *nodetest.Client) map[string]any {
 		return map[string]any{"userId": to.UserID, "tenantId": c.Tenant, "title": "x", "type": "x"}
@@ -212,9 +210,7 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 
 func TestARefusedNotificationDoesNotCount(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
-	root := s.SignUp("root@example.com")
+	root := superUser(t)
 	for range limit.MaxNotifications + 1 {
 		root.Call("POST", inboxPath+"/send", map[string]any{"userId": "nobody", "title": "x", "type": "x"}).Want(404)
 	}

@@ -3,6 +3,7 @@ package http_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -24,21 +25,36 @@ func entry(list []map[string]any, name string, value any) map[string]any {
 	return nil
 }
 
-// platformCases are subtests on one service, each as its super user root@example.com.
+// superUsers are the super user of each shared service, who signs up once.
+var superUsers = struct {
+	sync.Mutex
+	by map[string]nodetest.Client // by URL
+}{by: map[string]nodetest.Client{}}
+
+// superUser returns root@example.com, a super user of the shared service.
+func superUser(t *testing.T) *nodetest.Client {
+	t.Helper()
+	s := nodetest.Shared(t)
+	superUsers.Lock()
+	defer superUsers.Unlock()
+	root, known := superUsers.by[s.URL]
+	if !known {
+		root = *s.SignUp("root@example.com")
+		superUsers.by[s.URL] = root
+	}
+	root.Service = s
+	return &root
+}
+
+// platformCases are subtests on the shared service, each as its super user root@example.com.
 type platformCases map[string]func(t *testing.T, root *nodetest.Client)
 
 func (c platformCases) run(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", SuperUsers: []string{"Root@example.com", "second@example.com"},
-	}, nodetest.Log(t))
-	super := s.SignUp("root@example.com")
 	for name, test := range c {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			root := *super
-			root.Service = s.In(t)
-			test(t, &root)
+			test(t, superUser(t))
 		})
 	}
 }

@@ -53,8 +53,8 @@ func inChunks(body string) string { return fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 
 // A body takes a place among the large ones once more than 32 KiB of it has come.
 func TestWhoSendsSlowlyHoldsNoPlace(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
-	me, nobody := s.SignUp("me@example.com"), s.Anonymous()
+	s := nodetest.Shared(t)
+	me, nobody := s.SignUp(nodetest.Address()), s.Anonymous()
 	me.CreateFlag("k", nil)
 	for range 8 { // as many as may hold a place
 		rawCall(me, "POST /api/v1/flags", "Content-Length: 100000\r\n", "{")
@@ -66,7 +66,7 @@ func TestWhoSendsSlowlyHoldsNoPlace(t *testing.T) {
 		who  *nodetest.Client
 		body string
 	}{
-		"POST /auth/signin":                               {nobody, `{"email":"me@example.com","password":"` + nodetest.Password + `"}`},
+		"POST /auth/signin":                               {nobody, `{"email":"` + me.Email + `","password":"` + nodetest.Password + `"}`},
 		"POST " + nodetest.FlagPath("k", "/evaluate"):     {me, `{}`},
 		"POST " + nodetest.FlagPath("large", "/evaluate"): {me, `{"attributes":{"a":"` + strings.Repeat("v", 40_000) + `"}}`},
 	} {
@@ -79,7 +79,7 @@ func TestWhoSendsSlowlyHoldsNoPlace(t *testing.T) {
 // It takes as long as a slow body may, which is seconds.
 func TestALargeBodyThatDoesNotComeIsEnded(t *testing.T) {
 	t.Parallel()
-	me := nodetest.New(t).SignUp("me@example.com")
+	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	for _, c := range [][2]string{
 		{"Content-Length: 100000\r\n", strings.Repeat(" ", 40_000)},
 		{chunked, "fff0\r\n" + strings.Repeat(" ", 40_000)},

@@ -233,7 +233,7 @@ func TestASlowReaderIsDropped(t *testing.T) {
 
 func TestAConnectionWhoseAnswersNobodyReadsIsClosed(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
+	s := nodetest.Shared(t)
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = s.Node.API.Server()
 	if longest := server.Config.WriteTimeout; longest != time.Minute {

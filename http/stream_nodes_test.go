@@ -46,9 +46,9 @@ func TestAStreamHearsOfOtherNodes(t *testing.T) {
 
 func testAStreamHearsOfOtherNodes(t *testing.T) {
 	t.Parallel()
-	first := nodetest.New(t)
+	first := nodetest.Shared(t)
 	second := first.SecondNode()
-	me := first.SignUp("me@example.com")
+	me := first.SignUp(nodetest.Address())
 	there := *me
 	there.Service = second
 	second.Eventually("the other node knows the tenant",
@@ -83,9 +83,9 @@ func TestAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
 func testAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
 	t.Parallel()
 	const changes = 40
-	first := nodetest.New(t)
+	first := nodetest.Shared(t)
 	second := first.SecondNode()
-	me := first.SignUp("me@example.com")
+	me := first.SignUp(nodetest.Address())
 	there := *me
 	there.Service = second
 	second.Eventually("the other node knows the tenant",

@@ -89,8 +89,7 @@ func asAny(keys []string) []any {
 
 func TestLongAnswersComeInPieces(t *testing.T) {
 	t.Parallel()
-	s := nodetest.New(t)
-	me := s.SignUp("me@example.com")
+	me := nodetest.Shared(t).SignUp(nodetest.Address())
 	keys := fill(me, 60)
 	checkPages(t, me, "/api/v1/flags?type=string", "key", asAny(keys))
 	page := me.Call("GET", "/api/v1/flags?limit=45&offset=5", nil).Want(200)
