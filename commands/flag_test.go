@@ -2,6 +2,8 @@ package commands
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,29 +67,31 @@ func TestCreateFlag(t *testing.T) {
 		when(t, nil, creating(func(c *CreateFlag) { c.FlagCount = 19_999 })).then(created())
 		when(t, nil, creating(func(c *CreateFlag) { c.FlagCount = 20_000 })).refused(Conflict)
 	})
+	t.Run("with the most of everything", func(t *testing.T) {
+		longest := strings.Repeat("é", 200)
+		decided := when(t, nil, creating(func(c *CreateFlag) {
+			c.Name, c.Description = &longest, strings.Repeat("é", 2000)
+			c.Tags, c.Variations = append(numbered(50), numbered(50)...), numberedVariations(100)
+		}))
+		if decided.err != nil || len(decided.facts) != 1 {
+			t.Errorf("got %v and %v", decided.facts, decided.err)
+		}
+	})
 	for name, c := range map[string]struct {
 		change func(*CreateFlag)
 		fields []string
 	}{
-		"no key":          {func(c *CreateFlag) { c.Key = "" }, []string{"key"}},
-		"bad key":         {func(c *CreateFlag) { c.Key = "a b" }, []string{"key"}},
-		"key that begins": {func(c *CreateFlag) { c.Key = ".a" }, []string{"key"}},
-		"long key":        {func(c *CreateFlag) { c.Key = strings.Repeat("k", 129) }, []string{"key"}},
-		"key of projects": {func(c *CreateFlag) { c.Key = "projects" }, []string{"key"}},
-		"key of evaluate": {func(c *CreateFlag) { c.Key = "evaluate" }, []string{"key"}},
-		"key of stream":   {func(c *CreateFlag) { c.Key = "stream" }, []string{"key"}},
-		"key of revert":   {func(c *CreateFlag) { c.Key = "revert" }, []string{"key"}},
-		"no type":         {func(c *CreateFlag) { c.Type = "" }, []string{"type"}},
-		"empty name":      {func(c *CreateFlag) { c.Name = new("") }, []string{"name"}},
-		"long name":       {func(c *CreateFlag) { c.Name = new(strings.Repeat("é", 201)) }, []string{"name"}},
-		"NUL":             {func(c *CreateFlag) { c.Description = "a\x00" }, []string{"description"}},
-		"wrong value":     {func(c *CreateFlag) { c.DefaultValue = raw(`"1"`) }, []string{"defaultValue"}},
-		"huge number":     {func(c *CreateFlag) { c.DefaultValue = raw(`1e999`) }, []string{"defaultValue"}},
-		"no project":      {func(c *CreateFlag) { c.ProjectID, c.ProjectMissing = "p", true }, []string{"projectId"}},
-		"empty tag":       {func(c *CreateFlag) { c.Tags = []string{"a", ""} }, []string{"tags[1]"}},
-		"too many tags": {func(c *CreateFlag) {
-			c.Tags = strings.Split(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ", 1), "")
-		}, []string{"tags"}},
+		"no type":        {func(c *CreateFlag) { c.Type = "" }, []string{"type"}},
+		"empty name":     {func(c *CreateFlag) { c.Name = new("") }, []string{"name"}},
+		"long name":      {func(c *CreateFlag) { c.Name = new(strings.Repeat("é", 201)) }, []string{"name"}},
+		"NUL":            {func(c *CreateFlag) { c.Description = "a\x00" }, []string{"description"}},
+		"wrong value":    {func(c *CreateFlag) { c.DefaultValue = raw(`"1"`) }, []string{"defaultValue"}},
+		"huge number":    {func(c *CreateFlag) { c.DefaultValue = raw(`1e999`) }, []string{"defaultValue"}},
+		"no project":     {func(c *CreateFlag) { c.ProjectID, c.ProjectMissing = "p", true }, []string{"projectId"}},
+		"empty tag":      {func(c *CreateFlag) { c.Tags = []string{"a", ""} }, []string{"tags[1]"}},
+		"51 tags":        {func(c *CreateFlag) { c.Tags = numbered(51) }, []string{"tags"}},
+		"a long tag":     {func(c *CreateFlag) { c.Tags = []string{strings.Repeat("é", 51)} }, []string{"tags[0]"}},
+		"101 variations": {func(c *CreateFlag) { c.Variations = numberedVariations(101) }, []string{"flag_variations"}},
 		"two variations of one name": {func(c *CreateFlag) {
 			c.Variations = []NewVariation{{ID: "1", Name: "a", Value: raw("1")}, {ID: "2", Name: "a", Value: raw("2")}}
 		}, []string{"flag_variations[1].name"}},
@@ -100,12 +104,39 @@ func TestCreateFlag(t *testing.T) {
 	}
 }
 
+func numbered(n int) (list []string) {
+	for i := range n {
+		list = append(list, strconv.Itoa(i))
+	}
+	return list
+}
+
+func numberedVariations(n int) (list []NewVariation) {
+	for _, name := range numbered(n) {
+		list = append(list, NewVariation{ID: name, Name: name, Value: raw("1")})
+	}
+	return list
+}
+
+func TestKeysOfFlags(t *testing.T) {
+	longest := strings.Repeat("k", 128)
+	for _, key := range []string{"a", "0", "A.b_c-9", "Projects", "projects2", "a..b", "streams", longest} {
+		when(t, nil, creating(func(c *CreateFlag) { c.Key = key })).
+			then(created(func(f *events.FlagCreated) { f.Key, f.Name = key, key }))
+	}
+	for _, key := range []string{
+		"", " ", "-a", ".a", "_a", "a b", "a/b", "ä", "a\n", "a%", longest + "k", "projects", "evaluate", "stream", "revert",
+	} {
+		when(t, nil, creating(func(c *CreateFlag) { c.Key = key })).refused(Invalid, "key")
+	}
+}
+
 func TestValuesAreOfTheFlagsType(t *testing.T) {
 	for kind, values := range map[events.FlagType]struct{ good, bad []string }{
 		events.BooleanFlag: {[]string{"true", "false"}, []string{`"true"`, "1", "null", "{}", "[]"}},
 		events.StringFlag:  {[]string{`""`, `"null"`}, []string{"true", "1", "null", "{}", "[]"}},
-		events.NumberFlag:  {[]string{"0", "-1", "1e2", "9007199254740993", "0.10"}, []string{"true", `"1"`, "null", "{}", "[]", "1e999"}},
-		events.JSONFlag:    {[]string{"{}", "[]", "null", "1", "true", `"x"`}, nil},
+		events.NumberFlag:  {[]string{"0", "-1", "-1.5e3", "1e2", "9007199254740993", "0.10"}, []string{"true", `"1"`, "null", "{}", "[]", "1e999"}},
+		events.JSONFlag:    {[]string{"{}", "[]", "null", "1", "true", `"x"`}, []string{`{"a":[1e999999999]}`}},
 	} {
 		for _, value := range values.good {
 			wrong := fields{}
@@ -176,6 +207,10 @@ func TestUpdateFlag(t *testing.T) {
 			},
 		).
 			refused(Invalid, "name", "defaultValue", "tags[0]", "status")
+	})
+	t.Run("tags are a set of 50 at most", func(t *testing.T) {
+		when(t, given, UpdateFlag{FlagRef: theFlag, Tags: &[]string{"b", "b", ""}}).refused(Invalid, "tags[2]")
+		when(t, given, UpdateFlag{FlagRef: theFlag, Tags: new(numbered(51))}).refused(Invalid, "tags")
 	})
 	t.Run("of no flag", func(t *testing.T) { when(t, nil, UpdateFlag{FlagRef: theFlag}).refused(NotFound) })
 	t.Run("of a deleted flag", func(t *testing.T) {
@@ -339,8 +374,19 @@ func TestVariations(t *testing.T) {
 			UpdateVariation{FlagRef: theFlag, ID: "v1", Name: new("low"), Value: raw(" 1 "), Weight: new(events.Weight(1000))},
 		).then()
 		when(t, given, UpdateVariation{FlagRef: theFlag, ID: "v9"}).refused(NotFound)
-		two := append(given, events.VariationAdded{Variation: high.variation()})
+	})
+	t.Run("names are unique in the flag", func(t *testing.T) {
+		another := func(name string) AddVariation {
+			return AddVariation{theFlag, NewVariation{ID: "v3", Name: name, Value: raw("3")}}
+		}
+		added := func(name string) events.VariationAdded {
+			return events.VariationAdded{Variation: another(name).Variation.variation()}
+		}
+		two := append(slices.Clone(given), events.VariationAdded{Variation: high.variation()})
 		when(t, two, UpdateVariation{FlagRef: theFlag, ID: "v2", Name: new("low")}).refused(Invalid, "name")
+		when(t, two, another("high")).refused(Invalid, "name")
+		when(t, two, another("High")).then(added("High"))
+		when(t, append(two, events.VariationRemoved{Variation: high.variation()}), another("high")).then(added("high"))
 	})
 	t.Run("remove", func(t *testing.T) {
 		when(t, given, RemoveVariation{FlagRef: theFlag, ID: "v1"}).then(events.VariationRemoved{Variation: low})

@@ -70,10 +70,6 @@ func TestFlagsOfAProject(t *testing.T) {
 			me.Call("POST", nodetest.ProjectFlagsPath(project), map[string]any{"key": "k", "type": "boolean", "projectId": project, "enabled": true, "status": "active"}).
 				Refused(422, "projectId", "enabled", "status")
 			me.Call("POST", nodetest.ProjectFlagsPath(project), `{}`).Refused(422, "key", "type")
-			for _, key := range []string{"projects", "evaluate", "stream"} {
-				me.Call("POST", nodetest.ProjectFlagsPath(project), map[string]string{"key": key, "type": "boolean"}).
-					Refused(422, "key")
-			}
 			nodetest.Same(t, "the list", string(me.Call("GET", nodetest.ProjectFlagsPath(project), nil).Want(200).Body), "[]")
 		},
 		"PATCH changes what is sent": func(t *testing.T, me *nodetest.Client) {

@@ -73,19 +73,6 @@ func TestVariations(t *testing.T) {
 				nodetest.Same(t, weight, a.Raw("weight"), want)
 			}
 		},
-		"names are unique in the flag": func(_ *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", nil)
-			me.CreateFlag("other", nil)
-			a := me.AddVariation("k", `{"name":"a","value":true}`).Object()["id"].(string)
-			me.AddVariation("k", `{"name":"b","value":true}`)
-			me.AddVariation("k", `{"name":"B","value":true}`)
-			me.AddVariation("other", `{"name":"a","value":true}`)
-			me.Call("POST", nodetest.FlagPath("k", "/variations"), `{"name":"a","value":false}`).Refused(422, "name")
-			me.Call("PATCH", nodetest.FlagPath("k", "/variations/", a), `{"name":"b"}`).Refused(422, "name")
-			me.Call("PATCH", nodetest.FlagPath("k", "/variations/", a), `{"name":"a","weight":1}`).Want(200)
-			me.Call("DELETE", nodetest.FlagPath("k", "/variations/", a), nil).Want(204)
-			me.AddVariation("k", `{"name":"a","value":false}`)
-		},
 		"all that is wrong with a variation is named at once": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			id := me.AddVariation("k", `{"name":"v","value":true}`).Object()["id"].(string)
@@ -100,16 +87,6 @@ func TestVariations(t *testing.T) {
 			}
 			me.Call("POST", nodetest.FlagPath("k", "/variations"), `{}`).Refused(422, "name", "value")
 			nodetest.Same(t, "variations", len(me.Variations("k")), 1)
-		},
-		"a flag has at most 100 variations": func(_ *testing.T, me *nodetest.Client) {
-			var many []map[string]any
-			for i := range 101 {
-				many = append(many, map[string]any{"name": fmt.Sprint(i), "value": true})
-			}
-			me.Call("POST", "/api/v1/flags", map[string]any{"key": "k", "type": "boolean", "flag_variations": many}).
-				Refused(422, "flag_variations")
-			me.CreateFlag("k", map[string]any{"flag_variations": many[:100]})
-			me.Call("POST", nodetest.FlagPath("k", "/variations"), many[100]).Refused(409)
 		},
 		"a removed variation is gone, the others keep their order": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag(
