@@ -11,8 +11,12 @@ import (
 
 // A state that is compiled serves what the flag served, and its explanation ends in what was served.
 func TestAStateServesWhatTheFlagServed(t *testing.T) {
-	seen := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	seen := cases{}
+	wanted := []string{
+		"status", "environment", "rule", "fallthrough", "weights", "default", "split: true", "split: false", "unit missing",
+		"not compiled",
+	}
+	checkUntil(t, func() bool { return seen.have(wanted) }, func(t *rapid.T) {
 		drawFlag(t, func(b *both) {
 			live := b.flag()
 			if live == nil {
@@ -46,10 +50,8 @@ func TestAStateServesWhatTheFlagServed(t *testing.T) {
 			}
 		})
 	})
-	for _, c := range []string{"status", "environment", "rule", "fallthrough", "weights", "default", "split: true", "split: false", "unit missing", "not compiled"} {
-		if seen[c] == 0 {
-			t.Errorf("the flags that were drawn have no case of %s: %v", c, seen)
-		}
+	if !seen.have(wanted) {
+		t.Errorf("the flags that were drawn have the cases %v, want %q", seen, wanted)
 	}
 }
 

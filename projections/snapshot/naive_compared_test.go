@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,9 +76,29 @@ func (b *both) check(t failer, environment, key, sent string) (Result, error) {
 	return got, err
 }
 
+// checkUntil checks a property, again for some rounds until the examples had every case: a round is few examples.
+func checkUntil(t *testing.T, complete func() bool, property func(*rapid.T)) {
+	t.Helper()
+	for round := 0; round == 0 || round < 20 && !complete() && !t.Failed(); round++ {
+		rapid.Check(t, property)
+	}
+}
+
+// cases counts what the examples of a property had, by the name of the case.
+type cases map[string]int
+
+// have reports whether there was each of some cases.
+func (c cases) have(names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return c[name] == 0 })
+}
+
 func TestEvaluationIsAsWritten(t *testing.T) {
-	seen := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	seen := cases{}
+	wanted := []string{
+		string(Archived), string(Off), string(RuleMatch), string(Fallthrough), "split: true", "split: false",
+		"unit missing: true", "unit missing: false", "faults",
+	}
+	checkUntil(t, func() bool { return seen.have(wanted) }, func(t *rapid.T) {
 		b := drawFlag(t, func(*both) {})
 		seen["faults"] += b.naive.faults
 		if int(b.snapshot.Faults()) != b.naive.faults || (b.flag() != nil) != b.naive.exists {
@@ -100,12 +121,8 @@ func TestEvaluationIsAsWritten(t *testing.T) {
 		got, _ := b.check(t, theEnvironments[0].ID, "k", "{}")
 		seen[string(got.Reason)]++
 	})
-	for _, c := range []string{
-		string(Archived), string(Off), string(RuleMatch), string(Fallthrough), "split: true", "split: false", "unit missing: true", "unit missing: false", "faults",
-	} {
-		if seen[c] == 0 {
-			t.Errorf("the flags that were drawn have no case of %s: %v", c, seen)
-		}
+	if !seen.have(wanted) {
+		t.Errorf("the flags that were drawn have the cases %v, want %q", seen, wanted)
 	}
 }
 

@@ -356,6 +356,40 @@ func TestWhatWaitsIsWrittenInItsTurn(t *testing.T) {
 	}
 }
 
+// Usage of a deleted flag is not written, and none of a deleted tenant: it would be removed from the database again.
+func TestUsageOfDeletedIsNotTaken(t *testing.T) {
+	s := filled(2)
+	tenant, _ := s.Tenant("t")
+	apply := func(stream string, at events.Revision, fact events.Fact) {
+		s.apply(events.Page{Events: []events.Recorded{recorded(stream, at, fact)}}, slog.New(slog.DiscardHandler))
+	}
+	want := func(what string, keys ...string) {
+		t.Helper()
+		var got []string
+		for _, u := range taken(s) {
+			got = append(got, u.FlagKey)
+		}
+		if slices.Sort(got); !slices.Equal(got, keys) {
+			t.Errorf("%s: the usage of %q is taken, want %q", what, got, keys)
+		}
+	}
+	count := func(keys ...string) {
+		for _, key := range keys {
+			tenant.CountEvaluation(key, production.ID, evaluated(s, key, "a"), nil, tenant.CountTime(noon))
+		}
+	}
+	count("flag-0", "flag-1")
+	apply(events.FlagStream("t", "flag-0"), 3, events.FlagDeleted{})
+	want("a flag is deleted", "", "flag-1")
+	count("flag-1")
+	apply(events.FlagStream("t", "flag-1"), 3, events.FlagDeleted{})
+	apply(events.FlagStream("t", "flag-1"), 4, made(events.BooleanFlag, "false"))
+	want("a flag is created again", "")
+	count("flag-1")
+	apply(events.TenantStream("t"), 100, events.TenantDeleted{})
+	want("the tenant is deleted")
+}
+
 // Usage of an hour whose counts are dropped counts in the next hour: the dropped counts would start again from 0, and
 // overwrite those in the database.
 func TestLateUsageCountsInNextHour(t *testing.T) {

@@ -41,6 +41,9 @@ func TestManyUsesOfATenant(t *testing.T) {
 			t.Fatalf("flag %d has %d evaluations", i, n)
 		}
 	}
+	if n := sums[""]; n != flags*environments {
+		t.Errorf("the tenant has %d evaluations, want those of all flags", n)
+	}
 	if together != flags-maxUses/environments || tenant.uses.count.Load() != int64(maxUses+together) {
 		t.Errorf("%d flags are counted without environments, and %d uses in all", together, tenant.uses.count.Load())
 	}

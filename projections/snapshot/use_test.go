@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
 
+	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
 )
 
@@ -102,6 +104,25 @@ func TestOutcomesAndClientsBeyondTheBoundsAreCountedTogether(t *testing.T) {
 			if len(u.Callers) != maxCallers || callers != maxCallers*times {
 				t.Errorf("%s has %d clients with %d evaluations", name, len(u.Callers), callers)
 			}
+		}
+	}
+}
+
+// An outcome that is served for two reasons is one of those that are told apart.
+func TestOutcomeOfTwoReasonsCountsOnce(t *testing.T) {
+	s := of(made(events.BooleanFlag, "false"))
+	tenant, _ := s.Tenant("t")
+	for i := range maxOutcomes {
+		for _, reason := range []Reason{Fallthrough, RuleMatch} {
+			r := evaluated(s, "k", fmt.Sprint("v", i))
+			r.Reason = reason
+			tenant.CountEvaluation("k", production.ID, r, nil, tenant.CountTime(noon))
+		}
+	}
+	for name, u := range taken(s) {
+		rest := slices.ContainsFunc(u.Served, func(o counted.Served) bool { return o.Rest })
+		if u.FlagKey != "" && (len(u.Served) != 2*maxOutcomes || rest) {
+			t.Errorf("%s has %d outcomes by reason, and a rest: %t", name, len(u.Served), rest)
 		}
 	}
 }
