@@ -14,9 +14,7 @@ import (
 // Whatever could still be billed is cancelled for a tenant that was deleted.
 func TestFollowingADeletedTenant(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	tenant := w.newTenant(t)
 	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
 	if _, _, err := commands.Do(
@@ -48,15 +46,8 @@ func TestFollowingADeletedTenant(t *testing.T) {
 // nothing to write meanwhile.
 func TestFollowingWithOldNews(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
-	tenant := w.newTenant(t)
-	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := server.Pay(url)
+	w, server, b := newBilling(t)
+	tenant, id := w.pay(t, b, server)
 	follow := func(b *commands.Billing) {
 		t.Helper()
 		if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
@@ -91,15 +82,8 @@ func TestFollowingWithOldNews(t *testing.T) {
 // price that is not known.
 func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
-	tenant := w.newTenant(t)
-	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := server.Pay(url)
+	w, server, b := newBilling(t)
+	tenant, id := w.pay(t, b, server)
 	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +106,7 @@ func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 // away. A checkout changes the one that counts.
 func TestFollowingSeveralSubscriptions(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	tenant := w.newTenant(t)
 	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
 	first := server.Subscribe(customer, "price_1")
@@ -162,9 +144,7 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 // not changed by a checkout, and goes on when the tenant is deleted.
 func TestWhatIsSoldBesidePlans(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	server.AddPrice("price_support", "month")
 	tenant := w.newTenant(t)
 	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
@@ -204,9 +184,7 @@ func TestWhatIsSoldBesidePlans(t *testing.T) {
 // once the price is known.
 func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	tenant, end := commands.TenantRef{TenantID: uuid.NewString()}, time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	create := commands.CreateTenant{ID: tenant.TenantID, Name: "sandbox", Creator: "owner", SandboxEndsAt: end}
 	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, create); err != nil {

@@ -78,6 +78,13 @@ func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Bill
 	return b
 }
 
+// newBilling returns a world that bills through a Stripe of its own.
+func newBilling(t *testing.T) (*world, *paymenttest.Server, *commands.Billing) {
+	t.Helper()
+	w, server := newWorld(t), paymenttest.New(t, paymenttest.Clock())
+	return w, server, w.billing(t, server)
+}
+
 func checkoutOf(tenant commands.TenantRef, plan events.Plan) commands.Checkout {
 	return commands.Checkout{
 		TenantID:   tenant.TenantID,
@@ -89,12 +96,23 @@ func checkoutOf(tenant commands.TenantRef, plan events.Plan) commands.Checkout {
 	}
 }
 
+// pay returns a new tenant that has paid for standard, and its subscription.
+func (w *world) pay(
+	t *testing.T, b *commands.Billing, server *paymenttest.Server,
+) (tenant commands.TenantRef, subscription string) {
+	t.Helper()
+	tenant = w.newTenant(t)
+	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant, server.Pay(url)
+}
+
 // Whichever step of a first checkout fails, nothing is sold, and the checkout made again has one customer.
 func TestACheckoutThatFails(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	all := []string{"customer", "append tenant.subscription_changed", "page"}
 	for failing := range len(all) + 1 {
 		tenant := w.newTenant(t)
@@ -136,9 +154,7 @@ func TestACheckoutThatFails(t *testing.T) {
 // A tenant that takes no changes, as a sandbox that has ended, can check out for the first time and have its plan.
 func TestPayingForASandboxThatEnded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	tenant := w.newTenant(t)
 	w.writer.Guard = commands.SandboxGuard(ended, time.Now)
 	_, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.UpdateTenant{TenantRef: tenant})
@@ -191,9 +207,7 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 // on.
 func TestACheckoutThatIsMadeAgain(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	now := time.Now()
 	b.Now = func() time.Time { return now }
 	c := checkoutOf(w.newTenant(t), events.StandardPlan)
@@ -211,9 +225,7 @@ func TestACheckoutThatIsMadeAgain(t *testing.T) {
 // be made.
 func TestAFailureOfStripePasses(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	now := time.Now()
 	b.Now = func() time.Time { return now }
 	customer, page := checkoutOf(w.newTenant(t), events.StandardPlan), checkoutOf(w.newTenant(t), events.StandardPlan)
@@ -239,9 +251,7 @@ func TestAFailureOfStripePasses(t *testing.T) {
 // Two checkouts that make a customer each, with different keys, have the one that is noted first.
 func TestCheckoutsAtOnceHaveOneCustomer(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	server := paymenttest.New(t, paymenttest.Clock())
-	b := w.billing(t, server)
+	w, server, b := newBilling(t)
 	tenant := w.newTenant(t)
 	late := *b
 	late.Payments = rival{b.Payments, func() {

@@ -265,6 +265,14 @@ func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
 	subscribed(me, "standard", "past_due")
 }
 
+// onAnotherDay stops the node and starts another, which compares all subscriptions once more.
+func (s shop) onAnotherDay(t *testing.T, change ...func(*node.Config)) shop {
+	t.Helper()
+	s.Node.Stop()
+	sql(s.Service, `delete from jobs.river_job`)
+	return shopOn(t, s.DatabaseURL, s.stripe, change...)
+}
+
 // The daily comparison mends what no event has told of.
 func TestTheComparisonMends(t *testing.T) {
 	t.Parallel()
@@ -272,17 +280,8 @@ func TestTheComparisonMends(t *testing.T) {
 	s := shopOn(t, database, stripe)
 	me, subscription := s.subscriber()
 	stripe.End(subscription)
-	stripe.Events() // which never come
-	s.Node.Stop()
-	pool, err := node.OpenPool(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	if _, err := pool.Exec(t.Context(), `delete from jobs.river_job`); err != nil { // as on another day
-		t.Fatal(err)
-	}
-	later := shopOn(t, database, stripe, func(c *node.Config) { c.PublicURL = s.URL }) // which issues the tokens
+	stripe.Events()                                                          // which never come
+	later := s.onAnotherDay(t, func(c *node.Config) { c.PublicURL = s.URL }) // which issues the tokens
 	me.Service = later.Service
 	subscribed(me, "free", "canceled")
 }
@@ -342,16 +341,7 @@ func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 	s.Eventually("the subscription is cancelled", func() bool { return stripe.Status(subscription) == "canceled" })
 	left := stripe.Subscribe(customer, "price_standard")
 	stripe.Events() // which never come
-	s.Node.Stop()
-	pool, err := node.OpenPool(t.Context(), database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pool.Close()
-	if _, err := pool.Exec(t.Context(), `delete from jobs.river_job`); err != nil { // as on another day
-		t.Fatal(err)
-	}
-	later := shopOn(t, database, stripe)
+	later := s.onAnotherDay(t)
 	later.Eventually("the subscription that was left is cancelled",
 		func() bool { return stripe.Status(left) == "canceled" })
 }

@@ -248,12 +248,10 @@ func TestEventsOfOneAppendTogetherAreTooLarge(t *testing.T) {
 	}
 }
 
-func TestStoredForm(t *testing.T) {
-	t.Parallel()
-	s := open(t)
-	e := renamed("<a&b>")
-	mustAppend(t, s, "project-1", 0, e)
-	config, err := esdb.ParseConnectionString(s.server.URL())
+// rawClient returns a client of the server that knows nothing of facts.
+func rawClient(t *testing.T, url string) *esdb.Client {
+	t.Helper()
+	config, err := esdb.ParseConnectionString(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +260,16 @@ func TestStoredForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = client.Close() }()
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func TestStoredForm(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	e := renamed("<a&b>")
+	mustAppend(t, s, "project-1", 0, e)
+	client := rawClient(t, s.server.URL())
 	stream, err := client.ReadStream(t.Context(), "project-1", esdb.ReadStreamOptions{}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -295,16 +302,7 @@ func TestStoredForm(t *testing.T) {
 func TestMetadataOfTheFactAlone(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	config, err := esdb.ParseConnectionString(s.server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.Logger = nil
-	client, err := esdb.NewClient(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
+	client := rawClient(t, s.server.URL())
 	const fact = `"time":"2026-03-14T15:09:26Z","actor":{"kind":"user","id":"u1"}`
 	for i, test := range []struct {
 		metadata  string
