@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"flagledger/commands/keep/metering/counted"
 )
 
 // present is what there is, by tenant the environments and flags with their lives.
@@ -96,6 +98,34 @@ func TestUsageOfPrefetchedFlagIsRemoved(t *testing.T) {
 	for table, want := range map[string]int{"flag_hours": 2, "flag_uses": 1, "flag_outcomes": 1} {
 		if n := c.rows(t, table); n != want {
 			t.Errorf("%s has %d rows, want the %d of the flag that was prefetched lately", table, n, want)
+		}
+	}
+}
+
+// Usage of a flag's present life stays, also if its environments are not told apart.
+func TestUsageOfPresentLifeStays(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.node()
+	for life := range uint64(2) {
+		for _, environment := range []string{"e", ""} {
+			r := m.uses.(*memory).use("k", environment, life+1, c.clock)
+			r.Evaluated = c.clock
+			r.Served = []counted.Served{{Value: []byte("1"), Reason: "FALLTHROUGH", Count: 1, New: true}}
+		}
+	}
+	c.flush(m)
+	c.clock = c.clock.Add(flagGrace + time.Hour)
+	if err := m.AddUpDays(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	there := present{"t": {environments: []string{"e"}, flags: map[string]uint64{"k": 2}}}
+	if err := m.RemoveGone(t.Context(), there); err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]int{"flag_hours": 2, "flag_days": 2, "flag_uses": 2, "flag_outcomes": 1} {
+		if n := c.rows(t, table+` where life = 2`); n != want || c.rows(t, table) != want {
+			t.Errorf("%s has %d rows of the present life and %d in all, want %d", table, n, c.rows(t, table), want)
 		}
 	}
 }
