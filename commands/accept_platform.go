@@ -7,9 +7,9 @@ import (
 	"flagledger/events"
 )
 
-// AcceptToPlatform gives whoever is signed in the role that their verified address was invited to, or NotFound where no
-// invitation to it is pending. It writes the invitation's stream and then the person's: where the second write fails,
-// the same call made again gives the role.
+// AcceptToPlatform gives the caller the role that their verified address was invited to, or returns NotFound without a
+// pending invitation. It writes the invitation's stream, then the person's. If the second write fails, a retry gives
+// the role.
 func (i *Inviter) AcceptToPlatform(ctx context.Context, by By, c Claims, now time.Time) (Invitation, Done, error) {
 	who := invitationTaker{UserID: c.UserID, Listed: i.SuperUsers.Has(c.Email)}
 	if c.EmailVerified {
@@ -21,15 +21,15 @@ func (i *Inviter) AcceptToPlatform(ctx context.Context, by By, c Claims, now tim
 	return accept(ctx, i.Writer, by, who, now)
 }
 
-// invitationTaker is somebody who accepts an invitation.
+// invitationTaker is a person who accepts an invitation.
 type invitationTaker struct {
 	UserID      string
 	Invitations []string // to their verified address, by id
-	Listed      bool     // their address is on the list of those who may be super users
+	Listed      bool     // whether their address may be a super user's
 }
 
-// accept gives a person the role of their first pending invitation; a higher role stays. An accepted invitation whose
-// role was not given, because the node died in between, counts as pending.
+// accept gives a person the role of their first pending invitation; a higher role stays. An accepted invitation counts
+// as pending if the node died before it gave the role.
 func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time.Time) (Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		accepting := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
@@ -56,7 +56,7 @@ func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time
 		grant.AcceptedAt = accepted.acceptedAt
 		giving := by
 		if err != nil {
-			giving.Once = nil // it was another request that accepted this one
+			giving.Once = nil // a different request accepted this one
 		}
 		_, granted, err := Do(ctx, w, giving, grant)
 		if err != nil {

@@ -13,14 +13,14 @@ import (
 	"flagledger/events"
 )
 
-// Billing has tenants pay for plans and products at the payment provider, and gives them what they pay for.
+// Billing sells plans and products to tenants through the payment provider, and applies what they have bought.
 type Billing struct {
 	Writer     *Writer
-	Payments   Payments // nil where none is configured
+	Payments   Payments // nil if not configured
 	Prices     PlanPrices
 	ReturnURLs ReturnURLs
 	Events     interface {
-		// Enqueue has Follow called for the tenant and the customer of an event, once for each id. It may be repeated.
+		// Enqueue schedules a Follow for an event's tenant and customer, once for each event id. It is idempotent.
 		Enqueue(ctx context.Context, e PaymentEvent) error
 	}
 	Now func() time.Time
@@ -30,10 +30,10 @@ type Billing struct {
 // Configured reports whether there is a payment provider.
 func (b *Billing) Configured() bool { return b.Payments != nil }
 
-// billingTimeout is how long a call waits for the payment provider and for its fact together.
+// billingTimeout limits the calls of the payment provider and the fact together.
 const billingTimeout = 9 * time.Second
 
-// The types of a checkout. PlanChange is one that is answered alone.
+// Types of a checkout. PlanChange is only returned.
 const (
 	SubscriptionCheckout = "subscription"
 	PaymentCheckout      = "payment"
@@ -41,33 +41,33 @@ const (
 )
 
 const (
-	maxAmount    = 99_999_999 // the provider's
-	maxReferral  = 200        // characters, the provider's
+	maxAmount    = 99_999_999 // the provider's limit
+	maxReferral  = 200        // in characters, the provider's limit
 	maxPromoCode = 100
 	maxPaymentID = 255
 )
 
 var paymentIDPattern = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// Checkout asks for a page on which a tenant pays.
+// Checkout is a request for a page on which a tenant pays.
 type Checkout struct {
 	TenantID          string
 	Type              string
 	SuccessURL        string
 	CancelURL         string
 	Plan              events.Plan // of a subscription
-	ProductID         string      // of a payment, as is the next
+	ProductID         string      // of a payment, as is the amount
 	Amount            *int64
 	CustomerID        string
 	PromoCode         string
 	Coupons           []string
 	ReferralID        string
 	AffiliateReferral string // the old name of ReferralID
-	Legacy            bool   // in the old interface, which sells other plans
-	Key               string // the same when the request is made again
+	Legacy            bool   // from the legacy API, which sells other plans
+	Key               string // the same for a retry
 }
 
-// CheckCheckout tells what is wrong with a checkout, in an error that names all fields; nil where nothing is.
+// CheckCheckout returns an error that names all wrong fields of a checkout, or nil.
 func (b *Billing) CheckCheckout(c Checkout) error {
 	wrong := fields{}
 	b.checkReturn(wrong, "successUrl", c.SuccessURL)
@@ -111,17 +111,17 @@ func (b *Billing) checkReturn(wrong fields, field, text string) {
 	}
 }
 
-// checkPaymentID checks an id at the payment provider, which may be left out.
+// checkPaymentID checks an optional id at the payment provider.
 func checkPaymentID(wrong fields, field, id string) {
 	wrong.check(id == "" || paymentIDPattern.MatchString(id) && utf8.RuneCountInString(id) <= maxPaymentID, field,
 		"must be an id at the payment provider")
 }
 
-// Checkout makes a page on which a tenant pays, and returns its address and its type. A tenant that has a subscription
-// gets a page that changes its plan. What is bought is the tenant's once the provider tells of it.
+// Checkout creates a page on which a tenant pays, and returns its address and type. A subscriber gets a page that
+// changes the plan. The tenant owns what it buys once the provider reports it.
 //
-// The customer comes first, with a key of the tenant, then its fact, then the page with the key of the request. So the
-// request may be made again after any step. Errors are *Error.
+// It creates the customer, its fact and the page, in this order and with idempotency keys, so a retry is safe after
+// any step. Errors are *Error.
 func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind string, err error) {
 	if err := b.CheckCheckout(c); err != nil {
 		return "", "", err
@@ -136,7 +136,7 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 		return b.cancelPlan(ctx, tenant, c)
 	}
 	page := CheckoutPage{
-		// of which one may be empty
+		// One of the two is empty.
 		TenantID:   c.TenantID,
 		SuccessURL: c.SuccessURL,
 		CancelURL:  c.CancelURL,
@@ -171,7 +171,7 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 	return url, c.Type, err
 }
 
-// tenant reads a tenant that is to pay. A customer that was deleted at the provider is noted no longer: its event may
+// tenant reads a tenant that is to pay. It removes a customer that was deleted at the provider, because that event may
 // come later.
 func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
 	if b.Payments == nil {
@@ -185,7 +185,7 @@ func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
 		return tenant, err
 	}
 	found, err := b.Payments.Customer(ctx, tenant.Subscription.CustomerID)
-	if KindOf(err) == NotFound { // of another account, which the settings may have named before
+	if KindOf(err) == NotFound { // of a different account, which the settings may have named before
 		return tenant, nil
 	}
 	if err != nil || !found.Deleted {
@@ -197,7 +197,7 @@ func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
 	return ReadTenant(ctx, b.Writer, id)
 }
 
-// priceOf is the price of a plan that a tenant does not have yet.
+// priceOf returns the price of a plan that a tenant does not have yet.
 func (b *Billing) priceOf(tenant Tenant, plan events.Plan) (string, error) {
 	if tenant.Subscription.PlanAt(b.Now(), tenant.Sandbox) == plan {
 		return "", refuse(Conflict, "the tenant has the plan %s already", plan)
@@ -208,7 +208,7 @@ func (b *Billing) priceOf(tenant Tenant, plan events.Plan) (string, error) {
 	return price, wrong.err()
 }
 
-// customer finds or makes the customer of a tenant. One that the caller names must be the tenant's.
+// customer finds or creates the customer of a tenant. A customer named by the caller must be the tenant's.
 func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named string) (id string, err error) {
 	known := tenant.Subscription.CustomerID
 	wrong := fields{}
@@ -217,14 +217,13 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 		return known, err
 	}
 	if named == "" {
-		// The key is the same for all checkouts at about one time, and another one for the customer after one that was
-		// deleted.
+		// All checkouts at about the same time share the key. It changes after a customer was deleted.
 		id, err = b.Payments.NewCustomer(ctx,
 			b.idempotencyKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)), tenant.ID)
 	} else {
 		var found PaymentCustomer
 		found, err = b.Payments.Customer(ctx, named)
-		if KindOf(err) == NotFound || err == nil && found.TenantID != tenant.ID { // alike, so that nobody learns whose it is
+		if KindOf(err) == NotFound || err == nil && found.TenantID != tenant.ID { // reveals no other customers
 			wrong.check(false, "customerId", "is not the customer of the tenant")
 			err = wrong.err()
 		}
@@ -234,7 +233,7 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 		return "", err
 	}
 	_, _, err = Do(ctx, b.Writer, by, NoteCustomer{TenantRef: TenantRef{tenant.ID}, CustomerID: id})
-	if KindOf(err) == Conflict && named == "" { // another checkout has made one
+	if KindOf(err) == Conflict && named == "" { // a concurrent checkout has created one
 		if now, err := ReadTenant(ctx, b.Writer, tenant.ID); err == nil && now.Subscription.CustomerID != "" {
 			return now.Subscription.CustomerID, nil
 		}
@@ -242,11 +241,11 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 	return id, err
 }
 
-// providerKeyTTL is how long a key is used at the payment provider, at most.
+// providerKeyTTL limits how long a key is used at the payment provider.
 const providerKeyTTL = 10 * time.Minute
 
-// idempotencyKey is a key for a while. For one key the payment provider repeats a failure of its own for a day,
-// although it has got over it.
+// idempotencyKey returns a key that changes from time to time. The provider repeats a failure of its own for a day for
+// one key, even after it has recovered.
 func (b *Billing) idempotencyKey(key string) string {
 	return fmt.Sprintf("%s-%d", key, b.Now().Truncate(providerKeyTTL).Unix())
 }
@@ -265,8 +264,8 @@ func (b *Billing) discount(ctx context.Context, c Checkout) (d Discount, err err
 	return d, err
 }
 
-// subscriptions lists the subscriptions to plans of the customer that is noted of a tenant. Conflict says that the
-// provider does not know the customer.
+// subscriptions lists a customer's subscriptions to plans. It returns Conflict if the provider does not know the
+// customer.
 func (b *Billing) subscriptions(ctx context.Context, customerID, notedID string) ([]PaymentSubscription, error) {
 	list, err := b.Payments.Subscriptions(ctx, customerID)
 	if KindOf(err) == NotFound {
@@ -275,8 +274,8 @@ func (b *Billing) subscriptions(ctx context.Context, customerID, notedID string)
 	return b.onlyPlans(list, notedID), err
 }
 
-// onlyPlans leaves out what else the operator sells to the customer: subscriptions at no known price, unless they were
-// bought on a page of the service or are noted.
+// onlyPlans removes other things that the operator sells to the customer: subscriptions without a known price, unless
+// bought on a page of the service or recorded.
 func (b *Billing) onlyPlans(list []PaymentSubscription, notedID string) []PaymentSubscription {
 	return slices.DeleteFunc(list, func(s PaymentSubscription) bool {
 		_, _, known := b.Prices.planItem(s)
@@ -284,8 +283,8 @@ func (b *Billing) onlyPlans(list []PaymentSubscription, notedID string) []Paymen
 	})
 }
 
-// manageable is the subscription of a customer that can be managed: of several the noted one, which counts, and else
-// the newest.
+// manageable returns the subscription that the customer can manage: the recorded one if possible, otherwise the
+// newest.
 func manageable(list []PaymentSubscription, notedID string) *PaymentSubscription {
 	var found *PaymentSubscription
 	for i := range list {
@@ -296,7 +295,7 @@ func manageable(list []PaymentSubscription, notedID string) *PaymentSubscription
 	return found
 }
 
-// changePlan makes a page that asks to confirm the change of a subscription to the price of another plan.
+// changePlan creates a page that confirms the change of a subscription to the price of another plan.
 func (b *Billing) changePlan(
 	ctx context.Context, c Checkout, page CheckoutPage, s PaymentSubscription,
 ) (url, kind string, err error) {
@@ -306,7 +305,7 @@ func (b *Billing) changePlan(
 		item = s.Items[0]
 	case !found:
 		return "", "", refuse(Conflict,
-			"the tenant's subscription is for none of the plans; the operator of the service can change it")
+			"the tenant's subscription is not for a plan; the operator of the service can change it")
 	case plan == c.Plan:
 		return "", "", refuse(Conflict, "the tenant has a subscription to the plan %s already", plan)
 	}
@@ -324,8 +323,8 @@ func (b *Billing) changePlan(
 	return url, PlanChangeCheckout, err
 }
 
-// cancelPlan makes a page that asks to confirm the end of a tenant's subscription. Without one there is nothing to do,
-// and the page is that of success.
+// cancelPlan creates a page that confirms the end of a tenant's subscription. Without a subscription it returns the
+// success page.
 func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (url, kind string, err error) {
 	customer := tenant.Subscription.CustomerID
 	wrong := fields{}
@@ -349,15 +348,15 @@ func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (ur
 	return url, PlanChangeCheckout, err
 }
 
-// CheckPortal tells what is wrong with the URL that a portal is to lead back to; nil where nothing is.
+// CheckPortal checks the URL that a portal leads back to.
 func (b *Billing) CheckPortal(returnURL string) error {
 	wrong := fields{}
 	b.checkReturn(wrong, "returnUrl", returnURL)
 	return wrong.err()
 }
 
-// Portal makes a page on which a tenant manages its subscription, its means of payment and its invoices. key is the
-// same when the request is made again. Errors are *Error.
+// Portal creates a page on which a tenant manages its subscription, payment methods and invoices. A retry uses the
+// same key. Errors are *Error.
 func (b *Billing) Portal(ctx context.Context, tenantID, returnURL, key string) (url string, err error) {
 	if err := b.CheckPortal(returnURL); err != nil {
 		return "", err
@@ -369,7 +368,7 @@ func (b *Billing) Portal(ctx context.Context, tenantID, returnURL, key string) (
 		return "", err
 	}
 	if tenant.Subscription.CustomerID == "" {
-		return "", refuse(Conflict, "the tenant is no customer yet: it has never checked out")
+		return "", refuse(Conflict, "the tenant is not a customer yet: it has never checked out")
 	}
 	return b.Payments.Portal(ctx, b.idempotencyKey(key),
 		PortalPage{CustomerID: tenant.Subscription.CustomerID, ReturnURL: returnURL})

@@ -9,14 +9,13 @@ import (
 	"flagledger/events"
 )
 
-// ReadEvent reads what the payment provider tells of a change. ErrSignature says that the message is not the
-// provider's, ErrUnreadableEvent that it is and cannot be read, and an *Error that messages of the provider are not
-// configured.
+// ReadEvent parses a message of the payment provider. It returns ErrSignature if the signature is wrong,
+// ErrUnreadableEvent if it cannot be parsed, and an *Error if messages are not configured.
 func (b *Billing) ReadEvent(payload []byte, signature string) (PaymentEvent, error) {
 	return b.Payments.Event(payload, signature, b.Now())
 }
 
-// Receive has a change at the payment provider followed later. It may be repeated. Its errors are *Error.
+// Receive schedules the handling of an event of the payment provider. It is idempotent. Errors are *Error.
 func (b *Billing) Receive(ctx context.Context, e PaymentEvent) error {
 	if e.CustomerID == "" {
 		return nil
@@ -24,20 +23,15 @@ func (b *Billing) Receive(ctx context.Context, e PaymentEvent) error {
 	return b.Events.Enqueue(ctx, e)
 }
 
-// maxFollow is how often a subscription is read again because it has changed meanwhile.
+// maxFollow limits how often a subscription is read again after concurrent changes.
 const maxFollow = 5
 
-// Follow makes the subscription of a tenant what the payment provider says it is now. Of a deleted tenant it ends what
-// can be paid for. Without a payment provider it does nothing.
+// Follow sets a tenant's subscription to what the payment provider says now; for a deleted tenant it ends all
+// payments. Either id may be empty: the service's note on a customer decides whose it is. It does nothing without a
+// provider.
 //
-// Either the tenant or the customer may be empty. A customer belongs to the tenant that the service noted on it,
-// whatever an event says; one without a note and without a tenant is left alone.
-//
-// It may be repeated, and several may do it at once: each reads the subscription again after changing it, so the last
-// one leaves what the provider says.
-//
-// A subscription at an unknown price is noted, and the tenant keeps its plan. That is an error, so that the operator is
-// told.
+// It is idempotent and safe to run concurrently, because it reads again after each change. It records a subscription
+// at an unknown price without changing the plan, and returns an error for the operator.
 func (b *Billing) Follow(ctx context.Context, tenantID, customerID string) error {
 	if b.Payments == nil {
 		return nil
@@ -52,10 +46,10 @@ func (b *Billing) Follow(ctx context.Context, tenantID, customerID string) error
 			return err
 		}
 	}
-	return fmt.Errorf("the subscription of the tenant %s goes on changing", tenantID)
+	return fmt.Errorf("the subscription of the tenant %s keeps changing", tenantID)
 }
 
-// ownerOf returns the tenant that a customer belongs to, and the given one if the customer is unknown or bears no note.
+// ownerOf returns the tenant noted on a customer, or the given tenant if the customer is unknown or has no note.
 func (b *Billing) ownerOf(ctx context.Context, tenantID, customerID string) (string, error) {
 	if customerID == "" {
 		return tenantID, nil
@@ -82,7 +76,7 @@ func (b *Billing) ownerOf(ctx context.Context, tenantID, customerID string) (str
 
 func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (changed bool, err error) {
 	tenant, err := ReadTenant(ctx, b.Writer, tenantID)
-	if err != nil || tenant.ID == "" { // another service's, which has the same account at the provider
+	if err != nil || tenant.ID == "" { // another service's with the same account at the provider
 		return false, err
 	}
 	if !tenant.Exists {
@@ -104,7 +98,7 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	if err != nil || cmd == nil {
 		return false, err
 	}
-	// a page that is still open would sell a second one
+	// A page that is still open would sell a second subscription.
 	if current != nil && current.ID != noted.ID && current.Status.Manageable() {
 		if err := b.Payments.CloseCheckouts(ctx, current.CustomerID, true); err != nil {
 			return false, err
@@ -116,16 +110,16 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 	}
 	if current != nil && current.Status.Manageable() {
 		if _, _, known := b.Prices.planItem(*current); !known {
-			err = fmt.Errorf("the subscription %s is at no price that STRIPE_PRICES names", current.ID)
+			err = fmt.Errorf("the subscription %s has a price that STRIPE_PRICES does not name", current.ID)
 		}
 	}
 	return false, err
 }
 
-// endPayments has nobody pay for a tenant that was deleted any more. What was bought in the moment of the deletion is
-// cancelled too, and the log warns of it: giving the money back is left to the operator.
+// endPayments ends all payments for a deleted tenant. It also cancels what was bought during the deletion, and logs a
+// warning: refunds are up to the operator.
 func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID string) error {
-	// The pages come first: what is paid for on one before it is closed is listed afterwards.
+	// Close the pages first: what is paid before that is listed afterwards.
 	for _, id := range customersOf(tenant.Subscription, customerID) {
 		if err := b.Payments.CloseCheckouts(ctx, id, false); err != nil {
 			return err
@@ -154,8 +148,8 @@ func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID str
 	return nil
 }
 
-// changeToNote is the command that notes what the provider has; nil where there is nothing to note. A customer that was
-// deleted is noted no longer.
+// changeToNote returns the command that records the provider's state, or nil if nothing changed. It removes a deleted
+// customer.
 func (b *Billing) changeToNote(
 	ctx context.Context, tenant Tenant, current *PaymentSubscription,
 ) (Command[Tenant], error) {
@@ -178,7 +172,7 @@ func (b *Billing) changeToNote(
 	return set, err
 }
 
-// customerDeleted reports whether a customer was deleted at the provider, or is not known there.
+// customerDeleted reports whether a customer was deleted at the provider, or is unknown.
 func (b *Billing) customerDeleted(ctx context.Context, id string) (bool, error) {
 	if id == "" {
 		return false, nil
@@ -190,19 +184,19 @@ func (b *Billing) customerDeleted(ctx context.Context, id string) (bool, error) 
 	return err == nil && found.Deleted, err
 }
 
-// customersOf lists the customer that is noted of a tenant, and another one that is the tenant's as well.
+// customersOf returns a tenant's recorded customer and another customer of the tenant, if any.
 func customersOf(noted events.Subscription, customerID string) []string {
 	list := slices.Compact([]string{noted.CustomerID, customerID})
 	return slices.DeleteFunc(list, func(id string) bool { return id == "" })
 }
 
-// subscriptionsOf lists their subscriptions to plans.
+// subscriptionsOf lists the customers' subscriptions to plans.
 func (b *Billing) subscriptionsOf(
 	ctx context.Context, noted events.Subscription, customerID string,
 ) (list []PaymentSubscription, err error) {
 	for _, id := range customersOf(noted, customerID) {
 		found, err := b.Payments.Subscriptions(ctx, id)
-		if err != nil && KindOf(err) != NotFound { // a customer that was deleted may not be found, its subscriptions are
+		if err != nil && KindOf(err) != NotFound { // a deleted customer may not be found, but its subscriptions are
 			return nil, err
 		}
 		list = append(list, found...)
@@ -210,8 +204,8 @@ func (b *Billing) subscriptionsOf(
 	return b.onlyPlans(list, noted.ID), nil
 }
 
-// current is the subscription that counts: one that can be managed, the noted one rather than another, and else the
-// noted one, which has ended. It is nil where the provider has none that the tenant was ever on.
+// current returns the subscription that counts: a manageable one, preferably the recorded one, otherwise the recorded
+// one, which has ended. It is nil if the provider has none of the tenant's.
 func (b *Billing) current(
 	ctx context.Context, tenantID string, noted events.Subscription, list []PaymentSubscription,
 ) (*PaymentSubscription, error) {
@@ -234,17 +228,18 @@ func (b *Billing) current(
 	if i := slices.IndexFunc(list, func(s PaymentSubscription) bool { return s.ID == noted.ID }); i >= 0 {
 		return &list[i], nil
 	}
-	// That the provider does not list it is no proof that it has ended: the settings may name another account.
+	// An unlisted subscription may still be active: the settings may name a different account.
 	found, err := b.Payments.Subscription(ctx, noted.ID)
 	return &found, err
 }
 
-// setSubscription makes a subscription of the provider the tenant's. One at a price that is not known changes no plan.
+// setSubscription returns the command that records a subscription of the provider. A subscription at an unknown price
+// does not change the plan.
 func (b *Billing) setSubscription(tenant Tenant, s PaymentSubscription) SetSubscription {
 	item, plan, known := b.Prices.planItem(s)
 	if !known {
 		plan = tenant.Subscription.Plan
-		if s.ID != tenant.Subscription.ID { // whose plan may be over
+		if s.ID != tenant.Subscription.ID { // its plan may be over
 			plan = tenant.Subscription.PlanAt(b.Now(), tenant.Sandbox)
 		}
 	}
@@ -257,11 +252,11 @@ func (b *Billing) setSubscription(tenant Tenant, s PaymentSubscription) SetSubsc
 	}
 }
 
-// NoteCustomer notes which customer of the payment provider a tenant is.
+// NoteCustomer records a tenant's customer at the payment provider.
 type NoteCustomer struct {
 	TenantRef
-	CustomerID string // empty where the customer was deleted there
-	Replaces   string // the one that was noted before; empty for none
+	CustomerID string // empty if it was deleted there
+	Replaces   string // the recorded one; empty for none
 }
 
 func (c NoteCustomer) decide(t Tenant) ([]events.Fact, error) {

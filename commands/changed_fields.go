@@ -12,7 +12,7 @@ func changed[T any](from T, to *T, same func(a, b T) bool) *events.Change[T] {
 
 func equal[T comparable](a, b T) bool { return a == b }
 
-// assignSent sets a field to what a request sends for it; nil leaves it alone.
+// assignSent sets a field to the sent value; nil leaves it unchanged.
 func assignSent[T any](field *T, sent *T) {
 	if sent != nil {
 		*field = *sent

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// forEachConcurrently calls do for each of a list, as many at once as a tenant may have commands under way. After an
-// error, or the end of ctx, no further one is begun.
+// forEachConcurrently calls do for each item, as many at once as a tenant may run commands. It starts no more after an
+// error or the end of ctx.
 func forEachConcurrently[T any](ctx context.Context, list []T, do func(T) error) error {
 	running, until := errgroup.WithContext(ctx)
 	running.SetLimit(tenantCommands)

@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// MaxCreated is how many tenants of one's own making one may have. See Writer.Admit for how exactly it is held.
+// MaxCreated limits how many existing tenants a person has created. See Writer.Admit for its precision.
 const MaxCreated = 100
 
-// MaxCreatedPerDay is how many tenants one may create on a day in UTC, those included that are deleted since.
+// MaxCreatedPerDay limits how many tenants a person creates on a day in UTC, including deleted ones.
 const MaxCreatedPerDay = 200
 
-// CreatedBefore is how many tenants a person has created, by CountCreated.
+// CreatedBefore holds how many tenants a person has created; see CountCreated.
 type CreatedBefore struct {
-	Tenants int       // deleted ones aside
-	Today   int       // on the day of At, in UTC, deleted ones included
-	At      time.Time // when they were counted
+	Tenants int       // without deleted ones
+	Today   int       // on the day of At in UTC, with deleted ones
+	At      time.Time // the time of the count
 }
 
-// check refuses one more: Conflict where there are too many, TooMany on a day with too many.
+// check refuses another tenant: Conflict if there are too many, TooMany if too many on one day.
 func (c CreatedBefore) check() error {
 	if c.Tenants >= MaxCreated {
-		return refuse(Conflict, "the caller has created %d tenants: whoever has created %d may create no more", c.Tenants,
+		return refuse(Conflict, "the caller has created %d tenants, and the limit is %d", c.Tenants,
 			MaxCreated)
 	}
 	if c.Today >= MaxCreatedPerDay {
 		return TooManyToday(MaxCreatedPerDay, c.At,
-			fmt.Sprintf("the caller has created %d tenants today, as many as a day may have", c.Today))
+			fmt.Sprintf("the caller has created %d tenants today, the limit for a day", c.Today))
 	}
 	return nil
 }
 
-// CreatedTenants counts tenants by who created them.
+// CreatedTenants counts tenants by creator.
 type CreatedTenants interface {
-	// CountCreated counts the tenants that a person has created: those that are not deleted, and all since a time. It may
-	// miss one that was created just now.
+	// CountCreated counts the tenants that a person created: those not deleted, and all since a time. It may miss the
+	// latest.
 	CountCreated(ctx context.Context, userID string, since time.Time) (tenants, recent int, err error)
 }
 
-// CountCreated counts the tenants that a person has created, as Writer.Admit does with MaxCreated: exactly from the
-// first, as many may be made at once. While the list of tenants is behind, it returns Unavailable.
+// CountCreated reserves one of a person's tenant slots, always exactly. It returns Unavailable if the list of tenants
+// is behind.
 func CountCreated(
 	ctx context.Context, w *Writer, tenants CreatedTenants, userID string,
 ) (c CreatedBefore, release func(), err error) {

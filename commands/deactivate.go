@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// SessionEnder ends sessions and mailed links of people. Identity providers implement it.
+// SessionEnder ends people's sessions and mailed links. Identity providers implement it.
 type SessionEnder interface {
 	EndSessions(ctx context.Context, userID string, at time.Time) (EndSessions, error)
 }
 
-// Deactivate locks a person out, and then ends their sessions and mailed links, so that none of these works once the
-// person is let in again. If it fails after the first step, the same call made again does the rest, and so does
-// Reactivate.
+// Deactivate locks a person out, and then ends their sessions and mailed links, so that these stay invalid after
+// Reactivate. If it fails after the first step, a retry or Reactivate does the rest.
 func Deactivate(
 	ctx context.Context, w *Writer, provider SessionEnder, do Runner[User], by By, userID string,
 ) (User, Done, error) {
@@ -28,8 +27,8 @@ func Deactivate(
 	return user, done, err
 }
 
-// Reactivate lets a deactivated person in again. First it ends the sessions and links that are left, such as a link
-// mailed since.
+// Reactivate lets a deactivated person in again. First it ends the remaining sessions and links, such as a link mailed
+// since.
 func Reactivate(
 	ctx context.Context, w *Writer, provider SessionEnder, do Runner[User], by By, userID string,
 ) (User, Done, error) {
@@ -43,7 +42,7 @@ func Reactivate(
 	return do(ctx, ReactivateUser{UserRef{userID}})
 }
 
-// endSessionsOf ends the sessions and links of a person that began before a time.
+// endSessionsOf ends a person's sessions and links from before a time.
 func endSessionsOf(
 	ctx context.Context, w *Writer, provider SessionEnder, by By, userID string, at time.Time,
 ) (User, Done, error) {
@@ -51,6 +50,6 @@ func endSessionsOf(
 	if err != nil {
 		return User{}, Done{}, err
 	}
-	by.Once = nil // an Idempotency-Key's ids are for the facts of the request itself
+	by.Once = nil // the ids of an Idempotency-Key are for the request's own facts
 	return Do(ctx, w, by, ends)
 }

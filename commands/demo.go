@@ -13,8 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// What a sandbox has at its beginning. The ids of all but flags, and the salts, are derived from the tenant's: what is
-// brought back is what it was.
+// Demo data of a new sandbox. Ids, except those of flags, and salts are derived from the tenant's id, so that restored
+// data are the same.
 
 //go:embed demo.json
 var demoJSON []byte
@@ -36,10 +36,10 @@ type demoPerson struct {
 type demoFlag struct {
 	Key, Name, Description string
 	Type                   events.FlagType
-	Status                 events.FlagStatus // empty for active
+	Status                 events.FlagStatus // empty means active
 	DefaultValue           json.RawMessage
 	Tags                   []string
-	Project                string // its name; empty for none
+	Project                string // its name, or empty
 	Variations             []demoVariation
 	Environments           map[string]demoEnvironment // by name
 }
@@ -62,7 +62,7 @@ type demoRule struct {
 	Serve      demoServe
 }
 
-// demoServe names variations where a NewServe has their ids.
+// demoServe is a NewServe with names of variations instead of ids.
 type demoServe struct {
 	Variation string
 	Value     json.RawMessage
@@ -82,12 +82,12 @@ var demo = sync.OnceValue(func() (d demoData) {
 
 var demoIDs = uuid.MustParse("0c9f1e0a-6a5b-5a35-8f0e-2c7b7a9d4e61")
 
-// demoID is the id of a thing of a tenant's demo data.
+// demoID returns the id of a thing in a tenant's demo data.
 func demoID(tenantID string, name ...string) string {
 	return uuid.NewSHA1(demoIDs, []byte(tenantID+"\x00"+strings.Join(name, "\x00"))).String()
 }
 
-// DemoPerson is somebody who belongs to the demo data of a sandbox. They have no account.
+// DemoPerson is a person in the demo data of a sandbox, without an account.
 type DemoPerson struct {
 	UserID string
 	Email  string
@@ -95,7 +95,7 @@ type DemoPerson struct {
 	Role   events.Role
 }
 
-// DemoPeople are the demo people of a sandbox.
+// DemoPeople returns the demo people of a sandbox.
 func DemoPeople(tenantID string) []DemoPerson {
 	people := make([]DemoPerson, len(demo().People))
 	for i, p := range demo().People {
@@ -105,7 +105,7 @@ func DemoPeople(tenantID string) []DemoPerson {
 	return people
 }
 
-// DemoPeopleIDs are the ids of the demo people of a sandbox.
+// DemoPeopleIDs returns the ids of the demo people of a sandbox.
 func DemoPeopleIDs(tenantID string) []string {
 	ids := make([]string, len(demo().People))
 	for i, p := range demo().People {
@@ -119,7 +119,7 @@ func isDemoPerson(tenantID, userID string) bool {
 	return slices.Contains(DemoPeopleIDs(tenantID), userID)
 }
 
-// DemoFlags are the keys of the demo flags of a sandbox.
+// DemoFlags returns the keys of the demo flags of a sandbox.
 func DemoFlags() []string {
 	keys := make([]string, len(demo().Flags))
 	for i, f := range demo().Flags {
@@ -128,7 +128,7 @@ func DemoFlags() []string {
 	return keys
 }
 
-// demoProjects are the ids of the demo projects of a sandbox.
+// demoProjects returns the ids of the demo projects of a sandbox.
 func demoProjects(tenantID string) []string {
 	ids := make([]string, len(demo().Projects))
 	for i, p := range demo().Projects {
@@ -137,18 +137,18 @@ func demoProjects(tenantID string) []string {
 	return ids
 }
 
-// DemoReset says what of the demo data is made again.
+// DemoReset selects the demo data to restore.
 type DemoReset struct {
-	OnlyMissing bool // add what the sandbox never had, and touch nothing else
-	// what was changed after this time, when the cleanup was asked for, stays; zero if OnlyMissing is set
+	OnlyMissing bool // add only what the sandbox never had
+	// Asked is when the cleanup was requested: later changes stay. It is zero if OnlyMissing is set.
 	Asked time.Time
 }
 
-// ResetDemoPeople gives a sandbox its first environments and its demo people back.
+// ResetDemoPeople restores the first environments and the demo people of a sandbox.
 type ResetDemoPeople struct {
 	TenantRef
 	DemoReset
-	Environments []events.EnvironmentRef // for those that are missing; with new ids
+	Environments []events.EnvironmentRef // with new ids, for missing ones
 }
 
 func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
@@ -190,10 +190,10 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 	return facts, nil
 }
 
-// later reports whether an environment or a member was changed after the cleanup was asked for.
+// later reports whether an environment or a member was changed after the cleanup was requested.
 func (c ResetDemoPeople) later(t Tenant, name string) bool { return t.changedAt[name].After(c.Asked) }
 
-// CleanUpFlag deletes a flag that has not been changed since a time.
+// CleanUpFlag deletes a flag that has not changed since a time.
 type CleanUpFlag struct {
 	FlagRef
 	Asked time.Time
@@ -206,7 +206,7 @@ func (c CleanUpFlag) decide(f Flag) ([]events.Fact, error) {
 	return DeleteFlag{c.FlagRef}.decide(f)
 }
 
-// CleanUpProject deletes a project that has not been changed since a time.
+// CleanUpProject deletes a project that has not changed since a time.
 type CleanUpProject struct {
 	ProjectRef
 	Asked time.Time
@@ -219,18 +219,18 @@ func (c CleanUpProject) decide(p Project) ([]events.Fact, error) {
 	return DeleteProject{ProjectRef: c.ProjectRef}.decide(p)
 }
 
-// admitSandbox refuses a tenant that is no sandbox.
+// admitSandbox refuses a tenant that is not a sandbox.
 func (r TenantRef) admitSandbox(t Tenant) error {
 	if err := r.admit(t); err != nil {
 		return err
 	}
 	if !t.Sandbox {
-		return refuse(Conflict, "the tenant is no sandbox")
+		return refuse(Conflict, "the tenant is not a sandbox")
 	}
 	return nil
 }
 
-// ResetDemoProject makes a demo project what it was at first.
+// ResetDemoProject restores a demo project.
 type ResetDemoProject struct {
 	DemoReset
 	TenantID string
@@ -270,8 +270,8 @@ func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
 	}
 }
 
-// ResetDemoFlag makes a demo flag what it was at first. One that has been changed is deleted and created again, with
-// the same variations, rules and salts.
+// ResetDemoFlag restores a demo flag. A changed one is deleted and created again with the same variations, rules and
+// salts.
 type ResetDemoFlag struct {
 	DemoReset
 	TenantID     string
@@ -302,7 +302,7 @@ func (c ResetDemoFlag) decide(f Flag) ([]events.Fact, error) {
 	return facts, nil
 }
 
-// fresh makes the flag with the commands that anybody would use, and returns their facts and the flag that they leave.
+// fresh builds the flag with ordinary commands, and returns their facts and the resulting flag.
 func (c ResetDemoFlag) fresh(d demoFlag) (facts []events.Fact, f Flag, err error) {
 	do := func(cmd Command[Flag]) {
 		var more []events.Fact
@@ -379,7 +379,7 @@ func (c ResetDemoFlag) serve(s demoServe) *NewServe {
 	return serve
 }
 
-// sameDemoFlag reports whether a flag is the same as another but for its id, its version and its times.
+// sameDemoFlag reports whether two flags are equal except for id, version and times.
 func sameDemoFlag(f, other Flag, environments []events.EnvironmentRef) bool {
 	f.ID = other.ID
 	same := events.StoredEqual(f.FlagCreated, other.FlagCreated) && f.Status == other.Status

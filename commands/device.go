@@ -4,7 +4,7 @@ import "strings"
 
 const maxDeviceToken = 1024 // characters
 
-// CheckDevice tells all that is wrong with a device that notifications are to be pushed to, nil where nothing is.
+// CheckDevice returns an error that names all wrong fields of a device for push notifications, or nil.
 func CheckDevice(token, name, kind string) error {
 	wrong := fields{}
 	checkText(wrong, "deviceToken", token, 1, maxDeviceToken)

@@ -15,12 +15,11 @@ const (
 	maxLocalPart = 64 // bytes, before the @
 )
 
-// ParseEmail returns the canonical form of an e-mail address, in which it is stored and mailed to; ok is false for a
-// text that has none. The local part is a dot-atom of ASCII (RFC 5321) as it was typed, the domain in ASCII (IDNA 2008)
-// and lower case. Blanks around it are ignored.
+// ParseEmail returns the canonical form of an e-mail address, as it is stored and mailed to. The local part is a
+// dot-atom of ASCII (RFC 5321) as typed, the domain is ASCII (IDNA 2008) in lower case. Surrounding blanks are
+// ignored.
 //
-// Two addresses are the same if their ASCII lower case is. EmailKey compares them in Go, lower(email collate "C") in
-// Postgres.
+// Two addresses are the same if their ASCII lower case is: EmailKey in Go, lower(email collate "C") in Postgres.
 func ParseEmail(text string) (address string, ok bool) {
 	text = strings.TrimSpace(text)
 	at := strings.LastIndexByte(text, '@')
@@ -28,7 +27,7 @@ func ParseEmail(text string) (address string, ok bool) {
 		return "", false
 	}
 	typed := lowerDomain(text[at+1:])
-	domain, err := idna.Registration.ToASCII(typed) // which maps nothing: letters that look alike are domains of their own
+	domain, err := idna.Registration.ToASCII(typed) // without mapping: similar letters make different domains
 	if err != nil || strings.HasSuffix(domain, ".") || isASCII(typed) && domain != typed {
 		return "", false
 	}
@@ -36,7 +35,7 @@ func ParseEmail(text string) (address string, ok bool) {
 	return address, len(address) <= maxEmail
 }
 
-// EmailKey is the same for all spellings of an address, and empty for a text that is none.
+// EmailKey returns the same key for all spellings of an address, and "" for an invalid one.
 func EmailKey(text string) string {
 	address, _ := ParseEmail(text)
 	return lowerASCII(address)
@@ -48,8 +47,8 @@ func (f fields) checkEmail(field, text string) {
 	f.check(ok, field, "%s", NotAnEmail)
 }
 
-// NotAnEmail says what is wrong with a text that is no address.
-const NotAnEmail = "must be an e-mail address, with letters of ASCII alone before the @"
+// NotAnEmail is the message for a text that is not an address.
+const NotAnEmail = "must be an e-mail address, with only ASCII letters before the @"
 
 // isDotAtom reports whether a text is a Dot-string of RFC 5321.
 func isDotAtom(text string) bool {
@@ -70,8 +69,8 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 })
 }
 
-// lowerDomain writes the letters of a domain small and composed, as IDNA 2008 has them. A letter that would become
-// another one, such as the sign of Kelvin, stays as it is, and is refused.
+// lowerDomain returns a domain in lower case and composed, as IDNA 2008 requires. A letter that would change into
+// another, such as the Kelvin sign, stays, and is refused.
 func lowerDomain(domain string) string {
 	lower := func(r rune) rune {
 		small := unicode.ToLower(r)
@@ -80,13 +79,13 @@ func lowerDomain(domain string) string {
 		}
 		return small
 	}
-	if strings.ContainsRune(domain, '\u212A') { // which composing turns into a K
+	if strings.ContainsRune(domain, '\u212A') { // composing would turn it into a K
 		return domain
 	}
 	return norm.NFC.String(strings.Map(lower, norm.NFC.String(domain)))
 }
 
-// lowerASCII leaves all but A to Z as it is.
+// lowerASCII changes only A to Z to lower case.
 func lowerASCII(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

@@ -7,42 +7,38 @@ import (
 	"github.com/google/uuid"
 )
 
-// PersonalData is a keeping that holds personal data, and can erase that of one person.
+// PersonalData is a keeping with personal data.
 type PersonalData interface {
 	// Knows reports whether it holds a person's account or name.
 	Knows(ctx context.Context, userID string) (bool, error)
-	// Erase drops all that it holds of a person. It may be repeated.
+	// Erase deletes a person's data. It is idempotent.
 	Erase(ctx context.Context, userID string) error
 }
 
-// Eraser erases people from everything but the facts, which hold ids alone.
+// Eraser erases people from everything except the facts, which hold only ids.
 type Eraser struct {
 	Writer *Writer
-	// Tenants lists the tenants that a person created. It may miss one that was created just now.
+	// Tenants lists the tenants that a person created. It may miss the latest.
 	Tenants interface {
 		CreatedBy(ctx context.Context, userID string) ([]string, error)
 	}
-	// Contacts drops the name of whom to write to about tenants: most likely it is their creator's.
+	// Contacts deletes the contact name of a tenant, which is usually its creator's.
 	Contacts interface {
 		ForgetContactNames(ctx context.Context, tenantIDs []string) error
 	}
-	// Keepings are all that hold something of people.
+	// Keepings are all keepings with personal data.
 	Keepings []PersonalData
-	// Account deletes a person's account at an identity provider outside; nil where there is none.
+	// Account deletes a person's account at an external identity provider; nil without one.
 	Account interface {
 		Delete(ctx context.Context, userID string) error
 	}
 }
 
-// Erase shuts a person out for good and then erases what is known of them, in this order:
+// Erase locks a person out for good and erases their data: first by a fact, so that a half-erased person cannot sign
+// in, then contact names of their tenants, the keepings, and last the external account, which they need to ask again.
 //
-//  1. the fact, so that nobody is half erased and still let in;
-//  2. the name of whom to write to about the tenants that they created;
-//  3. what the keepings hold, each its own;
-//  4. the account at the identity provider outside, without which nobody could sign in to ask for it.
-//
-// Where a step fails, those before it stay done, and Erase is called again: each step may be repeated. The error is
-// NotFound for somebody of whom nothing is known, and nothing is done then.
+// If a step fails, the earlier ones stay done and a retry continues: each step is idempotent. It returns NotFound, and
+// does nothing, if nothing is known of the person.
 func (e *Eraser) Erase(ctx context.Context, userID string) error {
 	known := false
 	for _, keeping := range e.Keepings {
@@ -73,7 +69,7 @@ func (e *Eraser) Erase(ctx context.Context, userID string) error {
 		return nil
 	}
 	if err := e.Account.Delete(ctx, userID); err != nil {
-		return fmt.Errorf("the user is erased here, but not at the identity provider: %w", err)
+		return fmt.Errorf("the user was erased here, but not at the identity provider: %w", err)
 	}
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 	"flagledger/events"
 )
 
-// Kind says why a command was refused.
+// Kind classifies a refusal.
 type Kind int
 
-// The kinds of refusal. The zero Kind is a fault of the service, not a refusal.
+// Kinds of refusal. The zero Kind is an internal error, not a refusal.
 const (
 	Internal Kind = iota
 	Invalid
@@ -26,21 +26,20 @@ const (
 	Unavailable
 )
 
-// Error is a refusal: what kind, why, and which fields of the input are at fault.
+// Error is a refusal with its kind, its reason and the wrong fields.
 type Error struct {
 	Kind       Kind
 	Detail     string
 	Fields     map[string]string // by field, for Invalid
-	Version    events.Revision   // the version that the flag has, for PreconditionFailed
-	AtOnce     int               // how much may be under way at once, for a TooMany that waited in vain; 0 for others
-	PerDay     int               // the daily bound that was reached; 0 if the refusal is for another reason
-	UntilReset time.Duration     // to the next day, where PerDay is set
-	Problem    Problem           // what tells the refusal apart from others of its kind; empty for most
+	Version    events.Revision   // the flag's current version, for PreconditionFailed
+	AtOnce     int               // the concurrency limit, for a TooMany after a timeout; else 0
+	PerDay     int               // the daily limit that was reached; else 0
+	UntilReset time.Duration     // until the next day, if PerDay is set
+	Problem    Problem           // distinguishes the refusal from others of its kind; usually empty
 	Err        error             // the cause, for the log
 }
 
-// Problem names a refusal that clients tell apart from others of its kind. It is the end of the address of the
-// problem's type.
+// Problem names a refusal that clients distinguish from others of its kind. It is the end of the problem type's URI.
 type Problem string
 
 // MemberLeft is the refusal to add a person who left a tenant or declined its invitation.
@@ -55,7 +54,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf tells the kind of an error, Internal where it is no *Error.
+// KindOf returns the kind of an error, Internal if it is not an *Error.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind
@@ -67,11 +66,10 @@ func refuse(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// dayOf is the beginning of a day in UTC.
+// dayOf returns the beginning of a day in UTC.
 func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// TooManyToday refuses what has reached a bound of each day in UTC. reached says so, and the detail adds when the next
-// day begins.
+// TooManyToday returns the refusal for a daily limit. reached describes it; the detail adds when the next day begins.
 func TooManyToday(bound int, now time.Time, reached string) error {
 	tomorrow := dayOf(now).Add(24 * time.Hour)
 	return &Error{
@@ -80,7 +78,7 @@ func TooManyToday(bound int, now time.Time, reached string) error {
 	}
 }
 
-// errBusy refuses what has waited for others for writeTimeout. So many of them go on at once.
+// errBusy returns the refusal after waiting for writeTimeout. atOnce is the concurrency limit.
 func errBusy(atOnce int, others string) error {
 	return &Error{
 		Kind:   TooMany,
@@ -89,10 +87,10 @@ func errBusy(atOnce int, others string) error {
 	}
 }
 
-// fields collects what is wrong with an input, so that all of it is told at once.
+// fields collects all wrong fields of an input with their messages.
 type fields map[string]string
 
-// check notes a message on a field unless the condition holds or the field has one already.
+// check adds a message to a field unless ok is true or the field has one.
 func (f fields) check(ok bool, field, format string, args ...any) {
 	if _, noted := f[field]; !ok && !noted {
 		f[field] = fmt.Sprintf(format, args...)
@@ -126,7 +124,7 @@ func MergeFieldErrors(wrong map[string]string, err error) error {
 	return all.err()
 }
 
-// holds reports whether a field or one that it is part of is noted.
+// holds reports whether a field or one of its parents has a message.
 func (f fields) holds(field string) bool {
 	for i := len(field); i > 0; i = strings.LastIndexAny(field[:i], ".[") {
 		if _, noted := f[field[:i]]; noted {
@@ -136,7 +134,7 @@ func (f fields) holds(field string) bool {
 	return false
 }
 
-// err is nil where nothing was noted.
+// err returns the refusal, or nil without messages.
 func (f fields) err() error {
 	if len(f) == 0 {
 		return nil
@@ -148,10 +146,10 @@ func invalid(wrong map[string]string) *Error {
 	return &Error{Kind: Invalid, Detail: "validation failed", Fields: wrong}
 }
 
-// InvalidField refuses an input of which one field is wrong.
+// InvalidField returns the refusal of an input with one wrong field.
 func InvalidField(field, text string) *Error { return invalid(map[string]string{field: text}) }
 
-// InvalidLink refuses the token of a mailed link.
+// InvalidLink returns the refusal of a mailed link's token.
 func InvalidLink() *Error {
 	return InvalidField("token", "is not valid: it has been used, has expired, or never was")
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Every calls do once in each interval until ctx ends.
+// Every calls do once per interval until ctx ends.
 func Every(ctx context.Context, interval time.Duration, do func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

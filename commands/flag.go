@@ -12,11 +12,11 @@ import (
 	"flagledger/events/state"
 )
 
-// Flag is the state of a flag's stream, and how large it is.
+// Flag is the state of a flag's stream with its size.
 type Flag struct {
 	state.Flag
 	Bytes     int       // see events.FlagBytesAfter
-	ChangedAt time.Time // by the clock of the node that made the last change, which a cleanup asks for
+	ChangedAt time.Time // by the clock of the node that changed it; a cleanup compares it
 }
 
 func (f *Flag) evolve(r events.Recorded) {
@@ -61,16 +61,15 @@ const (
 	maxFlagKey     = 128
 )
 
-// MaxFlags is how many flags a tenant may have: all are held in memory, on all nodes. See Writer.Admit for how exactly
-// it is held.
+// MaxFlags limits the flags of a tenant, because every node holds all in memory. See Writer.Admit for its precision.
 const MaxFlags = 20_000
 
 var keyPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxFlagKey-1))
 
-// reservedKeys are the words that stand where a key stands in a path.
+// reservedKeys are fixed words at the place of a key in a path.
 var reservedKeys = []string{"projects", "evaluate", "stream", "revert"}
 
-// CreateFlag begins a flag. Its key must be free in the tenant.
+// CreateFlag creates a flag. Its key must be free in the tenant.
 type CreateFlag struct {
 	TenantID     string
 	Key          string
@@ -81,11 +80,10 @@ type CreateFlag struct {
 	Description  string
 	Tags         []string
 	ProjectID    string
-	// ProjectMissing says that the tenant has no such project. A project that is deleted at the same moment may still
-	// count as there.
+	// ProjectMissing reports that the tenant has no such project. It may miss a concurrent deletion.
 	ProjectMissing bool
 	Permanent      bool
-	// FlagCount is how many flags the tenant has, by Writer.Admit with MaxFlags.
+	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags.
 	FlagCount  int
 	Salt       string // new
 	Variations []NewVariation
@@ -143,7 +141,7 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 		return nil, refuse(Conflict, "a flag with the key %q exists already", c.Key)
 	}
 	if c.FlagCount >= MaxFlags {
-		return nil, refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.FlagCount)
+		return nil, refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
 	}
 	created.Variations = draft.Variations
 	return f.checkSizes(created)
@@ -163,7 +161,7 @@ func (r FlagRef) stream() string { return events.FlagStream(r.TenantID, r.Key) }
 
 func (r FlagRef) tenant() string { return r.TenantID }
 
-// admit refuses a flag that does not exist, or not in the project, or has another version than the caller expects.
+// admit refuses a flag that does not exist, is not in the project, or has an unexpected version.
 func (r FlagRef) admit(f Flag) error {
 	if !f.Exists || r.ProjectID != "" && f.ProjectID != r.ProjectID {
 		return refuse(NotFound, "no flag has the key %q", r.Key)
@@ -171,7 +169,7 @@ func (r FlagRef) admit(f Flag) error {
 	return r.admitVersion(f)
 }
 
-// admitVersion refuses a flag that has another version than the caller expects.
+// admitVersion refuses a flag with an unexpected version.
 func (r FlagRef) admitVersion(f Flag) error {
 	if r.IfVersions != nil && !slices.Contains(r.IfVersions, f.Version) {
 		return &Error{
@@ -183,7 +181,7 @@ func (r FlagRef) admitVersion(f Flag) error {
 	return nil
 }
 
-// UpdateFlag changes what is sent of a flag's fields; nil leaves a field alone.
+// UpdateFlag changes the sent fields of a flag; nil leaves a field unchanged.
 type UpdateFlag struct {
 	FlagRef
 	Name         *string
@@ -192,7 +190,7 @@ type UpdateFlag struct {
 	Tags         *[]string
 	Status       *events.FlagStatus
 	Permanent    *bool
-	EnabledSent  bool // which is refused: SwitchFlag changes it
+	EnabledSent  bool // refused: SwitchFlag changes it
 }
 
 func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
@@ -261,7 +259,7 @@ func (c SwitchFlag) decide(f Flag) ([]events.Fact, error) {
 	}
 }
 
-// DeleteFlag ends a flag. Its history stays, its key is free again.
+// DeleteFlag deletes a flag. Its history stays, and its key is free again.
 type DeleteFlag struct{ FlagRef }
 
 func (c DeleteFlag) decide(f Flag) ([]events.Fact, error) {
@@ -271,7 +269,7 @@ func (c DeleteFlag) decide(f Flag) ([]events.Fact, error) {
 	return []events.Fact{events.FlagDeleted{}}, nil
 }
 
-// tagSet drops repeated tags, keeping their order.
+// tagSet removes repeated tags, preserving the order.
 func tagSet(tags []string) []string {
 	var set []string
 	seen := map[string]bool{}
@@ -284,12 +282,12 @@ func tagSet(tags []string) []string {
 	return set
 }
 
-// sameTags compares sets: their order is only how they are shown.
+// sameTags compares tags as sets: their order does not matter.
 func sameTags(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// checkTags checks tags as they were sent, so that a message names the place where the caller put one first.
+// checkTags checks tags as sent, so that a message names the position of the first wrong one.
 func checkTags(wrong fields, tags []string) {
 	set := tagSet(tags)
 	if len(set) > maxTags {

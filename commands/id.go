@@ -9,5 +9,5 @@ import (
 // NewSalt returns 128 random bits for bucketing, as text.
 func NewSalt() string { return rand.Text() }
 
-// NewID returns an id that nothing else has. Ids of later calls sort after those of earlier ones.
+// NewID returns a unique id. Ids of later calls sort after earlier ones.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }

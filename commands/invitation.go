@@ -18,7 +18,7 @@ type Invitation struct {
 	acceptedAt time.Time
 }
 
-// InvitationLife is how long an invitation can be accepted after it was sent last.
+// InvitationLife is how long an invitation can be accepted after it was last sent.
 const InvitationLife = 7 * 24 * time.Hour
 
 func (i *Invitation) evolve(r events.Recorded) {
@@ -38,7 +38,7 @@ func (i *Invitation) clone() Invitation { return *i }
 
 func (i *Invitation) size() int { return 512 }
 
-// Status is what has become of the invitation at a time: pending, accepted, revoked or expired.
+// Status returns the invitation's status at a time: pending, accepted, revoked or expired.
 func (i *Invitation) Status(now time.Time) string {
 	switch {
 	case i.Accepted:
@@ -56,11 +56,11 @@ func (i *Invitation) Status(now time.Time) string {
 type CreateInvitation struct {
 	ID     string // new
 	Role   events.PlatformRole
-	Listed bool // the address is in FLAGLEDGER_SUPER_USERS
-	Legacy bool // super_user can be invited too
+	Listed bool // whether the address is in FLAGLEDGER_SUPER_USERS
+	Legacy bool // allows inviting a super_user
 	Now    time.Time
-	// AlreadyPending says that the address has a pending invitation in the read model. It may miss one that is made at the
-	// same moment: then either can be accepted.
+	// AlreadyPending reports a pending invitation of the address in the read model. It may miss a concurrent one; then
+	// either can be accepted.
 	AlreadyPending bool
 }
 
@@ -86,7 +86,7 @@ func (c CreateInvitation) decide(i Invitation) ([]events.Fact, error) {
 
 func expiry(now time.Time) time.Time { return now.UTC().Truncate(time.Millisecond).Add(InvitationLife) }
 
-// InvitationRef names an invitation, and the time of the command.
+// InvitationRef identifies an invitation, and holds the time of the command.
 type InvitationRef struct {
 	ID  string
 	Now time.Time
@@ -96,8 +96,7 @@ func (r InvitationRef) stream() string { return events.InvitationStream(r.ID) }
 
 func (r InvitationRef) tenant() string { return "" }
 
-// admit returns NotFound for an invitation that does not exist, and Conflict for one whose status is none of the given
-// ones.
+// admit returns NotFound for an unknown invitation, and Conflict unless its status is one of these.
 func (r InvitationRef) admit(i Invitation, states ...string) error {
 	if i.ID == "" {
 		return refuse(NotFound, "no invitation has the id %q", r.ID)
@@ -131,7 +130,7 @@ func (c RevokeInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationRevoked{}}, nil
 }
 
-// AcceptInvitation marks a pending invitation as accepted by the invited person.
+// AcceptInvitation records that the invited person accepted a pending invitation.
 type AcceptInvitation struct {
 	InvitationRef
 	UserID string
@@ -144,12 +143,12 @@ func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
 	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
 }
 
-// GrantInvited gives a person the role of an invitation that they have accepted. It can be repeated at any time: it
-// does nothing if their role is higher, or was changed after they accepted, by the clocks of the nodes.
+// GrantInvited gives a person the role of their accepted invitation. It is idempotent: it does nothing if their role
+// is higher, or was changed since by the nodes' clocks.
 type GrantInvited struct {
 	UserRef
 	Role       events.PlatformRole
-	Listed     bool // the address is in FLAGLEDGER_SUPER_USERS
+	Listed     bool // whether the address is in FLAGLEDGER_SUPER_USERS
 	AcceptedAt time.Time
 }
 

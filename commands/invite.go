@@ -2,39 +2,37 @@ package commands
 
 import "context"
 
-// Inviter invites people to tenants and to the platform. The facts hold ids alone; the addresses stand in the
-// directory.
+// Inviter invites people to tenants and to the platform. The facts hold only ids; addresses are in the directory.
 type Inviter struct {
 	Writer    *Writer
 	Directory interface {
-		// Person finds the person with an address, verified or not; empty where there is none.
+		// Person returns the person with an address, verified or not; "" if there is none.
 		Person(ctx context.Context, email string) (userID string, err error)
-		// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
+		// PendingMembership returns the id of a tenant's pending member with an address; "" if there is none.
 		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
 		DeclinedInvitations
-		// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
+		// AddPending returns the id of the tenant's pending member with an address. If there is none, it saves the
+		// address with newID.
 		AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (id string, err error)
-		// Forget drops the address of a pending member. Of any other id there is nothing to drop.
+		// Forget deletes the address of a pending member, if there is one.
 		Forget(ctx context.Context, id string) error
-		// SaveInvitationEmail notes the address of an invitation to the platform. It may be repeated.
+		// SaveInvitationEmail saves the address of an invitation to the platform. It is idempotent.
 		SaveInvitationEmail(ctx context.Context, invitationID, email string) error
-		// PlatformInvitations lists the invitations to an address, the newest first.
+		// PlatformInvitations lists the invitations of an address, newest first.
 		PlatformInvitations(ctx context.Context, email string) ([]string, error)
 	}
-	// Invitations looks in the read model.
+	// Invitations reads the read model.
 	Invitations interface {
 		HasPendingInvitation(ctx context.Context, email string) (bool, error)
 	}
 	SuperUsers SuperUsers
 }
 
-// InviteMember makes whoever has an address a pending member of a tenant, with the id newID, and returns the member and
-// its id. It does the same whether or not somebody has an account with the address, unless that person has left the
-// tenant or declined its invitation.
+// InviteMember makes the owner of an address a pending member of a tenant with the id newID. Its result does not
+// reveal whether an account has the address, unless that person left the tenant or declined.
 //
-// The address is saved before the fact, so that a pending member is never without it. If the fact cannot be appended,
-// the same call made again uses the id that was saved. An address that is never used is dropped when its owner signs
-// in.
+// The address is saved before the fact, so that every pending member has one. A retry uses the saved id. An unused
+// address is deleted when its owner signs in.
 func (i *Inviter) InviteMember(
 	ctx context.Context, do Runner[Tenant], invite InviteMember, email, newID string,
 ) (id string, m Member, done Done, err error) {
@@ -48,7 +46,7 @@ func (i *Inviter) InviteMember(
 	if err != nil {
 		return "", Member{}, Done{}, err
 	}
-	// The address may be saved under an id already, of a pending member or of an earlier attempt.
+	// A pending member or an earlier attempt may have saved the address.
 	if invite.ID, err = i.Directory.PendingMembership(ctx, invite.TenantID, email); err != nil {
 		return "", Member{}, Done{}, err
 	}
@@ -56,7 +54,7 @@ func (i *Inviter) InviteMember(
 		invite.ID = newID
 	}
 	_, refused := invite.decide(tenant)
-	if refused == nil { // a refused call changes no address that is saved
+	if refused == nil { // a refused call changes no saved address
 		if invite.ID, err = i.Directory.AddPending(ctx, invite.TenantID, email, newID, invite.MustAccept); err != nil {
 			return "", Member{}, Done{}, err
 		}
@@ -65,7 +63,7 @@ func (i *Inviter) InviteMember(
 	if err != nil {
 		return "", Member{}, Done{}, err
 	}
-	// what it was refused for has gone meanwhile, or it is repeated
+	// The refusal no longer applies, or the request is a retry.
 	if refused != nil && tenant.Members[invite.ID].Pending {
 		if _, err = i.Directory.AddPending(
 			ctx, invite.TenantID, email, invite.ID, tenant.Members[invite.ID].MustAccept,
@@ -73,15 +71,15 @@ func (i *Inviter) InviteMember(
 			return "", Member{}, Done{}, err
 		}
 	}
-	// the request invited them when it was made before; they may have signed in since
+	// An earlier attempt of the request invited them; they may have signed in since.
 	if m, repeated := tenant.Members[newID]; repeated {
 		return newID, m, done, nil
 	}
 	return invite.ID, tenant.Members[invite.ID], done, nil
 }
 
-// RemoveMember ends a membership, and then drops the address that a pending member was invited by. Where that fails,
-// the address is dropped when its owner signs in, or the tenant is deleted.
+// RemoveMember ends a membership, and then deletes the address of a pending member. If that fails, the address is
+// deleted when its owner signs in, or with the tenant.
 func (i *Inviter) RemoveMember(
 	ctx context.Context, do Runner[Tenant], remove Command[Tenant], userID string,
 ) (Done, error) {
@@ -92,8 +90,8 @@ func (i *Inviter) RemoveMember(
 	return done, i.Directory.Forget(ctx, userID)
 }
 
-// InviteToPlatform invites an address to a role on the platform. The address is saved before the fact, so that an
-// invitation is never without it; without the fact it invites nobody.
+// InviteToPlatform invites an address to a platform role. The address is saved before the fact, so that every
+// invitation has one; without the fact it invites no one.
 func (i *Inviter) InviteToPlatform(
 	ctx context.Context, do Runner[Invitation], create CreateInvitation, email string,
 ) (Invitation, Done, error) {

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// maxJoins is how many tenants a person joins at one sign-in, which waits for it, but for joinTime at most.
+	// maxJoins limits the tenants that a person joins at one sign-in, and joinTime its duration.
 	maxJoins = 20
 	joinTime = 2 * time.Second
 )
 
-// joinTenants makes a person a member of the tenants that have invited their address, of all at once. A tenant that
-// cannot be joined in time keeps nobody out, and holds up no other.
+// joinTenants makes a person a member of all tenants that invited their address. A tenant that cannot be joined in
+// time blocks neither the sign-in nor other tenants.
 func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
 	invited, err := s.Directory.PendingMemberships(ctx, c.Email, false, maxJoins)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *SignIn) joinTenants(ctx context.Context, by By, c Claims) error {
 	return nil
 }
 
-// join makes a person the member that a tenant waits for, and forgets the address once it waits no longer. A tenant
-// that has not begun to wait may be about to: the address was noted first.
+// join makes a person the pending member of a tenant, and deletes the address once it is not pending. A tenant without
+// the pending member may be about to add it: the address was saved first.
 func (s *SignIn) join(ctx context.Context, by By, c Claims, p PendingMember) error {
 	declined, err := s.Directory.HasDeclined(ctx, p.TenantID, c.UserID)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *SignIn) join(ctx context.Context, by By, c Claims, p PendingMember) err
 	switch {
 	case err != nil:
 		return err
-	case tenant.Exists && tenant.Members[p.ID].Pending: // they left or declined under another address: they must accept
+	case tenant.Exists && tenant.Members[p.ID].Pending: // they left or declined with another address: they must accept
 		_, err := s.Directory.AddPending(ctx, p.TenantID, c.Email, p.ID, true)
 		return err
 	case !tenant.Exists || tenant.formerMembers[p.ID]:

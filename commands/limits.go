@@ -96,7 +96,7 @@ func ListLimits() []events.Limit {
 	}
 }
 
-// waitsFirst tells how long a change waits for others before it is refused.
+// waitsFirst describes how long a change waits for others before it is refused.
 var waitsFirst = "after a wait of " + events.PeriodText(writeTimeout)
 
 func tenantLimit(name string, most int) events.Limit {

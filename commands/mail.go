@@ -14,17 +14,16 @@ type Mail struct {
 
 // Mailer sends mails.
 type Mailer interface {
-	// Send hands a mail over to whoever delivers it, which may take half a minute; its errors name no address.
-	// ErrRecipientRefused and ErrRecipientDeferred say that the recipient seems to be the reason: with any other error,
-	// mails to others fail too.
+	// Send hands a mail to the server, which may take half a minute. Errors contain no address. ErrRecipientRefused
+	// and ErrRecipientDeferred mean that the recipient is probably the reason: after any other error, mails to others
+	// fail too.
 	Send(ctx context.Context, m Mail) error
 }
 
 var (
-	// ErrRecipientRefused says that there is no such recipient, or that their mailbox takes no mail: it is of no use to
-	// try again.
+	// ErrRecipientRefused reports that the recipient does not exist or accepts no mail: retrying is useless.
 	ErrRecipientRefused = errors.New("the recipient is refused for good")
-	// ErrRecipientDeferred says that mails to this recipient are not taken for now, while those to others may be. Errors
-	// of jobs are stored, and jobs.Client.Counts finds this one by its text, which therefore stays as it is.
+	// ErrRecipientDeferred reports that mails to this recipient are not accepted for now, while others may be. Errors
+	// of jobs are stored, and jobs.Client.Counts finds this one by its text, so it never changes.
 	ErrRecipientDeferred = errors.New("the recipient's mails are not taken for now")
 )

@@ -22,7 +22,7 @@ type InviteMember struct {
 	ID     string // of the pending member
 	Role   events.Role
 	Person string // the id of the person with the address; empty without one
-	// Declined says that the person has declined an invitation of the tenant.
+	// Declined reports that the person has declined an invitation of the tenant.
 	Declined bool
 	// MustAccept invites them: they join once they accept. Without it, a person who left or declined is refused.
 	MustAccept bool
@@ -39,7 +39,7 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	}
 	_, member := t.Members[c.Person]
 	if _, pending := t.Members[c.ID]; member || pending {
-		return nil, refuse(Conflict, "there is a member with this address already")
+		return nil, refuse(Conflict, "a member with this address already exists")
 	}
 	if (c.Declined || t.leavers[c.Person]) && !c.MustAccept {
 		return nil, &Error{
@@ -54,14 +54,14 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberInvited{ID: c.ID, Role: c.Role, MustAccept: c.MustAccept}}, nil
 }
 
-// JoinTenant makes a pending member a member, once the person has signed in with the invited address or accepted. It
-// does nothing if the invitation was taken back, or if it must be accepted and was not.
+// JoinTenant makes a pending member a member after the person signed in with the invited address or accepted. It does
+// nothing if the invitation was withdrawn, or must be accepted and was not.
 type JoinTenant struct {
 	TenantRef
 	ID       string // of the pending member
 	UserID   string
 	Accepted bool
-	// Declined says that the person has declined an invitation of the tenant.
+	// Declined reports that the person has declined an invitation of the tenant.
 	Declined bool
 }
 
@@ -82,8 +82,8 @@ type ChangeRole struct {
 	TenantRef
 	UserID string
 	Role   events.Role
-	// ShutOut are the tenant's admins who cannot sign in because they have been deactivated or erased. They come from the
-	// snapshot, which may miss a change of the same moment.
+	// ShutOut are the tenant's admins who cannot sign in because they were deactivated or erased. The snapshot that
+	// lists them may miss a concurrent change.
 	ShutOut []string
 }
 
@@ -103,7 +103,7 @@ func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
 	case m.Role == c.Role:
 		return nil, nil
 	case c.Role == events.AdminRole && isDemoPerson(c.TenantID, c.UserID):
-		return nil, refuse(Conflict, "a demo person cannot be an admin: nobody can sign in as them")
+		return nil, refuse(Conflict, "a demo person cannot be an admin: they cannot sign in")
 	case t.lastAdmin(c.UserID, c.ShutOut):
 		return nil, refuse(Conflict, "the last admin of a tenant cannot be demoted")
 	}
@@ -114,7 +114,7 @@ func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
 type RemoveMember struct {
 	TenantRef
 	UserID string
-	// ShutOut is as in ChangeRole.
+	// ShutOut has the same meaning as in ChangeRole.
 	ShutOut []string
 }
 
@@ -131,19 +131,19 @@ func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.MemberRemoved{UserID: c.UserID}}, nil
 }
 
-// LeaveTenant takes a member from a tenant, also from a sandbox that has ended. It is refused with Conflict for the
-// last admin who can sign in.
+// LeaveTenant removes the caller from a tenant, even from an ended sandbox. It returns Conflict for the last admin who
+// can sign in.
 type LeaveTenant struct{ RemoveMember }
 
-// DeclineInvitation removes a pending member, whose id is UserID, for the person who is invited. Its fact names the
-// invitation as the actor, since the tenant does not know the person.
+// DeclineInvitation removes a pending member, whose id is UserID, for the invited person. The fact has the invitation
+// as its actor, because the tenant does not know the person.
 type DeclineInvitation struct{ RemoveMember }
 
 func (c DeclineInvitation) actor() events.Actor {
 	return events.Actor{Kind: events.InvitedActor, ID: c.UserID}
 }
 
-// wasMember reports whether somebody was a member, pending or not, and is none now.
+// wasMember reports whether a person is a former member or former pending member.
 func (t *Tenant) wasMember(id string) bool {
 	_, member := t.Members[id]
 	return !member && t.formerMembers[id]
@@ -164,7 +164,7 @@ func (t *Tenant) lastAdmin(userID string, shutOut []string) bool {
 	return slices.Contains(admins, userID) && !slices.ContainsFunc(admins, another)
 }
 
-// Admins are the ids of the admins who have joined. A demo person is none, whatever their role.
+// Admins returns the ids of the admins who have joined, except demo people.
 func (t *Tenant) Admins() []string {
 	var ids []string
 	for id, m := range t.Members {
@@ -175,7 +175,7 @@ func (t *Tenant) Admins() []string {
 	return ids
 }
 
-// PendingMember names a pending member of a tenant. The directory finds them by address.
+// PendingMember identifies a pending member of a tenant. The directory finds them by address.
 type PendingMember struct {
 	TenantID string
 	ID       string

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A person whom another one has added to a tenant confirms the membership by opening the tenant, or by accepting. A use
-// counts only if it is not before the membership began, so a person who is added again must confirm again.
+// A person whom another one added to a tenant confirms the membership by opening the tenant, or by accepting. A visit
+// before the membership does not count, so a person who is added again must confirm again.
 
 // TenantUse is a person's last use of a tenant.
 type TenantUse struct {
@@ -34,17 +34,18 @@ func usedSince(used []TenantUse, tenantID string, joined time.Time) bool {
 	})
 }
 
-// DeclinedInvitations stores who has declined an invitation: the facts do not name them. The directory implements it.
+// DeclinedInvitations stores who has declined an invitation, because the facts do not name them. The directory
+// implements it.
 type DeclinedInvitations interface {
-	// NoteDeclined notes that a person has declined an invitation of a tenant, and ForgetDeclined forgets it. Both are
-	// idempotent.
+	// NoteDeclined records that a person has declined a tenant's invitation, and ForgetDeclined deletes the record.
+	// Both are idempotent.
 	NoteDeclined(ctx context.Context, tenantID, userID string) error
 	ForgetDeclined(ctx context.Context, tenantID, userID string) error
-	// HasDeclined reports whether a person has declined an invitation of a tenant.
+	// HasDeclined reports whether a person has declined a tenant's invitation.
 	HasDeclined(ctx context.Context, tenantID, userID string) (bool, error)
 }
 
-// HasConfirmed reports whether a member has confirmed their membership, which one whom nobody added need not.
+// HasConfirmed reports whether a member has confirmed their membership. Members whom no one added need not.
 func HasConfirmed(ctx context.Context, uses TenantUses, tenant Tenant, userID string) (bool, error) {
 	member := tenant.Members[userID]
 	if !member.WasPending {
@@ -54,12 +55,12 @@ func HasConfirmed(ctx context.Context, uses TenantUses, tenant Tenant, userID st
 	return usedSince(used, tenant.ID, member.CreatedAt), err
 }
 
-// usesTime is how long a call that names no tenant waits for the database: an evaluation does not need it.
+// usesTime limits the wait for the database of a call that names no tenant; an evaluation does not need it.
 const usesTime = time.Second
 
-// CanonicalTenant returns the tenant of a person's calls that name none: of their tenants, as TenantsOf lists them, the
-// first that they created and were not added back to, else the first confirmed. It is empty without one. It asks the
-// database only for uses that are not in memory. Without the database, it returns the person's only tenant or none.
+// CanonicalTenant returns the tenant of a person's calls that name none, or "": the first tenant that they created and
+// were not added back to, else the first confirmed, in the order of TenantsOf. It reads visits from the database only
+// if they are not in memory. Without the database, it returns the person's only tenant or none.
 func CanonicalTenant(ctx context.Context, p People, uses TenantUses, userID string, tenants []string) (string, error) {
 	id, certain := KnownCanonicalTenant(p, uses, userID, tenants)
 	if certain {
@@ -82,15 +83,15 @@ func CanonicalTenant(ctx context.Context, p People, uses TenantUses, userID stri
 	return id, nil
 }
 
-// KnownCanonicalTenant returns the canonical tenant by the uses in memory. It is not certain if the database may hold
-// the use of a tenant that comes first.
+// KnownCanonicalTenant returns the canonical tenant by the visits in memory. It is not certain if the database may
+// hold a visit of an earlier tenant in the order.
 func KnownCanonicalTenant(p People, uses TenantUses, userID string, tenants []string) (id string, certain bool) {
 	return canonicalTenant(p, userID, tenants, func(id string, joined time.Time) bool {
 		return uses.KnowsUse(userID, id, joined)
 	})
 }
 
-// canonicalTenant is certain if it needs none of the tenants that are not confirmed to be so.
+// canonicalTenant is certain if it skips no tenant whose confirmation is unknown.
 func canonicalTenant(
 	p People, userID string, tenants []string, confirmed func(tenantID string, joined time.Time) bool,
 ) (first string, certain bool) {
@@ -112,8 +113,7 @@ func canonicalTenant(
 	return first, certain
 }
 
-// AcceptMembership says that a person stays in a tenant that they were added to, or accepts an invitation to it. It
-// returns NotFound without either.
+// AcceptMembership confirms a membership or accepts an invitation. It returns NotFound without either.
 func (s *SignIn) AcceptMembership(
 	ctx context.Context, do Runner[Tenant], c Claims, tenantID string,
 ) (done Done, err error) {
@@ -126,13 +126,13 @@ func (s *SignIn) AcceptMembership(
 			return done, err
 		}
 	}
-	if err := s.forgetInvitation(ctx, c, tenant); err != nil { // which an earlier call may have failed to
+	if err := s.forgetInvitation(ctx, c, tenant); err != nil { // an earlier call may have failed to
 		return done, err
 	}
 	return done, s.Directory.RecordUse(ctx, c.UserID, tenantID, tenant.Members[c.UserID].CreatedAt)
 }
 
-// forgetInvitation drops the address that a member was invited by, and that they have declined an earlier invitation.
+// forgetInvitation deletes a member's invited address and the record of an earlier decline.
 func (s *SignIn) forgetInvitation(ctx context.Context, c Claims, tenant Tenant) error {
 	if err := s.Directory.ForgetDeclined(ctx, tenant.ID, c.UserID); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (s *SignIn) acceptInvitation(
 	return tenant, done, nil
 }
 
-// invitation finds the pending member that a tenant has for a person's verified address.
+// invitation returns a tenant's pending member for a person's verified address.
 func (s *SignIn) invitation(ctx context.Context, c Claims, tenantID string) (id string, err error) {
 	if c.EmailVerified {
 		id, err = s.Directory.PendingMembership(ctx, tenantID, c.Email)
@@ -178,10 +178,10 @@ func (s *SignIn) invitation(ctx context.Context, c Claims, tenantID string) (id 
 }
 
 func notInvited() error {
-	return refuse(NotFound, "the caller is no member of the tenant, and it has not invited their verified address")
+	return refuse(NotFound, "the caller is not a member of the tenant, and it has not invited their verified address")
 }
 
-// DeclineMembership takes a person from a tenant that they were added to, or declines an invitation to it. It returns
+// DeclineMembership removes a person from a tenant that they were added to, or declines an invitation. It returns
 // NotFound without either.
 func (s *SignIn) DeclineMembership(ctx context.Context, do Runner[Tenant], c Claims, leave LeaveTenant) (Done, error) {
 	tenant, err := ReadTenant(ctx, s.Writer, leave.TenantID)
@@ -196,8 +196,8 @@ func (s *SignIn) DeclineMembership(ctx context.Context, do Runner[Tenant], c Cla
 	return done, err
 }
 
-// declineInvitation notes who declines before it appends the fact, which does not name them. If the append fails, the
-// note only means that the person must accept.
+// declineInvitation records who declines before it appends the fact, which does not name them. If the append fails,
+// the record only means that the person must accept.
 func (s *SignIn) declineInvitation(ctx context.Context, do Runner[Tenant], c Claims, tenant Tenant) (Done, error) {
 	id, err := s.invitation(ctx, c, tenant.ID)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *SignIn) declineInvitation(ctx context.Context, do Runner[Tenant], c Cla
 	if err != nil && (KindOf(err) != NotFound || !tenant.wasMember(id)) {
 		return done, err
 	}
-	return done, cmp.Or(s.Directory.Forget(ctx, id), err) // also of an invitation that an earlier call has declined
+	return done, cmp.Or(s.Directory.Forget(ctx, id), err) // even if an earlier call declined the invitation
 }
 
 // MembershipOffer is an unconfirmed membership or an open invitation of a person.
@@ -218,12 +218,12 @@ type MembershipOffer struct {
 	TenantID   string
 	TenantName string
 	Role       string
-	By         string // the id of the person who added or invited them; empty if it was nobody
-	Invitation bool   // it must be accepted; otherwise the person is a member
+	By         string // the person who added or invited them; may be empty
+	Invitation bool   // an invitation to accept; otherwise a membership
 }
 
-// MembershipOffers lists the memberships that a person may confirm and the invitations that they may accept, up to
-// maxJoins each. What cannot be read in joinTime is left out and logged: it keeps nobody from signing in.
+// MembershipOffers lists unconfirmed memberships and open invitations of a person, up to maxJoins each. It logs and
+// leaves out what takes longer than joinTime, so that sign-in works.
 func (s *SignIn) MembershipOffers(ctx context.Context, c Claims) []MembershipOffer {
 	ctx, cancel := context.WithTimeout(ctx, joinTime)
 	defer cancel()

@@ -6,7 +6,7 @@ import (
 	"flagledger/events"
 )
 
-// The types of the service's own notifications. Clients know them: they stay as they are.
+// Types of the service's own notifications. Clients know them, so they never change.
 const (
 	MemberAddedNotice        = "tenant.member_added"
 	RoleChangedNotice        = "tenant.role_changed"
@@ -16,8 +16,8 @@ const (
 	SandboxDeletionNotice    = "sandbox.deletion"
 )
 
-// MemberAdded tells a person that they are a member of a tenant now. It does not name the tenant: they have not asked
-// for the words of whoever named it.
+// MemberAdded notifies a person that they are a member of a tenant now. It does not show the tenant's name, which a
+// stranger may have chosen.
 func (s *Notifications) MemberAdded(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
@@ -32,8 +32,7 @@ func (s *Notifications) MemberAdded(ctx context.Context, cause, tenantID, userID
 	}))
 }
 
-// RoleChanged tells a member of a tenant that their role is another one now. As MemberAdded, it does not name the
-// tenant.
+// RoleChanged notifies a member of a tenant of a new role. As MemberAdded, it does not show the tenant's name.
 func (s *Notifications) RoleChanged(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
@@ -47,8 +46,8 @@ func (s *Notifications) RoleChanged(ctx context.Context, cause, tenantID, userID
 	}))
 }
 
-// InvitationAccepted tells whoever invited a person to a tenant that they have joined it, but not who they are: that
-// would outlive their erasure.
+// InvitationAccepted notifies the inviter that a person has joined a tenant. It does not name the person, because the
+// notification would outlive their erasure.
 func (s *Notifications) InvitationAccepted(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
@@ -62,11 +61,11 @@ func (s *Notifications) InvitationAccepted(ctx context.Context, cause, tenantID,
 		UserID: inviter,
 		Type:   InvitationAcceptedNotice,
 		Title:  "Your invitation to " + tenant.Name + " was accepted",
-		Body:   "Somebody whom you invited is a member now.",
+		Body:   "A person whom you invited is a member now.",
 	}))
 }
 
-// PlatformInvitationAccepted tells whoever invited a person to a role on the platform that they have it now.
+// PlatformInvitationAccepted notifies the inviter that a person has accepted a platform role.
 func (s *Notifications) PlatformInvitationAccepted(ctx context.Context, cause, invitationID string) error {
 	invitation, err := ReadInvitation(ctx, s.Writer, invitationID)
 	if err != nil || invitation.ID == "" {
@@ -76,13 +75,13 @@ func (s *Notifications) PlatformInvitationAccepted(ctx context.Context, cause, i
 		UserID:      invitation.InvitedBy,
 		Type:        InvitationAcceptedNotice,
 		Title:       "Your invitation to the platform was accepted",
-		Body:        "Somebody whom you invited has the platform role " + string(invitation.Role) + " now.",
+		Body:        "A person whom you invited has the platform role " + string(invitation.Role) + " now.",
 		ActionType:  "invitation",
 		ReferenceID: invitationID,
 	})
 }
 
-// PaymentFailed tells the admins of a tenant that its subscription could not be paid.
+// PaymentFailed notifies the admins of a tenant that its subscription could not be paid.
 func (s *Notifications) PaymentFailed(ctx context.Context, cause, tenantID string) error {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
@@ -95,7 +94,7 @@ func (s *Notifications) PaymentFailed(ctx context.Context, cause, tenantID strin
 	}))
 }
 
-// ofTenant fills in what the notifications about a tenant have in common.
+// ofTenant fills in the common fields of notifications about a tenant.
 func ofTenant(t Tenant, n Notification) Notification {
 	n.TenantID, n.ActionType, n.ReferenceID = t.ID, "tenant", t.ID
 	return n

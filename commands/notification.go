@@ -9,11 +9,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Notification is a message in a person's inbox. Its words may be personal: they are erased with the person.
+// Notification is a message in a person's inbox. Its text may be personal: it is erased with the person.
 type Notification struct {
 	ID          string
-	UserID      string // whose inbox it is in
-	TenantID    string // that it was sent in; empty for one of the platform
+	UserID      string // the inbox's owner
+	TenantID    string // the sending tenant; empty for the platform
 	Type        string
 	Title       string
 	Body        string
@@ -22,27 +22,27 @@ type Notification struct {
 	ReferenceID string
 	Data        map[string]string
 	CreatedAt   time.Time
-	ReadAt      *time.Time // nil while it is unread
+	ReadAt      *time.Time // nil if unread
 
-	asks bool // it asks a new member whether they stay
+	asks bool // whether it asks a new member to confirm
 }
 
-// Notifications puts notifications into inboxes, from where they are pushed to people's devices.
+// Notifications adds notifications to inboxes and pushes them to people's devices.
 type Notifications struct {
 	Writer *Writer
 	Inbox  interface {
-		// Add adds a notification and has it pushed. If there is one with its id, it returns that and adds nothing. The error
-		// is NotFound for a person who is not known.
+		// Add adds a notification and pushes it. If its id exists, it returns that notification and adds nothing. It
+		// returns NotFound for an unknown person.
 		Add(ctx context.Context, n Notification) (Notification, error)
-		// ForgetTenant drops all notifications of a tenant. It may be repeated.
+		// ForgetTenant deletes all notifications of a tenant. It is idempotent.
 		ForgetTenant(ctx context.Context, tenantID string) error
 	}
 	Uses TenantUses
 }
 
-// Send adds a notification that somebody has written, in a tenant to its confirmed members alone. The error is
-// Invalid with the wrong fields, Forbidden where the tenant takes no changes, and NotFound alike for a person who is
-// not known and for one who is no member of the tenant.
+// Send adds a notification written by a caller; in a tenant only to its confirmed members. It returns Invalid with the
+// wrong fields, Forbidden if the tenant accepts no changes, and the same NotFound for an unknown person and for a
+// non-member.
 func (s *Notifications) Send(ctx context.Context, n Notification) (Notification, error) {
 	if err := CheckNotification(n); err != nil {
 		return Notification{}, err
@@ -56,10 +56,10 @@ func (s *Notifications) Send(ctx context.Context, n Notification) (Notification,
 // notices is the namespace of the ids of the service's own notifications.
 var notices = uuid.MustParse("0d6f3a52-6c0f-5e63-9d2c-7a51f4e0b8c6")
 
-// Notify notifies a person in the name of the service. n has no id: a second call with the same cause and person
+// Notify sends a notification of the service to a person. n has no id: a second call with the same cause and person
 // changes nothing.
 //
-// It does nothing for a person who is not known or, if n.TenantID is set, is no member of that tenant.
+// It does nothing for an unknown person or, if n.TenantID is set, for a non-member.
 func (s *Notifications) Notify(ctx context.Context, cause string, n Notification) error {
 	n.ID = uuid.NewSHA1(notices, []byte(cause+"\x00"+n.UserID)).String()
 	if _, err := s.add(ctx, n); err != nil && KindOf(err) != NotFound {
@@ -68,7 +68,7 @@ func (s *Notifications) Notify(ctx context.Context, cause string, n Notification
 	return nil
 }
 
-// NotifyAdmins is Notify for each admin of n.TenantID. Where it fails, the same call notifies those who are left.
+// NotifyAdmins calls Notify for each admin of n.TenantID. If it fails, a retry notifies the remaining ones.
 func (s *Notifications) NotifyAdmins(ctx context.Context, cause string, n Notification) error {
 	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
 	if err != nil {
@@ -82,8 +82,8 @@ func (s *Notifications) NotifyAdmins(ctx context.Context, cause string, n Notifi
 	return nil
 }
 
-// add adds a notification. A tenant that is deleted meanwhile keeps none: either its deletion finds this one, or the
-// check after adding finds the deletion.
+// add adds a notification. A concurrently deleted tenant gets none: either its deletion finds this one, or the check
+// after adding finds the deletion.
 func (s *Notifications) add(ctx context.Context, n Notification) (Notification, error) {
 	if n.TenantID == "" {
 		return s.Inbox.Add(ctx, n)
@@ -102,12 +102,12 @@ func (s *Notifications) add(ctx context.Context, n Notification) (Notification, 
 	return added, err
 }
 
-// Reaches reports whether a person may still get a notification: whoever has left its tenant may not.
+// Reaches reports whether a person may still get a notification: not after leaving its tenant.
 func (s *Notifications) Reaches(ctx context.Context, n Notification) (bool, error) {
 	if n.TenantID == "" {
 		return true, nil
 	}
-	n.asks = n.Type == MemberAddedNotice // Send has refused all others
+	n.asks = n.Type == MemberAddedNotice // Send refuses the other types
 	err := s.checkMember(ctx, n)
 	if KindOf(err) == NotFound {
 		return false, nil
@@ -143,7 +143,7 @@ const (
 	maxNotificationData  = 4 << 10 // bytes of all names and values
 )
 
-// CheckNotification tells all that is wrong with a notification that somebody has written, nil where nothing is.
+// CheckNotification returns an error that names all wrong fields of a notification, or nil.
 func CheckNotification(n Notification) error {
 	wrong := fields{}
 	checkText(wrong, "userId", n.UserID, 1, maxNotificationWord)
@@ -164,7 +164,7 @@ func CheckNotification(n Notification) error {
 	return wrong.err()
 }
 
-// reservedForPushes reports whether FCM takes no data of a name:
+// reservedForPushes reports whether FCM reserves a data name:
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages#Message.
 func reservedForPushes(name string) bool {
 	return name == "" || name == "from" || name == "message_type" || strings.HasPrefix(name, "google") ||

@@ -14,9 +14,9 @@ import (
 
 const (
 	maxClients = 100
-	// maxPrevious is how many earlier secrets of a client may be valid at once.
+	// maxPrevious limits a client's earlier secrets that are valid at once.
 	maxPrevious = 10
-	// maxNamed is how many unknown scopes an error names.
+	// maxNamed limits the unknown scopes that an error names.
 	maxNamed = 20
 	// SecretOverlap is how long the previous secret stays valid after a rotation.
 	SecretOverlap = 24 * time.Hour
@@ -36,7 +36,7 @@ type OAuthClient struct {
 	Name      string
 	Scopes    []events.Scope
 	CreatedAt time.Time
-	previous  []time.Time // until when each of the last maxPrevious earlier secrets is valid
+	previous  []time.Time // when each of the last maxPrevious earlier secrets expires
 }
 
 func (t *Tenant) evolveClients(r events.Recorded) {
@@ -50,7 +50,7 @@ func (t *Tenant) evolveClients(r events.Recorded) {
 	case events.OAuthSecretRotated:
 		c := t.Clients[fact.ClientID]
 		last := c.previous[max(0, len(c.previous)+1-maxPrevious):]
-		c.previous = slices.Concat(last, []time.Time{fact.PreviousUntil}) // a copy: the list is shared
+		c.previous = slices.Concat(last, []time.Time{fact.PreviousUntil}) // a copy, because the list is shared
 		t.Clients[fact.ClientID] = c
 	case events.OAuthClientDeleted:
 		delete(t.Clients, fact.ClientID)
@@ -66,9 +66,8 @@ func NewSecret() (secret string, hash []byte) {
 	return secret, sum[:]
 }
 
-// IssueSecret carries out a command that gives an OAuth client a new secret, made from the secret's hash, and returns
-// the client and the secret, which is not kept. Where the request was made before, and so its secret was lost with the
-// answer, the client gets another one.
+// IssueSecret carries out a command that stores a client's new secret by its hash, and returns the client and the
+// secret, which is not stored. A retried request, whose secret was lost with the answer, gets another one.
 func IssueSecret(
 	ctx context.Context, w *Writer, by By, do Runner[Tenant], client ClientRef, now time.Time,
 	command func(hash []byte) Command[Tenant],
@@ -103,14 +102,14 @@ func (c CreateClient) decide(t Tenant) ([]events.Fact, error) {
 		return nil, err
 	}
 	if len(t.Clients) >= maxClients {
-		return nil, refuse(Conflict, "the tenant has %d OAuth clients, the most that it may have", maxClients)
+		return nil, refuse(Conflict, "the tenant has %d OAuth clients, which is the limit", maxClients)
 	}
 	return []events.Fact{
 		events.OAuthClientCreated{ClientID: c.ID, Name: c.Name, Scopes: granted, SecretHash: c.SecretHash},
 	}, nil
 }
 
-// checkScopes drops repeated scopes, keeping the order, and reports unknown ones.
+// checkScopes removes repeated scopes, preserving the order, and reports unknown ones.
 func checkScopes(wrong fields, names []string) (set []events.Scope) {
 	wrong.check(len(names) > 0, "scopes", "is required and must not be empty")
 	for i, name := range names {
@@ -128,13 +127,13 @@ func checkScopes(wrong fields, names []string) (set []events.Scope) {
 	return set
 }
 
-// ClientRef names an OAuth client of a tenant.
+// ClientRef identifies an OAuth client of a tenant.
 type ClientRef struct {
 	TenantRef
 	ID string
 }
 
-// find returns NotFound for a client that does not exist or belongs to another tenant.
+// find returns the client, or NotFound if the tenant has no such client.
 func (r ClientRef) find(t Tenant) (OAuthClient, error) {
 	if err := r.admit(t); err != nil {
 		return OAuthClient{}, err
@@ -166,14 +165,14 @@ func (c RotateSecret) decide(t Tenant) ([]events.Fact, error) {
 	}
 	if good >= maxPrevious {
 		return nil, refuse(Conflict,
-			"%d earlier secrets of the client are still good, the most that may be; each ends %v after it was rotated", good,
+			"%d earlier secrets of the client are still valid, which is the limit; each ends %v after it was rotated", good,
 			SecretOverlap)
 	}
 	until := c.Now.UTC().Truncate(time.Millisecond).Add(SecretOverlap)
 	return []events.Fact{events.OAuthSecretRotated{ClientID: c.ID, SecretHash: c.SecretHash, PreviousUntil: until}}, nil
 }
 
-// DeleteClient deletes an OAuth client. Its secrets and tokens are refused from then on.
+// DeleteClient deletes an OAuth client. Its secrets and tokens are refused from now on.
 type DeleteClient struct{ ClientRef }
 
 func (c DeleteClient) decide(t Tenant) ([]events.Fact, error) {

@@ -8,57 +8,55 @@ import (
 	"flagledger/events"
 )
 
-// Payments is the payment provider. A call that has an effect is repeated with the same key, and has the effect once.
+// Payments is the payment provider. Calls with an effect take an idempotency key.
 //
-// Errors are *Error, without secrets and addresses: Unavailable if the provider cannot be reached, is too busy or gives
-// an answer that cannot be read.
+// Errors are *Error, without secrets and addresses: Unavailable if the provider cannot be reached, is too busy or
+// gives an unreadable answer.
 type Payments interface {
-	// NewCustomer makes a customer of a tenant.
+	// NewCustomer creates a customer for a tenant.
 	NewCustomer(ctx context.Context, key, tenantID string) (customerID string, err error)
-	// Customer finds a customer, NotFound where there is none.
+	// Customer returns a customer, or NotFound.
 	Customer(ctx context.Context, customerID string) (PaymentCustomer, error)
-	// Subscriptions lists the newest 100 subscriptions of a customer, also those that have ended, the newest first.
-	// NotFound says that there is no such customer.
+	// Subscriptions lists the newest 100 subscriptions of a customer, also ended ones, newest first. It returns
+	// NotFound for an unknown customer.
 	Subscriptions(ctx context.Context, customerID string) ([]PaymentSubscription, error)
-	// Subscription finds a subscription, NotFound where there is none.
+	// Subscription returns a subscription, or NotFound.
 	Subscription(ctx context.Context, id string) (PaymentSubscription, error)
-	// CancelSubscription ends a subscription at once. It may be repeated.
+	// CancelSubscription ends a subscription at once. It is idempotent.
 	CancelSubscription(ctx context.Context, id string) error
-	// PromotionCode finds the promotion that a customer's code stands for, NotFound where it stands for none that can be
-	// used.
+	// PromotionCode returns the promotion of a customer's code, or NotFound if there is no usable one.
 	PromotionCode(ctx context.Context, code string) (id string, err error)
-	// Checkout makes a page on which something is paid for. One for a plan closes the customer's other ones for a plan,
-	// also where it fails afterwards. Invalid names the fields of the request that the provider refuses.
+	// Checkout creates a page for paying. A page for a plan closes the customer's other pages for plans, even if it
+	// fails afterwards. Invalid names the request's fields that the provider refuses.
 	Checkout(ctx context.Context, key string, c CheckoutPage) (url string, err error)
-	// CloseCheckouts has nobody pay any more on the pages that Checkout made for a customer, or on those for a plan alone.
-	// It may be repeated.
+	// CloseCheckouts closes a customer's pages of Checkout, or only those for plans. It is idempotent.
 	CloseCheckouts(ctx context.Context, customerID string, plansOnly bool) error
-	// Portal makes a page on which a customer manages what they pay for. Conflict says that the provider's settings do not
-	// allow it.
+	// Portal creates a page on which a customer manages payments. It returns Conflict if the provider's settings do
+	// not allow it.
 	Portal(ctx context.Context, key string, p PortalPage) (url string, err error)
-	// Event reads what the provider tells of a change. The error is ErrSignature if the provider has not signed it within
-	// five minutes of now, and ErrUnreadableEvent if it is signed and cannot be read.
+	// Event parses a message of the provider. It returns ErrSignature if the provider did not sign it within five
+	// minutes of now, and ErrUnreadableEvent if it is signed but cannot be parsed.
 	Event(payload []byte, signature string, now time.Time) (PaymentEvent, error)
 }
 
-// ErrSignature says that a message is not the payment provider's.
-var ErrSignature = errors.New("the message does not bear a signature of the payment provider that holds now")
+// ErrSignature reports that a message is not from the payment provider.
+var ErrSignature = errors.New("the message has no valid signature of the payment provider")
 
-// ErrUnreadableEvent says that a message bears the payment provider's signature, and is no event that can be read.
-var ErrUnreadableEvent = errors.New("the message is no event of the payment provider that can be read")
+// ErrUnreadableEvent reports a signed message that cannot be parsed.
+var ErrUnreadableEvent = errors.New("the message is not a readable event of the payment provider")
 
 // PaymentCustomer is a customer at the payment provider.
 type PaymentCustomer struct {
 	ID       string
-	TenantID string // empty for one that the service did not make, or that was deleted
+	TenantID string // empty if the service did not create it, or it was deleted
 	Deleted  bool
 }
 
-// PaymentSubscription is a subscription as the payment provider has it.
+// PaymentSubscription is a subscription at the payment provider.
 type PaymentSubscription struct {
 	ID                string
 	CustomerID        string
-	TenantID          string // that the service noted on it; empty for one that was not bought on a page of the service
+	TenantID          string // noted by the service; empty if it was not bought on a page of the service
 	Status            events.SubscriptionStatus
 	Items             []PaymentItem
 	PeriodStart       time.Time
@@ -66,58 +64,58 @@ type PaymentSubscription struct {
 	CancelAtPeriodEnd bool
 }
 
-// PaymentItem is a part of a subscription, which has a price.
+// PaymentItem is a part of a subscription with its own price.
 type PaymentItem struct {
 	ID           string
 	PriceID      string
-	BillingCycle events.BillingCycle // empty where it is neither
+	BillingCycle events.BillingCycle // empty if neither
 }
 
-// CheckoutPage is a page on which a plan is subscribed to, or a product is paid for once.
+// CheckoutPage is a page for subscribing to a plan, or for buying a product once.
 type CheckoutPage struct {
 	TenantID   string
 	CustomerID string
 	PriceID    string  // of the plan; empty for a product
-	Product    Product // where there is no price
+	Product    Product // if there is no price
 	Discount   Discount
 	Referral   string
 	SuccessURL string
 	CancelURL  string
 }
 
-// Product is something that is paid for once.
+// Product is a one-time purchase.
 type Product struct {
 	ID     string
 	Amount int64 // in the smallest unit of the currency
 }
 
-// Discount is a coupon or a promotion code; the zero Discount is none.
+// Discount is a coupon or a promotion code; the zero Discount means none.
 type Discount struct {
 	Coupon    string
-	Promotion string // its id, not what a customer types
+	Promotion string // its id, not the customer's code
 }
 
-// PortalPage is a page on which a customer manages what they pay for.
+// PortalPage is a page on which a customer manages payments.
 type PortalPage struct {
 	CustomerID string
 	ReturnURL  string
-	Change     *PlanChange // which the page asks to confirm
-	Cancel     string      // the id of the subscription whose end it asks to confirm; empty for none
+	Change     *PlanChange // the page asks to confirm it
+	Cancel     string      // the page asks to confirm this subscription's end; empty for none
 }
 
-// PlanChange gives a subscription another price.
+// PlanChange changes the price of a subscription.
 type PlanChange struct {
 	SubscriptionID string
 	ItemID         string
 	PriceID        string
 	Discount       Discount
-	DoneURL        string // where the page leads to once it is confirmed
+	DoneURL        string // the page leads here after the confirmation
 }
 
-// PaymentEvent is a change at the payment provider. What has changed is to be read there: events come late, repeatedly
-// and in any order.
+// PaymentEvent is a change at the payment provider. Read the new state there: events come late, repeatedly and in any
+// order.
 type PaymentEvent struct {
 	ID         string
-	CustomerID string // empty where it concerns no customer's subscription
-	TenantID   string // that the service noted on what has changed; may be empty
+	CustomerID string // empty if it concerns no customer's subscription
+	TenantID   string // noted by the service on what has changed; may be empty
 }

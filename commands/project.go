@@ -13,7 +13,7 @@ type Project struct {
 	Exists    bool
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	ChangedAt time.Time // by the clock of the node that made the last change, which a cleanup asks for
+	ChangedAt time.Time // by the clock of the node that changed it; a cleanup compares it
 }
 
 func (p *Project) evolve(r events.Recorded) {
@@ -39,7 +39,7 @@ const DefaultColor = "#6b7280"
 
 var colorPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// MaxProjects is how many projects a tenant may have: all nodes know them. See Writer.Admit for how exactly it is held.
+// MaxProjects limits the projects of a tenant, because all nodes hold them. See Writer.Admit for its precision.
 const MaxProjects = 1000
 
 // CreateProject creates a project.
@@ -49,7 +49,7 @@ type CreateProject struct {
 	Name        string
 	Description string
 	Color       *string // nil: DefaultColor
-	Projects    int     // how many the tenant has, by Writer.Admit with MaxProjects
+	Projects    int     // the tenant's number, from Writer.Admit with MaxProjects
 }
 
 func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
@@ -65,7 +65,7 @@ func (c CreateProject) decide(Project) ([]events.Fact, error) {
 		return nil, err
 	}
 	if c.Projects >= MaxProjects {
-		return nil, refuse(Conflict, "the tenant has %d projects, as many as it may have: delete one before", c.Projects)
+		return nil, refuse(Conflict, "the tenant has %d projects, which is the limit: delete one first", c.Projects)
 	}
 	return []events.Fact{
 		events.ProjectCreated{ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: color},
@@ -78,7 +78,7 @@ func checkProject(wrong fields, name, description, color string) {
 	wrong.check(colorPattern.MatchString(color), "color", "must be a color of the form #rrggbb")
 }
 
-// ProjectRef names a project of a tenant.
+// ProjectRef identifies a project of a tenant.
 type ProjectRef struct {
 	TenantID string
 	ID       string
@@ -96,7 +96,7 @@ func (r ProjectRef) admit(p Project) error {
 	return nil
 }
 
-// UpdateProject changes fields of a project. A nil field is not changed.
+// UpdateProject changes the sent fields of a project; nil leaves a field unchanged.
 type UpdateProject struct {
 	ProjectRef
 	Name        *string
@@ -131,8 +131,8 @@ func (c UpdateProject) decide(p Project) ([]events.Fact, error) {
 // DeleteProject deletes a project that has no flags.
 type DeleteProject struct {
 	ProjectRef
-	// FlagCount is how many flags the project has in the read model. It may miss one that is created at the same moment:
-	// DeletedProjects takes that out of the project.
+	// FlagCount is the project's number of flags in the read model. It may miss a concurrent one, which
+	// DeletedProjects then removes from the project.
 	FlagCount int
 }
 

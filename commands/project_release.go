@@ -6,21 +6,21 @@ import (
 	"flagledger/events"
 )
 
-// DeletedProjects takes flags out of projects that were deleted in the moment in which the flags were created: no
-// command sees both streams.
+// DeletedProjects removes flags from projects that were deleted while the flags were created: no command sees both
+// streams.
 type DeletedProjects struct {
 	Writer *Writer
 	Flags  interface {
-		// FlagsIn lists the keys of a tenant's flags in a project. It knows all that the Await of the writer has waited for.
+		// FlagsIn lists the keys of a tenant's flags in a project. It includes what the writer's Await has waited for.
 		FlagsIn(tenantID, projectID string) []string
 	}
 }
 
-// ReleaseFlags takes flags out of a project, unless it exists: the one with the key, or all where that is empty. Errors
-// are *Error, Unavailable where this node does not show the deletion yet.
+// ReleaseFlags removes flags from a project that does not exist: the flag with the key, or all if it is empty. Errors
+// are *Error, Unavailable if this node does not know the deletion yet.
 func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, key string) error {
 	project, last, err := load[Project](ctx, d.Writer, &storeRetry{}, events.ProjectStream(projectID), "")
-	if err != nil || project.Exists { // as a demo project that is there again
+	if err != nil || project.Exists { // such as a demo project that was restored
 		return err
 	}
 	keys := []string{key}
@@ -40,7 +40,7 @@ func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, ke
 	return nil
 }
 
-// LeaveProject takes a flag out of its project. It does nothing where the flag is not in that any more.
+// LeaveProject removes a flag from its project. It does nothing if the flag is no longer in it.
 type LeaveProject struct{ FlagRef }
 
 func (c LeaveProject) decide(f Flag) ([]events.Fact, error) {

@@ -7,15 +7,14 @@ import (
 
 // Pusher pushes notifications to devices.
 type Pusher interface {
-	// Push pushes a notification to the devices with some tokens, which may take some ten seconds. It returns an error for
-	// each token in their order, nil for one that was taken. The errors hold neither tokens nor texts. After any but
-	// ErrDeviceGone and ErrPushRefused the push may be tried again.
+	// Push pushes a notification to devices, which may take some ten seconds. It returns an error or nil for each
+	// token. Errors contain neither tokens nor texts; all but ErrDeviceGone and ErrPushRefused can be retried.
 	Push(ctx context.Context, n Notification, tokens []string) []error
 }
 
 var (
-	// ErrDeviceGone says that a token stands for no device any more.
+	// ErrDeviceGone reports that a token's device is gone.
 	ErrDeviceGone = errors.New("the device is not registered any more")
-	// ErrPushRefused says that a notification will never be taken for a device.
+	// ErrPushRefused reports that a push to a device can never succeed.
 	ErrPushRefused = errors.New("the push is refused for good")
 )

@@ -7,23 +7,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// Reclaimer gives an account to the owner of its address. Until the address was verified somebody else may have made
-// the account and used it.
+// Reclaimer returns an account to the owner of its address. Before the address was verified, another person may have
+// created and used the account.
 type Reclaimer struct {
 	Writer    *Writer
 	People    People
 	Tenancies *Tenancies
-	// Keepings hold something of people beside their account, as the devices that their notifications are pushed to.
+	// Keepings hold further data of people, such as devices for notifications.
 	Keepings []PersonalData
 }
 
-// secondPersonalTenants is the namespace of the ids of tenants that people get in place of their first ones.
+// secondPersonalTenants is the namespace of the ids of tenants that replace people's first ones.
 var secondPersonalTenants = uuid.MustParse("d0c2b1de-95a4-5c0e-8a1b-6c1d5a0f7e42")
 
-// reclaim drops what an account has made and joined. It leaves each tenant that has another admin, and deletes the
-// others with their clients, members and flags. Somebody who has begun to use the service then gets an empty tenant.
+// reclaim removes what an account has created and joined: it leaves tenants that have another admin, and deletes the
+// others. A registered person then gets an empty tenant.
 //
-// All sessions must have ended before. It may be repeated.
+// All sessions must have ended before. It is idempotent.
 func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
 	if err := r.catchUp(ctx); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
 	service := ByService()
 	service.RequestID, service.CorrelationID = by.RequestID, by.CorrelationID
 	err := forEachConcurrently(ctx, r.People.TenantsOf(userID), func(id string) error {
-		if id == fresh { // made by an earlier attempt
+		if id == fresh { // created by an earlier attempt
 			return nil
 		}
 		return r.dropTenant(ctx, service, id, userID)
@@ -51,16 +51,16 @@ func (r *Reclaimer) reclaim(ctx context.Context, by By, userID string) error {
 	return createPersonalTenant(ctx, r.Writer, by, fresh, userID)
 }
 
-// catchUp waits until People knows what was appended before, also by other nodes: the account may have made or joined a
-// tenant a moment ago.
+// catchUp waits until People knows all earlier events, also of other nodes: the account may just have created or
+// joined a tenant.
 func (r *Reclaimer) catchUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return r.Writer.awaitHead(ctx, nil)
 }
 
-// dropTenant takes a person from a tenant, or deletes it where nobody else is an admin who can sign in. One that they
-// are no member of is left alone.
+// dropTenant removes a person from a tenant, or deletes it if no other admin can sign in. It ignores a tenant of
+// others.
 func (r *Reclaimer) dropTenant(ctx context.Context, by By, tenantID, userID string) error {
 	tenant, err := ReadTenant(ctx, r.Writer, tenantID)
 	if err != nil {

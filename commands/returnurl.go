@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// ReturnURLs are where a page of the payment provider may lead back to.
+// ReturnURLs holds the pages that the payment provider may lead back to.
 type ReturnURLs struct {
 	origins []string
-	http    bool // on this machine, as in development
+	http    bool // allows this machine, in development
 }
 
 const maxReturnURL = 2000 // characters
 
-// NewReturnURLs allows the pages of origins such as https://app.example.com. Pages over http are allowed on the machine
-// of whoever looks at them, and only in development.
+// NewReturnURLs allows the pages of origins such as https://app.example.com. In development it also allows http pages
+// on the local machine.
 func NewReturnURLs(origins []string, development bool) (ReturnURLs, error) {
 	r := ReturnURLs{http: development}
 	for _, text := range origins {
@@ -26,14 +26,14 @@ func NewReturnURLs(origins []string, development bool) (ReturnURLs, error) {
 		if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" ||
 			u.Fragment != "" ||
 			u.Scheme != "https" && u.Scheme != "http" {
-			return r, fmt.Errorf("%q is no origin such as https://app.example.com", text)
+			return r, fmt.Errorf("%q is not an origin such as https://app.example.com", text)
 		}
 		r.origins = append(r.origins, origin(u))
 	}
 	return r, nil
 }
 
-// origin is a URL's origin as browsers write it.
+// origin returns a URL's origin as browsers write it.
 func origin(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	for scheme, port := range map[string]string{"https": ":443", "http": ":80"} {
@@ -44,7 +44,7 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// check tells why a page may not be led back to; nil where it may.
+// check returns why a page is not allowed, or nil.
 func (r ReturnURLs) check(text string) error {
 	if text == "" {
 		return errors.New("is required")
@@ -52,8 +52,8 @@ func (r ReturnURLs) check(text string) error {
 	if len(text) > maxReturnURL {
 		return fmt.Errorf("must have at most %d characters", maxReturnURL)
 	}
-	// Browsers read a backslash as a slash, and leave out tabs and line breaks, so that what they open may be another page
-	// than what is checked here.
+	// Browsers read a backslash as a slash, and drop tabs and line breaks, so that they might open a different page
+	// than the checked one.
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == '\\' || c >= 0x7f }) {
 		return errors.New("must be a URL of visible ASCII characters without a backslash")
 	}

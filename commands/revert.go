@@ -9,24 +9,24 @@ import (
 	"flagledger/events/state"
 )
 
-// RevertFlag brings a flag back to an earlier state, in one append. A flag that is in that state already is not
-// changed. A flag that was deleted or replaced since is created again with its former ids and salt.
+// RevertFlag reverts a flag to an earlier state, in one append. It does nothing if the flag has that state. A deleted
+// or replaced flag is re-created with its old ids and salt.
 //
-// Environments that were added since are as in a new flag: it is off there, without rules.
+// Environments that were added since are as in a new flag: off, without rules.
 type RevertFlag struct {
 	FlagRef
 	To state.Flag
 	At time.Time // the requested time; zero if a version was requested
-	// Environments are the tenant's, and EnvironmentsThen those that it had then. One that is gone must not have been
+	// Environments are the tenant's, EnvironmentsThen those at the earlier time. One that is gone must not have been
 	// used.
 	Environments, EnvironmentsThen []events.EnvironmentRef
-	// Only, if set, is the environment that alone is brought back.
+	// Only, if set, is the only environment to revert.
 	Only *events.EnvironmentRef
-	// KeepOther refuses with ErrOtherFlag where another flag has the key now, which else makes way for the one of then.
+	// KeepOther returns ErrOtherFlag if a different flag has the key now. Otherwise the revert replaces that flag.
 	KeepOther bool
-	// ProjectMissing says that the tenant has no project such as the flag was in.
+	// ProjectMissing reports that the flag's earlier project is gone.
 	ProjectMissing bool
-	// FlagCount is how many flags the tenant has, by Writer.Admit with MaxFlags. It matters for a flag that is deleted.
+	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags. It matters for a deleted flag.
 	FlagCount int
 }
 
@@ -35,9 +35,9 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 		return nil, err
 	}
 	if f.Version == c.To.Version {
-		return nil, nil // it is like that, also where its project or an environment is gone since
+		return nil, nil // unchanged, even if its project or an environment is gone
 	}
-	// other says that the flag of then is not the one of now: it begins a new life.
+	// other reports that the earlier flag is not the current one, so that a new life begins.
 	other := !f.Exists || f.ID != c.To.ID || f.Salt != c.To.Salt || f.Type != c.To.Type
 	if c.KeepOther && other && f.Exists {
 		return nil, ErrOtherFlag
@@ -78,24 +78,23 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 	return f.checkSizes(append(r.facts, reverted)...)
 }
 
-// ErrOtherFlag says that a flag cannot come back because another has its key now.
+// ErrOtherFlag reports that a flag cannot be restored because a different flag has its key.
 var ErrOtherFlag = &Error{Kind: Conflict, Detail: "another flag, which was created since, has the key: it stays"}
 
-// Changes reports whether the command would change a flag. It is false where it would be refused.
+// Changes reports whether the command would change a flag. It is false if the command would be refused.
 func (c RevertFlag) Changes(f Flag) bool {
 	facts, err := c.decide(f)
 	return err == nil && len(facts) > 0
 }
 
-// Bytes is about how many bytes the facts of the command may have for a flag: those of the flag, or of what it is
-// brought back to if that is more.
+// Bytes returns the approximate size of the command's facts: that of the current or of the earlier flag, whichever is
+// larger.
 func (c RevertFlag) Bytes(f Flag) int {
 	then := Flag{Flag: c.To}
 	return max(f.size(), then.size())
 }
 
-// checkPlaces refuses a state that cannot come back, because its project or an environment is gone, or the tenant has
-// too many flags.
+// checkPlaces refuses a state whose project or environment is gone, or if the tenant has too many flags.
 func (c RevertFlag) checkPlaces(f *Flag) error {
 	if c.ProjectMissing {
 		return refuse(Conflict, "the project %s, which the flag was in, is gone", c.To.ProjectID)
@@ -114,13 +113,12 @@ func (c RevertFlag) checkPlaces(f *Flag) error {
 		return refuse(Conflict, "the environments %s, in which the flag was on or had rules, are gone",
 			strings.Join(gone, " and "))
 	case !f.Exists && c.FlagCount >= MaxFlags:
-		return refuse(Conflict, "the tenant has %d flags, as many as it may have: delete one before", c.FlagCount)
+		return refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
 	}
 	return nil
 }
 
-// checkEnvironment refuses to bring back one environment of a flag that is another now, or lacks variations that were
-// served there.
+// checkEnvironment refuses to revert one environment of a replaced flag, or one whose served variations are gone.
 func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
 	if other {
 		return refuse(Conflict, "the flag was deleted since: one environment of it alone cannot be brought back")
@@ -142,9 +140,8 @@ func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
 	return nil
 }
 
-// reversal collects the facts that make a flag what it was. Their order is safe for whoever evaluates between two of
-// them: the flag goes off first, variations come before the rules that serve them and go after these, and the flag
-// becomes active and goes on last.
+// reversal collects the facts of a revert. Their order is safe between any two: the flag goes off first, variations
+// come before the rules that serve them and are removed after them, and the flag becomes active and goes on last.
 type reversal struct {
 	to    *state.Flag
 	flag  Flag // with the facts so far
@@ -156,7 +153,7 @@ func (r *reversal) add(fact events.Fact) {
 	r.facts = append(r.facts, fact)
 }
 
-// begin begins another life of the flag's key, in which the flag is off everywhere.
+// begin begins another life of the flag's key, off in all environments.
 func (r *reversal) begin(exists bool) {
 	if exists {
 		r.add(events.FlagDeleted{})
@@ -188,14 +185,14 @@ func (r *reversal) fields() {
 	}
 }
 
-// environments brings back environments of a flag that has all variations.
+// environments reverts environments of a flag that has all variations.
 func (r *reversal) environments(list []events.EnvironmentRef) {
 	r.turnOff(list)
 	r.rules(list)
 	r.turnOn(list)
 }
 
-// turnOff turns the flag off where it was off.
+// turnOff turns the flag off where it was off at that time.
 func (r *reversal) turnOff(list []events.EnvironmentRef) {
 	for _, e := range list {
 		if r.flag.Enabled[e.ID] && !r.to.Enabled[e.ID] {
@@ -204,7 +201,7 @@ func (r *reversal) turnOff(list []events.EnvironmentRef) {
 	}
 }
 
-// turnOn turns the flag on where it was on.
+// turnOn turns the flag on where it was on at that time.
 func (r *reversal) turnOn(list []events.EnvironmentRef) {
 	for _, e := range list {
 		if !r.flag.Enabled[e.ID] && r.to.Enabled[e.ID] {

@@ -21,9 +21,9 @@ const (
 	maxValues     = 1000
 	maxAttribute  = 200
 	maxRegexp     = 1000
-	maxRegexps    = 10_000 // the sum of rules.RegexpSize: 1 or 2 MB of memory, and bounded time to match
-	// maxServed bounds the JSON of an environment's rules. If all of them change at once, one event must hold the old and
-	// the new ones, their order, and metadata.
+	maxRegexps    = 10_000 // the sum of rules.RegexpSize: 1 or 2 MB of memory, and a limited time to match
+	// maxServed limits the JSON of an environment's rules. If all change at once, one event must hold the old and new
+	// ones, their order, and metadata.
 	maxServed = 384 << 10
 )
 
@@ -35,21 +35,21 @@ var operatorNames = func() string {
 	return strings.Join(names, ", ")
 }()
 
-// SetRules replaces the ordered rules of a flag in an environment. A rule that is kept keeps its salt, even if it moves
+// SetRules replaces the ordered rules of a flag in an environment. An existing rule keeps its salt, even if it moves
 // or changes.
 type SetRules struct {
 	FlagRef
 	Environment events.EnvironmentRef
 	Rules       []NewRule // nil if they were not sent, which is refused
-	// Fallthrough may be sent too, so that an answer can be sent back as it is. It must not differ.
+	// Fallthrough may be sent too, so that a response can be sent back unchanged. It must not differ.
 	Fallthrough *SetFallthrough
 }
 
 // costlyParsing is the rules.RegexpCost from which a list of rules counts as costly: 1 ms.
 const costlyParsing = 10_000
 
-// Costly reports whether the regular expressions of the rules take so long to parse that the change should wait in turn
-// with those of other tenants.
+// Costly reports whether the regular expressions take so long to parse that the change should queue with other
+// tenants' costly ones.
 func (c SetRules) Costly() bool {
 	cost := 0
 	for _, r := range c.Rules {
@@ -70,17 +70,17 @@ func (c SetRules) Costly() bool {
 	return false
 }
 
-// NewRule is a rule as it was sent: one that the environment has, changed or not, or a new one.
+// NewRule is a rule as sent: an existing one, changed or not, or a new one.
 type NewRule struct {
-	ID         *string // of a rule that the environment has; nil for a new rule
-	NewID      string  // for a new rule, as is the salt
+	ID         *string // of an existing rule; nil for a new rule
+	NewID      string  // for a new rule, as is Salt
 	Salt       string
 	Name       string
 	Conditions []events.Condition // nil if they were not sent
 	Serve      *NewServe          // nil if it was not sent
 }
 
-// NewServe is what to serve: exactly one of a variation, a value and a rollout. What was not sent is nil.
+// NewServe holds what to serve: exactly one of a variation, a value and a rollout. Fields that were not sent are nil.
 type NewServe struct {
 	VariationID *string
 	Value       json.RawMessage `json:",omitempty"`
@@ -115,7 +115,7 @@ type SetFallthrough struct {
 	FlagRef
 	Environment events.EnvironmentRef
 	Unset       bool
-	Serve       *NewServe // nil if Unset; else nil means that it was not sent, which is refused
+	Serve       *NewServe // nil if Unset, or if it was not sent, which is refused
 }
 
 func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
@@ -164,7 +164,7 @@ type ruleCheck struct {
 	parsing int // what parsing them costs: rules.RegexpCost
 }
 
-// rules checks a whole list. before are the rules that the environment has.
+// rules checks a whole list. before are the environment's current rules.
 func (c *ruleCheck) rules(sent []NewRule, before []events.Rule) []events.Rule {
 	read := make([]events.Rule, 0, len(sent))
 	c.wrong.check(len(sent) <= MaxRules, "rules", "at most %d rules", MaxRules)
@@ -175,8 +175,7 @@ func (c *ruleCheck) rules(sent []NewRule, before []events.Rule) []events.Rule {
 	return read
 }
 
-// rule checks the rule at a place of the list. before are the rules that the environment has, read those ahead of this
-// one in the list.
+// rule checks one rule of the list. before are the environment's current rules, read the earlier ones of the list.
 func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) events.Rule {
 	rule := events.Rule{
 		ID:         sent.NewID,
@@ -186,11 +185,11 @@ func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) ev
 	}
 	if sent.ID != nil {
 		same := func(r events.Rule) bool { return r.ID == *sent.ID }
-		kept := slices.IndexFunc(before, same)
-		c.wrong.check(kept >= 0, at+".id", "the environment has no rule of this id; leave it out for a new rule")
+		existing := slices.IndexFunc(before, same)
+		c.wrong.check(existing >= 0, at+".id", "the environment has no rule of this id; leave it out for a new rule")
 		c.wrong.check(!slices.ContainsFunc(read, same), at+".id", "is the id of another rule of the list")
-		if kept >= 0 {
-			rule.ID, rule.Salt = before[kept].ID, before[kept].Salt
+		if existing >= 0 {
+			rule.ID, rule.Salt = before[existing].ID, before[existing].Salt
 		}
 	}
 	checkText(c.wrong, at+".name", sent.Name, 0, maxName)
@@ -225,14 +224,14 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 	return read
 }
 
-// attribute checks the name of an attribute: parts separated by dots, each a step into an object.
+// attribute checks the name of an attribute: dots separate steps into objects.
 func (c *ruleCheck) attribute(at, name string) {
 	checkText(c.wrong, at, name, 1, maxAttribute)
 	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at,
 		"must not have an empty part before, between or after dots")
 }
 
-// value returns what is wrong with a value of a condition, which is well-formed JSON, or nil.
+// value returns what is wrong with a condition's value, which is well-formed JSON, or nil.
 func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
 	if err := rules.CheckValue(kind, value); err != nil {
 		return err
@@ -250,8 +249,8 @@ func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
 	return c.regexp(pattern)
 }
 
-// regexp stops checking once the expressions of a list are too large together, so that only one value is reported for
-// it. None is parsed before its cost is known.
+// regexp stops checking once the expressions of a list are too large together, so that it reports only one value. It
+// computes the cost before it parses.
 func (c *ruleCheck) regexp(pattern string) error {
 	if len(pattern) > maxRegexp {
 		return fmt.Errorf("must be a regular expression of at most %d bytes", maxRegexp)
@@ -272,7 +271,7 @@ func (c *ruleCheck) regexp(pattern string) error {
 	return nil
 }
 
-// fallthroughServe checks what a fallthrough should serve. It returns nil for one that is unset.
+// fallthroughServe checks a fallthrough. It returns nil for an unset one.
 func (c *ruleCheck) fallthroughServe(at string, sent SetFallthrough) *events.Serve {
 	if sent.Unset {
 		return nil
@@ -288,7 +287,7 @@ func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 	}
 	value := sent.Value
 	if string(value) == "null" && (sent.VariationID != nil || sent.Rollout != nil) {
-		value = nil // null counts as not sent, as for the others
+		value = nil // null counts as not sent, as for the other fields
 	}
 	ways := 0
 	for _, is := range []bool{sent.VariationID != nil, value != nil, sent.Rollout != nil} {
@@ -346,11 +345,11 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 	c.wrong.check(total > 0, at, "needs weights that add up to more than 0")
 }
 
-// size checks that rules take at most maxServed bytes in a fact, or no more than those before, which an earlier release
-// may have taken.
+// size checks that rules take at most maxServed bytes in a fact, or no more than before, because an earlier release
+// may have accepted more.
 func (c *ruleCheck) size(at string, before, after []events.Rule) {
 	if events.RulesBytes(after) <= maxServed {
-		return // as most are: writing them as JSON takes long
+		return // most are: encoding them takes long
 	}
 	stored, err := events.Marshal(after)
 	if err == nil && len(stored) > maxServed {

@@ -5,15 +5,15 @@ import (
 	"flagledger/events/state"
 )
 
-// RulesDraft is what a flag could serve in an environment: it is tried and never stored.
+// RulesDraft is a possible targeting of a flag in an environment. It is only evaluated, never stored.
 type RulesDraft struct {
 	Environment events.EnvironmentRef
-	Rules       []NewRule       // nil leaves those that the environment has
-	Fallthrough *SetFallthrough // nil leaves the one that it has
+	Rules       []NewRule       // nil leaves the current ones
+	Fallthrough *SetFallthrough // nil leaves the current one
 }
 
-// Apply returns a flag with what the draft changes. Its version stays. The error names what SetRules would be refused
-// for, by the same fields, and what is wrong with the fallthrough under fallthrough.
+// Apply returns a flag with the draft's changes and the same version. The error names the fields that SetRules would
+// refuse, and those of the fallthrough under fallthrough.
 func (d RulesDraft) Apply(f state.Flag) (state.Flag, error) {
 	f = f.Clone()
 	check := ruleCheck{wrong: fields{}, flag: &Flag{Flag: f}}

@@ -9,44 +9,42 @@ import (
 	"time"
 )
 
-// Sandboxes are the tenants that people try the service in: they have demo data, and end by themselves.
+// Sandboxes manages tenants for trying the service: they have demo data, and end by themselves.
 type Sandboxes struct {
 	Writer    *Writer
 	Directory interface {
-		// SaveDemoPeople notes names and addresses. It may be repeated.
+		// SaveDemoPeople saves names and addresses. It is idempotent.
 		SaveDemoPeople(ctx context.Context, people []DemoPerson) error
 	}
-	// Contents lists what a tenant has, as the read models show it.
+	// Contents reads a tenant's contents from the read models.
 	Contents interface {
-		// FlagProjects tells of each flag, by key, which project it is in.
+		// FlagProjects returns the project id of each flag key.
 		FlagProjects(ctx context.Context, tenantID string) (map[string]string, error)
 		ProjectIDs(ctx context.Context, tenantID string) ([]string, error)
 	}
 	Meter interface {
-		// Restart has evaluations of a tenant's flags counted from now on, for a cleanup that was asked for at a time.
+		// Restart resets the evaluation counts of a tenant's flags, for a cleanup requested at a time.
 		Restart(ctx context.Context, tenantID string, asked time.Time) error
-		// RestartedSince reports whether that was done for a cleanup that was asked for at a time or later.
+		// RestartedSince reports whether Restart ran for a cleanup requested at a time or later.
 		RestartedSince(ctx context.Context, tenantID string, asked time.Time) (bool, error)
 	}
-	// Jobs finish the cleanups that this node does not.
+	// Jobs finishes the cleanups that this node does not.
 	Jobs interface {
-		// NoteCleanup notes that a sandbox is to be cleaned up in a minute, in place of what was noted before. It waits while
-		// a job cleans the sandbox up. drop takes the note back. After an error that is Unavailable the cleanup may have been
-		// noted.
+		// NoteCleanup schedules a cleanup of a sandbox in a minute, in place of an earlier one. It waits while a job
+		// cleans the sandbox up. drop cancels it. After an Unavailable error, the cleanup may be scheduled.
 		NoteCleanup(ctx context.Context, by By, tenantID string, asked time.Time) (drop func(context.Context) error,
 			err error)
 	}
 	People People
-	Active time.Duration // how long a new sandbox takes changes
+	Active time.Duration // how long a new sandbox accepts changes
 	Now    func() time.Time
 	Log    *slog.Logger
 }
 
-// NewEnd is when a sandbox that is created now ends.
+// NewEnd returns the end of a sandbox that is created now.
 func (s *Sandboxes) NewEnd() time.Time { return s.Now().UTC().Add(s.Active).Truncate(time.Millisecond) }
 
-// Fill adds the demo data that a sandbox has never had. What was changed or deleted since stays so, and the call may be
-// repeated.
+// Fill adds the demo data that a sandbox has never had. Later changes and deletions stay. It is idempotent.
 func (s *Sandboxes) Fill(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
 	_, err := s.addDemo(ctx, by, tenantID, time.Time{})
@@ -55,14 +53,14 @@ func (s *Sandboxes) Fill(ctx context.Context, by By, tenantID string) error {
 
 const cleanupTimeout = 30 * time.Second
 
-// Cleanup brings a sandbox back to its demo data: other flags, projects and environments are deleted. Members, clients
-// and the end of the sandbox stay, and so does what is made or changed from the call on.
+// Cleanup restores a sandbox's demo data and deletes other flags, projects and environments. Members, clients, the
+// end, and whatever changes after the call stay.
 //
-// Its errors are *Error: Conflict for a tenant that is no sandbox or is paid for, and Unavailable where it is not
-// complete and a job goes on with it.
+// It returns Conflict for a tenant that is not a sandbox or is paid for, and Unavailable if it is incomplete and a job
+// continues it.
 func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	by.Once = nil
-	asked := s.Now().UTC().Truncate(time.Millisecond) // as the times of facts
+	asked := s.Now().UTC().Truncate(time.Millisecond) // the precision of facts
 	if _, err := s.checkCleanup(ctx, by, tenantID); err != nil {
 		return err
 	}
@@ -92,8 +90,8 @@ func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
 	return err
 }
 
-// FinishCleanup goes on with the Cleanup that by asked for at a time, unless it or a later one has been completed. The
-// error is Forbidden if by is no admin any more.
+// FinishCleanup continues a Cleanup that was requested at a time, unless it or a later one is complete. It returns
+// Forbidden if the requester is not an admin any more.
 func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, asked time.Time) error {
 	if clean, err := s.Meter.RestartedSince(ctx, tenantID, asked); err != nil || clean {
 		return err
@@ -103,7 +101,7 @@ func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, a
 		return err
 	}
 	if !slices.Contains(tenant.Admins(), by.Actor.ID) {
-		return refuse(Forbidden, "whoever asked for the cleanup is no admin any more")
+		return refuse(Forbidden, "the person who asked for the cleanup is not an admin any more")
 	}
 	if err := CheckActive(s.People, by.Actor.ID); err != nil {
 		return err
@@ -172,8 +170,8 @@ func (s *Sandboxes) reset(ctx context.Context, by By, tenantID string, asked tim
 	return s.Meter.Restart(ctx, tenantID, asked)
 }
 
-// addDemo makes the demo data what they were at first, but for what was changed after asked. If asked is zero, it adds
-// only what was never there. It returns the ids of the projects that the data are in.
+// addDemo restores the demo data, except for changes after asked. If asked is zero, it adds only what never existed.
+// It returns the ids of the projects that contain demo data.
 func (s *Sandboxes) addDemo(
 	ctx context.Context, by By, tenantID string, asked time.Time,
 ) (projects []string, err error) {
@@ -182,7 +180,7 @@ func (s *Sandboxes) addDemo(
 	if _, err := Check(ctx, s.Writer, by, people); err != nil {
 		return nil, err
 	}
-	// Their names and addresses come first, so that no demo person is without.
+	// Save names and addresses first, so that every demo person has them.
 	if err := s.Directory.SaveDemoPeople(ctx, DemoPeople(tenantID)); err != nil {
 		return nil, err
 	}
@@ -205,7 +203,7 @@ func (s *Sandboxes) addDemo(
 		mu.Lock()
 		defer mu.Unlock()
 		if f.Exists {
-			projects = append(projects, f.ProjectID) // another one, where the flag stays as it was changed
+			projects = append(projects, f.ProjectID) // a changed flag may be in another project
 		}
 		return err
 	})

@@ -2,8 +2,8 @@ package commands
 
 import "time"
 
-// SandboxGuard is the Guard of a Writer: it refuses changes of a sandbox that has ended. end tells when a tenant does,
-// the zero time for one that does not.
+// SandboxGuard returns the Guard of a Writer that refuses changes of an ended sandbox. end returns a tenant's end,
+// zero for none.
 func SandboxGuard(end func(tenantID string) time.Time, now func() time.Time) func(tenantID string) error {
 	return func(tenantID string) error {
 		at := end(tenantID)
@@ -20,15 +20,14 @@ func SandboxGuard(end func(tenantID string) time.Time, now func() time.Time) fun
 	}
 }
 
-// A sandbox that has ended can still be deleted, joined, left and paid for, and its flags leave projects that were
-// deleted.
+// An ended sandbox can still be deleted, joined, left and paid for, and its flags can leave deleted projects.
 
 func (DeleteTenant) bypassesGuard()       {}
 func (LeaveTenant) bypassesGuard()        {}
 func (DeclineInvitation) bypassesGuard()  {}
 func (DeleteEndedSandbox) bypassesGuard() {}
 func (LeaveProject) bypassesGuard()       {}
-func (JoinTenant) bypassesGuard()         {} // or the invitation would be tried at each sign-in
+func (JoinTenant) bypassesGuard()         {} // otherwise each sign-in would try the invitation
 func (SetSubscription) bypassesGuard()    {}
 func (SetPlan) bypassesGuard()            {}
 func (NoteCustomer) bypassesGuard()       {}

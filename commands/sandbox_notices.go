@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SandboxNotice is what the admins of a sandbox are told of beforehand. It is stored, and stays as it is.
+// SandboxNotice is an advance notice to the admins of a sandbox. It is stored, so it never changes.
 type SandboxNotice string
 
 // The notices.
@@ -15,29 +15,29 @@ const (
 	WarnOfDeletion SandboxNotice = "deletion"
 )
 
-// sandboxWarningPeriod is how long before they happen the admins of a sandbox are told of its end and its deletion.
+// sandboxWarningPeriod is how long before a sandbox's end and its deletion the admins are notified.
 const sandboxWarningPeriod = 3 * 24 * time.Hour
 
-// SandboxNoticeGiven is a notice that was given.
+// SandboxNoticeGiven is a notice that was sent.
 type SandboxNoticeGiven struct {
 	TenantID string
 	Notice   SandboxNotice
-	EndsAt   time.Time // the end of the sandbox that it was about
+	EndsAt   time.Time // the sandbox's end at that time
 	GivenAt  time.Time
 }
 
-// SandboxNotices remembers the notices that were given, and has them mailed. The jobs implement it.
+// SandboxNotices records notices and mails them. Package jobs implements it.
 type SandboxNotices interface {
 	Given(ctx context.Context) ([]SandboxNoticeGiven, error)
-	// Give notes a notice, and has it mailed to some people. One that was given before is left as it is.
+	// Give records a notice, and mails it to some people. It ignores a notice that was recorded before.
 	Give(ctx context.Context, n SandboxNoticeGiven, userIDs []string) error
-	// Drop drops a notice of an end that has changed since.
+	// Drop deletes a notice of an outdated end.
 	Drop(ctx context.Context, n SandboxNoticeGiven) error
-	// Forget drops all notices of a tenant that has ended.
+	// Forget deletes all notices of a deleted tenant.
 	Forget(ctx context.Context, tenantID string) error
 }
 
-// noticeDue is the notice that is to be given of a sandbox with an end, empty where none is.
+// noticeDue returns the notice that is due for a sandbox, or "".
 func noticeDue(end, now time.Time) SandboxNotice {
 	switch {
 	case !now.Before(end.Add(SandboxKeptAfterEnd - sandboxWarningPeriod)):
@@ -49,12 +49,12 @@ func noticeDue(end, now time.Time) SandboxNotice {
 	}
 }
 
-// deletionDue reports whether the admins of a sandbox have been told long enough that it is deleted.
+// deletionDue reports whether the admins were notified long enough before the deletion.
 func (n SandboxNoticeGiven) deletionDue(now time.Time) bool {
 	return n.Notice == WarnOfDeletion && !now.Before(n.GivenAt.Add(sandboxWarningPeriod))
 }
 
-// GiveSandboxNotice tells the admins of a sandbox that it ends soon, or that it will be deleted.
+// GiveSandboxNotice notifies the admins of a sandbox that it ends soon, or will be deleted.
 func (s *Notifications) GiveSandboxNotice(ctx context.Context, tenant Tenant, n SandboxNoticeGiven) error {
 	cause := strings.Join([]string{"sandbox", string(n.Notice), n.TenantID, n.EndsAt.UTC().Format(time.RFC3339Nano)},
 		"\x00")

@@ -9,14 +9,14 @@ import (
 	"flagledger/events"
 )
 
-// SandboxKeptAfterEnd is how long a sandbox that has ended is kept before it is deleted.
+// SandboxKeptAfterEnd is the time between a sandbox's end and its deletion.
 const SandboxKeptAfterEnd = 30 * 24 * time.Hour
 
-// SandboxRetention tells the admins of sandboxes before these end and before they are deleted, and deletes those that
-// ended long ago. SandboxGuard ends them.
+// SandboxRetention notifies the admins of sandboxes before they end and before they are deleted, and deletes those
+// that ended long ago. SandboxGuard ends them.
 type SandboxRetention struct {
 	Writer *Writer
-	// Sandboxes lists the sandboxes that end, with their ends. It may miss one that was created just now.
+	// Sandboxes lists the ends of all sandboxes. It may miss the latest.
 	Sandboxes interface {
 		SandboxEnds() map[string]time.Time
 	}
@@ -26,11 +26,11 @@ type SandboxRetention struct {
 	Now           func() time.Time
 }
 
-// maxSettled is how many notices one run settles. The next one goes on.
+// maxSettled limits the notices that one run settles. The next run continues.
 const maxSettled = 500
 
-// Run does what is due, and may be repeated: if one sandbox fails, the others are done all the same. A sandbox is
-// deleted only three days after its admins were told, however late that was.
+// Run does what is due, and is idempotent. If one sandbox fails, it continues with the others. It deletes a sandbox
+// only three days after its admins were notified, however late that was.
 func (s *SandboxRetention) Run(ctx context.Context) error {
 	notices, err := s.Notices.Given(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *SandboxRetention) Run(ctx context.Context) error {
 	given, settled := map[SandboxNoticeGiven]bool{}, 0
 	for _, n := range notices {
 		given[SandboxNoticeGiven{TenantID: n.TenantID, Notice: n.Notice, EndsAt: n.EndsAt.UTC()}] = true
-		// The tenants of all other notices need not be read.
+		// Other notices' tenants need not be read.
 		if (n.deletionDue(now) || !ends[n.TenantID].Equal(n.EndsAt)) && settled < maxSettled {
 			settled++
 			note(n.TenantID, s.settle(ctx, n, now))
@@ -63,8 +63,8 @@ func (s *SandboxRetention) Run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// settle deletes a sandbox whose admins were told so long enough ago, with what is kept of it. It drops the notice of a
-// sandbox that no longer ends at that time.
+// settle deletes a sandbox and its data if the admins were notified long enough ago. It drops the notice if the
+// sandbox's end has changed.
 func (s *SandboxRetention) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
 	var tenant Tenant
 	var err error
@@ -89,8 +89,8 @@ func (s *SandboxRetention) settle(ctx context.Context, n SandboxNoticeGiven, now
 	return s.Notices.Forget(ctx, n.TenantID)
 }
 
-// give notifies the admins of a sandbox and has the notice mailed to them. The notifications come first: repeated, they
-// change nothing.
+// give notifies the admins of a sandbox and mails them the notice. The notifications come first, because they are
+// idempotent.
 func (s *SandboxRetention) give(ctx context.Context, n SandboxNoticeGiven) error {
 	tenant, err := ReadTenant(ctx, s.Writer, n.TenantID)
 	if err != nil || !tenant.Exists {
@@ -102,8 +102,7 @@ func (s *SandboxRetention) give(ctx context.Context, n SandboxNoticeGiven) error
 	return s.Notices.Give(ctx, n, tenant.Admins())
 }
 
-// DeleteEndedSandbox deletes a sandbox that ended at a time SandboxKeptAfterEnd ago or earlier. Any other tenant stays
-// as it is.
+// DeleteEndedSandbox deletes a sandbox that ended at least SandboxKeptAfterEnd ago. It leaves other tenants alone.
 type DeleteEndedSandbox struct {
 	TenantRef
 	EndsAt time.Time

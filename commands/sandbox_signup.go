@@ -10,19 +10,19 @@ import (
 	"flagledger/events"
 )
 
-// SandboxRequest is a request for a sandbox, whose link was mailed.
+// SandboxRequest is a request for a sandbox whose link was mailed.
 type SandboxRequest struct {
 	ID    string
 	Email string
 	Name  string
 }
 
-// SandboxSignUp makes an account and a sandbox for people who have asked for one, and have shown by a mailed link that
-// the address is theirs.
+// SandboxSignUp creates an account and a sandbox for people who have requested one and proved their address by a
+// mailed link.
 type SandboxSignUp struct {
 	Links interface {
-		// FindSandboxRequest finds a request by the token of its link. The error is Invalid in the field token where the link
-		// is not good.
+		// FindSandboxRequest returns the request of a link's token. It returns Invalid in the field token if the link
+		// is not valid.
 		FindSandboxRequest(ctx context.Context, token string, now time.Time) (SandboxRequest, error)
 		// RemoveSandboxRequest uses the link up.
 		RemoveSandboxRequest(ctx context.Context, requestID string) error
@@ -37,7 +37,7 @@ type SandboxSignUp struct {
 	Sandboxes *Sandboxes
 }
 
-// CheckSandboxRequest tells all that is wrong with a request, nil where nothing is.
+// CheckSandboxRequest returns an error that names all wrong fields of a request, or nil.
 func CheckSandboxRequest(email, name string) error {
 	wrong := fields{}
 	wrong.check(email != "", "email", "is required")
@@ -46,20 +46,19 @@ func CheckSandboxRequest(email, name string) error {
 	return wrong.err()
 }
 
-// requestedSandboxes is the namespace of the ids of sandboxes, which are made from the ids of requests: an attempt that
-// is repeated makes the same one.
+// requestedSandboxes is the namespace of sandbox ids. They are derived from the request's id, so that a retry creates
+// the same one.
 var requestedSandboxes = uuid.MustParse("a3f6d4c9-3e0b-5c2d-9b7a-51e0c8f2d714")
 
-// Request is what a link was mailed for. The error is Invalid in the field token where the link is not good.
+// Request returns the request of a link's token. It returns Invalid in the field token if the link is not valid.
 func (s *SandboxSignUp) Request(ctx context.Context, token string) (SandboxRequest, error) {
 	return s.Links.FindSandboxRequest(ctx, token, s.Sandboxes.Now())
 }
 
-// Open makes the account and the sandbox. An account that has the address already is used: the error is Unauthenticated
-// if the password is not its own. A new account has the name that the link was asked for with, or else name, which may
-// be empty.
+// Open creates the account and the sandbox. It uses an existing account with the address, and returns Unauthenticated
+// if the password is wrong. A new account has the requested name, or else name, which may be empty.
 //
-// If a step fails, those before it stay done. The call can be made again with the same link and password.
+// If a step fails, the earlier ones stay done, and a retry with the same link and password continues.
 func (s *SandboxSignUp) Open(ctx context.Context, by By, token, name, password string) error {
 	request, err := s.Request(ctx, token)
 	if err != nil {
@@ -93,8 +92,8 @@ func (s *SandboxSignUp) Open(ctx context.Context, by By, token, name, password s
 	return s.Links.RemoveSandboxRequest(ctx, request.ID)
 }
 
-// account signs up whoever has a link, or signs them in. The link shows that the address is theirs, also where an
-// earlier attempt made the account and could not note that.
+// account signs the link's owner up or in. The link proves the address, even if an earlier attempt created the account
+// and could not record that.
 func (s *SandboxSignUp) account(ctx context.Context, request SandboxRequest, password string) (Session, error) {
 	session, err := s.Identity.SignUpVerified(ctx, request.Email, password, request.Name)
 	if KindOf(err) != Conflict {
@@ -110,7 +109,7 @@ func (s *SandboxSignUp) account(ctx context.Context, request SandboxRequest, pas
 	if err := s.Identity.MarkVerified(ctx, session.UserID); err != nil {
 		return Session{}, err
 	}
-	session.EmailVerified, session.EmailAssumed = true, false // which the token, made before, does not say
+	session.EmailVerified, session.EmailAssumed = true, false // the token is older
 	return session, nil
 }
 

@@ -9,16 +9,16 @@ import (
 	"flagledger/events"
 )
 
-// maxTokenTTL is the longest that an ID token of any identity provider is good for, with room for clocks that differ.
+// maxTokenTTL is the longest validity of any identity provider's ID tokens, with a margin for clock differences.
 const maxTokenTTL = 2 * time.Hour
 
-// Refresh trades a refresh token for new tokens of its session, and returns the active tenant. A token that was used
-// before ends its session. A call that fails may be made again: the token is used up last.
+// Refresh exchanges a refresh token for new tokens of its session, and returns the active tenant. A used token ends
+// its session. A failed call can be retried, because the token is used up last.
 func (s *SignIn) Refresh(
 	ctx context.Context, by By, refreshToken string,
 ) (session Session, activeTenant string, err error) {
 	session, err = s.Sessions.Refresh(ctx, refreshToken, func(c Claims) (err error) {
-		if err := CheckSession(s.People, c); err != nil { // the provider may know it later
+		if err := CheckSession(s.People, c); err != nil { // the provider may notice later
 			return err
 		}
 		activeTenant, err = s.LetIn(ctx, by, c)
@@ -30,8 +30,8 @@ func (s *SignIn) Refresh(
 	return session, activeTenant, err
 }
 
-// endStolen ends a session of which a refresh token was used twice: its ID tokens first, and then the refresh tokens.
-// Where either fails, the next use of the token tries again.
+// endStolen ends a session whose refresh token was used twice: first its ID tokens, then the refresh tokens. If that
+// fails, the next use of the token retries.
 func (s *SignIn) endStolen(ctx context.Context, by By, of *ReusedTokenError) error {
 	by.Actor = events.Actor{Kind: events.UserActor, ID: of.UserID}
 	s.Log.Warn("a refresh token was used twice: its session ends", "request", by.RequestID, "user", of.UserID,
@@ -46,8 +46,8 @@ func (s *SignIn) endSession(userID, sessionID string) EndSession {
 	return EndSession{UserID: userID, SessionID: sessionID, Until: s.Now().Add(maxTokenTTL)}
 }
 
-// LogOut ends a session on all nodes: its refresh tokens first, and then the ID tokens. Where the fact cannot be
-// appended the ID token is still good, and the call may be made again with it.
+// LogOut ends a session on all nodes: first its refresh tokens, then the ID tokens. If the fact cannot be appended,
+// the ID token stays valid for a retry.
 func (s *SignIn) LogOut(ctx context.Context, do Runner[User], c Claims) (Done, error) {
 	if err := s.Sessions.Revoke(ctx, c.UserID, c.SessionID); err != nil {
 		return Done{}, err
@@ -56,7 +56,7 @@ func (s *SignIn) LogOut(ctx context.Context, do Runner[User], c Claims) (Done, e
 	return done, err
 }
 
-// SessionsEnded makes it known to all nodes which sessions have ended at the identity provider. It may be repeated.
+// SessionsEnded announces to all nodes which sessions have ended at the identity provider. It is idempotent.
 func (w *Writer) SessionsEnded(ctx context.Context, ended EndSessions) error {
 	_, _, err := Do(ctx, w, BySystem("identity provider"), ended)
 	return err

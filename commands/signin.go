@@ -11,28 +11,27 @@ import (
 	"flagledger/events"
 )
 
-// People is what use cases ask of the snapshot: what this node has heard of people so far.
+// People reads what this node's snapshot knows of people.
 type People interface {
-	// Registered reports whether a person has begun to use the service.
+	// Registered reports whether a person has registered.
 	Registered(userID string) bool
-	// ShutOut reports whether a person has been deactivated or erased.
+	// ShutOut reports whether a person was deactivated or erased.
 	ShutOut(userID string) bool
-	// SessionEnded reports whether a session of a person has ended that began at an instant.
+	// SessionEnded reports whether a person's session that began at a time has ended.
 	SessionEnded(userID, sessionID string, began time.Time) bool
 	PlatformRole(userID string) events.PlatformRole
-	// TenantsOf lists the tenants that a person is a member of: first the first that they created, then the others by
-	// when they joined.
+	// TenantsOf lists a person's tenants: first the first one they created, then the others by when they joined.
 	TenantsOf(userID string) []string
 	// CreatorOf returns the id of the person who created a tenant, empty if it does not exist.
 	CreatorOf(tenantID string) string
-	// JoinedAt returns when a person whom another one added or invited became a member of a tenant. It is zero for
-	// others, and for no member.
+	// JoinedAt returns when an added or invited person became a member of a tenant; zero for other members and for
+	// non-members.
 	JoinedAt(tenantID, userID string) time.Time
-	// RoleIn tells what a person may do in a tenant that exists, empty for one who is no member.
+	// RoleIn returns a person's role in an existing tenant; empty for a non-member.
 	RoleIn(tenantID, userID string) events.Role
 }
 
-// SignIn lets people begin to use the service, and go on with their sessions and end them.
+// SignIn signs people in, and refreshes and ends their sessions.
 type SignIn struct {
 	Writer   *Writer
 	Sessions interface {
@@ -40,19 +39,20 @@ type SignIn struct {
 		Revoke(ctx context.Context, userID, sessionID string) error
 	}
 	Directory interface {
-		// SaveProfile notes a person's name and address, and reports whether the person was not known before.
+		// SaveProfile saves a person's name and address, and reports whether the person is new.
 		SaveProfile(ctx context.Context, c Claims) (isNew bool, err error)
 		Erase(ctx context.Context, userID string) error
-		// PendingMemberships lists the last tenants that have invited an address, so many at most.
+		// PendingMemberships lists the latest tenants that invited an address, up to a limit.
 		PendingMemberships(ctx context.Context, email string, mustAccept bool, most int) ([]PendingMember, error)
-		// Forget drops the address of a pending member, ForgetUninvited that of one whom the tenant has not invited within a
-		// minute.
+		// Forget deletes the address of a pending member. ForgetUninvited deletes the address of one that the tenant
+		// has not invited within a minute.
 		Forget(ctx context.Context, id string) error
 		ForgetUninvited(ctx context.Context, id string) error
-		// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
+		// AddPending returns the id of the tenant's pending member with an address. If there is none, it saves the
+		// address with newID.
 		AddPending(ctx context.Context, tenantID, email, newID string, mustAccept bool) (id string, err error)
 		DeclinedInvitations
-		// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
+		// PendingMembership returns the id of a tenant's pending member with an address; "" if there is none.
 		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
 		TenantUses
 		// NoteUse notes that a person uses a tenant now, which they joined at a time. It is written down later, by
@@ -66,7 +66,7 @@ type SignIn struct {
 	Log        *slog.Logger
 }
 
-// CheckActive refuses whoever has been deactivated or erased.
+// CheckActive refuses a deactivated or erased person.
 func CheckActive(p People, userID string) error {
 	if p.ShutOut(userID) {
 		return refuse(Forbidden, "the account has been deactivated")
@@ -74,7 +74,7 @@ func CheckActive(p People, userID string) error {
 	return nil
 }
 
-// CheckSession refuses a session that has ended, and whoever has been deactivated or erased.
+// CheckSession refuses an ended session, and a deactivated or erased person.
 func CheckSession(p People, c Claims) error {
 	if err := CheckActive(p, c.UserID); err != nil {
 		return err
@@ -85,7 +85,7 @@ func CheckSession(p People, c Claims) error {
 	return nil
 }
 
-// CheckNew refuses the sign-up of somebody who has begun to use the service already.
+// CheckNew refuses the sign-up of a registered person.
 func (s *SignIn) CheckNew(c Claims) error {
 	if s.People.Registered(c.UserID) {
 		return refuse(Conflict, "the person has signed up already")
@@ -93,15 +93,12 @@ func (s *SignIn) CheckNew(c Claims) error {
 	return nil
 }
 
-// LetIn lets a person begin to use the service, or go on, and tells the active tenant, which is used with it. In this
-// order:
+// LetIn registers or updates a person at sign-in, and returns the active tenant. It saves name and address, registers
+// the person with a tenant of their own if they have none, makes a listed verified address a super user, and joins
+// inviting tenants; failures of the last step are logged and retried at the next sign-in.
 //
-// 1. the directory notes the name and the address; 2. the person is registered, and gets a tenant of their own where
-// they are a member of none; 3. a verified address on the list makes a super user; 4. a verified address joins the
-// tenants that have invited it. What fails here is logged and tried again at the next sign-in.
-//
-// Where a step fails, those before it stay done, and the person signs in again: each step may be repeated. Whoever has
-// been shut out is Forbidden, and nothing of them is noted.
+// If a step fails, the earlier ones stay done and the next sign-in retries: each is idempotent. A deactivated or
+// erased person is Forbidden, and nothing is saved.
 func (s *SignIn) LetIn(ctx context.Context, by By, c Claims) (activeTenant string, err error) {
 	by.Actor = events.Actor{Kind: events.UserActor, ID: c.UserID}
 	if err := CheckActive(s.People, c.UserID); err != nil {
@@ -134,14 +131,14 @@ func (s *SignIn) LetIn(ctx context.Context, by By, c Claims) (activeTenant strin
 	return active, nil
 }
 
-// personalTenants is the namespace in which the id of a person's own tenant is derived from the person's, so that two
-// first sign-ins at once make one tenant.
+// personalTenants is the namespace in which the id of a person's own tenant is derived from theirs, so that two
+// concurrent first sign-ins create one tenant.
 var personalTenants = uuid.MustParse("5b2d2f1c-5d5b-5d0e-9a57-0b1f4c1f9a3e")
 
-// register registers a person and gives them a tenant of their own, unless both are there.
+// register registers a person and creates a tenant of their own, unless both exist.
 func (s *SignIn) register(ctx context.Context, by By, c Claims) error {
 	_, _, err := Do(ctx, s.Writer, by, RegisterUser{ID: c.UserID, Provider: c.Provider})
-	if KindOf(err) == Forbidden { // they were erased just now: nothing is to be known of them
+	if KindOf(err) == Forbidden { // they were erased just now: save nothing
 		return cmp.Or(s.Directory.Erase(ctx, c.UserID), err)
 	}
 	if err != nil {
@@ -150,8 +147,7 @@ func (s *SignIn) register(ctx context.Context, by By, c Claims) error {
 	return createPersonalTenant(ctx, s.Writer, by, uuid.NewSHA1(personalTenants, []byte(c.UserID)).String(), c.UserID)
 }
 
-// createPersonalTenant gives a person a tenant of their own with an id that is derived from theirs, unless it was made
-// before.
+// createPersonalTenant creates a person's own tenant with an id derived from theirs, unless it exists.
 func createPersonalTenant(ctx context.Context, w *Writer, by By, id, userID string) error {
 	_, _, err := Do(ctx, w, by,
 		CreateTenant{ID: id, Name: "Personal workspace", Creator: userID, Environments: FirstEnvironments()})
@@ -161,7 +157,7 @@ func createPersonalTenant(ctx context.Context, w *Writer, by By, id, userID stri
 	return err
 }
 
-// grantSuperUser makes a person a super user whose verified address is on the list.
+// grantSuperUser makes a person with a listed verified address a super user.
 func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 	if !s.SuperUsers.Has(c.Email) || s.People.PlatformRole(c.UserID) == events.SuperUser {
 		return nil
@@ -171,8 +167,8 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 	return err
 }
 
-// activeTenant returns the tenant that a person used last of those that they are still a member of, and else their
-// canonical one. A tenant that another person added them to is active only once they have confirmed it.
+// activeTenant returns the last visited tenant of which the person is still a member, or else their canonical one. A
+// tenant to which another person added them counts only once they have confirmed it.
 func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
 	used, err := s.Directory.UsedTenants(ctx, c.UserID)
 	if err != nil {

@@ -12,49 +12,50 @@ import (
 	"flagledger/events"
 )
 
-// maxStates bounds what a Writer keeps of streams, in bytes, as State's size counts them.
+// maxStates limits the cached states of a Writer in bytes, as State.size counts them.
 const maxStates = 64 << 20
 
-// entryBytes is about what the cache needs for an entry beside the state itself.
+// entryBytes is the approximate overhead of a cache entry.
 const entryBytes = 512
 
-// mark is the event that a state took in last; the zero mark is before the first.
-type mark struct {
+// lastEvent identifies the last event of a state; the zero value is before the first event.
+type lastEvent struct {
 	id       uuid.UUID
 	revision events.Revision
 	position events.Position
 	name     string
 }
 
-func markOf(r events.Recorded) mark { return mark{r.ID, r.Revision, r.Position, r.Name} }
+func lastEventOf(r events.Recorded) lastEvent { return lastEvent{r.ID, r.Revision, r.Position, r.Name} }
 
-// keptState is the state of a stream as of an event. It is shared, so nothing changes it: what comes after is taken in
-// by a clone.
-type keptState struct {
+// cachedState is the state of a stream as of an event. It is shared and must not be changed: later events are applied
+// to a clone.
+type cachedState struct {
 	state any // an S
-	last  mark
+	last  lastEvent
 	size  uint32
 }
 
-// states keeps the states of the streams that were used last.
-type states = otter.Cache[string, keptState]
+// states caches the states of recently used streams.
+type states = otter.Cache[string, cachedState]
 
 func newStates(bytes uint64) *states {
-	return otter.Must(&otter.Options[string, keptState]{
+	return otter.Must(&otter.Options[string, cachedState]{
 		MaximumWeight: bytes,
-		Weigher:       func(_ string, s keptState) uint32 { return s.size },
+		Weigher:       func(_ string, s cachedState) uint32 { return s.size },
 	})
 }
 
-// keep keeps a state, which nothing changes from then on.
-func keep[S any, P State[S]](w *Writer, stream string, s S, last mark) {
+// cacheState caches a state, which must not be changed afterwards.
+func cacheState[S any, P State[S]](w *Writer, stream string, s S, last lastEvent) {
 	if w.states != nil && last.revision > 0 {
-		w.states.Set(stream, keptState{s, last, uint32(min(P(&s).size()+len(stream)+entryBytes, math.MaxUint32))})
+		w.states.Set(stream, cachedState{s, last, uint32(min(P(&s).size()+len(stream)+entryBytes, math.MaxUint32))})
 	}
 }
 
-// kept is the state of a stream as of the event that this node read or appended last; false where none is kept.
-func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
+// fromCache returns the cached state of a stream, as of the last event that this node read or appended; ok is false
+// without one.
+func fromCache[S any](w *Writer, stream string) (s S, last lastEvent, ok bool) {
 	if w.states == nil {
 		return s, last, false
 	}
@@ -66,14 +67,13 @@ func kept[S any](w *Writer, stream string) (s S, last mark, ok bool) {
 	return s, k.last, ok
 }
 
-// load is the state of a stream as it is now. It reads on from the state that is kept, or from the beginning if the log
-// has another event there. Its errors are *Error.
+// load returns the current state of a stream. It reads on from the cached state, or from the beginning if the log has
+// a different event there. Errors are *Error.
 //
-// If reading breaks off, what was read is kept, so that several commands can fold a stream that takes longer than one
-// may.
+// A partial read is cached, so that several commands together can fold a stream that takes too long for one.
 func load[S any, P State[S]](
 	ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string,
-) (s S, last mark, err error) {
+) (s S, last lastEvent, err error) {
 	for {
 		s, last, err = catchUp[S, P](ctx, w, stream, tenant)
 		if err == nil {
@@ -85,14 +85,14 @@ func load[S any, P State[S]](
 	}
 }
 
-func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant string) (S, mark, error) {
-	s, last, ok := kept[S](w, stream)
+func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant string) (S, lastEvent, error) {
+	s, last, ok := fromCache[S](w, stream)
 	if !ok {
 		leave, err := w.enterFold(ctx, tenant, stream)
 		if err != nil {
 			return s, last, err
 		}
-		if s, last, ok = kept[S](w, stream); !ok { // nobody else has read it meanwhile
+		if s, last, ok = fromCache[S](w, stream); !ok { // no other command has read it meanwhile
 			defer leave()
 			s, last, _, err := fold[S, P](ctx, w, stream, nil)
 			return s, last, err
@@ -103,7 +103,7 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant s
 	for r, err := range w.store.Read(ctx, stream, from.revision) {
 		if err != nil {
 			if changed {
-				keep[S, P](w, stream, s, last)
+				cacheState[S, P](w, stream, s, last)
 			}
 			return s, last, err
 		}
@@ -120,23 +120,23 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant s
 			s, changed = P(&s).clone(), true
 		}
 		P(&s).evolve(r)
-		last = markOf(r)
+		last = lastEventOf(r)
 	}
 	if !same {
 		w.states.Invalidate(stream)
 		return catchUp[S, P](ctx, w, stream, tenant)
 	}
 	if changed {
-		keep[S, P](w, stream, s, last)
+		cacheState[S, P](w, stream, s, last)
 	}
 	return s, last, nil
 }
 
-// search is load for a request that may have been made before. Where the stream holds events with the ids of the
-// request, found is true and the state is the one that the last of these left.
+// search works like load for a request that may be a retry. If the stream has events with the request's ids, found is
+// true and the state is as of the last of them.
 func search[S any, P State[S]](
 	ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string, ids func(i int) uuid.UUID,
-) (s S, last mark, found bool, err error) {
+) (s S, last lastEvent, found bool, err error) {
 	for {
 		s, last, found, err = loadOrFind[S, P](ctx, w, stream, tenant, ids)
 		if err == nil {
@@ -148,11 +148,11 @@ func search[S any, P State[S]](
 	}
 }
 
-// loadOrFind looks for the request's events once the state is known: an earlier attempt that appends after that makes a
-// conflict of what is decided from the state.
+// loadOrFind searches for the request's events after loading: a concurrent first attempt then fails our append with
+// ErrConflict.
 func loadOrFind[S any, P State[S]](
 	ctx context.Context, w *Writer, stream, tenant string, ids func(i int) uuid.UUID,
-) (s S, last mark, found bool, err error) {
+) (s S, last lastEvent, found bool, err error) {
 	if s, last, err = catchUp[S, P](ctx, w, stream, tenant); err != nil {
 		return s, last, false, err
 	}
@@ -171,16 +171,16 @@ func loadOrFind[S any, P State[S]](
 	return fold[S, P](ctx, w, stream, ids)
 }
 
-// fold folds a stream from its first event, and keeps the state, also that of a part, unless it stops at the events
-// with the given ids.
+// fold folds a stream from its first event, and caches the state, even a partial one, unless it stops at events with
+// the given ids.
 func fold[S any, P State[S]](
 	ctx context.Context, w *Writer, stream string, ids func(i int) uuid.UUID,
-) (s S, last mark, found bool, err error) {
+) (s S, last lastEvent, found bool, err error) {
 	own := 0
 	for r, err := range w.store.Read(ctx, stream, 0) {
 		if err != nil {
 			if ids == nil {
-				keep[S, P](w, stream, s, last)
+				cacheState[S, P](w, stream, s, last)
 			}
 			return s, last, false, err
 		}
@@ -193,13 +193,13 @@ func fold[S any, P State[S]](
 			return s, last, false, err
 		}
 		P(&s).evolve(r)
-		last = markOf(r)
+		last = lastEventOf(r)
 	}
-	keep[S, P](w, stream, s, last)
+	cacheState[S, P](w, stream, s, last)
 	return s, last, own > 0, nil
 }
 
-// checkDecoded is why no state can take in an event, nil where one can.
+// checkDecoded returns why an event cannot be applied to any state, or nil.
 func checkDecoded(r events.Recorded) error {
 	err := r.Err
 	if kind, _, _ := strings.Cut(r.Name, "."); err == nil && !strings.HasPrefix(r.Stream, kind+"-") {

@@ -127,7 +127,7 @@ func TestKeptStatesChangeNothing(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(factsOf(plain), factsOf(keeping), equalStates); diff != "" {
-			t.Fatalf("the facts differ (-without +with kept states):\n%s", diff)
+			t.Fatalf("the facts differ (-without +with cached states):\n%s", diff)
 		}
 		for _, r := range all {
 			if now := fmt.Sprintf("%+v", r.state); now != r.then {
@@ -150,10 +150,10 @@ func both[S any, P State[S]](t *rapid.T, nodes pairOfNodes, by By, cmd Command[S
 	want, wantDone, wantErr := run(nodes.plain)
 	got, gotDone, gotErr := run(nodes.keeping)
 	if fmt.Sprint(wantErr) != fmt.Sprint(gotErr) || KindOf(wantErr) != KindOf(gotErr) || wantDone != gotDone {
-		t.Fatalf("%T is answered with %+v, %v; without kept states %+v, %v", cmd, gotDone, gotErr, wantDone, wantErr)
+		t.Fatalf("%T is answered with %+v, %v; without cached states %+v, %v", cmd, gotDone, gotErr, wantDone, wantErr)
 	}
 	if diff := cmp.Diff(want, got, equalStates); diff != "" {
-		t.Fatalf("%T leaves another state (-without +with kept states):\n%s", cmd, diff)
+		t.Fatalf("%T leaves another state (-without +with cached states):\n%s", cmd, diff)
 	}
 	return returned{got, fmt.Sprintf("%+v", got)}
 }
@@ -406,7 +406,7 @@ func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
 // What cannot be decoded is not decided from, whether it stands among what is kept or after it.
 func TestAnEventThatCannotBeDecoded(t *testing.T) {
 	bad := errors.New("unknown type")
-	for name, kept := range map[string]bool{"with a kept state": true, "without": false} {
+	for name, kept := range map[string]bool{"with a cached state": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			store, w := newMemory()
 			given(t, w, 3)
@@ -450,7 +450,7 @@ func TestKeptStatesAreBounded(t *testing.T) {
 		t.Errorf("it keeps %d bytes", size)
 	}
 	huge := Flag{Flag: state.Flag{FlagCreated: events.FlagCreated{Description: strings.Repeat("x", 2*maxStates)}}}
-	keep(w, "huge", huge, mark{revision: 1})
+	cacheState(w, "huge", huge, lastEvent{revision: 1})
 	w.states.CleanUp()
 	if size := w.states.WeightedSize(); size > 100_000 {
 		t.Errorf("it keeps %d bytes", size)

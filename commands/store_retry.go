@@ -11,17 +11,17 @@ import (
 	"flagledger/retry"
 )
 
-// outageTimeout is how long a command goes on trying after the store was first found to be gone: long enough for a lost
-// connection, short enough to answer within a second.
+// outageTimeout limits a command's retries after the first failure of the store: long enough for a lost connection,
+// short enough to respond within a second.
 const outageTimeout = 700 * time.Millisecond
 
-// storeRetry bounds how long a command goes on trying to reach a store. The zero storeRetry has not failed yet.
+// storeRetry limits a command's retries to reach a store. The zero storeRetry has not failed yet.
 type storeRetry struct {
 	delays   *backoff.ExponentialBackOff
 	deadline time.Time
 }
 
-// wait waits before the next attempt, and reports whether there is one: err is ErrUnavailable and the time is not over.
+// wait waits before the next attempt. It returns false if err is not ErrUnavailable or the time is over.
 func (r *storeRetry) wait(ctx context.Context, err error) bool {
 	if !errors.Is(err, events.ErrUnavailable) {
 		return false

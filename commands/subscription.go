@@ -9,10 +9,10 @@ import (
 
 // The subscription of a tenant is part of the tenant's stream.
 
-// SetSubscription records what the payment provider says of a subscription of a tenant. It may be repeated.
+// SetSubscription records the payment provider's state of a tenant's subscription. It is idempotent.
 //
-// A subscription that is not in use changes nothing unless it is the tenant's present one: neither a checkout that was
-// not completed nor the end of an earlier subscription takes the plan away.
+// An unused subscription changes nothing unless it is the tenant's current one: an incomplete checkout or the end of
+// an earlier subscription does not affect the plan.
 type SetSubscription struct {
 	TenantRef
 	Subscription events.Subscription // without PastDueSince
@@ -26,7 +26,7 @@ func (c SetSubscription) decide(t Tenant) ([]events.Fact, error) {
 	from, to := t.Subscription, c.Subscription
 	wrong := fields{}
 	checkPlan(wrong, to.Plan)
-	wrong.check(to.Status.Known(), "status", "is none that a subscription can have")
+	wrong.check(to.Status.Known(), "status", "is not a subscription status")
 	wrong.check(to.BillingCycle == "" || to.BillingCycle == events.Monthly || to.BillingCycle == events.Yearly,
 		"billingCycle", "must be monthly or yearly")
 	if err := wrong.err(); err != nil {
@@ -47,7 +47,7 @@ func (c SetSubscription) decide(t Tenant) ([]events.Fact, error) {
 	return changeSubscription(from, to), nil
 }
 
-// SetPlan gives a tenant a plan that nobody pays the payment provider for. It does not end by itself.
+// SetPlan gives a tenant a plan without payment. It does not end by itself.
 type SetPlan struct {
 	TenantRef
 	Plan events.Plan
@@ -79,6 +79,6 @@ func changeSubscription(from, to events.Subscription) []events.Fact {
 }
 
 func checkPlan(wrong fields, plan events.Plan) {
-	wrong.check(plan.Known(), "plan", "%q is no plan; there are %s", plan,
+	wrong.check(plan.Known(), "plan", "%q is not a plan; plans are %s", plan,
 		strings.Join(events.PlanNames(events.AnyPlan), ", "))
 }

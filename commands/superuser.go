@@ -6,30 +6,30 @@ import (
 	"flagledger/events"
 )
 
-// SuperUsers are the addresses of those who may be super users, by EmailKey.
+// SuperUsers holds the addresses of people who may be super users, by EmailKey.
 type SuperUsers map[string]bool
 
-// NewSuperUsers returns the list of some addresses.
+// NewSuperUsers returns the list of these addresses.
 func NewSuperUsers(addresses []string) SuperUsers {
 	s := SuperUsers{}
 	for _, address := range addresses {
 		s[EmailKey(address)] = true
 	}
-	delete(s, "") // of what is no address
+	delete(s, "") // from invalid addresses
 	return s
 }
 
-// Has reports whether an address, in whatever case, is on the list.
+// Has reports whether an address is on the list, ignoring case.
 func (s SuperUsers) Has(address string) bool { return s[EmailKey(address)] }
 
-// Addresses tells people's addresses.
+// Addresses looks up people's addresses.
 type Addresses interface {
-	// Email is a person's address, empty where none is known.
+	// Email returns a person's address, or "" if unknown.
 	Email(ctx context.Context, userID string) (string, error)
 }
 
-// ChangeRole is the command that gives a person a role on the platform, with what the list says of their address.
-// Nothing is changed before it is carried out.
+// ChangeRole returns the command that gives a person a platform role, with whether their address is listed. It changes
+// nothing by itself.
 func (s SuperUsers) ChangeRole(
 	ctx context.Context, people Addresses, userID string, role events.PlatformRole,
 ) (ChangePlatformRole, error) {

@@ -8,34 +8,34 @@ import (
 	"flagledger/events"
 )
 
-// Contact is whom to write to about a tenant: what was sent of it. nil leaves a part as it is, and empty clears it.
+// Contact is the contact of a tenant as sent. nil leaves a field unchanged, and empty clears it.
 type Contact struct{ Email, Name *string }
 
-// Tenancies creates, changes and deletes tenants together with whom to write to about them, which is no fact: it stands
-// in the directory.
+// Tenancies creates, changes and deletes tenants together with their contacts, which are not facts but in the
+// directory.
 type Tenancies struct {
 	Directory interface {
 		ContactChanges(ctx context.Context, tenantID string, email, name *string) ([]events.ContactField, error)
 		SetContact(ctx context.Context, tenantID string, version events.Revision, email, name *string) error
 	}
-	// Keepings are all that hold something personal of tenants. The directory is the first: the others take nothing for
-	// people who are not in it.
+	// Keepings are all keepings with personal data of tenants. The directory comes first: the others accept only
+	// people in it.
 	Keepings []TenantData
-	// Uses are what it counted, which may be too much for one request; nil without.
+	// Uses are usage counts, which may be too many for one request; nil without.
 	Uses TenantData
 }
 
-// forgetUsesWithin is how long a request forgets uses. A job forgets the rest.
+// forgetUsesWithin limits how long a request deletes usage counts. A job deletes the rest.
 const forgetUsesWithin = 10 * time.Second
 
-// TenantData is a keeping that holds something personal of tenants, as of the demo people of a sandbox.
+// TenantData is a keeping with personal data of tenants, such as of a sandbox's demo people.
 type TenantData interface {
-	// ForgetTenant drops what it holds of a tenant that has ended. It may be repeated.
+	// ForgetTenant deletes the data of a deleted tenant. It is idempotent.
 	ForgetTenant(ctx context.Context, tenantID string) error
 }
 
-// Create creates a tenant, and saves the contact first, so that a tenant is never without the one that was sent. Where
-// the facts then cannot be appended, the contact belongs to no tenant until the request is made again with its key.
+// Create saves the contact and then creates the tenant, so that no tenant lacks its contact. If the facts cannot be
+// appended, the contact is unused until the request is retried with its key.
 func (t *Tenancies) Create(
 	ctx context.Context, do Runner[Tenant], create CreateTenant, c Contact,
 ) (Tenant, Done, error) {
@@ -48,7 +48,7 @@ func (t *Tenancies) Create(
 	return do(ctx, create)
 }
 
-// only is what is sent of some fields.
+// only returns the contact with some fields only.
 func (c Contact) only(fields []events.ContactField) (part Contact) {
 	if slices.Contains(fields, events.PrimaryEmail) {
 		part.Email = c.Email
@@ -59,9 +59,8 @@ func (c Contact) only(fields []events.ContactField) (part Contact) {
 	return part
 }
 
-// Update changes a tenant, and then what its fact tells of its contact: changes that are made at once take effect in
-// the order of their facts. Where the contact cannot be noted, the fact stays, and the same request made again notes
-// it, unless it was changed since.
+// Update changes a tenant and then its contact, so that concurrent changes take effect in the order of their facts. If
+// the contact cannot be saved, the fact stays, and a retry saves it unless it has changed since.
 func (t *Tenancies) Update(
 	ctx context.Context, do Runner[Tenant], update UpdateTenant, c Contact,
 ) (tenant Tenant, done Done, err error) {
@@ -78,8 +77,7 @@ func (t *Tenancies) Update(
 	return tenant, done, t.Directory.SetContact(ctx, update.TenantID, done.Revision, c.Email, c.Name)
 }
 
-// Delete ends a tenant, and then forgets it. Where that fails, the tenant has ended all the same, and a job forgets it,
-// as it does uses that are many.
+// Delete ends a tenant and then deletes its data. If that fails or takes too long, a job continues.
 func (t *Tenancies) Delete(ctx context.Context, do Runner[Tenant], remove DeleteTenant) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err == nil {
@@ -96,7 +94,7 @@ func (t *Tenancies) Delete(ctx context.Context, do Runner[Tenant], remove Delete
 	return done, err
 }
 
-// Forget drops what is kept of a tenant that has ended. It may be repeated.
+// Forget deletes the data of a deleted tenant. It is idempotent.
 func (t *Tenancies) Forget(ctx context.Context, tenantID string) error {
 	if err := t.forgetKeepings(ctx, tenantID); err != nil || t.Uses == nil {
 		return err

@@ -13,21 +13,21 @@ import (
 // Tenant is the state of a tenant's stream.
 type Tenant struct {
 	events.TenantCreated
-	Exists        bool // which a tenant that is deleted does no longer
+	Exists        bool // false for a deleted tenant
 	Environments  []events.EnvironmentRef
 	Clients       map[string]OAuthClient // by id
-	Members       map[string]Member      // by user id, those who are pending by an id of their own
+	Members       map[string]Member      // by user id; pending ones by their own id
 	Subscription  events.Subscription
 	CreatedAt     time.Time
 	added         environmentsAdded
-	customers     int                  // how often the customer at the payment provider has changed
-	taken         bool                 // by a tenant, deleted or not
-	formerMembers map[string]bool      // ids of those who were members, or pending
-	leavers       map[string]bool      // ids of people who left by themselves, and have not accepted an invitation since
-	changedAt     map[string]time.Time // of a sandbox: environments by name, members by id; those that are gone too
+	customers     int                  // how often the customer at the payment provider changed
+	taken         bool                 // the id was used, even by a deleted tenant
+	formerMembers map[string]bool      // ids of former members and former pending members
+	leavers       map[string]bool      // ids of people who left and have not accepted an invitation since
+	changedAt     map[string]time.Time // of a sandbox: environments by name, members by id, also removed ones
 }
 
-// environmentsAdded counts the environments that were added on a day, those that are deleted since included.
+// environmentsAdded counts the environments added on a day, including deleted ones.
 type environmentsAdded struct {
 	day   time.Time // its beginning, in UTC
 	count int
@@ -40,14 +40,14 @@ func (a *environmentsAdded) note(at time.Time) {
 	a.count++
 }
 
-// Member is somebody's part in a tenant.
+// Member is a person's membership in a tenant.
 type Member struct {
 	Role       events.Role
 	Pending    bool      // not signed in yet
 	MustAccept bool      // a pending member who joins only once they accept
 	WasPending bool      // joined as a pending member: another person added or invited them
-	InvitedBy  string    // the id of the person who invited them as a pending member; empty for others
-	CreatedAt  time.Time // when the store recorded that they joined, or were invited if they are pending
+	InvitedBy  string    // the person who invited them as a pending member; empty for others
+	CreatedAt  time.Time // when the store recorded that they joined, or that a pending member was invited
 }
 
 func (t *Tenant) evolve(r events.Recorded) {
@@ -115,7 +115,7 @@ func (t *Tenant) evolve(r events.Recorded) {
 	}
 }
 
-// noteChange notes in a sandbox when an environment or a member was last changed, which a cleanup asks for.
+// noteChange records when an environment or a member of a sandbox was last changed; a cleanup compares it.
 func (t *Tenant) noteChange(name string, at time.Time) {
 	if !t.Sandbox {
 		return
@@ -126,7 +126,7 @@ func (t *Tenant) noteChange(name string, at time.Time) {
 	t.changedAt[name] = at
 }
 
-// inviter is the id of an actor who is a person.
+// inviter returns the id of an actor who is a person.
 func inviter(by events.Actor) string {
 	if by.Kind != events.UserActor {
 		return ""
@@ -151,11 +151,11 @@ func (t *Tenant) size() int {
 	return n
 }
 
-// CreateTenant begins a tenant with its first admin and its first environments.
+// CreateTenant creates a tenant with its first admin and its first environments.
 type CreateTenant struct {
 	ID   string // new
 	Name string
-	// SandboxEndsAt is when the tenant ends as a sandbox; zero for a tenant that is none.
+	// SandboxEndsAt is the end of a sandbox; zero for other tenants.
 	SandboxEndsAt time.Time
 	Creator       string // the id of the person who becomes its admin
 	Created       CreatedBefore
@@ -198,7 +198,7 @@ func (c CreateTenant) decide(t Tenant) ([]events.Fact, error) {
 	return facts, nil
 }
 
-// FirstEnvironments are the environments of a new tenant. Their ids are new at each call.
+// FirstEnvironments returns the environments of a new tenant with new ids.
 func FirstEnvironments() []events.EnvironmentRef {
 	return []events.EnvironmentRef{
 		{ID: NewID(), Name: events.DefaultEnvironment},
@@ -206,14 +206,14 @@ func FirstEnvironments() []events.EnvironmentRef {
 	}
 }
 
-// TenantRef names a tenant.
+// TenantRef identifies a tenant.
 type TenantRef struct{ TenantID string }
 
 func (r TenantRef) stream() string { return events.TenantStream(r.TenantID) }
 
 func (r TenantRef) tenant() string { return r.TenantID }
 
-// admit refuses a tenant that does not exist, or no longer.
+// admit refuses a tenant that does not exist or was deleted.
 func (r TenantRef) admit(t Tenant) error {
 	if !t.Exists {
 		return refuse(NotFound, "no tenant has the id %q", r.TenantID)
@@ -221,11 +221,11 @@ func (r TenantRef) admit(t Tenant) error {
 	return nil
 }
 
-// UpdateTenant changes what is sent of a tenant's fields; nil leaves a field alone.
+// UpdateTenant changes the sent fields of a tenant; nil leaves a field unchanged.
 type UpdateTenant struct {
 	TenantRef
 	Name    *string
-	Contact []events.ContactField // that change in the directory
+	Contact []events.ContactField // fields that change in the directory
 }
 
 func (c UpdateTenant) decide(t Tenant) ([]events.Fact, error) {
@@ -246,7 +246,7 @@ func (c UpdateTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.TenantUpdated{Name: name, Contact: c.Contact}}, nil
 }
 
-// DeleteTenant ends a tenant and all that is in it.
+// DeleteTenant deletes a tenant and everything in it.
 type DeleteTenant struct{ TenantRef }
 
 func (c DeleteTenant) decide(t Tenant) ([]events.Fact, error) {
@@ -256,8 +256,8 @@ func (c DeleteTenant) decide(t Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.TenantDeleted{}}, nil
 }
 
-// Limits of a tenant's environments. The second one is of a day in UTC, those that are deleted since included: a flag's
-// stream tells of each environment that it was ever on in.
+// Limits of a tenant's environments: at once, and added on a day in UTC including deleted ones. The daily limit
+// protects flags' streams, which mention each environment in which the flag was ever on.
 const (
 	maxEnvironments    = 100
 	maxEnvironmentsDay = 200
@@ -266,7 +266,7 @@ const (
 
 var environmentPattern = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9][a-z0-9-]{0,%d}$`, maxEnvironmentName-1))
 
-// AddEnvironment gives a tenant an environment, in which all flags are off.
+// AddEnvironment adds an environment in which all flags are off.
 type AddEnvironment struct {
 	TenantRef
 	Environment events.EnvironmentRef // with a new id
@@ -291,12 +291,12 @@ func (c AddEnvironment) decide(t Tenant) ([]events.Fact, error) {
 	}
 	if t.added.count >= maxEnvironmentsDay && t.added.day.Equal(dayOf(c.Now)) {
 		return nil, TooManyToday(maxEnvironmentsDay, c.Now,
-			fmt.Sprintf("%d environments were added to the tenant today, as many as a day may have", t.added.count))
+			fmt.Sprintf("%d environments were added to the tenant today, the limit for a day", t.added.count))
 	}
 	return []events.Fact{events.EnvironmentAdded{Environment: c.Environment}}, nil
 }
 
-// DeleteEnvironment takes an environment from a tenant, and with it what flags are in it. Production stays.
+// DeleteEnvironment removes an environment with its flag states. Production cannot be removed.
 type DeleteEnvironment struct {
 	TenantRef
 	Name string

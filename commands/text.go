@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// checkText checks the length of a text in characters, and that it holds no NUL, which Postgres cannot keep.
+// checkText checks a text's length in characters, and that it has no NUL, which Postgres cannot store.
 func checkText(wrong fields, field, text string, shortest, longest int) {
 	n := utf8.RuneCountInString(text)
 	wrong.check(n >= shortest, field, "is required and must not be empty")

@@ -11,7 +11,7 @@ import (
 // User is the state of a person's stream.
 type User struct {
 	Exists       bool
-	Ended        map[string]time.Time // sessions whose tokens may not have expired, by id: when the last of these does
+	Ended        map[string]time.Time // by id: when the last of a session's tokens expires
 	PlatformRole events.PlatformRole
 	Deactivated  bool
 	Erased       bool
@@ -21,7 +21,7 @@ type User struct {
 
 	deactivatedAt time.Time
 	roleSince     time.Time // when the platform role last changed
-	forgetAt      int       // so many ended sessions
+	forgetAt      int       // the number of ended sessions that triggers a cleanup
 }
 
 func (u *User) evolve(r events.Recorded) {
@@ -43,7 +43,7 @@ func (u *User) evolve(r events.Recorded) {
 	}
 }
 
-// end notes that a session has ended, and now and then forgets those whose tokens have expired.
+// end records that a session has ended, and from time to time drops sessions whose tokens have expired.
 func (u *User) end(fact events.SessionEnded, now time.Time) {
 	if u.Ended == nil {
 		u.Ended = map[string]time.Time{}
@@ -63,8 +63,8 @@ func (u *User) clone() User {
 
 func (u *User) size() int { return 512 + 128*len(u.Ended) }
 
-// RegisterUser records that a person signs in for the first time, and does nothing for one who is known. An erased
-// person is Forbidden.
+// RegisterUser registers a person at their first sign-in, and does nothing for a known one. An erased person is
+// Forbidden.
 type RegisterUser struct {
 	ID       string
 	Provider string
@@ -84,7 +84,7 @@ func (c RegisterUser) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.UserRegistered{ID: c.ID, Provider: c.Provider}}, nil
 }
 
-// EndSession ends a session, whose tokens are refused from then on. Until is when the last of them expires.
+// EndSession ends a session and refuses its tokens from now on. Until is when the last of them expires.
 type EndSession struct {
 	UserID    string
 	SessionID string
@@ -102,7 +102,7 @@ func (c EndSession) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.SessionEnded{UserID: c.UserID, SessionID: c.SessionID, Until: c.Until.UTC()}}, nil
 }
 
-// UserRef names a person.
+// UserRef identifies a person.
 type UserRef struct{ UserID string }
 
 func (r UserRef) stream() string { return events.UserStream(r.UserID) }
@@ -117,11 +117,11 @@ func (r UserRef) admit(u User) error {
 	return nil
 }
 
-// ChangePlatformRole gives a person a role on the platform. The empty role takes it away.
+// ChangePlatformRole gives a person a platform role. The empty role removes it.
 type ChangePlatformRole struct {
 	UserRef
 	Role events.PlatformRole
-	// Listed says that the person's address is in FLAGLEDGER_SUPER_USERS.
+	// Listed reports whether the person's address is in FLAGLEDGER_SUPER_USERS.
 	Listed bool
 }
 
@@ -146,11 +146,11 @@ func (c ChangePlatformRole) decide(u User) ([]events.Fact, error) {
 func checkPlatformRole(wrong fields, role events.PlatformRole, listed bool, known ...events.PlatformRole) {
 	wrong.check(role != "", "role", "is required")
 	wrong.check(slices.Contains(known, role), "role", "must be one of %s", list(known))
-	wrong.check(role != events.SuperUser || listed, "role", "super_user is for the addresses on the allow-list alone")
+	wrong.check(role != events.SuperUser || listed, "role", "super_user is only for addresses on the allow-list")
 }
 
-// DeactivateUser locks a person out everywhere until ReactivateUser. Their tokens are refused at once. Deactivate also
-// ends their sessions.
+// DeactivateUser locks a person out until ReactivateUser, and refuses their tokens at once. Deactivate also ends their
+// sessions.
 type DeactivateUser struct{ UserRef }
 
 func (c DeactivateUser) decide(u User) ([]events.Fact, error) {
@@ -173,7 +173,7 @@ func (c ReactivateUser) decide(u User) ([]events.Fact, error) {
 // EraseUser locks a person out for good. Eraser erases their data in the keepings.
 type EraseUser struct {
 	UserRef
-	// Known says that a keeping knows the person. They may have signed up without ever using the service.
+	// Known reports whether a keeping knows the person, who may have signed up without ever using the service.
 	Known bool
 }
 
@@ -187,7 +187,7 @@ func (c EraseUser) decide(u User) ([]events.Fact, error) {
 	return []events.Fact{events.UserErased{}}, nil
 }
 
-// EndSessions ends all sessions of a person that began before a time, in whole seconds, except one.
+// EndSessions ends all sessions of a person from before a time in whole seconds, except one.
 type EndSessions struct {
 	UserID string
 	Before time.Time

@@ -11,7 +11,7 @@ import (
 
 func knownType(t events.FlagType) bool { return zeroValue(t) != nil }
 
-// zeroValue is the default of a type, nil for an unknown type.
+// zeroValue returns the default value of a type; nil for an unknown type.
 func zeroValue(t events.FlagType) json.RawMessage {
 	switch t {
 	case events.BooleanFlag:
@@ -26,8 +26,7 @@ func zeroValue(t events.FlagType) json.RawMessage {
 	return nil
 }
 
-// checkValue checks that a value, which is well-formed JSON, is of a flag's type. An unknown type is not the value's
-// fault.
+// checkValue checks that a value, which is well-formed JSON, has a flag's type. It ignores an unknown type.
 func checkValue(wrong fields, field string, t events.FlagType, value json.RawMessage) {
 	wrong.check(len(value) > 0, field, "is required")
 	first := byte(0)
@@ -73,10 +72,10 @@ func numbersFit(value json.RawMessage) bool {
 	return true
 }
 
-// compact drops the white space around JSON's tokens and changes nothing else.
+// compact removes white space between JSON's tokens and changes nothing else.
 func compact(value json.RawMessage) json.RawMessage {
 	if !bytes.ContainsAny(value, " \t\r\n") {
-		return value // as most are: rules have thousands
+		return value // most are: rules have thousands
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, value); err != nil {
@@ -85,7 +84,7 @@ func compact(value json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// changedValue is changed for JSON, which is kept without white space.
+// changedValue works like changed for JSON, which is stored without white space.
 func changedValue(from, to json.RawMessage) *events.Change[json.RawMessage] {
 	if to = compact(to); len(to) == 0 || bytes.Equal(from, to) {
 		return nil

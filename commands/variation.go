@@ -10,7 +10,7 @@ import (
 
 const maxVariations = 100 // of a flag
 
-// NewVariation is a variation of a flag to be.
+// NewVariation is a variation to be created.
 type NewVariation struct {
 	ID          string // new
 	Name        string
@@ -23,7 +23,7 @@ func (v NewVariation) variation() events.Variation {
 	return events.Variation{ID: v.ID, Name: v.Name, Value: compact(v.Value), Description: v.Description, Weight: v.Weight}
 }
 
-// AddVariation adds a variation to a flag, after the others.
+// AddVariation adds a variation after the others.
 type AddVariation struct {
 	FlagRef
 	Variation NewVariation
@@ -44,7 +44,7 @@ func (c AddVariation) decide(f Flag) ([]events.Fact, error) {
 	return f.checkSizes(events.VariationAdded{Variation: c.Variation.variation()})
 }
 
-// UpdateVariation changes what is sent of a variation's fields; nil leaves a field alone.
+// UpdateVariation changes the sent fields of a variation; nil leaves a field unchanged.
 type UpdateVariation struct {
 	FlagRef
 	ID          string
@@ -88,11 +88,11 @@ func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
 	return f.checkSizes(updated)
 }
 
-// RemoveVariation removes a variation from a flag. One that is served in an environment of the tenant must stay.
+// RemoveVariation removes a variation. It refuses one that an environment of the tenant serves.
 type RemoveVariation struct {
 	FlagRef
 	ID string
-	// Environments are the tenant's, from the snapshot, which may miss one that is added at the same moment.
+	// Environments are the tenant's from the snapshot, which may miss a concurrent addition.
 	Environments []events.EnvironmentRef
 }
 
@@ -110,7 +110,7 @@ func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
 	return []events.Fact{events.VariationRemoved{Variation: *v}}, nil
 }
 
-// checkVariation checks a variation beside the flag's others; id is its own, empty for a new one.
+// checkVariation checks a variation against the flag's others; id is its own, or empty for a new one.
 func (f *Flag) checkVariation(wrong fields, prefix, id string, v NewVariation) {
 	checkText(wrong, prefix+"name", v.Name, 1, maxName)
 	checkText(wrong, prefix+"description", v.Description, 0, maxDescription)

@@ -1,5 +1,4 @@
-// Package commands decides what may happen: a command names a stream and turns what is known of it into facts, or
-// refuses.
+// Package commands decides what may happen: a command names a stream and turns its state into facts, or refuses.
 package commands
 
 import (
@@ -17,12 +16,11 @@ import (
 	"flagledger/events"
 )
 
-// Command is a decision about one stream with the state S. It is plain data that can be stored as JSON, and deciding is
-// pure: time and new ids are fields of it.
+// Command is a decision about one stream with the state S. It is plain data that can be stored as JSON, and deciding
+// is pure: times and new ids are fields.
 type Command[S any] interface {
 	stream() string
-	// tenant is the id of the tenant whose share of the node the command takes; empty where it is about a person or the
-	// platform.
+	// tenant returns the id of the tenant whose share of the node the command uses; empty for people and the platform.
 	tenant() string
 	// decide does not change the state, which is shared.
 	decide(state S) ([]events.Fact, error)
@@ -31,63 +29,60 @@ type Command[S any] interface {
 // State is what a command decides from.
 type State[S any] interface {
 	*S
-	// evolve takes in one event and never fails: what happened, happened.
+	// evolve applies one event and never fails: facts are final.
 	evolve(events.Recorded)
 	// clone returns a copy that shares nothing with the state that evolve changes.
 	clone() S
-	// size is about how many bytes the state takes.
+	// size returns the approximate size of the state in bytes.
 	size() int
 }
 
-// Writer carries out commands on a store. It keeps the states of the streams that were used last, and carries out one
-// command of a stream at a time.
+// Writer carries out commands on a store. It caches the states of recently used streams, and runs one command of a
+// stream at a time.
 type Writer struct {
 	store events.Store
 	await Await
 
-	// Guard, if set, tells why a tenant takes no changes, nil where it does. Commands that are exempt do not ask it.
+	// Guard, if set, returns why a tenant accepts no changes, or nil. Commands with bypassesGuard skip it.
 	Guard func(tenantID string) error
-	// TenantFlagBytes tells how many bytes the flags of a tenant have in the snapshot, and how many they may have: see
-	// events.FlagBytesAfter. A new Writer has no bound.
+	// TenantFlagBytes returns the size of a tenant's flags in the snapshot, and its limit: see events.FlagBytesAfter.
+	// A new Writer has no limit.
 	TenantFlagBytes func(tenantID string) (used, bound int)
-	// UnpaidCreator tells who created a tenant that pays nothing; it is empty for a tenant that is paid for, and of a new
-	// Writer for any.
+	// UnpaidCreator returns the creator of a free tenant; empty for a paid tenant, and for all tenants of a new
+	// Writer.
 	UnpaidCreator func(tenantID string) string
-	// UnpaidFlagBytes tells the same as TenantFlagBytes of all tenants together that a person created and pays nothing
-	// for.
+	// UnpaidFlagBytes works like TenantFlagBytes for all free tenants of a creator together.
 	UnpaidFlagBytes func(creator string) (used, bound int)
 	now             func() time.Time
 
-	states   *states // nil where none are kept
+	states   *states // nil without a cache
 	streams  *gate
 	tenants  *gate
 	folds    *gate
-	counting *gate // who counts exactly, one at a time
+	counting *gate // serializes exact counts
 	admitted admitted
 	written  written
 }
 
-// Await waits until the snapshot of this node, and the read models that show facts of the given stored names or
-// prefixes such as "flag.", hold a position. It returns false where that takes too long.
+// Await waits until this node's snapshot and the read models of the named facts, or prefixes such as "flag.", have
+// reached a position. It returns false if that takes too long.
 type Await func(ctx context.Context, position events.Position, names []string) bool
 
-// NoWait is the Await of a writer whose changes nobody reads at once.
+// NoWait is the Await of a writer whose changes are not read at once.
 func NoWait(context.Context, events.Position, []string) bool { return true }
 
-// tenantCommands is how many commands of a tenant a node carries out at once, the wait for what shows a change not
-// counted.
+// tenantCommands limits a tenant's concurrent commands on a node, not counting the wait for read models.
 const tenantCommands = 16
 
-// maxStreamHold is the longest that a command holds its stream after its change, while it waits until that can be read.
-// So writers of one stream go at the pace of its read models.
+// maxStreamHold limits how long a command holds its stream after its change, while it waits until the change can be
+// read. So writers of one stream adapt to the pace of its read models.
 const maxStreamHold = 50 * time.Millisecond
 
-// streamCooldownFactor is for how many times as long as a command took its stream rests if others wait for it: so many
-// writers of one flag do not keep the store, the read models and the processors busy without a break, for which every
-// change of others would wait.
+// After a command, a contended stream cools down for streamCooldownFactor times the command's duration, so that one
+// hot flag cannot monopolize the store.
 const streamCooldownFactor = 3
 
-// NewWriter returns a writer on a store. now tells the time of events.
+// NewWriter returns a writer on a store. now returns the time of events.
 func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 	return &Writer{
 		store:           store,
@@ -105,19 +100,19 @@ func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
 	}
 }
 
-// By says on whose behalf a command runs, and for which request. It becomes the metadata of its events.
+// By identifies the actor and the request of a command. It becomes the metadata of its events.
 type By struct {
 	Actor         events.Actor
 	RequestID     string
 	CorrelationID string
 	Reason        string
-	Once          *Once // nil where the request is not repeated
-	// Pause, if set, is called before a command waits for others of its stream, and resume after that: what the request
-	// holds of the node is others' meanwhile.
+	Once          *Once // nil if the request has no Idempotency-Key
+	// Pause, if set, is called before a command waits for its stream, and resume afterwards: it frees the request's
+	// slot meanwhile.
 	Pause func() (resume func(context.Context) error)
 }
 
-// metadata is that of events of a time.
+// metadata returns the metadata of events at a time.
 func (by By) metadata(at time.Time) events.Metadata {
 	return events.Metadata{
 		Time: at.UTC().
@@ -129,7 +124,7 @@ func (by By) metadata(at time.Time) events.Metadata {
 	}
 }
 
-// anonymous is a command whose facts name another actor than the person who makes the request.
+// anonymous is a command whose facts have an actor other than the person who makes the request.
 type anonymous interface{ actor() events.Actor }
 
 // of returns the metadata of a command's facts.
@@ -140,32 +135,30 @@ func (by By) of(cmd any) By {
 	return by
 }
 
-// BySystem is what no person and no machine has asked for. part names what does it.
+// BySystem returns the By of work without a person or a client. part names the component.
 func BySystem(part string) By {
 	return By{Actor: events.Actor{Kind: events.SystemActor, ID: part}}
 }
 
-// ByService is what the service does by itself.
+// ByService returns the By of the service itself.
 func ByService() By { return BySystem("flagledger") }
 
-// Done tells what became of a command.
+// Done is the result of a command.
 type Done struct {
-	Position events.Position // of its last event; zero where there was nothing to do
-	Revision events.Revision // likewise
+	Position events.Position // of its last event; zero if nothing changed
+	Revision events.Revision // of its last event; zero if nothing changed
 	Stale    bool            // the read models do not show it yet
-	Repeated bool            // the request had done it already when it was made before
+	Repeated bool            // an earlier attempt of the request did it
 }
 
-// writeTimeout is the longest that a command takes, the wait for its stream and for what shows it included.
+// writeTimeout limits a command, including the waits for its stream and for read models.
 const writeTimeout = 5 * time.Second
 
-// Do carries out a command and returns the state that it leaves, which is shared and must not be changed.
+// Do carries out a command and returns the resulting state, which is shared and must not be changed. Errors are
+// *Error, TooMany if it waited too long for its stream or tenant.
 //
-// It decides from the state that the Writer keeps. Where that refuses, changes nothing or loses a race, it decides
-// again from the stream as it is now. Also a refusal is told only once what made it so can be read: another caller may
-// have done that just now. What the request did when it was made before is not decided again.
-//
-// Its errors are *Error, TooMany if it waited for its stream or its tenant for 5 s.
+// It decides from the cached state. If that refuses, changes nothing or loses a race, it decides again from the
+// current stream. A refusal waits until its reason can be read. A retried request is not decided again.
 func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -189,9 +182,9 @@ func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]
 	return s, done, err
 }
 
-// outcome is what carrying out a command came to. last is the zero mark where there is nothing to wait for.
+// outcome is the outcome of a command. last is zero if there is nothing to wait for.
 type outcome struct {
-	last     mark
+	last     lastEvent
 	names    []string // of the facts to wait for
 	changed  bool
 	repeated bool
@@ -206,7 +199,7 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 	defer leave()
 	var retry storeRetry
 	ids, mayBeRepeated := by.Once.eventIDs(stream, storedName(cmd)), by.Once.MaybeRetry()
-	s, last, fromMemory := kept[S](w, stream) // what other nodes have appended since is not read yet
+	s, last, fromMemory := fromCache[S](w, stream) // may lack other nodes' latest events
 	for {
 		var found bool
 		switch {
@@ -251,16 +244,16 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 		if err != nil {
 			return s, did, notAppended(err)
 		}
-		s, did = evolved[S, P](s, stream, last, appended, batch)
+		s, did = applyBatch[S, P](s, stream, last, appended, batch)
 		w.NoteWritten(cmd.tenant(), encodedBytes(batch)+pastBytes(&s, facts))
-		keep[S, P](w, stream, s, did.last)
+		cacheState[S, P](w, stream, s, did.last)
 		return s, did, nil
 	}
 }
 
-// evolved is the state that a batch leaves, which was appended after the event last.
-func evolved[S any, P State[S]](
-	s S, stream string, last mark, appended events.Appended, batch []events.Event,
+// applyBatch returns the state after a batch that was appended after the event last.
+func applyBatch[S any, P State[S]](
+	s S, stream string, last lastEvent, appended events.Appended, batch []events.Event,
 ) (S, outcome) {
 	s = P(&s).clone()
 	did := outcome{last: last, changed: true}
@@ -274,13 +267,13 @@ func evolved[S any, P State[S]](
 			At:       appended.Recorded[i],
 		}
 		P(&s).evolve(r)
-		did.last = markOf(r)
+		did.last = lastEventOf(r)
 		did.names = append(did.names, r.Name)
 	}
 	return s, did
 }
 
-// notAppended is why a change was not appended, as an *Error where that is no fault of the service.
+// notAppended returns the refusal of an append, or an internal error.
 func notAppended(err error) error {
 	if errors.Is(err, events.ErrTooLarge) {
 		wrong := fields{}
@@ -290,8 +283,8 @@ func notAppended(err error) error {
 	return unavailable(err)
 }
 
-// enterStream waits for a command's stream: one command of it is carried out at a time, so that none loses a race to
-// another. A tenant that names a stream of another is refused without having kept anybody waiting.
+// enterStream waits for a command's stream, so that its commands run one at a time and do not lose races. It refuses a
+// stream of another tenant without waiting.
 func (w *Writer) enterStream(ctx context.Context, by By, tenant, stream string) (leave func(), err error) {
 	leave, err = w.streams.enterPausing(ctx, streamKey(tenant, stream), by.Pause)
 	if err != nil {
@@ -314,8 +307,8 @@ func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), 
 	return leave, nil
 }
 
-// enterFold waits until no other stream is read from its beginning for the same tenant, creator of unpaid tenants or,
-// without a tenant, stream: a long one keeps one of the store's few connections.
+// enterFold waits until no other stream is folded from its beginning for the same tenant, creator of free tenants or,
+// without a tenant, stream: a long one occupies one of the store's few connections.
 func (w *Writer) enterFold(ctx context.Context, tenant, stream string) (leave func(), err error) {
 	if tenant != "" {
 		tenant = cmp.Or(w.UnpaidCreator(tenant), tenant)
@@ -327,10 +320,10 @@ func (w *Writer) enterFold(ctx context.Context, tenant, stream string) (leave fu
 	return leave, nil
 }
 
-// bypassesGuard is a command that is carried out whatever the Guard says.
+// bypassesGuard marks a command that runs whatever the Guard says.
 type bypassesGuard interface{ bypassesGuard() }
 
-// mayChange tells why a command is refused for its tenant, nil where it is not.
+// mayChange returns why a tenant's command is refused, or nil.
 func (w *Writer) mayChange(cmd any, tenantID string) error {
 	if _, isExempt := cmd.(bypassesGuard); isExempt || tenantID == "" || w.Guard == nil {
 		return nil
@@ -338,7 +331,7 @@ func (w *Writer) mayChange(cmd any, tenantID string) error {
 	return w.Guard(tenantID)
 }
 
-// batchOf makes events of facts, with ids of the request where it has some.
+// batchOf makes events of facts, with ids of the request if it has some.
 func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Metadata) []events.Event {
 	batch := make([]events.Event, len(facts))
 	for i, fact := range facts {
@@ -351,12 +344,12 @@ func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Met
 	return batch
 }
 
-// Check decides a command as Do would and appends nothing: it returns the state as it is, and why the command would be
-// refused, as an *Error. What the request has done before is not refused.
+// Check decides a command as Do would, without appending: it returns the current state and the refusal as an *Error.
+// It does not refuse what the request did before.
 func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	var last mark
+	var last lastEvent
 	var found bool
 	if by.Once.MaybeRetry() {
 		s, last, found, err = search[S, P](ctx, w, &storeRetry{}, cmd.stream(), cmd.tenant(),
@@ -376,8 +369,8 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 	return s, err
 }
 
-// Find returns what Do would return for a command that the request carried out when it was made before, and changes
-// nothing. found is false where it did not, or has no Idempotency-Key; errors are *Error.
+// Find returns what Do would return for a request that was carried out before, and changes nothing. found is false if
+// it was not, or has no Idempotency-Key. Errors are *Error.
 func Find[S any, P State[S]](
 	ctx context.Context, w *Writer, by By, cmd Command[S],
 ) (s S, done Done, found bool, err error) {
@@ -399,8 +392,8 @@ func Find[S any, P State[S]](
 	}, true, nil
 }
 
-// factPrefixes are what the names of the facts of the event's stream begin with: one.
-func (m mark) factPrefixes() []string {
+// factPrefixes returns the prefix of the names of the stream's facts.
+func (m lastEvent) factPrefixes() []string {
 	kind, _, _ := strings.Cut(m.name, ".")
 	return []string{kind + "."}
 }

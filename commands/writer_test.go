@@ -263,7 +263,7 @@ func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 			if _, done, err = Do(t.Context(), w, By{}, on); err != nil {
 				t.Fatal(err)
 			}
-			awaits("a change of a kept state", done, "[flag.enabled]")
+			awaits("a change of a cached state", done, "[flag.enabled]")
 			if _, done, err = Do(t.Context(), w, By{}, on); err != nil || done.Position != (events.Position{}) {
 				t.Fatalf("%+v, %v", done, err)
 			}

@@ -155,7 +155,7 @@ func TestForgedEventsAreRefused(t *testing.T) {
 	unreadable := []byte(`{"id":""}`)
 	nodetest.Same(t, "what is wrong with an event that is signed and is none",
 		nobody.Call("POST", webhookPath, unreadable, "Stripe-Signature", paymenttest.Sign(unreadable, now)).Refused(400).Object()["detail"],
-		"the message is no event of the payment provider that can be read")
+		"the message is not a readable event of the payment provider")
 	large := []byte(`{"id":"evt_large","pad":"` + strings.Repeat("x", 256<<10) + `"}`)
 	nodetest.Same(t, "what is wrong with a large event",
 		nobody.Call("POST", webhookPath, large, "Stripe-Signature", paymenttest.Sign(large, now)).Refused(400).Object()["detail"],

@@ -7,8 +7,7 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// Add inserts jobs in the transaction of what causes them. One that was inserted for the same cause before is left as
-// it is.
+// Add inserts jobs in the transaction of their cause. A job that exists for the same cause stays unchanged.
 func (c *Client) Add(ctx context.Context, tx pgx.Tx, list ...Job) error {
 	if len(list) == 0 {
 		return nil
@@ -26,7 +25,7 @@ func (c *Client) Add(ctx context.Context, tx pgx.Tx, list ...Job) error {
 	})
 }
 
-// insert inserts jobs with a priority each.
+// insert inserts jobs with their priorities.
 func (c *Client) insert(ctx context.Context, tx pgx.Tx, list []Job, priority func(Job) int) error {
 	params := make([]river.InsertManyParams, len(list))
 	for i, job := range list {
@@ -36,8 +35,8 @@ func (c *Client) insert(ctx context.Context, tx pgx.Tx, list []Job, priority fun
 	return err
 }
 
-// priority returns River's priority of a job, from 1 (the first) to 4, given how many jobs of its tenant are pending.
-// So at most five jobs of a tenant go before the first of another.
+// priority returns River's priority of a job, from 1 (first) to 4, by the number of pending jobs of its tenant. At
+// most five jobs of a tenant go before the first of another one.
 func priority(waiting int) int {
 	switch {
 	case waiting < 5:

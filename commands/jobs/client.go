@@ -1,5 +1,5 @@
-// Package jobs does what follows from a fact or a request, once, also after a crash. A job is inserted in the
-// transaction of what causes it, and stands in Postgres until it is done: the tables are River's, in the schema jobs.
+// Package jobs runs follow-up work of a fact or a request, once, even after a crash. A job is inserted in the
+// transaction of its cause and stored until it is done, in River's tables in the schema jobs.
 package jobs
 
 import (
@@ -20,13 +20,13 @@ import (
 	"flagledger/retry"
 )
 
-// Client inserts jobs, and shows them to the operator. Run works them.
+// Client inserts and lists jobs. Run works them.
 type Client struct {
 	pool  *pgxpool.Pool
 	river *river.Client[pgx.Tx]
 }
 
-// Open returns a client on a database whose schema is the newest.
+// Open returns a client of a database with the current schema.
 func Open(pool *pgxpool.Pool) (*Client, error) {
 	c, err := river.NewClient(riverpgxv5.New(pool),
 		&river.Config{Schema: migrations.JobsSchema, Logger: slog.New(slog.DiscardHandler)})
@@ -44,13 +44,13 @@ const (
 
 	jobTimeout    = 30 * time.Second
 	upkeepTimeout = 10 * time.Minute
-	rescueAfter   = time.Minute // after which, or after its timeout, a job counts as one of a node that died
+	rescueAfter   = time.Minute // after this or its timeout, a job counts as a dead node's
 	stopTimeout   = 5 * time.Second
 	keptComplete  = 24 * time.Hour
 	keptFailed    = 7 * 24 * time.Hour
 )
 
-// Work is what a node does as jobs. Tests leave out the parts whose jobs they do not add.
+// Work configures the jobs of a node. Tests leave out parts that they do not need.
 type Work struct {
 	Mails         *Mails
 	Sandboxes     *commands.Sandboxes
@@ -60,24 +60,23 @@ type Work struct {
 	Notifications *commands.Notifications
 	Payments      Follower
 	Upkeep        []Task
-	Attempted     func(kind string, outcome Outcome) // is told how each attempt at a job went
+	Attempted     func(kind string, outcome Outcome) // called after each attempt
 	Log           *slog.Logger
 }
 
-// Outcome is how an attempt at a job went.
+// Outcome is the outcome of an attempt at a job.
 type Outcome string
 
-// The outcomes of an attempt. Those that are postponed or interrupted do not count towards the attempts that a kind of
-// job may have.
+// Outcomes of an attempt. Postponed and interrupted ones do not count towards a job's attempts.
 const (
 	Completed   Outcome = "completed"
 	Failed      Outcome = "failed"
-	Postponed   Outcome = "postponed"   // the job waits, as an invitation whose address has got many of late
+	Postponed   Outcome = "postponed"   // the job waits, such as an invitation to an address that got many mails
 	Interrupted Outcome = "interrupted" // the node stopped, or an operator cancelled the job
 )
 
-// Run works jobs until ctx ends. Those under way then have five seconds to finish; what does not is done by another
-// node, or after the next start.
+// Run works jobs until ctx ends. Running jobs then have five seconds to finish; the rest continue on another node, or
+// after the next start.
 func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &upkeepWorker{tasks: w.Upkeep})
@@ -123,12 +122,12 @@ func (c *Client) Run(ctx context.Context, w Work) error {
 	<-ctx.Done()
 	select {
 	case <-node.Stopped():
-	case <-time.After(2 * stopTimeout): // the database is gone: what became of the last jobs cannot be written down
+	case <-time.After(2 * stopTimeout): // the database is gone, so the last results cannot be stored
 	}
 	return nil
 }
 
-// observe logs what fails, and tells how each attempt went.
+// observe logs failures, and reports the outcome of each attempt.
 func (w Work) observe(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) (err error) {
 	outcome := Failed
 	defer func() { w.Attempted(job.Kind, outcome) }()
@@ -147,7 +146,7 @@ func (w Work) observe(ctx context.Context, job *rivertype.JobRow, work func(cont
 	return err
 }
 
-// warnings leaves out what River says of its daily business.
+// warnings drops River's routine log lines.
 type warnings struct{ slog.Handler }
 
 // Enabled implements slog.Handler.

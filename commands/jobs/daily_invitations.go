@@ -11,38 +11,37 @@ import (
 	"flagledger/commands/keep"
 )
 
-// DailyInvitations bounds how many invitations are made on a day in UTC, by all nodes. It owns the table
-// invitation_counts.
+// DailyInvitations limits the invitations on a day in UTC across all nodes. It owns the table invitation_counts.
 type DailyInvitations struct{ pool *pgxpool.Pool }
 
-// NewDailyInvitations returns the counter that all nodes on a database share.
+// NewDailyInvitations returns the counter shared by the nodes on a database.
 func NewDailyInvitations(pool *pgxpool.Pool) *DailyInvitations { return &DailyInvitations{pool} }
 
-// InvitationBound is how many invitations a day are made by a tenant, by a person, or to the platform.
+// InvitationBound limits the invitations a day of a tenant, of a person, or to the platform.
 type InvitationBound struct {
 	counted string
 	PerDay  int
 }
 
-// PlatformInvitationBound is the bound of all invitations to the platform together.
+// PlatformInvitationBound limits all invitations to the platform together.
 func PlatformInvitationBound(perDay int) InvitationBound { return InvitationBound{"platform", perDay} }
 
-// TenantInvitationBound is the bound of a tenant.
+// TenantInvitationBound limits the invitations of a tenant.
 func TenantInvitationBound(id string, perDay int) InvitationBound {
 	return InvitationBound{"tenant " + id, perDay}
 }
 
-// PersonInvitationBound is the bound of a person, in all their tenants together.
+// PersonInvitationBound limits the invitations of a person in all their tenants.
 func PersonInvitationBound(id string, perDay int) InvitationBound {
 	return InvitationBound{"person " + id, perDay}
 }
 
 var errNoPlace = errors.New("a bound is reached")
 
-// Take counts one more invitation on the day of now for all bounds, or for none and returns the one that is reached.
-// Tenants come before people, so that transactions lock in one order.
+// Take counts one invitation on a day for all limits, or for none if one is reached, which it returns. Tenants come
+// before people, so that transactions lock in one order.
 //
-// Errors are *commands.Error, Unavailable while the database cannot be reached.
+// Errors are *commands.Error, Unavailable if the database cannot be reached.
 func (d *DailyInvitations) Take(
 	ctx context.Context, now time.Time, bounds ...InvitationBound,
 ) (reached *InvitationBound, err error) {
@@ -66,7 +65,7 @@ func (d *DailyInvitations) Take(
 	return nil, countError(err)
 }
 
-// GiveBack undoes a Take of the same bounds: the invitation was not made. It locks them in the same order.
+// GiveBack undoes a Take of the same limits if the invitation was not made. It locks them in the same order.
 func (d *DailyInvitations) GiveBack(ctx context.Context, now time.Time, bounds ...InvitationBound) error {
 	return countError(pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		for _, b := range bounds {
@@ -88,7 +87,7 @@ func countError(err error) error {
 	return keep.DatabaseError("invitations cannot be counted at this moment", err)
 }
 
-// RemoveOld forgets the counts of days before that of now.
+// RemoveOld deletes the counts of earlier days.
 func (d *DailyInvitations) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := d.pool.Exec(ctx, `delete from keep.invitation_counts where day < $1`, now.UTC())
 	return countError(err)

@@ -5,8 +5,8 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// Job is what is to be done. Its fields are stored and shown to operators, so they hold ids alone. Addresses are looked
-// up when the job is done: they may have been changed or erased since.
+// Job describes work. Its fields are stored and shown to operators, so they hold only ids. Addresses are looked up
+// when the job runs, because they may have changed or been erased.
 type Job interface {
 	river.JobArgs
 	// tenant returns the tenant that caused the job, or "" if none did. Jobs of a tenant with many pending ones get a
@@ -14,8 +14,8 @@ type Job interface {
 	tenant() string
 }
 
-// oncePerCause makes jobs for one cause one job. Fields that are marked as unique tell the cause. River waits for
-// attempt^4 seconds after each attempt.
+// oncePerCause makes a job unique per cause, which is in its unique fields. River waits attempt^4 seconds after each
+// attempt.
 func oncePerCause(queue string, attempts int) river.InsertOpts {
 	return river.InsertOpts{Queue: queue, MaxAttempts: attempts, UniqueOpts: river.UniqueOpts{ByArgs: true}}
 }

@@ -15,27 +15,27 @@ import (
 	"flagledger/events"
 )
 
-// Links queues the mailing of links: those that the identity provider makes, and those to sandboxes. It owns the tables
-// of addresses that links were asked for: reset_requests and sandbox_requests.
+// Links queues mails with links: those of the identity provider, and those to sandboxes. It owns the tables of
+// requested addresses: reset_requests and sandbox_requests.
 type Links struct{ client *Client }
 
-// NewLinks returns the links that are mailed as jobs of a client.
+// NewLinks returns links that are mailed as jobs of a client.
 func NewLinks(c *Client) *Links { return &Links{c} }
 
-// LinkMailer makes links and mails them: an identity provider. Each call is an attempt of a job, and drops the link of
-// the attempt before it.
+// LinkMailer is an identity provider that creates and mails links. Each call is an attempt of a job, and deletes the
+// link of the attempt before.
 type LinkMailer interface {
-	// MailVerificationLink mails a person a link that verifies their address. For a person who is gone, or whose address
-	// is verified, it does nothing.
+	// MailVerificationLink mails a person a link that verifies their address. It does nothing if the person is gone or
+	// the address verified.
 	MailVerificationLink(ctx context.Context, userID string, jobID int64) error
-	// MailResetLink mails a link that sets a new password. For an address without an account it does nothing.
+	// MailResetLink mails a link that sets a new password. It does nothing for an address without an account.
 	MailResetLink(ctx context.Context, email string, jobID int64) error
 }
 
 // verificationLink mails a link that verifies a person's address.
 type verificationLink struct {
 	UserID string `json:"userId" river:"unique"`
-	Cause  string `json:"cause" river:"unique"` // an id, as of the request for it
+	Cause  string `json:"cause" river:"unique"` // an id, such as the request's
 }
 
 const resetAttempts = 8 // an hour and a quarter
@@ -60,14 +60,14 @@ func (resetLink) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue, 
 func (verificationLink) tenant() string { return "" }
 func (resetLink) tenant() string        { return "" }
 
-// QueueVerificationTx has a person mailed a link that verifies their address, once tx is committed. It does so once for
-// each cause: the id of the account for its sign-up, that of the request for a further link.
+// QueueVerificationTx mails a person a link that verifies their address once tx is committed. It does so once per
+// cause: the account's id for the sign-up, the request's id for another link.
 func (l *Links) QueueVerificationTx(ctx context.Context, tx pgx.Tx, userID, cause string) error {
 	return l.client.Add(ctx, tx, verificationLink{UserID: userID, Cause: cause})
 }
 
-// QueueVerification is QueueVerificationTx in a transaction of its own. Its errors are *commands.Error, Unavailable
-// while the database cannot be reached.
+// QueueVerification works like QueueVerificationTx in its own transaction. Errors are *commands.Error, Unavailable if
+// the database cannot be reached.
 func (l *Links) QueueVerification(ctx context.Context, userID, cause string) error {
 	return mailError(
 		pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error { return l.QueueVerificationTx(ctx, tx, userID, cause) }),
@@ -75,14 +75,14 @@ func (l *Links) QueueVerification(ctx context.Context, userID, cause string) err
 }
 
 const (
-	// at least, between two requests of a person for a link that verifies their address
+	// verificationInterval is the minimum between two of a person's requests for a verification link.
 	verificationInterval = time.Minute
-	maxVerifications     = 5            // links within verificationWindow, that of the sign-up among them
-	verificationWindow   = keptComplete // as long as completed jobs are kept: those are counted
+	maxVerifications     = 5            // links within verificationWindow, including the sign-up's
+	verificationWindow   = keptComplete // the retention of completed jobs, which are counted
 )
 
-// QueueFurtherVerification is QueueVerification for somebody who asks for a further link. The error is TooMany if they
-// asked within the last minute, or five times within a day.
+// QueueFurtherVerification works like QueueVerification for a person who requests another link. It returns TooMany if
+// they asked within the last minute, or five times within a day.
 func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause string) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(
@@ -116,19 +116,20 @@ func (l *Links) QueueFurtherVerification(ctx context.Context, userID, cause stri
 }
 
 const (
-	// requestsKept is how long a request for a link to a new password is kept and counted: longer than all attempts to
-	// mail it take.
+	// requestsKept is how long a request for a password link is stored and counted: longer than all attempts to mail
+	// it.
 	requestsKept = 24 * time.Hour
-	maxResets    = 5 // links to an address within requestsKept, before resetInterval holds
-	// at least, between further links: as long as one is good, so that the address always gets a good one
+	maxResets    = 5 // links to an address within requestsKept, before resetInterval applies
+	// resetInterval is the minimum between further links. It is a link's validity, so that the address always gets a
+	// valid one.
 	resetInterval = time.Hour
 )
 
-// QueueReset has a link mailed that sets a new password, once for each address and minute, and once an hour after five
-// within a day.
+// QueueReset mails a link that sets a new password: once for each address and minute, and after five within a day once
+// an hour.
 //
-// It does the same for every address: the job looks up whether one has an account. Its errors are *commands.Error,
-// Unavailable while the database cannot be reached.
+// It does the same for every address; the job looks up the account. Errors are *commands.Error, Unavailable if the
+// database cannot be reached.
 func (l *Links) QueueReset(ctx context.Context, email string, now time.Time) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
@@ -148,19 +149,18 @@ func (l *Links) QueueReset(ctx context.Context, email string, now time.Time) err
 	}))
 }
 
-// RemoveOld forgets the addresses that links were asked for a day ago or earlier, and those whose link to a sandbox has
-// expired.
+// RemoveOld deletes requested addresses after a day, and those of sandboxes once their link has expired.
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := l.client.pool.Exec(ctx, `with expired as (delete from keep.sandbox_requests where expires_at <= $2)
 		delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept), now)
 	return mailError(err)
 }
 
-// Knows implements commands.PersonalData: an address that a link was asked for is no sign of a person.
+// Knows implements commands.PersonalData. A requested address does not make a person known.
 func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. It drops the requests with the address of a person, which the directory must
-// still hold.
+// Erase implements commands.PersonalData. It deletes the requests with a person's address, which must still be in the
+// directory.
 func (l *Links) Erase(ctx context.Context, userID string) error {
 	_, err := l.client.pool.Exec(
 		ctx,

@@ -9,36 +9,35 @@ import (
 )
 
 const (
-	maxMails   = 5 // of one purpose, to an address within mailWindow, by all nodes
+	maxMails   = 5 // for one purpose to an address within mailWindow, all nodes together
 	mailWindow = time.Hour
-	placeRetry = 5 * time.Minute // of a job that waits for a place
-	placeWait  = 24 * time.Hour  // the longest that a job waits for one
+	placeRetry = 5 * time.Minute // of a job that waits for a slot
+	placeWait  = 24 * time.Hour  // the longest wait for a slot
 )
 
-// purpose is what a mail is for. It is stored, and stays as it is.
+// purpose says what a mail is for. It is stored, so it never changes.
 type purpose string
 
 const (
 	forInvitation purpose = "invitation"
-	forSandbox    purpose = "sandbox" // anybody can have one mailed to any address, so it takes no place of an invitation
+	forSandbox    purpose = "sandbox" // anyone can request one to any address, so it takes no slot of an invitation
 )
 
-// MailLimit bounds how many invitations are mailed to an address in an hour, and how many links to sandboxes.
+// MailLimit limits the invitations and the sandbox links mailed to an address in an hour.
 //
-// It owns the table mailed_invitations, where each row is the place of a mail that went out or is going out now. The
-// table, the lock and the task that removes old rows have their names from when it held invitations alone.
+// It owns the table mailed_invitations; each row is the slot of a sent or outgoing mail. The table, the lock and the
+// cleanup task are named after invitations, its first purpose.
 type MailLimit struct{ pool *pgxpool.Pool }
 
-// NewMailLimit returns the limit that all nodes on a database share.
+// NewMailLimit returns the limit shared by the nodes on a database.
 func NewMailLimit(pool *pgxpool.Pool) *MailLimit { return &MailLimit{pool} }
 
-// take takes a place of an address for a job that mails to it now, unless all are taken. A job whose node died has its
-// place already.
+// take takes a slot of an address for a job, unless all are taken. A job whose node died already has its slot.
 func (l *MailLimit) take(
 	ctx context.Context, jobID int64, why purpose, email string, now time.Time,
 ) (taken bool, err error) {
 	err = pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-		// Jobs with the same address wait for each other, so that each counts those before it.
+		// Jobs with the same address run one after the other, so that each counts the ones before.
 		if _, err := tx.Exec(
 			ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger invitations ' || lower($1 collate "C"), 0))`, email,
 		); err != nil {
@@ -55,8 +54,8 @@ func (l *MailLimit) take(
 	return taken, mailError(err)
 }
 
-// giveBack frees the place of a job whose mail was not sent, also where the node stops: else it would keep others
-// waiting.
+// giveBack frees the slot of a job whose mail was not sent, even while the node stops: otherwise others would wait for
+// it.
 func (l *MailLimit) giveBack(ctx context.Context, jobID int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -64,16 +63,16 @@ func (l *MailLimit) giveBack(ctx context.Context, jobID int64) error {
 	return mailError(err)
 }
 
-// RemoveOld forgets the addresses that were mailed to an hour ago or earlier.
+// RemoveOld deletes slots after an hour.
 func (l *MailLimit) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where mailed_at <= $1`, now.Add(-mailWindow))
 	return mailError(err)
 }
 
-// Knows implements commands.PersonalData: an address that was mailed to is no sign of a person.
+// Knows implements commands.PersonalData. A mailed address does not make a person known.
 func (l *MailLimit) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. It drops the address of a person, which the directory must still hold.
+// Erase implements commands.PersonalData. It deletes a person's address, which must still be in the directory.
 func (l *MailLimit) Erase(ctx context.Context, userID string) error {
 	_, err := l.pool.Exec(
 		ctx,

@@ -19,7 +19,7 @@ const (
 	mailAttempts = 12 // some eleven hours
 )
 
-// Mails is what the jobs that send mails need.
+// Mails holds the dependencies of the jobs that send mails.
 type Mails struct {
 	Mailer    commands.Mailer
 	Links     LinkMailer
@@ -57,20 +57,20 @@ func (m mailJobs) addWorkers(workers *river.Workers) {
 	}))
 }
 
-// MemberInvitation mails somebody that a tenant waits for them.
+// MemberInvitation mails a pending member their invitation to a tenant.
 type MemberInvitation struct {
 	EventID  string `json:"eventId" river:"unique"`
 	TenantID string `json:"tenantId"`
 	MemberID string `json:"memberId"`
 }
 
-// PlatformInvitation mails somebody that they were invited to a role on the platform.
+// PlatformInvitation mails a person their invitation to a platform role.
 type PlatformInvitation struct {
 	EventID      string `json:"eventId" river:"unique"`
 	InvitationID string `json:"invitationId"`
 }
 
-// Kind implements river.JobArgs. Kinds are stored, and stay as they are.
+// Kind implements river.JobArgs. Kinds are stored, so they never change.
 func (MemberInvitation) Kind() string { return "mail.member_invitation" }
 
 // Kind implements river.JobArgs.
@@ -85,7 +85,7 @@ func (PlatformInvitation) InsertOpts() river.InsertOpts { return oncePerCause(ma
 func (j MemberInvitation) tenant() string { return j.TenantID }
 func (PlatformInvitation) tenant() string { return "" }
 
-// mailMemberInvitation mails an invitation, unless its person has joined, was removed or has been erased meanwhile.
+// mailMemberInvitation mails an invitation, unless the person has joined, was removed or has been erased meanwhile.
 func (m mailJobs) mailMemberInvitation(ctx context.Context, job *rivertype.JobRow, args MemberInvitation) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, args.TenantID)
 	if err != nil {
@@ -119,10 +119,10 @@ func (m mailJobs) mailPlatformInvitation(ctx context.Context, job *rivertype.Job
 	return m.sendLimited(ctx, job, forInvitation, mail.PlatformInvitation(email, m.PublicURL, invitation))
 }
 
-var errNoPlaceInTime = errors.New("the address has got as many mails of the kind as it may in each hour of a day")
+var errNoPlaceInTime = errors.New("the address received the most mails of this kind in every hour of a day")
 
-// sendLimited sends an invitation or a link to a sandbox. If its address has got too many of late, the job waits for a
-// place, for a day at most.
+// sendLimited sends an invitation or a sandbox link. If its address received too many, the job waits for a slot, at
+// most a day.
 func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
 	taken, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
 	switch {

@@ -9,7 +9,7 @@ import (
 	"flagledger/commands"
 )
 
-// Notice notifies people of a fact. What it is about is looked up when the job is done.
+// Notice notifies people of a fact. Details are looked up when the job runs.
 type Notice struct {
 	EventID      string `json:"eventId" river:"unique"`
 	About        About  `json:"about" river:"unique"`
@@ -18,14 +18,14 @@ type Notice struct {
 	InvitationID string `json:"invitationId,omitempty"`
 }
 
-// About says what a notice is about. It is stored, and stays as it is.
+// About says what a notice is about. It is stored, so it never changes.
 type About string
 
-// What notices are about. The fields beside each are set.
+// Subjects of notices, with the fields that each sets.
 const (
 	MemberAdded                About = "member added"                 // TenantID, UserID
 	RoleChanged                About = "role changed"                 // TenantID, UserID
-	InvitationAccepted         About = "invitation accepted"          // TenantID, UserID of who accepted it
+	InvitationAccepted         About = "invitation accepted"          // TenantID, UserID of the person who accepted it
 	PlatformInvitationAccepted About = "platform invitation accepted" // InvitationID
 	PaymentFailed              About = "payment failed"               // TenantID
 )

@@ -11,34 +11,34 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Payments has the subscriptions of tenants follow the payment provider. It owns the table payment_events.
+// Payments queues updates of tenants' subscriptions from the payment provider. It owns the table payment_events.
 type Payments struct {
 	client *Client
 	now    func() time.Time
 }
 
-// NewPayments returns the payments that are followed as jobs of a client.
+// NewPayments returns payments that are followed as jobs of a client.
 func NewPayments(c *Client, now func() time.Time) *Payments { return &Payments{c, now} }
 
-// Follower makes a tenant's subscription what the payment provider says: commands.Billing.
+// Follower updates a tenant's subscription from the payment provider: commands.Billing.
 type Follower interface {
-	// Follow may have an empty tenant or an empty customer. It may be repeated.
+	// Follow accepts an empty tenant or customer. It is idempotent.
 	Follow(ctx context.Context, tenantID, customerID string) error
 }
 
 const (
 	paymentQueue   = "payments"
 	paymentWorkers = 2
-	// paymentAttempts take some eleven hours. What they have not done is done by the next comparison.
+	// paymentAttempts take some eleven hours. The next comparison does what they have not.
 	paymentAttempts = 12
-	// eventsKept is longer than the provider goes on sending an event.
+	// eventsKept is longer than the provider retries an event.
 	eventsKept         = 7 * 24 * time.Hour
 	comparisonPriority = 4 // after the events
 )
 
-// FollowPayments makes the subscription of a tenant, or of the tenant of a customer, what the payment provider says.
+// FollowPayments updates the subscription of a tenant, or of a customer's tenant, from the payment provider.
 type FollowPayments struct {
-	Cause      string `json:"cause" river:"unique"` // the id of an event, or that of a comparison
+	Cause      string `json:"cause" river:"unique"` // the id of an event or of a comparison
 	TenantID   string `json:"tenantId,omitempty" river:"unique"`
 	CustomerID string `json:"customerId,omitempty"`
 }
@@ -53,8 +53,8 @@ func (FollowPayments) InsertOpts() river.InsertOpts {
 
 func (FollowPayments) tenant() string { return "" }
 
-// Enqueue implements the Events of commands.Billing. Its errors are *commands.Error, Unavailable while the database
-// cannot be reached.
+// Enqueue implements commands.Billing's Events. Errors are *commands.Error, Unavailable if the database cannot be
+// reached.
 func (p *Payments) Enqueue(ctx context.Context, e commands.PaymentEvent) error {
 	return paymentError(pgx.BeginFunc(ctx, p.client.pool, func(tx pgx.Tx) error {
 		added, err := tx.Exec(ctx,
@@ -66,7 +66,7 @@ func (p *Payments) Enqueue(ctx context.Context, e commands.PaymentEvent) error {
 	}))
 }
 
-// Compare has the subscriptions of tenants compared with what the payment provider has, each once for a cause.
+// Compare queues a comparison of tenants' subscriptions with the payment provider, once per tenant and cause.
 func (p *Payments) Compare(ctx context.Context, cause string, tenants []string) error {
 	if len(tenants) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (p *Payments) Compare(ctx context.Context, cause string, tenants []string) 
 	}))
 }
 
-// RemoveOld forgets the events that were taken in a week ago or earlier.
+// RemoveOld deletes events after a week.
 func (p *Payments) RemoveOld(ctx context.Context) error {
 	_, err := p.client.pool.Exec(ctx, `delete from keep.payment_events where received_at <= $1`, p.now().Add(-eventsKept))
 	return paymentError(err)

@@ -8,7 +8,7 @@ import (
 	"flagledger/commands"
 )
 
-// ProjectRelease takes flags out of a project that was deleted in the moment in which they were created.
+// ProjectRelease removes flags from a project that was deleted while they were created.
 type ProjectRelease struct {
 	EventID   string `json:"eventId" river:"unique"`
 	ProjectID string `json:"projectId"`

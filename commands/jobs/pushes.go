@@ -16,16 +16,16 @@ import (
 	"flagledger/commands/keep/inbox"
 )
 
-// Pushes are the jobs that push notifications to devices, and what they need.
+// Pushes holds the dependencies of the jobs that push notifications.
 type Pushes struct {
 	Pusher commands.Pusher
 	Inbox  *inbox.Inbox
 	People interface {
-		// ShutOut reports whether a person has been deactivated or erased: nothing is pushed to them.
+		// ShutOut reports whether a person was deactivated or erased: they get no pushes.
 		ShutOut(userID string) bool
 	}
 	Recipients interface {
-		// Reaches reports whether a person is still one of those whom a notification may go to.
+		// Reaches reports whether a person is still a recipient of a notification.
 		Reaches(ctx context.Context, n commands.Notification) (bool, error)
 	}
 }
@@ -33,16 +33,16 @@ type Pushes struct {
 const (
 	pushQueue   = "pushes"
 	pushWorkers = 8 // on each node
-	// pushAttempts never run out: a job ends once nothing waits for its device, and nothing waits for longer than twelve
+	// pushAttempts never run out: a job ends when its device has no pending notification, at the latest after twelve
 	// hours.
 	pushAttempts = math.MaxInt16
 	maxPushRetry = 10 * time.Minute
 	pushTimeout  = 10 * time.Second // of one push
-	pushSlice    = 10 * time.Second // after which a device with more to be pushed waits for its next turn
+	pushSlice    = 10 * time.Second // after which a device with more notifications waits for its next turn
 )
 
-// devicePush pushes all that waits for a device, in order. There is one such job for a device at most, so nothing
-// overtakes what failed.
+// devicePush pushes a device's pending notifications in order. A device has at most one such job, so that nothing
+// overtakes a failed push.
 type devicePush struct {
 	DeviceID string `json:"deviceId" river:"unique"`
 }
@@ -50,7 +50,7 @@ type devicePush struct {
 // Kind implements river.JobArgs.
 func (devicePush) Kind() string { return "push.device" }
 
-// InsertOpts implements river.JobArgsWithInsertOpts. A job that ended does not stand in the way of the next one.
+// InsertOpts implements river.JobArgsWithInsertOpts. An ended job does not block the next one.
 func (devicePush) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{
 		Queue:       pushQueue,
@@ -61,7 +61,7 @@ func (devicePush) InsertOpts() river.InsertOpts {
 
 func (devicePush) tenant() string { return "" }
 
-// EnqueuePushesTx has what waits for some devices pushed, once tx is committed.
+// EnqueuePushesTx pushes the pending notifications of some devices once tx is committed.
 func (c *Client) EnqueuePushesTx(ctx context.Context, tx pgx.Tx, deviceIDs []string) error {
 	list := make([]Job, len(deviceIDs))
 	for i, id := range deviceIDs {
@@ -84,10 +84,10 @@ func (pushWorker) NextRetry(job *river.Job[devicePush]) time.Time {
 	if n := job.Attempt; n < 5 {
 		wait = time.Duration(n*n*n*n) * time.Second
 	}
-	return time.Now().Add(wait + rand.N(wait/10)) //nolint:gosec // so that not all come at once; it need not be secret
+	return time.Now().Add(wait + rand.N(wait/10)) //nolint:gosec // randomized, so that not all come at once
 }
 
-// Work implements river.Worker. A push that was taken is noted also while the node stops, so that it is not made again.
+// Work implements river.Worker. It records a delivered push even while the node stops, so that it is not repeated.
 func (w pushWorker) Work(ctx context.Context, job *river.Job[devicePush]) error {
 	device := job.Args.DeviceID
 	for began := time.Now(); time.Since(began) < pushSlice; {
@@ -130,8 +130,7 @@ func (w pushWorker) push(ctx context.Context, p inbox.Push) error {
 	return w.Pusher.Push(ctx, p.Notification, []string{p.DeviceToken})[0]
 }
 
-// end completes a job in the transaction that finds whether something waits for its device: what is added later gets a
-// job of its own.
+// end completes a job in the transaction that checks for pending notifications: what is added later gets its own job.
 func (w pushWorker) end(ctx context.Context, job *river.Job[devicePush]) error {
 	return pgx.BeginFunc(ctx, w.client.pool, func(tx pgx.Tx) error {
 		waiting, err := w.Inbox.DropStalePushesTx(ctx, tx, job.Args.DeviceID)

@@ -19,16 +19,16 @@ type Entry struct {
 	ID          int64
 	Kind        string
 	State       string
-	Args        string // JSON: ids alone
-	Attempt     int    // made so far
+	Args        string // JSON: only ids
+	Attempt     int    // attempts so far
 	MaxAttempts int
-	At          time.Time // of the next attempt, or of the last one
-	Error       string    // of the last attempt that failed
+	At          time.Time // of the next or the last attempt
+	Error       string    // of the last failed attempt
 }
 
 const listed = 1000 // jobs
 
-// States are the names of the states that a job may be in.
+// States returns the names of all job states.
 func States() []string {
 	var names []string
 	for _, s := range rivertype.JobStates() {
@@ -37,7 +37,7 @@ func States() []string {
 	return names
 }
 
-// List returns the last 1,000 jobs in a state, or in any but completed where it is empty, the newest first.
+// List returns the last 1,000 jobs in a state, newest first. An empty state means all but completed.
 func (c *Client) List(ctx context.Context, state string) ([]Entry, error) {
 	states := slices.DeleteFunc(rivertype.JobStates(),
 		func(s rivertype.JobState) bool { return s == rivertype.JobStateCompleted })
@@ -67,15 +67,13 @@ func (c *Client) List(ctx context.Context, state string) ([]Entry, error) {
 	return list, nil
 }
 
-// Retry has a job done now, whether it waits for its next attempt, was given up or is done. One that is under way stays
-// so.
+// Retry runs a job now, whether it waits, was discarded or is completed. It does not change a running job.
 func (c *Client) Retry(ctx context.Context, id int64) error {
 	_, err := c.river.JobRetry(ctx, id)
 	return withJobID(id, err)
 }
 
-// Cancel ends a job that is not done. One that was given up counts as cancelled from then on, and not as one that
-// failed.
+// Cancel ends an unfinished job. A discarded one then counts as cancelled instead of failed.
 func (c *Client) Cancel(ctx context.Context, id int64) error {
 	job, err := c.river.JobCancel(ctx, id)
 	if err == nil && job.State == rivertype.JobStateDiscarded {
@@ -94,21 +92,21 @@ func withJobID(id int64, err error) error {
 	return nil
 }
 
-// Count is how many jobs of a kind are in a state.
+// Count is the number of jobs of a kind in a state.
 type Count struct {
 	Kind  string
 	State string
 	N     int
-	// Failing are those that failed five times or were given up, as Counts tells.
+	// Failing is the number of those that failed five times or were discarded; see Counts.
 	Failing int
 }
 
-// deferredMails is from how many deferred mails on these count as failing: then the mail server may be the reason, not
+// deferredMails is the number from which deferred mails count as failing: then the mail server may be the reason, not
 // the recipients.
 const deferredMails = 3
 
-// Counts counts all jobs but those that are completed, by kind and state. A run of a task does not count as failing
-// once a later one has succeeded, nor do a few mails that the server has deferred for their recipients.
+// Counts counts all jobs except completed ones by kind and state. A failed task does not count as failing after a
+// later run has succeeded, nor do a few mails that the server deferred.
 func (c *Client) Counts(ctx context.Context) ([]Count, error) {
 	rows, err := c.pool.Query(ctx, `with job as (
 			select kind, state::text as state,

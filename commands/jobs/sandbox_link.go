@@ -16,7 +16,7 @@ import (
 	"flagledger/commands/mail"
 )
 
-// sandboxLink mails a link that makes an account and a sandbox to whoever asked for it.
+// sandboxLink mails a requested link that creates an account and a sandbox.
 type sandboxLink struct {
 	RequestID string `json:"requestId" river:"unique"`
 }
@@ -29,18 +29,18 @@ func (sandboxLink) InsertOpts() river.InsertOpts { return oncePerCause(mailQueue
 
 func (sandboxLink) tenant() string { return "" }
 
-// sandboxLinkTTL is how long a link to a sandbox is good, and the address is kept that it was asked for with.
+// sandboxLinkTTL is how long a sandbox link is valid and its address is stored.
 const sandboxLinkTTL = 3 * 24 * time.Hour
 
 const (
-	maxSandboxLinks   = 10 // that may be asked for with an address within sandboxLinkWindow, used ones not counted
+	maxSandboxLinks   = 10 // unused requests with an address within sandboxLinkWindow
 	sandboxLinkWindow = 24 * time.Hour
 )
 
-// QueueSandboxLink has a link to a sandbox mailed, once for each address and minute and ten times within a day. Further
-// requests do nothing: a link that was mailed before is good for longer.
+// QueueSandboxLink mails a sandbox link, once for each address and minute and ten times within a day. Further requests
+// do nothing, because earlier links are valid for longer.
 //
-// It does the same for every address. Its errors are *commands.Error, Unavailable while the database cannot be reached.
+// It does the same for every address. Errors are *commands.Error, Unavailable if the database cannot be reached.
 func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now time.Time) error {
 	return mailError(pgx.BeginFunc(ctx, l.client.pool, func(tx pgx.Tx) error {
 		var id string
@@ -62,8 +62,8 @@ func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now ti
 	}))
 }
 
-// FindSandboxRequest finds who asked for a sandbox by the token of the link. The error is Invalid in the field token
-// where the link is not good.
+// FindSandboxRequest returns the request of a link's token. It returns Invalid in the field token if the link is not
+// valid.
 func (l *Links) FindSandboxRequest(
 	ctx context.Context, token string, now time.Time,
 ) (r commands.SandboxRequest, err error) {
@@ -77,14 +77,14 @@ func (l *Links) FindSandboxRequest(
 	return r, mailError(err)
 }
 
-// RemoveSandboxRequest forgets a request for a sandbox, whose link is then used up.
+// RemoveSandboxRequest deletes a request for a sandbox, which uses up its links.
 func (l *Links) RemoveSandboxRequest(ctx context.Context, requestID string) error {
 	_, err := l.client.pool.Exec(ctx, `delete from keep.sandbox_requests where id = $1`, requestID)
 	return mailError(err)
 }
 
-// mailSandboxLink mails a link. Those of earlier attempts, which may have arrived, stay good. It does nothing for a
-// request that was erased or has expired.
+// mailSandboxLink mails a link. Earlier attempts' links, which may have arrived, stay valid. It does nothing for an
+// erased or expired request.
 func (m mailJobs) mailSandboxLink(ctx context.Context, request string, job *rivertype.JobRow) error {
 	token := rand.Text() + rand.Text()
 	hash := sha256.Sum256([]byte(token))

@@ -13,7 +13,7 @@ import (
 	"flagledger/commands/mail"
 )
 
-// sandboxNotice mails an admin of a sandbox that it ends, or is deleted.
+// sandboxNotice mails an admin that a sandbox ends or is deleted.
 type sandboxNotice struct {
 	TenantID string                 `json:"tenantId" river:"unique"`
 	UserID   string                 `json:"userId" river:"unique"`
@@ -29,11 +29,11 @@ func (sandboxNotice) InsertOpts() river.InsertOpts { return oncePerCause(mailQue
 
 func (j sandboxNotice) tenant() string { return j.TenantID }
 
-// SandboxNotices owns the table sandbox_notices. It stands here because a notice is noted in the transaction that has
-// it mailed.
+// SandboxNotices owns the table sandbox_notices. It is in this package because a notice is recorded in the transaction
+// that queues its mail.
 type SandboxNotices struct{ client *Client }
 
-// NewSandboxNotices returns the notices over the database of a client, which mails them.
+// NewSandboxNotices returns the notices in a client's database; the client mails them.
 func NewSandboxNotices(c *Client) *SandboxNotices { return &SandboxNotices{c} }
 
 // Given implements commands.SandboxNotices.
@@ -84,8 +84,8 @@ func (s *SandboxNotices) Forget(ctx context.Context, tenantID string) error {
 	return noticeError(err)
 }
 
-// mailSandboxNotice does nothing for a sandbox that ends at another time now, nor for a person who is no admin any
-// more, has been erased, or has not said that they stay.
+// mailSandboxNotice does nothing if the sandbox's end has changed, or if the person is not an admin any more, was
+// erased, or has not confirmed the membership.
 func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
 	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
 	if err != nil {

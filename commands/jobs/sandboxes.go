@@ -12,15 +12,13 @@ import (
 	"flagledger/events"
 )
 
-// SeedSandbox adds the demo data of a new sandbox, which whoever creates it does as well: it makes up for a node
-// that died meanwhile.
+// SeedSandbox adds the demo data of a new sandbox. The creating request does so too; the job covers a node that died.
 type SeedSandbox struct {
 	EventID  string `json:"eventId" river:"unique"`
 	TenantID string `json:"tenantId"`
 }
 
-// sandboxCleanup brings a sandbox back to its demo data, for the person who asked for it. There is one such job for a
-// sandbox at most.
+// sandboxCleanup restores a sandbox's demo data for the person who asked. A sandbox has at most one such job.
 type sandboxCleanup struct {
 	TenantID  string    `json:"tenantId" river:"unique"`
 	UserID    string    `json:"userId"`
@@ -34,7 +32,7 @@ const (
 	sandboxAttempts = 8 // an hour and a quarter
 	cleanupDelay    = time.Minute
 	cleanupPoll     = 100 * time.Millisecond
-	cleanupPriority = 2 // after the filling of new sandboxes
+	cleanupPriority = 2 // after seeding new sandboxes
 )
 
 // Kind implements river.JobArgs.
@@ -48,7 +46,7 @@ func (SeedSandbox) InsertOpts() river.InsertOpts {
 	return oncePerCause(sandboxQueue, sandboxAttempts)
 }
 
-// InsertOpts implements river.JobArgsWithInsertOpts. A job that ended does not stand in the way of the next one.
+// InsertOpts implements river.JobArgsWithInsertOpts. An ended job does not block the next one.
 func (sandboxCleanup) InsertOpts() river.InsertOpts {
 	return river.InsertOpts{
 		Queue:       sandboxQueue,
@@ -66,7 +64,7 @@ type Sandboxes struct{ client *Client }
 // NewSandboxes returns the jobs of sandboxes as jobs of a client.
 func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
 
-// NoteCleanup implements the port of commands.Sandboxes.
+// NoteCleanup implements the Jobs of commands.Sandboxes.
 func (s *Sandboxes) NoteCleanup(
 	ctx context.Context, by commands.By, tenantID string, asked time.Time,
 ) (drop func(context.Context) error, err error) {
@@ -98,11 +96,11 @@ func (s *Sandboxes) NoteCleanup(
 	}, nil
 }
 
-// insertCleanup inserts a cleanup in place of those that wait: it does what they would. It returns the job's id, or 0
-// while a cleanup is under way.
+// insertCleanup inserts a cleanup in place of pending ones, which it covers. It returns the job's id, or 0 while a
+// cleanup runs.
 func (s *Sandboxes) insertCleanup(ctx context.Context, job sandboxCleanup) (id int64, err error) {
 	err = pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
-		// Calls for one sandbox wait for each other, so that each gets a job of its own.
+		// Calls for one sandbox run one after the other, so that each gets its own job.
 		if _, err := tx.Exec(
 			ctx, `select pg_advisory_xact_lock(hashtext($1), hashtext($2))`, job.Kind(), job.TenantID,
 		); err != nil {
@@ -145,8 +143,8 @@ func cleanupError(err error) error {
 	)
 }
 
-// addSandboxWorkers has a node work the jobs of sandboxes. What a sandbox refuses, because it has ended or been
-// deleted, is not tried again.
+// addSandboxWorkers adds the workers of sandboxes. It does not retry what a sandbox refuses because it has ended or
+// was deleted.
 func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[SeedSandbox]) error {
 		by := commands.ByService()
@@ -156,7 +154,7 @@ func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxCleanup]) error {
 		by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: job.Args.UserID}, RequestID: job.Args.RequestID}
 		asked := job.Args.Asked
-		if asked.IsZero() { // noted by an earlier version
+		if asked.IsZero() { // inserted by an earlier version
 			asked = job.CreatedAt
 		}
 		return ignoreRefusal(sandboxes.FinishCleanup(ctx, by, job.Args.TenantID, asked))

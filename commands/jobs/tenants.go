@@ -8,8 +8,8 @@ import (
 	"flagledger/commands"
 )
 
-// PurgeTenant drops what is kept of a tenant that has ended. Whoever deletes a tenant does so at once: the job
-// makes up for one whose node died before, or that failed.
+// PurgeTenant deletes the data of a deleted tenant. The deleting request does so too; the job covers a failure or a
+// node that died.
 type PurgeTenant struct {
 	EventID  string `json:"eventId" river:"unique"`
 	TenantID string `json:"tenantId"`

@@ -8,9 +8,9 @@ import (
 	"github.com/riverqueue/river"
 )
 
-// Task is what one of the nodes does at regular times, for all of them.
+// Task is periodic work that one node does for all.
 type Task struct {
-	Name  string // permanent: it stands in the jobs
+	Name  string // permanent: it is stored in jobs
 	Every time.Duration
 	Do    func(context.Context) error
 }
@@ -23,11 +23,11 @@ type upkeep struct {
 // Kind implements river.JobArgs.
 func (upkeep) Kind() string { return "upkeep" }
 
-// upkeepAttempts are few: the next run does what one that failed has left.
+// upkeepAttempts are few: the next run covers a failed one.
 const upkeepAttempts = 3
 
-// periodic are the tasks as River's leader inserts them. It begins with all of them, and another leader does so too: a
-// task that has been run within its interval is not run for it.
+// periodic returns the tasks for River's leader, which inserts them all when it starts. A task that ran within its
+// interval does not run again.
 func (w Work) periodic() []*river.PeriodicJob {
 	var list []*river.PeriodicJob
 	for _, task := range w.Upkeep {
@@ -58,5 +58,5 @@ func (w *upkeepWorker) Work(ctx context.Context, job *river.Job[upkeep]) error {
 	return river.JobCancel(fmt.Errorf("there is no task %q: the job is of another version", job.Args.Task))
 }
 
-// Timeout implements river.Worker: a task goes through what all tenants have.
+// Timeout implements river.Worker: a task goes through all tenants' data.
 func (*upkeepWorker) Timeout(*river.Job[upkeep]) time.Duration { return upkeepTimeout }

@@ -1,4 +1,4 @@
-// Package keep is what the owners of the tables in schema keep have in common.
+// Package keep holds what the owners of the tables in schema keep share.
 package keep
 
 import (
@@ -10,8 +10,8 @@ import (
 	"flagledger/migrations/database"
 )
 
-// DatabaseError makes an error of the database a *commands.Error, with the kind Unavailable where the database cannot
-// be reached or cannot work now. nil and an error that has a *commands.Error stay as they are.
+// DatabaseError turns a database error into a *commands.Error, Unavailable if the database cannot be reached or cannot
+// work now. It returns nil and an error with a *commands.Error unchanged.
 func DatabaseError(detail string, err error) error {
 	if err == nil {
 		return nil
@@ -30,7 +30,7 @@ func DatabaseError(detail string, err error) error {
 
 const diskFull = "53100"
 
-// passing reports whether the same statement may succeed later. Codes:
+// passing reports whether a retry of the statement may succeed. Codes:
 // https://www.postgresql.org/docs/current/errcodes-appendix.html.
 func passing(code string) bool {
 	if code == "23505" { // unique_violation: another request was first

@@ -15,7 +15,7 @@ type Log struct {
 
 var _ commands.Mailer = Log{}
 
-// ToLog returns a mailer that logs. Whole mails show addresses and secrets: they are for development alone.
+// ToLog returns a mailer that logs. Whole mails contain addresses and secrets: use them only in development.
 func ToLog(log *slog.Logger, whole bool) Log { return Log{log, whole} }
 
 // Send implements commands.Mailer.

@@ -14,20 +14,19 @@ const (
 )
 
 var (
-	// linkLike is what mail programs may turn into a link: an address with a scheme, of a host, a person or a machine. A
-	// single letter after a dot is an abbreviation, such as e.V. Names of hosts may end in vowel signs, which are marks,
-	// or in symbols.
+	// linkLike matches what mail programs may turn into a link: URLs, hosts, addresses. A single letter after a dot is
+	// an abbreviation, such as e.V. Host names may end in vowel signs, which are marks, or in symbols.
 	linkLike = regexp.MustCompile(
 		`(?i)//|\\\\|[\p{L}\p{M}\p{N}\p{S}]@|^(https?|hxxps?|ftp|mailto|tel|sms|data|javascript):|^\W*www[.。]|[\p{L}\p{M}\p{N}\p{S}_-][.。]+[\p{L}\p{M}]{2,}|[\p{L}\p{M}\p{N}\p{S}_-][.。]xn--|\d+([.。]\d+){3}|/\S+/|0x[0-9a-f]|\p{Nd}{7}`,
 	)
-	// brackets around a dot hide it from programs, and not from readers.
+	// brackets around a dot hide it from programs, but not from readers.
 	brackets = strings.NewReplacer("[", "", "]", "", "(", "", ")", "", "{", "", "}", "", "<", "", ">", "")
-	// phoneLike is seven digits or more, of any script, as telephone numbers are written: with any signs between them.
+	// phoneLike matches seven digits or more, of any script, with any signs between them.
 	phoneLike = regexp.MustCompile(`\+?\p{Nd}([^\p{L}\p{M}\p{Nd}]*\p{Nd}){6,}`)
 )
 
-// shown makes a name, which may be any text, fit for a mail: on one line, short, without invisible characters, and
-// without what looks like a link or a telephone number. Dots of other scripts count as dots.
+// shown makes any name fit for a mail: on one line, short, without invisible characters, links and telephone numbers.
+// Dots of other scripts count as dots.
 func shown(name string) string {
 	visible := strings.Map(func(r rune) rune {
 		switch {

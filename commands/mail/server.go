@@ -1,4 +1,4 @@
-// Package mail sends mails: through an SMTP server, or to the log where there is none.
+// Package mail sends mails through an SMTP server, or to the log.
 package mail
 
 import (
@@ -27,23 +27,22 @@ const timeout = 10 * time.Second // of a connection
 type Server struct {
 	host     string
 	port     int
-	implicit bool // TLS from the first byte on
+	implicit bool // TLS from the start
 	user     string
 	password string
 	from     *netmail.Address
 
-	roots *x509.CertPool // whom to trust, the system's where nil
+	roots *x509.CertPool // trusted roots; the system's if nil
 }
 
 var _ commands.Mailer = (*Server)(nil)
 
-// Open returns the server that a URL names: smtp://user:password@host:587?from=flags@example.com with STARTTLS,
-// smtps:// with TLS from the start. A server on this machine may do without TLS; no error repeats the URL, which may
-// hold a password.
+// Open returns the server of a URL: smtp://user:password@host:587?from=flags@example.com with STARTTLS, smtps:// with
+// TLS from the start. A server on this machine may lack TLS. Errors do not repeat the URL, which may hold a password.
 func Open(text string) (*Server, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("it is no URL")
+		return nil, errors.New("it is not a URL")
 	}
 	s := &Server{host: u.Hostname()}
 	switch u.Scheme {
@@ -84,8 +83,7 @@ func Open(text string) (*Server, error) {
 	return s, nil
 }
 
-// Send implements commands.Mailer. It tries once, and its errors leave out the server's text, which often repeats the
-// address.
+// Send implements commands.Mailer. It tries once. Errors leave out the server's text, which often repeats the address.
 func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(s.from)
@@ -95,16 +93,16 @@ func (s *Server) Send(ctx context.Context, m commands.Mail) error {
 	message.Subject(m.Subject)
 	message.SetDate()
 	message.SetMessageID()
-	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nobody's holiday notice answers it
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic replies
 	message.SetBodyString(mail.TypeTextPlain, m.Text)
 	err := s.send(ctx, message)
-	if err == nil || message.IsDelivered() { // an error after that, of QUIT, is no reason to send it twice
+	if err == nil || message.IsDelivered() { // a later error, of QUIT, must not send it twice
 		return nil
 	}
 	return nameless(err)
 }
 
-// nameless is an error without the server's text.
+// nameless returns an error without the server's text.
 func nameless(err error) error {
 	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
 		why := fmt.Sprintf("%s: %s", refusal.Reason,
@@ -124,16 +122,15 @@ func nameless(err error) error {
 	return err
 }
 
-// ofRecipient reports whether a server may take a mail to somebody else: it refuses the recipient, or after the whole
-// mail their address or mailbox. The second number of a status (RFC 3463) is 1 for addresses, of which 1.7 and 1.8 are
-// the sender's, and 2 for mailboxes.
+// ofRecipient reports whether a server refused only the recipient. The second number of a status (RFC 3463) is 1 for
+// addresses, except that 1.7 and 1.8 concern the sender, and 2 for mailboxes.
 func ofRecipient(e *mail.SendError) bool {
 	_, status, _ := strings.Cut(e.EnhancedStatusCode(), ".")
 	switch {
 	case status == "1.7" || status == "1.8":
 		return false
 	case e.Reason == mail.ErrSMTPRcptTo:
-		return e.ErrorCode() >= 400 // and not a connection that was lost
+		return e.ErrorCode() >= 400 // not a lost connection
 	case e.Reason == mail.ErrSMTPDataClose:
 		return strings.HasPrefix(status, "1.") || strings.HasPrefix(status, "2.")
 	default:
@@ -141,8 +138,8 @@ func ofRecipient(e *mail.SendError) bool {
 	}
 }
 
-// forGood reports whether a status says that the address or mailbox takes no mail at all. Microsoft's servers say 5.4.1
-// of an address that does not exist; 5.6.7 is for one in letters that a server does not know.
+// forGood reports whether a status means that the address or mailbox accepts no mail at all. Microsoft's servers use
+// 5.4.1 for an unknown address; 5.6.7 means an address in letters that a server does not support.
 func forGood(e *mail.SendError) bool {
 	status := e.EnhancedStatusCode()
 	return strings.HasPrefix(status, "5.1.") || strings.HasPrefix(status, "5.2.") || status == "5.4.1" || status == "5.6.7"
@@ -161,10 +158,10 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
 	}
-	if !s.implicit { // before STARTTLS nobody knows who answers
+	if !s.implicit { // before STARTTLS the server is not authenticated
 		var opened net.Conn
 		defer func() {
-			if opened != nil { // the client leaves it open where the greeting fails
+			if opened != nil { // the client leaves it open if the greeting fails
 				_ = opened.Close()
 			}
 		}()
@@ -187,10 +184,10 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 	return client.DialAndSendWithContext(ctx, message)
 }
 
-// maxAnswers is how many bytes a server may answer to a mail.
+// maxAnswers limits a server's bytes in answer to a mail.
 const maxAnswers = 1 << 20
 
-// boundedConn reads so many bytes at most.
+// boundedConn limits the bytes that are read.
 type boundedConn struct {
 	net.Conn
 	left int

@@ -65,13 +65,13 @@ ended at %s, and will soon be deleted with all that is in it. To keep it,
 choose a plan.
 `
 
-// PlatformInvitation tells somebody that they were invited to a role on the platform at a URL.
+// PlatformInvitation returns the mail of an invitation to a platform role at a URL.
 func PlatformInvitation(to, url string, i commands.Invitation) commands.Mail {
 	until := i.ExpiresAt.UTC().Format("2 January 2006, 15:04 UTC")
 	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(platformInvitation, url, i.Role, until)}
 }
 
-// MemberInvitation tells somebody that a tenant waits for them. The tenant's name may be any text: see shown.
+// MemberInvitation returns the mail of an invitation to a tenant, whose name may be any text: see shown.
 func MemberInvitation(to, url, tenant string, member commands.Member) commands.Mail {
 	text := memberInvitation
 	if member.MustAccept {
@@ -80,22 +80,22 @@ func MemberInvitation(to, url, tenant string, member commands.Member) commands.M
 	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(text, shown(tenant), url, member.Role)}
 }
 
-// ResetLink is a mail with a link, good for an hour, that sets a new password.
+// ResetLink returns a mail with a link, valid for an hour, that sets a new password.
 func ResetLink(to, url, token string) commands.Mail {
 	return commands.Mail{To: to, Subject: "A new password", Text: fmt.Sprintf(resetLink, url, token)}
 }
 
-// VerificationLink is a mail with a link, good for three days, that verifies the address.
+// VerificationLink returns a mail with a link, valid for three days, that verifies the address.
 func VerificationLink(to, url, token string) commands.Mail {
 	return commands.Mail{To: to, Subject: "Confirm your e-mail address", Text: fmt.Sprintf(verificationLink, url, token)}
 }
 
-// SandboxLink is a mail with a link, good for three days, that makes an account and a sandbox.
+// SandboxLink returns a mail with a link, valid for three days, that creates an account and a sandbox.
 func SandboxLink(to, url, token string) commands.Mail {
 	return commands.Mail{To: to, Subject: "Your sandbox", Text: fmt.Sprintf(sandboxLink, url, token)}
 }
 
-// SandboxNotice tells an admin of a sandbox that it ends at a time, or that it is deleted after having ended then.
+// SandboxNotice returns a mail to an admin that a sandbox ends at a time, or will be deleted after it ended then.
 func SandboxNotice(to, url, tenant string, notice commands.SandboxNotice, end time.Time) commands.Mail {
 	subject, text := "Your sandbox ends soon", sandboxEnding
 	if notice == commands.WarnOfDeletion {

@@ -17,10 +17,10 @@ const Type = "at+jwt"
 // Tokens issues and verifies access tokens.
 type Tokens struct {
 	Keys   *keys.Keys
-	Issuer string // the service's public URL, which is their audience as well
+	Issuer string // the service's public URL, also the audience
 }
 
-// Token is what an access token says.
+// Token holds the claims of an access token.
 type Token struct {
 	ClientID  string
 	TenantID  string
@@ -28,7 +28,7 @@ type Token struct {
 	ExpiresAt time.Time
 }
 
-// privateClaims are those of an access token beside those that every token has.
+// privateClaims are the additional claims of an access token.
 type privateClaims struct {
 	ClientID string `json:"client_id"`
 	TenantID string `json:"tenant_id"`
@@ -37,14 +37,14 @@ type privateClaims struct {
 
 func (t *Tokens) kind() keys.Kind { return keys.Kind{Type: Type, Issuer: t.Issuer, Audience: t.Issuer} }
 
-// Issue makes a token that is good for keys.TokenTTL.
+// Issue returns a token that is valid for keys.TokenTTL.
 func (t *Tokens) Issue(clientID, tenantID string, scopes []events.Scope) (string, error) {
 	text, _, err := t.Keys.Sign(t.kind(), clientID, commands.NewID(), privateClaims{clientID, tenantID, Join(scopes)})
 	return text, err
 }
 
-// Verify reads a token, without I/O once it knows the token's key; one that is not valid, for whatever reason, is
-// Unauthenticated. It does not check whether the client and its tenant still exist.
+// Verify reads a token, without I/O once its key is cached; an invalid token is Unauthenticated. It does not check
+// whether the client and its tenant still exist.
 func (t *Tokens) Verify(ctx context.Context, text string) (Token, error) {
 	var private privateClaims
 	claims, err := t.Keys.Verify(ctx, t.kind(), text, &private)
@@ -61,7 +61,7 @@ func (t *Tokens) Verify(ctx context.Context, text string) (Token, error) {
 	return token, nil
 }
 
-// Join writes scopes as OAuth has them: in one text, separated by spaces.
+// Join formats scopes as OAuth does: separated by spaces.
 func Join(scopes []events.Scope) string {
 	var b strings.Builder
 	for i, scope := range scopes {

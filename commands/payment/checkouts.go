@@ -56,8 +56,8 @@ func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPa
 	}
 	page, err := pageURL(made.URL)
 	if err == nil && c.PriceID != "" {
-		// Earlier pages are closed now and not before: where the request is made again, Stripe answers the page that it made
-		// first. Later ones stay, so that of two requests at once one page is left.
+		// Earlier pages are closed only now: for a retry, Stripe returns its first page. Later pages stay, so that two
+		// concurrent requests leave one page.
 		err = s.closeCheckouts(ctx, c.CustomerID, func(other *stripe.CheckoutSession) bool {
 			return other.Mode == stripe.CheckoutSessionModeSubscription &&
 				cmp.Or(cmp.Compare(other.Created, made.Created), cmp.Compare(other.ID, made.ID)) < 0
@@ -102,7 +102,7 @@ func (s *Stripe) closeCheckouts(
 	}
 	for _, id := range open {
 		_, err := sessions.Expire(id, &stripe.CheckoutSessionExpireParams{Params: params(ctx, "")})
-		// it has been paid or has expired
+		// It was paid or has expired.
 		if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusBadRequest {
 			continue
 		}
@@ -138,7 +138,7 @@ func (s *Stripe) Portal(ctx context.Context, key string, page commands.PortalPag
 	return pageURL(made.URL)
 }
 
-// planChange is the flow that asks a customer to confirm another price.
+// planChange returns the flow that asks a customer to confirm another price.
 func planChange(c *commands.PlanChange) *stripe.BillingPortalSessionFlowDataParams {
 	confirm := &stripe.BillingPortalSessionFlowDataSubscriptionUpdateConfirmParams{
 		Subscription: stripe.String(c.SubscriptionID),
@@ -174,7 +174,7 @@ func pageURL(text string) (string, error) {
 	return text, nil
 }
 
-// fieldsByParam are the fields of a request by the parameters that they become: what Stripe's parameter ends in.
+// fieldsByParam maps the ends of Stripe's parameters to fields of a request.
 var fieldsByParam = []struct{ end, field string }{
 	{"[coupon]", "discounts[0].coupon"},
 	{"[promotion_code]", "promoCode"},
@@ -184,7 +184,7 @@ var fieldsByParam = []struct{ end, field string }{
 	{"cancel_url", "cancelUrl"},
 }
 
-// refusedPage is the error of a page that Stripe does not make.
+// refusedPage turns Stripe's refusal of a page into our error.
 func refusedPage(err error) error {
 	refusal, ok := errors.AsType[*stripe.Error](err)
 	if !ok {

@@ -1,4 +1,4 @@
-// Package payment is the payment provider: Stripe.
+// Package payment implements the payment provider with Stripe.
 package payment
 
 import (
@@ -22,11 +22,11 @@ const (
 	maxAnswer   = 4 << 20 // bytes; a list of 100 subscriptions has half a MiB
 )
 
-// Settings say which account at Stripe is used.
+// Settings configure an account at Stripe.
 type Settings struct {
 	SecretKey     string
-	WebhookSecret string // that Stripe signs events with; empty where it sends none
-	Base          string // the address of Stripe's API; its own where empty
+	WebhookSecret string // verifies Stripe's events; empty if it sends none
+	Base          string // the address of Stripe's API; its own if empty
 	Currency      string // of payments for products, such as usd
 }
 
@@ -36,7 +36,7 @@ var (
 	currencyPattern      = regexp.MustCompile(`^[a-z]{3}$`)
 )
 
-// Check names the setting that is bad. It does not repeat a secret.
+// Check names the first invalid setting. It does not repeat a secret.
 func (s Settings) Check() error {
 	switch {
 	case !secretKeyPattern.MatchString(s.SecretKey):
@@ -57,7 +57,7 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// Stripe is an account at Stripe. It may be used by many goroutines at once.
+// Stripe is an account at Stripe. It is safe for concurrent use.
 type Stripe struct {
 	settings Settings
 	backend  stripe.Backend
@@ -65,7 +65,7 @@ type Stripe struct {
 
 var _ commands.Payments = (*Stripe)(nil)
 
-// Open returns the account that checked settings name. It does not call Stripe.
+// Open returns the account of checked settings. It does not call Stripe.
 func Open(s Settings) *Stripe {
 	config := &stripe.BackendConfig{
 		HTTPClient: &http.Client{
@@ -73,8 +73,8 @@ func Open(s Settings) *Stripe {
 			Transport:     bounded{http.DefaultTransport.(*http.Transport).Clone()},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // it would write bodies to stderr
-		MaxNetworkRetries: stripe.Int64(0),                                // whoever calls decides
+		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull}, // its log would write bodies to stderr
+		MaxNetworkRetries: stripe.Int64(0),                                // the caller retries
 		EnableTelemetry:   stripe.Bool(false),
 	}
 	if s.Base != "" {
@@ -83,7 +83,7 @@ func Open(s Settings) *Stripe {
 	return &Stripe{s, stripe.GetBackendWithConfig(stripe.APIBackend, config)}
 }
 
-// bounded cuts off answers that are too long: the library reads them whole.
+// bounded limits answers, because the library reads them whole.
 type bounded struct{ http.RoundTripper }
 
 // RoundTrip implements net/http.RoundTripper.
@@ -98,7 +98,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// params are the parameters of a call that has no effect, or with a key of one that has.
+// params returns the parameters of a call, with an idempotency key if it has an effect.
 func params(ctx context.Context, key string) stripe.Params {
 	p := stripe.Params{Context: ctx}
 	if key != "" {
@@ -109,7 +109,7 @@ func params(ctx context.Context, key string) stripe.Params {
 
 var errUnreadable = errors.New("its answer cannot be read")
 
-// unavailable is the error of a call that came to nothing.
+// unavailable returns the error of a failed call.
 func unavailable(err error) error {
 	detail := "the payment provider cannot be reached at the moment"
 	if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode < http.StatusInternalServerError {
@@ -118,7 +118,7 @@ func unavailable(err error) error {
 	return &commands.Error{Kind: commands.Unavailable, Detail: detail, Err: nameless(err)}
 }
 
-// nameless is an error without what was sent and what was answered, which may hold addresses.
+// nameless returns an error without request and response bodies, which may hold addresses.
 func nameless(err error) error {
 	if refusal, ok := errors.AsType[*stripe.Error](err); ok {
 		return fmt.Errorf("Stripe answers %d %s %s %s to its request %s", refusal.HTTPStatusCode, refusal.Type, refusal.Code,
@@ -130,7 +130,7 @@ func nameless(err error) error {
 	return errUnreadable
 }
 
-// asFound is the error of a call about an object, NotFound where Stripe does not have it.
+// asFound returns the error of a call about an object, NotFound if Stripe does not have it.
 func asFound(what string, err error) error {
 	if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusNotFound &&
 		refusal.Code == stripe.ErrorCodeResourceMissing {

@@ -15,11 +15,11 @@ import (
 	"flagledger/events"
 )
 
-// tenantKey is the name of the metadata that says which tenant a customer, a subscription or a payment is of. Customers
-// cannot change metadata.
+// tenantKey is the metadata key for the tenant of a customer, a subscription or a payment. Customers cannot change
+// metadata.
 const tenantKey = "flagledger_tenant"
 
-// maxListed is how many objects Stripe lists at once.
+// maxListed is the most objects that Stripe lists at once.
 const maxListed = 100
 
 // NewCustomer implements commands.Payments.
@@ -83,7 +83,7 @@ func (s *Stripe) Subscriptions(ctx context.Context, customerID string) ([]comman
 	return list, nil
 }
 
-// unknownCustomer reports whether Stripe has refused to list what a customer has because it does not know them.
+// unknownCustomer reports whether Stripe refused a list because it does not know the customer.
 func unknownCustomer(err error) bool {
 	refusal, ok := errors.AsType[*stripe.Error](err)
 	return ok && refusal.Code == stripe.ErrorCodeResourceMissing && refusal.Param == "customer"
@@ -107,7 +107,7 @@ func (s *Stripe) CancelSubscription(ctx context.Context, id string) error {
 		B:   s.backend,
 		Key: s.settings.SecretKey,
 	}.Cancel(id, &stripe.SubscriptionCancelParams{Params: params(ctx, "")})
-	// as one that has ended is
+	// It has already ended.
 	if refusal, ok := errors.AsType[*stripe.Error](err); ok && refusal.HTTPStatusCode == http.StatusNotFound {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (s *Stripe) CancelSubscription(ctx context.Context, id string) error {
 	return nil
 }
 
-// read turns a subscription of Stripe into ours. Its error says that it lacks what every one has.
+// read converts a subscription of Stripe. It returns an error if a required part is missing.
 func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
 	if s == nil || s.ID == "" || s.Customer == nil || s.Customer.ID == "" ||
 		!events.SubscriptionStatus(s.Status).Known() ||
@@ -143,13 +143,12 @@ func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
 	return found, nil
 }
 
-// endsWithPeriod reports whether a subscription is not renewed: it is cancelled at the end of its period, or at a time
-// up to then.
+// endsWithPeriod reports whether a subscription is not renewed: it is cancelled at the end of its period, or earlier.
 func endsWithPeriod(s *stripe.Subscription) bool {
 	return s.CancelAtPeriodEnd || s.CancelAt != 0 && s.CancelAt <= s.CurrentPeriodEnd
 }
 
-// instant is a time of Stripe's, in seconds since 1970.
+// instant converts a time of Stripe, in seconds since 1970.
 func instant(seconds int64) time.Time {
 	if seconds == 0 {
 		return time.Time{}

@@ -12,20 +12,20 @@ import (
 	"flagledger/commands"
 )
 
-// signatureTTL is how far the time of a signature may be from now, either way.
+// signatureTTL limits the difference between the time of a signature and now.
 const signatureTTL = 5 * time.Minute
 
-// event is what is read of an event of Stripe.
+// event is the part of a Stripe event that is read.
 type event struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
-	Account string `json:"account"` // of somebody who is connected to ours
+	Account string `json:"account"` // of a connected account
 	Data    struct {
 		Object json.RawMessage `json:"object"`
 	} `json:"data"`
 }
 
-// object is what is read of an object that an event is about.
+// object is the part of an event's object that is read.
 type object struct {
 	ID       string            `json:"id"`
 	Customer string            `json:"customer"`
@@ -66,7 +66,7 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 	}
 	var o object
 	if err := json.Unmarshal(e.Data.Object, &o); err != nil {
-		return commands.PaymentEvent{}, fmt.Errorf("%w: its object is none", commands.ErrUnreadableEvent)
+		return commands.PaymentEvent{}, fmt.Errorf("%w: its object is missing", commands.ErrUnreadableEvent)
 	}
 	found.CustomerID, found.TenantID = o.Customer, o.Metadata[tenantKey]
 	if about("customer.deleted") {
@@ -78,7 +78,7 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 	return found, nil
 }
 
-// signedAt reads the time of a signature, such as t=1492774577,v1=5257a869e7ec.
+// signedAt returns the time of a signature, such as t=1492774577,v1=5257a869e7ec.
 func signedAt(signature string) (time.Time, error) {
 	var seconds []string
 	for part := range strings.SplitSeq(signature, ",") {

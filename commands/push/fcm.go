@@ -1,4 +1,4 @@
-// Package push pushes notifications to devices: through Firebase Cloud Messaging, or to the log where there is none.
+// Package push pushes notifications to devices through Firebase Cloud Messaging, or to the log.
 package push
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxTokens  = 500 // of a batch: FCM's bound
+	maxTokens  = 500 // FCM's limit for a batch
 	maxPayload = 3500
 	maxBody    = 1000 // bytes
 )
@@ -27,8 +27,7 @@ type FCM struct{ client *messaging.Client }
 
 var _ commands.Pusher = (*FCM)(nil)
 
-// Open returns the FCM of a Firebase project, with the credentials that the machine has unless the options say
-// otherwise.
+// Open returns the FCM of a Firebase project. It uses the machine's credentials unless the options have others.
 func Open(ctx context.Context, projectID string, options ...option.ClientOption) (*FCM, error) {
 	app, err := firebase.NewApp(ctx, &firebase.Config{ProjectID: projectID}, options...)
 	if err != nil {
@@ -56,7 +55,7 @@ func (f *FCM) pushBatch(ctx context.Context, n commands.Notification, tokens []s
 	for i := range outcomes {
 		switch {
 		case err != nil:
-			outcomes[i] = fmt.Errorf("%w: FCM's client does not take it", commands.ErrPushRefused)
+			outcomes[i] = fmt.Errorf("%w: FCM's client refuses it", commands.ErrPushRefused)
 		case !batch.Responses[i].Success:
 			outcomes[i] = outcome(ctx, batch.Responses[i].Error)
 		case batch.Responses[i].MessageID == "":
@@ -66,8 +65,8 @@ func (f *FCM) pushBatch(ctx context.Context, n commands.Notification, tokens []s
 	return outcomes
 }
 
-// message is a notification as FCM takes it, within its bound of 4 KiB. Should it be pushed twice, because an answer
-// was lost, its tag has devices show it once.
+// message returns a notification for FCM, within its limit of 4 KiB. If a push is repeated after a lost answer, the
+// tag makes devices show it once.
 func message(n commands.Notification, tokens []string) *messaging.MulticastMessage {
 	shown := &messaging.Notification{Title: n.Title, Body: shortened(n.Body)}
 	data := map[string]string{}
@@ -78,7 +77,7 @@ func message(n commands.Notification, tokens []string) *messaging.MulticastMessa
 	}
 	maps.Copy(data, n.Data)
 	if size := len(shown.Title) + len(shown.Body) + sizeOf(data); size > maxPayload {
-		data = map[string]string{} // the device finds the rest under the id
+		data = map[string]string{} // the device loads the rest by the id
 	}
 	data["notificationId"] = n.ID
 	return &messaging.MulticastMessage{
@@ -96,7 +95,7 @@ func sizeOf(data map[string]string) (n int) {
 	return n
 }
 
-// shortened cuts a text off at a length.
+// shortened cuts off a text at a length.
 func shortened(text string) string {
 	if len(text) <= maxBody {
 		return text
@@ -108,7 +107,7 @@ func shortened(text string) string {
 	return text[:cut] + "…"
 }
 
-// outcome is an error that repeats nothing of what FCM answered, which may hold the token.
+// outcome returns an error without FCM's answer, which may hold the token.
 func outcome(ctx context.Context, err error) error {
 	status := 0
 	if response := errorutils.HTTPResponse(err); response != nil {

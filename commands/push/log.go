@@ -7,7 +7,7 @@ import (
 	"flagledger/commands"
 )
 
-// Log notes pushes in the log instead of making them, without their words.
+// Log logs pushes without their texts instead of sending them.
 type Log struct{ log *slog.Logger }
 
 var _ commands.Pusher = Log{}

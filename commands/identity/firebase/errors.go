@@ -14,24 +14,24 @@ import (
 	"flagledger/commands"
 )
 
-// doing is what was asked of Firebase, which names the fields at fault.
+// doing is the operation at Firebase, which determines the wrong fields.
 type doing int
 
 const (
 	signingUp doing = iota
 	signingIn
 	refreshing
-	following // a mailed link
-	changing  // a password
+	following // a mailed link was opened
+	changing  // a password is changed
 )
 
-// codeOf is the code that Firebase refuses with, such as EMAIL_NOT_FOUND, empty where it does not.
+// codeOf returns Firebase's error code, such as EMAIL_NOT_FOUND, or "".
 func codeOf(err error) string {
 	code, _ := codeAndText(err)
 	return code
 }
 
-// codeAndText reads WEAK_PASSWORD : Password should be at least 6 characters.
+// codeAndText splits an error such as "WEAK_PASSWORD : Password should be at least 6 characters".
 func codeAndText(err error) (code, text string) {
 	message := ""
 	if toolkit, ok := errors.AsType[*googleapi.Error](err); ok {
@@ -50,8 +50,8 @@ func codeAndText(err error) (code, text string) {
 	return strings.TrimSpace(code), strings.TrimSpace(text)
 }
 
-// refusal makes an error of Firebase our own. Where a project has email enumeration protection, Firebase answers
-// INVALID_LOGIN_CREDENTIALS in place of EMAIL_NOT_FOUND and INVALID_PASSWORD.
+// refusal turns an error of Firebase into ours. With email enumeration protection, Firebase returns
+// INVALID_LOGIN_CREDENTIALS instead of EMAIL_NOT_FOUND and INVALID_PASSWORD.
 func refusal(err error, when doing) error {
 	code, text := codeAndText(err)
 	switch code {
@@ -64,11 +64,11 @@ func refusal(err error, when doing) error {
 		return commands.InvalidField("email", "must be an e-mail address")
 	case "USER_DISABLED":
 		if when == signingIn {
-			return wrongCredentials() // Firebase answers so before it checks the password
+			return wrongCredentials() // Firebase checks this before the password
 		}
 		return accountDisabled()
 	case "EMAIL_EXISTS":
-		return &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
+		return &commands.Error{Kind: commands.Conflict, Detail: "an account with this e-mail address already exists"}
 	case "WEAK_PASSWORD", "PASSWORD_DOES_NOT_MEET_REQUIREMENTS":
 		field := "newPassword"
 		if when == signingUp {
@@ -114,8 +114,8 @@ func unreachable(err error) error {
 	}
 }
 
-// secretless is an error for the log: without addresses of calls, which hold the API key, and without bodies, which may
-// hold tokens.
+// secretless returns an error for the log without URLs, which hold the API key, and without bodies, which may hold
+// tokens.
 func secretless(err error) error {
 	switch {
 	case err == nil:

@@ -1,5 +1,5 @@
-// Package firebase is Firebase Authentication as the identity provider: the Admin SDK for what an operator may do, and
-// the identity toolkit's public calls for what people do with their passwords.
+// Package firebase implements the identity provider with Firebase Authentication: the Admin SDK for operator calls,
+// and the identity toolkit's public calls for people's passwords.
 package firebase
 
 import (
@@ -24,23 +24,24 @@ import (
 // FIREBASE_AUTH_EMULATOR_HOST.
 type Options struct {
 	ProjectID string
-	APIKey    string // without it nobody can sign in with a password here, though with Firebase itself
-	Emulator  string // host and port of an emulator, as FIREBASE_AUTH_EMULATOR_HOST has them; empty for Firebase
-	// End is told which sessions have ended at Firebase.
+	APIKey    string // without it people can sign in with a password at Firebase only
+	Emulator  string // host and port of an emulator, as in FIREBASE_AUTH_EMULATOR_HOST; empty for Firebase
+	// End is called with sessions that have ended at Firebase.
 	End func(context.Context, commands.EndSessions) error
-	// Gone is told whose account was deleted at Firebase. NotFound says that the service never knew them.
+	// Gone is called with a person whose account was deleted at Firebase. It returns NotFound if the service does not
+	// know them.
 	Gone func(ctx context.Context, userID string) error
-	// Links has links mailed.
+	// Links queues mails with links.
 	Links interface {
 		QueueVerification(ctx context.Context, userID, cause string) error
 		QueueReset(ctx context.Context, email string, now time.Time) error
 	}
-	CheckEvery time.Duration // how often it is asked which sessions have ended; five minutes where 0
+	CheckEvery time.Duration // the interval of checks for ended sessions; five minutes if 0
 	Now        func() time.Time
-	Log        *slog.Logger // none where nil
+	Log        *slog.Logger // may be nil
 }
 
-// Provider is Firebase Authentication.
+// Provider implements commands.Identity with Firebase Authentication.
 type Provider struct {
 	o       Options
 	auth    *auth.Client
@@ -52,10 +53,10 @@ type Provider struct {
 
 var _ commands.Identity = (*Provider)(nil)
 
-// callTimeout bounds what somebody waits for. The Admin SDK repeats failed calls for longer by itself.
+// callTimeout limits calls that people wait for. The Admin SDK retries for longer.
 const callTimeout = 5 * time.Second
 
-// New sets up a provider. It reads Google's keys, and starts without them where that cannot be done.
+// New returns a provider. It reads Google's keys, but starts without them if that fails.
 func New(ctx context.Context, o Options) (*Provider, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -94,21 +95,21 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	return p, nil
 }
 
-// SignUp creates an account, signs it in and has Firebase mail a link that verifies the address.
+// SignUp creates an account, signs it in and lets Firebase mail a link that verifies the address.
 func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
 	made, err := p.signUp(ctx, email, password, displayName)
 	if err != nil {
 		return commands.Session{}, err
 	}
 	if err := p.o.Links.QueueVerification(ctx, made.LocalId, made.LocalId); err != nil {
-		// a new password verifies it too
+		// Setting a new password verifies the address too.
 		p.o.Log.WarnContext(ctx, "no link is mailed that verifies an address", "user", made.LocalId, "err", err)
 	}
 	return p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
 }
 
-// SignUpVerified is SignUp for somebody who has shown that the address is theirs. Where Firebase cannot note that, the
-// account is there all the same: MarkVerified notes it.
+// SignUpVerified works like SignUp for a person who has proved that the address is theirs. If Firebase cannot record
+// that, the account exists all the same, and MarkVerified records it.
 func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
 	made, err := p.signUp(ctx, email, password, displayName)
 	if err != nil {
@@ -118,11 +119,11 @@ func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayN
 		return commands.Session{}, err
 	}
 	session, err := p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
-	session.EmailVerified = true // which the token, made before, does not say
+	session.EmailVerified = true // the token is older
 	return session, err
 }
 
-// MarkVerified notes that the address of an account is its owner's.
+// MarkVerified records that an account's owner has proved the address.
 func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -153,7 +154,7 @@ func (p *Provider) signUp(
 	return made, nil
 }
 
-// SignIn begins a session where the address and the password are right.
+// SignIn starts a session for a correct address and password.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
 	in, err := p.signIn(ctx, email, password)
 	if err != nil {
@@ -172,7 +173,7 @@ func (p *Provider) signIn(
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if !ok || len(password) > commands.MaxPassword {
-		return nil, wrongCredentials() // can belong to no account
+		return nil, wrongCredentials() // no account can have these
 	}
 	in, err := p.toolkit.Accounts.SignInWithPassword(&identitytoolkit.GoogleCloudIdentitytoolkitV1SignInWithPasswordRequest{
 		Email: email, Password: password, ReturnSecureToken: true,
@@ -188,8 +189,7 @@ func (p *Provider) signIn(
 	return in, nil
 }
 
-// Refresh trades a refresh token for a new session state, unless the session has ended. The token is good as long as
-// its session goes on, however often it is used.
+// Refresh exchanges a refresh token for new tokens, unless the session has ended. The token can be used until then.
 func (p *Provider) Refresh(
 	ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error,
 ) (commands.Session, error) {
@@ -255,7 +255,7 @@ func (p *Provider) session(
 	}, nil
 }
 
-// Revoke ends the refresh tokens of all of a person's sessions: Firebase knows no others.
+// Revoke ends the refresh tokens of all of a person's sessions, because Firebase cannot end a single one.
 func (p *Provider) Revoke(ctx context.Context, userID, _ string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -265,13 +265,13 @@ func (p *Provider) Revoke(ctx context.Context, userID, _ string) error {
 	return nil
 }
 
-// EndSessions ends all refresh tokens of a person. The links that Firebase has mailed stay good on its own pages.
+// EndSessions ends all refresh tokens of a person. Links mailed by Firebase stay valid on its own pages.
 func (p *Provider) EndSessions(ctx context.Context, userID string, at time.Time) (commands.EndSessions, error) {
 	ends := commands.EndSessions{UserID: userID, Before: at.UTC().Truncate(time.Second).Add(time.Second)}
 	return ends, p.Revoke(ctx, userID, "")
 }
 
-// Delete deletes an account. One that is gone already is no error.
+// Delete deletes an account. It ignores a missing one.
 func (p *Provider) Delete(ctx context.Context, userID string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -312,14 +312,14 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	}}, nil
 }
 
-// readLink tells the address and the purpose of a mailed link, which stays good.
+// readLink returns the address and the purpose of a mailed link without using it up.
 func (p *Provider) readLink(
 	ctx context.Context, token string,
 ) (*identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordResponse, error) {
 	return p.callLink(ctx, &identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token})
 }
 
-// setByLink sets the password of the person whom a link was mailed to, and uses the link up.
+// setByLink sets a person's password and uses up the mailed link.
 func (p *Provider) setByLink(ctx context.Context, token, password string) error {
 	_, err := p.callLink(ctx,
 		&identitytoolkit.GoogleCloudIdentitytoolkitV1ResetPasswordRequest{OobCode: token, NewPassword: password})
@@ -350,8 +350,8 @@ func (p *Provider) userByEmail(ctx context.Context, email string) (*auth.UserRec
 	return user, nil
 }
 
-// PrepareUpdate checks the current password of somebody who is signed in. Once the new one is set, Firebase ends the
-// refresh tokens of this session as well as of the others.
+// PrepareUpdate checks the current password of a signed-in person. Setting the new one makes Firebase end the refresh
+// tokens of all sessions, including this one.
 func (p *Provider) PrepareUpdate(
 	ctx context.Context, c commands.Claims, current, password string,
 ) (commands.PasswordChange, error) {
@@ -378,14 +378,14 @@ func (p *Provider) PrepareUpdate(
 	}}, nil
 }
 
-// ends returns the sessions that Firebase is about to end: those that began before this second. One that begins later
-// with the old password is found by the next check.
+// ends returns the sessions that Firebase ends: those from before this second. The next check finds a session that
+// begins later with the old password.
 func (p *Provider) ends(userID, except string) commands.EndSessions {
 	return commands.EndSessions{UserID: userID, Before: p.o.Now().Truncate(time.Second), Except: except}
 }
 
-// VerifyEmail marks an address as verified. It takes the oobCode of a mailed link and the password, for which
-// Firebase's own page does not ask.
+// VerifyEmail marks an address as verified. It takes the oobCode of a mailed link and the password, which Firebase's
+// own page does not ask for.
 func (p *Provider) VerifyEmail(ctx context.Context, token, password string, mayVerify func(userID string) error) error {
 	if err := p.withPasswords(); err != nil {
 		return err
@@ -423,7 +423,7 @@ func (p *Provider) VerifyEmail(ctx context.Context, token, password string, mayV
 	return nil
 }
 
-// Run keeps Google's keys and what is known of sessions current, until ctx ends.
+// Run updates Google's keys and the state of sessions until ctx ends.
 func (p *Provider) Run(ctx context.Context) {
 	if p.o.Emulator == "" {
 		keysDone := make(chan struct{})
@@ -436,7 +436,7 @@ func (p *Provider) Run(ctx context.Context) {
 	p.watch(ctx)
 }
 
-// withPasswords returns an error where the key of the identity toolkit is not set.
+// withPasswords returns an error if there is no key of the identity toolkit.
 func (p *Provider) withPasswords() error {
 	if p.toolkit == nil {
 		return &commands.Error{Kind: commands.Unavailable, Detail: "not configured: it needs FIREBASE_API_KEY"}

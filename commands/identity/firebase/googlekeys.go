@@ -23,27 +23,27 @@ const (
 	keysURL = "https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com"
 
 	keysTake     = 5 * time.Second
-	keysSoonest  = time.Minute   // after the keys were read
-	keysLatest   = 6 * time.Hour // for what Google says they are good for
+	keysSoonest  = time.Minute   // after the last read
+	keysLatest   = 6 * time.Hour // maximum, whatever Google says
 	keysRetry    = 10 * time.Second
 	keysMaxBytes = 1 << 20
 )
 
-// googleKeys are the keys that Google signs ID tokens with, as they were last read. Readers neither lock nor wait.
+// googleKeys caches Google's keys for ID tokens. Readers neither lock nor wait.
 type googleKeys struct {
 	now    func() time.Time
 	log    *slog.Logger
 	client *http.Client
 	held   atomic.Pointer[map[string]*rsa.PublicKey]
-	asked  chan struct{} // for newer ones
+	asked  chan struct{} // requests a refresh
 }
 
 func newGoogleKeys(now func() time.Time, log *slog.Logger) *googleKeys {
 	return &googleKeys{now: now, log: log, client: &http.Client{Timeout: keysTake}, asked: make(chan struct{}, 1)}
 }
 
-// find gives the key of an id, nil where there is none. For an id that it does not know it has the keys read again, in
-// the background: Google publishes keys long before it signs with them.
+// find returns the key with an id, or nil. An unknown id triggers a refresh in the background: Google publishes keys
+// long before it signs with them.
 func (k *googleKeys) find(_ context.Context, id string) (*rsa.PublicKey, error) {
 	held := k.held.Load()
 	if held != nil && (*held)[id] != nil {
@@ -59,7 +59,7 @@ func (k *googleKeys) find(_ context.Context, id string) (*rsa.PublicKey, error) 
 	return nil, nil
 }
 
-// run reads the keys whenever they may have changed, until ctx ends. Those that are known stay until they can be read.
+// run reads the keys whenever they may have changed, until ctx ends. If that fails, the known keys stay.
 func (k *googleKeys) run(ctx context.Context) {
 	wait := keysSoonest
 	if k.held.Load() == nil {
@@ -75,7 +75,7 @@ func (k *googleKeys) run(ctx context.Context) {
 		case <-timer.C:
 		case <-k.asked:
 			if since := k.now().Sub(read); since >= 0 && since < keysRetry {
-				continue // whoever makes up ids does not make calls
+				continue // limits the calls that invented ids cause
 			}
 		}
 		read = k.now()
@@ -83,7 +83,7 @@ func (k *googleKeys) run(ctx context.Context) {
 	}
 }
 
-// load reads the keys, and tells in how long to read them again.
+// load reads the keys, and returns when to read them again.
 func (k *googleKeys) load(ctx context.Context) time.Duration {
 	found, good, err := k.fetch(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (k *googleKeys) fetch(ctx context.Context) (found map[string]*rsa.PublicKey
 	return found, goodFor(answer.Header.Get("Cache-Control")), nil
 }
 
-// goodFor reads the max-age of a Cache-Control.
+// goodFor returns the max-age of a Cache-Control header.
 func goodFor(header string) time.Duration {
 	for directive := range strings.SplitSeq(header, ",") {
 		if age, ok := strings.CutPrefix(strings.TrimSpace(directive), "max-age="); ok {

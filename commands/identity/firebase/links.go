@@ -13,7 +13,7 @@ import (
 
 var _ jobs.LinkMailer = (*Provider)(nil)
 
-// ForgotPassword has Firebase mail a link that leads to a page of its own.
+// ForgotPassword lets Firebase mail a link to a page of its own.
 func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	if err := p.withPasswords(); err != nil {
 		return err
@@ -38,22 +38,22 @@ func (p *Provider) MailResetLink(ctx context.Context, email string, _ int64) err
 	return unmailed(err)
 }
 
-// unmailed is what an error of Firebase means to the job that asked it to mail a link. An address without an account is
-// none, as with any other provider.
+// unmailed turns an error of Firebase into the result of the mail job. An address without an account is no error, as
+// with other providers.
 func unmailed(err error) error {
 	switch code := codeOf(err); code {
 	case "EMAIL_NOT_FOUND":
 		return nil
 	case "INVALID_EMAIL", "USER_DISABLED":
-		// anyone may ask for a link to such an address: to try it again would only tell of jobs that fail
+		// Anyone may enter such an address: retrying would only report failing jobs.
 		return fmt.Errorf("%w: %s", commands.ErrRecipientRefused, code)
 	default:
 		return secretless(err)
 	}
 }
 
-// MailVerificationLink implements jobs.LinkMailer. Firebase mails such a link only to somebody who is signed in, so the
-// person is signed in for it: the token of their sign-up cannot be kept.
+// MailVerificationLink implements jobs.LinkMailer. Firebase mails the link only to a signed-in person, so this signs
+// them in: the token of their sign-up must not be stored.
 func (p *Provider) MailVerificationLink(ctx context.Context, userID string, _ int64) error {
 	if err := p.withPasswords(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, _ in
 	if err != nil {
 		return secretless(err)
 	}
-	if in.IsNewUser { // the account was deleted a moment ago, and the sign-in made it again
+	if in.IsNewUser { // the sign-in created a just-deleted account again
 		return p.Delete(ctx, userID)
 	}
 	_, err = p.toolkit.Accounts.SendOobCode(&identitytoolkit.GoogleCloudIdentitytoolkitV1GetOobCodeRequest{

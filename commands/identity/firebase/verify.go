@@ -14,7 +14,7 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// privateClaims are those of an ID token of Firebase beside those that every token has.
+// privateClaims are Firebase's additional claims of an ID token.
 type privateClaims struct {
 	AuthTime      *jwt.NumericDate `json:"auth_time"`
 	Email         string           `json:"email"`
@@ -25,9 +25,8 @@ type privateClaims struct {
 	} `json:"firebase"`
 }
 
-// Verify returns the claims of an ID token. It checks what the Admin SDK's VerifyIDToken does with keys that are
-// fetched in the background and kept while Google cannot be reached; the emulator's tokens are not signed, so the SDK
-// asks the emulator about them.
+// Verify returns the claims of an ID token. It checks what the Admin SDK's VerifyIDToken does, but with keys that are
+// cached while Google cannot be reached. The SDK asks the emulator about its unsigned tokens.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
 	var private privateClaims
 	var subject string
@@ -62,7 +61,7 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	return c, nil
 }
 
-// kind is what Firebase says of its ID tokens.
+// kind describes Firebase's ID tokens.
 func (p *Provider) kind() keys.Kind {
 	return keys.Kind{Type: "JWT", Issuer: "https://securetoken.google.com/" + p.o.ProjectID, Audience: p.o.ProjectID}
 }
@@ -77,10 +76,10 @@ func payload(token string, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// Admit verifies an ID token, and has the Admin SDK verify it as well and ask Firebase whether it has been revoked and
-// the account disabled.
+// Admit verifies an ID token, and lets the Admin SDK check with Firebase that it is not revoked and the account not
+// disabled.
 func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, error) {
-	c, err := p.Verify(ctx, text) // first, so that nobody makes calls with a token that was made up
+	c, err := p.Verify(ctx, text) // first, so that invented tokens cause no calls
 	if err != nil {
 		return commands.Claims{}, err
 	}
@@ -92,7 +91,7 @@ func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, err
 	return c, nil
 }
 
-// notAdmitted makes an error of the Admin SDK about a token our own.
+// notAdmitted turns an error of the Admin SDK about a token into ours.
 func notAdmitted(err error) error {
 	switch {
 	case auth.IsUserDisabled(err):

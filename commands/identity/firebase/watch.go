@@ -10,18 +10,18 @@ import (
 	"flagledger/commands"
 )
 
-// sighting is what is known of the tokens of a person that were seen.
+// sighting holds the known tokens of a person.
 type sighting struct {
 	began   time.Time // of the oldest session
 	expires time.Time // of the last token
 }
 
 const (
-	askAtOnce = 100 // people, as many as Firebase tells of in one call
+	askAtOnce = 100 // people in one call of Firebase
 	askTakes  = time.Minute
 )
 
-// note remembers whose tokens were seen.
+// note records whose token was seen.
 func (p *Provider) note(c commands.Claims) {
 	p.seen.Compute(c.UserID, func(s sighting, known bool) (sighting, xsync.ComputeOp) {
 		if !known || c.AuthTime.Before(s.began) {
@@ -34,7 +34,7 @@ func (p *Provider) note(c commands.Claims) {
 	})
 }
 
-// watch asks Firebase now and then which of the sessions that were seen have ended there, until ctx ends.
+// watch asks Firebase from time to time which of the known sessions have ended, until ctx ends.
 func (p *Provider) watch(ctx context.Context) {
 	commands.Every(ctx, p.o.CheckEvery, func() {
 		if err := p.check(ctx); err != nil && ctx.Err() == nil {
@@ -70,7 +70,7 @@ func (p *Provider) check(ctx context.Context) error {
 	return failed
 }
 
-// ask asks for some people, and hands on which of their sessions have ended, and who is gone.
+// ask asks about some people, and reports their ended sessions and deleted accounts.
 func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error {
 	ctx, cancel := context.WithTimeout(ctx, askTakes)
 	defer cancel()
@@ -96,7 +96,7 @@ func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error 
 		switch err := p.o.Gone(ctx, id.UID); {
 		case err == nil:
 			p.o.Log.Info("a person whose account was deleted at Firebase is erased", "user", id.UID)
-		case commands.KindOf(err) != commands.NotFound: // as of somebody who never began to use the service
+		case commands.KindOf(err) != commands.NotFound: // NotFound: the person never used the service
 			return err
 		}
 		p.seen.Delete(id.UID)
@@ -104,8 +104,8 @@ func (p *Provider) ask(ctx context.Context, people []auth.UserIdentifier) error 
 	return nil
 }
 
-// end tells the service that a person's sessions which began before an instant have ended, if any such was seen. A
-// disabled account is forgotten until it is seen again: all of its sessions have ended.
+// end reports that a person's sessions from before a time have ended, if any is known. A disabled account is dropped
+// until it is seen again: all its sessions have ended.
 func (p *Provider) end(ctx context.Context, user *auth.UserRecord, from time.Time) error {
 	from = from.Truncate(time.Second).UTC()
 	before, ok := p.seen.Load(user.UID)

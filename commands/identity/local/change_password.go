@@ -11,17 +11,16 @@ import (
 	"flagledger/commands/keep/directory"
 )
 
-// A password is changed in two short transactions, so that nothing is locked while the event store is told which
-// sessions end: prepareChange notes from when on sessions are those of the new password, and setPassword sets it.
-// SignIn dates those that begin in between so that they end too.
+// A password is changed in two short transactions, so that nothing is locked while the event store records the ended
+// sessions. prepareChange records from when on sessions belong to the new password, and setPassword sets it. SignIn
+// dates sessions in between so that they end too.
 
-// changeTime is how long a new password may be set after it was prepared, by the clock of the database. Later, nothing
-// changes.
+// changeTime limits the time between preparing and setting a password, by the database's clock. A later change fails.
 const changeTime = 10 * time.Second
 
-// PrepareReset checks the token of a mailed link, and a password for the person that it was mailed to. Setting the
-// password also verifies the address: whoever has the link reads its mails. Where addresses are taken on trust it does
-// not: what the account has made would have to be dropped with it.
+// PrepareReset checks the token of a mailed link, and a new password. Setting the password also verifies the address,
+// because the person reads its mails. It does not if addresses are assumed to be verified: the account's existing data
+// would have to be deleted.
 func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
 	userID, verified := "", false
 	if hasTokenLength(token) {
@@ -76,7 +75,7 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 	}, databaseError("prepare a password", err)
 }
 
-// PrepareUpdate checks the current password of somebody who is signed in, and the one that they want.
+// PrepareUpdate checks the current password of a signed-in person and the new one.
 func (p *Provider) PrepareUpdate(
 	ctx context.Context, c commands.Claims, current, password string,
 ) (commands.PasswordChange, error) {
@@ -125,15 +124,14 @@ func (p *Provider) PrepareUpdate(
 	}}, databaseError("prepare a password", err)
 }
 
-// prepareChange prepares a change of a person's password, in place of an earlier one, and returns the sessions that end
-// with it. The error is pgx.ErrNoRows if the person has no password, or if the query finds nothing: another change has
-// been set meanwhile.
+// prepareChange prepares a change of a person's password, in place of an earlier one, and returns the sessions that
+// end. It returns pgx.ErrNoRows if the person has no password, or if another change was set meanwhile.
 func (p *Provider) prepareChange(
 	ctx context.Context, ends commands.EndSessions, still string, args ...any,
 ) (commands.EndSessions, error) {
 	userID := ends.UserID
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		var found bool // this waits for a sign-in that is under way, so that its session is among those that end
+		var found bool // waits for concurrent sign-ins, whose sessions end too
 		if err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, userID).
 			Scan(&found); err != nil {
 			return err
@@ -141,7 +139,8 @@ func (p *Provider) prepareChange(
 		if err := tx.QueryRow(ctx, still, args...).Scan(&found); err != nil {
 			return err
 		}
-		// Sessions are dated in whole seconds. Those of this second end too, and those of a node whose clock is ahead.
+		// Sessions are dated in whole seconds. This second's sessions end too, and those of a node whose clock is
+		// ahead.
 		return tx.QueryRow(ctx, `
 			update keep.passwords set changing_until = clock_timestamp() + $3::interval, sessions_from = greatest($2,
 				sessions_from + interval '1 second',
@@ -151,13 +150,13 @@ func (p *Provider) prepareChange(
 	return ends, err
 }
 
-// setPassword calls use, if not nil, and sets the password, in one transaction. It drops the refresh tokens of the
-// sessions that end, and all links to a new password; the error is pgx.ErrNoRows where the account is gone.
+// setPassword calls use, if not nil, and sets the password, in one transaction. It deletes the refresh tokens of
+// ending sessions and all password links. It returns pgx.ErrNoRows if the account is gone.
 func (p *Provider) setPassword(
 	ctx context.Context, ends commands.EndSessions, hash string, use func(pgx.Tx) error,
 ) error {
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		// The time is read after the row is locked, so that a session that began after the change expired is seen.
+		// The time is read after the row is locked, so that this sees a session that began after the change expired.
 		var found bool
 		if err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, ends.UserID).
 			Scan(&found); err != nil {

@@ -8,24 +8,24 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Accounts are the passwords, sessions and mailed links of the local identity provider. They are erased even where
-// another provider is in use now.
+// Accounts holds the passwords, sessions and mailed links of the local identity provider. They are erased even if a
+// different provider is in use.
 type Accounts struct{ pool *pgxpool.Pool }
 
 // NewAccounts returns the accounts in a database.
 func NewAccounts(pool *pgxpool.Pool) *Accounts { return &Accounts{pool} }
 
-// Knows reports whether a person has a password here.
+// Knows reports whether a person has a local password.
 func (a *Accounts) Knows(ctx context.Context, userID string) (known bool, err error) {
 	err = a.pool.QueryRow(ctx, `select exists (select from keep.passwords where user_id = $1)`, userID).Scan(&known)
 	return known, databaseError("look up an account", err)
 }
 
-// Erase drops a person's password, sessions and mailed links. It may be repeated.
+// Erase deletes a person's password, sessions and mailed links. It is idempotent.
 func (a *Accounts) Erase(ctx context.Context, userID string) error {
 	err := pgx.BeginFunc(ctx, a.pool, func(tx pgx.Tx) error {
 		for _, statement := range []string{
-			// first: this waits for sign-ins and refreshes that are under way, whose tokens are deleted next
+			// This waits for concurrent sign-ins and refreshes, whose tokens are deleted next.
 			`delete from keep.passwords where user_id = $1`,
 			`delete from keep.refresh_tokens where user_id = $1`,
 			`delete from keep.mailed_tokens where user_id = $1`,

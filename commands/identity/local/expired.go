@@ -9,8 +9,7 @@ import (
 
 const removedAtOnce = 10_000 // rows
 
-// RemoveExpired removes the refresh tokens and the tokens of mailed links that have expired by a time, a part of them
-// in each transaction.
+// RemoveExpired deletes refresh tokens and tokens of mailed links that have expired by a time, in batches.
 func RemoveExpired(ctx context.Context, pool *pgxpool.Pool, now time.Time) error {
 	for _, statement := range []string{
 		`delete from keep.refresh_tokens where hash in (select hash from keep.refresh_tokens where expires_at <= $1 limit $2)`,

@@ -11,7 +11,7 @@ import (
 	"flagledger/commands/mail"
 )
 
-// purpose is what a mailed link is for.
+// purpose says what a mailed link does.
 type purpose string
 
 const (
@@ -22,10 +22,10 @@ const (
 const (
 	resetTTL        = time.Hour
 	verificationTTL = 3 * 24 * time.Hour
-	mailInterval    = time.Minute // at least, between mails to one person for one purpose
+	mailInterval    = time.Minute // minimum between mails to one person for one purpose
 )
 
-// ForgotPassword has a link mailed that sets a new password, one a minute at most, if the address is known.
+// ForgotPassword mails a link that sets a new password, at most one a minute, if the address is known.
 func (p *Provider) ForgotPassword(ctx context.Context, email string) error {
 	address, ok := commands.ParseEmail(email)
 	if !ok {
@@ -72,14 +72,14 @@ func (p *Provider) MailVerificationLink(ctx context.Context, userID string, job 
 	return p.o.Mailer.Send(ctx, mail.VerificationLink(email, p.o.Issuer, token))
 }
 
-// issueLink makes the token of a link, in place of that of an earlier attempt of the job, and keeps its SHA-256 alone.
-// The token is empty where another job mailed a link within the last minute.
+// issueLink creates a link's token in place of that of the job's earlier attempt, and stores only its SHA-256. The
+// token is empty if another job mailed a link within the last minute.
 func (p *Provider) issueLink(
 	ctx context.Context, to purpose, ttl time.Duration, userID string, job int64,
 ) (token string, err error) {
 	now := p.now()
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		// Of two jobs for one person the second sees the token of the first.
+		// The second of two jobs for a person sees the token of the first.
 		if _, err := tx.Exec(
 			ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger link ' || $1, 0))`, userID,
 		); err != nil {

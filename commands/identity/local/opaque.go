@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 )
 
-// tokenBits is how long refresh tokens and the tokens of mailed links are: random bits that say nothing by themselves.
+// tokenBits is the length of refresh tokens and tokens of mailed links, which are random bits.
 const tokenBits = 256
 
 func newToken() string {
@@ -15,12 +15,12 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// hasTokenLength reports whether a text is as long as newToken makes them.
+// hasTokenLength reports whether a text has the length of newToken's tokens.
 func hasTokenLength(token string) bool {
 	return len(token) == base64.RawURLEncoding.EncodedLen(tokenBits/8)
 }
 
-// sum is what is kept of a token: its SHA-256.
+// sum returns the SHA-256 of a token, which is stored in its place.
 func sum(token string) []byte {
 	h := sha256.Sum256([]byte(token))
 	return h[:]

@@ -13,7 +13,7 @@ import (
 	"flagledger/commands"
 )
 
-// passwordHash is a password as it is kept: its argon2id sum (RFC 9106) with all that it takes to compute it again.
+// passwordHash is a stored password: its argon2id sum (RFC 9106) with the parameters to compute it.
 type passwordHash struct {
 	memory uint32 // KiB
 	passes uint32
@@ -22,10 +22,10 @@ type passwordHash struct {
 	sum    []byte
 }
 
-// recommendedMemory is what OWASP's Password Storage Cheat Sheet gives for argon2id with two passes, in KiB.
+// recommendedMemory is OWASP's recommendation for argon2id with two passes, in KiB.
 const recommendedMemory = 19 * 1024
 
-// newPasswordHash is a password hash with a salt and no sum yet.
+// newPasswordHash returns a password hash with a salt but no sum.
 func newPasswordHash(memory uint32) passwordHash {
 	p := passwordHash{memory: memory, passes: 2, lanes: 1, salt: make([]byte, 16), sum: make([]byte, 32)}
 	_, _ = rand.Read(p.salt) // never fails
@@ -42,8 +42,8 @@ func hash(text string, memory uint32) passwordHash {
 	return p
 }
 
-// matches compares the composed form of a password, and then the password as it was typed: earlier releases set that.
-// Each comparison takes the same time for every hash.
+// matches compares the composed form of a password, and then the password as typed, which earlier releases stored. The
+// time does not depend on the hash.
 func (p passwordHash) matches(text string) bool {
 	composed := commands.NormalPassword(text)
 	return p.matchesExactly(composed) || text != composed && p.matchesExactly(text)
@@ -53,17 +53,17 @@ func (p passwordHash) matchesExactly(text string) bool {
 	return subtle.ConstantTimeCompare(p.sumOf(text), p.sum) == 1
 }
 
-// String is the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$sum.
+// String returns the PHC string format: $argon2id$v=19$m=19456,t=2,p=1$salt$sum.
 func (p passwordHash) String() string {
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.passes, p.lanes,
 		b64.EncodeToString(p.salt), b64.EncodeToString(p.sum))
 }
 
-// parse reads what String wrote, and nothing else. It refuses more than 64 MiB of memory (the second recommended option
-// of RFC 9106), so that a bad row cannot exhaust the service.
+// parse parses String's format. It refuses more than 64 MiB of memory (the second recommended option of RFC 9106), so
+// that a bad row cannot exhaust the service.
 func parse(s string) (passwordHash, error) {
-	bad := errors.New("no argon2id hash in its PHC form, or one out of bounds")
+	bad := errors.New("not an argon2id hash in PHC format, or parameters out of range")
 	part := strings.Split(s, "$")
 	if len(s) > 256 || len(part) != 6 {
 		return passwordHash{}, bad

@@ -1,5 +1,5 @@
-// Package local is an identity provider in the service itself: for development, for tests, and for those who want no
-// other. Accounts and sessions are in the keepings.
+// Package local is an identity provider inside the service, for development, tests, and small installations. Accounts
+// and sessions are keepings.
 package local
 
 import (
@@ -19,19 +19,19 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// Options are the settings of a Provider.
+// Options configure a Provider.
 type Options struct {
-	Keys     *keys.Keys // that its tokens are signed with
-	Issuer   string     // of its tokens: the service's public URL, which the links in mails begin with
+	Keys     *keys.Keys // signs its tokens
+	Issuer   string     // of its tokens: the service's public URL, which also begins mailed links
 	Audience string     // of its tokens
-	// addresses count as verified without a proof, which is not stored and stands in no token; for development
+	// AssumeEmailsVerified makes addresses count as verified without a proof, for development. This is not stored, nor
+	// in tokens.
 	AssumeEmailsVerified bool
-	Links                *jobs.Links     // that are mailed
-	Mailer               commands.Mailer // of links
+	Links                *jobs.Links     // queues mails with links
+	Mailer               commands.Mailer // sends them
 	Now                  func() time.Time
-	HashMemory           uint32 // KiB that the hash of a new password takes; the recommended 19 MiB where 0. For tests
-	// Hash calls what hashes a password once there is room, and returns the refusal where there is none; at once where it
-	// is nil.
+	HashMemory           uint32 // KiB for hashing a new password; the recommended 19 MiB if 0. For tests
+	// Hash calls hash when there is capacity, or returns a refusal. If nil, hash runs at once.
 	Hash func(ctx context.Context, hash func()) error
 }
 
@@ -39,7 +39,7 @@ type Options struct {
 type Provider struct {
 	pool   *pgxpool.Pool
 	o      Options
-	nobody passwordHash // stands in for the password of an address that is not known
+	nobody passwordHash // used for an unknown address
 }
 
 var (
@@ -61,24 +61,24 @@ func New(pool *pgxpool.Pool, o Options) *Provider {
 	return &Provider{pool: pool, o: o, nobody: newPasswordHash(o.HashMemory)}
 }
 
-// person is what the directory says of somebody who has a password here.
+// person is the directory's data of a person with a local password.
 type person struct {
 	userID, email, displayName string
-	verified                   bool // the address, by a proof
+	verified                   bool // whether the address is proved
 }
 
-// SignUp creates an account and signs it in. What is wrong with the fields is told at once, as Invalid under email,
-// password and displayName; an address that is taken, in whatever case, is Conflict.
+// SignUp creates an account and signs it in. It returns Invalid with the wrong fields, and Conflict for an address
+// that is taken in any case.
 func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
 	return p.signUp(ctx, email, password, displayName, false)
 }
 
-// SignUpVerified is SignUp for somebody who has shown that the address is theirs.
+// SignUpVerified works like SignUp for a person who has proved that the address is theirs.
 func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
 	return p.signUp(ctx, email, password, displayName, true)
 }
 
-// MarkVerified notes that the address of an account is its owner's.
+// MarkVerified records that an account's owner has proved the address.
 func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 	return databaseError("mark an address as verified", pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		_, err := directory.MarkVerified(ctx, tx, userID)
@@ -134,13 +134,13 @@ func (p *Provider) signUp(
 	return p.signedIn(who, s, refresh)
 }
 
-// SignIn begins a session where the address and the password are right. It hashes for an unknown address too, so that
-// the time it takes does not tell which addresses are known.
+// SignIn starts a session for a correct address and password. It hashes for an unknown address too, so that its
+// duration does not reveal known addresses.
 func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
 	email, ok := commands.ParseEmail(email)
 	wrong := refuse("the e-mail address or the password is wrong")
 	if !ok || len(password) > commands.MaxPassword {
-		return commands.Session{}, wrong // can belong to no account
+		return commands.Session{}, wrong // no account can have these
 	}
 	var who person
 	var kept string
@@ -169,7 +169,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 	s := newSession(who, now)
 	var refresh string
 	err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		// The password may have been changed since it was read, which has ended all sessions that began before.
+		// A password change since it was read has ended all sessions from before.
 		var from *time.Time
 		var changing bool
 		err := tx.QueryRow(ctx, `
@@ -183,7 +183,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 			return err
 		}
 		switch {
-		case changing: // it ends with the password, if that is changed
+		case changing: // the session ends if the password is changed
 			s.authTime = from.Add(-time.Second).UTC()
 		case from != nil && from.After(now):
 			s.authTime = from.UTC()
@@ -197,7 +197,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 	return p.signedIn(who, s, refresh)
 }
 
-// personOf finds a person, whose password stays as it is until tx ends.
+// personOf reads a person, and locks their password until tx ends.
 func (p *Provider) personOf(ctx context.Context, tx pgx.Tx, userID string) (person, error) {
 	who := person{userID: userID}
 	err := tx.QueryRow(ctx, `
@@ -226,7 +226,7 @@ func (p *Provider) signedIn(who person, s session, refresh string) (commands.Ses
 	}, nil
 }
 
-// claimsOf are the claims of the ID tokens of a session, without the expiry.
+// claimsOf returns the claims of a session's ID tokens without the expiry.
 func (p *Provider) claimsOf(who person, s session) commands.Claims {
 	return p.assumeVerified(commands.Claims{
 		UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
@@ -234,8 +234,7 @@ func (p *Provider) claimsOf(who person, s session) commands.Claims {
 	})
 }
 
-// assumeVerified has an address count as verified that nobody has proved, where the settings say so. It returns the
-// claims in their canonical form.
+// assumeVerified returns canonical claims, with an unproved address marked as verified if the settings say so.
 func (p *Provider) assumeVerified(c commands.Claims) commands.Claims {
 	if !c.EmailVerified && p.o.AssumeEmailsVerified {
 		c.EmailVerified, c.EmailAssumed = true, true
@@ -249,7 +248,7 @@ func refuse(detail string) error {
 	return &commands.Error{Kind: commands.Unauthenticated, Detail: detail}
 }
 
-// databaseError is keep.DatabaseError, with what failed beside the cause.
+// databaseError returns keep.DatabaseError with the failed operation in the cause.
 func databaseError(doing string, err error) error {
 	if err == nil {
 		return nil

@@ -12,15 +12,15 @@ import (
 
 const refreshTTL = 30 * 24 * time.Hour
 
-// session is one sign-in. Its refresh tokens make a family: each but the last has been used.
+// session is a sign-in. Its refresh tokens form a family: all but the last have been used.
 type session struct {
-	id       string // a UUID, the family too
+	id       string // a UUID, also the family's
 	userID   string
-	authTime time.Time // of the sign-in; every refresh token of the session carries it as issued_at
+	authTime time.Time // the sign-in; each refresh token carries it as issued_at
 }
 
-// Refresh trades a refresh token for a new one and a new ID token of the same session, with the address and the name
-// that the person has now. A token that is used twice has been stolen, so its session ends.
+// Refresh exchanges a refresh token for a new one and an ID token of the same session with the person's current
+// address and name. A token used twice was stolen, so it ends the session.
 func (p *Provider) Refresh(
 	ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error,
 ) (commands.Session, error) {
@@ -60,8 +60,7 @@ func (p *Provider) Refresh(
 	return p.signedIn(who, s, next)
 }
 
-// refreshable finds the session of a refresh token that may be used, and whose it is. Both stay as they are until tx
-// ends.
+// refreshable returns the session and the person of a usable refresh token, and locks both until tx ends.
 func (p *Provider) refreshable(ctx context.Context, tx pgx.Tx, kept []byte) (s session, who person, err error) {
 	err = tx.QueryRow(ctx, `select user_id, session_id from keep.refresh_tokens where hash = $1`, kept).
 		Scan(&s.userID, &s.id)
@@ -92,7 +91,7 @@ func (p *Provider) refreshable(ctx context.Context, tx pgx.Tx, kept []byte) (s s
 	return s, who, err
 }
 
-// Revoke ends a session's refresh tokens. One that does not exist has ended already.
+// Revoke ends a session's refresh tokens. It ignores an unknown session.
 func (p *Provider) Revoke(ctx context.Context, userID, sessionID string) error {
 	s := session{id: sessionID, userID: userID}
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
@@ -104,12 +103,12 @@ func (p *Provider) Revoke(ctx context.Context, userID, sessionID string) error {
 	return databaseError("end a session", err)
 }
 
-// EndSessions ends all refresh tokens and mailed links of a person. Later sessions are dated after those that end, as
-// after a change of the password.
+// EndSessions ends all refresh tokens and mailed links of a person. Later sessions are dated after the ended ones, as
+// after a password change.
 func (p *Provider) EndSessions(ctx context.Context, userID string, at time.Time) (commands.EndSessions, error) {
 	ends := commands.EndSessions{UserID: userID, Before: at.UTC().Truncate(time.Second).Add(time.Second)}
 	err := pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		// This waits for sign-ins and refreshes that are under way, whose tokens are deleted next.
+		// This waits for concurrent sign-ins and refreshes, whose tokens are deleted next.
 		err := tx.QueryRow(ctx, `select true from keep.passwords where user_id = $1 for update`, userID).Scan(new(bool))
 		if err == nil {
 			err = tx.QueryRow(ctx, `
@@ -131,8 +130,8 @@ func (p *Provider) EndSessions(ctx context.Context, userID string, at time.Time)
 	return ends, databaseError("end the sessions of a person", err)
 }
 
-// lock lets one transaction at a time change a session. Row locks are not enough: a transaction that ends a session
-// does not see the token that a concurrent refresh is about to add.
+// lock serializes transactions that change a session. Row locks are not enough: ending a session does not see the
+// token that a concurrent refresh is about to add.
 func lock(ctx context.Context, tx pgx.Tx, s session) error {
 	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('flagledger session ' || $1, 0))`, s.id)
 	return err
@@ -143,7 +142,7 @@ func end(ctx context.Context, tx pgx.Tx, s session) error {
 	return err
 }
 
-// grant adds a refresh token to a session. Only its SHA-256 is kept.
+// grant adds a refresh token to a session. Only its SHA-256 is stored.
 func grant(ctx context.Context, tx pgx.Tx, s session, now time.Time) (string, error) {
 	text := newToken()
 	_, err := tx.Exec(ctx, `

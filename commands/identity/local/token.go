@@ -12,7 +12,7 @@ import (
 
 const provider = "password"
 
-// idToken are the private claims of an ID token: those that Firebase has, and the session that the token belongs to.
+// idToken holds the private claims of an ID token: Firebase's, and the token's session.
 type idToken struct {
 	AuthTime      *jwt.NumericDate `json:"auth_time"`
 	UserID        string           `json:"user_id"`
@@ -40,8 +40,8 @@ func (p *Provider) sign(who person, s session) (text string, expires time.Time, 
 	})
 }
 
-// Verify returns the claims of an ID token of this provider; exactly one text passes for each token. A token that is
-// not valid, for whatever reason, is Unauthenticated.
+// Verify returns the claims of an ID token of this provider. Each token has exactly one valid text. An invalid token
+// is Unauthenticated.
 func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
 	var private idToken
 	claims, err := p.o.Keys.Verify(ctx, p.kind(), text, &private)
@@ -63,7 +63,7 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 	}), nil
 }
 
-// Admit is Verify: the service knows which sessions have ended here.
+// Admit works like Verify, because the service knows which local sessions have ended.
 func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, error) {
 	return p.Verify(ctx, text)
 }

@@ -10,7 +10,7 @@ import (
 	"flagledger/commands/keep/directory"
 )
 
-// VerifyEmail marks the address that a link was mailed to as verified, for whoever has the link and knows the password.
+// VerifyEmail marks a link's address as verified if the password is correct.
 func (p *Provider) VerifyEmail(ctx context.Context, token, password string, mayVerify func(userID string) error) error {
 	if !hasTokenLength(token) {
 		return commands.InvalidLink()

@@ -1,4 +1,4 @@
-// Package checkpoints keeps the key that signs checkpoints of the tenants' audit trails, and what was signed.
+// Package checkpoints stores the key that signs checkpoints of the tenants' audit trails, and the signed checkpoints.
 package checkpoints
 
 import (
@@ -17,11 +17,11 @@ import (
 	"flagledger/events/proof"
 )
 
-// Reader reads the checkpoints that are kept in a database, and the key that verifies them. The errors of its methods
-// are *commands.Error, Unavailable while the database cannot be reached.
+// Reader reads the checkpoints in a database, and the key that verifies them. Errors are *commands.Error, Unavailable
+// if the database cannot be reached.
 type Reader struct{ db *pgxpool.Pool }
 
-// NewReader reads those of a database.
+// NewReader returns the reader of a database.
 func NewReader(db *pgxpool.Pool) Reader { return Reader{db} }
 
 // Checkpoints reads checkpoints and signs new ones.
@@ -30,13 +30,13 @@ type Checkpoints struct {
 	box keys.Box
 }
 
-// New returns the checkpoints in a database. The key is encrypted under the secret.
+// New returns the checkpoints in a database. The secret encrypts the key.
 func New(db *pgxpool.Pool, secret keys.Secret) (*Checkpoints, error) {
 	box, err := secret.Box("audit key")
 	return &Checkpoints{Reader{db}, box}, err
 }
 
-// StoredKey returns the public key that verifies checkpoints, or an empty string where no server has made one yet.
+// StoredKey returns the public key that verifies checkpoints; "" if no server has created one.
 func (r Reader) StoredKey(ctx context.Context) (verifier string, err error) {
 	err = r.db.QueryRow(ctx, `select verifier from keep.audit_key`).Scan(&verifier)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -48,8 +48,7 @@ func (r Reader) StoredKey(ctx context.Context) (verifier string, err error) {
 // keyName is the name of the key in signatures.
 const keyName = "flagledger"
 
-// VerifierKey returns the public key that verifies checkpoints. The first call makes the key: of calls at once, one
-// does.
+// VerifierKey returns the public key that verifies checkpoints. The first call creates the key.
 func (c *Checkpoints) VerifierKey(ctx context.Context) (string, error) {
 	verifier, _, err := c.key(ctx)
 	return verifier, err
@@ -91,7 +90,7 @@ func (c *Checkpoints) key(ctx context.Context) (verifier string, signer note.Sig
 		}
 	}
 	if signer, err = note.NewSigner(string(private)); err != nil {
-		return "", nil, &commands.Error{Detail: "the audit key cannot be read"} // the cause might tell of the key
+		return "", nil, &commands.Error{Detail: "the audit key cannot be read"} // the cause might reveal the key
 	}
 	return verifier, signer, nil
 }
@@ -100,13 +99,13 @@ func (c *Checkpoints) encrypt(verifier, private string) []byte {
 	return c.box.Encrypt([]byte(private), []byte(verifier))
 }
 
-// Tree is the Merkle tree of a tenant's trail, as it is now and was at each smaller size.
+// Tree is the Merkle tree of a tenant's trail at its current or a smaller size.
 type Tree interface {
 	Root(ctx context.Context, size int64) (tlog.Hash, error)
 }
 
-// SignCurrent signs a checkpoint of a tenant's trail as it is when current reads the tree and its size. The error is
-// ErrAltered where the trail does not begin with that of the largest checkpoint before.
+// SignCurrent signs a checkpoint of a tenant's current trail. It returns ErrAltered if the trail does not extend the
+// largest earlier checkpoint.
 func (c *Checkpoints) SignCurrent(
 	ctx context.Context, tenantID string, current func() (tree Tree, size int64, err error),
 ) ([]byte, error) {
@@ -114,7 +113,7 @@ func (c *Checkpoints) SignCurrent(
 	if err != nil {
 		return nil, err
 	}
-	tree, size, err := current() // after Latest, so that it is not the smaller of the two
+	tree, size, err := current() // after Latest, so that it is not smaller
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +132,7 @@ func (c *Checkpoints) SignCurrent(
 	return c.Sign(ctx, proof.Checkpoint{TenantID: tenantID, Size: size, Root: root})
 }
 
-// Sign signs a checkpoint and keeps what it says. The error is Conflict where another root was signed for the same
-// size.
+// Sign signs and stores a checkpoint. It returns Conflict if a different root was signed for the size.
 func (c *Checkpoints) Sign(ctx context.Context, p proof.Checkpoint) ([]byte, error) {
 	_, signer, err := c.key(ctx)
 	if err != nil {
@@ -157,14 +155,14 @@ func (c *Checkpoints) Sign(ctx context.Context, p proof.Checkpoint) ([]byte, err
 	return proof.Sign(p, signer)
 }
 
-// ErrAltered says that a trail is no longer the one for which a checkpoint was signed.
+// ErrAltered reports that a trail no longer matches a signed checkpoint.
 var ErrAltered = &commands.Error{
 	Kind: commands.Conflict,
 	Detail: "the trail is not the one for which a checkpoint was signed before: flagledger verify tells where it was " +
 		"altered",
 }
 
-// Latest returns the largest checkpoint of a tenant; one of size 0 where there is none.
+// Latest returns the largest checkpoint of a tenant, or one of size 0.
 func (r Reader) Latest(ctx context.Context, tenantID string) (proof.Checkpoint, error) {
 	list, err := r.list(ctx, `where tenant_id = $1 order by size desc limit 1`, tenantID)
 	if err != nil || len(list) == 0 {
@@ -173,7 +171,7 @@ func (r Reader) Latest(ctx context.Context, tenantID string) (proof.Checkpoint, 
 	return list[0], nil
 }
 
-// All returns the checkpoints of a tenant, the smallest first.
+// All returns the checkpoints of a tenant, smallest first.
 func (r Reader) All(ctx context.Context, tenantID string) ([]proof.Checkpoint, error) {
 	return r.list(ctx, `where tenant_id = $1 order by size`, tenantID)
 }

@@ -1,5 +1,5 @@
-// Package directory keeps the names and addresses that facts leave out, so that they can be erased, and which tenant a
-// person used last.
+// Package directory stores the names and addresses that facts leave out, so that they can be erased, and which tenant
+// a person visited last.
 package directory
 
 import (
@@ -19,8 +19,7 @@ import (
 	"flagledger/events"
 )
 
-// Directory is the directory in a database. Its errors are *commands.Error, of the kind Unavailable while the database
-// cannot be reached.
+// Directory is the directory in a database. Errors are *commands.Error, Unavailable if the database cannot be reached.
 type Directory struct {
 	db    *pgxpool.Pool
 	now   func() time.Time
@@ -30,7 +29,7 @@ type Directory struct {
 
 type use struct{ userID, tenantID string }
 
-// New returns the directory in a database. now tells the time.
+// New returns the directory in a database. now returns the time.
 func New(db *pgxpool.Pool, now func() time.Time) *Directory {
 	return &Directory{
 		db: db, now: now, uses: xsync.NewMap[use, time.Time](),

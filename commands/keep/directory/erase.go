@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Erase drops all that the directory holds of a person: name and address, their invitations and contacts under that
-// address, and which tenants they used. It may be repeated.
+// Erase deletes a person's data: name and address, invitations and contacts with that address, and tenant visits. It
+// is idempotent.
 func (d *Directory) Erase(ctx context.Context, userID string) error {
 	const email = `(select lower(email collate "C") from keep.people where user_id = $1)`
 	err := pgx.BeginFunc(ctx, d.db, func(tx pgx.Tx) error {
 		for _, statement := range []string{
-			`select from keep.people where user_id = $1 for update`, // this waits for a flush of their uses that is under way
+			`select from keep.people where user_id = $1 for update`, // waits for a concurrent flush of their visits
 			`delete from keep.pending_members where lower(email collate "C") = ` + email,
 			`delete from keep.invitations where lower(email collate "C") = ` + email,
 			`update keep.tenant_contacts set primary_email = null, contact_name = null where lower(primary_email collate "C") = ` + email,
@@ -39,7 +39,7 @@ func (d *Directory) Knows(ctx context.Context, userID string) (known bool, err e
 	return known, nil
 }
 
-// ForgetContactNames drops the name of whom to write to about some tenants. It may be repeated.
+// ForgetContactNames deletes the contact names of some tenants. It is idempotent.
 func (d *Directory) ForgetContactNames(ctx context.Context, tenantIDs []string) error {
 	_, err := d.db.Exec(ctx, `update keep.tenant_contacts set contact_name = null where tenant_id = any($1)`, tenantIDs)
 	return databaseError(err)

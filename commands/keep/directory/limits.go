@@ -2,7 +2,7 @@ package directory
 
 import "flagledger/events"
 
-// maxSavedUses is how many uses of tenants a node caches that are in the database.
+// maxSavedUses limits the stored tenant visits that a node caches.
 const maxSavedUses = 100_000
 
 // ListLimits lists the limits of the directory.

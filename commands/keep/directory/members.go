@@ -9,7 +9,7 @@ import (
 	"flagledger/commands"
 )
 
-// Person finds the person with an address, verified or not; empty where there is none.
+// Person returns the person with an address, verified or not; "" if there is none.
 func (d *Directory) Person(ctx context.Context, email string) (userID string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((select user_id from keep.people
 		where lower(email collate "C") = lower($1 collate "C")), '')`, email).
@@ -17,7 +17,8 @@ func (d *Directory) Person(ctx context.Context, email string) (userID string, er
 	return userID, databaseError(err)
 }
 
-// AddPending finds the tenant's pending member with an address, or saves the address for one with the id newID.
+// AddPending returns the id of the tenant's pending member with an address. If there is none, it saves the address
+// with newID.
 func (d *Directory) AddPending(
 	ctx context.Context, tenantID, email, newID string, mustAccept bool,
 ) (id string, err error) {
@@ -30,8 +31,8 @@ func (d *Directory) AddPending(
 	return id, databaseError(err)
 }
 
-// PendingMemberships lists the latest invitations of an address to tenants, most at most, the oldest first: those that
-// must be accepted, or the others.
+// PendingMemberships lists the latest tenant invitations of an address, oldest first, up to a limit: those that must
+// be accepted, or the others.
 func (d *Directory) PendingMemberships(
 	ctx context.Context, email string, mustAccept bool, most int,
 ) ([]commands.PendingMember, error) {
@@ -46,15 +47,15 @@ func (d *Directory) PendingMemberships(
 	return list, databaseError(err)
 }
 
-// PendingMembership returns the id of a tenant's pending member with an address, empty without one.
+// PendingMembership returns the id of a tenant's pending member with an address; "" if there is none.
 func (d *Directory) PendingMembership(ctx context.Context, tenantID, email string) (id string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((
 		select id from keep.pending_members where tenant_id = $1 and lower(email collate "C") = lower($2 collate "C")), '')`, tenantID, email).Scan(&id)
 	return id, databaseError(err)
 }
 
-// NoteDeclined notes that a person has declined an invitation of a tenant, unless they have been erased. It may be
-// repeated.
+// NoteDeclined records that a person has declined a tenant's invitation, unless they have been erased. It is
+// idempotent.
 func (d *Directory) NoteDeclined(ctx context.Context, tenantID, userID string) error {
 	_, err := d.db.Exec(ctx, `insert into keep.declined_invitations (tenant_id, user_id)
 		select $1, user_id from keep.people where user_id = $2 for key share
@@ -62,29 +63,29 @@ func (d *Directory) NoteDeclined(ctx context.Context, tenantID, userID string) e
 	return databaseError(err)
 }
 
-// ForgetDeclined forgets that a person has declined an invitation of a tenant. It may be repeated.
+// ForgetDeclined deletes the record that a person has declined a tenant's invitation. It is idempotent.
 func (d *Directory) ForgetDeclined(ctx context.Context, tenantID, userID string) error {
 	_, err := d.db.Exec(ctx, `delete from keep.declined_invitations where tenant_id = $1 and user_id = $2`, tenantID,
 		userID)
 	return databaseError(err)
 }
 
-// HasDeclined reports whether a person has declined an invitation of a tenant.
+// HasDeclined reports whether a person has declined a tenant's invitation.
 func (d *Directory) HasDeclined(ctx context.Context, tenantID, userID string) (declined bool, err error) {
 	err = d.db.QueryRow(ctx, `select exists (select from keep.declined_invitations where tenant_id = $1 and user_id = $2)`, tenantID, userID).
 		Scan(&declined)
 	return declined, databaseError(err)
 }
 
-// Profile is what the directory knows of a member of a tenant.
+// Profile is the directory's data of a member.
 type Profile struct {
 	Email          string
 	DisplayName    string
 	LastAccessedAt *time.Time // of the tenant
-	Known          bool       // false for someone since erased
+	Known          bool       // false for an erased person
 }
 
-// Profile tells what is known of a member, pending or not.
+// Profile returns the directory's data of a member, pending or not.
 func (d *Directory) Profile(ctx context.Context, tenantID, id string) (Profile, error) {
 	rows, err := d.db.Query(
 		ctx,
@@ -106,14 +107,14 @@ func (d *Directory) Profile(ctx context.Context, tenantID, id string) (Profile, 
 	return p, nil
 }
 
-// Forget drops the address of a pending member. Of any other id there is nothing to drop.
+// Forget deletes the address of a pending member, if there is one.
 func (d *Directory) Forget(ctx context.Context, id string) error {
 	_, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1`, id)
 	return databaseError(err)
 }
 
-// ForgetUninvited drops the address of a pending member whom the tenant has not invited, if it was noted a minute ago
-// or more: the request that was to invite them has failed since.
+// ForgetUninvited deletes the address of a pending member without an invitation if it was saved at least a minute ago:
+// the inviting request has failed.
 func (d *Directory) ForgetUninvited(ctx context.Context, id string) error {
 	_, err := d.db.Exec(ctx, `delete from keep.pending_members where id = $1 and created_at < now() - interval '1 minute'`,
 		id)

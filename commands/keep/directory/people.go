@@ -11,28 +11,28 @@ import (
 	"flagledger/commands"
 )
 
-// Add adds a person who signs up here, within a transaction of the local identity provider. The error is Conflict where
-// somebody has the address.
+// Add adds a person who signs up, in a transaction of the local identity provider. It returns Conflict if the address
+// is taken.
 func Add(ctx context.Context, tx pgx.Tx, c commands.Claims, now time.Time) error {
 	_, err := tx.Exec(ctx,
 		`insert into keep.people (user_id, email, email_verified, display_name, created_at) values ($1, $2, $3, $4, $5)`,
 		c.UserID, c.Email, c.EmailVerified, c.DisplayName, now)
 	if db, ok := errors.AsType[*pgconn.PgError](err); ok && db.ConstraintName == "people_email" {
-		return &commands.Error{Kind: commands.Conflict, Detail: "there is an account with this e-mail address already"}
+		return &commands.Error{Kind: commands.Conflict, Detail: "an account with this e-mail address already exists"}
 	}
 	return err
 }
 
-// MarkVerified notes that a person's address is theirs, within a transaction of the local identity provider. It reports
-// whether there is an address.
+// MarkVerified records that a person has proved their address, in a transaction of the local identity provider. It
+// reports whether they have an address.
 func MarkVerified(ctx context.Context, tx pgx.Tx, userID string) (done bool, err error) {
 	marked, err := tx.Exec(ctx, `update keep.people set email_verified = true where user_id = $1 and email is not null`,
 		userID)
 	return marked.RowsAffected() > 0, err
 }
 
-// VerifyByReset notes that a person's address is theirs, who sets a new password, within a transaction of the local
-// identity provider. If it was not verified before, the name is dropped: somebody else may have chosen it.
+// VerifyByReset records that a person who sets a new password has proved their address, in a transaction of the local
+// identity provider. If it was unverified, it deletes the name, which another person may have chosen.
 func VerifyByReset(ctx context.Context, tx pgx.Tx, userID string) error {
 	_, err := tx.Exec(
 		ctx,
@@ -43,16 +43,16 @@ func VerifyByReset(ctx context.Context, tx pgx.Tx, userID string) error {
 	return err
 }
 
-// Email is a person's address, empty where none is known.
+// Email returns a person's address; "" if unknown.
 func (d *Directory) Email(ctx context.Context, userID string) (email string, err error) {
 	err = d.db.QueryRow(ctx, `select coalesce((select email from keep.people where user_id = $1), '')`, userID).
 		Scan(&email)
 	return email, databaseError(err)
 }
 
-// SaveProfile notes a person's name and address as the identity provider tells them, and reports whether the person was
-// not known before. A verified address stays verified, whatever an older token says, and is taken from anybody else who
-// has it. One that is only assumed to be is not noted as verified.
+// SaveProfile saves a person's name and address from the identity provider, and reports whether the person is new. A
+// verified address stays verified, whatever an older token says, and is taken from any other person. An assumed
+// verification is not stored.
 func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew bool, err error) {
 	proved := c.EmailProved()
 	note := func(email string) error {
@@ -64,9 +64,9 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 					and coalesce(lower(p.email collate "C") = lower(excluded.email collate "C"), false)
 			where (p.email, p.display_name) is distinct from (excluded.email, excluded.display_name) or excluded.email_verified
 				and not p.email_verified
-			returning xmax = 0`, // of a row that is new
+			returning xmax = 0`, // of a new row
 			c.UserID, email, proved && email != "", c.DisplayName, d.now()).Scan(&isNew)
-		if errors.Is(err, pgx.ErrNoRows) { // nothing has changed
+		if errors.Is(err, pgx.ErrNoRows) { // nothing changed
 			return nil
 		}
 		return err
@@ -87,8 +87,8 @@ func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew b
 	return isNew, nil
 }
 
-// SaveDemoPeople notes the names and addresses of people who have no account; it may be repeated. The addresses are
-// nobody's, and do not count as verified.
+// SaveDemoPeople saves the names and addresses of people without an account. It is idempotent. The addresses do not
+// exist, and do not count as verified.
 func (d *Directory) SaveDemoPeople(ctx context.Context, people []commands.DemoPerson) error {
 	var ids, emails, names []string
 	for _, p := range people {

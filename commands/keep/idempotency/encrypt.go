@@ -11,9 +11,8 @@ import (
 	"slices"
 )
 
-// Requests and answers may hold secrets, such as a password: of a request only a MAC is kept, and answers are
-// encrypted. The keys of both are derived from the Idempotency-Key, which is not kept, so the database alone shows
-// neither.
+// Requests and answers may hold secrets, such as a password, so only a MAC of a request is stored, and answers are
+// encrypted. Both keys are derived from the Idempotency-Key, which is not stored: the database alone reveals neither.
 
 const saltBytes = 16
 
@@ -33,7 +32,7 @@ func encrypt(r Request, a Answer) ([]byte, error) {
 
 func decrypt(r Request, encrypted []byte) (*Answer, error) {
 	if len(encrypted) < saltBytes {
-		return nil, errors.New("the answer kept for an Idempotency-Key is cut off")
+		return nil, errors.New("the stored answer of an Idempotency-Key is truncated")
 	}
 	box, err := boxOf(r, encrypted[:saltBytes])
 	if err != nil {
@@ -55,15 +54,15 @@ func boxOf(r Request, salt []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// belongsTo is what an answer belongs to.
+// belongsTo returns the additional data of an encrypted answer.
 func belongsTo(r Request) []byte { return slices.Concat(r.storedScope(), r.contentMAC()) }
 
-// derive makes a key of 32 bytes for a purpose from the caller's.
+// derive derives a 32-byte key for a purpose from the caller's key.
 func (r Request) derive(salt []byte, purpose string) []byte {
-	secret := sha256.Sum256([]byte(r.Key)) // no key is too short then
+	secret := sha256.Sum256([]byte(r.Key)) // so that no key is too short
 	key, err := hkdf.Key(sha256.New, secret[:], salt, purpose, sha256.Size)
 	if err != nil {
-		panic(err) // which says that more was asked for than there is
+		panic(err) // only if it were asked for too many bytes
 	}
 	return key
 }

@@ -1,5 +1,5 @@
-// Package idempotency keeps the answers to requests that bear an Idempotency-Key, for all nodes, so that a repeated
-// request is not carried out twice.
+// Package idempotency stores the answers to requests with an Idempotency-Key for all nodes, so that a repeated request
+// runs once.
 package idempotency
 
 import (
@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// TTL is how long a key is remembered.
+	// TTL is how long a key is stored.
 	TTL = 24 * time.Hour
-	// lease is how long an attempt has before another one may begin: its node may have died.
+	// lease limits an attempt before another one may begin, because its node may have died.
 	lease = 30 * time.Second
 )
 
-// Requests remembers requests that bear a key, in a database.
+// Requests stores requests with a key in a database.
 type Requests struct {
 	// Patience is how long the database is waited for, two seconds from New.
 	Patience time.Duration
@@ -34,7 +34,7 @@ type Requests struct {
 	now func() time.Time
 }
 
-// New returns the requests in a database. now tells the time.
+// New returns the requests in a database. now returns the time.
 func New(db *pgxpool.Pool, now func() time.Time) *Requests {
 	return &Requests{Patience: 2 * time.Second, db: db, now: now}
 }
@@ -42,8 +42,8 @@ func New(db *pgxpool.Pool, now func() time.Time) *Requests {
 // Request is a request with a key.
 type Request struct {
 	Key     string
-	Scope   string // whose key it is, and for what
-	Content string // all that must be the same when the request is repeated
+	Scope   string // the key's owner and use
+	Content string // what a repetition must have in common
 }
 
 func (r Request) storedScope() []byte {
@@ -59,16 +59,16 @@ func (r Request) contentMAC() []byte {
 	return mac.Sum(nil)
 }
 
-// Answer is what a request was answered with.
+// Answer is the answer to a request.
 type Answer struct {
 	Status int
 	Header map[string][]string
 	Body   []byte
 }
 
-// Attempt is the right to carry a request out. It ends with Finish or Abandon, and by itself after half a minute.
+// Attempt is the right to carry out a request. It ends with Finish or Abandon, or by itself after half a minute.
 type Attempt struct {
-	// Once identifies the request, this time and each time that it is made.
+	// Once identifies the request across its repetitions.
 	Once *commands.Once
 
 	requests *Requests
@@ -76,9 +76,9 @@ type Attempt struct {
 	claim    uuid.UUID
 }
 
-// Begin returns the answer to a request that has been answered before, or else the right to carry it out. Its errors
-// are *commands.Error: Invalid where the key was used for another request, Conflict while another attempt is under way,
-// Unavailable when the database cannot be reached.
+// Begin returns the answer to a repeated request, or else the right to carry it out. Errors are *commands.Error:
+// Invalid if the key was used for a different request, Conflict while another attempt runs, Unavailable if the
+// database cannot be reached.
 func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, rs.Patience)
 	defer cancel()
@@ -100,7 +100,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 		}
 		if inserted.RowsAffected() == 1 {
 			attempt.Once = commands.NewOnce(r.storedScope(), now)
-			attempt.Once.AssumeFirstUntil(clock.Add(lease / 2)) // well before another node, by its own clock, takes over
+			attempt.Once.AssumeFirstUntil(clock.Add(lease / 2)) // well before another node takes over by its clock
 			return attempt, nil, nil
 		}
 		var began time.Time
@@ -122,8 +122,8 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 	}
 }
 
-// Resume is Begin for a request that must not be carried out for the first time. It returns the answer, or the right to
-// carry the request out if an earlier attempt began and never ended, or nil for both.
+// Resume works like Begin for a request that must not run for the first time. It returns the answer, or the right to
+// carry out an attempt that never ended, or nil for both.
 func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, rs.Patience)
 	defer cancel()
@@ -155,7 +155,7 @@ func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, foun
 		return nil, false, databaseError(err)
 	case !bytes.Equal(content, r.contentMAC()):
 		return nil, true, commands.InvalidField("Idempotency-Key",
-			"has been used for another request: a key is good for one request, which may be repeated as it was")
+			"was used for a different request: a key is for one request, which may be repeated unchanged")
 	case encrypted == nil:
 		return nil, true, &commands.Error{
 			Kind:   commands.Conflict,
@@ -166,7 +166,7 @@ func (rs *Requests) answer(ctx context.Context, r Request) (answer *Answer, foun
 	return answer, true, err
 }
 
-// Finish keeps the answer, unless another attempt has begun meanwhile.
+// Finish stores the answer, unless another attempt has begun meanwhile.
 func (a *Attempt) Finish(ctx context.Context, answer Answer) error {
 	encrypted, err := encrypt(a.request, answer)
 	if err != nil {
@@ -175,7 +175,7 @@ func (a *Attempt) Finish(ctx context.Context, answer Answer) error {
 	return a.end(ctx, encrypted)
 }
 
-// Abandon lets the request be carried out again, with the same ids.
+// Abandon allows another attempt with the same ids.
 func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
 
 func (a *Attempt) end(ctx context.Context, encrypted []byte) error {
@@ -191,7 +191,7 @@ func databaseError(err error) error {
 	return keep.DatabaseError("the Idempotency-Key cannot be honoured at the moment: the database cannot be reached", err)
 }
 
-// RemoveOld removes the keys that have expired.
+// RemoveOld deletes expired keys.
 func (rs *Requests) RemoveOld(ctx context.Context) error {
 	_, err := rs.db.Exec(ctx, `delete from keep.idempotency where began_at <= $1`, rs.now().Add(-TTL))
 	return err

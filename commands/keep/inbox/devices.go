@@ -11,7 +11,7 @@ import (
 	"flagledger/commands"
 )
 
-// Device is a device that a person's notifications are pushed to.
+// Device is a device that receives a person's notifications.
 type Device struct {
 	Token      string
 	Name       string
@@ -22,17 +22,17 @@ type Device struct {
 
 const deviceColumns = `token, name, type, created_at, last_seen_at`
 
-// Register adds a device to a person's, or updates one that they have, and reports whether it is new to them. If they
-// have more than 20 then, the one that was not seen for longest goes.
+// Register adds or updates a person's device, and reports whether it is new to them. Above 20 devices, it deletes the
+// one that was seen longest ago.
 //
-// A device of another person becomes theirs, without what waited for it.
+// It takes over another person's device without its pending notifications.
 func (b *Inbox) Register(ctx context.Context, userID string, d Device) (registered Device, isNew bool, err error) {
 	err = pgx.BeginFunc(ctx, b.db, func(tx pgx.Tx) error {
 		if err := lockPerson(ctx, tx, userID); err != nil {
 			return err
 		}
 		row, err := register(ctx, tx, userID, d, b.now())
-		for errors.Is(err, pgx.ErrNoRows) { // another person has registered the token meanwhile
+		for errors.Is(err, pgx.ErrNoRows) { // another person registered the token meanwhile
 			row, err = register(ctx, tx, userID, d, b.now())
 		}
 		if err != nil {
@@ -57,8 +57,8 @@ type registration struct {
 	IsNew bool
 }
 
-// register takes a token from another person and gives it to this one. The error is pgx.ErrNoRows where it was another
-// person's only once this one waited for it.
+// register gives a token to a person, taking it from another one. It returns pgx.ErrNoRows if another person took it
+// while this waited.
 func register(ctx context.Context, tx pgx.Tx, userID string, d Device, now time.Time) (registration, error) {
 	if _, err := tx.Exec(ctx, `delete from keep.devices where token = $1 and user_id <> $2`, d.Token, userID); err != nil {
 		return registration{}, err
@@ -68,7 +68,7 @@ func register(ctx context.Context, tx pgx.Tx, userID string, d Device, now time.
 		`insert into keep.devices as d (id, user_id, token, name, type, created_at, last_seen_at)
 			values ($1, $2, $3, $4, $5, $6, $6)
 		on conflict (token) do update set name = excluded.name, type = excluded.type, last_seen_at = excluded.last_seen_at
-		where d.user_id = excluded.user_id returning `+deviceColumns+`, xmax = 0 as is_new`, // of a row that is new
+		where d.user_id = excluded.user_id returning `+deviceColumns+`, xmax = 0 as is_new`, // of a new row
 		uuid.New(),
 		userID,
 		d.Token,
@@ -82,7 +82,7 @@ func register(ctx context.Context, tx pgx.Tx, userID string, d Device, now time.
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[registration])
 }
 
-// Devices lists a person's devices, the oldest first.
+// Devices lists a person's devices, oldest first.
 func (b *Inbox) Devices(ctx context.Context, userID string) ([]Device, error) {
 	rows, err := b.db.Query(ctx, `select `+deviceColumns+` from keep.devices where user_id = $1 order by created_at, id`,
 		userID)
@@ -93,11 +93,11 @@ func (b *Inbox) Devices(ctx context.Context, userID string) ([]Device, error) {
 	return list, databaseError(err)
 }
 
-// RemoveDevice removes a device of a person, NotFound where they have none with the token.
+// RemoveDevice removes a person's device, or returns NotFound.
 func (b *Inbox) RemoveDevice(ctx context.Context, userID, token string) error {
 	removed, err := b.db.Exec(ctx, `delete from keep.devices where user_id = $1 and token = $2`, userID, token)
 	if err == nil && removed.RowsAffected() == 0 {
-		return &commands.Error{Kind: commands.NotFound, Detail: "there is no such device"}
+		return &commands.Error{Kind: commands.NotFound, Detail: "no such device"}
 	}
 	return databaseError(err)
 }

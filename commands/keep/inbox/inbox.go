@@ -1,4 +1,4 @@
-// Package inbox keeps what people are notified of, the devices that it is pushed to, and what is still to be pushed.
+// Package inbox stores people's notifications and devices, and the pushes that are pending.
 package inbox
 
 import (
@@ -15,26 +15,26 @@ import (
 
 const (
 	maxNotifications = 1000 // of a person
-	maxOfTenant      = 200  // of those, sent in one tenant, so that no tenant pushes out what others sent
+	maxOfTenant      = 200  // in one tenant, so that it does not displace other tenants' notifications
 	maxDevices       = 20
 	kept             = 90 * 24 * time.Hour
 )
 
-// Inbox is the inboxes and devices of all people, in a database. Its errors are *commands.Error, Unavailable while the
-// database cannot be reached.
+// Inbox holds all people's inboxes and devices in a database. Errors are *commands.Error, Unavailable if the database
+// cannot be reached.
 type Inbox struct {
 	db     *pgxpool.Pool
 	pushes Pushes
 	now    func() time.Time
 }
 
-// Pushes has what waits for devices pushed.
+// Pushes queues pushes.
 type Pushes interface {
-	// EnqueuePushesTx has what waits for some devices pushed, once tx is committed.
+	// EnqueuePushesTx pushes the pending notifications of some devices once tx is committed.
 	EnqueuePushesTx(ctx context.Context, tx pgx.Tx, deviceIDs []string) error
 }
 
-// New returns the inboxes in a database. now tells the time.
+// New returns the inboxes in a database. now returns the time.
 func New(db *pgxpool.Pool, pushes Pushes, now func() time.Time) *Inbox {
 	return &Inbox{db, pushes, now}
 }
@@ -50,7 +50,7 @@ func scan(row pgx.CollectableRow) (commands.Notification, error) {
 	return pgx.RowToStructByName[commands.Notification](row)
 }
 
-// one is the notification that a query finds or changes, NotFound where that is none.
+// one returns the notification that a query selects or changes, or NotFound.
 func one(rows pgx.Rows, err error) (commands.Notification, error) {
 	if err != nil {
 		return commands.Notification{}, databaseError(err)
@@ -62,8 +62,8 @@ func one(rows pgx.Rows, err error) (commands.Notification, error) {
 	return n, databaseError(err)
 }
 
-// lockPerson has changes of a person's inbox wait for each other. The error is NotFound for a person who is not known:
-// erasing drops them from the directory first, so that nothing is added afterwards.
+// lockPerson serializes changes of a person's inbox. It returns NotFound for an unknown person: erasing deletes them
+// from the directory first, so that nothing is added afterwards.
 func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 	found, err := tx.Exec(ctx, `select from keep.people where user_id = $1 for no key update`, userID)
 	if err == nil && found.RowsAffected() == 0 {
@@ -72,10 +72,10 @@ func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 	return err
 }
 
-// Add adds a notification and has it pushed, in one transaction. If there is one with its id, it returns that and adds
-// nothing. The error is NotFound for a person who is not known.
+// Add adds a notification and queues its pushes, in one transaction. If its id exists, it returns that notification.
+// It returns NotFound for an unknown person.
 //
-// Beyond 200 notifications of its tenant, or 1,000 in all, the oldest that were read go, or else the oldest.
+// Above 200 notifications of its tenant, or 1,000 in all, it deletes the oldest, read ones first.
 func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added commands.Notification, err error) {
 	if n.Data == nil {
 		n.Data = map[string]string{}
@@ -136,20 +136,20 @@ func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added command
 	return added, databaseError(err)
 }
 
-// List is what to list of a person's inbox.
+// List selects notifications of a person's inbox.
 type List struct {
 	UnreadOnly bool
-	// Tenants are those whose notifications are listed, beside notifications of no tenant; nil lists those of all.
+	// Tenants are the tenants to include, beside notifications of no tenant; nil includes all.
 	Tenants []string
-	// Before is the CreatedAt of a notification: only older ones are listed. The zero time lists from the newest on.
+	// Before is a notification's CreatedAt: only older ones are listed. The zero time means from the newest.
 	Before time.Time
 	Limit  int
 	Offset int
 }
 
-// Page is a part of a person's inbox.
+// Page is a page of a person's inbox.
 type Page struct {
-	Notifications []commands.Notification // the newest first
+	Notifications []commands.Notification // newest first
 	More          bool                    // there are older ones
 	Total         int                     // in all pages
 	Unread        int
@@ -190,12 +190,12 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// Get returns a notification of a person, NotFound where they have none with the id.
+// Get returns a person's notification, or NotFound.
 func (b *Inbox) Get(ctx context.Context, userID, id string) (commands.Notification, error) {
 	return one(b.db.Query(ctx, `select `+columns+` from keep.notifications where id = $1 and user_id = $2`, id, userID))
 }
 
-// Read marks a notification of a person as read and returns it. One that has been read stays as it is.
+// Read marks a person's notification as read and returns it. It does not change one that was read before.
 func (b *Inbox) Read(ctx context.Context, userID, id string) (commands.Notification, error) {
 	return one(
 		b.db.Query(ctx,
@@ -204,14 +204,14 @@ func (b *Inbox) Read(ctx context.Context, userID, id string) (commands.Notificat
 	)
 }
 
-// ReadAll marks all notifications of a person as read, and counts those that were not.
+// ReadAll marks all of a person's notifications as read, and returns how many were unread.
 func (b *Inbox) ReadAll(ctx context.Context, userID string) (int, error) {
 	marked, err := b.db.Exec(ctx, `update keep.notifications set read_at = $2 where user_id = $1 and read_at is null`,
 		userID, b.now())
 	return int(marked.RowsAffected()), databaseError(err)
 }
 
-// Clear removes all notifications of a person, and counts them.
+// Clear removes all of a person's notifications, and returns how many.
 func (b *Inbox) Clear(ctx context.Context, userID string) (int, error) {
 	cleared, err := b.db.Exec(ctx, `delete from keep.notifications where user_id = $1`, userID)
 	return int(cleared.RowsAffected()), databaseError(err)

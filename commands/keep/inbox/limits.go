@@ -13,13 +13,13 @@ func ListLimits() []events.Limit {
 			Group: events.PersonLimits, Name: name, Max: n, Per: "person", Nodes: events.AllNodes, Beyond: beyond,
 		}
 	}
-	oldest := "the oldest goes, read ones first"
-	pushes := most("notifications of one tenant that are pushed", 0, "in the inbox alone")
+	oldest := "the oldest is removed, read ones first"
+	pushes := most("notifications of one tenant that are pushed", 0, "only in the inbox")
 	pushes.Value = fmt.Sprintf("%d in %s", maxPushedOfTenant, events.PeriodText(pushWindow))
 	return []events.Limit{
 		most("notifications", maxNotifications, oldest),
 		most("notifications of one tenant", maxOfTenant, oldest),
 		pushes,
-		most("devices", maxDevices, "the one that was seen longest ago goes"),
+		most("devices", maxDevices, "the one that was seen longest ago is removed"),
 	}
 }

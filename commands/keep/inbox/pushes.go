@@ -10,17 +10,16 @@ import (
 	"flagledger/commands"
 )
 
-// pushedWithin is how long after it was sent a notification is still pushed.
+// pushedWithin is the maximum age of a notification that is pushed.
 const pushedWithin = 12 * time.Hour
 
-// maxPushedOfTenant is how many notifications of one tenant are pushed to a person within pushWindow.
+// maxPushedOfTenant limits a tenant's notifications that are pushed to a person within pushWindow.
 const (
 	maxPushedOfTenant = 50
 	pushWindow        = 24 * time.Hour
 )
 
-// push notes that a notification is to be pushed to all devices of its person, unless too many of its tenant were sent
-// to them lately.
+// push queues a notification for all of the person's devices, unless its tenant recently sent them too many.
 func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) error {
 	rows, err := tx.Query(
 		ctx,
@@ -43,15 +42,15 @@ func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) er
 	return b.pushes.EnqueuePushesTx(ctx, tx, devices)
 }
 
-// Push is a notification that is to be pushed to a device.
+// Push is a notification that is pending for a device.
 type Push struct {
 	commands.Notification
 	DeviceToken string
 	DeviceType  string
 }
 
-// NextPush returns the oldest notification that is to be pushed to a device. ok is false where there is none: those
-// that have been read or are older than twelve hours are left out.
+// NextPush returns the oldest pending notification of a device. It skips those that were read or are older than twelve
+// hours. ok is false if there is none.
 func (b *Inbox) NextPush(ctx context.Context, deviceID string) (p Push, ok bool, err error) {
 	rows, err := b.db.Query(ctx, `select `+columns+`, device_token, device_type from keep.notifications n
 		join (select notification_id, token as device_token, d.type as device_type from keep.pushes
@@ -68,7 +67,7 @@ func (b *Inbox) NextPush(ctx context.Context, deviceID string) (p Push, ok bool,
 	return p, err == nil, databaseError(err)
 }
 
-// RemovePush removes what waits for a device of a notification: it was pushed, or cannot be.
+// RemovePush removes a pending notification of a device, after a push or a permanent failure.
 func (b *Inbox) RemovePush(ctx context.Context, deviceID, notificationID string) error {
 	_, err := b.db.Exec(ctx, `delete from keep.pushes where device_id = $1 and notification_id = $2`, deviceID,
 		notificationID)
@@ -81,10 +80,10 @@ func (b *Inbox) RemoveUnregistered(ctx context.Context, deviceID string) error {
 	return databaseError(err)
 }
 
-// DropStalePushesTx drops the pushes of a device that have been read or are older than twelve hours, and reports
-// whether others wait. Until tx ends, nothing is added.
+// DropStalePushesTx removes a device's pending notifications that were read or are older than twelve hours, and
+// reports whether others are pending. None is added until tx ends.
 func (b *Inbox) DropStalePushesTx(ctx context.Context, tx pgx.Tx, deviceID string) (waiting bool, err error) {
-	// adding a push locks its device for key share
+	// Adding a push locks its device for key share.
 	if _, err := tx.Exec(ctx, `select from keep.devices where id = $1 for update`, deviceID); err != nil {
 		return false, databaseError(err)
 	}

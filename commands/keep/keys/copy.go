@@ -16,13 +16,13 @@ import (
 	"flagledger/commands"
 )
 
-// errVerifyOnly says that only public keys are known.
+// errVerifyOnly reports that only public keys are known.
 var errVerifyOnly = &commands.Error{
 	Kind:   commands.Unavailable,
 	Detail: "no tokens are issued until the database has been reached",
 }
 
-// hold takes keys that were read from the database, and copies the public ones.
+// hold sets the keys read from the database, and copies the public ones to disk.
 func (k *Keys) hold(s *set) {
 	before := k.held.Swap(s)
 	if k.copyFile == "" || before != nil && before.sameKeys(s) {
@@ -42,7 +42,7 @@ func (s *set) sameKeys(other *set) bool {
 	return len(s.byID) == len(other.byID)
 }
 
-// copiedKey is a key in the file. The file is a line with its checksum, and the keys as JSON.
+// copiedKey is a key in the copy, which is a line with a checksum, and the keys as JSON.
 type copiedKey struct {
 	SignsFrom time.Time       `json:"signsFrom"`
 	Key       jose.JSONWebKey `json:"key"`

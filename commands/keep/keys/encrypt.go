@@ -10,14 +10,13 @@ import (
 	"flagledger/commands"
 )
 
-// encryptedMark is the first byte of a private key that stands encrypted in the database. One that does not begins with
-// 0x30, as PKCS #8 has it.
+// encryptedMark is the first byte of an encrypted private key. An unencrypted one begins with 0x30, as PKCS #8 does.
 const encryptedMark = 1
 
-// errSecret is why keys that another secret has encrypted are not read. They stay, since other nodes may verify tokens
-// with them.
+// errSecret reports that keys were encrypted under a different secret. They stay, because other nodes may verify
+// tokens with them.
 var errSecret = errors.New(
-	"FLAGLEDGER_SECRET is not the one that the signing keys in the database are encrypted under; give all nodes the " +
+	"the signing keys in the database are encrypted under a different FLAGLEDGER_SECRET; give all nodes the " +
 		"same, and after a change the old one too: new,old",
 )
 
@@ -28,7 +27,7 @@ type storedKey struct {
 	PrivateKey []byte
 }
 
-// stored reads the rows of all keys, the newest first.
+// stored reads the rows of all keys, newest first.
 func (k *Keys) stored(ctx context.Context) ([]storedKey, error) {
 	rows, err := k.pool.Query(ctx,
 		`select kid, signs_from, private_key from keep.signing_keys order by signs_from desc, kid`)
@@ -43,7 +42,7 @@ func (k *Keys) encrypt(kid string, der []byte) []byte {
 	return append([]byte{encryptedMark}, k.box.Encrypt(der, []byte(kid))...)
 }
 
-// decrypt reads a stored private key. current is false where it is to be encrypted anew.
+// decrypt decrypts a stored private key. current is false if it should be encrypted again.
 func (k *Keys) decrypt(stored storedKey) (der []byte, current bool, err error) {
 	if len(stored.PrivateKey) == 0 || stored.PrivateKey[0] != encryptedMark {
 		return stored.PrivateKey, false, nil
@@ -55,8 +54,8 @@ func (k *Keys) decrypt(stored storedKey) (der []byte, current bool, err error) {
 	return der, current, nil
 }
 
-// encryptStored encrypts the keys that stand in the database unencrypted, or encrypted under an older value of the
-// secret. Nodes may do so at once.
+// encryptStored encrypts stored keys that are unencrypted, or encrypted under an older value of the secret. It is safe
+// to run on several nodes.
 func (k *Keys) encryptStored(ctx context.Context) error {
 	list, err := k.stored(ctx)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package keys signs and verifies the tokens of the service. Its keys stand encrypted in the keepings, where all nodes
-// share them.
+// Package keys signs and verifies the tokens of the service. All nodes share its keys, which are encrypted in the
+// database.
 //
-// Each key signs for a month. It is published a day before, and kept until the tokens that it signed have long expired.
+// Each key signs for a month. It is published a day before, and stored until its tokens have long expired.
 package keys
 
 import (
@@ -23,47 +23,47 @@ import (
 )
 
 const (
-	minReloadInterval = 5 * time.Second // however many unknown key ids come in
+	minReloadInterval = 5 * time.Second // even for unknown key ids
 	reloadTimeout     = 5 * time.Second
 )
 
-// Keys are the signing keys of all nodes, as they were last read. Readers take no lock.
+// Keys caches the signing keys of all nodes. Readers take no lock.
 type Keys struct {
 	pool *pgxpool.Pool
-	box  Box      // that private keys are encrypted with
+	box  Box      // encrypts private keys
 	own  []ownKey // the current one first
 	load func(context.Context) (*set, error)
 	now  func() time.Time
 	log  *slog.Logger
 
-	copyFile        string // of the public keys; empty for none
-	storedEncrypted bool   // this node has encrypted what stood in the database unencrypted; rotate alone uses it
+	copyFile        string // of the public keys; may be empty
+	storedEncrypted bool   // this node has encrypted the unencrypted keys in the database; only rotate uses it
 
 	held    atomic.Pointer[set]
 	loading singleflight.Group
-	tried   time.Time // the last reload; it and failed belong to the one that is loading
+	tried   time.Time // the last reload; only the loading goroutine uses it and failed
 	failed  error
 }
 
-// set is all keys at one time.
+// set is a snapshot of all keys.
 type set struct {
-	keys    []*key // the newest first
+	keys    []*key // newest first
 	byID    map[string]*key
 	publics jose.JSONWebKeySet
 }
 
 type key struct {
 	id        string
-	signsFrom time.Time // until the next one does
+	signsFrom time.Time // until the next key signs
 	public    *rsa.PublicKey
 	private   *rsa.PrivateKey // nil for a key from the copy
 }
 
-// Open reads the keys, and makes the first one where there is none: nodes that start at once make one between them. The
-// private keys stand in the database encrypted under the secret; it is an error if another secret has encrypted one.
+// Open reads the keys, and creates the first one if there is none. The private keys are encrypted under the secret;
+// Open fails if a different secret encrypted one.
 //
-// copyFile, unless it is empty, holds a copy of the public keys, which only its owner may read. While the database
-// cannot be reached, tokens are verified with the copy, and Sign is Unavailable until Run has read the keys.
+// copyFile, unless empty, holds a copy of the public keys, readable only by its owner. It verifies tokens while the
+// database cannot be reached; Sign is then Unavailable until Run has read the keys.
 func Open(
 	ctx context.Context, pool *pgxpool.Pool, secret Secret, copyFile string, now func() time.Time, log *slog.Logger,
 ) (*Keys, error) {
@@ -96,13 +96,13 @@ func Open(
 	return k, nil
 }
 
-// JWKS are the public keys that tokens can be verified with (RFC 7517), the newest first, as this node last read them.
+// JWKS returns the cached public keys (RFC 7517), newest first.
 func (k *Keys) JWKS() jose.JSONWebKeySet { return k.held.Load().publics }
 
 // Signs reports whether tokens can be signed: not while only the copy of the public keys is known.
 func (k *Keys) Signs() bool { return k.signer().private != nil }
 
-// signer is the newest key that signs already.
+// signer returns the newest key that may sign.
 func (k *Keys) signer() *key {
 	keys, now := k.held.Load().keys, k.now()
 	for _, candidate := range keys {
@@ -113,13 +113,13 @@ func (k *Keys) signer() *key {
 	return keys[len(keys)-1] // the clock was set back
 }
 
-// find gives the key of that id, nil where there is none. It reads the keys again for an id that it does not know,
-// since another node may have made it.
+// find returns the key with an id, or nil. For an unknown id it reads the keys again, because another node may have
+// created it.
 func (k *Keys) find(ctx context.Context, id string) (*key, error) {
 	if found := k.held.Load().byID[id]; found != nil {
 		return found, nil
 	}
-	// Whoever asks first loads for all, so the load must not end with that caller's context.
+	// One caller loads for all waiting ones, so the load must not end with its context.
 	loaded := k.loading.DoChan("", func() (any, error) { return nil, k.reload(context.WithoutCancel(ctx)) })
 	select {
 	case <-ctx.Done():
@@ -181,7 +181,7 @@ func (s *set) add(next *key) {
 func parse(der []byte) (*rsa.PrivateKey, error) {
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
-		return nil, errors.New("not in PKCS #8 form") // the cause might tell of the key
+		return nil, errors.New("not in PKCS #8 form") // the cause might reveal the key
 	}
 	private, ok := parsed.(*rsa.PrivateKey)
 	if !ok {

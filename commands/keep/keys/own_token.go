@@ -12,8 +12,8 @@ import (
 
 const ownAlgorithm = jose.HS256
 
-// SignOwn makes a token that the service alone can verify, on any node. Unlike Sign it gives the same text for the same
-// claims on all nodes.
+// SignOwn returns a token that only this service can verify, on any node. Unlike Sign it returns the same text for the
+// same claims on all nodes.
 func (k *Keys) SignOwn(kind Kind, subject string, expires time.Time, private any) (string, error) {
 	by := k.own[0]
 	signer, err := jose.NewSigner(
@@ -31,7 +31,7 @@ func (k *Keys) SignOwn(kind Kind, subject string, expires time.Time, private any
 	return "", &commands.Error{Detail: "sign a token of the service", Err: err}
 }
 
-// VerifyOwn reads a token that SignOwn made into private, as Verify reads one that Sign made.
+// VerifyOwn reads a token of SignOwn into private, as Verify reads one of Sign.
 func (k *Keys) VerifyOwn(ctx context.Context, kind Kind, text string, private any) (jwt.Claims, error) {
 	return read(ctx, kind, ownAlgorithm, k.now(), text, private, func(_ context.Context, id string) (any, error) {
 		for _, by := range k.own {

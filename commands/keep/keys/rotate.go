@@ -19,16 +19,16 @@ const (
 	copyRetry      = time.Second
 	// signsFor is how long a key signs.
 	signsFor = 30 * 24 * time.Hour
-	// publishedBefore is how long a key is published before it signs: long enough for every node, and for whoever keeps a
-	// copy of the JWKS.
+	// publishedBefore is the time between publishing a key and signing with it: long enough for all nodes and for
+	// clients that cache the JWKS.
 	publishedBefore = 24 * time.Hour
-	// keptFor is how long a key is kept after the next one began to sign.
+	// keptFor is how long a key is stored after the next one began to sign.
 	keptFor = TokenTTL + 24*time.Hour
 )
 
-const notRotated = "the signing keys were not rotated; those that are known go on"
+const notRotated = "the signing keys were not rotated; the known ones stay in use"
 
-// Run rotates the keys until ctx ends. While the database cannot be reached, the keys that are known go on signing.
+// Run rotates the keys until ctx ends. While the database cannot be reached, the known keys stay in use.
 func (k *Keys) Run(ctx context.Context) {
 	for !k.Signs() && k.rotate(ctx) != nil {
 		select {
@@ -44,8 +44,8 @@ func (k *Keys) Run(ctx context.Context) {
 	})
 }
 
-// rotate reads the keys, publishes the next one where it is due, and removes those whose tokens have all expired. Nodes
-// that do it at once publish one key between them.
+// rotate reads the keys, publishes the next one if it is due, and deletes those whose tokens have all expired. Nodes
+// that run it together publish one key.
 func (k *Keys) rotate(ctx context.Context) error {
 	if !k.storedEncrypted {
 		if err := k.encryptStored(ctx); err != nil {
@@ -84,7 +84,7 @@ func (k *Keys) rotate(ctx context.Context) error {
 	return err
 }
 
-// next tells when the next key begins to sign, and whether it is to be published now.
+// next returns when the next key begins to sign, and whether it must be published now.
 func (s *set) next(now time.Time) (from time.Time, due bool) {
 	if len(s.keys) == 0 {
 		return now, true
@@ -96,7 +96,7 @@ func (s *set) next(now time.Time) (from time.Time, due bool) {
 	return earliest, true
 }
 
-// expired are the ids of the keys whose tokens have all expired.
+// expired returns the ids of the keys whose tokens have all expired.
 func (s *set) expired(now time.Time) (ids []string) {
 	for i := 1; i < len(s.keys); i++ {
 		if !now.Before(s.keys[i-1].signsFrom.Add(keptFor)) {
@@ -106,7 +106,7 @@ func (s *set) expired(now time.Time) (ids []string) {
 	return ids
 }
 
-// publish adds a key to those that were read, unless another node has done so meanwhile.
+// publish adds a key, unless another node has done so since the keys were read.
 func (k *Keys) publish(ctx context.Context, s *set, from, now time.Time) error {
 	private, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {

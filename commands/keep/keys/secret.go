@@ -16,15 +16,15 @@ const (
 	keyBytes  = 32 // of a derived key
 )
 
-// Secret is what the service's own keys are derived from: with HKDF (RFC 5869), one for each purpose. The first value
-// encrypts and signs; the older ones only decrypt and verify.
+// Secret holds the values that the service's keys are derived from with HKDF (RFC 5869), one key per purpose. The
+// first value encrypts and signs; the older ones only decrypt and verify.
 type Secret struct {
 	values   []string
-	ofTokens []string // those of values that sign and verify own tokens
+	ofTokens []string // the values that sign and verify own tokens
 }
 
-// ParseSecret reads values with commas between, the newest first; each must have 32 characters or more. The error does
-// not repeat them.
+// ParseSecret parses values separated by commas, newest first; each needs at least 32 characters. The error does not
+// repeat them.
 func ParseSecret(text string) (Secret, error) {
 	var s Secret
 	for value := range strings.SplitSeq(text, ",") {
@@ -42,8 +42,8 @@ func ParseSecret(text string) (Secret, error) {
 	return s, nil
 }
 
-// OnlyDecrypt returns a secret whose older values that are weak only decrypt: own tokens that they signed are not
-// taken, as anybody might have made them.
+// OnlyDecrypt returns a secret whose weak older values only decrypt: tokens signed with them are refused, because
+// anyone might have made them.
 func (s Secret) OnlyDecrypt(weak func(value string) bool) Secret {
 	s.ofTokens = nil
 	for i, value := range s.values {
@@ -54,7 +54,7 @@ func (s Secret) OnlyDecrypt(weak func(value string) bool) Secret {
 	return s
 }
 
-// derive makes a key for a purpose of each value of a secret.
+// derive derives a key for a purpose from each value of a secret.
 func derive(values []string, purpose string) ([][]byte, error) {
 	var keys [][]byte
 	for _, value := range values {
@@ -67,11 +67,11 @@ func derive(values []string, purpose string) ([][]byte, error) {
 	return keys, nil
 }
 
-// Box encrypts and authenticates short texts for one purpose, with AES-256-GCM and random nonces. All nodes of one
-// secret read what one has encrypted.
+// Box encrypts and authenticates short texts for one purpose, with AES-256-GCM and random nonces. All nodes with the
+// secret can decrypt them.
 type Box struct{ ciphers []cipher.AEAD }
 
-// Box derives the box of a purpose.
+// Box returns the box of a purpose.
 func (s Secret) Box(purpose string) (Box, error) {
 	var b Box
 	keys, err := derive(s.values, purpose)
@@ -92,14 +92,13 @@ func (s Secret) Box(purpose string) (Box, error) {
 	return b, nil
 }
 
-// Encrypt encrypts a text, each time differently. It can be decrypted only together with additionalData, which is not
-// encrypted.
+// Encrypt encrypts a text with a new nonce. Decrypting needs the same additionalData, which is not encrypted.
 func (b Box) Encrypt(text, additionalData []byte) []byte {
 	return b.ciphers[0].Seal(nil, nil, text, additionalData) //nolint:gosec // the cipher draws the nonce
 }
 
-// Decrypt reads what Encrypt made. ok is false for a text of another secret, with other additionalData, or that was
-// changed; current tells whether the newest value of the secret has encrypted it.
+// Decrypt decrypts a text of Encrypt. ok is false for a different secret, different additionalData or a changed text;
+// current reports whether the newest value of the secret encrypted it.
 func (b Box) Decrypt(encrypted, additionalData []byte) (text []byte, current, ok bool) {
 	for i, box := range b.ciphers {
 		if text, err := box.Open(nil, nil, encrypted, additionalData); err == nil {
@@ -109,13 +108,13 @@ func (b Box) Decrypt(encrypted, additionalData []byte) (text []byte, current, ok
 	return nil, false, false
 }
 
-// ownKey signs tokens that the service alone can verify.
+// ownKey signs tokens that only this service can verify.
 type ownKey struct {
 	id  string
 	key []byte
 }
 
-// ownKeys derives the keys of own tokens. The purposes are part of the keys: they stay.
+// ownKeys derives the keys of own tokens. Their purposes determine the keys, so they never change.
 func (s Secret) ownKeys() ([]ownKey, error) {
 	ids, err := derive(s.ofTokens, "sealed token id")
 	if err != nil {

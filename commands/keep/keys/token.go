@@ -15,7 +15,7 @@ import (
 	"flagledger/commands"
 )
 
-// TokenTTL is how long a token is good for.
+// TokenTTL is how long a token is valid.
 const TokenTTL = time.Hour
 
 const (
@@ -26,15 +26,14 @@ const (
 
 const undated = "the token does not tell when it was issued and when it expires"
 
-// Kind is a kind of token. A token of one kind is refused as one of another.
+// Kind is a kind of token. A token of one kind is refused as another.
 type Kind struct {
 	Type     string // typ of its header
 	Issuer   string
 	Audience string
 }
 
-// Sign makes a token that says of a subject the private claims (RFC 7519, 4.3), beside those that every token has. id
-// may be empty.
+// Sign returns a signed token with a subject and private claims (RFC 7519, 4.3). id may be empty.
 func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, expires time.Time, err error) {
 	now := k.now().UTC().Truncate(time.Second)
 	expires = now.Add(TokenTTL)
@@ -58,9 +57,8 @@ func (k *Keys) Sign(kind Kind, subject, id string, private any) (text string, ex
 	return text, expires, nil
 }
 
-// Verify reads a token of a kind into private, and returns the claims that every token has; exactly one text passes for
-// each token, and any that is not valid is Unauthenticated. Tokens are signed with RS256 (RFC 7518), and clocks may
-// differ by 10 s.
+// Verify reads a token of a kind into private, and returns the standard claims. Each token has exactly one valid text;
+// an invalid token is Unauthenticated. Tokens are signed with RS256 (RFC 7518), and clocks may differ by 10 s.
 func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) (jwt.Claims, error) {
 	return Verify(ctx, kind, func(ctx context.Context, id string) (*rsa.PublicKey, error) {
 		by, err := k.find(ctx, id)
@@ -71,7 +69,7 @@ func (k *Keys) Verify(ctx context.Context, kind Kind, text string, private any) 
 	}, k.now(), text, private)
 }
 
-// Verify is Keys.Verify at an instant with the keys that find gives by their ids, nil for one that does not exist.
+// Verify works like Keys.Verify at a time, with keys from find, which returns nil for an unknown id.
 func Verify(
 	ctx context.Context, kind Kind, find func(ctx context.Context, id string) (*rsa.PublicKey, error), now time.Time,
 	text string, private any,
@@ -89,8 +87,8 @@ func Verify(
 	return claims, err
 }
 
-// read reads a token of a kind that was signed with an algorithm. find gives what verifies it by the key's id, nil for
-// one that does not exist.
+// read reads a token of a kind that was signed with an algorithm. find returns the verifying key by id, nil for an
+// unknown one.
 func read(
 	ctx context.Context, kind Kind, algorithm jose.SignatureAlgorithm, now time.Time, text string, private any,
 	find func(ctx context.Context, id string) (any, error),
@@ -131,7 +129,7 @@ func read(
 	return claims, nil
 }
 
-// wrong tells what is wrong with a token's claims, nothing where they hold.
+// wrong returns what is wrong with a token's claims, or "".
 func (kind Kind) wrong(claims jwt.Claims, now time.Time) string {
 	switch {
 	case claims.Issuer != kind.Issuer:
@@ -150,9 +148,8 @@ func (kind Kind) wrong(claims jwt.Claims, now time.Time) string {
 	return ""
 }
 
-// canonical tells whether a token is spelled the one way that its signer spells it. Go's base64 decoding also takes
-// line breaks and stray bits at a segment's end, so a token would pass under many texts, and a list of revoked texts
-// would miss it.
+// canonical reports whether a token is spelled exactly as its signer spells it. Go's base64 decoder also accepts line
+// breaks and stray bits at a segment's end, so that a list of revoked texts would miss another spelling.
 func canonical(text string) bool {
 	if strings.ContainsAny(text, "\r\n") {
 		return false
@@ -167,7 +164,7 @@ func canonical(text string) bool {
 
 var strict = base64.RawURLEncoding.Strict()
 
-// TypeOf reads the typ of a token's header, without verifying anything; it is empty where there is none.
+// TypeOf returns the typ of a token's header without verifying it; "" if there is none.
 func TypeOf(text string) string {
 	header, _, _ := strings.Cut(text, ".")
 	if len(header) > maxToken {

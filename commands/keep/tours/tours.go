@@ -1,4 +1,4 @@
-// Package tours keeps which product tours people have completed.
+// Package tours stores which product tours people have completed.
 package tours
 
 import (
@@ -15,14 +15,14 @@ import (
 	"flagledger/commands/keep"
 )
 
-// Tours are the product tours in a database. The errors of its methods are *commands.Error, Unavailable while the
-// database cannot be reached.
+// Tours holds the product tours in a database. Errors are *commands.Error, Unavailable if the database cannot be
+// reached.
 type Tours struct{ db *pgxpool.Pool }
 
 // New returns the tours in a database.
 func New(db *pgxpool.Pool) *Tours { return &Tours{db} }
 
-// Status is how far a person is with a tour. The zero Status is of a tour that they have not begun.
+// Status is a person's progress in a tour. The zero Status means not begun.
 type Status struct {
 	CompletedAt *time.Time // nil: not completed
 	CreatedAt   *time.Time
@@ -36,7 +36,7 @@ func ValidKey(key string) bool { return keyPattern.MatchString(key) }
 
 const columns = `completed_at, created_at, updated_at`
 
-// Status tells how far a person is with a tour.
+// Status returns a person's progress in a tour.
 func (t *Tours) Status(ctx context.Context, userID, key string) (Status, error) {
 	s, err := read(
 		t.db.Query(ctx, `select `+columns+` from keep.product_tours where user_id = $1 and tour_key = $2`, userID, key),
@@ -50,19 +50,18 @@ func (t *Tours) Status(ctx context.Context, userID, key string) (Status, error) 
 const (
 	// MaxKey is the longest key of a tour, in characters.
 	MaxKey = 128
-	// maxTours is how many tours are kept of a person that they have set, and how many that others have.
+	// maxTours limits a person's tours that they set themselves, and those that others set.
 	maxTours = 500
 )
 
-// Set notes that a person completed a tour at a time, or with nil that they have begun it. own says that they note it
-// themselves. The error is NotFound for a person who is not in the directory, and Conflict for a further tour where 500
-// were set so.
+// Set records that a person completed a tour at a time, or with nil that they began it. own means that they record it
+// themselves. It returns NotFound for a person who is not in the directory, and Conflict for another tour above 500.
 func (t *Tours) Set(
 	ctx context.Context, userID, key string, completedAt *time.Time, own bool, now time.Time,
 ) (status Status, err error) {
 	err = pgx.BeginFunc(ctx, t.db, func(tx pgx.Tx) error {
-		// Calls for one person wait for each other, so that the count holds. Nothing is noted of somebody who is being
-		// erased.
+		// Calls for one person run one after the other, so that the count is exact. Nothing is recorded for a person
+		// who is being erased.
 		found, err := tx.Exec(ctx, `select from keep.people where user_id = $1 for no key update`, userID)
 		if err != nil {
 			return err
@@ -80,7 +79,7 @@ func (t *Tours) Set(
 		if full {
 			return &commands.Error{
 				Kind:   commands.Conflict,
-				Detail: fmt.Sprintf("the person has %d product tours, and may not have more", maxTours),
+				Detail: fmt.Sprintf("the person has %d product tours, which is the limit", maxTours),
 			}
 		}
 		status, err = read(
@@ -103,23 +102,23 @@ func (t *Tours) Set(
 	return status, databaseError(err)
 }
 
-// Reset makes a tour one that the person has not begun. It may be repeated.
+// Reset resets a tour to not begun. It is idempotent.
 func (t *Tours) Reset(ctx context.Context, userID, key string) error {
 	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = $1 and tour_key = $2`, userID, key)
 	return databaseError(err)
 }
 
-// Knows implements commands.PersonalData: tours are kept of those alone whom the directory knows.
+// Knows implements commands.PersonalData. Only people in the directory have tours.
 func (t *Tours) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. It comes after the directory's, so that no tour is noted after it.
+// Erase implements commands.PersonalData. Call it after the directory's, so that no tour is recorded afterwards.
 func (t *Tours) Erase(ctx context.Context, userID string) error {
 	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = $1`, userID)
 	return databaseError(err)
 }
 
-// ForgetTenant implements commands.TenantData: it drops the tours of a tenant's demo people. It comes after the
-// directory's, as Erase does.
+// ForgetTenant implements commands.TenantData: it deletes the tours of a tenant's demo people. Call it after the
+// directory's, as Erase.
 func (t *Tours) ForgetTenant(ctx context.Context, tenantID string) error {
 	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = any($1)`, commands.DemoPeopleIDs(tenantID))
 	return databaseError(err)
