@@ -9,8 +9,8 @@ import (
 	"flagledger/events"
 )
 
-// appendMissing appends the events that a store lacks, in order. held is the last revision of each stream in the store;
-// it is updated. done is called with an event once it and all before it are in the store.
+// appendMissing appends the events that a store lacks, in order. held has the last revision of each stream in the
+// store, and is updated. done is called with each event once it and all earlier ones are in the store.
 func appendMissing(
 	ctx context.Context, all iter.Seq2[events.Recorded, error], to events.Store, accept AcceptTimes,
 	held map[string]events.Revision, done func(events.Recorded),
@@ -38,8 +38,8 @@ func appendMissing(
 	return nil
 }
 
-// appendCopied appends, and repeats an append whose outcome is unknown: the store applies it once. It fails where the
-// stream has other facts.
+// appendCopied appends, and retries an unknown outcome: the store applies an append once. It fails if the stream has
+// other facts.
 func appendCopied(
 	ctx context.Context, to events.Store, stream string, expected events.Revision, batch []events.Event,
 ) error {
@@ -47,20 +47,20 @@ func appendCopied(
 		_, err := to.Append(ctx, stream, expected, batch)
 		switch {
 		case errors.Is(err, events.ErrConflict):
-			return fmt.Errorf("the stream %s has other facts in the store that is copied to", stream)
+			return fmt.Errorf("the stream %s has other facts in the target store", stream)
 		case !errors.Is(err, events.ErrUnavailable) || ctx.Err() != nil:
 			return err
 		}
 	}
 }
 
-// Bounds of one append: EventStoreDB takes 1 MiB.
+// Limits of one append: EventStoreDB takes 1 MiB.
 const (
 	runEvents = 100
 	runBytes  = events.MaxEventBytes / 2
 )
 
-// runs groups events that follow each other in one stream, for an append. A run is valid until the next.
+// runs groups consecutive events of one stream for an append. A run is valid until the next.
 func runs(all iter.Seq2[events.Recorded, error]) iter.Seq2[[]events.Recorded, error] {
 	return func(yield func([]events.Recorded, error) bool) {
 		var run []events.Recorded

@@ -14,17 +14,17 @@ import (
 	"flagledger/projections/models"
 )
 
-// AcceptTimes is the option of commands that copy facts.
+// AcceptTimes is an option of commands that copy facts.
 type AcceptTimes struct {
-	AcceptTimesUntil time.Time `type:"time" placeholder:"TIME" help:"Take facts recorded up to this time of RFC 3339, though the store's clock has not come there: for a log whose clock once ran ahead."`
+	AcceptTimesUntil time.Time `type:"time" placeholder:"TIME" help:"Take facts recorded up to this time of RFC 3339, even if the store's clock is earlier: for a log whose clock once ran ahead."`
 }
 
-// factCheck refuses facts that a store must not take from elsewhere.
+// factCheck refuses facts that a store must not copy.
 type factCheck struct {
-	streams tenantFilter // the tenant whose facts are taken
-	latest  time.Time    // the latest recorded time that is taken
+	streams tenantFilter // the tenant whose facts are accepted
+	latest  time.Time    // the latest recorded time that is accepted
 	ids     []uint64     // a key of each id
-	// owners are the streams of tenants, by the ids of their clients and environments.
+	// owners maps the ids of clients and environments to their tenants' streams.
 	owners map[string]string
 }
 
@@ -40,7 +40,7 @@ func newFactCheck(ctx context.Context, to events.Store, accept AcceptTimes) (*fa
 	return c, nil
 }
 
-// check returns why a fact is refused. It must be called in the order of the log.
+// check returns why a fact is refused. Call it in log order.
 func (c *factCheck) check(e events.Recorded) error {
 	at := fmt.Sprintf("%s@%d", e.Stream, e.Revision)
 	if _, stored := e.Fact.(events.Stored); stored {
@@ -50,14 +50,14 @@ func (c *factCheck) check(e events.Recorded) error {
 		return fmt.Errorf("%s cannot be read as a fact: %w", at, err)
 	}
 	if !ownStream(e) {
-		return fmt.Errorf("%s, %s, is of another stream", at, e.Name)
+		return fmt.Errorf("%s, %s, belongs to another stream", at, e.Name)
 	}
 	ours, err := c.streams.belongs(e)
 	if err != nil {
 		return err
 	}
 	if !ours {
-		return fmt.Errorf("%s, %s, is no fact of the tenant %s", at, e.Name, c.streams.tenantID)
+		return fmt.Errorf("%s, %s, does not belong to the tenant %s", at, e.Name, c.streams.tenantID)
 	}
 	for _, id := range tenantOwned(e.Fact) {
 		if owner, known := c.owners[id]; known && owner != e.Stream {
@@ -75,8 +75,7 @@ func (c *factCheck) check(e events.Recorded) error {
 	return nil
 }
 
-// ownStream reports whether a fact that names its stream's tenant, flag or project names those of the stream that it is
-// in.
+// ownStream reports whether the tenant, flag or project that a fact names is that of its stream.
 func ownStream(e events.Recorded) bool {
 	switch fact := e.Fact.(type) {
 	case events.FlagCreated:
@@ -107,10 +106,10 @@ func tenantOwned(f events.Fact) (ids []string) {
 	return ids
 }
 
-// note notes the id of a fact that the store holds or is to take.
+// note records the id of a fact in the store or to be copied.
 func (c *factCheck) note(e events.Recorded) { c.ids = append(c.ids, idKey(e.ID)) }
 
-// noteHeld notes a fact that the store holds.
+// noteHeld records a fact in the store.
 func (c *factCheck) noteHeld(e events.Recorded) {
 	c.note(e)
 	for _, id := range tenantOwned(e.Fact) {
@@ -118,12 +117,12 @@ func (c *factCheck) noteHeld(e events.Recorded) {
 	}
 }
 
-// idKey takes half as much memory as an id. Few ids have the same.
+// idKey returns a hash that takes half the memory of an id. Few ids share one.
 func idKey(id uuid.UUID) uint64 {
 	return binary.BigEndian.Uint64(id[:8]) ^ binary.BigEndian.Uint64(id[8:])
 }
 
-// checkIDs returns an error if an id occurs twice among the facts that were noted. all reads them again.
+// checkIDs returns an error if an id occurs twice among the recorded facts. all reads them again.
 func (c *factCheck) checkIDs(all iter.Seq2[events.Recorded, error]) error {
 	slices.Sort(c.ids)
 	repeated := map[uint64]bool{}
@@ -153,7 +152,7 @@ func (c *factCheck) checkIDs(all iter.Seq2[events.Recorded, error]) error {
 	return nil
 }
 
-// missing yields the facts that a store lacks, which has streams up to some revisions.
+// missing yields the facts after a store's revisions of their streams.
 func missing(
 	all iter.Seq2[events.Recorded, error], held func(stream string) events.Revision,
 ) iter.Seq2[events.Recorded, error] {
@@ -166,7 +165,7 @@ func missing(
 	}
 }
 
-// both yields what one sequence yields and then what the other does.
+// both yields one sequence and then the other.
 func both(first, second iter.Seq2[events.Recorded, error]) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		for _, all := range []iter.Seq2[events.Recorded, error]{first, second} {

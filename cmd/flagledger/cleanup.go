@@ -23,7 +23,7 @@ type cleanupCommand struct {
 	JSON   bool   `name:"json" help:"Print what GET /api/v1/cleanup answers."`
 }
 
-// Run prints the flags of a tenant that can go.
+// Run prints the flags of a tenant that can be removed.
 func (c cleanupCommand) Run(ctx context.Context) error {
 	return withDatabase(ctx, func(config node.Config, url string, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
@@ -74,7 +74,7 @@ func printCleanup(w io.Writer, flags []queries.CleanupFlag, stale queries.Stalen
 	return table.Flush()
 }
 
-// servedAlways is what can stand in place of a settled flag.
+// servedAlways returns what can replace a settled flag.
 func servedAlways(f queries.CleanupFlag, lifecycle queries.Lifecycle) string {
 	switch {
 	case lifecycle != queries.Settled:

@@ -12,16 +12,16 @@ import (
 
 const (
 	mostConnections = 50_000 // some 22 KB each
-	// otherFiles are kept for the database, the event store and files, of the files that the process may have open.
+	// otherFiles is reserved for the database, the event store and files, out of the process's limit of open files.
 	otherFiles = 256
 )
 
-// boundConnections bounds the connections to a listener: those of all clients, which otherwise wait until another is
-// closed, and those of an address that is no proxy's, which are refused and counted in the metrics.
+// boundConnections limits a listener's connections: all clients together, which then wait for a free one, and those of
+// an address that is not a proxy's, which are then refused and counted in the metrics.
 func boundConnections(listener net.Listener, c node.Config, metrics *prometheus.Registry) net.Listener {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "flagledger_connections_refused_total",
-		Help: "Connections that were closed at once, since their client address had as many as it may have.",
+		Help: "Connections closed at once, because their client address had reached its limit.",
 	})
 	metrics.MustRegister(refused)
 	all := mostConnections

@@ -14,7 +14,7 @@ import (
 // copyCommand copies all events from one event store to another.
 type copyCommand struct {
 	From string `help:"The event store to read: postgres://... or esdb://..., or private for the private Postgres." required:""`
-	To   string `help:"The event store to fill, named likewise." required:""`
+	To   string `help:"The event store to fill, in the same form." required:""`
 	AcceptTimes
 }
 
@@ -58,9 +58,8 @@ func (cmd copyCommand) Run(ctx context.Context) error {
 	return compareStores(ctx, from, to, log)
 }
 
-// catchUp has jobs made from the last facts of the store that is left: in the other one, jobs are made from its end on.
-// They stand in the database of the servers, which is the one that is named if one is, and wait there for the next
-// start.
+// catchUp creates the jobs for the last facts of the old store, because in the new one jobs begin at its end. They are
+// in the servers' database, which is one of the named ones if there is one, and wait for the next start.
 func (cmd copyCommand) catchUp(ctx context.Context, c node.Config, from events.Store, log *slog.Logger) error {
 	for _, url := range []string{cmd.To, cmd.From} {
 		switch {
@@ -110,7 +109,7 @@ func (copyCommand) open(
 	}, nil
 }
 
-// copyEvents appends the events of one store that another one lacks, in order, once all of them are checked.
+// copyEvents checks the missing events of a store and appends them in order.
 func copyEvents(ctx context.Context, from, to events.Store, accept AcceptTimes, log *slog.Logger) error {
 	check, err := newFactCheck(ctx, to, accept)
 	if err != nil {
@@ -167,7 +166,7 @@ func compareStores(ctx context.Context, from, to events.Store, log *slog.Logger)
 	}
 	for stream := range got {
 		if _, ok := want[stream]; !ok {
-			return fmt.Errorf("the stream %s stands only in the store that was copied to", stream)
+			return fmt.Errorf("the stream %s is only in the target store", stream)
 		}
 	}
 	log.Info("both stores hold the same facts", "streams", len(want), "events", total)

@@ -15,12 +15,12 @@ type eraseUserCommand struct {
 	ID string `arg:"" help:"The person's id."`
 }
 
-// Run erases what is known of a person, also at Firebase. Facts, history and read models keep the id alone.
+// Run erases a person's data, also at Firebase. Facts, history and read models keep only the id.
 func (e eraseUserCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(c node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
 		id := e.ID
 		err := node.EraseUser(ctx, c, databaseURL, store, id, log)
-		// Firebase has ids in any case, so an unknown one is looked for in lower case only then.
+		// Firebase ids are case-sensitive, so only an unknown one is tried in lower case.
 		if refusal, ok := errors.AsType[*commands.Error](err); ok && refusal.Kind == commands.NotFound &&
 			events.CanonicalID(id) != id {
 			id = events.CanonicalID(id)

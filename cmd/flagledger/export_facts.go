@@ -44,8 +44,8 @@ func (cmd exportFactsCommand) Run(ctx context.Context) error {
 	})
 }
 
-// exportFacts writes all facts of a store or of a tenant to the file at path, with a verifier key, and returns their
-// number and the SHA-256 that the file bears.
+// exportFacts writes all facts of a store or a tenant to the file at path, with a verifier key, and returns their
+// number and the file's SHA-256.
 func exportFacts(
 	ctx context.Context, store events.Store, tenantID, key, path string, log *slog.Logger,
 ) (facts int, sum string, err error) {
@@ -58,7 +58,7 @@ func exportFacts(
 		return 0, "", err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := file.Chmod(0o600); err != nil { // refused if it is another user's
+	if err := file.Chmod(0o600); err != nil { // fails for another user's file
 		return 0, "", err
 	}
 	wanted := tenantFilter{tenantID: tenantID, projects: map[string]bool{}}
@@ -93,14 +93,14 @@ func exportFacts(
 		show("export", e.Position)
 	}
 	if w.Facts() == 0 && tenantID != "" {
-		// what stands there is no more than a header
+		// The file has only a header.
 		return 0, "", errors.Join(fmt.Errorf("there are no facts of a tenant %s", tenantID), os.Remove(path))
 	}
 	sum, err = w.End()
 	return w.Facts(), sum, errors.Join(err, file.Sync())
 }
 
-// positionOf returns the position at which a store holds a fact that was exported from it; the zero Position for none.
+// positionOf returns the store's position of an exported fact; the zero Position if the store lacks it.
 func positionOf(ctx context.Context, store events.Store, exported events.Recorded) (events.Position, error) {
 	if exported.Stream == "" {
 		return events.Position{}, nil

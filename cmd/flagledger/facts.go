@@ -9,7 +9,7 @@ import (
 	"flagledger/events/export"
 )
 
-// allEvents yields all events that a store holds now after a position.
+// allEvents yields the current events of a store after a position.
 func allEvents(ctx context.Context, store events.Store, after events.Position) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		for page, err := range store.Subscribe(ctx, after) {

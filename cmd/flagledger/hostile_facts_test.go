@@ -91,7 +91,7 @@ func TestNothingIsImportedOfAHostileFile(t *testing.T) {
 		rewrite  func(string) string
 		want     string
 	}{
-		"a person's role":              {"t", []events.Recorded{mine, fact("user-u", 1, at, events.PlatformRoleChanged{To: events.SuperUser})}, nil, "user-u@1, user.platform_role_changed, is no fact of the tenant t"},
+		"a person's role":              {"t", []events.Recorded{mine, fact("user-u", 1, at, events.PlatformRoleChanged{To: events.SuperUser})}, nil, "user-u@1, user.platform_role_changed, does not belong to the tenant t"},
 		"another tenant":               {"t", []events.Recorded{mine, fact("tenant-o", 1, at, events.TenantCreated{ID: "o", Plan: events.EnterprisePlan})}, nil, "tenant-o@1"},
 		"another tenant's plan":        {"t", []events.Recorded{mine, fact("tenant-t2", 1, at, events.SubscriptionChanged{To: events.Subscription{Plan: events.EnterprisePlan}})}, nil, "tenant-t2@1"},
 		"an invitation":                {"t", []events.Recorded{mine, fact("invitation-i", 1, at, events.InvitationCreated{Role: events.PlatformAdmin})}, nil, "invitation-i@1"},
@@ -99,7 +99,7 @@ func TestNothingIsImportedOfAHostileFile(t *testing.T) {
 		"another tenant's project":     {"t", []events.Recorded{mine, fact("project-p", 1, at, events.ProjectCreated{ID: "p", TenantID: "other"})}, nil, "project-p@1"},
 		"a project never created":      {"t", []events.Recorded{mine, fact("project-p", 1, at, events.ProjectDeleted{})}, nil, "project-p@1"},
 		"a tenant whose id has a dot":  {"t.a", []events.Recorded{fact("flag-t.a.b", 1, at, events.FlagDeleted{})}, nil, "flag-t.a.b@1"},
-		"a flag that names another":    {"t", []events.Recorded{mine, fact("flag-t.a", 1, at, ofOther)}, nil, "flag-t.a@1, flag.created, is of another stream"},
+		"a flag that names another":    {"t", []events.Recorded{mine, fact("flag-t.a", 1, at, ofOther)}, nil, "flag-t.a@1, flag.created, belongs to another stream"},
 		"a project that names another": {"", []events.Recorded{fact("project-p", 1, at, events.ProjectCreated{ID: "q", TenantID: "t"})}, nil, "project-p@1"},
 		"a tenant that names another":  {"", []events.Recorded{fact("tenant-t", 1, at, events.TenantCreated{ID: "q"})}, nil, "tenant-t@1"},
 		"another tenant's client": {"t", []events.Recorded{mine, next(events.OAuthClientCreated{ClientID: "theirs"})}, nil,

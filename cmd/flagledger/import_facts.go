@@ -42,9 +42,8 @@ func (cmd importFactsCommand) Run(ctx context.Context) error {
 	})
 }
 
-// importFacts appends what a store lacks of the facts in the file at path. It calls before with the ID of the log that
-// they are of, once the file and the store are checked and nothing is written yet. It needs memory for each stream of
-// the store and of the file, and 8 bytes for each of their facts.
+// importFacts appends the missing facts of a file. It calls before with the ID of their log after checking the file
+// and the store and before writing. It needs memory for each stream of both, and 8 bytes for each fact.
 func importFacts(
 	ctx context.Context, path string, store events.Store, accept AcceptTimes, log *slog.Logger,
 	before func(logID string) error,
@@ -86,14 +85,13 @@ func importFacts(
 	return c.missing, c.facts - c.missing, err
 }
 
-// checkedFile is a file that is whole, undamaged and no contradiction to a store.
+// checkedFile is a file that is complete, undamaged and consistent with a store.
 type checkedFile struct {
 	logID          string
 	facts, missing int // missing in the store
 }
 
-// checkFile reads a file, and compares it with the streams that a store holds. check, unless it is nil, checks the
-// facts.
+// checkFile reads a file and compares it with the streams of a store. check, unless nil, checks each fact.
 func checkFile(
 	ctx context.Context, path string, store events.Store, held map[string]digest, check *factCheck,
 ) (c checkedFile, err error) {
@@ -180,8 +178,7 @@ func beginsWith(ctx context.Context, store events.Store, stream string, want dig
 	return d == want, nil
 }
 
-// firstDifference returns an error that names the first fact of a stream which is another one in the store than in the
-// file.
+// firstDifference returns an error that names the first fact of a stream that differs between the store and the file.
 func firstDifference(ctx context.Context, path string, store events.Store, stream string) error {
 	next, stop := iter.Pull2(store.Read(ctx, stream, 0))
 	defer stop()

@@ -16,8 +16,8 @@ import (
 
 type jobsCommand struct {
 	List   jobsListCommand   `cmd:"" help:"List jobs that are not completed, the newest first."`
-	Retry  jobsRetryCommand  `cmd:"" help:"Have jobs done now."`
-	Cancel jobsCancelCommand `cmd:"" help:"End jobs that are not done."`
+	Retry  jobsRetryCommand  `cmd:"" help:"Run jobs now."`
+	Cancel jobsCancelCommand `cmd:"" help:"Cancel unfinished jobs."`
 }
 
 type jobsListCommand struct {
@@ -49,14 +49,14 @@ func (l jobsListCommand) Run(ctx context.Context) error {
 	})
 }
 
-// Run has jobs done now.
+// Run runs jobs now.
 func (r jobsRetryCommand) Run(ctx context.Context) error {
 	return withJobs(ctx, func(client *jobs.Client) error {
 		return each(r.IDs, func(id int64) error { return client.Retry(ctx, id) })
 	})
 }
 
-// Run ends jobs.
+// Run cancels jobs.
 func (c jobsCancelCommand) Run(ctx context.Context) error {
 	return withJobs(ctx, func(client *jobs.Client) error {
 		return each(c.IDs, func(id int64) error { return client.Cancel(ctx, id) })
@@ -71,7 +71,7 @@ func each(ids []int64, do func(id int64) error) (err error) {
 	return err
 }
 
-// withJobs opens the jobs, beside a running server or alone, for as long as use runs.
+// withJobs calls use with the jobs of a running server, or of the database alone.
 func withJobs(ctx context.Context, use func(*jobs.Client) error) error {
 	return withDatabase(ctx, func(_ node.Config, url string, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)

@@ -22,27 +22,27 @@ import (
 // cli is the command line. Settings come from the environment: see node/config.go.
 type cli struct {
 	Serve       serveCommand       `cmd:"" default:"1" help:"Serve the API (the default)."`
-	Migrate     migrateCommand     `cmd:"" help:"Bring the database to the newest schema."`
-	Projections projectionsCommand `cmd:"" help:"Look after the read models."`
-	Replay      replayCommand      `cmd:"" help:"Print the life of a flag, a project or a tenant, or what was so at a moment."`
+	Migrate     migrateCommand     `cmd:"" help:"Migrate the database to the current schema."`
+	Projections projectionsCommand `cmd:"" help:"Manage the read models."`
+	Replay      replayCommand      `cmd:"" help:"Print the history of a flag, a project or a tenant, or its state at a time."`
 	Copy        copyCommand        `cmd:"" help:"Copy all facts from one event store to another."`
 	ExportFacts exportFactsCommand `cmd:"" help:"Write facts to a file, as a backup or for another installation."`
-	ImportFacts importFactsCommand `cmd:"" help:"Append the facts of such a file, as far as they are missing."`
+	ImportFacts importFactsCommand `cmd:"" help:"Append the missing facts of such a file."`
 	Verify      verifyTrailCommand `cmd:"" help:"Check that no fact of a tenant was altered."`
 	EraseUser   eraseUserCommand   `cmd:"" help:"Erase the name, the address and the credentials of a person."`
-	Jobs        jobsCommand        `cmd:"" help:"Look after the jobs: what must be done though a node dies, such as mails."`
-	Cleanup     cleanupCommand     `cmd:"" help:"Print the flags of a tenant that can go, and what can stand in their place."`
+	Jobs        jobsCommand        `cmd:"" help:"Manage the jobs: work that survives a crash, such as mails."`
+	Cleanup     cleanupCommand     `cmd:"" help:"Print the flags of a tenant that can be removed, and what can replace them."`
 	Plan        planCommand        `cmd:"" help:"Give a tenant a plan, without a payment provider."`
 	OpenAPI     openAPICommand     `cmd:"" name:"openapi" help:"Print the OpenAPI document."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 
 type projectionsCommand struct {
-	List    listProjectionsCommand    `cmd:"" help:"Name the read models."`
-	Status  projectionStatusCommand   `cmd:"" help:"Tell how far each read model is, and what it has parked."`
+	List    listProjectionsCommand    `cmd:"" help:"List the read models."`
+	Status  projectionStatusCommand   `cmd:"" help:"Print the progress of each read model, and its parked streams."`
 	Rebuild rebuildProjectionsCommand `cmd:"" help:"Rebuild read models from the log, while servers run."`
-	Verify  verifyProjectionsCommand  `cmd:"" help:"Compare read models with what the log makes, while servers run."`
-	Parked  parkedCommand             `cmd:"" help:"Look after the streams that read models have stopped following."`
+	Verify  verifyProjectionsCommand  `cmd:"" help:"Compare read models with rebuilt ones, while servers run."`
+	Parked  parkedCommand             `cmd:"" help:"Manage the parked streams, whose events a read model could not apply."`
 }
 
 func main() {
@@ -70,7 +70,7 @@ func newParser(into *cli) *kong.Kong {
 		kong.NamedMapper("id", kong.MapperFunc(decodeID)), kong.NamedMapper("time", kong.MapperFunc(decodeTime)))
 }
 
-// decodeID reads an id in any case, as the API does.
+// decodeID reads an id in upper or lower case, as the API does.
 func decodeID(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("id", &text); err != nil {
@@ -84,7 +84,7 @@ func decodeID(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// decodeTime reads a time in each spelling of RFC 3339, as the API does.
+// decodeTime reads a time in any form of RFC 3339, as the API does.
 func decodeTime(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("time", &text); err != nil {
@@ -98,8 +98,8 @@ func decodeTime(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// endingSignals are the signals that end a command in order. A closed terminal sends SIGHUP, which nohup has a command
-// ignore.
+// endingSignals returns the signals that end a command cleanly. A closed terminal sends SIGHUP, unless nohup makes the
+// command ignore it.
 func endingSignals() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{syscall.SIGINT, syscall.SIGTERM}
@@ -113,8 +113,8 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// oneLine is an error as it is printed. Errors of a database driver have several lines, some of them twice; others
-// quote what a foreign file has.
+// oneLine formats an error for printing. Database errors have several lines, some repeated; others quote foreign
+// files.
 func oneLine(err error) string {
 	var lines []string
 	for line := range strings.Lines(err.Error()) {

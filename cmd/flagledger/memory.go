@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// serverGCPercent is how much garbage may gather, as a share of the memory in use: an evaluation over HTTP leaves
-	// some KB, most of it by net/http, and the collector would run dozens of times a second on a small node.
+	// serverGCPercent is the garbage that may gather, as a share of the memory in use. An evaluation over HTTP leaves
+	// some KB, mostly by net/http, so the default would run the collector dozens of times a second on a small node.
 	serverGCPercent = 300
-	// rebuildGCPercent is that of a rebuild, which makes much garbage and keeps little.
+	// rebuildGCPercent is the same for a rebuild, which creates much garbage and little lasting data.
 	rebuildGCPercent = 400
 )
 
-// setGCPercent sets it, unless GOGC does.
+// setGCPercent sets the percentage, unless GOGC does.
 func setGCPercent(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)

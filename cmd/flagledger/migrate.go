@@ -9,7 +9,7 @@ import (
 
 type migrateCommand struct{}
 
-// Run brings the database to the newest schema.
+// Run migrates the database to the current schema.
 func (migrateCommand) Run(ctx context.Context) error {
 	return withDatabase(ctx, func(_ node.Config, databaseURL string, log *slog.Logger) error {
 		return node.Migrate(ctx, databaseURL, log)

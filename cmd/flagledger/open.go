@@ -8,7 +8,7 @@ import (
 	"flagledger/events"
 )
 
-// withDatabase joins the database, for as long as use runs.
+// withDatabase joins the database while use runs.
 func withDatabase(ctx context.Context, use func(c node.Config, databaseURL string, log *slog.Logger) error) error {
 	c, err := node.Load()
 	if err != nil {
@@ -23,7 +23,7 @@ func withDatabase(ctx context.Context, use func(c node.Config, databaseURL strin
 	return use(c, url, log)
 }
 
-// withStore opens the event store, beside a running server or alone, for as long as use runs.
+// withStore opens the event store while use runs, beside a running server or alone.
 func withStore(
 	ctx context.Context, use func(c node.Config, databaseURL string, store events.Store, log *slog.Logger) error,
 ) error {

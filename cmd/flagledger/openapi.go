@@ -8,7 +8,7 @@ import (
 
 type openAPICommand struct{}
 
-// Run prints the OpenAPI document, for which no server runs.
+// Run prints the OpenAPI document without a server.
 func (openAPICommand) Run() error {
 	_, err := os.Stdout.Write(http.Document())
 	return err

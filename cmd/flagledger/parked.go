@@ -22,14 +22,14 @@ import (
 )
 
 type parkedCommand struct {
-	List  parkedListCommand  `cmd:"" help:"List the streams that read models have stopped following."`
-	Show  parkedShowCommand  `cmd:"" help:"Print why a read model follows a stream no longer, and the fact that it could not apply."`
-	Retry parkedRetryCommand `cmd:"" help:"Have a read model take in what it has missed of streams, and follow them again."`
+	List  parkedListCommand  `cmd:"" help:"List the parked streams."`
+	Show  parkedShowCommand  `cmd:"" help:"Print why a read model has parked a stream, and the fact that it could not apply."`
+	Retry parkedRetryCommand `cmd:"" help:"Apply the missed facts of parked streams, and follow them again."`
 }
 
 type parkedListCommand struct{}
 
-// Run prints a line for each stream that a read model has parked.
+// Run prints a line for each parked stream.
 func (parkedListCommand) Run(ctx context.Context) error {
 	return withDatabase(ctx, func(_ node.Config, url string, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
@@ -53,7 +53,7 @@ func (parkedListCommand) Run(ctx context.Context) error {
 	})
 }
 
-// oneParked runs something with a read model and the streams that it has parked.
+// oneParked calls a function with a read model and its parked streams.
 func oneParked(
 	ctx context.Context, name string,
 	use func(p projections.Projection, parked []projections.Parked, url string, store events.Store) error,
@@ -111,7 +111,7 @@ func (s parkedShowCommand) Run(ctx context.Context) error {
 	)
 }
 
-// storedFact is a fact as it is stored, as JSON that is printable.
+// storedFact returns a stored fact as printable JSON.
 func storedFact(e events.Recorded) ([]byte, error) {
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
@@ -137,7 +137,7 @@ func stored(text []byte) any {
 
 type parkedRetryCommand struct {
 	Name    string   `arg:"" help:"The read model."`
-	Streams []string `arg:"" optional:"" name:"stream" help:"The streams; all that it has parked without them."`
+	Streams []string `arg:"" optional:"" name:"stream" help:"The streams; by default all that it has parked."`
 }
 
 // Run retries streams, each by itself.

@@ -14,7 +14,7 @@ type planCommand struct {
 	Plan   string `arg:"" help:"The plan."`
 }
 
-// Run gives a tenant a plan that no payment provider is paid for. Running servers follow at once.
+// Run gives a tenant a plan without payment. Running servers apply it at once.
 func (p planCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(c node.Config, _ string, store events.Store, _ *slog.Logger) error {
 		if err := node.SetPlan(ctx, c, store, p.Tenant, events.Plan(p.Plan)); err != nil {

@@ -15,15 +15,15 @@ import (
 
 const logInterval = 2 * time.Second
 
-// showProgress returns a reporter of positions, each under a name, up to total. It draws a bar on a terminal, and logs
-// a line every two seconds elsewhere.
+// showProgress returns a reporter of positions up to total, each with a name. It draws a bar on a terminal, and logs a
+// line every two seconds elsewhere.
 func showProgress(doing string, total int64, log *slog.Logger) func(string, events.Position) {
 	show := showReaders(doing, 1, total, log)
 	return func(name string, reached events.Position) { show(name, reached, 0) }
 }
 
-// showReaders is showProgress for some that read the same log, each under its name. The reporter is told also how many
-// events one has read since the last time.
+// showReaders works like showProgress for several readers of a log. Its reporter also takes the number of events read
+// since the last call.
 func showReaders(
 	doing string, readers int, total int64, log *slog.Logger,
 ) func(name string, reached events.Position, read int) {
@@ -58,16 +58,16 @@ func showReaders(
 	}
 }
 
-// progress is how far readers of a log are.
+// progress tracks how far readers of a log are.
 type progress struct {
 	readers, total int64
 	reached        map[string]int64
-	first          int64 // what was done when events began to come
+	first          int64 // done before events came
 	read           int64 // events, of all readers
 	began          time.Time
 }
 
-// done is how far the readers are on average.
+// done returns the readers' average progress.
 func (p *progress) done() (n int64) {
 	for _, reached := range p.reached {
 		n += reached
@@ -75,16 +75,16 @@ func (p *progress) done() (n int64) {
 	return min(n/p.readers, p.total)
 }
 
-// rate is how many events a second each reader reads.
+// rate returns the events a second of each reader.
 func (p *progress) rate() int64 {
 	read := p.read / p.readers
-	if read == 0 { // not counted: where positions are numbers, as in Postgres, they tell it
+	if read == 0 { // not counted: in Postgres, positions count events
 		read = p.done()
 	}
 	return int64(float64(read) / time.Since(p.began).Seconds())
 }
 
-// left is how long the rest takes at the pace so far, or "unknown" before there is one.
+// left returns the remaining time at the current rate, or "unknown".
 func (p *progress) left() string {
 	done := p.done()
 	if done <= p.first && done < p.total {

@@ -18,7 +18,7 @@ import (
 
 type listProjectionsCommand struct{}
 
-// Run names the read models.
+// Run lists the read models.
 func (listProjectionsCommand) Run() error {
 	for _, p := range models.All() {
 		fmt.Println(p.Name)
@@ -28,7 +28,7 @@ func (listProjectionsCommand) Run() error {
 
 type projectionStatusCommand struct{}
 
-// Run prints a line for each read model and for each stream that one has parked.
+// Run prints a line for each read model and for each parked stream.
 func (projectionStatusCommand) Run(ctx context.Context) error {
 	return withStore(ctx, func(_ node.Config, url string, store events.Store, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
@@ -63,16 +63,16 @@ func (projectionStatusCommand) Run(ctx context.Context) error {
 	})
 }
 
-// projectionSelection is which read models a command is about.
+// projectionSelection selects the read models of a command.
 type projectionSelection struct {
 	Names []string `arg:"" optional:"" name:"name" help:"The read models."`
 	All   bool     `help:"All of them."`
-	Rate  int      `help:"How many events a second are read at most; as many as can be without it."`
+	Rate  int      `help:"The most events to read a second; unlimited by default."`
 
-	FullSpeed bool `help:"Use all processors also while servers read or change something."`
+	FullSpeed bool `help:"Use all processors even while servers read or write."`
 }
 
-// projections finds the read models that are chosen.
+// projections returns the selected read models.
 func (c projectionSelection) projections() ([]projections.Projection, error) {
 	if c.All == (len(c.Names) > 0) {
 		return nil, errors.New("name the read models, or --all")
@@ -88,18 +88,18 @@ func (c projectionSelection) projections() ([]projections.Projection, error) {
 
 type rebuildProjectionsCommand struct {
 	projectionSelection
-	Force  bool `help:"Replace also what differs from what the facts make."`
-	Afresh bool `help:"Begin at the first event, also where a rebuild that was ended has left something."`
+	Force  bool `help:"Replace read models even if they differ from the rebuilt ones."`
+	Afresh bool `help:"Begin at the first event, even if an interrupted rebuild could continue."`
 }
 
-// Run rebuilds read models and shows how far it is.
+// Run rebuilds read models and shows the progress.
 func (r rebuildProjectionsCommand) Run(ctx context.Context) error {
 	return r.rebuild(ctx, "rebuild", "rebuilt", projections.RebuildOptions{Force: r.Force, Afresh: r.Afresh})
 }
 
 type verifyProjectionsCommand struct{ projectionSelection }
 
-// Run compares read models with what the facts make.
+// Run compares read models with rebuilt ones.
 func (v verifyProjectionsCommand) Run(ctx context.Context) error {
 	return v.rebuild(ctx, "verify", "verified", projections.RebuildOptions{CompareOnly: true})
 }

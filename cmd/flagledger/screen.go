@@ -10,7 +10,7 @@ import (
 	"flagledger/cmd/flagledger/terminal"
 )
 
-// style is how text looks on a terminal: the parameter of its escape sequence.
+// style is the parameter of a terminal's escape sequence for the look of text.
 type style string
 
 const (
@@ -24,12 +24,12 @@ const (
 	cyan   style = "36"
 )
 
-// coloured reports whether the environment wants colours on a terminal. See https://no-color.org.
+// coloured reports whether the environment allows colours on a terminal. See https://no-color.org.
 func coloured(getenv func(string) string) bool {
 	return getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 }
 
-// screen prints text of others for people: nothing in it can drive a terminal.
+// screen prints foreign text for people: it cannot control a terminal.
 type screen struct {
 	*bufio.Writer
 	colour bool
@@ -60,7 +60,7 @@ func (s *screen) line(spans ...span) {
 	_ = s.WriteByte('\n')
 }
 
-// padded prints text, and spaces up to a width.
+// padded prints text, padded with spaces to a width.
 func (s *screen) padded(width int, p span) {
 	s.put(p)
 	for range width - columns(p.text) {
@@ -68,10 +68,10 @@ func (s *screen) padded(width int, p span) {
 	}
 }
 
-// columns is how wide text is on a terminal.
+// columns returns the width of text on a terminal.
 func columns(text string) int { return uniseg.StringWidth(terminal.Printable(text)) }
 
-// shortened is text that is no longer than some characters.
+// shortened returns text cut off after some characters.
 func shortened(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// listenAfter is when a node that cannot evaluate flags yet begins to listen, and to answer that it is starting.
+	// listenAfter is when a node that cannot evaluate flags yet begins to listen, and answers that it is starting.
 	// Before that, callers find no listener and try another node.
 	listenAfter     = 10 * time.Second
 	shutdownTimeout = 10 * time.Second
@@ -23,8 +23,7 @@ const (
 
 type serveCommand struct{}
 
-// Run serves until ctx ends, goes on for the time that the settings say, lets calls under way finish, and stops all
-// that it started.
+// Run serves until ctx ends, continues for the drain time, lets running calls finish, and stops everything.
 func (serveCommand) Run(ctx context.Context) error {
 	setGCPercent(serverGCPercent)
 	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end first
@@ -77,7 +76,7 @@ func (serveCommand) Run(ctx context.Context) error {
 		return startError(ctx, err)
 	}
 	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, n.API.Metrics))
-	// A slow client has as long as the drain, within what the shutdown may take.
+	// A slow client has the drain's time, within the shutdown's.
 	server.IdleGrace = max(server.IdleGrace, min(c.DrainFor, shutdownTimeout/2))
 	go func() { served <- server.Serve() }()
 	ready, evaluating := n.Ready, false
@@ -94,7 +93,7 @@ func (serveCommand) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			log.Info("stopping", "drain", c.DrainFor)
 			n.API.BeginStop()
-			if evaluating { // a balancer sends no calls to one that is not
+			if evaluating { // otherwise a balancer sends no calls anyway
 				time.Sleep(c.DrainFor)
 			}
 			stopAccepting(inner)
@@ -104,7 +103,7 @@ func (serveCommand) Run(ctx context.Context) error {
 	}
 }
 
-// checkAddress checks that the node can listen at its address, before it changes anything.
+// checkAddress checks that the node can listen on its address before it changes anything.
 func checkAddress(ctx context.Context, address string) error {
 	listener, err := listen(ctx, "FLAGLEDGER_ADDR", address)
 	if err != nil {
@@ -113,7 +112,7 @@ func checkAddress(ctx context.Context, address string) error {
 	return listener.Close()
 }
 
-// listen listens at the address of a setting. Multipath TCP would take no filter, see stopAccepting.
+// listen listens on the address of a setting. Multipath TCP does not support the filter of stopAccepting.
 func listen(ctx context.Context, setting, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	config.SetMultipathTCP(false)
@@ -124,18 +123,18 @@ func listen(ctx context.Context, setting, address string) (net.Listener, error) 
 	return listener, nil
 }
 
-// shutDown ends streams, and connections once their calls are answered.
+// shutDown ends streams, and ends connections after their calls.
 func shutDown(api *http.API, server *http.GracefulServer, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	server.CloseListener() // so that clients open their streams on another node
 	api.EndStreams()
 	if err := server.Shutdown(ctx); err != nil {
-		log.Warn("calls under way were cut off", "err", err)
+		log.Warn("cut off running calls", "err", err)
 	}
 }
 
-// startError is the error of a start, nil where it was told to end before it was done.
+// startError returns the error of a start, or nil if the start was asked to end.
 func startError(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
@@ -145,7 +144,7 @@ func startError(ctx context.Context, err error) error {
 	}
 }
 
-// greet prints where the service is and the first calls to make.
+// greet prints the service's address and the first calls to make.
 func greet(url string) {
 	fmt.Fprintf(os.Stdout, `
 flagledger is ready at %[1]s. Its interface is explained at %[1]s/docs. First calls:

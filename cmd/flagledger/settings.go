@@ -27,7 +27,7 @@ func (serveCommand) Help() string {
 	return b.String()
 }
 
-// wrapped yields the lines of a text, each as long as it may be.
+// wrapped yields the lines of a text, wrapped at a length.
 func wrapped(text string, longest int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		line := ""

@@ -11,21 +11,20 @@ import (
 const (
 	// handshakeTimeout is the time for clients to finish a TCP handshake that has begun.
 	handshakeTimeout = 20 * time.Millisecond
-	// acceptTimeout is the longest that open connections wait to be accepted, as they do while there are as many as the
-	// node takes.
+	// acceptTimeout limits the wait of open connections to be accepted, which happens at the connection limit.
 	acceptTimeout = time.Second
 )
 
-// stopAccepting lets the server accept what clients have opened, and drops what they send to open more: they ask again
-// a second later, and find the listener closed. A listener that is closed without this resets connections that wait to
-// be accepted, with the calls on them.
+// stopAccepting lets the server accept open connections, and drops the packets that open more: those clients retry a
+// second later and find the listener closed. Closing a listener without this resets connections that wait to be
+// accepted.
 func stopAccepting(listener net.Listener) {
 	raw, err := listener.(*net.TCPListener).SyscallConn()
 	if err != nil {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {
-		const flags, syn = 13, 2 // the offset of the flags in a TCP header, and the one of a first packet
+		const flags, syn = 13, 2 // offsets in a TCP header: the flags, and the SYN flag
 		program := []unix.SockFilter{
 			{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
 			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: syn, Jt: 0, Jf: 1},

@@ -6,15 +6,14 @@ import (
 	"flagledger/events"
 )
 
-// tenantFilter tells the facts of a tenant from others, which it must be given in the order of the log; all facts where
-// there is no tenant.
+// tenantFilter selects the facts of a tenant, given in log order; all facts if there is no tenant.
 type tenantFilter struct {
 	tenantID string
-	projects map[string]bool // its streams of projects, also of those that are deleted
+	projects map[string]bool // streams of its projects, also deleted ones
 }
 
-// belongs notes a project that the tenant makes, and reports whether a fact is the tenant's. The error is for a project
-// of which this program cannot read whose it is.
+// belongs records a project that the tenant creates, and reports whether a fact is the tenant's. It returns an error
+// for a project whose tenant this program cannot read.
 func (t tenantFilter) belongs(e events.Recorded) (bool, error) {
 	if t.tenantID == "" {
 		return true, nil
@@ -25,7 +24,7 @@ func (t tenantFilter) belongs(e events.Recorded) (bool, error) {
 	return false, nil
 }
 
-// filters are belongs for the kinds of streams that are of a tenant.
+// filters implement belongs for each kind of stream of a tenant.
 var filters = events.NewByStream(tenantFilter.flagBelongs, tenantFilter.projectBelongs, tenantFilter.tenantBelongs, nil,
 	nil)
 

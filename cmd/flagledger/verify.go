@@ -36,7 +36,7 @@ func (verifyTrailCommand) Help() string {
 		"whoever can write to the databases has altered."
 }
 
-// Run checks, and tells what was found.
+// Run checks the facts and prints the result.
 func (cmd verifyTrailCommand) Run(ctx context.Context) error {
 	if cmd.Export != "" {
 		if err := cmd.verifyFile(); err != nil {
@@ -52,16 +52,16 @@ func (cmd verifyTrailCommand) Run(ctx context.Context) error {
 	})
 }
 
-// verification is what is known of the facts of a tenant while they are read in the order of the log.
+// verification holds the state of reading a tenant's facts in log order.
 type verification struct {
 	streams     tenantFilter
 	revisions   map[string]events.Revision
 	tree        proof.CompactRange
-	checkpoints []proof.Checkpoint // that are still to be reached, the smallest first
-	confirmed   int64              // so many facts are those of a checkpoint
+	checkpoints []proof.Checkpoint // still to be reached, smallest first
+	confirmed   int64              // the number of facts that a checkpoint confirms
 	reached     int
-	through     events.Position // up to here the audit trail has an entry for each fact; zero where there is no trail
-	current     bool            // whether the trail says so itself
+	through     events.Position // up to here the audit trail has an entry for each fact; zero without a trail
+	current     bool            // whether the trail reports so itself
 }
 
 func newVerification(tenantID string, checkpoints []proof.Checkpoint) *verification {
@@ -73,8 +73,8 @@ func newVerification(tenantID string, checkpoints []proof.Checkpoint) *verificat
 	}
 }
 
-// take reports whether a fact is the tenant's, and notes its revision. The error names a fact that cannot be the
-// tenant's next.
+// take reports whether a fact is the tenant's, and records its revision. It returns an error for a fact that cannot be
+// the tenant's next.
 func (v *verification) take(e events.Recorded) (bool, error) {
 	if ours, err := v.streams.belongs(e); err != nil || !ours {
 		return false, err
@@ -87,7 +87,7 @@ func (v *verification) take(e events.Recorded) (bool, error) {
 	return true, nil
 }
 
-// add adds the hash of a fact. The error says between which entries something was altered.
+// add adds the hash of a fact. The error names the entries between which something was altered.
 func (v *verification) add(e hashedFact) error {
 	if e.err != nil {
 		return fmt.Errorf("entry %d: %w", v.tree.Size(), e.err)
@@ -117,7 +117,7 @@ func (v *verification) add(e hashedFact) error {
 	return nil
 }
 
-// end checks that there are facts, and no fewer than checkpoints are of, and tells what was found.
+// end checks that there are facts, and at least as many as in the checkpoints, and prints the result.
 func (v *verification) end() error {
 	if len(v.checkpoints) > 0 {
 		size := v.checkpoints[0].Size
@@ -132,7 +132,7 @@ func (v *verification) end() error {
 	return nil
 }
 
-// openCheckpoints reads the checkpoints that were given, and verifies that they are of the tenant.
+// openCheckpoints reads the given checkpoints, and verifies that they are the tenant's.
 func (cmd verifyTrailCommand) openCheckpoints(tenantID, key string) (list []proof.Checkpoint, err error) {
 	for _, path := range cmd.Checkpoint {
 		signed, err := os.ReadFile(path)
@@ -175,7 +175,7 @@ func (cmd verifyTrailCommand) verifyFile() error {
 				return err
 			}
 			line++
-			if strings.HasPrefix(e.Stream, events.ProjectStream("")) && e.Revision == 1 { // it tells whose project it is
+			if strings.HasPrefix(e.Stream, events.ProjectStream("")) && e.Revision == 1 { // it names the project's tenant
 				e.Event, e.Err = events.Decode(e.Stored)
 			}
 			ours, err := v.take(e.Recorded)
@@ -258,7 +258,7 @@ func (cmd verifyTrailCommand) verifyStore(
 	return nil
 }
 
-// compare reads the facts in the store, and compares them with the trail as far as that goes.
+// compare compares the facts in the store with the audit trail, as far as it goes.
 func (v *verification) compare(
 	ctx context.Context, store events.Store, tree *queries.AuditTree, show func(string, events.Position),
 ) error {
@@ -319,7 +319,7 @@ func (v *verification) compareAfter(
 	return nil
 }
 
-// missingInTrail is the error for a fact that the audit trail ends before.
+// missingInTrail returns the error for a fact after the end of the audit trail.
 func (v *verification) missingInTrail(e hashedFact) error {
 	text := fmt.Sprintf(
 		"entry %d is missing in the audit trail, which ends before it: the store has %s@%d, %s, with the id %s",
@@ -331,7 +331,7 @@ func (v *verification) missingInTrail(e hashedFact) error {
 	return errors.New(text)
 }
 
-// inTrail says what the audit trail has as an entry, if it has it.
+// inTrail describes an entry of the audit trail, if it exists.
 func inTrail(ctx context.Context, tree *queries.AuditTree, n int64) string {
 	name, err := tree.Name(ctx, n)
 	if err != nil {

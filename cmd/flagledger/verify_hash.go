@@ -9,14 +9,14 @@ import (
 	"flagledger/events"
 )
 
-// hashedFact is a fact with its hash as a leaf.
+// hashedFact is a fact with its leaf hash.
 type hashedFact struct {
 	events.Recorded
 	leaf tlog.Hash
-	err  error // why it has no hash, or is stored as no fact is
+	err  error // why it has no hash, or is not stored as a fact
 }
 
-// Bounds of the facts that one core hashes at once.
+// Limits of the facts that one core hashes at once.
 const (
 	hashFacts = 200
 	hashBytes = 1 << 20
@@ -24,11 +24,11 @@ const (
 
 type hashBatch struct {
 	facts []hashedFact
-	err   error // that all ended with, after these facts
+	err   error // the error of all, after these facts
 	done  chan struct{}
 }
 
-// hashAll yields facts with their hashes, in their order. It reads ahead, and hashes on all cores.
+// hashAll yields facts with their hashes in order. It reads ahead, and hashes on all cores.
 func hashAll(all iter.Seq2[events.Recorded, error]) iter.Seq2[hashedFact, error] {
 	return func(yield func(hashedFact, error) bool) {
 		stop := make(chan struct{})
@@ -62,7 +62,7 @@ func hashAll(all iter.Seq2[events.Recorded, error]) iter.Seq2[hashedFact, error]
 		}()
 		defer func() {
 			close(stop)
-			for range batches { // until nothing is read any more
+			for range batches { // until reading ends
 			}
 		}()
 		for batch := range batches {

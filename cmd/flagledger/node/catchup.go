@@ -9,8 +9,8 @@ import (
 	"flagledger/projections/reactions"
 )
 
-// CatchUp has jobs made from all facts that a store holds, where the servers of a database have made jobs from that
-// store before. It returns an error where a server runs.
+// CatchUp creates the jobs for all facts in a store, if the database's servers have followed that store before. It
+// returns an error if a server runs.
 func CatchUp(ctx context.Context, databaseURL string, store events.Store, log *slog.Logger) error {
 	return withReactions(ctx, databaseURL, store, log, func(r *reactions.Reactions) error {
 		if err := r.CheckNoServer(ctx); err != nil {
@@ -20,8 +20,8 @@ func CatchUp(ctx context.Context, databaseURL string, store events.Store, log *s
 	})
 }
 
-// BeforeImport has no jobs made from the facts that are about to be added to a store, unless they are of the log of the
-// given ID and jobs were made from that log. It returns an error where a server runs.
+// BeforeImport makes facts that are about to be imported cause no jobs, unless they belong to the log with this id
+// that jobs have followed. It returns an error if a server runs.
 func BeforeImport(ctx context.Context, databaseURL string, store events.Store, logID string, log *slog.Logger) error {
 	return withReactions(ctx, databaseURL, store, log,
 		func(r *reactions.Reactions) error { return r.BeforeImport(ctx, logID) })

@@ -8,13 +8,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// maxSkew is how far the clock of this node may be from that of the database: sessions, tokens and plans end by both.
+// maxSkew limits the difference between this node's clock and the database's: sessions, tokens and plans depend on
+// both.
 const maxSkew = 5 * time.Second
 
-// clockSkew returns by how much the clock of this node is at least ahead of the database's, given how long the answer
-// took. It is negative for one that is behind.
+// clockSkew returns by how much this node's clock is at least ahead of the database's, given the answer's delay;
+// negative if it is behind.
 func clockSkew(ctx context.Context, pool *pgxpool.Pool, now func() time.Time) (time.Duration, error) {
-	conn, err := pool.Acquire(ctx) // which may take long
+	conn, err := pool.Acquire(ctx) // may take long
 	if err != nil {
 		return 0, err
 	}
@@ -34,7 +35,7 @@ func clockSkew(ctx context.Context, pool *pgxpool.Pool, now func() time.Time) (t
 	}
 }
 
-// skewHealth names a clock that is too far from the database's.
+// skewHealth reports a clock that is too far from the database's.
 func skewHealth(skew time.Duration) []string {
 	switch {
 	case skew > maxSkew:
@@ -45,7 +46,7 @@ func skewHealth(skew time.Duration) []string {
 	return nil
 }
 
-// aheadHealth names a log whose last time the store's clock has not reached: a clock was set back, or facts of the
+// aheadHealth reports a log whose last time is ahead of the store's clock: a clock was set back, or facts of the
 // future were imported.
 func aheadHealth(ahead time.Duration) []string {
 	if ahead <= maxSkew {

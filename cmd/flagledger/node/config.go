@@ -25,7 +25,7 @@ import (
 	"flagledger/queries"
 )
 
-// Config is the settings. Those with a name are environment variables; Load checks them.
+// Config holds the settings. Those with a name are environment variables; Load checks them.
 type Config struct {
 	Addr                  string   `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
 	MetricsAddr           string   `env:"FLAGLEDGER_METRICS_ADDR"`
@@ -52,32 +52,32 @@ type Config struct {
 	Payment               PaymentSettings
 
 	Limits     limit.Limits  `env:"-"` // RateLimits, parsed
-	FlagBounds flagBounds    `env:"-"` // FlagMiB, parsed; those of the plans where nil
-	Features   http.Features `env:"-"` // FeaturePlans, parsed; those of the catalogue if nil
+	FlagBounds flagBounds    `env:"-"` // FlagMiB, parsed; nil means the plans' own
+	Features   http.Features `env:"-"` // FeaturePlans, parsed; nil means the catalogue's
 	SandboxFor time.Duration `env:"-"` // SandboxDays, parsed; 14 days if 0
 	StaleFor   time.Duration `env:"-"` // StaleAfter, parsed; 30 days if 0
-	// PublicURL is made of Addr: the addresses of streams follow requests then
+	// PublicURLAssumed reports that PublicURL is derived from Addr: the addresses of streams then follow the requests.
 	PublicURLAssumed bool           `env:"-"`
 	DrainFor         time.Duration  `env:"-"` // Drain, parsed
 	ProxyNetworks    []netip.Prefix `env:"-"` // Proxies, parsed
-	// ConnectionsPerAddress, parsed; the server of the command line alone asks it
+	// AddressConnections is ConnectionsPerAddress, parsed; only the command line's server uses it.
 	AddressConnections int               `env:"-"`
 	Streams            http.StreamLimits `env:"-"`
-	// in place of what plans give, unless it is 0; tests that invite many take more
+	// InvitationsPerDay replaces the plans' limits unless it is 0, for tests.
 	InvitationsPerDay int              `env:"-"`
 	Now               func() time.Time `env:"-"` // required; tests move it
-	// how often uses and evaluations are written down, five seconds if 0; tests take less
+	// FlushEvery is the interval for saving usage, five seconds if 0; tests set less.
 	FlushEvery time.Duration `env:"-"`
-	// how long a request waits for read models and for its key, two seconds if 0, and in queues, five if 0; tests that
-	// share a service take more
+	// Patience is the timeout for read models and Idempotency-Keys, two seconds if 0, and for queues, five if 0; tests
+	// that share a service set more.
 	Patience time.Duration `env:"-"`
-	// KiB that the hash of a password takes, the recommended ones where 0; tests take less
+	// HashMemory is the KiB for hashing a password, the recommended ones if 0; tests set less.
 	HashMemory   uint32 `env:"-"`
-	PushEndpoint string `env:"-"` // of FCM, Google's where empty; tests have one of their own
+	PushEndpoint string `env:"-"` // of FCM; empty means Google's, tests set their own
 	Build        string `env:"-"` // the number of the build, which /api/v1/version shows
 }
 
-// Load reads the settings. The error names the one that is bad, in one line.
+// Load reads the settings. The error names the first invalid one, in one line.
 func Load() (Config, error) {
 	c := Config{Streams: http.DefaultStreamLimits(), Now: time.Now}
 	if err := env.Parse(&c); err != nil {
@@ -121,7 +121,7 @@ func Load() (Config, error) {
 	}
 	for i, address := range c.SuperUsers {
 		if c.SuperUsers[i] = strings.TrimSpace(address); commands.EmailKey(c.SuperUsers[i]) == "" {
-			return c, fmt.Errorf("FLAGLEDGER_SUPER_USERS must be e-mail addresses with commas between them; %q is none", address)
+			return c, fmt.Errorf("FLAGLEDGER_SUPER_USERS must be e-mail addresses separated by commas; %q is not one", address)
 		}
 	}
 	if c.Log != "text" && c.Log != "json" {
@@ -144,14 +144,14 @@ func Load() (Config, error) {
 	return c, c.parseBounds()
 }
 
-// checkAddresses checks where the node listens.
+// checkAddresses checks the addresses to listen on.
 func (c Config) checkAddresses() error {
 	if !isAddress(c.Addr) {
 		return fmt.Errorf("FLAGLEDGER_ADDR must be host:port, such as 127.0.0.1:8080; it is %q", c.Addr)
 	}
 	if c.MetricsAddr != "" && (!isAddress(c.MetricsAddr) || c.MetricsAddr == c.Addr) {
 		return fmt.Errorf(
-			"FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and another than FLAGLEDGER_ADDR; it is %q",
+			"FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and differ from FLAGLEDGER_ADDR; it is %q",
 			c.MetricsAddr,
 		)
 	}
@@ -161,7 +161,7 @@ func (c Config) checkAddresses() error {
 // hostPattern matches names of hosts.
 var hostPattern = regexp.MustCompile(`^[A-Za-z0-9._-]*$`)
 
-// isAddress reports whether a node can listen at a text of the form host:port.
+// isAddress reports whether a text of the form host:port is an address to listen on.
 func isAddress(text string) bool {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -172,14 +172,13 @@ func isAddress(text string) bool {
 	return err == nil && port != "" && (notIP == nil || hostPattern.MatchString(host))
 }
 
-// urlOf returns how a client on this machine reaches an address. An address of all interfaces is no host: it becomes
-// localhost.
+// urlOf returns the URL for clients on this machine. An address of all interfaces becomes localhost.
 func urlOf(address string) string {
 	host, port, _ := net.SplitHostPort(address)
 	if unspecified(host) {
 		host = "localhost"
 	}
-	if number, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err == nil { // it may be a name
+	if number, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err == nil { // or a service name
 		port = strconv.Itoa(number)
 	}
 	return (&url.URL{Scheme: "http", Host: net.JoinHostPort(host, port)}).String()
@@ -190,7 +189,7 @@ func unspecified(host string) bool {
 	return host == "" || err == nil && ip.IsUnspecified()
 }
 
-// LogPublicURL logs what stands for the host that neither FLAGLEDGER_PUBLIC_URL nor FLAGLEDGER_ADDR names.
+// LogPublicURL logs which host is used if neither FLAGLEDGER_PUBLIC_URL nor FLAGLEDGER_ADDR names one.
 func (c Config) LogPublicURL(log *slog.Logger) {
 	if host, _, _ := net.SplitHostPort(c.Addr); c.PublicURLAssumed && unspecified(host) {
 		log.Info(
@@ -204,7 +203,7 @@ func (c Config) LogPublicURL(log *slog.Logger) {
 	}
 }
 
-// parseBounds parses the settings that bound what tenants and clients may do.
+// parseBounds parses the settings that limit tenants and clients.
 func (c *Config) parseBounds() (err error) {
 	if c.SandboxFor, err = parseSandboxDays(c.SandboxDays); err != nil {
 		return fmt.Errorf("FLAGLEDGER_SANDBOX_DAYS: %w", err)
@@ -237,7 +236,7 @@ const (
 	staleTime     = 30 * 24 * time.Hour
 )
 
-// withDefaults fills in what the environment variables or a test have left unset.
+// withDefaults returns the settings with defaults for unset ones.
 func (c Config) withDefaults() Config {
 	c.FlushEvery = cmp.Or(c.FlushEvery, flushInterval)
 	c.SandboxFor = cmp.Or(c.SandboxFor, sandboxTime)
@@ -248,13 +247,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Staleness is when a flag counts as stale by the settings.
+// Staleness returns when a flag counts as stale.
 func (c Config) Staleness() queries.Staleness {
 	c = c.withDefaults()
 	return queries.Staleness{Now: c.Now(), After: c.StaleFor}
 }
 
-// publicKeysFile is where the copy of the public signing keys is; empty without a data folder, as in tests.
+// publicKeysFile returns the path of the copy of the public signing keys; "" without a data folder, as in tests.
 func (c Config) publicKeysFile() string {
 	if c.Data == "" {
 		return ""
@@ -262,12 +261,12 @@ func (c Config) publicKeysFile() string {
 	return filepath.Join(c.Data, "public-keys")
 }
 
-// snapshotFile is where the copy of the snapshot on disk is.
+// snapshotFile returns the path of the snapshot's copy on disk.
 func (c Config) snapshotFile() string { return filepath.Join(c.Data, "snapshot") }
 
 const maxSandboxDays = 3650
 
-// parseSandboxDays reads how long a new sandbox takes changes; 0 where that is not set.
+// parseSandboxDays parses how long a new sandbox accepts changes; 0 if unset.
 func parseSandboxDays(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -279,8 +278,7 @@ func parseSandboxDays(text string) (time.Duration, error) {
 	return time.Duration(days) * 24 * time.Hour, nil
 }
 
-// parseStaleAfter reads how long a flag must have been without use or change to be unused or settled; 0 where that is
-// not set.
+// parseStaleAfter parses the time without use or change after which a flag is unused or settled; 0 if unset.
 func parseStaleAfter(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -292,7 +290,7 @@ func parseStaleAfter(text string) (time.Duration, error) {
 	return after, nil
 }
 
-// parseDrain reads how long a node serves on once it is told to stop. By default nothing waits for it in development.
+// parseDrain parses how long a node serves on after it is asked to stop. The default in development is 0.
 func parseDrain(text, environment string) (time.Duration, error) {
 	if text == "" {
 		if environment == "development" {
@@ -312,7 +310,7 @@ const (
 	maxAddressConnections = 1_000_000
 )
 
-// parseConnectionsPerAddress reads how many connections a client address may have.
+// parseConnectionsPerAddress parses the most connections of a client address.
 func parseConnectionsPerAddress(text string) (int, error) {
 	if text == "" {
 		return addressConnections, nil
@@ -324,8 +322,8 @@ func parseConnectionsPerAddress(text string) (int, error) {
 	return n, nil
 }
 
-// originPattern is how browsers write an origin: a scheme, which for apps is one of their own, a host, and a port
-// unless it is the usual one.
+// originPattern matches an origin as browsers write it: a scheme, which may be an app's own, a host, and a port unless
+// it is the default one.
 var originPattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 
 func (c *Config) checkOrigins() error {

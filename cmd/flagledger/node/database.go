@@ -18,8 +18,8 @@ import (
 	"flagledger/projections"
 )
 
-// OpenDatabase finds the database that the settings name, or starts the private one, and brings it to the newest
-// schema. stop ends what it started.
+// OpenDatabase finds the configured database, or starts the private one, and migrates it to the current schema. stop
+// ends what it started.
 func OpenDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
 	url, stop = c.DatabaseURL, func() {}
 	if url == "" {
@@ -43,7 +43,7 @@ func OpenDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 	return url, stop, nil
 }
 
-// JoinDatabase is OpenDatabase for commands beside a running server: it uses the private database of that server if
+// JoinDatabase works like OpenDatabase for commands beside a running server: it uses that server's private database if
 // there is one.
 func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
 	if c.DatabaseURL == "" {
@@ -58,14 +58,14 @@ func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 	return OpenDatabase(ctx, c, log)
 }
 
-// ErrUnreachable says that the database cannot be reached or cannot work now.
+// ErrUnreachable reports that the database cannot be reached or cannot work now.
 var ErrUnreachable = errors.New("the database cannot be reached")
 
-// oldestPostgres is the oldest version that is supported.
+// oldestPostgres is the oldest supported version.
 const oldestPostgres = 14
 
-// Migrate brings the database to the newest schema, and refuses a Postgres that is too old. The error is ErrUnreachable
-// while the database is down.
+// Migrate migrates the database to the current schema, and refuses a Postgres that is too old. It returns
+// ErrUnreachable while the database is down.
 func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	pool, err := OpenPool(ctx, url)
 	if err != nil {
@@ -74,7 +74,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	defer pool.Close()
 	var version int
 	const askVersion = "select current_setting('server_version_num')::int / 10000"
-	if err := pool.QueryRow(ctx, askVersion, pgx.QueryExecModeExec).Scan(&version); err != nil { // which any pooler takes
+	if err := pool.QueryRow(ctx, askVersion, pgx.QueryExecModeExec).Scan(&version); err != nil { // any pooler takes this
 		return unusable(err)
 	}
 	if version < oldestPostgres {
@@ -95,8 +95,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	return err
 }
 
-// unusable returns the error of a start on a database that did not answer as it must. It is ErrUnreachable if the
-// database may do so later.
+// unusable returns the error of a start on a database that failed. It is ErrUnreachable if a retry may succeed.
 func unusable(err error) error {
 	if postgres.Unavailable(err) || database.IsReadOnlyError(err) {
 		return fmt.Errorf("%w: %w", ErrUnreachable, err)
@@ -104,28 +103,28 @@ func unusable(err error) error {
 	return fmt.Errorf("the database cannot be used: %w", err)
 }
 
-// The connections to the database that a node needs, whatever its pool has.
+// Connections to the database that a node needs beside its pool.
 const (
 	snapshotSubscriptions = 1
 	reactionSubscriptions = 1 // on one node
-	jobListeners          = 1 // River takes one out of the pool for good
+	jobListeners          = 1 // River takes one from the pool for good
 	partConnections       = projections.Connections + jobListeners
 	// factConnections are needed only if Postgres holds the facts. Statuses and Reactions.Lag share a subscription: the
 	// monitor calls one after the other.
 	factConnections = postgres.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions
 )
 
-// The bounds of the setting.
+// Limits of the setting.
 const (
 	defaultConnections = 16
 	minPool            = 2
 	maxConnections     = 1000
 )
 
-// cliPool is how many connections a command has for reads and keepings.
+// cliPool is a command's number of connections for reads and keepings.
 const cliPool = defaultConnections - partConnections - factConnections
 
-// poolSize is how many connections the setting leaves for the pool.
+// poolSize returns how many connections the setting leaves for the pool.
 func (c Config) poolSize() (int32, error) {
 	taken, n := partConnections, defaultConnections
 	if c.EventStoreURL == "" {
@@ -143,11 +142,11 @@ func (c Config) poolSize() (int32, error) {
 
 const (
 	connectTimeout        = 2 * time.Second
-	commandConnectTimeout = 10 * time.Second // somebody waits for a command, and nothing is tried again
+	commandConnectTimeout = 10 * time.Second // a person waits, and there are no retries
 	queryTimeout          = 10 * time.Second
 )
 
-// OpenPool opens connections for reads and keepings, as many as a node with facts in Postgres has by default.
+// OpenPool opens a pool for reads and keepings of the default size for a node with facts in Postgres.
 func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config, err := poolConfig(url, cliPool)
 	if err != nil {
@@ -157,8 +156,7 @@ func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// openPool opens the pool of a node. Its connections are refused until migrated is closed, and its errors are noted by
-// disk.
+// openPool opens the pool of a node. It refuses connections until migrated is closed, and reports errors to disk.
 func openPool(
 	ctx context.Context, url string, size int32, migrated <-chan struct{}, disk *diskWatch,
 ) (*pgxpool.Pool, error) {

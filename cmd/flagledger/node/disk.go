@@ -14,15 +14,15 @@ import (
 	"flagledger/events/postgres"
 )
 
-// minRoom is the least room on the disk of the data folder that is not told of: two segments of the log of a private
-// Postgres.
+// minRoom is the free space on the data folder's disk below which health reports it: two segments of a private
+// Postgres's log.
 const minRoom = 32 << 20
 
-// fullFor is how long a disk counts as full after the last statement that found it full. On a node that writes nothing,
-// health can be good again before there is room.
+// fullFor is how long a disk counts as full after a statement failed. On a node that writes nothing, health may
+// recover too early.
 const fullFor = time.Minute
 
-// diskWatch notices that the disk of the database is full, by the errors of statements.
+// diskWatch detects from statements' errors that the database's disk is full.
 type diskWatch struct{ foundFull atomic.Pointer[time.Time] } // the last time; nil if never
 
 // TraceQueryStart implements pgx.QueryTracer.
@@ -41,7 +41,7 @@ func (w *diskWatch) note(err error) {
 	}
 }
 
-// health names a database without room, and a data folder that has little, unless its name is empty.
+// health reports a full database disk, and a data folder with little space, unless its name is empty.
 func (w *diskWatch) health(folder string) (list []string) {
 	if at := w.foundFull.Load(); at != nil && time.Since(*at) < fullFor {
 		list = append(list, "the disk of the database is full: changes are refused, flags are evaluated")

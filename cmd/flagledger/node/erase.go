@@ -17,7 +17,7 @@ import (
 	"flagledger/queries"
 )
 
-// EraseUser erases a person here and at Firebase, where that is the identity provider. It may be repeated.
+// EraseUser erases a person here and at Firebase, if that is the identity provider. It is idempotent.
 func EraseUser(
 	ctx context.Context, c Config, databaseURL string, store events.Store, userID string, log *slog.Logger,
 ) error {
@@ -41,8 +41,8 @@ func EraseUser(
 	return eraser.Erase(ctx, userID)
 }
 
-// newEraser erases people from all keepings that hold something of them. The inboxes come after the directory: they
-// take nothing for people who are not in it.
+// newEraser returns the eraser for all keepings with personal data. The directory comes first: inboxes accept only
+// people in it.
 func newEraser(
 	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, directory *directory.Directory, inbox *inbox.Inbox,
 	queries *queries.Queries,

@@ -20,17 +20,17 @@ import (
 	"flagledger/http"
 )
 
-// Audience is who the local identity provider's tokens are for.
+// Audience is the audience of the local identity provider's tokens.
 const Audience = "flagledger"
 
-// FirebaseSettings say which Firebase project the people are in; the Admin SDK reads some of them as well.
+// FirebaseSettings name the Firebase project of the people; the Admin SDK also reads some of them.
 type FirebaseSettings struct {
 	ProjectID    string `env:"FIREBASE_PROJECT_ID"`
 	APIKey       string `env:"FIREBASE_API_KEY"`
 	EmulatorHost string `env:"FIREBASE_AUTH_EMULATOR_HOST"`
 	Credentials  string `env:"GOOGLE_APPLICATION_CREDENTIALS"` // a file
 
-	CheckEvery time.Duration `env:"-"` // the provider's own where 0
+	CheckEvery time.Duration `env:"-"` // the provider's own if 0
 }
 
 var firebaseProject = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*$`)
@@ -38,7 +38,7 @@ var firebaseProject = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*$`)
 func (s FirebaseSettings) check(environment string) error {
 	if s.EmulatorHost != "" && environment == "production" {
 		return errors.New(
-			"FIREBASE_AUTH_EMULATOR_HOST must not be set in production: the emulator's tokens can be made up by anybody",
+			"FIREBASE_AUTH_EMULATOR_HOST must not be set in production: anyone can forge the emulator's tokens",
 		)
 	}
 	if s.ProjectID != "" && !firebaseProject.MatchString(s.ProjectID) {
@@ -64,8 +64,9 @@ type provider interface {
 	jobs.LinkMailer
 }
 
-// openIdentity opens Firebase where a project is set, and the local identity provider otherwise. Firebase's provider
-// calls end for sessions that have ended there, and erase for people whose account was deleted there, while run runs.
+// openIdentity opens Firebase if a project is set, and the local identity provider otherwise. While run runs,
+// Firebase's provider calls end for sessions that have ended there, and erase for people whose account was deleted
+// there.
 func openIdentity(
 	ctx context.Context, c Config, pool *pgxpool.Pool, signing *keys.Keys, links *jobs.Links, mailer commands.Mailer,
 	end func(context.Context, commands.EndSessions) error, erase func(ctx context.Context, userID string) error,
@@ -91,7 +92,7 @@ func openIdentity(
 	return outside, outside.Run, nil
 }
 
-// openFirebase opens Firebase as the settings say.
+// openFirebase opens Firebase.
 func openFirebase(ctx context.Context, c Config, o firebase.Options) (*firebase.Provider, error) {
 	o.ProjectID, o.APIKey, o.Emulator = c.Firebase.ProjectID, c.Firebase.APIKey, c.Firebase.EmulatorHost
 	o.CheckEvery, o.Now = c.Firebase.CheckEvery, c.Now

@@ -10,7 +10,7 @@ import (
 	"flagledger/commands/jobs"
 )
 
-// upkeep is what one node does at regular times for all.
+// upkeep returns the periodic tasks that one node does for all.
 func (p *parts) upkeep() []jobs.Task {
 	mailLimit, dailyInvitations := jobs.NewMailLimit(p.pool), jobs.NewDailyInvitations(p.pool)
 	retention := &commands.SandboxRetention{
@@ -45,17 +45,17 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.skipOnClockSkew(p.meter.AddUpDays)},
 		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: p.removeGone},
 		{Name: "remove the uses of tenants that are gone", Every: time.Hour, Do: p.removeUses},
-		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a name that is stored, and stays
+		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a stored name that never changes
 		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: p.compareSubscriptions},
 	}
 }
 
-// maxUpkeepSkew is how far this node's clock may be from the database's to tell which days and months are over, and
-// what is old enough to remove.
+// maxUpkeepSkew limits the difference between this node's clock and the database's for tasks that end days and months,
+// and delete old data.
 const maxUpkeepSkew = 10 * time.Minute
 
-// skipOnClockSkew leaves a task to another node, or to later, where the clock of this one is wrong: a day or month that
-// is not over would be closed, or all days be too old.
+// skipOnClockSkew skips a task if this node's clock is wrong: it might close a day or month early, or delete too much.
+// Another node does it, or a later run.
 func (p *parts) skipOnClockSkew(do func(ctx context.Context) error) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		skew, err := clockSkew(ctx, p.pool, time.Now)
@@ -69,7 +69,7 @@ func (p *parts) skipOnClockSkew(do func(ctx context.Context) error) func(ctx con
 	}
 }
 
-// removeGone removes nothing where this node lags behind: what it does not know may have been made meanwhile.
+// removeGone skips if this node lags behind: unknown things may be new.
 func (p *parts) removeGone(ctx context.Context) error {
 	if err := p.awaitHead(ctx); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (p *parts) removeGone(ctx context.Context) error {
 	return p.meter.RemoveGone(ctx, p.snapshot)
 }
 
-// removeUses removes when people used tenants that are gone, likewise.
+// removeUses removes the visits of deleted tenants. It skips if this node lags behind.
 func (p *parts) removeUses(ctx context.Context) error {
 	if err := p.awaitHead(ctx); err != nil || !p.snapshot.Complete() {
 		return err
@@ -88,7 +88,7 @@ func (p *parts) removeUses(ctx context.Context) error {
 	})
 }
 
-// awaitHead waits until this node knows all that has been recorded.
+// awaitHead waits until the snapshot holds everything recorded so far.
 func (p *parts) awaitHead(ctx context.Context) error {
 	head, err := p.store.Head(ctx)
 	if err != nil {
@@ -100,8 +100,7 @@ func (p *parts) awaitHead(ctx context.Context) error {
 	return nil
 }
 
-// compareSubscriptions has the subscription of each customer compared with what the payment provider has, in a job of
-// its own.
+// compareSubscriptions queues a comparison of each customer's subscription with the payment provider.
 func (p *parts) compareSubscriptions(ctx context.Context) error {
 	if !p.billing.Configured() {
 		return nil

@@ -21,16 +21,16 @@ var (
 		"Events that this node could make no jobs from.", nil, nil)
 )
 
-// reactionsLate is from when on /health says that what follows from changes is not done.
+// reactionsLate is the lag from which /health reports that follow-up work is late.
 const reactionsLate = 10 * time.Second
 
-// jobsMonitor looks at the jobs and at what makes them.
+// jobsMonitor observes the jobs and the reactions.
 type jobsMonitor struct {
 	jobs      *jobs.Client
 	reactions *reactions.Reactions
 }
 
-// jobsObservation is what it saw last.
+// jobsObservation is the last observation.
 type jobsObservation struct {
 	counts []jobs.Count
 	lag    int
@@ -70,7 +70,7 @@ func (m jobsMonitor) collect(ch chan<- prometheus.Metric, o jobsObservation) {
 	ch <- prometheus.MustNewConstMetric(passedOverDesc, prometheus.GaugeValue, float64(m.reactions.Skipped()))
 }
 
-// countAttempts counts how the attempts at jobs went on this node.
+// countAttempts counts the attempts at jobs on this node by outcome.
 func countAttempts(metrics prometheus.Registerer) func(kind string, outcome jobs.Outcome) {
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flagledger_job_attempts_total",

@@ -8,8 +8,8 @@ import (
 	"flagledger/projections/reactions"
 )
 
-// jobsReadyStore appends nothing before reactions have begun in the log: no jobs are made from what lies before their
-// first checkpoint.
+// jobsReadyStore refuses appends before reactions have begun in the log: facts before their first checkpoint cause no
+// jobs.
 type jobsReadyStore struct {
 	events.Store
 	reactions *reactions.Reactions

@@ -6,7 +6,7 @@ import (
 	"flagledger/http/limit"
 )
 
-// ListLimits lists the limits that the settings of a node decide.
+// ListLimits lists the limits that a node's settings determine.
 func ListLimits() []events.Limit {
 	free := flagBounds{}.perTenant(events.FreePlan)
 	together := unpaidFactor * free

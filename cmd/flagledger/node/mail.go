@@ -8,18 +8,18 @@ import (
 	"flagledger/commands/mail"
 )
 
-// MailSettings say how mails are sent.
+// MailSettings configure mails.
 type MailSettings struct {
 	URL string `env:"FLAGLEDGER_SMTP_URL"`
 }
 
-// openMailer sends mails through the server that the settings name, or to the log.
+// openMailer returns a mailer for the configured server, or one that logs.
 func (c Config) openMailer(log *slog.Logger) (commands.Mailer, error) {
 	if c.Mail.URL != "" {
 		return mail.Open(c.Mail.URL)
 	}
 	if c.Environment == "production" {
-		log.Warn("mails are not sent: there is no FLAGLEDGER_SMTP_URL; the log tells of each, without its link")
+		log.Warn("mails are not sent: there is no FLAGLEDGER_SMTP_URL; each is logged without its link")
 	}
 	return mail.ToLog(log, c.Environment == "development"), nil
 }

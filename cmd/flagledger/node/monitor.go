@@ -20,15 +20,15 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// monitor looks at the read models, the snapshot and the jobs every two seconds, for /metrics and /health.
+// monitor observes the read models, the snapshot and the jobs every two seconds, for /metrics and /health.
 type monitor struct {
 	pool  *pgxpool.Pool
 	store events.Store
-	// inDatabase says that the facts stand in the database too.
+	// inDatabase reports that the facts are in the database too.
 	inDatabase bool
 	snapshot   *snapshot.Snapshot
 	progress   *projections.Progress
-	signs      func() bool // tokens can be signed
+	signs      func() bool // whether tokens can be signed
 	jobs       jobsMonitor
 	disk       *diskWatch
 	data       string // the data folder; empty for none
@@ -38,27 +38,25 @@ type monitor struct {
 type observation struct {
 	head     events.Position
 	statuses []projections.Status
-	// building is how far rebuilds are, by the name of the read model.
+	// building holds the progress of rebuilds by read model.
 	building map[string]events.Position
 	jobs     jobsObservation
-	skew     time.Duration // of the clock of this node, ahead of the database's
-	ahead    time.Duration // of the log's last time, ahead of the store's clock
-	// storeErr is of an event store other than the database, and databaseErr of the rest.
+	skew     time.Duration // of this node's clock ahead of the database's
+	ahead    time.Duration // of the log's last time ahead of the store's clock
+	// storeErr is the error of an event store other than the database, databaseErr of the rest.
 	storeErr, databaseErr error
-	// readOnly says that the database takes no writes.
+	// readOnly reports that the database takes no writes.
 	readOnly bool
-	// upToDate is when the snapshot was last seen to hold all of the log.
+	// upToDate is when the snapshot last held all of the log.
 	upToDate time.Time
 }
 
 const (
 	monitorInterval = 2 * time.Second
 	headTimeout     = time.Second
-	// statusTimeout is longer, and each part has its own: measuring how far read models are behind takes a while when they
-	// are far.
+	// statusTimeout is longer than the others, and applies to each part: measuring a large lag takes a while.
 	statusTimeout = 5 * time.Second
-	// failingFor is for how long a read model must have failed, and modelLate how old what it has not taken in must be, to
-	// be told of.
+	// failingFor and modelLate are how long a read model must have failed, or lag, before health reports it.
 	failingFor = 5 * time.Second
 	modelLate  = 30 * time.Second
 )
@@ -100,7 +98,7 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		return nil
 	})
-	if headErr != nil { // told at once: where the database hangs, all that follows does until its time is up
+	if headErr != nil { // set at once: if the database hangs, all that follows waits for its timeout
 		early := o
 		if m.inDatabase {
 			early.databaseErr = headErr
@@ -128,7 +126,7 @@ func (m *monitor) observe(ctx context.Context) {
 		}
 		return err
 	})
-	_ = within(ctx, headTimeout, func(ctx context.Context) error { // a busy pool is no unreachable database
+	_ = within(ctx, headTimeout, func(ctx context.Context) error { // a busy pool is reachable
 		skew, err := clockSkew(ctx, m.pool, time.Now)
 		if err == nil {
 			o.skew = skew
@@ -145,15 +143,15 @@ func (m *monitor) observe(ctx context.Context) {
 		})
 	}
 	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr)
-	// the others ask the event store too
+	// The others ask the event store too.
 	if !m.inDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) {
 		o.storeErr, o.databaseErr = o.databaseErr, within(ctx, headTimeout, m.pool.Ping)
 	}
 	m.current.Store(&o)
 }
 
-// checkReadOnly reports whether the database takes no writes. Then it looks for a server that does: one that is found
-// takes over all connections.
+// checkReadOnly reports whether the database takes no writes. If so, it looks for a server that does and moves all
+// connections to it.
 func (m *monitor) checkReadOnly(ctx context.Context) (readOnly bool, err error) {
 	err = within(ctx, statusTimeout, func(ctx context.Context) (err error) { // others wait for connections meanwhile
 		readOnly, err = database.ServerIsReadOnly(ctx, m.pool)
@@ -162,7 +160,7 @@ func (m *monitor) checkReadOnly(ctx context.Context) (readOnly bool, err error) 
 	if readOnly {
 		_ = within(ctx, connectTimeout, func(ctx context.Context) error { return database.FindWriter(ctx, m.pool) })
 	}
-	if database.IsReadOnlyError(err) { // no connection is left, and of several hosts none takes writes
+	if database.IsReadOnlyError(err) { // no connection is left, and none of several hosts takes writes
 		return true, nil
 	}
 	return readOnly, err
@@ -174,8 +172,8 @@ func within(ctx context.Context, timeout time.Duration, do func(context.Context)
 	return do(ctx)
 }
 
-// health lists what is out of order. Anyone may read it, so it names no streams and counts nothing that tells how much
-// tenants change: the log, the metrics and `flagledger projections status` do.
+// health lists the current problems. Anyone may read it, so it names no streams and no counts that reveal tenants'
+// activity: the log, the metrics and `flagledger projections status` do.
 func (m *monitor) health() []string {
 	o := m.current.Load()
 	var list []string
@@ -193,14 +191,14 @@ func (m *monitor) health() []string {
 	case o.databaseErr != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
 	case !m.signs():
-		list = append(list, "the signing keys have not been read yet: nobody can sign in, and no tokens are issued")
+		list = append(list, "the signing keys have not been read yet: sign-in fails, and no tokens are issued")
 	}
 	list = append(list, m.disk.health(m.data)...)
 	list = append(list, skewHealth(o.skew)...)
 	list = append(list, aheadHealth(o.ahead)...)
 	if o.storeErr == nil && o.databaseErr == nil && !o.readOnly {
 		for _, name := range m.progress.Failing(failingFor) {
-			list = append(list, fmt.Sprintf("the read model %s cannot be updated; it is tried again", name))
+			list = append(list, fmt.Sprintf("the read model %s cannot be updated; retrying", name))
 		}
 	}
 	for _, s := range o.statuses {

@@ -35,7 +35,7 @@ func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
 	)
 	if got := strings.Join(
 		m.health(), "; ",
-	); got != "the signing keys have not been read yet: nobody can sign in, and no tokens are issued" {
+	); got != "the signing keys have not been read yet: sign-in fails, and no tokens are issued" {
 		t.Errorf("it tells: %s", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"flagledger/commands/payment"
 )
 
-// PaymentSettings say how tenants pay.
+// PaymentSettings configure payments.
 type PaymentSettings struct {
 	SecretKey     string `env:"STRIPE_SECRET_KEY"`
 	WebhookSecret string `env:"STRIPE_WEBHOOK_SECRET"`
@@ -33,7 +33,7 @@ func (s PaymentSettings) stripe() payment.Settings {
 	}
 }
 
-// check names the setting that is bad.
+// check names the first invalid setting.
 func (s PaymentSettings) check() error {
 	if _, err := commands.ParsePlanPrices(s.PlanPrices); err != nil {
 		return fmt.Errorf("STRIPE_PRICES must be such as standard=price_123,enhanced=price_456: %w", err)
@@ -50,7 +50,7 @@ func (s PaymentSettings) check() error {
 	return s.stripe().Check()
 }
 
-// openBilling is how tenants pay, with Stripe if it is configured.
+// openBilling returns the billing of tenants, with Stripe if configured.
 func (c Config) openBilling(
 	writer *commands.Writer, followed *jobs.Payments, log *slog.Logger,
 ) (*commands.Billing, error) {
@@ -72,7 +72,7 @@ func (c Config) openBilling(
 	return b, nil
 }
 
-// returnOrigins are those of the setting, and else the service's own and those that may call it from a browser.
+// returnOrigins returns the configured origins, or else the service's own and the CORS origins.
 func (c Config) returnOrigins() []string {
 	if len(c.Payment.ReturnOrigins) > 0 {
 		return c.Payment.ReturnOrigins
@@ -82,7 +82,7 @@ func (c Config) returnOrigins() []string {
 		list = append(list, u.Scheme+"://"+u.Host)
 	}
 	for _, origin := range c.Origins {
-		// * is none, and apps have schemes of their own
+		// Skip *, and the schemes of apps.
 		if strings.HasPrefix(origin, "https://") || strings.HasPrefix(origin, "http://") {
 			list = append(list, origin)
 		}

@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// SetPlan gives a tenant a plan in the name of the operator. It changes nothing where the tenant has the plan already.
+// SetPlan gives a tenant a plan as the operator. It does nothing if the tenant has the plan.
 func SetPlan(ctx context.Context, c Config, store events.Store, tenantID string, plan events.Plan) error {
 	w := commands.NewWriter(store, commands.NoWait, c.Now)
 	by := commands.BySystem("operator")

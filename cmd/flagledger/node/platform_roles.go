@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// warnOfPlatformRoles logs once how many people run the platform that no setting names: a service of the same data in
-// development, where nobody proves an address, may have let them. It waits until the read models can be asked.
+// warnOfPlatformRoles logs once how many people have a platform role without being named in a setting. In development,
+// anyone could have got one without proving an address. It waits until the read models are available.
 func (p *parts) warnOfPlatformRoles(ctx context.Context) {
 	if p.Environment != "production" {
 		return

@@ -14,7 +14,7 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// checkProduction names the first setting that does not go with production.
+// checkProduction names the first setting that is not allowed in production.
 func (c Config) checkProduction() error {
 	if c.Environment != "production" {
 		return nil
@@ -63,15 +63,15 @@ func (c Config) checkProduction() error {
 	return nil
 }
 
-// minDifferent is how many different characters a random secret has at least; 32 random decimal digits have fewer once
-// in 10^7 draws.
+// minDifferent is the least number of different characters in a random secret; 32 random decimal digits have fewer
+// once in 10^7 draws.
 const minDifferent = 6
 
-// composeSecret is the published one that compose.yaml sets where the environment names no other.
+// composeSecret is the published default of compose.yaml.
 const composeSecret = "this one is for trying it out alone"
 
-// guessable reports whether a value of a secret is plainly not random: the published one, few different characters, or
-// a shorter text again and again.
+// guessable reports whether a secret is plainly not random: the published one, with few different characters, or a
+// repeated pattern.
 func guessable(secret string) bool {
 	if secret == composeSecret {
 		return true
@@ -91,7 +91,7 @@ func guessable(secret string) bool {
 	return false
 }
 
-// privateBits is how long the prefix of the widest private network is: of 10.0.0.0/8, or of fc00::/7.
+// privateBits returns the prefix length of the widest private network: of 10.0.0.0/8, or of fc00::/7.
 func privateBits(network netip.Prefix) int {
 	if network.Addr().Is4() {
 		return 8
@@ -99,8 +99,8 @@ func privateBits(network netip.Prefix) int {
 	return 7
 }
 
-// WarnOfExposure logs what the settings let anybody do: in development all who can reach the service, in production any
-// web page.
+// WarnOfExposure logs what the settings allow strangers: in development anyone who can reach the service, in
+// production any web page.
 func (c Config) WarnOfExposure(log *slog.Logger) {
 	if c.Environment != "development" {
 		if slices.Contains(c.Origins, "*") {

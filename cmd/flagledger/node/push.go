@@ -11,8 +11,7 @@ import (
 	"flagledger/commands/push"
 )
 
-// openPusher pushes through the FCM of the Firebase project that the settings name, or to the log. Firebase's emulator
-// has no FCM.
+// openPusher pushes through FCM of the configured Firebase project, or to the log. Firebase's emulator has no FCM.
 func (c Config) openPusher(ctx context.Context, log *slog.Logger) (commands.Pusher, error) {
 	if c.PushEndpoint != "" {
 		return push.Open(ctx, "test", option.WithEndpoint(c.PushEndpoint), option.WithoutAuthentication())

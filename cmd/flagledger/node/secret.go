@@ -13,8 +13,7 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// openSecret is what the settings say, or else what the file FLAGLEDGER_DATA/secret holds, which is made if there is
-// none.
+// openSecret returns the configured secret, or that of the file FLAGLEDGER_DATA/secret, which it creates if necessary.
 func (c Config) openSecret(log *slog.Logger) (keys.Secret, error) {
 	if c.Secret != "" {
 		secret, err := parseSecret("FLAGLEDGER_SECRET", c.Secret)
@@ -23,7 +22,7 @@ func (c Config) openSecret(log *slog.Logger) (keys.Secret, error) {
 		}
 		return secret, err
 	}
-	if err := os.MkdirAll(c.Data, 0o755); err != nil { //nolint:gosec // its Postgres may run as another user: see embedded
+	if err := os.MkdirAll(c.Data, 0o755); err != nil { //nolint:gosec // see embedded: another user runs Postgres
 		return keys.Secret{}, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
 	}
 	path := filepath.Join(c.Data, "secret")
@@ -41,7 +40,7 @@ func (c Config) openSecret(log *slog.Logger) (keys.Secret, error) {
 	return parseSecret(path, string(text))
 }
 
-// parseSecret names where a bad secret is from.
+// parseSecret parses a secret. The error names its source.
 func parseSecret(from, text string) (keys.Secret, error) {
 	s, err := keys.ParseSecret(text)
 	if err != nil {
@@ -50,14 +49,14 @@ func parseSecret(from, text string) (keys.Secret, error) {
 	return s, nil
 }
 
-// makeSecret makes a file with a random secret, which its owner alone may read. Where another process makes it at the
-// same moment, that one's stays.
+// makeSecret creates a file with a random secret that only its owner can read. If another process creates it at the
+// same time, that file stays.
 func makeSecret(path string) error {
 	value := make([]byte, 32)
 	if _, err := rand.Read(value); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "secret-") // readable for its owner alone
+	f, err := os.CreateTemp(filepath.Dir(path), "secret-") // readable only for its owner
 	if err != nil {
 		return err
 	}

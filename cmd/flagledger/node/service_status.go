@@ -6,7 +6,7 @@ import (
 	"flagledger/http"
 )
 
-// status is what the monitor saw last, for those who run the service.
+// status returns the monitor's last observation for operators.
 func (m *monitor) status() http.ServiceStatus {
 	o := m.current.Load()
 	s := http.ServiceStatus{

@@ -17,7 +17,7 @@ import (
 // Setting describes an environment variable of Config, for serve --help and docs/operate/settings.md.
 type Setting struct {
 	Name    string
-	Default string // as the server takes it; words if it depends on something, empty if nothing is set
+	Default string // of the server; words if it depends on something, empty if unset
 	Meaning string
 }
 
@@ -27,7 +27,7 @@ type SettingGroup struct {
 	Settings   []Setting
 }
 
-// Settings lists all settings in groups. Defaults that stand in a tag of Config are taken from there.
+// Settings lists all settings in groups. It reads defaults from the tags of Config.
 func Settings() []SettingGroup {
 	groups := []SettingGroup{
 		{"The server", "proxies.md", []Setting{
@@ -43,11 +43,11 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_TRUSTED_PROXIES", "",
-				"Addresses and networks of proxies, with commas between them. The server believes their `X-Forwarded-For`.",
+				"Addresses and networks of proxies, separated by commas. The server trusts their `X-Forwarded-For`.",
 			},
 			{
 				"FLAGLEDGER_CORS_ORIGINS", "",
-				"Origins of web pages that may call the service, with commas between them, or `*` for all.",
+				"Origins of web pages that may call the service, separated by commas, or `*` for all.",
 			},
 			{
 				"FLAGLEDGER_METRICS_ADDR", "",
@@ -56,7 +56,7 @@ func Settings() []SettingGroup {
 			{"FLAGLEDGER_LOG", "", "`text` or `json`."},
 			{
 				"FLAGLEDGER_DRAIN", fmt.Sprintf("%v, 0 in development", drainTime),
-				"How long a node that is told to stop serves on: longer than a load balancer takes to notice.",
+				"How long a stopping node continues to serve: longer than a load balancer takes to notice.",
 			},
 		}},
 		{"Data", "nodes.md", []Setting{
@@ -66,7 +66,7 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_DATABASE_URL", "",
-				fmt.Sprintf("A Postgres of your own, version %d or newer; of several hosts, the one that takes writes is used.",
+				fmt.Sprintf("A Postgres of your own, version %d or newer; if it names several hosts, the server uses the one that accepts writes.",
 					oldestPostgres),
 			},
 			{
@@ -76,7 +76,7 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_EVENTSTORE_URL", "",
-				"An EventStoreDB for the facts, in place of Postgres: `esdb://user:password@host1:2113,host2:2113`.",
+				"An EventStoreDB for the facts instead of Postgres: `esdb://user:password@host1:2113,host2:2113`.",
 			},
 		}},
 		{"Secret and people", "people.md", []Setting{
@@ -87,7 +87,7 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_SUPER_USERS", "",
-				"E-mail addresses, with commas between them. Each becomes a super user of the platform at the first sign-in.",
+				"E-mail addresses, separated by commas. Each becomes a super user of the platform at the first sign-in.",
 			},
 			{
 				"FLAGLEDGER_SMTP_URL", "",
@@ -101,7 +101,7 @@ func Settings() []SettingGroup {
 				"Requests a minute by plan, and by client address: without a token, and to sign in (`auth`).",
 			},
 			{"FLAGLEDGER_FLAG_MIB", perPlan(func(t events.PlanTerms) string { return strconv.Itoa(t.TenantFlagBytes >> 20) }),
-				"How many MiB all flags of a tenant may have, by its plan. Every node holds them in memory."},
+				"The limit of all flags of a tenant in MiB, by plan. Every node holds them in memory."},
 			{"FLAGLEDGER_FEATURES", defaultFeatures(), "The lowest plan that includes each feature."},
 			{
 				"FLAGLEDGER_CONNECTIONS_PER_ADDRESS", strconv.Itoa(addressConnections),
@@ -109,7 +109,7 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_SANDBOX_DAYS", strconv.Itoa(int(sandboxTime / (24 * time.Hour))),
-				"How many days a new sandbox takes changes. Existing ones keep their end.",
+				"How many days a new sandbox accepts changes. The end of existing ones does not change.",
 			},
 			{
 				"FLAGLEDGER_STALE_AFTER", fmt.Sprintf("%dh", int(staleTime.Hours())),
@@ -138,13 +138,13 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_RETURN_ORIGINS", "public URL and CORS origins",
-				"Origins of the pages that Stripe may lead back to, with commas between them.",
+				"Origins of the pages that Stripe may lead back to, separated by commas.",
 			},
 		}},
 		{"People at Firebase", "people.md", []Setting{
 			{
 				"FIREBASE_PROJECT_ID", "",
-				"The Firebase project that people are in, and that pushes notifications. Without it people are in the " +
+				"The Firebase project of the people, which also pushes notifications. Without it people are in the " +
 					"service itself.",
 			},
 			{

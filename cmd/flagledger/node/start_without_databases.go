@@ -16,11 +16,11 @@ import (
 	"flagledger/retry"
 )
 
-// StartWithoutDatabase is Start while the database is down: flags are evaluated as the snapshot on disk has them, and
-// changes are refused. Once the database is back it is brought to the newest schema, and all goes on as after Start.
+// StartWithoutDatabase starts a node while the database is down: it evaluates flags from the snapshot on disk and
+// refuses changes. Once the database is back, it is migrated, and the node works as after Start.
 //
 // cause is the error of OpenDatabase. It is returned if the database is not down or is the private one, or if there is
-// no snapshot on disk that can be used.
+// no usable snapshot on disk.
 func StartWithoutDatabase(ctx context.Context, c Config, cause error, log *slog.Logger) (*Node, error) {
 	if !errors.Is(cause, ErrUnreachable) || c.DatabaseURL == "" {
 		return nil, cause
@@ -29,19 +29,19 @@ func StartWithoutDatabase(ctx context.Context, c Config, cause error, log *slog.
 	if err != nil {
 		return nil, withSnapshotError(cause, err)
 	}
-	log.Warn("the start goes on without the database: flags are evaluated as the snapshot on disk has them", "err", cause)
+	log.Warn("starting without the database: flags are evaluated from the snapshot on disk", "err", cause)
 	return start(ctx, c, c.DatabaseURL, saved, log)
 }
 
 const (
-	// storeWait is how long a start waits for the event store where a snapshot on disk can be served instead.
+	// storeWait limits a start's wait for the event store if it can serve a snapshot on disk instead.
 	storeWait     = 3 * time.Second
 	checkTimeout  = 10 * time.Second
 	checkInterval = 30 * time.Second
 )
 
-// openStore opens the event store, also one that is down if there is a snapshot on disk. check, if not nil, is to be
-// run beside: it tells of a store that a start would have refused.
+// openStore opens the event store; if there is a snapshot on disk, even one that is down. check, if not nil, must run
+// in the background: it logs what a start would have refused.
 func (p *parts) openStore(
 	ctx context.Context, databaseURL string,
 ) (store events.Store, closeStore func(), check func(context.Context), err error) {
@@ -62,7 +62,7 @@ func (p *parts) openStore(
 			return store, closeStore, nil, withSnapshotError(err, unread)
 		}
 	}
-	p.log.Warn("the event store cannot be reached: the start goes on with the snapshot on disk", "err", err)
+	p.log.Warn("the event store cannot be reached: starting with the snapshot on disk", "err", err)
 	if p.EventStoreURL == "" {
 		s, err := postgres.New(databaseURL, p.log)
 		if err != nil {
@@ -77,8 +77,7 @@ func (p *parts) openStore(
 	return s, s.Close, func(ctx context.Context) { p.logStoreErrors(ctx, s) }, nil
 }
 
-// withSnapshotError adds to the error that ends a start why the snapshot on disk cannot be served instead, where there
-// is one.
+// withSnapshotError adds to the error of a start why the snapshot on disk cannot be served instead, if there is one.
 func withSnapshotError(cause, unread error) error {
 	if errors.Is(unread, fs.ErrNotExist) {
 		return cause
@@ -86,7 +85,7 @@ func withSnapshotError(cause, unread error) error {
 	return fmt.Errorf("%w; the snapshot on disk cannot be served instead: %w", cause, unread)
 }
 
-// logStoreErrors logs what is wrong with an event store that was down at the start, until nothing is.
+// logStoreErrors logs problems of an event store that was down at the start, until there are none.
 func (p *parts) logStoreErrors(ctx context.Context, store *eventstore.Store) {
 	for ctx.Err() == nil {
 		err := within(ctx, checkTimeout, store.Check)
@@ -102,7 +101,7 @@ func (p *parts) logStoreErrors(ctx context.Context, store *eventstore.Store) {
 	}
 }
 
-// migrateLater brings a database that was down at the start to the newest schema.
+// migrateLater migrates a database that was down at the start to the current schema.
 func (p *parts) migrateLater(ctx context.Context, databaseURL string) {
 	migrate := func(func()) error { return Migrate(ctx, databaseURL, p.log) }
 	err := retry.Run(ctx, migrate, func(err error, wait time.Duration) {
@@ -115,7 +114,7 @@ func (p *parts) migrateLater(ctx context.Context, databaseURL string) {
 	p.log.Info("the database has been reached")
 }
 
-// afterMigration has a part run only once the database is at the newest schema.
+// afterMigration delays a part until the database is migrated.
 func (p *parts) afterMigration(run func(context.Context)) func(context.Context) {
 	return func(ctx context.Context) {
 		select {

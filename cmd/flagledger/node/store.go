@@ -10,7 +10,7 @@ import (
 	"flagledger/events/postgres"
 )
 
-// OpenStore opens the event store that the settings choose: EventStoreDB where they name one, else the database.
+// OpenStore opens the configured event store: EventStoreDB if set, otherwise the database.
 func OpenStore(
 	ctx context.Context, c Config, databaseURL string, log *slog.Logger,
 ) (store events.Store, closeStore func(), err error) {

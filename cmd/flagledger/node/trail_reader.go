@@ -12,15 +12,15 @@ import (
 	"flagledger/queries"
 )
 
-// TrailReader reads the audit trails in a database, and what is kept of their checkpoints.
+// TrailReader reads the audit trails in a database, and their stored checkpoints.
 type TrailReader struct {
-	Key         string // verifies checkpoints; empty where no server has made it yet
+	Key         string // verifies checkpoints; empty if no server has created it
 	Checkpoints checkpoints.Reader
 	Queries     *queries.Queries
 	pool        *pgxpool.Pool
 }
 
-// OpenTrailReader opens the trails in a database. Its owner must call Close.
+// OpenTrailReader opens the trails in a database. The caller must call Close.
 func OpenTrailReader(ctx context.Context, databaseURL string) (*TrailReader, error) {
 	pool, err := OpenPool(ctx, databaseURL)
 	if err != nil {
@@ -34,7 +34,7 @@ func OpenTrailReader(ctx context.Context, databaseURL string) (*TrailReader, err
 	return t, nil
 }
 
-// Wait waits until the audit trail holds all up to a position of the log, for a time, and reports whether it does.
+// Wait waits until the audit trail has reached a position of the log, up to trailWait, and reports whether it has.
 func (t *TrailReader) Wait(ctx context.Context, position events.Position) (bool, error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -51,7 +51,7 @@ func (t *TrailReader) Wait(ctx context.Context, position events.Position) (bool,
 	}
 }
 
-// trailWait is much longer than servers take until the trail holds what was recorded.
+// trailWait is much longer than servers need to project an event.
 const trailWait = 10 * time.Second
 
 // Close disconnects.

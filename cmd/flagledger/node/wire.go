@@ -1,4 +1,4 @@
-// Package node is one running node of the service: its settings, the wiring of all parts, and what watches over them.
+// Package node is one running node of the service: its settings, the wiring of all parts, and their monitoring.
 package node
 
 import (
@@ -38,15 +38,15 @@ import (
 type Node struct {
 	API   *http.API
 	Ready <-chan struct{} // closed once flags are evaluated
-	Stop  func()          // ends all parts and waits for them; may be called again
+	Stop  func()          // ends all parts and waits for them; idempotent
 }
 
-// Start wires all parts together over a database at the newest schema, and sets them running until Stop.
+// Start wires all parts over a migrated database, and runs them until Stop.
 func Start(ctx context.Context, c Config, databaseURL string, log *slog.Logger) (*Node, error) {
 	return start(ctx, c, databaseURL, nil, log)
 }
 
-// start is Start, or StartWithoutDatabase where the snapshot on disk has been read.
+// start does the work of Start, and of StartWithoutDatabase if the snapshot on disk has been read.
 func start(
 	ctx context.Context, c Config, databaseURL string, saved *snapshot.Saved, log *slog.Logger,
 ) (n *Node, err error) {
@@ -63,7 +63,7 @@ func start(
 	}
 	if c.Data != "" {
 		if err := os.MkdirAll(c.Data, 0o755); err != nil { //nolint:gosec // its Postgres may run as another user
-			if c.DatabaseURL == "" || c.Secret == "" { // what stands in it alone
+			if c.DatabaseURL == "" || c.Secret == "" { // they are stored only there
 				return nil, fmt.Errorf("FLAGLEDGER_DATA: %w", err)
 			}
 			log.Warn(
@@ -91,20 +91,20 @@ func start(
 	return &Node{API: p.api(), Ready: p.snapshot.Ready(), Stop: stop}, nil
 }
 
-// parts are what a node is made of.
+// parts holds the parts of a node.
 type parts struct {
 	Config
-	// the snapshot on disk, where it was read because a database is down; nil once the parts are wired
+	// saved is the snapshot on disk, if it was read because a database is down; nil once the parts are wired.
 	saved    *snapshot.Saved
-	migrated chan struct{} // closed once the database is at the newest schema: until then it is not used
+	migrated chan struct{} // closed once the database is migrated: until then it is not used
 	disk     *diskWatch
 	log      *slog.Logger
 	metrics  *prometheus.Registry
-	closers  []func() // in the order of opening; stop runs them backwards
+	closers  []func() // in order of opening; stop runs them in reverse
 
-	// What is opened.
+	// Opened connections.
 	store events.Store
-	// checkStore runs beside a store that was down at the start; nil for any other.
+	// checkStore runs in the background for a store that was down at the start; nil for any other.
 	checkStore func(context.Context)
 	pool       *pgxpool.Pool
 	mailer     commands.Mailer
@@ -112,7 +112,7 @@ type parts struct {
 	secret     keys.Secret
 	signing    *keys.Keys
 
-	// What works over it.
+	// Parts that use the connections.
 	snapshot      *snapshot.Snapshot
 	progress      *projections.Progress
 	writer        *commands.Writer
@@ -175,7 +175,7 @@ func (p *parts) open(ctx context.Context, databaseURL string) error {
 	return nil
 }
 
-// isMigrated reports whether the database has been brought to the newest schema.
+// isMigrated reports whether the database has been migrated.
 func (p *parts) isMigrated() bool {
 	select {
 	case <-p.migrated:
@@ -185,11 +185,11 @@ func (p *parts) isMigrated() bool {
 	}
 }
 
-// keysTimeout is how long a start waits for the signing keys where the database was reached before: then it is slow,
-// not away.
+// keysTimeout limits a start's wait for the signing keys if the database was reached before: then it is slow, not
+// down.
 const keysTimeout = 30 * time.Second
 
-// openKeys opens the signing keys. Where the database was reached before, it tries again for keysTimeout.
+// openKeys opens the signing keys. If the database was reached before, it retries for keysTimeout.
 func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 	began := time.Now()
 	var opened *keys.Keys
@@ -206,7 +206,7 @@ func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 	return opened, err
 }
 
-// wire makes the parts that work over what is open.
+// wire creates the parts that use the opened connections.
 func (p *parts) wire(ctx context.Context) (err error) {
 	p.snapshot, p.progress = snapshot.New(), projections.NewProgress(models.All())
 	p.progress.Timeout = cmp.Or(p.Patience, p.progress.Timeout)
@@ -215,7 +215,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	)
 	if p.Data != "" {
 		p.snapshot.KeepOnDisk(p.snapshotFile(), p.saved, p.progress.SnapshotBegan)
-		p.saved = nil // its memory is needed no longer once the snapshot has begun with it
+		p.saved = nil // frees its memory once the snapshot has begun with it
 	}
 	if p.jobs, err = jobs.Open(p.pool); err != nil {
 		return err
@@ -283,7 +283,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	return nil
 }
 
-// run sets running what works beside requests.
+// run starts the background parts.
 func (p *parts) run(ctx context.Context, databaseURL string) {
 	work := jobs.Work{
 		Mails: &jobs.Mails{
@@ -414,8 +414,8 @@ func (p *parts) api() *http.API {
 	})
 }
 
-// makeAuditKey makes the key of checkpoints where there is none, so that an export has it before anybody asks. Where
-// this fails, the first call that needs the key makes it.
+// makeAuditKey creates the key of checkpoints if there is none, so that an export has it early. If this fails, the
+// first call that needs the key creates it.
 func (p *parts) makeAuditKey(ctx context.Context) {
 	if _, err := p.checkpoints.VerifierKey(ctx); err != nil && ctx.Err() == nil {
 		p.log.Warn("the audit key cannot be used", "err", err)
