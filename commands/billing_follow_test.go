@@ -78,6 +78,57 @@ func TestFollowingWithOldNews(t *testing.T) {
 	}
 }
 
+// A customer who is deleted is no longer noted. If another has replaced them by then, that one stays.
+func TestFollowingLateDeletionOfReplacedCustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server := paymenttest.New(t, paymenttest.Clock())
+	b := w.billing(t, server)
+	tenant := w.newTenant(t)
+	add := func() (customer string) {
+		return server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
+	}
+	note := func(customer, replaces string) {
+		t.Helper()
+		cmd := commands.NoteCustomer{TenantRef: tenant, CustomerID: customer, Replaces: replaces}
+		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(customer string) {
+		t.Helper()
+		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+		if err != nil || state.Subscription.CustomerID != customer {
+			t.Errorf("the tenant is the customer %q, want %q: %v", state.Subscription.CustomerID, customer, err)
+		}
+	}
+	first, second, third := add(), add(), add()
+	note(first, "")
+	server.DeleteCustomer(first)
+	if err := b.Follow(t.Context(), tenant.TenantID, first); err != nil {
+		t.Error(err)
+	}
+	has("")
+	note(second, "")
+	if err := b.Follow(t.Context(), tenant.TenantID, first); err != nil {
+		t.Error(err)
+	}
+	has(second)
+
+	server.DeleteCustomer(second)
+	late, once := *b, false
+	late.Payments = till{b.Payments.(till).Payments, w.steps, func() {
+		if !once {
+			note(third, second)
+		}
+		once = true
+	}}
+	if err := late.Follow(t.Context(), tenant.TenantID, second); commands.KindOf(err) != commands.Conflict {
+		t.Errorf("following a deletion while the customer is replaced ends with %v", err)
+	}
+	has(third)
+}
+
 // A subscription that Stripe does not know, as where the settings name another account, ends nothing; nor does one at a
 // price that is not known.
 func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
