@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -96,6 +97,8 @@ type evolving struct {
 	// throughProject counts the changes of flags that were made through the path of a project.
 	throughProject int
 	plans          int // so many were set
+	descriptions   int // so many of flags were changed
+	leftProject    int // so many flags did
 	// environmentsSince is when an environment was last made or deleted: versions from before it do not tell what there is
 	// in it now.
 	environmentsSince time.Time
@@ -208,16 +211,18 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	}
 	switch kind := d.of("change of a flag",
 		"create", "create in project", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
-		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "delete", "revert", "revert", "revert to a time"); kind {
+		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "delete", "revert", "revert", "revert to a time",
+		"description", "description", "leave project", "leave project"); kind {
 	case "create", "create in project":
 		path := "/api/v1/flags"
 		if kind != "create" {
-			path = nodetest.ProjectFlagsPath(d.of("project", append(e.projects, "none")...))
+			first := e.projects[0] // which is never deleted
+			path = nodetest.ProjectFlagsPath(d.of("project", append(e.projects, first, first, "none")...))
 		}
 		flagType := d.of("type", someTypes...)
 		a := me.Lenient().
-			Call("POST", path, fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s,"tags":[%q],"flag_variations":[{"name":"1","value":%s,"weight":%s}]}`,
-				key, flagType, d.value(flagType), text, d.value(flagType), d.weight()))
+			Call("POST", path, fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s,"description":%q,"tags":[%q],"flag_variations":[{"name":"1","value":%s,"weight":%s}]}`,
+				key, flagType, d.value(flagType), text+"?", text, d.value(flagType), d.weight()))
 		if a.Status == 201 {
 			e.types[key] = flagType
 		}
@@ -229,6 +234,25 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 			fmt.Sprintf(`{"status":%q}`, d.of("status", "active", "active", "active", "inactive", "archived")))
 	case "default":
 		return either("PATCH", "", fmt.Sprintf(`{"defaultValue":%s,"description":null}`, d.value(e.types[key])))
+	case "description":
+		a := either("PATCH", "", fmt.Sprintf(`{"description":%q}`, text))
+		if a.Status == 200 {
+			e.descriptions++
+		}
+		return a
+	case "leave project": // as the service has it leave a project that is gone; a revert brings it back
+		a := call("GET", "", "")
+		if a.Status != 200 || a.Object()["projectId"] == nil {
+			return a
+		}
+		ref := commands.FlagRef{TenantID: me.Tenant, Key: key, ProjectID: a.Object()["projectId"].(string)}
+		_, done, err := commands.Do(rt.Context(), me.Service.Node.API.Writer, commands.BySystem("test"),
+			commands.LeaveProject{FlagRef: ref})
+		if err != nil || done.Stale {
+			rt.Fatalf("leave a project: %+v, %v", done, err)
+		}
+		e.leftProject++
+		return call("GET", "", "").Want(200)
 	case "enable", "disable":
 		return either("POST", "/"+kind, "")
 	case "add variation":
@@ -275,7 +299,8 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 	case "update project":
 		return me.Call("PATCH", "/api/v1/projects/"+project, map[string]any{"name": text + "?", "color": "#0ea5e9"})
 	case "delete project":
-		return me.Call("DELETE", "/api/v1/projects/"+project, nil)
+		gone := d.of("project to delete", append(e.projects[1:], "none")...)
+		return me.Call("DELETE", "/api/v1/projects/"+gone, nil)
 	case "environment":
 		a := me.Call("POST", tenant+"/environments", map[string]any{"environment": environment})
 		e.environmentsSince = time.Now()
@@ -536,11 +561,15 @@ func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 		}
 	}
 	t.Logf(
-		"%d answers, by status: %v, evaluations by reason: %v, with a version by environment: %v, of some kinds: %v; %d changes through a project, %d plans",
+		"%d answers, by status: %v, evaluations by reason: %v, with a version by environment: %v, of some kinds: %v; %d changes through a project, %d plans, %d descriptions, %d flags left their project",
 		len(e.noted), statuses, reasons, versions, kinds, e.throughProject, e.plans,
+		e.descriptions, e.leftProject,
 	)
 	if statuses[200] == 0 || statuses[404] == 0 {
 		t.Error("there are answers of one status alone")
+	}
+	if e.descriptions == 0 || e.leftProject == 0 {
+		t.Error("no flag has changed its description, or none its project")
 	}
 	for _, reason := range allReasons {
 		if reasons[reason] == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -59,17 +60,21 @@ func appendFlags(me *nodetest.Client, n int) (keys []string) {
 
 // appendFact appends a fact of a flag as a person's.
 func appendFact(me *nodetest.Client, store events.Store, key string, after events.Revision, fact events.Fact) error {
-	_, err := store.Append(me.Service.T.Context(), events.FlagStream(me.Tenant, key), after, []events.Event{
-		{
-			ID: uuid.Must(uuid.NewV7()),
-			Metadata: events.Metadata{
-				Time:  time.Now().UTC().Truncate(time.Millisecond),
-				Actor: events.Actor{Kind: events.UserActor, ID: me.UserID},
-			},
-			Fact: fact,
-		},
-	})
+	_, err := store.Append(me.Service.T.Context(), events.FlagStream(me.Tenant, key), after,
+		[]events.Event{newEvent(me, fact)})
 	return err
+}
+
+// newEvent makes a fact an event, as a person's.
+func newEvent(me *nodetest.Client, fact events.Fact) events.Event {
+	return events.Event{
+		ID: uuid.Must(uuid.NewV7()),
+		Metadata: events.Metadata{
+			Time:  time.Now().UTC().Truncate(time.Millisecond),
+			Actor: events.Actor{Kind: events.UserActor, ID: me.UserID},
+		},
+		Fact: fact,
+	}
 }
 
 // revertedAs are the flags of a tenant that were reverted under a correlation id, in the order of their keys.
@@ -270,4 +275,36 @@ func TestRevertMany(t *testing.T) {
 			me.Join("developer").Call("POST", revertPath, `{"at":"2001-01-01T00:00:00Z"}`).Want(200)
 		},
 	}.Run(t)
+}
+
+// A call ends once the tenant has written what it may in a day, and its cursor goes on the day after.
+func TestRevertManyEndsAtDailyLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 8 * (64 << 10)
+	clock := withinADay()
+	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+		Environment: "development",
+		FlagBounds:  map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10},
+		Now:         clock.now,
+	}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	keys := []string{"a", "b", "c", "d", "e", "f"}
+	for _, key := range keys {
+		me.CreateFlag(key, nil)
+	}
+	body := map[string]any{"at": now()}
+	for _, key := range keys {
+		me.Call("PATCH", nodetest.FlagPath(key), `{"name":"N"}`).Want(200)
+	}
+	s.Node.API.Writer.NoteWritten(me.Tenant, limit-1-s.Node.API.Writer.WrittenToday(me.Tenant))
+	answer := me.Call("POST", revertPath, body).Want(200).Object()
+	nodetest.Same(t, "what is brought back", answer["reverted"], []string{"a", "b", "c", "d"})
+	body["cursor"] = answer["cursor"]
+	me.Call("POST", revertPath, body).Refused(429)
+	me.Call("GET", nodetest.FlagPath("e"), nil).Want(200).Shows(map[string]any{"name": "N"})
+	clock.add(24 * time.Hour)
+	me.Token = account{email: "me@example.com"}.signIn(me).token
+	answer = me.Call("POST", revertPath, body).Want(200).Object()
+	nodetest.Same(t, "what is brought back the day after", answer["reverted"], []string{"e", "f"})
+	nodetest.Same(t, "its cursor", answer["cursor"], nil)
 }

@@ -298,9 +298,11 @@ func TestSandbox(t *testing.T) {
 				t.Errorf("%d cleanups wait: %v", left, err)
 			}
 			s.CreateFlag("mine", nil)
+			s.Evaluate("mine", `{}`).Want(200)
 			leave("available")
 			s.Service.JobsDone()
 			s.Call("GET", nodetest.FlagPath("mine"), nil).Want(200)
+			s.Call("GET", sandboxPath+"/indicators", nil).Want(200).Shows(map[string]any{"evaluations": 1})
 		},
 	}.Run(t)
 }

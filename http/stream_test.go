@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -195,6 +197,28 @@ func testStreamResumesAfterLastEvent(t *testing.T) {
 	}.Run(t)
 }
 
+// An event names as many flags as it is worth, and beyond that none: its reader fetches all.
+func TestStreamEventNamesUpTo500Flags(t *testing.T) {
+	t.Parallel()
+	me := nodetest.New(t).SignUp("me@example.com")
+	l := listen(me)
+	l.hangUp()
+	resume := func() told {
+		resumed := openStream(me, streamPath, "Last-Event-ID", l.first.ID)
+		defer resumed.hangUp()
+		return resumed.next()
+	}
+	appendFlags(me, 500)
+	e := resume()
+	nodetest.Same(t, "the flags", len(e.Data.Flags), 500)
+	me.Call("POST", nodetest.FlagPath(e.Data.Flags[0].Key, "/enable"), nil).Want(200)
+	nodetest.Same(t, "the flags once one has changed again", len(resume().Data.Flags), 500)
+	me.CreateFlag("one-more", nil)
+	e = resume()
+	nodetest.Same(t, "the event about more", []any{e.Data.Type, len(e.Data.Flags), strings.Contains(e.text, "flags")},
+		[]any{"refetchEvaluation", 0, false})
+}
+
 func TestStreamNeedsAccess(t *testing.T) {
 	nodetest.Cases{
 		"it is refused as any other call": func(_ *testing.T, me *nodetest.Client) {
@@ -252,6 +276,28 @@ func TestStreamEndsWithAccess(t *testing.T) {
 			l.ends()
 			me.CreateFlag("k", nil)
 			other.hears("k 1")
+		},
+		"it ends with its environment, even if another takes its name at once": func(t *testing.T, me *nodetest.Client) {
+			l := listen(me, "X-Environment", "development")
+			store, stream := me.Service.Store(), events.TenantStream(me.Tenant)
+			var last events.Revision
+			var environment events.EnvironmentRef
+			for e, err := range store.Read(t.Context(), stream, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = e.Revision
+				if added, is := e.Fact.(events.EnvironmentAdded); is && added.Environment.Name == "development" {
+					environment = added.Environment
+				}
+			}
+			gone := newEvent(me, events.EnvironmentDeleted{Environment: environment})
+			environment.ID = uuid.NewString()
+			added := newEvent(me, events.EnvironmentAdded{Environment: environment})
+			if _, err := store.Append(t.Context(), stream, last, []events.Event{gone, added}); err != nil {
+				t.Fatal(err)
+			}
+			l.ends()
 		},
 		"it ends with its tenant": func(_ *testing.T, me *nodetest.Client) {
 			l := listen(me)

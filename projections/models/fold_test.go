@@ -152,7 +152,8 @@ type foldFlag struct {
 
 const foldFlagAt = `
 select s.id, s.name, s.type, d.default_value::text as default_value, s.description,
-	coalesce(s.project_id, '') as project_id, s.status, s.tags, array(select environment_id from flag_environment_spans e where e.tenant_id = s.tenant_id
+	coalesce(s.project_id, '') as project_id, s.status, s.tags,
+	array(select environment_id from flag_environment_spans e where e.tenant_id = s.tenant_id
 		and e.key = s.key and e.since <= t.at and e.until > t.at order by 1) as enabled,
 	s.permanent, v.version, s.created_version, s.created_at, v.recorded as updated_at, t.at as listed
 from unnest($1::timestamptz[]) t (at)
@@ -184,8 +185,8 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 			lists[e.At] = foldFlag{
 				ID: flag.ID, Name: flag.Name, Type: string(flag.Type), DefaultValue: string(flag.DefaultValue),
 				Description: flag.Description, ProjectID: flag.ProjectID, Status: string(flag.Status), Tags: flag.Tags,
-				Enabled: slices.Sorted(maps.Keys(flag.Enabled)), Permanent: flag.Permanent, Version: e.Revision, CreatedVersion: created,
-				CreatedAt: flag.CreatedAt, UpdatedAt: e.At, Listed: e.At,
+				Enabled: slices.Sorted(maps.Keys(flag.Enabled)), Permanent: flag.Permanent,
+				Version: e.Revision, CreatedVersion: created, CreatedAt: flag.CreatedAt, UpdatedAt: e.At, Listed: e.At,
 			}
 			if !flag.Exists {
 				delete(lists, e.At)
