@@ -103,8 +103,8 @@ type principalKey struct{}
 
 func principalOf(ctx context.Context) *principal { return ctx.Value(principalKey{}).(*principal) }
 
-// by returns the metadata of the call's events.
-func by(ctx context.Context) commands.By {
+// callMetadata returns the metadata of the call's events.
+func callMetadata(ctx context.Context) commands.By {
 	req, p := requestOf(ctx), principalOf(ctx)
 	actor := events.Actor{Kind: events.UserActor, ID: p.claims.UserID}
 	if p.machine != nil {

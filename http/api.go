@@ -142,7 +142,7 @@ func New(o Options) *API {
 		publicPath:    publicPathOf(o.PublicURL),
 		onlyHTTPS: o.Environment == "production" &&
 			strings.HasPrefix(o.PublicURL, "https://"),
-		streams: streamCounts{of: map[string]int{}},
+		streams: streamCounts{byOwner: map[string]int{}},
 		ending:  make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })
@@ -170,7 +170,7 @@ func New(o Options) *API {
 
 // addRoutes adds the routes that are served once the snapshot is loaded.
 func (a *API) addRoutes(r chi.Router) {
-	r.Use(a.started)
+	r.Use(a.requireStarted)
 	r.Post(evaluateRoute, a.evaluate)
 	r.Post(deprecatedRoute(legacyEvaluateRoute, a.legacyEvaluate))
 	r.Post(evaluateManyRoute, a.evaluateMany)
@@ -259,7 +259,7 @@ type Changed struct {
 	Preference string `header:"Preference-Applied" doc:"respond-async if lists do not show the change yet"`
 }
 
-func changedBy(done commands.Done) Changed {
+func changeHeaders(done commands.Done) Changed {
 	if done.Stale {
 		return Changed{Preference: "respond-async"}
 	}
@@ -276,8 +276,8 @@ type successOutput struct {
 	Body success
 }
 
-func succeeded(done commands.Done) *successOutput {
-	return &successOutput{Changed: changedBy(done), Body: success{true}}
+func successResponse(done commands.Done) *successOutput {
+	return &successOutput{Changed: changeHeaders(done), Body: success{true}}
 }
 
 // noContent is the response to a DELETE.

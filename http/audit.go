@@ -109,7 +109,8 @@ type auditOutput[T any] struct {
 	Body entries[T]
 }
 
-const auditPages = `Pages neither skip nor repeat facts while new ones arrive; new facts are on the first page. A page may be short or empty before the end, as it stops after some 3,000 facts that do not match the filters. Follow ` + "`Link`" + ` until there is none.`
+const auditPages = `Pages neither skip nor repeat facts while new ones arrive; new facts are on the first page. A page may be short or empty before the end,
+as it stops after some 3,000 facts that do not match the filters. Follow ` + "`Link`" + ` until there is none.`
 
 func (a *API) addAudit() {
 	op := operation("GET", auditRoute, "get-audit-trail", "Audit", "Every change of anything in the tenant, newest first")
@@ -123,7 +124,7 @@ func (a *API) addAudit() {
 	op = operation("GET", platformAuditRoute, "get-platform-audit-trail", "Platform",
 		"Every change of anything in all tenants and on the platform, newest first")
 	op.Description = auditPages + " The trail of a deleted tenant remains."
-	register(a, onPlatform(events.PlatformAdmin), op, func(ctx context.Context, in *struct {
+	register(a, platformAccess(events.PlatformAdmin), op, func(ctx context.Context, in *struct {
 		Tenant string `query:"tenantId" doc:"Only changes in this tenant, deleted or not"`
 		AuditPageInput
 	}) (*auditOutput[platformAuditBody], error) {

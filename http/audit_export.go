@@ -156,8 +156,8 @@ func newExport(p *pieces, media, name string) *exportOutput {
 	}}
 }
 
-// whileAllowed reads further pieces only while the caller still has access: an export may take minutes.
-func (a *API) whileAllowed(ctx context.Context, need access, read func() (more bool, err error)) func() (bool, error) {
+// recheckAccess reads further pieces only while the caller still has access: an export may take minutes.
+func (a *API) recheckAccess(ctx context.Context, need access, read func() (more bool, err error)) func() (bool, error) {
 	return func() (bool, error) {
 		if !a.stillAllowed(principalOf(ctx), need) {
 			return false, errors.New("the caller no longer has access")
@@ -169,8 +169,10 @@ func (a *API) whileAllowed(ctx context.Context, need access, read func() (more b
 func (a *API) addAuditExport() {
 	op := operation("GET", auditRoute+"/export", "export-audit-trail", "Audit",
 		"The whole trail, oldest first, for other programs")
-	op.Description = `Shows the trail as of the start of the export. An export that was cut off, as one of over ten minutes is, continues with ` + "`after`" + `, the position of the last whole line.
-A continued CSV export has no header line: append it to the whole lines that you have. In CSV, text that a spreadsheet would run as a formula begins with an apostrophe.`
+	op.Description = `Shows the trail as of the start of the export. An export that was cut off, as one of over ten minutes is, continues with ` + "`after`" + `,
+the position of the last whole line.
+A continued CSV export has no header line: append it to the whole lines that you have. In CSV, text that a spreadsheet would run as a formula begins with an
+apostrophe.`
 	line := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AuditExportBody](), true, "")
 	op.Responses = map[string]*huma.Response{"200": {Description: "The entries", Content: map[string]*huma.MediaType{
 		exportFormats["ndjson"].media: {
@@ -207,20 +209,17 @@ func (a *API) exportAudit(ctx context.Context, in *auditExportInput) (*exportOut
 		return nil, err
 	}
 	if more {
-		p.next = a.whileAllowed(ctx, readAudit, inSlot(ctx, read))
+		p.next = a.recheckAccess(ctx, readAudit, withReadSlot(ctx, read))
 	}
 	return newExport(p, format.media, "audit."+in.Format), nil
 }
 
 const (
 	exportedLine = `{"position":41,"id":"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42","timestamp":"2026-03-14T15:09:26.535120Z","action":"flag.enabled",` +
-		`"resource":{"type":"flag","id":"new-checkout","name":"New
-			checkout"},"environment":"production","changes":{"enabled":{"from":false,"to":true}},` +
+		`"resource":{"type":"flag","id":"new-checkout","name":"New checkout"},"environment":"production","changes":{"enabled":{"from":false,"to":true}},` +
 		`"userId":"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05","userName":"Ada","actorType":"user","reason":"launch day","requestId":"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b","version":7}
 `
 	exportedCSV = `position,id,timestamp,action,resourceType,resourceId,resourceName,environment,userId,userName,actorType,reason,requestId,version,changes
-41,0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42,2026-03-14T15:09:26.535120Z,flag.enabled,flag,new-checkout,New
-	checkout,production,0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05,Ada,user,launch
-	day,0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b,7,"{""enabled"":{""from"":false,""to"":true}}"
+41,0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42,2026-03-14T15:09:26.535120Z,flag.enabled,flag,new-checkout,New checkout,production,0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05,Ada,user,launch day,0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b,7,"{""enabled"":{""from"":false,""to"":true}}"
 `
 )

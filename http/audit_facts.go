@@ -88,7 +88,7 @@ func (a *API) exportFacts(ctx context.Context, in *auditFactsInput) (*exportOutp
 		return nil, err
 	}
 	if more {
-		p.next = a.whileAllowed(ctx, exportFacts, inSlot(ctx, read))
+		p.next = a.recheckAccess(ctx, exportFacts, withReadSlot(ctx, read))
 	}
 	return newExport(p, exportFormats["ndjson"].media, "facts.ndjson"), nil
 }

@@ -77,7 +77,8 @@ const (
 		"— flagledger 518KKHl0KrUO9nYyBqkR3oZgYqHbcHTyL8OTTZcOkRpVGSVP5dSPvUpdb5Mu5HGmhzBz9+GBp5kDGJvYHcWOsDU8cQk=\n"
 )
 
-const proofs = `The facts of a tenant are the leaves of a Merkle tree (RFC 6962), in the order of the log. ` + "`docs/audit.md`" + ` in the repository describes what is hashed and how to verify it.`
+const proofs = `The facts of a tenant are the leaves of a Merkle tree (RFC 6962), in the order of the log. ` + "`docs/audit.md`" + ` in the repository
+describes what is hashed and how to verify it.`
 
 func (a *API) addAuditProof() {
 	op := operation("GET", auditKeyRoute, "get-audit-key", "Audit", "The key that verifies checkpoints")
@@ -89,7 +90,9 @@ func (a *API) addAuditProof() {
 	})
 	op = operation("GET", auditCheckpointRoute, "get-audit-checkpoint", "Audit",
 		"A signed statement of the current trail")
-	op.Description = proofs + ` A checkpoint holds the number of facts and the root of the tree, in the format of https://c2sp.org/tlog-checkpoint. Store it out of reach of everyone who could alter the trail: it later proves that nothing was altered. The service stores all checkpoints and signs none that contradicts an earlier one.`
+	op.Description = proofs + ` A checkpoint holds the number of facts and the root of the tree, in the format of https://c2sp.org/tlog-checkpoint. Store it out
+of reach of everyone who could alter the trail: it later proves that nothing was altered. The service stores all checkpoints and signs none that contradicts
+an earlier one.`
 	op.Responses = textResponse("The checkpoint", exampleCheckpoint)
 	op.Errors = []int{http.StatusConflict}
 	register(a, readAudit, op, a.auditCheckpoint)

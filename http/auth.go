@@ -172,7 +172,7 @@ func (a *API) createAccount(
 	if tried && commands.KindOf(err) != commands.Conflict {
 		return session, err
 	}
-	wrong := a.limitAttempts(ctx, attemptedPerson(email), func() (err error) {
+	wrong := a.limitAttempts(ctx, personAttemptKey(email), func() (err error) {
 		session, err = a.Identity.SignIn(ctx, email, password)
 		return err
 	})
@@ -189,7 +189,7 @@ func (a *API) createAccount(
 // signUp creates an account, or adopts one of the identity provider that is new to the service.
 func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error) {
 	if in.IDToken == "" {
-		if err := withBodyErrors(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
+		if err := addBodyErrors(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
 			return commands.Claims{}, err
 		}
 		session, err := a.createAccount(ctx, in.Email, in.Password, in.DisplayName)
@@ -343,5 +343,5 @@ func (a *API) showSession(s commands.Session, active string) *sessionOutput {
 // logOut ends the session of the token that the call was made with.
 func (a *API) logOut(ctx context.Context, _ *struct{}) (*successOutput, error) {
 	done, err := a.SignIn.LogOut(ctx, runner[commands.User](a), principalOf(ctx).claims)
-	return succeeded(done), err
+	return successResponse(done), err
 }

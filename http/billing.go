@@ -69,8 +69,8 @@ func (a *API) addBilling() {
 		body := subscriptionBody{
 			Plan:               planName(tenant.Plan(a.Now())),
 			Status:             string(s.Status),
-			CurrentPeriodStart: unlessZero(s.PeriodStart),
-			CurrentPeriodEnd:   unlessZero(s.PeriodEnd),
+			CurrentPeriodStart: optionalTimestamp(s.PeriodStart),
+			CurrentPeriodEnd:   optionalTimestamp(s.PeriodEnd),
 			CancelAtPeriodEnd:  s.CancelAtPeriodEnd,
 		}
 		if s.ID != "" {
@@ -80,7 +80,7 @@ func (a *API) addBilling() {
 	})
 }
 
-func unlessZero(t time.Time) *timestamp {
+func optionalTimestamp(t time.Time) *timestamp {
 	if t.IsZero() {
 		return nil
 	}

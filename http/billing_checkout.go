@@ -141,7 +141,7 @@ func (a *API) addCheckout() {
 		Body portalBody
 	}) (out *portalOutput, err error) {
 		key := newID(ctx)
-		if err := withBodyErrors(ctx, a.Billing.CheckPortal(in.Body.ReturnURL)); err != nil {
+		if err := addBodyErrors(ctx, a.Billing.CheckPortal(in.Body.ReturnURL)); err != nil {
 			return nil, err
 		}
 		out = &portalOutput{}
@@ -154,11 +154,11 @@ func (a *API) addCheckout() {
 }
 
 func (a *API) checkout(ctx context.Context, c commands.Checkout) (url, kind string, err error) {
-	if err := withBodyErrors(ctx, a.Billing.CheckCheckout(c)); err != nil {
+	if err := addBodyErrors(ctx, a.Billing.CheckCheckout(c)); err != nil {
 		return "", "", err
 	}
 	err = a.limitPayments(ctx, func() (err error) {
-		url, kind, err = a.Billing.Checkout(ctx, by(ctx), c)
+		url, kind, err = a.Billing.Checkout(ctx, callMetadata(ctx), c)
 		return err
 	})
 	return url, kind, err

@@ -98,8 +98,8 @@ func bodyErrors(ctx context.Context) error {
 	return commands.MergeFieldErrors(requestOf(ctx).wrong, nil)
 }
 
-// withBodyErrors adds the schema errors of the request's body to err. It returns nil if there are no errors.
-func withBodyErrors(ctx context.Context, err error) error {
+// addBodyErrors adds the schema errors of the request's body to err. It returns nil if there are no errors.
+func addBodyErrors(ctx context.Context, err error) error {
 	if p, ok := errors.AsType[*problem](err); ok && p.Errors != nil {
 		err = &commands.Error{Kind: commands.Invalid, Detail: p.Detail, Fields: p.Errors}
 	}

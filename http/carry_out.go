@@ -14,16 +14,16 @@ func do[S any, P commands.State[S]](
 	req := requestOf(ctx)
 	switch {
 	case req.replayRefusal != nil:
-		state, done, found, err := commands.Find[S, P](ctx, w, by(ctx), cmd)
+		state, done, found, err := commands.Find[S, P](ctx, w, callMetadata(ctx), cmd)
 		if err == nil && !found {
 			err = req.replayRefusal
 		}
 		return state, done, err
 	case len(req.wrong) > 0:
-		state, err := commands.Check[S, P](ctx, w, by(ctx), cmd)
-		return state, commands.Done{}, withBodyErrors(ctx, err)
+		state, err := commands.Check[S, P](ctx, w, callMetadata(ctx), cmd)
+		return state, commands.Done{}, addBodyErrors(ctx, err)
 	default:
-		return commands.Do[S, P](ctx, w, by(ctx), cmd)
+		return commands.Do[S, P](ctx, w, callMetadata(ctx), cmd)
 	}
 }
 
@@ -39,6 +39,6 @@ func runner[S any, P commands.State[S]](a *API) commands.Runner[S] {
 func checkCommand[S any, P commands.State[S]](
 	ctx context.Context, w *commands.Writer, wrong map[string]string, cmd commands.Command[S],
 ) error {
-	_, err := commands.Check[S, P](ctx, w, by(ctx), cmd)
-	return withBodyErrors(ctx, commands.MergeFieldErrors(wrong, err))
+	_, err := commands.Check[S, P](ctx, w, callMetadata(ctx), cmd)
+	return addBodyErrors(ctx, commands.MergeFieldErrors(wrong, err))
 }

@@ -53,7 +53,7 @@ func showSince(f queries.CleanupFlag) string {
 
 // CleanupEntry returns the JSON of a flag in the list of cleanups. The command line prints the same.
 func CleanupEntry(f queries.CleanupFlag, s queries.Staleness) []byte {
-	return asJSON(showCleanupFlag(s)(f))
+	return encodeJSON(showCleanupFlag(s)(f))
 }
 
 func (a *API) addCleanup() {
@@ -66,6 +66,6 @@ func (a *API) addCleanup() {
 	}) (*listOutput[cleanupFlag], error) {
 		tenant, stale := principalOf(ctx).tenant, a.staleness()
 		list, err := a.Queries.Cleanup(ctx, tenant.ID(), stale, tenant.FlagsChanged(), in.page())
-		return listed(ctx, in.PageInput, list, err, showCleanupFlag(stale))
+		return listResponse(ctx, in.PageInput, list, err, showCleanupFlag(stale))
 	})
 }

@@ -41,7 +41,7 @@ func limitInvitations[S any, P commands.State[S]](
 	ctx context.Context, a *API, bounds []jobs.InvitationBound, cmd commands.Command[S],
 	invite func() (commands.Done, error),
 ) (commands.Done, error) {
-	if _, _, found, err := commands.Find[S, P](ctx, a.Writer, by(ctx), cmd); err != nil {
+	if _, _, found, err := commands.Find[S, P](ctx, a.Writer, callMetadata(ctx), cmd); err != nil {
 		return commands.Done{}, err
 	} else if found {
 		return invite()

@@ -50,7 +50,7 @@ func (a *API) addDevices(tag string) {
 			if in.Limit > 0 {
 				rest = rest[:min(in.Limit, len(rest))]
 			}
-			return listed(ctx, *in, &queries.List[inbox.Device]{Rows: rest, Total: len(devices)}, err, showDevice)
+			return listResponse(ctx, *in, &queries.List[inbox.Device]{Rows: rest, Total: len(devices)}, err, showDevice)
 		},
 	)
 	add := operation("POST", path, "register-device-token", tag, "Push the caller's notifications to a device")
@@ -78,7 +78,7 @@ type deviceOutput struct {
 
 func (a *API) registerDevice(ctx context.Context, in *struct{ Body newDeviceBody }) (*deviceOutput, error) {
 	d := inbox.Device{Token: in.Body.DeviceToken, Name: in.Body.DeviceName, Type: in.Body.DeviceType}
-	if err := withBodyErrors(ctx, commands.CheckDevice(d.Token, d.Name, d.Type)); err != nil {
+	if err := addBodyErrors(ctx, commands.CheckDevice(d.Token, d.Name, d.Type)); err != nil {
 		return nil, err
 	}
 	d, isNew, err := a.Inbox.Register(ctx, principalOf(ctx).claims.UserID, d)

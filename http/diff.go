@@ -99,7 +99,7 @@ const smallPatch = 64 << 10
 // compareFlags returns the differences between two versions.
 func compareFlags(before, after wholeFlag) (body diffBody, err error) {
 	body = diffBody{From: before.Version, To: after.Version, Changes: []changeBody{}, Patch: []patchBody{}}
-	texts := [2][]byte{asJSON(before), asJSON(after)}
+	texts := [2][]byte{encodeJSON(before), encodeJSON(after)}
 	patch, err := jsondiff.CompareJSON(texts[0], texts[1], jsondiff.UnmarshalFunc(unmarshalExactly))
 	if err != nil {
 		return body, err
@@ -135,7 +135,7 @@ func compareFlags(before, after wholeFlag) (body diffBody, err error) {
 
 // add adds a field if its values differ.
 func (d *diffBody) add(field string, environment *string, from, to any) {
-	if a, b := asJSON(from), asJSON(to); !bytes.Equal(a, b) {
+	if a, b := encodeJSON(from), encodeJSON(to); !bytes.Equal(a, b) {
 		d.Changes = append(d.Changes, changeBody{field, environment, a, b})
 	}
 }

@@ -30,7 +30,7 @@ func (a *API) addEnvironments() {
 			PastListInput
 		}) (*listOutput[string], error) {
 			list, err := a.Queries.Environments(ctx, in.ID, in.At, in.page())
-			return listed(ctx, in.PageInput, list, err, func(e queries.Environment) string { return e.Name })
+			return listResponse(ctx, in.PageInput, list, err, func(e queries.Environment) string { return e.Name })
 		})
 	add := operation("POST", path, "add-environment", tag, "Add an environment, in which all flags are off")
 	add.DefaultStatus = http.StatusCreated
@@ -47,7 +47,7 @@ func (a *API) addEnvironments() {
 			Now:         a.Now(),
 		})
 		return &environmentOutput{
-			Changed:  changedBy(done),
+			Changed:  changeHeaders(done),
 			Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(in.ID)+"/environments/"+in.Body.Environment),
 			Body:     in.Body,
 		}, err
@@ -62,6 +62,6 @@ func (a *API) addEnvironments() {
 	}) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer,
 			commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
-		return &noContent{changedBy(done)}, err
+		return &noContent{changeHeaders(done)}, err
 	})
 }

@@ -178,11 +178,11 @@ func (a *API) evaluateOne(
 ) error {
 	preview := false
 	if r.URL.RawQuery != "" {
-		asked, err := readEvaluationQuery(r.URL, a.Now())
-		if err != nil || asked.past || asked.explain {
-			return a.evaluateQuery(w, r, asked, err, read, schema)
+		query, err := readEvaluationQuery(r.URL, a.Now())
+		if err != nil || query.past || query.explain {
+			return a.evaluateQuery(w, r, query, err, read, schema)
 		}
-		preview = asked.preview
+		preview = query.preview
 	}
 	p, e, err := a.readEvaluation(r, evaluateAccess, read, schema)
 	if err != nil {

@@ -17,12 +17,12 @@ const chunk = 32 << 10
 func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 	preview := false
 	if r.URL.RawQuery != "" {
-		asked, err := readEvaluateManyQuery(r.URL, a.Now())
-		if err != nil || asked.past {
-			a.evaluateManyAt(w, r, asked.moment.At, err)
+		query, err := readEvaluateManyQuery(r.URL, a.Now())
+		if err != nil || query.past {
+			a.evaluateManyAt(w, r, query.moment.At, err)
 			return
 		}
-		preview = asked.preview
+		preview = query.preview
 	}
 	p, e, err := a.readEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
 	if err != nil {

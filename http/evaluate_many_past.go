@@ -17,20 +17,20 @@ import (
 
 // readEvaluateManyQuery reads the query of an evaluation of many flags, which takes only at and preview. Its error is a
 // problem that names all wrong parameters.
-func readEvaluateManyQuery(u *url.URL, now time.Time) (asked evaluationQuery, err error) {
+func readEvaluateManyQuery(u *url.URL, now time.Time) (q evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	refuseOthers(query, wrong, "at", "version", "explain", "preview")
-	asked.moment, asked.past = readMomentOf(query, now, wrong)
-	asked.preview = readWhether(query, "preview", wrong)
+	q.moment, q.past = readMomentOf(query, now, wrong)
+	q.preview = readBool(query, "preview", wrong)
 	for _, name := range []string{"version", "explain"} {
 		if query.Has(name) {
 			wrong[name] = "is only allowed for one flag"
 		}
 	}
 	if len(wrong) > 0 {
-		return asked, invalid(wrong)
+		return q, invalid(wrong)
 	}
-	return asked, nil
+	return q, nil
 }
 
 // evaluateManyAt answers with what flags served at a time: the named ones, or all that the tenant had. wrong is the
@@ -53,7 +53,7 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
-	evaluatedAt(w, at)
+	setEvaluatedAt(w, at)
 	sendEvaluations(w, r, e, past.evaluate(r.Context(), a, p, e, maxEvaluating), nil)
 }
 

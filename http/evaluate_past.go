@@ -19,9 +19,9 @@ import (
 // evaluatedAtHeader is the header with the time of a historical evaluation.
 const evaluatedAtHeader = "X-Evaluated-At"
 
-// evaluatedAt sets the header to the time of a historical evaluation: with six digits, as in facts, or with more if the
-// caller sent more.
-func evaluatedAt(w http.ResponseWriter, at time.Time) {
+// setEvaluatedAt sets the header to the time of a historical evaluation: with six digits, as in facts, or with more if
+// the caller sent more.
+func setEvaluatedAt(w http.ResponseWriter, at time.Time) {
 	format := events.RecordedFormat
 	if !at.Equal(at.Truncate(time.Microsecond)) {
 		format = time.RFC3339Nano
@@ -38,22 +38,22 @@ type evaluationQuery struct {
 }
 
 // readEvaluationQuery reads the query of an evaluation. Its error is a problem that names all wrong parameters.
-func readEvaluationQuery(u *url.URL, now time.Time) (asked evaluationQuery, err error) {
+func readEvaluationQuery(u *url.URL, now time.Time) (q evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	if strings.HasPrefix(u.Path, "/api/v1/") { // the old path ignores them
 		refuseOthers(query, wrong, "at", "version", "explain", "preview")
 	}
-	asked.moment, asked.past = readMomentOf(query, now, wrong)
-	asked.explain = readWhether(query, "explain", wrong)
-	asked.preview = readWhether(query, "preview", wrong)
+	q.moment, q.past = readMomentOf(query, now, wrong)
+	q.explain = readBool(query, "explain", wrong)
+	q.preview = readBool(query, "preview", wrong)
 	if len(wrong) > 0 {
-		return asked, invalid(wrong)
+		return q, invalid(wrong)
 	}
-	return asked, nil
+	return q, nil
 }
 
-// readWhether reads a boolean parameter, false by default. It adds an invalid one to wrong.
-func readWhether(query url.Values, name string, wrong map[string]string) bool {
+// readBool reads a boolean parameter, false by default. It adds an invalid one to wrong.
+func readBool(query url.Values, name string, wrong map[string]string) bool {
 	text := query.Get(name)
 	if _, noted := wrong[name]; !noted && text != "" && text != "true" && text != "false" {
 		wrong[name] = "must be true or false"
@@ -86,7 +86,7 @@ func (p *principal) requireFlagsRead() error {
 // evaluateQuery answers an evaluation with at, version or explain. wrong is the error of the query, if any. Nothing is
 // counted.
 func (a *API) evaluateQuery(
-	w http.ResponseWriter, r *http.Request, asked evaluationQuery, wrong error, read func(*evaluationRequest) error,
+	w http.ResponseWriter, r *http.Request, query evaluationQuery, wrong error, read func(*evaluationRequest) error,
 	schema *huma.Schema,
 ) error {
 	p, e, err := a.admitEvaluation(r, evaluateAccess, read, schema)
@@ -97,7 +97,7 @@ func (a *API) evaluateQuery(
 	if err := cmp.Or(wrong, p.requireFlagsRead()); err != nil {
 		return err
 	}
-	flag, environment, err := a.flagOfQuery(r, p, e, asked)
+	flag, environment, err := a.flagOfQuery(r, p, e, query)
 	if err != nil {
 		return err
 	}
@@ -108,11 +108,11 @@ func (a *API) evaluateQuery(
 	if err != nil {
 		return err
 	}
-	if asked.past {
-		evaluatedAt(w, asked.moment.Time(flag))
+	if query.past {
+		setEvaluatedAt(w, query.moment.Time(flag))
 	}
 	shown := &explanation
-	if !asked.explain {
+	if !query.explain {
 		shown = nil
 	}
 	e.answerWith(w, &result, shown)
@@ -134,10 +134,10 @@ func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *snapshot.R
 // flagOfQuery reads the state of the flag and the environment of an evaluation. Without a moment it is the state that
 // this node serves.
 func (a *API) flagOfQuery(
-	r *http.Request, p *principal, e *evaluationRequest, asked evaluationQuery,
+	r *http.Request, p *principal, e *evaluationRequest, query evaluationQuery,
 ) (f state.Flag, in events.EnvironmentRef, err error) {
-	key, m := pathKey(r, "flagKey"), asked.moment
-	if !asked.past {
+	key, m := pathKey(r, "flagKey"), query.moment
+	if !query.past {
 		if err := p.selectEnvironment(e.environmentOf(r)); err != nil {
 			return f, in, err
 		}
@@ -148,7 +148,7 @@ func (a *API) flagOfQuery(
 		m.Version = live.Version()
 	}
 	e.leaveWorkSlot()
-	if asked.past {
+	if query.past {
 		if err := a.Queries.WaitUntilCurrent(r.Context(), m.At, "tenant."); err != nil {
 			return f, in, err
 		}
@@ -158,7 +158,7 @@ func (a *API) flagOfQuery(
 		return f, in, err
 	}
 	defer slot.Leave()
-	if asked.past {
+	if query.past {
 		return a.flagAt(r.Context(), p.tenant.ID(), key, e.environmentOf(r), m)
 	}
 	f, err = a.Queries.FlagAt(r.Context(), p.tenant.ID(), key, m)

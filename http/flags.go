@@ -305,7 +305,7 @@ func (a *API) addFlag(at flagRoute, reading access) {
 	remove.DefaultStatus = http.StatusNoContent
 	register(a, changeFlags, remove, func(ctx context.Context, in *FlagChange) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer, commands.DeleteFlag{FlagRef: in.ref(ctx)})
-		return &noContent{changedBy(done)}, err
+		return &noContent{changeHeaders(done)}, err
 	})
 	for name, on := range map[string]bool{"enable": true, "disable": false} {
 		register(a, changeFlags, at.operation("POST", "/"+name, name+"-flag", "Toggle a flag in an environment: "+name),
@@ -313,7 +313,7 @@ func (a *API) addFlag(at flagRoute, reading access) {
 				flag, done, err := do(ctx, a.Writer, commands.SwitchFlag{
 					FlagRef: in.ref(ctx), Environment: principalOf(ctx).environment, On: on,
 				})
-				return &switchOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: success{true}}, err
+				return &switchOutput{Changed: changeHeaders(done), ETag: etag(flag.Version), Body: success{true}}, err
 			})
 	}
 }
@@ -408,7 +408,7 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 		Stale:         a.staleness(),
 		Changed:       tenant.FlagsChanged(),
 	})
-	return listed(ctx, in.PageInput, list, err, show)
+	return listResponse(ctx, in.PageInput, list, err, show)
 }
 
 // command returns the command that creates the flag, without a project.
@@ -482,7 +482,7 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]
 	p := principalOf(ctx)
 	body := showState(flag.Flag, p.environment.ID)
 	body.FlagUse = a.useAfter(ctx, flag.Flag)
-	return &flagOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: body}, nil
+	return &flagOutput{Changed: changeHeaders(done), ETag: etag(flag.Version), Body: body}, nil
 }
 
 // useAfter reads the usage of a flag after a change. It returns nil if that fails, as the change was made.

@@ -82,7 +82,7 @@ func (a *API) addHistory() {
 				To:          in.To,
 			}
 			list, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, filter, in.page())
-			return listed(ctx, in.PageInput, list, err, showEntry)
+			return listResponse(ctx, in.PageInput, list, err, showEntry)
 		},
 	)
 }

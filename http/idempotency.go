@@ -47,7 +47,7 @@ func newID(ctx context.Context) string { return requestOf(ctx).once.NewID() }
 // was lost, every retry builds it again from that attempt's events.
 func (a *API) once(ctx huma.Context, p *principal, limited error, next func(huma.Context)) {
 	r, w := unwrap(ctx)
-	request, err := keyed(ctx, p.credential, p.tenantID())
+	request, err := idempotencyRequest(ctx, p.credential, p.tenantID())
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
@@ -90,7 +90,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	req := requestOf(r.Context())
 	c := req.credential
 	if c == nil && need.endsSession {
-		c = a.signedOut(r)
+		c = a.endedSession(r)
 	}
 	if c == nil {
 		return false
@@ -98,7 +98,7 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	if _, err := smallBody(r); err != nil { // all such requests have small bodies
 		return false
 	}
-	request, err := keyed(ctx, c, ctx.Param("tenantId"))
+	request, err := idempotencyRequest(ctx, c, ctx.Param("tenantId"))
 	if err != nil {
 		return false
 	}
@@ -119,9 +119,9 @@ func (a *API) replayRefused(ctx huma.Context, need access, refusal error, next f
 	return true
 }
 
-// signedOut returns the credential of a token whose session has ended. It returns nil if the token is invalid or the
+// endedSession returns the credential of a token whose session has ended. It returns nil if the token is invalid or the
 // person may not use the service.
-func (a *API) signedOut(r *http.Request) *credential {
+func (a *API) endedSession(r *http.Request) *credential {
 	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	c, err := a.verifier.verify(r.Context(), token)
 	if err != nil || c.machine != nil || a.Live.ShutOut(c.claims.UserID) {
@@ -130,8 +130,8 @@ func (a *API) signedOut(r *http.Request) *credential {
 	return c
 }
 
-// bytesOfKey estimates the bytes of an Idempotency-Key in the database, without the response's body.
-const bytesOfKey = 512
+// keyBytes estimates the bytes of an Idempotency-Key in the database, without the response's body.
+const keyBytes = 512
 
 // carryOut carries a request out. If store is true, it stores a final response for replays.
 func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, store bool, next func(huma.Context)) {
@@ -139,7 +139,7 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, store boo
 	req := requestOf(r.Context())
 	req.once = attempt.Once
 	p := principalOf(ctx.Context())
-	a.noteStored(p, bytesOfKey)
+	a.noteStored(p, keyBytes)
 	stored := false
 	defer func() {
 		if stored {
@@ -191,9 +191,9 @@ func send(w http.ResponseWriter, answer *idempotency.Answer) {
 	}
 }
 
-// keyed reads a request with an Idempotency-Key and leaves its body readable again. Without tenantID, the tenant is the
-// one in X-Tenant-ID.
-func keyed(ctx huma.Context, c *credential, tenantID string) (idempotency.Request, error) {
+// idempotencyRequest reads a request with an Idempotency-Key and leaves its body readable again. Without tenantID, the
+// tenant is the one in X-Tenant-ID.
+func idempotencyRequest(ctx huma.Context, c *credential, tenantID string) (idempotency.Request, error) {
 	r, _ := unwrap(ctx)
 	keys := r.Header["Idempotency-Key"]
 	if len(keys) != 1 || !goodKey(keys[0]) {

@@ -20,7 +20,7 @@ func TestAFaultOfTheService(t *testing.T) {
 	id := a.Header.Get("X-Request-ID")
 	a.Shows(map[string]any{
 		"type": s.URL + "/problems/internal", "title": "Internal Server Error", "status": 500,
-		"detail": "the request could not be carried out; its id finds the reason in the log", "instance": "urn:uuid:" + id,
+		"detail": "the request failed; search the log for its id", "instance": "urn:uuid:" + id,
 	})
 	nodetest.Members(t, "the problem", a.Object(), "type", "title", "status", "detail", "instance")
 	budget(a)

@@ -65,7 +65,7 @@ type newInvitationBody struct {
 
 func (a *API) addInvitations() {
 	const tag, path = "Platform", "/api/v1/admin/invitations"
-	super := onPlatform(events.SuperUser)
+	super := platformAccess(events.SuperUser)
 	create := operation("POST", path, "create-invitation", tag, "Invite a person to a platform role, by mail")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
@@ -87,7 +87,7 @@ func (a *API) addInvitations() {
 	register(a, super, operation("GET", path, "list-invitations", tag, "The invitations to the platform"),
 		func(ctx context.Context, in *PageInput) (*listOutput[InvitationBody], error) {
 			list, err := a.Queries.Invitations(ctx, in.page())
-			return listed(ctx, *in, list, err, showInvitation)
+			return listResponse(ctx, *in, list, err, showInvitation)
 		})
 	get := operation("GET", path+"/{invitationId}", "get-invitation", tag, "One invitation")
 	get.Errors = []int{http.StatusNotFound}
@@ -102,7 +102,7 @@ func (a *API) addInvitations() {
 	revoke.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, super, revoke, func(ctx context.Context, in *InvitationPath) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer, commands.RevokeInvitation{InvitationRef: a.invitationRef(in.ID)})
-		return &noContent{changedBy(done)}, err
+		return &noContent{changeHeaders(done)}, err
 	})
 	resend := operation("POST", path+"/{invitationId}/resend", "resend-invitation", tag,
 		"Mail an invitation again, with a new expiry")
@@ -117,7 +117,7 @@ func (a *API) addInvitations() {
 		if err != nil {
 			return nil, err
 		}
-		return succeeded(done), nil
+		return successResponse(done), nil
 	})
 	accept := operation("POST", path+"/accept", "accept-invitation", tag,
 		"Accept the role that the caller's verified address was invited to")
@@ -153,7 +153,7 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 		return nil, err
 	}
 	return &invitationOutput{
-		Changed:  changedBy(done),
+		Changed:  changeHeaders(done),
 		Location: publicPath(ctx, "/api/v1/admin/invitations/"+create.ID),
 		Body:     showInvited(invitation, email, create.Now),
 	}, nil
@@ -161,12 +161,12 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 
 func (a *API) acceptInvitation(ctx context.Context, _ *ChangeInput) (*acceptedOutput, error) {
 	claims, now := principalOf(ctx).claims, a.Now()
-	accepted, done, err := a.Inviter.AcceptToPlatform(ctx, by(ctx), claims, now)
+	accepted, done, err := a.Inviter.AcceptToPlatform(ctx, callMetadata(ctx), claims, now)
 	if err != nil {
 		return nil, err
 	}
 	return &acceptedOutput{
-		Changed: changedBy(done),
+		Changed: changeHeaders(done),
 		Body:    acceptedBody{true, showInvited(accepted, claims.Email, now)},
 	}, nil
 }

@@ -34,11 +34,11 @@ func (a *API) addLegacy() {
 			if in.Body.Password == "" {
 				missing["password"] = "is required"
 			}
-			if err := withBodyErrors(ctx, wrongFields(missing)); err != nil {
+			if err := addBodyErrors(ctx, wrongFields(missing)); err != nil {
 				return nil, err
 			}
 			var session commands.Session
-			err := a.limitAttempts(ctx, attemptedPerson(in.Body.Email), func() (err error) {
+			err := a.limitAttempts(ctx, personAttemptKey(in.Body.Email), func() (err error) {
 				session, err = a.Identity.SignIn(ctx, in.Body.Email, in.Body.Password)
 				return err
 			})
@@ -57,7 +57,7 @@ func (a *API) addLegacy() {
 			DisplayName string `json:"displayName,omitempty" maxLength:"200" example:"Ada"`
 		}
 	}) (*sessionOutput, error) {
-		if err := withBodyErrors(
+		if err := addBodyErrors(
 			ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName),
 		); err != nil {
 			return nil, err

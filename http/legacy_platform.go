@@ -82,24 +82,24 @@ func (a *API) addLegacyPlatform() {
 	users := legacyOperation("GET", "/admin/users", "legacy-list-users", "All people")
 	register(
 		a,
-		onPlatform(events.PlatformAdmin),
+		platformAccess(events.PlatformAdmin),
 		users,
 		func(ctx context.Context, in *PageInput) (*listOutput[legacyUserBody], error) {
 			list, err := a.Queries.PlatformUsers(ctx, "", in.page())
-			return listed(ctx, *in, list, err,
+			return listResponse(ctx, *in, list, err,
 				func(u queries.PlatformUser) legacyUserBody { return showLegacyUser(showPlatformUser(u)) })
 		},
 	)
 	change := legacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role",
 		"Give a person a platform role")
 	change.Errors = []int{http.StatusNotFound}
-	register(a, changesRoles, change, func(ctx context.Context, in *struct {
+	register(a, roleAccess, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
 		Body legacyRoleBody
 	}) (*legacyUserOutput, error) {
 		wrong := map[string]string{}
 		checkLegacyRole(wrong, in.Body.Role)
-		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
+		if err := addBodyErrors(ctx, wrongFields(wrong)); err != nil {
 			return nil, err
 		}
 		out, err := a.changePlatformRole(ctx, in.UserID, new(string(legacyRoles[in.Body.Role])))
@@ -112,13 +112,13 @@ func (a *API) addLegacyPlatform() {
 		"Invite a person to a platform role")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	register(a, onPlatform(events.SuperUser), create, func(ctx context.Context, in *struct {
+	register(a, platformAccess(events.SuperUser), create, func(ctx context.Context, in *struct {
 		ChangeInput
 		Body legacyInvitationBody
 	}) (*legacyInvitationOutput, error) {
 		address, wrong := readAddress(in.Body.Email)
 		checkLegacyRole(wrong, in.Body.Role)
-		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
+		if err := addBodyErrors(ctx, wrongFields(wrong)); err != nil {
 			return nil, err
 		}
 		out, err := a.invite(ctx, address, commands.CreateInvitation{

@@ -40,7 +40,7 @@ func requestLimits() []events.Limit {
 		of("an explanation's values", fmt.Sprintf("%s each, %s in all", size(maxActual), size(allActual)), "answer", 0,
 			"cut"),
 		of("the JSON Patch of a comparison", size(smallPatch)+", or the flag's", "answer", 0, "it replaces the flag"),
-		of("flags that an event of a stream names", count(maxTold), "event", 0, "clients fetch all"),
+		of("flags that an event of a stream names", count(maxNamedFlags), "event", 0, "clients fetch all"),
 		of("a stream of changes", period(streams.Life), "stream", 0, "clients connect again"),
 		of("an answer to an Idempotency-Key is repeated", period(idempotency.TTL), "key", 0, "the call is made again"),
 	}

@@ -100,8 +100,8 @@ func writeBody(w io.Writer, body any) error {
 	return strictjson.Write(w, body)
 }
 
-// listed returns the response of a list. A list of one piece is read and encoded before it is sent.
-func listed[R, T any](
+// listResponse returns the response of a list. A list of one piece is read and encoded before it is sent.
+func listResponse[R, T any](
 	ctx context.Context, in PageInput, list *queries.List[R], err error, show func(R) T,
 ) (*listOutput[T], error) {
 	if err != nil {
@@ -163,7 +163,7 @@ func piecesOf[R, T any](ctx context.Context, list *queries.List[R], show func(R)
 	}
 	list.Rows = nil
 	if list.More() {
-		p.next = inSlot(ctx, func() (bool, error) {
+		p.next = withReadSlot(ctx, func() (bool, error) {
 			rows, err := list.Next(ctx)
 			return list.More(), errors.Join(err, write(rows))
 		})
@@ -179,8 +179,8 @@ func newPieces(ctx context.Context) *pieces {
 	}}
 }
 
-// inSlot returns a function that calls read in the request's read slot.
-func inSlot(ctx context.Context, read func() (more bool, err error)) func() (bool, error) {
+// withReadSlot returns a function that calls read in the request's read slot.
+func withReadSlot(ctx context.Context, read func() (more bool, err error)) func() (bool, error) {
 	return func() (bool, error) {
 		slot := requestOf(ctx).readSlot
 		if err := slot.Resume(ctx); err != nil {

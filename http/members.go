@@ -80,7 +80,7 @@ func (a *API) addMembers() {
 			PastListInput
 		}) (*listOutput[memberBody], error) {
 			list, err := a.Queries.Members(ctx, in.ID, in.At, in.page())
-			return listed(ctx, in.PageInput, list, err, showMember)
+			return listResponse(ctx, in.PageInput, list, err, showMember)
 		},
 	)
 	add := operation("POST", path, "add-member", tag, "Add a member by e-mail address")
@@ -133,7 +133,7 @@ func (a *API) addMembers() {
 				remove = commands.LeaveTenant{RemoveMember: member}
 			}
 			done, err := a.Inviter.RemoveMember(ctx, runner[commands.Tenant](a), remove, in.UserID)
-			return &noContent{changedBy(done)}, err
+			return &noContent{changeHeaders(done)}, err
 		},
 	)
 }
@@ -193,7 +193,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		profile.Email, profile.Known = address, true
 	}
 	return &memberOutput{
-		Changed:  changedBy(done),
+		Changed:  changeHeaders(done),
 		Location: publicPath(ctx, "/api/v1/tenants/"+url.PathEscape(tenantID)+"/users/"+url.PathEscape(id)),
 		Body:     showMember(memberOf(id, member, profile)),
 	}, nil
@@ -211,7 +211,7 @@ func (a *API) writeMember(
 		return nil, err
 	}
 	return &memberOutput{
-		Changed: changedBy(done),
+		Changed: changeHeaders(done),
 		Body:    showMember(memberOf(userID, tenant.Members[userID], profile)),
 	}, nil
 }

@@ -24,7 +24,7 @@ func (a *API) addMembership(tag string) {
 	accept.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, accept, func(ctx context.Context, in *MembershipPath) (*successOutput, error) {
 		done, err := a.SignIn.AcceptMembership(ctx, runner[commands.Tenant](a), principalOf(ctx).claims, in.ID)
-		return succeeded(done), err
+		return successResponse(done), err
 	})
 	decline := operation("POST", path+"/decline", "decline-membership", tag,
 		"Leave a tenant, or decline an invitation to it")
@@ -36,6 +36,6 @@ func (a *API) addMembership(tag string) {
 			RemoveMember: commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID}, ShutOut: a.shutOutAdmins(in.ID)},
 		}
 		done, err := a.SignIn.DeclineMembership(ctx, runner[commands.Tenant](a), principalOf(ctx).claims, leave)
-		return succeeded(done), err
+		return successResponse(done), err
 	})
 }

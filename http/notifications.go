@@ -268,7 +268,7 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 		ReferenceID: b.ReferenceID,
 		Data:        b.Data.strings(wrong),
 	}
-	if err := withBodyErrors(ctx, commands.MergeFieldErrors(wrong, commands.CheckNotification(n))); err != nil {
+	if err := addBodyErrors(ctx, commands.MergeFieldErrors(wrong, commands.CheckNotification(n))); err != nil {
 		return nil, err
 	}
 	giveBack, err := a.limitNotifications(p, n)

@@ -80,7 +80,7 @@ func (a *API) addOAuth() {
 			PageInput
 		}) (*listOutput[clientBody], error) {
 			list, err := a.Queries.OAuthClients(ctx, principalOf(ctx).tenant.ID(), in.page())
-			return listed(ctx, in.PageInput, list, err, showClient)
+			return listResponse(ctx, in.PageInput, list, err, showClient)
 		})
 	remove := operation("DELETE", path+"/{clientId}", "delete-oauth-client", tag,
 		"Delete an OAuth client; its tokens stop working at once")
@@ -88,7 +88,7 @@ func (a *API) addOAuth() {
 	remove.Errors = []int{http.StatusNotFound}
 	register(a, access{who: admin}, remove, func(ctx context.Context, in *ClientChange) (*noContent, error) {
 		_, done, err := do(ctx, a.Writer, commands.DeleteClient{ClientRef: in.ref(ctx)})
-		return &noContent{changedBy(done)}, err
+		return &noContent{changeHeaders(done)}, err
 	})
 	rotate := operation("POST", path+"/{clientId}/rotate", "rotate-oauth-client", tag,
 		"Give an OAuth client a new secret; the old one is valid for another "+events.PeriodText(commands.SecretOverlap))
@@ -108,13 +108,13 @@ func (a *API) issueSecret(
 	if err := requestOf(ctx).replayRefusal; err != nil {
 		return nil, err
 	}
-	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, by(ctx), runner[commands.Tenant](a), client, a.Now(),
-		command)
+	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, callMetadata(ctx), runner[commands.Tenant](a), client,
+		a.Now(), command)
 	if err != nil {
 		return nil, err
 	}
 	out := &clientOutput{
-		Changed: changedBy(done),
+		Changed: changeHeaders(done),
 		Body:    clientBody{ClientID: c.ID, ClientSecret: secret, Name: c.Name, CreatedAt: recordedTime(c.CreatedAt)},
 	}
 	for _, scope := range c.Scopes {

@@ -33,36 +33,36 @@ const (
 
 const wrongClient = "the client's id or secret is wrong"
 
-// tokenBody is the answer of the token endpoint (RFC 6749, 5.1).
+// tokenBody is the response of the token endpoint (RFC 6749, 5.1).
 type tokenBody struct {
 	AccessToken string `json:"access_token" example:"eyJhbGciOiJSUzI1NiIsImtpZCI6IjE3In0..."`
 	TokenType   string `json:"token_type" enum:"Bearer"`
 	ExpiresIn   int    `json:"expires_in" doc:"Seconds" example:"3600"`
-	Scope       string `json:"scope" doc:"What the token is for: scopes separated by spaces" example:"flags:read flags:evaluate"`
+	Scope       string `json:"scope" doc:"The token's scopes, separated by spaces" example:"flags:read flags:evaluate"`
 }
 
-// grantProblem is an error of the token endpoint: a problem in OAuth's words too.
+// grantProblem documents an error of the token endpoint: a problem with the members of an OAuth error.
 type grantProblem struct{}
 
 // Schema implements huma.SchemaProvider.
 func (grantProblem) Schema(r huma.Registry) *huma.Schema {
 	return problemWith(r, struct {
-		Error       string `json:"error" enum:"invalid_request,invalid_client,invalid_scope,unsupported_grant_type,temporarily_unavailable,server_error" doc:"The kind of error in OAuth's words"`
-		Description string `json:"error_description" doc:"As detail" example:"the client's id or secret is wrong"`
+		Error       string `json:"error" enum:"invalid_request,invalid_client,invalid_scope,unsupported_grant_type,temporarily_unavailable,server_error" doc:"OAuth's error code"`
+		Description string `json:"error_description" doc:"The same as detail" example:"the client's id or secret is wrong"`
 	}{})
 }
 
-// tokenForm is the request of the token endpoint, for the document.
+// tokenForm documents the request of the token endpoint.
 type tokenForm struct {
-	_ struct{} `additionalProperties:"true"` // which are ignored
+	_ struct{} `additionalProperties:"true"` // ignored
 
 	GrantType    string `json:"grant_type" enum:"client_credentials"`
-	ClientID     string `json:"client_id,omitempty" doc:"Here or as the user of HTTP Basic" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
-	ClientSecret string `json:"client_secret,omitempty" doc:"Here or as the password of HTTP Basic" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
-	Scope        string `json:"scope,omitempty" doc:"Scopes separated by spaces; without it all that the client has" example:"flags:read flags:evaluate"`
+	ClientID     string `json:"client_id,omitempty" doc:"Here, or as the user of HTTP Basic" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
+	ClientSecret string `json:"client_secret,omitempty" doc:"Here, or as the password of HTTP Basic" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
+	Scope        string `json:"scope,omitempty" doc:"Scopes separated by spaces; all of the client's by default" example:"flags:read flags:evaluate"`
 }
 
-// issueToken is the token endpoint. It is no huma operation: its requests are no JSON.
+// issueToken serves the token endpoint. It is not a huma operation, as its requests are not JSON.
 func (a *API) issueToken(w http.ResponseWriter, r *http.Request) {
 	answer, err := a.grant(r)
 	if err != nil {
@@ -108,13 +108,12 @@ func (a *API) grant(r *http.Request) (*tokenBody, error) {
 	}, nil
 }
 
-// signToken makes a token for a client that has proved who it is. The request counts as one of the client's own, and
-// waits for a slot: a signature takes as long as hundreds of evaluations. Its error is a problem if the request is
-// refused.
+// signToken signs a token for an authenticated client. It counts against the client's rate limit and waits for a slot,
+// as a signature costs as much as hundreds of evaluations. A refusal is a problem.
 func (a *API) signToken(r *http.Request, client *snapshot.Client, scopes []events.Scope) (string, error) {
 	p := &principal{credential: &credential{machine: &machine{clientID: client.ID, tenantID: client.TenantID}}}
 	var ok bool
-	if p.tenant, ok = a.Live.Tenant(client.TenantID); !ok { // it was deleted just now
+	if p.tenant, ok = a.Live.Tenant(client.TenantID); !ok { // it was just deleted
 		return "", oauthProblem(invalidClient, wrongClient)
 	}
 	if left := a.countAuthenticated(r, p.credential); left.Exceeded {
@@ -128,8 +127,8 @@ func (a *API) signToken(r *http.Request, client *snapshot.Client, scopes []event
 	return a.verifier.machines.Issue(client.ID, client.TenantID, scopes)
 }
 
-// readForm reads the parameters of a request to the token endpoint. It ignores unknown ones; one without a value counts
-// as left out.
+// readForm reads the parameters of a request to the token endpoint. It ignores unknown ones and treats empty ones as
+// absent.
 func readForm(r *http.Request) (url.Values, error) {
 	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media),
 		formType) {
@@ -145,27 +144,26 @@ func readForm(r *http.Request) (url.Values, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return nil, oauthProblem(invalidRequest,
-			"the form cannot be read: a name or a value is not percent-encoded as it should be")
+			"the form cannot be read: a name or a value is not percent-encoded correctly")
 	}
 	query := r.URL.Query()
 	for _, name := range []string{"grant_type", "client_id", "client_secret", "scope"} {
 		if len(form[name]) > 1 {
-			return nil, oauthProblem(invalidRequest, name+" is there more than once")
+			return nil, oauthProblem(invalidRequest, name+" must be sent once")
 		}
 		if query.Has(name) {
-			return nil, oauthProblem(invalidRequest, name+" must stand in the body, not in the URL")
+			return nil, oauthProblem(invalidRequest, name+" must be in the body, not in the URL")
 		}
 	}
 	return form, nil
 }
 
-// authenticateClient finds the client whose credentials a request to the token endpoint bears, in the form or as HTTP
-// Basic.
+// authenticateClient returns the client whose credentials a request has, in the form or as HTTP Basic.
 func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Client, error) {
 	id, secret := events.CanonicalID(form.Get("client_id")), form.Get("client_secret")
 	if scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Basic") {
 		if secret != "" {
-			return nil, oauthProblem(invalidRequest, "the client's secret is there more than once")
+			return nil, oauthProblem(invalidRequest, "the client's secret must be sent once")
 		}
 		user, password, ok := r.BasicAuth()
 		basicID, malformedID := url.QueryUnescape(user)
@@ -186,18 +184,18 @@ func (a *API) authenticateClient(r *http.Request, form url.Values) (*snapshot.Cl
 		client = &snapshot.Client{}
 	}
 	if !client.HasSecret(sha256.Sum256([]byte(secret)), a.Now()) {
-		// The right secret always passes: nobody guesses 256 bits, and nobody is to shut a client out by trying.
+		// The right secret always passes: 256 bits cannot be guessed, and an attacker must not lock a client out.
 		return nil, a.limitAttempts(r.Context(), "client "+id,
 			func() error { return oauthProblem(invalidClient, wrongClient) })
 	}
 	return client, nil
 }
 
-// narrow returns the scopes that are asked for, which any number of blanks divide. The client must have each of them.
+// narrow returns the requested scopes, separated by any number of spaces. The client must have each of them.
 func narrow(has []events.Scope, asked string) (scopes []events.Scope, err error) {
 	names := strings.FieldsFunc(asked, func(r rune) bool { return r == ' ' })
 	if len(names) == 0 {
-		return nil, oauthProblem(invalidScope, "scope names none; without scope the token has all of the client's")
+		return nil, oauthProblem(invalidScope, "scope is empty; omit it for all of the client's scopes")
 	}
 	for _, name := range names {
 		scope := events.Scope(name)
@@ -211,7 +209,7 @@ func narrow(has []events.Scope, asked string) (scopes []events.Scope, err error)
 	return scopes, nil
 }
 
-// oauthProblem is a refusal of the token endpoint.
+// oauthProblem returns a refusal of the token endpoint with an OAuth error code.
 func oauthProblem(name, detail string) *problem {
 	status := http.StatusBadRequest
 	if name == invalidClient {
@@ -222,7 +220,7 @@ func oauthProblem(name, detail string) *problem {
 	return p
 }
 
-// asOAuth gives a problem what RFC 6749 wants of an error of the token endpoint, whoever found it.
+// asOAuth adds the members and headers that RFC 6749 requires of an error of the token endpoint.
 func (p *problem) asOAuth() {
 	if p.OAuthError == "" {
 		switch {
@@ -247,10 +245,9 @@ func (p *problem) asOAuth() {
 func (a *API) documentToken() {
 	doc := a.huma.OpenAPI()
 	schema := func(v any) *huma.Schema { return doc.Components.Schemas.Schema(reflect.TypeOf(v), true, "") }
-	op := operation("POST", grantRoute, "get-token", "OAuth", "Trade a client's credentials for an access token")
-	op.Description = "OAuth 2.0's client credentials (RFC 6749). Errors are problems with `error` and " +
-		"`error_description` beside their other members. " +
-		"A token counts as one of the tenant's calls: keep it for as long as it is good."
+	op := operation("POST", grantRoute, "get-token", "OAuth", "Exchange a client's credentials for an access token")
+	op.Description = "OAuth 2.0 client credentials (RFC 6749). Errors are problems with the additional members `error` " +
+		"and `error_description`. The call counts as one of the tenant's: reuse a token until it expires."
 	op.RequestBody = &huma.RequestBody{
 		Required: true,
 		Content:  map[string]*huma.MediaType{formType: {Schema: schema(tokenForm{})}},

@@ -13,47 +13,47 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 )
 
-// observe logs each request and counts its duration by route, and turns a panic into a 500, but for the one that breaks
-// off an answer.
+// observe logs each request, measures its duration by route, and turns a panic into a 500, except the panic of
+// abortResponse.
 func (a *API) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		req := requestOf(r.Context())
 		defer func() {
 			cause := recover()
-			brokenOff := cause == http.ErrAbortHandler //nolint:errorlint // a sentinel that is panicked with, not returned
-			if cause != nil && !brokenOff {
+			aborted := cause == http.ErrAbortHandler //nolint:errorlint // a sentinel that is panicked with, not returned
+			if cause != nil && !aborted {
 				req.log().Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
 				if req.writer.status == 0 {
 					writeProblem(w, r, newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example))
 				}
 			}
-			// An answer without a body, such as that to HEAD, is written once the handler has returned.
+			// A response without a body, such as one to HEAD, is written after the handler has returned.
 			status, route := cmp.Or(req.writer.status, http.StatusOK), req.route.RoutePattern()
 			if route == "" || status == http.StatusNotFound && route == "/*" {
 				route = unknownRoute
 			}
 			took := time.Since(began)
-			if route != streamRoute || status != http.StatusOK { // a stream takes as long as it is wanted
-				a.durations.of(methodLabel(r.Method), route, statusClass(status)).Observe(took.Seconds())
+			if route != streamRoute || status != http.StatusOK { // a stream's duration is the client's choice
+				a.durations.observer(methodLabel(r.Method), route, statusClass(status)).Observe(took.Seconds())
 			}
 			level := slog.LevelInfo
 			if status < 400 && evaluates(route) {
 				level = slog.LevelDebug // thousands a second
 			}
 			if status == http.StatusTooManyRequests || preflight(r) || req.unsigned {
-				level = slog.LevelDebug // as many as somebody sends
+				level = slog.LevelDebug // an attacker could flood the log
 			}
 			if a.Log.Enabled(r.Context(), level) {
 				message := "request"
-				if brokenOff {
-					message = "request, whose answer was broken off"
+				if aborted {
+					message = "request with aborted response"
 				}
 				req.log().Log(r.Context(), level, message,
 					"method", methodLabel(r.Method), "path", a.loggedPath(r, route), "status", status, "took", took, "bytes",
 					req.writer.bytes)
 			}
-			if brokenOff {
+			if aborted {
 				panic(cause)
 			}
 		}()
@@ -61,17 +61,17 @@ func (a *API) observe(next http.Handler) http.Handler {
 	})
 }
 
-// unknownRoute stands for the paths that no route takes.
+// unknownRoute is the label of paths without a route.
 const unknownRoute = "unknown"
 
-// maxLoggedPath is the longest path that the log has, in bytes: keys of flags fit.
+// maxLoggedPath is the longest logged path in bytes. Keys of flags fit.
 const maxLoggedPath = 300
 
-// loggedPath is the path of a request. It is the route alone if the path is long or may hold a secret or an address, as
-// the token of a device or a path that no route takes.
+// loggedPath returns the path of a request, or only its route if the path is long or may hold a secret or an address,
+// such as the token of a device.
 func (a *API) loggedPath(r *http.Request, route string) string {
 	path := r.URL.EscapedPath()
-	if route == unknownRoute { // or refused before it got to its route
+	if route == unknownRoute { // or refused before routing
 		return cmp.Or(a.router.Find(chi.NewRouteContext(), r.Method, path), unknownRoute)
 	}
 	special := func(c rune) bool {
@@ -84,8 +84,8 @@ func (a *API) loggedPath(r *http.Request, route string) string {
 	return path
 }
 
-// answerWriter notes the status and the size of an answer. http.ResponseController finds all else that the server's own
-// writer can do.
+// answerWriter records the status and size of a response. http.ResponseController reaches the server's own writer
+// through Unwrap.
 type answerWriter struct {
 	http.ResponseWriter
 	status int // 0 until the header is written
@@ -103,7 +103,7 @@ func (w *answerWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// closeIfStopping has the answer say that its connection is closed, see BeginStop.
+// closeIfStopping announces the end of the connection if the service is stopping: see BeginStop.
 func (w *answerWriter) closeIfStopping() {
 	if w.api.stopping.Load() {
 		w.Header().Set("Connection", "close")
@@ -129,7 +129,7 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// evaluates reports whether a route is one of those that applications call all the time.
+// evaluates reports whether a route is an evaluation, which applications call most often.
 func evaluates(route string) bool {
 	switch route {
 	case evaluateRoute, legacyEvaluateRoute, evaluateManyRoute, ofrepRoute, ofrepManyRoute:
@@ -139,10 +139,10 @@ func evaluates(route string) bool {
 	}
 }
 
-// durations is how long requests take, by method, route and class of status.
+// durations measures the duration of requests by method, route and status class.
 type durations struct {
 	*prometheus.HistogramVec
-	known *xsync.Map[[3]string, prometheus.Observer] // found sooner than in the vector
+	known *xsync.Map[[3]string, prometheus.Observer] // faster to look up than in the vector
 }
 
 func newDurations() *durations {
@@ -153,7 +153,7 @@ func newDurations() *durations {
 	}, []string{"method", "route", "status"}), xsync.NewMap[[3]string, prometheus.Observer]()}
 }
 
-func (d *durations) of(method, route, status string) prometheus.Observer {
+func (d *durations) observer(method, route, status string) prometheus.Observer {
 	labels := [3]string{method, route, status}
 	o, ok := d.known.Load(labels)
 	if !ok {
@@ -163,7 +163,7 @@ func (d *durations) of(method, route, status string) prometheus.Observer {
 	return o
 }
 
-// methodLabel keeps callers from making series of metrics up.
+// methodLabel maps unknown methods to one label, so that callers cannot create metric series.
 func methodLabel(method string) string {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":

@@ -34,7 +34,7 @@ func TestAPanicIsAFaultOfTheService(t *testing.T) {
 	id := response.Header.Get("X-Request-ID")
 	want := map[string]any{
 		"type": "/problems/internal", "title": "Internal Server Error", "status": 500.0,
-		"detail": "the request could not be carried out; its id finds the reason in the log", "instance": "urn:uuid:" + id,
+		"detail": "the request failed; search the log for its id", "instance": "urn:uuid:" + id,
 	}
 	for name, value := range want {
 		if p[name] != value {

@@ -19,7 +19,7 @@ import (
 	"flagledger/queries"
 )
 
-// OFREP is OpenFeature's remote evaluation protocol, 0.3: what any OpenFeature SDK speaks.
+// OFREP is OpenFeature's remote evaluation protocol, version 0.3. OpenFeature SDKs speak it.
 const (
 	ofrepRoute     = "/ofrep/v1/evaluate/flags/{key}"
 	ofrepManyRoute = "/ofrep/v1/evaluate/flags"
@@ -27,20 +27,20 @@ const (
 
 var ofrepAccess = access{who: viewer, scope: events.FlagsEvaluate, unverified: true}
 
-// OFREPContext is whom flags are evaluated for.
+// OFREPContext is the context of an evaluation.
 type OFREPContext struct {
-	TargetingKey string `json:"targetingKey,omitempty" doc:"The unit that splits by weight are bucketed by. It is required where a flag splits its traffic by it." example:"user-42"`
+	TargetingKey string `json:"targetingKey,omitempty" doc:"The unit that weighted splits are bucketed by. Required if a flag splits its traffic by it." example:"user-42"`
 
 	_ struct{} `additionalProperties:"true"`
 }
 
 type ofrepBody struct {
-	Context OFREPContext `json:"context" doc:"Its members beside targetingKey are attributes, which rules ask about"`
+	Context OFREPContext `json:"context" doc:"Members other than targetingKey are attributes, which rules test"`
 
 	_ struct{} `additionalProperties:"true"`
 }
 
-// OFREPMetadata says where a value comes from.
+// OFREPMetadata is the origin of a value.
 type OFREPMetadata struct {
 	FlagVersion uint64 `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
 	VariationID string `json:"variationId,omitempty" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
@@ -50,7 +50,7 @@ type OFREPMetadata struct {
 type ofrepEvaluation struct {
 	Key      string        `json:"key" example:"new-checkout"`
 	Value    value         `json:"value"`
-	Reason   string        `json:"reason" enum:"STATIC,TARGETING_MATCH,SPLIT,DEFAULT,DISABLED" doc:"DISABLED comes with the flag's default value, which some clients pass over for the default of their own code" example:"TARGETING_MATCH"`
+	Reason   string        `json:"reason" enum:"STATIC,TARGETING_MATCH,SPLIT,DEFAULT,DISABLED" doc:"DISABLED comes with the flag's default value; some clients ignore it and use the default in their code" example:"TARGETING_MATCH"`
 	Variant  string        `json:"variant,omitempty" doc:"The name of the variation that is served" example:"on"`
 	Metadata OFREPMetadata `json:"metadata"`
 }
@@ -60,13 +60,13 @@ type ofrepEvaluations struct {
 	EventStreams []OFREPStream `json:"eventStreams"`
 }
 
-// OFREPStream is where a client hears that flags have changed.
+// OFREPStream is a stream of flag changes.
 type OFREPStream struct {
 	Type string `json:"type" enum:"sse"`
-	URL  string `json:"url" format:"uri" doc:"Opens the stream of changes without a header, for as long as the token of the call would. Treat it as you treat that." example:"https://flags.example.com/api/v1/flags/stream?ticket=eyJhbGciOiJIUzI1NiJ9.eyJ0ZW5hbnRfaWQiOiIuLi4ifQ.c2ln"`
+	URL  string `json:"url" format:"uri" doc:"Opens the stream of changes without headers, and is valid as long as the call's token. Treat it as a secret, like the token." example:"https://flags.example.com/api/v1/flags/stream?ticket=eyJhbGciOiJIUzI1NiJ9.eyJ0ZW5hbnRfaWQiOiIuLi4ifQ.c2ln"`
 }
 
-// OFREPFlag is an ofrepEvaluation, or an OFREPFailure.
+// OFREPFlag documents an ofrepEvaluation or an OFREPFailure.
 type OFREPFlag struct{}
 
 // Schema implements huma.SchemaProvider.
@@ -79,7 +79,7 @@ func (OFREPFlag) Schema(r huma.Registry) *huma.Schema {
 	}
 }
 
-// ofrepErrorCode is what OpenFeature's clients tell errors apart by.
+// ofrepErrorCode is the error code for OpenFeature's clients.
 type ofrepErrorCode string
 
 const (
@@ -90,14 +90,14 @@ const (
 	ofrepGeneral             ofrepErrorCode = "GENERAL"
 )
 
-// OFREPFailure is what went wrong with a flag, in the words of the protocol.
+// OFREPFailure is the error of a flag's evaluation in OFREP's format.
 type OFREPFailure struct {
-	Key          string         `json:"key,omitempty" doc:"The flag, where one is asked for" example:"new-checkout"`
+	Key          string         `json:"key,omitempty" doc:"The flag, if the call is for one" example:"new-checkout"`
 	ErrorCode    ofrepErrorCode `json:"errorCode" enum:"PARSE_ERROR,INVALID_CONTEXT,TARGETING_KEY_MISSING,FLAG_NOT_FOUND,GENERAL" example:"TARGETING_KEY_MISSING"`
 	ErrorDetails string         `json:"errorDetails" example:"targetingKey is required: the flag splits its traffic by it"`
 }
 
-// ofrepProblem is an error answer that OpenFeature's clients understand too.
+// ofrepProblem is a problem with the members that OpenFeature's clients need.
 type ofrepProblem struct {
 	problemBody
 	OFREPFailure
@@ -110,7 +110,7 @@ func (ofrepProblem) Schema(r huma.Registry) *huma.Schema {
 	return problemWith(r, OFREPFailure{})
 }
 
-// ofrepError is an error with its code.
+// ofrepError is a problem with an OFREP error code.
 type ofrepError struct {
 	code ofrepErrorCode
 	*problem
@@ -118,8 +118,8 @@ type ofrepError struct {
 
 func (e ofrepError) Unwrap() error { return e.problem }
 
-// ofrepErrorOf words an error as the protocol does. One of the context is 400: clients take 422 for a fault of the
-// service.
+// ofrepErrorOf converts an error to an OFREP error. Errors in the context are 400, as clients treat 422 as a fault of
+// the service.
 func ofrepErrorOf(ctx context.Context, key string, err error) ofrepError {
 	if refusal, ok := errors.AsType[ofrepError](err); ok {
 		return refusal
@@ -142,7 +142,7 @@ func ofrepErrorOf(ctx context.Context, key string, err error) ofrepError {
 
 func (e ofrepError) of(key string) OFREPFailure { return OFREPFailure{key, e.code, e.Detail} }
 
-// ofrepEvaluate answers what a flag serves.
+// ofrepEvaluate answers with what a flag serves.
 func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	key := pathKey(r, "key")
 	p, e, err := a.readOFREPEvaluation(r)
@@ -167,11 +167,11 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	out.send()
 }
 
-// catchUpTime is the longest that a client waits for a change that another node has told it of.
+// catchUpTime is the longest that a call waits for a change that the client received from another node.
 const catchUpTime = time.Second
 
-// catchUp waits until this node knows of the change that the client names in flagConfigEtag, and has heard of on a
-// stream of another node.
+// catchUp waits until this node has applied the change in flagConfigEtag, which the client received from another node's
+// stream.
 func (a *API) catchUp(r *http.Request, p *principal) {
 	if r.URL.RawQuery == "" {
 		return
@@ -181,7 +181,7 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 		return
 	}
 	ids, err := a.streamIDsOf(p.tenant.ID())
-	if err != nil { // the answer then comes as it is
+	if err != nil { // answer without waiting
 		return
 	}
 	if position, ok := ids.position(etag); ok && a.Changes.Position().Compare(position) < 0 {
@@ -191,8 +191,8 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	}
 }
 
-// checkOFREPQuery refuses query parameters that a call does not take, such as those of our own evaluations: who asks
-// for the past must not get today.
+// checkOFREPQuery refuses unknown query parameters, such as at and version of our own evaluations: ignoring them would
+// return current values for a historical query.
 func checkOFREPQuery(u *url.URL, taken []string) error {
 	if u.RawQuery == "" {
 		return nil
@@ -205,8 +205,8 @@ func checkOFREPQuery(u *url.URL, taken []string) error {
 	return nil
 }
 
-// readOFREPEvaluation finds out who makes an evaluation, which takes these query parameters, and reads its body, which
-// the caller releases.
+// readOFREPEvaluation admits the caller of an evaluation, checks its query and reads its body. The caller must release
+// the body.
 func (a *API) readOFREPEvaluation(r *http.Request, parameters ...string) (*principal, *evaluationRequest, error) {
 	p, err := a.admit(r, ofrepAccess, "")
 	if err != nil {
@@ -240,7 +240,7 @@ func (a *API) readOFREPEvaluation(r *http.Request, parameters ...string) (*princ
 	return p, e, nil
 }
 
-// readOFREP reads a body. Members that the protocol does not name are passed over, as it allows them.
+// readOFREP reads a body. It skips unknown members, as the protocol allows them.
 func readOFREP(e *evaluationRequest) error {
 	sent := false
 	err := e.Object(func(name string) error {
@@ -263,7 +263,7 @@ func readOFREP(e *evaluationRequest) error {
 	return err
 }
 
-// ofrepReason is a reason in OpenFeature's words.
+// ofrepReason returns the OpenFeature reason of a result.
 func ofrepReason(r *snapshot.Result) string {
 	switch {
 	case r.Reason == snapshot.Off:
@@ -305,7 +305,7 @@ func (o *output) ofrep(key string, r *snapshot.Result) {
 	o.text("}}")
 }
 
-// writeOFREP answers with an error.
+// writeOFREP writes an error response.
 func writeOFREP(w http.ResponseWriter, r *http.Request, key string, err error) {
 	refusal := ofrepErrorOf(r.Context(), key, err)
 	refusal.begin(w, r)
@@ -317,7 +317,7 @@ func (a *API) documentOFREP() {
 	parameters := []*huma.Param{tenantParam(false), environmentParam()}
 	const common = "OpenFeature's remote evaluation protocol (OFREP) 0.3: point an OpenFeature SDK's OFREP provider at " +
 		"this service, with the header `Authorization`. " +
-		"`targetingKey` is required only where a flag splits its traffic by it. "
+		"`targetingKey` is required only if a flag splits its traffic by it. "
 	key := &huma.Param{
 		Name:     "key",
 		In:       "path",
@@ -326,39 +326,38 @@ func (a *API) documentOFREP() {
 		Example:  "new-checkout",
 	}
 	one := operation("POST", ofrepRoute, "ofrep-evaluate-flag", "OFREP", "What a flag serves, for OpenFeature")
-	one.Description = common + "Archived flags are 404, as those that do not exist."
+	one.Description = common + "Archived flags are 404, like flags that do not exist."
 	one.Parameters = append([]*huma.Param{key}, parameters...)
 	a.document(&one, ofrepAccess, ofrepBody{}, ofrepEvaluation{})
 
 	text := &huma.Schema{Type: huma.TypeString}
 	many := operation("POST", ofrepManyRoute, "ofrep-evaluate-flags", "OFREP", "What all flags serve, for OpenFeature")
-	many.Description = common + "The flags come in the order of their keys, without those that are archived. One that " +
-		"cannot be evaluated does not spoil the others: " +
-		"it comes with `errorCode` and `errorDetails` in place of a value. `eventStreams` tells where a client hears of " +
-		"changes: the URL is good for as long as the " +
-		"token of the call, and another token makes another answer, so that a client has a URL that is good."
+	many.Description = common + "The flags are in the order of their keys, without archived ones. A flag that cannot be " +
+		"evaluated has `errorCode` and `errorDetails` in place of a value; the others are not affected. `eventStreams` " +
+		"has the URL of the stream of changes, which is valid as long as the call's token. A new token changes the ETag, " +
+		"so that clients always get a valid URL."
 	many.Parameters = append([]*huma.Param{
 		{
 			Name:        "If-None-Match",
 			In:          "header",
 			Schema:      text,
-			Description: "The ETags of answers that the client has; the answer is 304 where one of them still holds",
+			Description: "The ETags of responses that the client has; the answer is 304 if one of them is still current",
 		},
 		{
-			Name:   "flagConfigEtag",
-			In:     "query",
-			Schema: text,
-			Description: "The etag of the event that makes the client fetch: the answer waits for that change, for a second " +
-				"at most",
+			Name:        "flagConfigEtag",
+			In:          "query",
+			Schema:      text,
+			Description: "The etag of the event that caused the call: the answer waits for that change for one second at most",
 		},
 		{
 			Name:        "flagConfigLastModified",
 			In:          "query",
 			Schema:      text,
-			Description: "Taken, as the protocol has it, and not needed",
+			Description: "Accepted for the protocol, and ignored",
 		},
 	}, parameters...)
 	a.document(&many, ofrepAccess, ofrepBody{}, ofrepEvaluations{})
-	many.Responses["200"].Headers = map[string]*huma.Param{"ETag": {Schema: text, Description: "Of the whole answer"}}
+	many.Responses["200"].Headers = map[string]*huma.Param{"ETag": {Schema: text, Description: "The tag of the whole " +
+		"response"}}
 	many.Responses["304"] = &huma.Response{Description: "Nothing has changed", Headers: many.Responses["200"].Headers}
 }

@@ -12,11 +12,10 @@ import (
 	"flagledger/queries"
 )
 
-// maxHeld is the largest answer that is gathered whole, as its tag must be known before it is sent. A larger one is
-// made twice.
+// maxHeld is the largest response, in bytes, that is buffered until its tag is known. A larger one is evaluated twice.
 const maxHeld = 256 << 10
 
-// ofrepEvaluateMany answers what all flags of the tenant serve, unless the client has that already.
+// ofrepEvaluateMany answers with what all flags of the tenant serve, or 304 if the client has that already.
 func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	p, e, err := a.readOFREPEvaluation(r, "flagConfigEtag", "flagConfigLastModified")
 	if err != nil {
@@ -31,7 +30,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stream, err := a.streamURL(r, p)
-	// without one, clients ask from time to time
+	// without a stream, clients poll
 	if refusal, ok := errors.AsType[*commands.Error](err); err != nil && (!ok || refusal.Kind != commands.Unavailable) {
 		writeOFREP(w, r, "", err)
 		return
@@ -61,7 +60,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	out.send()
 }
 
-// ofrepFlags is the answer of what all flags of a tenant serve.
+// ofrepFlags writes what all flags of a tenant serve.
 type ofrepFlags struct {
 	selected queries.Selection
 	p        *principal
@@ -70,11 +69,10 @@ type ofrepFlags struct {
 	out      *output
 }
 
-// gather makes the answer and its tag, and adds the flags to used. Where it is larger than maxHeld, it is not whole:
-// what out has is only its end.
+// gather builds the response and its tag, and adds the flags to used. If the response is larger than maxHeld, whole is
+// false and out has only its end.
 //
-// The tag covers the stream's URL too: a client that comes back with a new token gets the new URL before the old one
-// ends.
+// The tag covers the stream's URL, so that a client with a new token gets the new URL before the old one expires.
 func (f *ofrepFlags) gather(ctx context.Context, used *uncounted) (tag string, whole bool, err error) {
 	hash := sha256.New()
 	whole = true
@@ -87,7 +85,7 @@ func (f *ofrepFlags) gather(ctx context.Context, used *uncounted) (tag string, w
 	return `"` + hex.EncodeToString(hash.Sum(nil)[:16]) + `"`, whole, err
 }
 
-// write appends the answer, and calls full whenever it has reached a size. It adds the flags to used, unless that is
+// write appends the response and calls full whenever the buffer reaches size. It adds the flags to used, unless that is
 // nil.
 func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full func()) error {
 	f.out.text(`{"flags":[`)

@@ -20,55 +20,55 @@ import (
 
 var about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
 
-**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds, those of changes with microseconds: sent as ` + "`at`" + `, such a time includes the change. A list is
-a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` it answers ` + "`X-Total-Count`" + ` and ` + "`Link`" + `.
-	A change answers once it can be read; where that takes
-over two seconds it answers all the same, with ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the fields at fault in ` + "`errors`" + `. A read under
-` + "`/api/v1`" + ` refuses a query parameter that is sent twice, and an empty one other than ` + "`q`" + `; the old paths take the first, and an empty one for none.
+**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds. Timestamps of changes
+have microseconds: sent as ` + "`at`" + `, such a time includes the change. A list is a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` the response
+has ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change responds once reads show it, or after two seconds with
+` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the wrong fields in ` + "`errors`" + `. Reads under
+` + "`/api/v1`" + ` refuse query parameters that are repeated, or empty except ` + "`q`" + `; the legacy paths use the first and ignore empty ones.
 
-**Repeated requests.** A change takes an ` + "`Idempotency-Key`" + `: repeated with the same key within ` + events.PeriodText(
+**Retries.** A change accepts an ` + "`Idempotency-Key`" + `: a retry with the same key within ` + events.PeriodText(
 	idempotency.TTL,
-) + `, it is answered as it was the first time, with
-` + "`Idempotent-Replayed: true`" + `, and not made twice, whatever died in between. The key is the caller's own in a tenant, for one path. With another body it is refused with
-422, while the first call is under way with 409. An answer of 429 or of 500 and above is not kept: then the call is carried out again.
+) + ` returns the first response, with ` + "`Idempotent-Replayed: true`" + `, and is not carried out twice, even after a crash. A key is valid per caller,
+tenant and path. A different body with the same key is 422; a retry while the first call is in progress is 409. Responses of 429, or of 500 and above, are not
+stored: a retry carries the call out again.
 
-**Tracing.** Every call takes an ` + "`X-Request-ID`" + `, a UUID, which the answer bears and the log shows; without one, or with another text, the service makes one. It takes
-an ` + "`X-Correlation-ID`" + ` too, which stands with the request's id in the facts that the call makes.
+**Tracing.** Every call accepts an ` + "`X-Request-ID`" + `, a UUID, which the response and the log show; without a valid one the service creates one.
+` + "`X-Correlation-ID`" + ` is stored with the request's id in the facts of the call.
 
-**Caching.** Answers to changes say ` + "`Cache-Control: no-store`" + `. Those to reads with a token, but for the stream, say ` + "`private, no-cache`" + ` and
-name in ` + "`Vary`" + ` the headers that they depend on. In production on https every answer has ` + "`Strict-Transport-Security`" + `.
+**Caching.** Responses to changes have ` + "`Cache-Control: no-store`" + `. Responses to reads with a token, except the stream, have
+` + "`private, no-cache`" + ` and a ` + "`Vary`" + ` with the headers that they depend on. In production on https every response has
+` + "`Strict-Transport-Security`" + `.
 
-**Limits.** Every answer tells in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left of the window of a minute: of
-the tenant, by its plan, or without a token of the client's address. Beyond it the answer is 429 with ` + "`Retry-After`" + `. So it is after too many wrong
-passwords or secrets for one account. Costly requests (lists, histories, evaluations of many flags, large bodies) wait in queues that tenants share fairly: one that has
-waited for ` + events.PeriodText(queueTimeout) + ` is answered 429, or 503 where the service as a whole is busy. What a
-	tenant's flags and changes may take, and all else that is limited, is in
-docs/operate/limits.md of the repository; ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` answers those of a tenant.`
+**Limits.** Every response shows in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left in the
+current minute: for the tenant, by its plan, or for the client's address without a token. Beyond the limit, or after too many wrong passwords or secrets for
+an account, the answer is 429 with ` + "`Retry-After`" + `. Expensive requests (lists, histories, evaluations of many flags, large bodies) wait in queues that
+tenants share fairly: after ` + events.PeriodText(queueTimeout) + ` a request is 429, or 503 if the whole service is busy. All limits are in
+docs/operate/limits.md of the repository; ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` returns the limits of a tenant.`
 
-// tags are the chapters of the document, in the order in which its page shows them.
+// tags lists the sections of the OpenAPI document in the order of its page.
 var tags = []*huma.Tag{
 	{Name: "Authentication", Description: "Signing up and in, and passwords"},
 	{Name: "Flags", Description: "The tenant's flags"},
 	{Name: "Variations", Description: "What a flag can serve"},
-	{Name: "Rules", Description: "To whom a flag serves what, in each environment"},
-	{Name: "Evaluation", Description: "What a flag serves to somebody"},
-	{Name: "OFREP", Description: "The same for OpenFeature's clients"},
-	{Name: "Projects", Description: "Which group flags"},
+	{Name: "Rules", Description: "Who gets which variation, in each environment"},
+	{Name: "Evaluation", Description: "What a flag serves to a user"},
+	{Name: "OFREP", Description: "Evaluation for OpenFeature's clients"},
+	{Name: "Projects", Description: "Groups of flags"},
 	{Name: "Project flags", Description: "The flags of a project"},
-	{Name: "Tenants", Description: "With their environments and their usage"},
+	{Name: "Tenants", Description: "Tenants, their environments and their usage"},
 	{Name: "Members", Description: "The people of a tenant"},
 	{Name: "Audit", Description: "Who changed what in the tenant, and when"},
-	{Name: "Notifications", Description: "The caller's inbox, and the devices that it is pushed to"},
-	{Name: "Product tours", Description: "Which of them a person has completed"},
-	{Name: "Sandbox", Description: "Tenants to try the service in, which end by themselves"},
-	{Name: "OAuth", Description: "Machines: their clients and tokens"},
-	{Name: "Billing", Description: "What a tenant pays for, and what that includes"},
-	{Name: "Platform", Description: "For those who run the service"},
+	{Name: "Notifications", Description: "The caller's inbox, and the devices that get pushes"},
+	{Name: "Product tours", Description: "The tours that a person has completed"},
+	{Name: "Sandbox", Description: "Temporary tenants for trying the service"},
+	{Name: "OAuth", Description: "Clients and tokens of machines"},
+	{Name: "Billing", Description: "Plans, payments and features of a tenant"},
+	{Name: "Platform", Description: "For operators of the service"},
 	{Name: "System", Description: "Health and version"},
-	{Name: "Legacy", Description: "Old paths: not for new integrations"},
+	{Name: "Legacy", Description: "Legacy paths: not for new integrations"},
 }
 
-// openAPI is the configuration of huma, and with it the head of the OpenAPI document.
+// openAPI returns the configuration of huma, including the header of the OpenAPI document.
 func (a *API) openAPI() huma.Config {
 	config := huma.DefaultConfig("flagledger", Version)
 	config.Info.Description, config.Tags = about, tags
@@ -96,14 +96,14 @@ func (a *API) openAPI() huma.Config {
 	return config
 }
 
-// publish serves the document as it stands.
+// publish completes the OpenAPI document and serves it.
 func (a *API) publish() {
 	doc := a.huma.OpenAPI()
 	a.describeErrors(doc)
 	for _, schema := range doc.Components.Schemas.Map() {
 		allowNull(schema)
 	}
-	// Written when it is first asked for: that takes longer than all else that makes an API.
+	// Encoding takes longer than the rest of New, so it waits for the first request.
 	a.openAPIText = sync.OnceValue(func() []byte {
 		text, err := json.Marshal(doc)
 		if err != nil {
@@ -117,13 +117,13 @@ func (a *API) publish() {
 	})
 }
 
-// Document is the OpenAPI document, without the address of a server.
+// Document returns the OpenAPI document without a server's URL.
 func Document() []byte {
 	return New(Options{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now}).openAPIText()
 }
 
-// withExamples shows a body that an operation takes and one that it answers, where the examples of their members make
-// none together. nil shows those of the members.
+// withExamples adds examples of an operation's request and response bodies, for which the examples of their members do
+// not suffice. nil adds none.
 func withExamples(op huma.Operation, body, answer any) huma.Operation {
 	if body != nil {
 		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Example: body}}}

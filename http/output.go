@@ -11,8 +11,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// output is the body of an answer, appended piece by piece: by reflection it costs several times as much. Its memory is
-// used again.
+// output builds the body of a response piece by piece, because reflection is several times slower. Its memory is
+// reused.
 type output struct {
 	b []byte
 	w http.ResponseWriter
@@ -35,7 +35,7 @@ func (o *output) release() {
 
 var jsonMedia = []string{"application/json"}
 
-// send sends what has been appended. Where the client does not take it, the answer is broken off.
+// send sends the buffer, and aborts the response if the client does not read it.
 func (o *output) send() {
 	o.w.Header()["Content-Type"] = jsonMedia
 	if _, err := o.w.Write(o.b); err != nil {
@@ -44,16 +44,16 @@ func (o *output) send() {
 	o.b = o.b[:0]
 }
 
-// abortResponse ends a call whose status has been sent, so that its client does not take what it got for all. It does
-// not return.
+// abortResponse ends a call whose status has been sent, so that the client notices that the response is incomplete. It
+// does not return.
 func abortResponse() { panic(http.ErrAbortHandler) }
 
 func (o *output) text(s string) { o.b = append(o.b, s...) }
 
-// quote appends a string, which is valid UTF-8 as all that was read is.
+// quote appends a JSON string. s must be valid UTF-8.
 func (o *output) quote(s string) { o.b, _ = jsontext.AppendQuote(o.b, s) }
 
-// json appends what is too rare to be worth a way of its own.
+// json appends a rare value by reflection.
 func (o *output) json(v any) {
 	text, err := jsonv2.Marshal(v, jsonv2.Deterministic(true))
 	if err != nil {

@@ -18,21 +18,20 @@ import (
 	"flagledger/queries"
 )
 
-// FlagAtInput shows the parameters that ask for a moment of the past of a flag, which has versions beside times.
-// readMoment reads them.
+// FlagAtInput documents the parameters of a flag's historical state: a time or a version. readMoment reads them.
 type FlagAtInput struct {
-	At      string `query:"at" format:"date-time" doc:"A time of RFC 3339 that is past by the store's clock: the answer is the one that the service would have given then, by the times at which the store recorded changes. About the last moments it waits for changes that are being recorded, and is 503 if that takes too long"`
-	Version int64  `query:"version" minimum:"1" doc:"A version of the flag: the answer is the one that the service would have given once the flag had it"`
+	At      string `query:"at" format:"date-time" doc:"An RFC 3339 time that is past by the store's clock: the response shows the state at that time, by the recorded times of changes. For very recent times the call waits for changes that are being recorded, and is 503 if that takes too long"`
+	Version int64  `query:"version" minimum:"1" doc:"A version of the flag: the response shows the state when the flag got it"`
 }
 
-// pastRead describes the reads that take a moment of the past.
-const pastRead = "With `at` or `version` the answer has today's form and the values of then, without `ETag`. It " +
-	"includes flags and environments that are gone since. " +
-	"It is 404 where there was no such flag or environment then."
+// pastRead describes the reads that support historical state.
+const pastRead = "With `at` or `version` the response has the current format and the historical values, without " +
+	"`ETag`. It includes flags and environments that were deleted since. It is 404 if the flag or environment did not " +
+	"exist at that time."
 
-// PastListInput asks what a list was at a time. Without it, it is what it is now.
+// PastListInput selects the historical state of a list; the default is the current one.
 type PastListInput struct {
-	At time.Time `query:"at" doc:"A time of RFC 3339 that is past by the store's clock: the answer is as it was then, by the times at which changes were recorded. People's names, addresses and lastAccessedAt are today's. Before there was the tenant it had nothing: the list is empty, and that of flags 404, as there was no environment"`
+	At time.Time `query:"at" doc:"An RFC 3339 time that is past by the store's clock: the response shows the state at that time, by the recorded times of changes. Names, addresses and lastAccessedAt of people are current. Before the tenant was created the list is empty; the list of flags is 404, as there was no environment"`
 }
 
 // Resolve implements huma.Resolver.
@@ -47,8 +46,7 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// readMoment reads the moment of the past that a call asks for; past is false where it asks for none. Its error is a
-// problem.
+// readMoment reads the historical moment of a call; past is false if it names none. Its error is a problem.
 func readMoment(u *url.URL, now time.Time) (m queries.Moment, past bool, err error) {
 	if u.RawQuery == "" {
 		return m, false, nil
@@ -61,7 +59,7 @@ func readMoment(u *url.URL, now time.Time) (m queries.Moment, past bool, err err
 	return m, past, nil
 }
 
-// readMomentOf reads the moment of the past that a query asks for, and notes what is wrong with it.
+// readMomentOf reads the historical moment of a query and adds its errors to wrong.
 func readMomentOf(query url.Values, now time.Time, wrong map[string]string) (m queries.Moment, past bool) {
 	byTime, byVersion := query.Has("at"), query.Has("version")
 	if byTime {
@@ -72,16 +70,16 @@ func readMomentOf(query url.Values, now time.Time, wrong map[string]string) (m q
 	if byVersion {
 		n, err := strconv.ParseInt(query.Get("version"), 10, 64)
 		if m.Version = events.Revision(n); err != nil || n < 1 {
-			wrong["version"] = "must be a whole number from 1 on"
+			wrong["version"] = "must be a whole number of at least 1"
 		}
 	}
 	if byTime && byVersion {
-		wrong["version"] = "goes without at: send one of them"
+		wrong["version"] = "is not allowed with at: send one of them"
 	}
 	return m, byTime || byVersion
 }
 
-// parseAt reads a time as queries.ParseTime does. wrong is empty, or says what is wrong with it.
+// parseAt parses the parameter at. wrong holds its error, if any.
 func parseAt(text string, now time.Time) (at time.Time, wrong map[string]string) {
 	at, err := queries.ParseTime(text, now)
 	if err != nil {
@@ -90,7 +88,7 @@ func parseAt(text string, now time.Time) (at time.Time, wrong map[string]string)
 	return at, map[string]string{}
 }
 
-// isHistorical reports whether a call asks for a moment of the past, readable or not.
+// isHistorical reports whether a call has at or version, valid or not.
 func isHistorical(u *url.URL) bool {
 	if u.RawQuery == "" {
 		return false
@@ -99,8 +97,8 @@ func isHistorical(u *url.URL) bool {
 	return query.Has("at") || query.Has("version")
 }
 
-// flagAt reads a flag as it was at a moment, and finds the environment that bore a name then. What waits until
-// environments are current comes before it.
+// flagAt reads the historical state of a flag, and finds the environment that had a name at that time. The caller must
+// wait until environments are current.
 func (a *API) flagAt(
 	ctx context.Context, tenantID, key, environment string, m queries.Moment,
 ) (f state.Flag, in events.EnvironmentRef, err error) {
@@ -111,22 +109,22 @@ func (a *API) flagAt(
 	return f, in, err
 }
 
-// pastEnvironment finds the environment of a tenant that bore a name at a time, as flagAt does; an empty name stands
-// for production.
+// pastEnvironment finds the environment of a tenant that had a name at a time; an empty name means production.
 func (a *API) pastEnvironment(
 	ctx context.Context, tenantID, name string, at time.Time,
 ) (in events.EnvironmentRef, err error) {
 	err = queries.ErrNotFound
-	if utf8.ValidString(name) { // as a header may not be
+	if utf8.ValidString(name) { // headers may hold other bytes
 		in, err = a.Queries.EnvironmentAt(ctx, tenantID, cmp.Or(name, events.DefaultEnvironment), at)
 	}
 	if errors.Is(err, queries.ErrNotFound) {
-		return in, newProblem(http.StatusNotFound, "the tenant had no such environment then")
+		return in, newProblem(http.StatusNotFound, "the tenant had no such environment at that time")
 	}
 	return in, err
 }
 
-// environmentAt is the id of the environment that bore a call's name of it at a time, or that bears it now.
+// environmentAt returns the id of the environment that had the call's environment name at a time, or has it now if at
+// is zero.
 func (a *API) environmentAt(ctx context.Context, name string, at time.Time) (id string, err error) {
 	p := principalOf(ctx)
 	if at.IsZero() {
@@ -139,13 +137,13 @@ func (a *API) environmentAt(ctx context.Context, name string, at time.Time) (id 
 	return environment.ID, err
 }
 
-// FlagRead names a flag, the environment that it is seen in, and the moment.
+// FlagRead names a flag, an environment and a moment.
 type FlagRead struct {
 	FlagPath
 	FlagAtInput
 }
 
-// past reads the flag as it was at the moment that the call asks for; asked is false where it asks for none.
+// past reads the historical state of the flag; asked is false if the call names no moment.
 func (in FlagRead) past(
 	ctx context.Context, a *API,
 ) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {

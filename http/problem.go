@@ -19,22 +19,22 @@ import (
 	"flagledger/queries"
 )
 
-// problem is an error answer: RFC 9457 problem details.
+// problem is an error response: RFC 9457 problem details.
 type problem struct {
 	Type     string            `json:"type" format:"uri" doc:"Identifies the kind of error; a GET on it explains the kind" example:"https://flags.example.com/problems/validation-failed"`
 	Title    string            `json:"title" example:"Unprocessable Entity"`
 	Status   int               `json:"status" example:"422"`
 	Detail   string            `json:"detail" example:"validation failed"`
-	Instance string            `json:"instance" doc:"urn:uuid: and the request's id" example:"urn:uuid:0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
+	Instance string            `json:"instance" doc:"urn:uuid: followed by the request's id" example:"urn:uuid:0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
 	Errors   map[string]string `json:"errors,omitempty" doc:"What is wrong, by field" example:"{\"name\":\"is required and must not be empty\"}"`
 
-	// Of the token endpoint: the kind of error in OAuth's words, and the detail once more.
+	// For the token endpoint: OAuth's error code, and the detail again.
 	OAuthError       string `json:"error,omitempty" hidden:"true"`
 	OAuthDescription string `json:"error_description,omitempty" hidden:"true"`
 
-	name     string // of the type; empty for that of the status
+	name     string // of the type; empty for the status's own
 	headers  http.Header
-	exceeded *limit.Budget // of 429; nil for others
+	exceeded *limit.Budget // for 429, or nil
 }
 
 // kinds explains the kinds of errors, by status.
@@ -42,52 +42,52 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	400: {
 		"bad-request",
 		"Bad Request",
-		"The request cannot be read: its JSON is malformed, or a header that it needs is missing.",
+		"The request cannot be read: its JSON is malformed, or a required header is missing.",
 		"the header X-Tenant-ID is required",
 	},
 	401: {
 		"unauthorized",
 		"Unauthorized",
-		"The request has no credentials, or ones that do not hold. Send Authorization: Bearer with a token that is neither " +
-			"expired nor signed out.",
+		"The request has no credentials, or invalid ones. Send Authorization: Bearer with a token that is neither expired " +
+			"nor signed out.",
 		"the request needs Authorization: Bearer with a token",
 	},
 	403: {
 		"forbidden",
 		"Forbidden",
-		"The caller may not do this: the role in the tenant, or the scopes of the token, do not allow it, the tenant is " +
-			"another's, the e-mail address is not verified, or the account has been deactivated.",
+		"The caller may not do this: the role or the token's scopes do not allow it, the caller is not a member of the " +
+			"tenant, the e-mail address is not verified, or the account is deactivated.",
 		"the role viewer does not allow it",
 	},
 	404: {"not-found", "Not Found", "There is no such resource in this tenant, or no such route.", "no such resource"},
 	405: {
 		"method-not-allowed",
 		"Method Not Allowed",
-		"The route does not take this method. Allow names those that it takes.",
-		"the route does not take PUT",
+		"The route does not support this method. The header Allow lists the methods that it supports.",
+		"the route does not support PUT",
 	},
 	409: {
 		"conflict",
 		"Conflict",
-		"The resource exists already, or its state forbids the change.",
+		"The resource already exists, or its state forbids the change.",
 		"a flag with the key \"new-checkout\" exists already",
 	},
 	412: {
 		"precondition-failed",
 		"Precondition Failed",
-		"The resource has another version than If-Match names. ETag names the one it has; nothing was changed.",
+		"The resource's version differs from If-Match. The header ETag has its version; nothing was changed.",
 		"the flag has changed: its version is 7",
 	},
 	415: {
 		"unsupported-media-type",
 		"Unsupported Media Type",
-		"The body is of a type that the route does not take, or is compressed.",
+		"The body has an unsupported type, or is compressed.",
 		"the body must be of the type application/json",
 	},
 	422: {
 		"validation-failed",
 		"Unprocessable Entity",
-		"The body is well-formed and breaks rules. errors names the fields at fault, " + events.CountText(
+		"The body is well-formed but invalid. errors names the wrong fields, " + events.CountText(
 			maxNamedFields,
 		) + " at most.",
 		"validation failed",
@@ -95,27 +95,26 @@ var kinds = map[int]struct{ name, title, text, example string }{
 	429: {
 		"rate-limit-exceeded",
 		"Too Many Requests",
-		"Too many requests came in, too many costly ones of the tenant are under way, too many answers wait to be read, or " +
-			"a day has as many of something as it may. Retry-After tells in how many seconds to try again.",
+		"Too many requests were sent, too many expensive ones of the tenant are in progress, too many responses are " +
+			"unread, or a daily quota is used up. Retry-After tells in how many seconds to retry.",
 		"the rate limit is exceeded; try again later, in 17 s",
 	},
 	500: {
 		"internal",
 		"Internal Server Error",
-		"The service is at fault. The request's id finds it in the log.",
-		"the request could not be carried out; its id finds the reason in the log",
+		"The service failed. Search its log for the request's id.",
+		"the request failed; search the log for its id",
 	},
 	503: {
 		"unavailable",
 		"Service Unavailable",
-		"A part that the request needs is down or starting, or has too much to do. Retry-After tells in how many seconds " +
-			"to try again.",
+		"A part that the request needs is down, starting or overloaded. Retry-After tells in how many seconds to retry.",
 		"the read models cannot be read at the moment",
 	},
 }
 
-// newProblem makes a problem. Its type and instance are filled in when it is written. For 429, detail says which limit
-// is exceeded; it is empty for the limit of requests.
+// newProblem returns a problem. Its type and instance are set when it is written. For 429, detail names the exceeded
+// limit, and is empty for the limit of requests.
 func newProblem(status int, detail string) *problem {
 	if _, ok := kinds[status]; !ok {
 		status = http.StatusInternalServerError
@@ -124,7 +123,7 @@ func newProblem(status int, detail string) *problem {
 	switch status {
 	case http.StatusUnauthorized:
 		p.headers.Set("WWW-Authenticate", "Bearer")
-	case http.StatusTooManyRequests: // which the interface words
+	case http.StatusTooManyRequests:
 		if detail != "" {
 			detail = ": " + detail
 		}
@@ -135,27 +134,27 @@ func newProblem(status int, detail string) *problem {
 	return p
 }
 
-// invalid is a problem with fields.
+// invalid returns a 422 with its wrong fields.
 func invalid(fields map[string]string) *problem {
 	p := newProblem(http.StatusUnprocessableEntity, "validation failed")
 	p.Errors = fields
 	return p
 }
 
-// Error, GetStatus, GetHeaders and ContentType make a problem an error that huma answers with.
+// Error, GetStatus, GetHeaders and ContentType implement the interfaces by which huma writes an error.
 
 func (p *problem) Error() string           { return p.Detail }
 func (p *problem) GetStatus() int          { return p.Status }
 func (p *problem) GetHeaders() http.Header { return p.headers }
 func (p *problem) ContentType(string) string {
 	if p.OAuthError != "" {
-		return "application/json" // OAuth clients insist on it
+		return "application/json" // OAuth clients require it
 	}
 	return "application/problem+json"
 }
 
-// identified fills in what the request tells. A caller over a rate limit is told to wait for the next window.
-func (p *problem) identified(ctx context.Context) *problem {
+// complete fills in type, instance and Retry-After from the request.
+func (p *problem) complete(ctx context.Context) *problem {
 	p.bound()
 	req := requestOf(ctx)
 	if p.exceeded != nil {
@@ -168,57 +167,57 @@ func (p *problem) identified(ctx context.Context) *problem {
 	return p
 }
 
-// problemOf turns the refusals of commands and queries into problems. Anything else is a fault: it is logged, not
-// shown.
+// problemOf converts errors of commands and queries to problems. Unexpected errors become a 500; they are logged and
+// not shown.
 func problemOf(ctx context.Context, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
-		return p.identified(ctx)
+		return p.complete(ctx)
 	}
 	if refusal, ok := errors.AsType[*commands.Error](err); ok {
 		if refusal.Kind == commands.TooMany && refusal.AtOnce > 0 {
-			return noSlot(refusal.AtOnce, refusal.Detail).identified(ctx)
+			return noSlot(refusal.AtOnce, refusal.Detail).complete(ctx)
 		}
 		if refusal.Kind == commands.TooMany && refusal.PerDay > 0 {
-			return tooManyRequests(limit.Spent(refusal.PerDay, refusal.UntilReset), refusal.Detail).identified(ctx)
+			return tooManyRequests(limit.Spent(refusal.PerDay, refusal.UntilReset), refusal.Detail).complete(ctx)
 		}
-		if p := refused(refusal); p != nil {
+		if p := refusalProblem(refusal); p != nil {
 			if refusal.Kind == commands.Unavailable {
 				requestOf(ctx).log().Warn("unavailable", "err", err)
 			}
-			return p.identified(ctx)
+			return p.complete(ctx)
 		}
 	}
 	switch {
 	case errors.Is(err, queries.ErrNotFound):
-		return newProblem(http.StatusNotFound, "no such resource").identified(ctx)
+		return newProblem(http.StatusNotFound, "no such resource").complete(ctx)
 	case errors.Is(err, queries.ErrUnavailable):
 		requestOf(ctx).log().Warn("unavailable", "err", err)
-		return newProblem(http.StatusServiceUnavailable, "the read models cannot be read at the moment").identified(ctx)
+		return newProblem(http.StatusServiceUnavailable, "the read models cannot be read at the moment").complete(ctx)
 	case errors.Is(err, queries.ErrFuture):
-		return invalid(map[string]string{"at": queries.ErrFuture.Error()}).identified(ctx)
+		return invalid(map[string]string{"at": queries.ErrFuture.Error()}).complete(ctx)
 	case errors.Is(err, queries.ErrTooSlow):
 		requestOf(ctx).log().Warn("unavailable", "err", err)
 		return newProblem(http.StatusServiceUnavailable,
-			"the flags take too long to evaluate; name fewer of them, or simplify their rules").identified(ctx)
+			"the flags take too long to evaluate; name fewer of them, or simplify their rules").complete(ctx)
 	case errors.Is(err, snapshot.ErrTooLarge):
 		return invalid(
 			map[string]string{"attributes": "are too large to be compared with the rules of the flag in time"},
-		).identified(ctx)
+		).complete(ctx)
 	}
 	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
 		return invalid(
 			map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"},
-		).identified(ctx)
+		).complete(ctx)
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		requestOf(ctx).log().Debug("the caller has gone", "err", err)
-		return newProblem(http.StatusServiceUnavailable, "the caller has gone").identified(ctx)
+		requestOf(ctx).log().Debug("the client has disconnected", "err", err)
+		return newProblem(http.StatusServiceUnavailable, "the client has disconnected").complete(ctx)
 	}
 	requestOf(ctx).log().Error("request failed", "err", err)
-	return newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example).identified(ctx)
+	return newProblem(http.StatusInternalServerError, kinds[http.StatusInternalServerError].example).complete(ctx)
 }
 
-// unitField names what a split buckets by as the body of an evaluation does.
+// unitField returns the field of an evaluation's body that holds the unit of a split.
 func unitField(attribute string) string {
 	if attribute == "targetingKey" {
 		return attribute
@@ -226,8 +225,8 @@ func unitField(attribute string) string {
 	return "attributes." + attribute
 }
 
-// refused turns the refusal of a command into a problem, nil where it is a fault of the service.
-func refused(e *commands.Error) *problem {
+// refusalProblem converts the refusal of a command to a problem. It returns nil for a fault of the service.
+func refusalProblem(e *commands.Error) *problem {
 	switch e.Kind {
 	case commands.Internal:
 		return nil
@@ -267,9 +266,9 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p *problem) {
 	_ = strictjson.Write(w, p)
 }
 
-// begin answers with all of a problem but its body.
+// begin writes the status and headers of a problem.
 func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
-	p = p.identified(r.Context())
+	p = p.complete(r.Context())
 	if path := routedPath(r); path == grantRoute || path == legacyGrantRoute {
 		p.asOAuth()
 	}
@@ -280,15 +279,15 @@ func (p *problem) begin(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(p.Status)
 }
 
-// Why a body is not read. The first two are huma's words.
+// Errors of reading a body, in huma's words.
 const (
-	unreadBody  = "cannot read request body" // the caller broke off
+	unreadBody  = "cannot read request body" // the client disconnected
 	missingBody = "request body is required"
 )
 
 var bodyTooLarge = "the body is larger than " + events.SizeText(maxBody-1)
 
-// humaProblem turns what huma finds wrong with a request into a problem. It replaces huma.NewErrorWithContext.
+// humaProblem converts huma's errors to problems. It replaces huma.NewErrorWithContext.
 func humaProblem(ctx huma.Context, status int, detail string, errs ...error) huma.StatusError {
 	switch status {
 	case http.StatusRequestEntityTooLarge:
@@ -297,7 +296,7 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 		status = http.StatusBadRequest
 	case http.StatusInternalServerError:
 		if detail == unreadBody {
-			return newProblem(http.StatusBadRequest, detail).identified(ctx.Context())
+			return newProblem(http.StatusBadRequest, detail).complete(ctx.Context())
 		}
 		return problemOf(ctx.Context(), errors.Join(append(errs, errors.New(detail))...))
 	}
@@ -306,7 +305,7 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 		if len(errs) > 0 && status == http.StatusBadRequest {
 			p.Detail = message(errs[0])
 		}
-		return p.identified(ctx.Context())
+		return p.complete(ctx.Context())
 	}
 	wrong := fieldsOf(errs)
 	for name, text := range requestOf(ctx.Context()).wrong {
@@ -314,10 +313,10 @@ func humaProblem(ctx huma.Context, status int, detail string, errs ...error) hum
 			wrong[name] = text
 		}
 	}
-	return invalid(wrong).identified(ctx.Context())
+	return invalid(wrong).complete(ctx.Context())
 }
 
-// fieldsOf tells what huma finds wrong by field.
+// fieldsOf returns huma's errors by field.
 func fieldsOf(errs []error) map[string]string {
 	fields := map[string]string{}
 	for _, err := range errs {
@@ -349,9 +348,9 @@ func message(err error) string {
 	return err.Error()
 }
 
-// memberLeftText explains the 409 that is named commands.MemberLeft.
-const memberLeftText = "The person with this address has left the tenant, or declined to be its member. They join " +
-	"again only if they accept an invitation: send invitation: true."
+// memberLeftText explains the 409 with the name commands.MemberLeft.
+const memberLeftText = "The person with this address left the tenant or declined to join. They must accept an " +
+	"invitation to join again: send invitation: true."
 
 // explain answers a GET on a problem's type.
 func explain(w http.ResponseWriter, r *http.Request) {
@@ -378,9 +377,9 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, r, newProblem(http.StatusNotFound, "there is no route "+r.URL.Path))
 }
 
-// methodNotAllowed answers with the methods that the path takes.
+// methodNotAllowed answers with the methods that the path supports.
 func (a *API) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	p := newProblem(http.StatusMethodNotAllowed, "the route does not take "+r.Method)
+	p := newProblem(http.StatusMethodNotAllowed, "the route does not support "+r.Method)
 	path := r.URL.EscapedPath()
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		if a.router.Match(chi.NewRouteContext(), method, path) {

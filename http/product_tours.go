@@ -17,7 +17,7 @@ import (
 type tourBody struct {
 	Completed   bool       `json:"completed" example:"true"`
 	CompletedAt *timestamp `json:"completed_at" nullable:"true" doc:"null while the tour is not completed"`
-	CreatedAt   *timestamp `json:"created_at" nullable:"true" doc:"null for a tour that the person has not begun"`
+	CreatedAt   *timestamp `json:"created_at" nullable:"true" doc:"null if the person has not begun the tour"`
 	UpdatedAt   *timestamp `json:"updated_at" nullable:"true"`
 }
 
@@ -36,10 +36,10 @@ func showTour(s tours.Status) *tourOutput {
 
 type setTourBody struct {
 	Completed   *bool   `json:"completed" example:"true"`
-	CompletedAt *string `json:"completed_at,omitempty" nullable:"true" format:"date-time" doc:"Now without it" example:"2026-03-14T15:09:26.535Z"`
+	CompletedAt *string `json:"completed_at,omitempty" nullable:"true" format:"date-time" doc:"The default is now" example:"2026-03-14T15:09:26.535Z"`
 }
 
-// completedAt is nil for a tour that is not completed. It notes what is wrong with the body.
+// completedAt returns the time of completion, or nil if the tour is not completed. It adds the body's errors to wrong.
 func (b setTourBody) completedAt(now time.Time, wrong map[string]string) *time.Time {
 	switch {
 	case b.Completed == nil:
@@ -63,14 +63,13 @@ func (b setTourBody) completedAt(now time.Time, wrong map[string]string) *time.T
 // TourPath names a product tour of a person.
 type TourPath struct {
 	UserID string `path:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	Key    string `path:"tourKey" doc:"Letters, digits and . _ - @ :, in which @ may be escaped" example:"flags@2"`
+	Key    string `path:"tourKey" doc:"Letters, digits and . _ - @ :; @ may be percent-encoded" example:"flags@2"`
 }
 
 func (a *API) addProductTours() {
 	const tag, path = "Product tours", "/users/{userId}/product-tours/{tourKey}"
-	const whose = "For the person themselves, and for the admins of their tenants; for others there is no such person " +
-		"(404)."
-	get := operation("GET", "/api/v1"+path, "get-product-tour", tag, "How far a person is with a product tour")
+	const whose = "For the person, and for the admins of their tenants; for other callers it is 404."
+	get := operation("GET", "/api/v1"+path, "get-product-tour", tag, "A person's progress in a product tour")
 	get.Description = whose
 	register(a, access{who: person}, get, func(ctx context.Context, in *TourPath) (*tourOutput, error) {
 		wrong := map[string]string{}
@@ -82,9 +81,8 @@ func (a *API) addProductTours() {
 		return showTour(status), err
 	})
 	set := operation("PUT", "/api/v1"+path, "set-product-tour", tag,
-		"Note that a person has completed a product tour, or has not")
-	set.Description = whose + " How many tours of a person they and admins may set is limited: a further " +
-		"one is refused (409)."
+		"Mark a product tour as completed or not completed")
+	set.Description = whose + " The number of a person's tours that they and admins may set is limited (409)."
 	set.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, set, func(ctx context.Context, in *struct {
 		TourPath
@@ -96,13 +94,13 @@ func (a *API) addProductTours() {
 			return nil, err
 		}
 		completedAt := in.Body.completedAt(now, wrong)
-		if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
+		if err := addBodyErrors(ctx, wrongFields(wrong)); err != nil {
 			return nil, err
 		}
 		status, err := a.Tours.Set(ctx, person, key, completedAt, person == principalOf(ctx).claims.UserID, now)
 		return showTour(status), err
 	})
-	reset := operation("DELETE", "/api/v1"+path, "reset-product-tour", tag, "Have a person see a product tour again")
+	reset := operation("DELETE", "/api/v1"+path, "reset-product-tour", tag, "Reset a person's product tour")
 	reset.Description = whose
 	reset.DefaultStatus = http.StatusNoContent
 	register(a, access{who: person}, reset, func(ctx context.Context, in *TourPath) (*noContent, error) {
@@ -115,8 +113,8 @@ func (a *API) addProductTours() {
 	})
 }
 
-// tour reads whose tour a path names, and which. The error is NotFound unless the caller is that person or an admin of
-// a tenant of theirs; a key that cannot be one is noted in wrong.
+// tour returns the person and the key of a path. The error is a 404 unless the caller is that person or an admin of one
+// of their tenants. An invalid key is added to wrong.
 func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (person, key string, err error) {
 	person, key = in.UserID, in.Key
 	allowed, err := a.administers(ctx, principalOf(ctx).claims, person)
@@ -132,8 +130,8 @@ func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (p
 	return person, key, nil
 }
 
-// administers reports whether a caller is a person themselves, or an admin of a tenant that both are members of and
-// that the person has opened or stays in.
+// administers reports whether the caller is the person, or an admin of a tenant in which the person is a confirmed
+// member.
 func (a *API) administers(ctx context.Context, c commands.Claims, person string) (bool, error) {
 	if c.UserID == person {
 		return true, nil

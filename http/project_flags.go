@@ -12,8 +12,7 @@ import (
 
 const exampleProject = "0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"
 
-// addProjectFlags adds the operations on the flags of one project. They are the tenant's own, with the project as a
-// condition.
+// addProjectFlags adds the operations on the flags of one project: the tenant's operations, limited to the project.
 func (a *API) addProjectFlags() {
 	const tag, path = "Project flags", "/api/v1/flags/projects/{projectId}/flags"
 	one := flagRoute{

@@ -14,7 +14,7 @@ import (
 type projectBody struct {
 	ID          string       `json:"id" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	Name        string       `json:"name" example:"Checkout"`
-	Description string       `json:"description" example:"All between the basket and the receipt"`
+	Description string       `json:"description" example:"Everything between the basket and the receipt"`
 	Color       string       `json:"color" example:"#6b7280"`
 	FlagCount   int          `json:"flagCount" doc:"Flags that are not deleted" example:"3"`
 	CreatedAt   recordedTime `json:"createdAt"`
@@ -42,13 +42,13 @@ type ProjectPath struct {
 
 type createProjectBody struct {
 	Name        string           `json:"name" minLength:"1" maxLength:"200" example:"Checkout"`
-	Description string           `json:"description,omitempty" maxLength:"2000" example:"All between the basket and the receipt"`
-	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" doc:"#6b7280 without it" example:"#6b7280"`
+	Description string           `json:"description,omitempty" maxLength:"2000" example:"Everything between the basket and the receipt"`
+	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" doc:"The default is #6b7280" example:"#6b7280"`
 }
 
 type updateProjectBody struct {
 	Name        optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"Checkout"`
-	Description optional[string] `json:"description,omitzero" maxLength:"2000" example:"All between the basket and the receipt" nullable:"true" doc:"null clears it"`
+	Description optional[string] `json:"description,omitzero" maxLength:"2000" example:"Everything between the basket and the receipt" nullable:"true" doc:"null clears it"`
 	Color       optional[string] `json:"color,omitzero" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" example:"#0ea5e9"`
 }
 
@@ -65,10 +65,10 @@ func (a *API) addProjects() {
 			PastListInput
 		}) (*listOutput[projectBody], error) {
 			list, err := a.Queries.Projects(ctx, principalOf(ctx).tenant.ID(), in.At, in.page())
-			return listed(ctx, in.PageInput, list, err, showProject)
+			return listResponse(ctx, in.PageInput, list, err, showProject)
 		})
 	create := operation("POST", "/api/v1/projects", "create-project", tag, "Create a project")
-	create.Description = "A tenant has 1,000 projects at most; one more is 409."
+	create.Description = "A tenant may have 1,000 projects; a further one is 409."
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, changing, create, func(ctx context.Context, in *struct {
@@ -107,7 +107,7 @@ func (a *API) addProjects() {
 	register(
 		a,
 		changing,
-		operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change what is sent of a project"),
+		operation("PATCH", "/api/v1/projects/{projectId}", "update-project", tag, "Change the sent fields of a project"),
 		func(ctx context.Context, in *struct {
 			ProjectPath
 			ChangeInput
@@ -129,19 +129,19 @@ func (a *API) addProjects() {
 		ProjectPath
 		ChangeInput
 	}) (*noContent, error) {
-		// The read model, which all nodes share: the snapshot may still count a flag that another node has just deleted.
+		// The read model is shared by all nodes: the snapshot may still count a flag that another node has just deleted.
 		project, err := a.Queries.Project(ctx, principalOf(ctx).tenant.ID(), in.ID, time.Time{})
 		if err != nil && !errors.Is(err, queries.ErrNotFound) {
 			return nil, err
 		}
 		_, done, err := do(ctx, a.Writer,
 			commands.DeleteProject{ProjectRef: projectRef(ctx, in.ID), FlagCount: project.FlagCount})
-		return &noContent{changedBy(done)}, err
+		return &noContent{changeHeaders(done)}, err
 	})
 }
 
-// hasProject reports whether the tenant of a call has a project. One that another node has just made is in the read
-// model before it is in the snapshot.
+// hasProject reports whether the call's tenant has a project. It also asks the read model, for a project that another
+// node has just created.
 func (a *API) hasProject(ctx context.Context, id string) (bool, error) {
 	tenant := principalOf(ctx).tenant
 	if _, known := tenant.ProjectFlags(id); known {
@@ -165,7 +165,7 @@ func (a *API) writeProject(ctx context.Context, cmd commands.Command[commands.Pr
 	}
 	count, _ := principalOf(ctx).tenant.ProjectFlags(p.ID)
 	return &projectOutput{
-		Changed: changedBy(done),
+		Changed: changeHeaders(done),
 		Body: projectBody{
 			ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: count,
 			CreatedAt: recordedTime(p.CreatedAt), UpdatedAt: recordedTime(p.UpdatedAt),

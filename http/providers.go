@@ -8,8 +8,8 @@ import (
 	"flagledger/commands"
 )
 
-// providers are those that one may sign in with beside a password: the path's name of each, what tokens say of it, and
-// its old path.
+// providers lists the identity providers beside passwords: the name in paths, the title, the name in tokens and the
+// legacy path.
 var providers = []struct{ name, title, tokens, old string }{
 	{"google", "Google", "google.com", "/auth/google"},
 	{"github", "GitHub", "github.com", ""},
@@ -24,8 +24,8 @@ type providerBody struct {
 func (a *API) addProviders() {
 	for _, provider := range providers {
 		op := operation("POST", "/api/v1/auth/signin/"+provider.name, "sign-in-"+provider.name, "Authentication",
-			"Begin to use the service, signed in with "+provider.title)
-		op.Description = "The token must be of somebody who signed in with " + provider.title + ": any other is 422."
+			"Sign in with "+provider.title)
+		op.Description = "The token must be from a sign-in with " + provider.title + "; any other is 422."
 		op.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
 		example := providerBody{IDTokenBody{"eyJhbGciOiJSUzI1NiIsImtpZCI6Ij..."}, provider.name}
 		register(
@@ -40,7 +40,7 @@ func (a *API) addProviders() {
 				if name := strings.ToLower(in.Body.ProviderName); name != provider.name && name != provider.tokens {
 					wrong["providerName"] = "must be " + provider.name + ", as in the path"
 				}
-				if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
+				if err := addBodyErrors(ctx, wrongFields(wrong)); err != nil {
 					return nil, err
 				}
 				return a.signInWith(ctx, provider.tokens, in.Body.IDToken)
@@ -62,7 +62,7 @@ func (a *API) addProviders() {
 	}
 }
 
-// signInWith answers the token of somebody who signed in with a provider.
+// signInWith signs in a person whose ID token is from the given provider.
 func (a *API) signInWith(ctx context.Context, provider, idToken string) (*bootstrapOutput, error) {
 	claims, err := a.claimsOf(ctx, idToken)
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *API) signInWith(ctx context.Context, provider, idToken string) (*bootst
 	if claims.Provider != provider {
 		return nil, invalid(
 			map[string]string{
-				"idToken": "is of somebody who signed in with " + providerTitle(claims) + ", not with " + provider,
+				"idToken": "is from a sign-in with " + providerTitle(claims) + ", not with " + provider,
 			},
 		)
 	}

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// A proxy may serve the service under a path, which the public URL has then. Every path that the service shows begins
-// with it. Requests are answered with it and without it, since some proxies remove it.
+// A proxy may serve the service under a path, which is part of the public URL. All paths in responses begin with it.
+// Requests may come with or without it, as some proxies remove it.
 
-// ownSegments are the first segments of the service's own paths.
+// ownSegments lists the first segments of the service's own paths.
 var ownSegments = []string{
 	".well-known",
 	"admin",
@@ -35,7 +35,7 @@ var ownSegments = []string{
 
 var plainPath = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// CheckPublicPath refuses a path that the service cannot be served under.
+// CheckPublicPath returns an error if the service cannot be served under a path.
 func CheckPublicPath(path string) error {
 	if !plainPath.MatchString(path) {
 		return fmt.Errorf("the path %q must consist of letters, digits, '-', '.', '_' and '~' between slashes", path)
@@ -56,11 +56,11 @@ func publicPathOf(publicURL string) string {
 	return strings.TrimSuffix(u.Path, "/")
 }
 
-// publicPath returns how clients reach a path of the service.
+// publicPath returns a path of the service as clients see it.
 func publicPath(ctx context.Context, path string) string { return requestOf(ctx).publicPath + path }
 
-// ownPath returns the service's own path for that of a request. It removes the public path, all slashes but one from
-// the beginning, and a slash from the end.
+// ownPath returns the service's own path for a request's path. It removes the public path, repeated leading slashes and
+// a trailing slash.
 func (a *API) ownPath(path string) string {
 	path = oneSlash(path)
 	if rest, found := strings.CutPrefix(path, a.publicPath); found && (rest == "" || rest[0] == '/') {
@@ -72,8 +72,8 @@ func (a *API) ownPath(path string) string {
 	return path
 }
 
-// oneSlash makes a path begin with one slash: clients join a base URL that ends in a slash with a path that begins with
-// one.
+// oneSlash returns a path with one leading slash: clients may join a base URL that ends in a slash with a path that
+// begins with one.
 func oneSlash(path string) string {
 	if path == "" || strings.HasPrefix(path, "//") {
 		return "/" + strings.TrimLeft(path, "/")
@@ -81,7 +81,7 @@ func oneSlash(path string) string {
 	return path
 }
 
-// withOwnPath gives a request a URL with the service's own path.
+// withOwnPath sets a request's URL to the service's own path.
 func (a *API) withOwnPath(r *http.Request) {
 	routed := routedPath(r)
 	path := a.ownPath(routed)
@@ -91,7 +91,7 @@ func (a *API) withOwnPath(r *http.Request) {
 	u := *r.URL
 	if u.Path = path; u.RawPath != "" {
 		u.RawPath = path
-		u.Path, _ = url.PathUnescape(path) // a part of what was decoded before
+		u.Path, _ = url.PathUnescape(path) // a part of it was decoded before
 	}
 	r.URL = &u
 }

@@ -10,10 +10,10 @@ import (
 	"flagledger/events/rules"
 )
 
-// humaContext is huma.Context by a name that can be embedded: that of the type would hide its method Context.
+// humaContext is huma.Context under another name: embedding it as Context would hide its method Context.
 type humaContext huma.Context
 
-// invalidTime is refused by huma with its own message.
+// invalidTime is a text that huma refuses with its own message.
 const invalidTime = "invalid"
 
 // timesContext parses the query parameters that are times with rules.ParseTime. huma's own parser takes a comma and
@@ -26,8 +26,8 @@ type timesContext struct {
 // Unwrap returns the context that c reads.
 func (c timesContext) Unwrap() huma.Context { return c.humaContext }
 
-// Query returns a time in the spelling that huma reads, or invalidTime. The first moment of the year 1 is a microsecond
-// later: operations take a zero time for none.
+// Query returns a time in a format that huma parses, or invalidTime. It shifts the zero time by a microsecond, as
+// operations treat the zero time as absent.
 func (c timesContext) Query(name string) string {
 	text := c.humaContext.Query(name)
 	if text == "" || !slices.Contains(c.times, name) {
@@ -37,7 +37,7 @@ func (c timesContext) Query(name string) string {
 	switch {
 	case !readable:
 		return invalidTime
-	case at.IsZero(): // which operations take for no time
+	case at.IsZero(): // operations treat it as absent
 		return at.Add(time.Microsecond).Format(time.RFC3339Nano)
 	case text[len("2006-01-02T15:04:")] == '6': // a leap second
 		return at.Format(time.RFC3339Nano)

@@ -76,7 +76,7 @@ func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
 		"a list of a tenant":                 {inTenant, access{who: viewer}, http.MethodGet, a.queues.reads},
 		"a person's devices":                 {asPerson, access{who: person}, http.MethodGet, a.queues.reads},
 		"a person's notification":            {asPerson, access{who: person}, http.MethodPost, a.queues.people},
-		"a change of somebody's role":        {asPerson, changesRoles, http.MethodPatch, a.queues.people},
+		"a change of somebody's role":        {asPerson, roleAccess, http.MethodPatch, a.queues.people},
 		"a cleanup of a sandbox":             {inTenant, access{who: admin, alone: true}, http.MethodPost, a.queues.people},
 		"a switch, which nothing may delay":  {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodPost, nil},
 		"another change of a tenant's flags": {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodDelete, nil},

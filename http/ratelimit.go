@@ -8,8 +8,8 @@ import (
 	"flagledger/http/limit"
 )
 
-// limit counts a request for whom identify has found, and refuses it beyond the limit. Every answer's headers show what
-// is left. The dashboard's assets are not counted.
+// limit counts a request for the caller that identify found, and refuses it beyond the limit. The headers of every
+// response show the remainder. The dashboard's assets are not counted.
 func (a *API) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := requestOf(r.Context())
@@ -18,7 +18,7 @@ func (a *API) limit(next http.Handler) http.Handler {
 			return
 		}
 		var left limit.Budget
-		if dashboard.IsAsset(r.URL.Path) { // a page has dozens, which come from memory, and stay in the browser
+		if dashboard.IsAsset(r.URL.Path) { // a page has dozens; they are served from memory and cached by browsers
 			left = a.limiter.Peek(r)
 			left.Exceeded = false
 		} else {
@@ -42,8 +42,8 @@ func isWebhook(r *http.Request) bool {
 	return r.Method == http.MethodPost && routedPath(r) == webhookRoute
 }
 
-// limitUnsigned counts a call of the webhook for the client's address, unless the payment provider has signed it: that
-// is not limited. Other calls are not logged.
+// limitUnsigned counts a call of the webhook for the client's address, unless the payment provider signed it. Unsigned
+// calls are logged only at debug level.
 func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	req := requestOf(r.Context())
 	a.limiter.Peek(r).Show(req.answer)
@@ -56,8 +56,7 @@ func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Ha
 	next.ServeHTTP(w, r)
 }
 
-// tooManyRequests refuses a call for a limit. The answer shows its headers. why is empty where it is the limit of
-// requests.
+// tooManyRequests returns a 429 that shows the budget in its headers. why is empty for the limit of requests.
 func tooManyRequests(b limit.Budget, why string) *problem {
 	p := newProblem(http.StatusTooManyRequests, why)
 	p.Detail += ", in " + strconv.Itoa(b.Reset) + " s"

@@ -12,8 +12,7 @@ import (
 	"flagledger/events"
 )
 
-// register adds an operation for those that its access lets in, under its path and the old ones that legacyRoutes has
-// of it.
+// register adds an operation under its path and its legacy paths. It panics if need is empty.
 func register[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	for _, old := range aliases(op) {
 		serve(a, need, old, handle)
@@ -23,7 +22,7 @@ func register[I, O any](a *API, need access, op huma.Operation, handle func(cont
 
 func serve[I, O any](a *API, need access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	if need.who == 0 || need.scope != "" && need.who < viewer {
-		panic("the operation " + op.Method + " " + op.Path + " says nothing of who may call it")
+		panic("the operation " + op.Method + " " + op.Path + " does not define who may call it")
 	}
 	op.MaxBodyBytes, op.SkipValidateBody = maxBody, true
 	// the guard has read the body: a deadline would end the contexts of this call and of later ones on its connection
@@ -47,7 +46,7 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{g.serve})
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := func() (*O, error) {
-			if op.Method == http.MethodGet { // of its query
+			if op.Method == http.MethodGet { // errors of its query
 				if err := wrongFields(requestOf(ctx).wrong); err != nil {
 					return nil, err
 				}
@@ -70,12 +69,12 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 			}
 			return handle(ctx, in)
 		}()
-		if err := withBodyErrors(ctx, err); err != nil {
+		if err := addBodyErrors(ctx, err); err != nil {
 			return nil, problemOf(ctx, err)
 		}
 		return out, nil
 	})
-	documented := documentedAs(a.huma.OpenAPI(), op)
+	documented := documentedOperation(a.huma.OpenAPI(), op)
 	g.times = timesOf(documented)
 	if documented.RequestBody != nil {
 		g.body = documented.RequestBody.Content["application/json"].Schema
@@ -85,12 +84,12 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 	}
 }
 
-// guard runs before an operation: it checks the access, reads the body, and answers a request that is made again with
-// its Idempotency-Key as before.
+// guard runs before an operation: it checks the access, reads the body, and replays the response of a retry with an
+// Idempotency-Key.
 type guard struct {
 	api        *API
 	need       access
-	body       *huma.Schema // nil where the operation takes none
+	body       *huma.Schema // nil if the operation has none
 	honoursKey bool
 	parameters []string // of the path
 	times      []string // the query parameters that are times
@@ -132,8 +131,8 @@ func (g *guard) serve(ctx huma.Context, next func(huma.Context)) {
 	handle(ctx)
 }
 
-// setCaching says who may keep the answer: nobody that of a change, which may hold tokens or secrets, and a browser
-// that of a read if it asks each time.
+// setCaching forbids caching of responses to changes, which may hold tokens or secrets. Browsers may cache responses to
+// reads and must revalidate them.
 func (g *guard) setCaching(method string, h http.Header) {
 	switch {
 	case method != http.MethodGet && method != http.MethodHead:
@@ -144,8 +143,8 @@ func (g *guard) setCaching(method string, h http.Header) {
 	}
 }
 
-// limitWritten refuses a change if too much was written today: sooner one that may be large, or whose answer is kept
-// for its Idempotency-Key. Its error is TooMany.
+// limitWritten refuses a change beyond the daily write quota. Changes that may be large or store a response have a
+// lower limit. Its error is TooMany.
 func (g *guard) limitWritten(p *principal, bearsKey bool) error {
 	switch {
 	case !g.honoursKey || p.tenant == nil && !bearsKey:
@@ -159,7 +158,7 @@ func (g *guard) limitWritten(p *principal, bearsKey bool) error {
 	}
 }
 
-// readLargeBody reads a body that may be large. If the operation takes none, it must be small. Its error is a problem.
+// readLargeBody reads a body that may be large. If the operation has no body, it must be small. Its error is a problem.
 func (g *guard) readLargeBody(r *http.Request, p *principal) (leave func(), err error) {
 	leave = func() {}
 	switch {
@@ -184,8 +183,8 @@ func (g *guard) readLargeBody(r *http.Request, p *principal) (leave func(), err 
 	return bodySlot.Leave, nil
 }
 
-// enterLargeChange waits for a slot for a change of flags with a large body, since its facts are large too. Its error
-// is a problem.
+// enterLargeChange waits for a slot if a change of flags has a large body, as its facts are also large. Its error is a
+// problem.
 func (g *guard) enterLargeChange(ctx context.Context) (leave func(), err error) {
 	if g.need.scope != events.FlagsWrite || !requestOf(ctx).largeBody {
 		return func() {}, nil
@@ -193,11 +192,10 @@ func (g *guard) enterLargeChange(ctx context.Context) (leave func(), err error) 
 	return g.api.enterChanges(ctx)
 }
 
-// checkBodyAndCall refuses a change where too much was written today, notes what of the body does not fit its schema,
-// and calls the operation.
+// checkBodyAndCall checks the daily write quota, stores the schema errors of the body and calls the operation.
 func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 	r, w := unwrap(ctx)
-	if requestOf(r.Context()).once == nil { // else it was asked before
+	if requestOf(r.Context()).once == nil { // otherwise it was checked before
 		if err := g.limitWritten(principalOf(ctx.Context()), false); err != nil {
 			writeProblem(w, r, problemOf(r.Context(), err))
 			return
@@ -209,7 +207,7 @@ func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	defer leave()
-	r.Header.Set("Content-Type", "application/json") // as huma knows it: without a parameter, in lower case
+	r.Header.Set("Content-Type", "application/json") // the exact form that huma requires
 	if g.body != nil {
 		if err := g.api.fitBody(r, g.body); err != nil {
 			writeProblem(w, r, problemOf(r.Context(), err))
@@ -220,8 +218,8 @@ func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 	next(timesContext{ctx, g.times})
 }
 
-// noteWrongQuery notes query parameters of a read that are sent more than once, as all but the first would be ignored,
-// or that are empty, as they would count as left out. The old paths ignore them.
+// noteWrongQuery adds a read's repeated or empty query parameters to the request's errors, as huma would ignore them.
+// Legacy paths still ignore them.
 func noteWrongQuery(r *http.Request) {
 	if r.URL.RawQuery == "" || r.Method != http.MethodGet && r.Method != http.MethodHead ||
 		!strings.HasPrefix(r.URL.Path, "/api/v1/") {
@@ -238,8 +236,8 @@ func noteWrongQuery(r *http.Request) {
 	}
 }
 
-// wrongParameter says what is wrong with the values of a query parameter, whatever it is for; empty if nothing is. To
-// look for an empty text is to look for none.
+// wrongParameter returns the error of a repeated or empty query parameter, or "". An empty q is allowed: it searches
+// for nothing.
 func wrongParameter(name string, values []string) string {
 	switch {
 	case len(values) > 1:
@@ -251,7 +249,7 @@ func wrongParameter(name string, values []string) string {
 	}
 }
 
-// security tells the document who may call an operation.
+// security returns the security requirements of an operation for the OpenAPI document.
 func (need access) security() []map[string][]string {
 	ways := []map[string][]string{{"bearer": {}}}
 	if need.scope != "" {
@@ -260,7 +258,7 @@ func (need access) security() []map[string][]string {
 	return ways
 }
 
-// pathParameters are the names between braces in a path.
+// pathParameters returns the names between braces in a path.
 func pathParameters(path string) (names []string) {
 	for segment := range strings.SplitSeq(path, "/") {
 		if name, ok := strings.CutPrefix(segment, "{"); ok {
@@ -270,14 +268,13 @@ func pathParameters(path string) (names []string) {
 	return names
 }
 
-// documentedAs is an operation as the document has it.
-func documentedAs(doc *huma.OpenAPI, op huma.Operation) *huma.Operation {
+// documentedOperation returns an operation in the OpenAPI document.
+func documentedOperation(doc *huma.OpenAPI, op huma.Operation) *huma.Operation {
 	all := operationsOf(doc.Paths[op.Path])
 	return all[slices.IndexFunc(all, func(o *huma.Operation) bool { return o.Method == op.Method })]
 }
 
-// requireHeader says in the document that a header must be sent. huma itself does not check it: admit does, before
-// anything else is read.
+// requireHeader marks a header as required in the OpenAPI document. admit checks it, not huma.
 func requireHeader(op *huma.Operation, name string) {
 	i := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
 	if i < 0 {

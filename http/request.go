@@ -17,7 +17,7 @@ import (
 	"flagledger/http/limit"
 )
 
-// The names of headers as net/http keeps them.
+// Header names in net/http's canonical form.
 const (
 	requestHeader     = "X-Request-Id"
 	correlationHeader = "X-Correlation-Id"
@@ -28,35 +28,35 @@ const (
 	authHeader        = "Authorization"
 )
 
-// request is what is known of a request. It is the request's context, the router's and the writer of the answer in one,
-// which saves allocations.
+// request holds the state of a request. It is also its context, router context and response writer, which saves
+// allocations.
 type request struct {
 	context.Context
 	route  *chi.Context
 	writer answerWriter
 
 	id          string
-	idHeader    [1]string // the id as the answer's header
+	idHeader    [1]string // the id as a response header
 	correlation string
 	reason      string
 	url         *url.URL
 	publicURL   string        // of the service
 	publicPath  string        // its path
-	answer      http.Header   // of the answer
-	received    *http.Request // as it came, before the router
+	answer      http.Header   // of the response
+	received    *http.Request // the request before routing
 	limiter     *limit.Limiter
 	serviceLog  *slog.Logger
 
-	credential    *credential // of the token that the request bears
-	tokenRefusal  error       // why the token does not hold
-	replayRefusal error       // if set, no new facts are made: what the request did before is answered, or else this
+	credential    *credential // of the request's token
+	tokenRefusal  error       // why the token is invalid
+	replayRefusal error       // if set, only replays the events of an earlier attempt, or refuses with this
 
-	unsigned   bool           // a call of the webhook that is not known to be the payment provider's
-	readSlot   *fair.Slot     // of a read; nil for others
+	unsigned   bool           // a webhook call without a verified signature
+	readSlot   *fair.Slot     // for a read, or nil
 	largeBody  bool           // the body has a slot for large ones
-	changeSlot *fair.Slot     // of a change with a large body or costly rules; nil for others
+	changeSlot *fair.Slot     // for a change with a large body or expensive rules, or nil
 	once       *commands.Once // nil without an Idempotency-Key
-	// what of the body does not fit its schema, by field, and which query parameters are sent twice or are empty
+	// schema errors of the body and errors of query parameters, by name
 	wrong map[string]string
 }
 
@@ -76,8 +76,8 @@ func (req *request) Value(key any) any {
 	}
 }
 
-// pauseChange is how a command gives the slot of a large change to others while it waits for its stream; nil where
-// there is none.
+// pauseChange returns a function that releases the slot of a large change while its command waits for the stream. It
+// returns nil without such a slot.
 func (req *request) pauseChange() func() (resume func(context.Context) error) {
 	if req.changeSlot == nil {
 		return nil
@@ -88,14 +88,13 @@ func (req *request) pauseChange() func() (resume func(context.Context) error) {
 	}
 }
 
-// log is the service's log, in which all entries bear the request's id.
+// log returns the service's log with the request's id.
 func (req *request) log() *slog.Logger { return req.serviceLog.With("request", req.id) }
 
-// routes are the router's contexts, which are used again.
+// routes pools the router's contexts.
 var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}
 
-// ServeHTTP implements net/http.Handler. It gives a request its id: the one that the caller sends in X-Request-ID if it
-// is a UUID, else a new one.
+// ServeHTTP implements net/http.Handler. The request's id is the UUID in X-Request-ID, or else a new one.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &request{
 		Context:    r.Context(),
@@ -131,8 +130,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	routes.Put(req.route)
 }
 
-// routedPath is a request's path as the router compares it with its routes: a letter that is escaped stays so, and
-// makes it another path.
+// routedPath returns a request's path as the router sees it: escaped letters remain escaped.
 func routedPath(r *http.Request) string { return cmp.Or(r.URL.RawPath, r.URL.Path) }
 
 func requestID(sent string) string {

@@ -47,8 +47,8 @@ func checkRequest(next http.Handler) http.Handler {
 	})
 }
 
-// readable reports whether a URL is text that Postgres can keep. A query that is malformed in part would be read
-// without that part.
+// readable reports whether a URL is text that Postgres can store. A partly malformed query is refused, as net/url would
+// drop that part.
 func readable(u *url.URL) bool {
 	if u.RawQuery == "" {
 		return utf8.ValidString(u.Path) && strings.IndexByte(u.Path, 0) < 0
@@ -64,8 +64,8 @@ func validText(text string, longest int) bool {
 	return utf8.ValidString(text) && utf8.RuneCountInString(text) <= longest
 }
 
-// started lets requests pass only once evaluation can be answered.
-func (a *API) started(next http.Handler) http.Handler {
+// requireStarted refuses requests until the snapshot is loaded.
+func (a *API) requireStarted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-a.Live.Ready():

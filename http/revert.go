@@ -12,21 +12,21 @@ import (
 
 type revertBody struct {
 	Version *int64  `json:"version,omitempty" minimum:"1" doc:"A version of the flag" example:"3"`
-	At      *string `json:"at,omitempty" format:"date-time" doc:"A time that is past by the store's clock. One of both must be sent"`
+	At      *string `json:"at,omitempty" format:"date-time" doc:"A time that is past by the store's clock. Send either version or at"`
 }
 
-// moment reads what the flag is to be brought back to. Its error is a problem.
+// moment reads the moment to revert to. Its error is a problem.
 func (b revertBody) moment(now time.Time) (m queries.Moment, err error) {
 	wrong := map[string]string{}
 	switch {
 	case b.Version != nil && b.At != nil:
-		wrong["at"] = "goes without version: send one of them"
+		wrong["at"] = "is not allowed with version: send one of them"
 	case b.Version != nil && *b.Version < 1:
-		wrong["version"] = "must be a whole number from 1 on"
+		wrong["version"] = "must be a whole number of at least 1"
 	case b.Version != nil:
 		m.Version = events.Revision(*b.Version)
 	case b.At == nil:
-		wrong["version"] = "is required, or at is"
+		wrong["version"] = "is required, or at in its place"
 	default:
 		m.At, wrong = parseAt(*b.At, now)
 	}
@@ -38,13 +38,12 @@ func (b revertBody) moment(now time.Time) (m queries.Moment, err error) {
 
 func (a *API) addRevert() {
 	revert := operation("POST", "/api/v1/flags/{flagKey}/revert", "revert-flag", "Flags",
-		"Bring a flag back to what it was")
-	revert.Description = "The flag is then as it was at a version or a time: all its fields, its variations, and in " +
-		"each environment whether it is on, its rules and its fallthrough. A unit is served what it was " +
-		"served then. A flag that is deleted, or another than then, begins a new life with the ids of then. In " +
-		"environments that were added since it is off. The history names the version in an entry `reverted`, " +
-		"after what changed. It is 409 if the flag's project of then, or an environment in which it was used, is gone; " +
-		"nothing is done then. " + growFlagText
+		"Revert a flag to an earlier state")
+	revert.Description = "Restores the flag's state at a version or a time: all fields, the variations, and in each " +
+		"environment whether it is on, its rules and its fallthrough. Each unit gets the same variation as before. A " +
+		"deleted or replaced flag is re-created with its old ids. In environments that were added since, the flag is off. " +
+		"The history names the version in an entry `reverted`, after the changes. The answer is 409, and nothing changes, " +
+		"if the flag's former project or an environment in which it was used was deleted. " + growFlagText
 	revert.Errors = append(revert.Errors, http.StatusConflict)
 	revert = withExamples(revert, map[string]any{"version": 1}, nil)
 	register(a, changeFlags, revert, func(ctx context.Context, in *struct {
@@ -69,7 +68,7 @@ func (a *API) addRevert() {
 			return nil, err
 		}
 		defer release()
-		leave, err := a.enterChanges(ctx) // a small body brings back what a large one brought
+		leave, err := a.enterChanges(ctx) // a small body may restore a large flag
 		if err != nil {
 			return nil, err
 		}
@@ -79,7 +78,8 @@ func (a *API) addRevert() {
 	a.addRevertMany()
 }
 
-// readRevertTarget reads what a command is to bring a flag back to, and the environments of then unless it has them.
+// readRevertTarget reads the state that a command reverts to, and the environments at that time unless the command has
+// them.
 func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
 	if cmd.EnvironmentsThen == nil {
 		if err := a.Queries.WaitUntilCurrent(ctx, m.At, "tenant."); err != nil {
@@ -108,7 +108,7 @@ func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m 
 	return nil
 }
 
-// countReverted counts the flags of the tenant for a command that may add one: see countFlags.
+// countReverted reserves a flag of the tenant's limit for a command that may add one: see countFlags.
 func (a *API) countReverted(ctx context.Context, cmd *commands.RevertFlag) (release func(), err error) {
 	if _, exists := principalOf(ctx).tenant.Flag(cmd.Key); exists {
 		return func() {}, nil

@@ -17,31 +17,30 @@ import (
 	"flagledger/queries"
 )
 
-// A tenant's flags are brought back in many calls, each of a bounded number of flags and of a few seconds. A call goes
-// through the flags by key, some at a time. Each of these is added up in a slot for that, and then takes one of the
-// node's, a large one among the costly changes. The answer has a cursor with which the next call goes on.
+// Reverting a tenant's flags takes many calls, each limited in flags and seconds. A call reverts the flags in the order
+// of their keys, some at a time. The response has a cursor for the next call.
 
 const (
-	maxRevertsPerCall = 500             // flags that a call deals with
-	revertsAtOnce     = 4               // of the 16 commands that a tenant may have under way
-	maxRevertTime     = 5 * time.Second // then a call begins no further flags
+	maxRevertsPerCall = 500             // flags per call
+	revertsAtOnce     = 4               // of a tenant's 16 concurrent commands
+	maxRevertTime     = 5 * time.Second // after this a call starts no further flags
 )
 
 type revertFlagsBody struct {
 	At          string  `json:"at" format:"date-time" doc:"A time that is past by the store's clock"`
-	ProjectID   *string `json:"projectId,omitempty" nullable:"true" doc:"Only flags that were in this project then" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
-	Environment *string `json:"environment,omitempty" nullable:"true" doc:"Only what the flags have in this environment: whether they are on, their rules and their fallthrough" example:"production"`
-	DryRun      bool    `json:"dryRun,omitempty" doc:"Answer what would be done, and change nothing"`
-	Cursor      *string `json:"cursor,omitempty" nullable:"true" doc:"From the answer to the call before, to go on after it; all else must be as in that call"`
+	ProjectID   *string `json:"projectId,omitempty" nullable:"true" doc:"Only flags that were in this project at that time" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
+	Environment *string `json:"environment,omitempty" nullable:"true" doc:"Only the flags' state in this environment: whether they are on, their rules and their fallthrough" example:"production"`
+	DryRun      bool    `json:"dryRun,omitempty" doc:"Report what would be done, and change nothing"`
+	Cursor      *string `json:"cursor,omitempty" nullable:"true" doc:"From the previous response, to continue; everything else must be as in that call"`
 }
 
 type revertedFlagsBody struct {
-	Reverted      []string           `json:"reverted" nullable:"false" doc:"The keys of flags that were brought back, or would be" example:"[\"new-checkout\"]"`
-	Unchanged     int                `json:"unchanged" doc:"The number of flags that are as they were then" example:"41"`
-	CreatedSince  []string           `json:"createdSince" nullable:"false" doc:"The keys of flags that were created since. They stay as they are" example:"[\"dark-mode\"]"`
-	Failed        []failedRevertBody `json:"failed" nullable:"false" doc:"Flags that cannot be brought back. They stay as they are"`
-	CorrelationID string             `json:"correlationId" doc:"What the facts of this call, and of those that go on after it, have in common: X-Correlation-ID of the first call, or else a new id" example:"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
-	Cursor        *string            `json:"cursor" nullable:"true" doc:"There are further flags: make the call again with this cursor. null once all are done" example:"MDE5OGM1YTAtZTBiNw"`
+	Reverted      []string           `json:"reverted" nullable:"false" doc:"The keys of flags that were reverted, or would be" example:"[\"new-checkout\"]"`
+	Unchanged     int                `json:"unchanged" doc:"The number of flags that have not changed since" example:"41"`
+	CreatedSince  []string           `json:"createdSince" nullable:"false" doc:"The keys of flags that were created since. They remain unchanged" example:"[\"dark-mode\"]"`
+	Failed        []failedRevertBody `json:"failed" nullable:"false" doc:"Flags that cannot be reverted. They remain unchanged"`
+	CorrelationID string             `json:"correlationId" doc:"The correlation id of the facts of this call and its continuations: X-Correlation-ID of the first call, or else a new id" example:"0198c5a1-6f3b-7d1e-a2c4-5b6e7f809a1b"`
+	Cursor        *string            `json:"cursor" nullable:"true" doc:"Call again with this cursor for further flags. null once all are done" example:"MDE5OGM1YTAtZTBiNw"`
 }
 
 type failedRevertBody struct {
@@ -56,16 +55,14 @@ type revertedFlagsOutput struct {
 
 func (a *API) addRevertMany() {
 	op := operation("POST", "/api/v1/flags/revert", "revert-flags", "Flags",
-		"Bring all flags back to what they were at a time")
-	op.Description = "Each flag is brought back as by the revert of one, by the times at which the store recorded " +
-		"changes. Flags that are deleted come back; flags that were created since stay, and are listed. " +
-		"What cannot come back is listed under `failed` and left as it is: also a flag whose key another has that was " +
-		"created since.\n\n" +
-		"A call deals with a limited number of flags that changed, and takes some seconds. While its answer has a " +
-		"`cursor`, make it again with that. The facts of all these calls have one correlation id. " +
-		"A call whose answer was lost is made again with the same `Idempotency-Key`: it goes on where it was, and what it " +
-		"had brought back stays as it is since. Without a key it begins anew: flags that were changed " +
-		"after they were brought back are brought back again. " + growFlagText
+		"Revert all flags to their state at a time")
+	op.Description = "Reverts each flag as the revert of a single flag does, by the recorded times of changes. Deleted " +
+		"flags are re-created; flags that were created since remain, and are listed. Flags that cannot be reverted are " +
+		"listed under `failed` and remain unchanged, also if another flag has been created with their key.\n\n" +
+		"A call reverts a limited number of changed flags, and takes some seconds. Call again while the response has a " +
+		"`cursor`. The facts of all these calls have the same correlation id. If a response is lost, retry with the same " +
+		"`Idempotency-Key`: the call continues, and leaves the flags that it had reverted as they are. Without a key it " +
+		"starts over, and reverts flags that were changed after their revert again. " + growFlagText
 	op.Errors = append(op.Errors, http.StatusConflict)
 	register(a, changeFlags,
 		withExamples(op, map[string]any{"at": "2026-03-14T15:09:26.535Z", "environment": "production", "dryRun": true}, nil),
@@ -105,30 +102,30 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 		return nil, err
 	}
 	if err != nil {
-		requestOf(ctx).log().Info("flags are brought back in part", "tenant", r.since.TenantID, "err", err)
+		requestOf(ctx).log().Info("flags are partly reverted", "tenant", r.filter.TenantID, "err", err)
 	}
 	return r.answer(ctx, changed[:len(changed)-len(rest)], more || len(rest) > 0)
 }
 
-// revertRun is a call that brings many flags back.
+// revertRun is a call that reverts many flags.
 type revertRun struct {
-	api   *API
-	since queries.SinceFilter
-	// template is the command but for the flag.
+	api    *API
+	filter queries.SinceFilter
+	// template is the command without its flag.
 	template    commands.RevertFlag
-	environment string // to which the call is limited; empty for all
+	environment string // limits the call to one environment; empty for all
 	dryRun      bool
 
-	notShown bool // the lists do not show all yet
-	out      revertedFlagsBody
+	stale bool // lists do not show all changes yet
+	out   revertedFlagsBody
 }
 
-// newRevertRun reads what a call asks for. Its error is a problem, or that of a query.
+// newRevertRun reads the body of a call. Its error is a problem or a query's error.
 func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertRun, error) {
 	p := principalOf(ctx)
 	at, wrong := parseAt(body.At, a.Now())
 	r := &revertRun{
-		api: a, since: queries.SinceFilter{TenantID: p.tenant.ID(), At: at}, dryRun: body.DryRun,
+		api: a, filter: queries.SinceFilter{TenantID: p.tenant.ID(), At: at}, dryRun: body.DryRun,
 		out: revertedFlagsBody{Reverted: []string{}, CreatedSince: []string{}, Failed: []failedRevertBody{}},
 	}
 	r.template = commands.RevertFlag{At: at.UTC(), Environments: p.tenant.Environments(), KeepOther: true}
@@ -141,12 +138,12 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 		}
 		return *sent
 	}
-	r.since.ProjectID = events.CanonicalID(read("projectId", body.ProjectID))
+	r.filter.ProjectID = events.CanonicalID(read("projectId", body.ProjectID))
 	r.environment = read("environment", body.Environment)
 	if err := r.readCursor(ctx, body.Cursor); err != nil {
 		wrong["cursor"] = err.Error()
 	}
-	if err := withBodyErrors(ctx, wrongFields(wrong)); err != nil {
+	if err := addBodyErrors(ctx, wrongFields(wrong)); err != nil {
 		return nil, err
 	}
 	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
@@ -160,10 +157,10 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 	if r.template.EnvironmentsThen, err = a.Queries.EnvironmentsAt(ctx, p.tenant.ID(), at); err != nil {
 		return nil, err
 	}
-	if r.since.ProjectID != "" {
-		_, err := a.Queries.Project(ctx, p.tenant.ID(), r.since.ProjectID, at)
+	if r.filter.ProjectID != "" {
+		_, err := a.Queries.Project(ctx, p.tenant.ID(), r.filter.ProjectID, at)
 		if errors.Is(err, queries.ErrNotFound) {
-			return nil, invalid(map[string]string{"projectId": "is none of a project that the tenant had then"})
+			return nil, invalid(map[string]string{"projectId": "is not a project that the tenant had at that time"})
 		}
 		if err != nil {
 			return nil, err
@@ -175,7 +172,7 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 	return r, err
 }
 
-// onlyEnvironment finds the environment that bears a name, and did then. Its error is a problem.
+// onlyEnvironment finds the environment that has a name now and had it then. Its error is a problem.
 func onlyEnvironment(then, now []events.EnvironmentRef, name string) (*events.EnvironmentRef, error) {
 	named := func(e events.EnvironmentRef) bool { return e.Name == name }
 	i := slices.IndexFunc(then, named)
@@ -183,7 +180,7 @@ func onlyEnvironment(then, now []events.EnvironmentRef, name string) (*events.En
 	case i >= 0 && slices.Contains(now, then[i]):
 		return &then[i], nil
 	case i >= 0:
-		return nil, newProblem(http.StatusConflict, "the environment that had this name then is gone")
+		return nil, newProblem(http.StatusConflict, "the environment that had this name at that time was deleted")
 	case slices.ContainsFunc(now, named):
 		return nil, newProblem(http.StatusConflict, "the environment was added since")
 	default:
@@ -191,26 +188,25 @@ func onlyEnvironment(then, now []events.EnvironmentRef, name string) (*events.En
 	}
 }
 
-// changed reads the flags that the call deals with. more reports whether there are further ones.
+// changed reads the flags of this call. more reports whether there are further ones.
 func (r *revertRun) changed(ctx context.Context) (list []queries.ChangedFlag, more bool, err error) {
 	slot, err := r.api.enterQueue(ctx, r.api.queues.reads, principalOf(ctx))
 	if err != nil {
 		return nil, false, err
 	}
 	defer slot.Leave()
-	return r.api.Queries.FlagsChangedSince(ctx, r.since, maxRevertsPerCall)
+	return r.api.Queries.FlagsChangedSince(ctx, r.filter, maxRevertsPerCall)
 }
 
-// revert brings some flags back at once, and returns how many of them, from the first on, are done. After an error that
-// is not about a flag alone, further ones may be done as well, and are not noted: the next call names them, as
-// unchanged where they were brought back.
+// revert reverts some flags concurrently, and returns how many of the first are done. After an error that concerns more
+// than one flag, others may be done too; the next call then counts them as unchanged.
 func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (done int, err error) {
 	if !r.dryRun {
-		if err := r.api.limitWritten(r.since.TenantID); err != nil {
+		if err := r.api.limitWritten(r.filter.TenantID); err != nil {
 			return 0, err
 		}
 	}
-	outcomes := make([]reverted, len(flags))
+	outcomes := make([]revertResult, len(flags))
 	var all sync.WaitGroup
 	for i, flag := range flags {
 		if flag.Existed {
@@ -219,7 +215,7 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 	}
 	all.Wait()
 	for _, o := range outcomes {
-		r.notShown = r.notShown || o.notShown
+		r.stale = r.stale || o.stale
 	}
 	for i, flag := range flags {
 		o := outcomes[i]
@@ -243,46 +239,46 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 	return len(flags), nil
 }
 
-// reverted is what became of one flag.
-type reverted struct {
-	changed, notShown bool
-	err               error
+// revertResult is the result for one flag.
+type revertResult struct {
+	changed, stale bool
+	err            error
 }
 
-func (r *revertRun) revertOne(ctx context.Context, key string) reverted {
+func (r *revertRun) revertOne(ctx context.Context, key string) revertResult {
 	cmd := r.template
-	cmd.FlagRef = commands.FlagRef{TenantID: r.since.TenantID, Key: key}
-	if err := r.api.readRevertTarget(ctx, &cmd, queries.Moment{At: r.since.At}); err != nil {
-		return reverted{err: err}
+	cmd.FlagRef = commands.FlagRef{TenantID: r.filter.TenantID, Key: key}
+	if err := r.api.readRevertTarget(ctx, &cmd, queries.Moment{At: r.filter.At}); err != nil {
+		return revertResult{err: err}
 	}
 	release, err := r.api.countReverted(ctx, &cmd)
 	if err != nil {
-		return reverted{err: err}
+		return revertResult{err: err}
 	}
 	defer release()
 	slot, err := r.api.enterQueue(ctx, r.api.queues.reversals, principalOf(ctx))
 	if err != nil {
-		return reverted{err: err}
+		return revertResult{err: err}
 	}
 	defer slot.Leave()
-	flag, err := commands.Check(ctx, r.api.Writer, by(ctx), cmd)
+	flag, err := commands.Check(ctx, r.api.Writer, callMetadata(ctx), cmd)
 	if err != nil || r.dryRun {
-		return reverted{changed: err == nil && cmd.Changes(flag), err: err}
+		return revertResult{changed: err == nil && cmd.Changes(flag), err: err}
 	}
 	if cmd.Bytes(flag) > largeBody {
 		slot.Leave()
 		large, err := r.api.enterQueue(ctx, r.api.queues.changes, principalOf(ctx))
 		if err != nil {
-			return reverted{err: err}
+			return revertResult{err: err}
 		}
 		defer large.Leave()
 	}
 	_, done, err := do(ctx, r.api.Writer, cmd)
-	return reverted{done.Position != events.Position{}, done.Stale, err}
+	return revertResult{done.Position != events.Position{}, done.Stale, err}
 }
 
-// failureReason tells why a flag cannot be brought back; left is false where that is not about the flag alone, or it
-// was brought back.
+// failureReason returns why a flag cannot be reverted. left is false if the flag was reverted, or if the error concerns
+// more than this flag.
 func (r *revertRun) failureReason(ctx context.Context, key string, err error) (detail string, left bool) {
 	refusal, refused := errors.AsType[*commands.Error](err)
 	_, gotNoSlot := errors.AsType[*problem](err)
@@ -290,7 +286,7 @@ func (r *revertRun) failureReason(ctx context.Context, key string, err error) (d
 	case err == nil, gotNoSlot, ctx.Err() != nil, errors.Is(err, queries.ErrUnavailable):
 		return "", false
 	case !refused:
-		requestOf(ctx).log().Error("a flag cannot be brought back", "tenant", r.since.TenantID, "flag", key, "err", err)
+		requestOf(ctx).log().Error("a flag cannot be reverted", "tenant", r.filter.TenantID, "flag", key, "err", err)
 		return "its facts cannot be read", true
 	case refusal.Kind == commands.Conflict, refusal.Kind == commands.Invalid:
 		return cut(refusal.Detail, maxDetail), true
@@ -299,7 +295,7 @@ func (r *revertRun) failureReason(ctx context.Context, key string, err error) (d
 	}
 }
 
-// answer ends the call after some flags.
+// answer returns the response after some flags.
 func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, more bool) (*revertedFlagsOutput, error) {
 	last := ""
 	if more {
@@ -311,37 +307,37 @@ func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, mor
 		return nil, r.partialFailure(ctx, err)
 	}
 	defer slot.Leave()
-	unchanged, err := r.api.Queries.FlagsUnchangedSince(ctx, r.since, last)
+	unchanged, err := r.api.Queries.FlagsUnchangedSince(ctx, r.filter, last)
 	if err != nil {
 		return nil, r.partialFailure(ctx, err)
 	}
 	r.out.Unchanged += unchanged
-	return &revertedFlagsOutput{changedBy(commands.Done{Stale: r.notShown}), r.out}, nil
+	return &revertedFlagsOutput{changeHeaders(commands.Done{Stale: r.stale}), r.out}, nil
 }
 
-// partialFailure is an error after which the call cannot be answered: it says what was done all the same.
+// partialFailure returns an error that reports what was done, for a call that cannot be answered.
 func (r *revertRun) partialFailure(ctx context.Context, err error) error {
 	if r.dryRun || len(r.out.Reverted) == 0 {
 		return err
 	}
-	requestOf(ctx).log().Warn("a call that brought flags back cannot be answered", "tenant", r.since.TenantID, "err", err)
+	requestOf(ctx).log().Warn("a call that reverted flags cannot be answered", "tenant", r.filter.TenantID, "err", err)
 	return newProblem(
 		http.StatusServiceUnavailable,
 		fmt.Sprintf(
-			"%d flags were brought back, with the correlation id %s, but the rest cannot be answered at this moment: make the "+
-				"call again, with the same Idempotency-Key if it had one",
+			"%d flags were reverted, with the correlation id %s, but the result cannot be read: retry the call, with the same "+
+				"Idempotency-Key if it had one",
 			len(r.out.Reverted),
 			r.out.CorrelationID,
 		),
 	)
 }
 
-// cursorScope is what a cursor is good for, one tenant and one body: with another, flags would be left out unnoticed.
+// cursorScope returns the tenant and body that a cursor is valid for. With others, flags would be skipped unnoticed.
 func (r *revertRun) cursorScope() []string {
 	return []string{
-		r.since.TenantID,
-		r.since.At.UTC().Format(time.RFC3339Nano),
-		r.since.ProjectID,
+		r.filter.TenantID,
+		r.filter.At.UTC().Format(time.RFC3339Nano),
+		r.filter.ProjectID,
 		r.environment,
 		strconv.FormatBool(r.dryRun),
 	}
@@ -353,12 +349,12 @@ func (r *revertRun) writeCursor(last string) string {
 	)
 }
 
-// readCursor reads where the call begins, and under which correlation id it makes facts.
+// readCursor reads where the call begins and its correlation id.
 func (r *revertRun) readCursor(ctx context.Context, cursor *string) error {
 	req := requestOf(ctx)
 	defer func() { r.out.CorrelationID = req.correlation }()
 	if cursor == nil {
-		if req.correlation == req.id && req.once != nil { // which is to be the same when the request is made again
+		if req.correlation == req.id && req.once != nil { // the same for a retry
 			req.correlation = newID(ctx)
 		}
 		return nil
@@ -369,9 +365,9 @@ func (r *revertRun) readCursor(ctx context.Context, cursor *string) error {
 	if err != nil || len(parts) != len(scope)+2 || !slices.Equal(parts[:len(scope)], scope) ||
 		!validText(parts[len(scope)], maxCorrelation) {
 		return errors.New(
-			"is none of such a call: take it from the answer to the call before, and send all else as in that call",
+			"is not a cursor of this call: take it from the previous response, and send everything else as in that call",
 		)
 	}
-	req.correlation, r.since.After = parts[len(scope)], parts[len(scope)+1]
+	req.correlation, r.filter.After = parts[len(scope)], parts[len(scope)+1]
 	return nil
 }

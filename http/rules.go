@@ -15,12 +15,12 @@ import (
 	"flagledger/events/rules"
 )
 
-// serveBody is what a rule or a fallthrough serves, as it is sent and as it is shown.
+// serveBody is what a rule or a fallthrough serves, in requests and responses.
 type serveBody struct {
 	VariationID *string     `json:"variationId,omitzero" nullable:"true" doc:"A variation of the flag" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	Value       value       `json:"value,omitzero"`
-	Rollout     []shareBody `json:"rollout,omitzero" nullable:"true" doc:"Variations of the flag, each once, with weights that add up to more than 0"`
-	BucketBy    *string     `json:"bucketBy,omitzero" nullable:"true" maxLength:"200" doc:"The attribute that a rollout is decided by: targetingKey without it" example:"company.id"`
+	Rollout     []shareBody `json:"rollout,omitzero" nullable:"true" doc:"Variations of the flag, each once, with a sum of weights above 0"`
+	BucketBy    *string     `json:"bucketBy,omitzero" nullable:"true" maxLength:"200" doc:"The attribute that a rollout is bucketed by; the default is targetingKey" example:"company.id"`
 }
 
 type shareBody struct {
@@ -28,7 +28,7 @@ type shareBody struct {
 	Weight      number `json:"weight" minimum:"0" maximum:"10000" doc:"Relative to the others'; at most three decimals" example:"20"`
 }
 
-// TransformSchema implements huma.SchemaTransformer: an example has one of the ways to serve.
+// TransformSchema implements huma.SchemaTransformer: each example has one way to serve.
 func (*serveBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	const on, off = "0199f6a2-4c8e-7d31-9a55-0c6f2f1f7b10", "0199f6a2-5b02-7c1f-8e66-51d0a3c9e2f4"
 	share := func(id string, weight int) map[string]any { return map[string]any{"variationId": id, "weight": weight} }
@@ -39,7 +39,7 @@ func (*serveBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema 
 	return s
 }
 
-// serve is nil where nothing was sent.
+// serve returns what was sent, or nil.
 func (b *serveBody) serve() *commands.NewServe {
 	if b == nil {
 		return nil
@@ -53,7 +53,7 @@ func (b *serveBody) serve() *commands.NewServe {
 		serve.Rollout = make([]events.Share, len(b.Rollout))
 	}
 	for i, share := range b.Rollout {
-		// which commands refuse
+		// commands refuse it
 		serve.Rollout[i] = events.Share{VariationID: events.CanonicalID(share.VariationID), Weight: -1}
 		if share.Weight != nil {
 			serve.Rollout[i].Weight = share.Weight.weight()
@@ -80,7 +80,7 @@ func showServe(s events.Serve) serveBody {
 	return body
 }
 
-// fallthroughServe is what a fallthrough serves; null stands for none.
+// fallthroughServe is what a fallthrough serves; null means none.
 type fallthroughServe struct {
 	sent  bool
 	serve *serveBody
@@ -103,7 +103,7 @@ func (s fallthroughServe) command(ctx context.Context, in FlagChange) commands.S
 	return cmd
 }
 
-// setting is what the fallthrough is to be, of no flag yet.
+// setting returns the command that sets the fallthrough, without a flag.
 func (s fallthroughServe) setting() commands.SetFallthrough {
 	return commands.SetFallthrough{Unset: s.sent && s.serve == nil, Serve: s.serve.serve()}
 }
@@ -115,7 +115,7 @@ func (fallthroughServe) Schema(r huma.Registry) *huma.Schema {
 	return &schema
 }
 
-// operand is a value that a condition compares with, in its own spelling.
+// operand is a value that a condition compares with, in its original spelling.
 type operand struct{ value }
 
 // Schema implements huma.SchemaProvider.
@@ -148,22 +148,22 @@ type conditionBody struct {
 type newConditionBody struct {
 	Attribute string       `json:"attribute" minLength:"1" maxLength:"200" doc:"targetingKey, or a path into the attributes: a.b" example:"plan"`
 	Op        operatorName `json:"op"`
-	Values    []operand    `json:"values,omitempty" maxItems:"1000" doc:"One of them must fit. in takes strings, numbers and booleans; gt, gte, lt, lte numbers; before, after times of RFC 3339; matches regular expressions of RE2, semver_* versions of semver.org; exists none; the others strings" example:"[\"pro\",\"team\"]"`
-	Negate    bool         `json:"negate,omitempty" doc:"Turns the outcome around: an absent attribute, or one of another type, never fits, so its negation does"`
+	Values    []operand    `json:"values,omitempty" maxItems:"1000" doc:"One of them must match. in takes strings, numbers and booleans; gt, gte, lt and lte numbers; before and after RFC 3339 times; matches RE2 regular expressions; semver_* versions of semver.org; exists none; the others strings" example:"[\"pro\",\"team\"]"`
+	Negate    bool         `json:"negate,omitempty" doc:"Inverts the result. An absent attribute, or one of another type, never matches, so its negation does"`
 }
 
 type ruleBody struct {
-	ID         string          `json:"id" doc:"Sent back, it keeps what its rollout gives to whom" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	ID         string          `json:"id" doc:"Send it back to preserve the buckets of the rule's rollout" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	Name       string          `json:"name" example:"beta testers in the EU"`
 	Conditions []conditionBody `json:"conditions"`
 	Serve      serveBody       `json:"serve"`
 }
 
 type newRuleBody struct {
-	ID         *string            `json:"id,omitempty" nullable:"true" doc:"Of a rule that the environment has, which keeps what its rollout gives to whom; a rule without it is new"`
+	ID         *string            `json:"id,omitempty" nullable:"true" doc:"The id of an existing rule, to preserve the buckets of its rollout; a rule without it is new"`
 	Name       string             `json:"name,omitempty" maxLength:"200" example:"beta testers in the EU"`
-	Conditions []newConditionBody `json:"conditions" maxItems:"50" doc:"All must hold; without any the rule is met by everyone"`
-	Serve      *serveBody         `json:"serve" doc:"Exactly one of variationId, value and rollout; what is null is taken as not sent"`
+	Conditions []newConditionBody `json:"conditions" maxItems:"50" doc:"All must hold; a rule without conditions matches everyone"`
+	Serve      *serveBody         `json:"serve" doc:"Exactly one of variationId, value and rollout; null counts as not sent"`
 }
 
 func (b newRuleBody) rule() commands.NewRule {
@@ -186,12 +186,12 @@ func (b newRuleBody) rule() commands.NewRule {
 	return rule
 }
 
-// sentRules are the rules of a body as a command takes them; nil where it has none.
+// sentRules converts the rules of a body for a command; nil stays nil.
 func sentRules(sent []newRuleBody) []commands.NewRule {
 	if sent == nil {
 		return nil
 	}
-	sent = sent[:min(len(sent), commands.MaxRules+1)] // which is refused
+	sent = sent[:min(len(sent), commands.MaxRules+1)] // one too many is refused
 	list := make([]commands.NewRule, len(sent))
 	for i, r := range sent {
 		list[i] = r.rule()
@@ -227,7 +227,7 @@ func showOperands(values []json.RawMessage) []operand {
 
 type rulesBody struct {
 	Rules       []ruleBody       `json:"rules" doc:"The first that matches decides"`
-	Fallthrough fallthroughServe `json:"fallthrough" doc:"What those get whom no rule matches; null leaves it to the variations' weights"`
+	Fallthrough fallthroughServe `json:"fallthrough" doc:"What is served if no rule matches; null for a split by the variations' weights"`
 }
 
 type rulesOutput struct {
@@ -256,7 +256,7 @@ func showFallthrough(serve *events.Serve) (shown fallthroughServe) {
 
 type newRulesBody struct {
 	Rules       []newRuleBody    `json:"rules" maxItems:"100" doc:"The whole list in its order"`
-	Fallthrough fallthroughServe `json:"fallthrough,omitzero" doc:"May be sent back as it was read; it is changed by a PUT of its own"`
+	Fallthrough fallthroughServe `json:"fallthrough,omitzero" doc:"May be sent back unchanged; its own PUT changes it"`
 }
 
 type fallthroughBody struct {
@@ -292,10 +292,9 @@ func (a *API) addRules() {
 		},
 	)
 	set := operation("PUT", path+"/rules", "set-rules", tag, "Replace a flag's rules in an environment")
-	set.Description = "The list replaces the one that the environment has; an empty one removes all rules. A rule that " +
-		"is sent with its id keeps its rollout's buckets " +
-		"wherever it moves; a rule without id is new. A list that changes nothing makes no event. All rules of an " +
-		"environment are limited together, as JSON. " +
+	set.Description = "Replaces the rules of the environment; an empty list removes all rules. A rule that is sent with " +
+		"its id preserves its rollout's buckets, also if it moves; a rule without id is new. A list that changes nothing " +
+		"creates no event. The JSON of all rules of an environment is limited in size. " +
 		growFlagText
 	set.Errors = append(set.Errors, http.StatusConflict)
 	set = withExamples(set, exampleRules(false), exampleRules(true))
@@ -323,11 +322,11 @@ func (a *API) addRules() {
 			return nil, err
 		}
 		out := showRules(flag.Version, flag.Rules[cmd.Environment.ID], flag.FallthroughIn(cmd.Environment.ID))
-		out.Changed = changedBy(done)
+		out.Changed = changeHeaders(done)
 		return out, nil
 	})
 	setFallthrough := operation("PUT", path+"/fallthrough", "set-fallthrough", tag,
-		"Set what a flag serves in an environment to those whom no rule matches")
+		"Set what a flag serves in an environment if no rule matches")
 	setFallthrough.Description = growFlagText
 	setFallthrough.Errors = append(setFallthrough.Errors, http.StatusConflict)
 	exampleFallthrough := map[string]any{"serve": exampleRollout}
@@ -342,11 +341,11 @@ func (a *API) addRules() {
 				return nil, err
 			}
 			serve := showFallthrough(flag.FallthroughIn(cmd.Environment.ID))
-			return &fallthroughOutput{Changed: changedBy(done), ETag: etag(flag.Version), Body: fallthroughBody{serve}}, nil
+			return &fallthroughOutput{Changed: changeHeaders(done), ETag: etag(flag.Version), Body: fallthroughBody{serve}}, nil
 		})
 }
 
-// exampleRules are rules as they are sent, and as they are shown.
+// exampleRules returns example rules of a request, or of a response if shown.
 func exampleRules(shown bool) any {
 	condition := map[string]any{"attribute": "plan", "op": "in", "values": []string{"pro", "team"}}
 	rule := map[string]any{

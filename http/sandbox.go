@@ -10,8 +10,8 @@ import (
 )
 
 type sandboxStatusBody struct {
-	Active    bool       `json:"active" doc:"It takes changes" example:"true"`
-	ExpiresAt *timestamp `json:"expiresAt" nullable:"true" doc:"When it stops, or has stopped, to take changes; null where it does not"`
+	Active    bool       `json:"active" doc:"Whether it accepts changes" example:"true"`
+	ExpiresAt *timestamp `json:"expiresAt" nullable:"true" doc:"When it stops or stopped accepting changes; null if it does not expire"`
 }
 
 type sandboxStatusOutput struct{ Body sandboxStatusBody }
@@ -19,18 +19,18 @@ type sandboxStatusOutput struct{ Body sandboxStatusBody }
 type sandboxIndicatorsOutput struct {
 	Body struct {
 		FlagsUsed   int   `json:"flagsUsed" doc:"Flags that are not deleted" example:"10"`
-		Evaluations int64 `json:"evaluations" doc:"Since the creation or the last cleanup; those on other nodes may come up to five seconds later" example:"1234"`
+		Evaluations int64 `json:"evaluations" doc:"Since the creation or the last cleanup; other nodes' evaluations lag by up to five seconds" example:"1234"`
 	}
 }
 
 type demoDataOutput struct {
 	Body struct {
-		Flags []string `json:"flags" doc:"The keys of the demo flags that are there" example:"[\"new-checkout\",\"dark-mode\"]"`
-		Users []string `json:"users" doc:"The addresses of the demo people who are members. Nobody can sign in with them" example:"[\"dana.0198c5a0@example.com\"]"`
+		Flags []string `json:"flags" doc:"The keys of the existing demo flags" example:"[\"new-checkout\",\"dark-mode\"]"`
+		Users []string `json:"users" doc:"The addresses of the demo people who are members. They cannot be used to sign in" example:"[\"dana.0198c5a0@example.com\"]"`
 	}
 }
 
-// SandboxRequest is who wants a sandbox.
+// SandboxRequest is a request for a sandbox.
 type SandboxRequest struct {
 	Email string `json:"email" format:"email" maxLength:"254" example:"ada@example.com"`
 	Name  string `json:"name,omitempty" maxLength:"200" doc:"The display name of a new account" example:"Ada Lovelace"`
@@ -41,32 +41,29 @@ const subscribeRoute = "/api/v1/sandbox/subscribe"
 func (a *API) addSandbox() {
 	const tag, path = "Sandbox", "/api/v1/sandbox"
 	status := operation("GET", path+"/status", "get-sandbox-status", tag,
-		"Whether the tenant is a sandbox that takes changes, and until when")
-	status.Description = "A sandbox that has ended is still read and evaluated. Its admins are notified and mailed " +
-		"twice: some days before it ends, and some days before it is deleted. It is deleted some weeks after its end, or " +
-		"later if that second notice went out late. " +
-		"One that has a subscription which can be managed, or was given another plan, does not end."
+		"Whether the tenant is a sandbox that accepts changes, and until when")
+	status.Description = "An expired sandbox can still be read and evaluated. Its admins are notified and mailed some " +
+		"days before it expires, and again some days before it is deleted. It is deleted some weeks after its expiry, or " +
+		"later if the second notice was late. A sandbox with a manageable subscription or another plan does not expire."
 	register(a, access{who: viewer, requireTenant: true}, status, a.sandboxStatus)
-	indicators := operation("GET", path+"/indicators", "get-sandbox-indicators", tag, "How much a sandbox has and uses")
+	indicators := operation("GET", path+"/indicators", "get-sandbox-indicators", tag, "Flags and usage of a sandbox")
 	indicators.Errors = []int{http.StatusConflict}
 	register(a, access{who: viewer}, indicators, a.sandboxIndicators)
-	data := operation("GET", path+"/demo-data", "get-demo-data", tag, "What of a sandbox is demo data")
+	data := operation("GET", path+"/demo-data", "get-demo-data", tag, "The demo data of a sandbox")
 	data.Errors = []int{http.StatusConflict}
 	register(a, access{who: viewer}, data, a.demoData)
-	cleanup := operation("POST", path+"/cleanup/tenant", "clean-up-sandbox", tag, "Bring a sandbox back to its demo data")
-	cleanup.Description = "All flags, projects and environments are as they were at first, whatever was done since. " +
-		"Members, OAuth clients and the end of the sandbox stay. " +
-		"What is made or changed after the call stays. A cleanup that fails, or takes too long, answers 503 and goes on by " +
-		"itself within two minutes, " +
-		"unless the caller is no admin any more. A tenant with a subscription or another plan is not cleaned up: it " +
-		"answers 409."
+	cleanup := operation("POST", path+"/cleanup/tenant", "clean-up-sandbox", tag, "Reset a sandbox to its demo data")
+	cleanup.Description = "Resets all flags, projects and environments to their initial state. Members, OAuth clients " +
+		"and the sandbox's expiry do not change, nor does what is created or changed after the call. A cleanup that fails " +
+		"or takes too long is 503 and continues in the background within two minutes, unless the caller is no longer an " +
+		"admin. A tenant with a subscription or another plan is 409."
 	cleanup.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, alone: true}, cleanup, a.cleanUpSandbox)
 	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag,
-		"Have a link mailed that makes an account and a sandbox")
-	subscribe.Description = "The answer is the same for every address. The link leads to /sandbox, is good for one use " +
-		"and three days, and is mailed " +
-		"only so often. Whoever has an account already gets the sandbox in it, and gives its password."
+		"Send a link that creates an account and a sandbox")
+	subscribe.Description = "The answer is the same for every address. The link opens /sandbox and is valid for one use " +
+		"within three days. The number of mails is limited. A person with an account gets the sandbox in it by entering " +
+		"the account's password."
 	subscribe.DefaultStatus = http.StatusAccepted
 	register(a, access{who: anyone}, subscribe, a.subscribeToSandbox)
 }
@@ -108,27 +105,27 @@ func (a *API) cleanUpSandbox(ctx context.Context, _ *struct {
 	TenantInput
 	ChangeInput
 }) (*successOutput, error) {
-	if err := requestOf(ctx).replayRefusal; err != nil { // no facts are derived from the key
+	if err := requestOf(ctx).replayRefusal; err != nil { // facts have no ids derived from the key
 		return nil, err
 	}
-	return succeeded(commands.Done{}), a.Sandboxes.Cleanup(ctx, by(ctx), principalOf(ctx).tenant.ID())
+	return successResponse(commands.Done{}), a.Sandboxes.Cleanup(ctx, callMetadata(ctx), principalOf(ctx).tenant.ID())
 }
 
 func (a *API) subscribeToSandbox(ctx context.Context, in *struct{ Body SandboxRequest }) (*successOutput, error) {
-	if err := withBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
+	if err := addBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
 		return nil, err
 	}
 	address, _ := commands.ParseEmail(in.Body.Email)
-	return succeeded(commands.Done{}), a.limitMails(ctx, func() error {
+	return successResponse(commands.Done{}), a.limitMails(ctx, func() error {
 		return a.Links.QueueSandboxLink(ctx, address, in.Body.Name, a.Now())
 	})
 }
 
-// sandboxOf is the tenant of a call about a sandbox.
+// sandboxOf returns the call's tenant, or a problem if it is not a sandbox.
 func sandboxOf(ctx context.Context) (*snapshot.Tenant, error) {
 	tenant := principalOf(ctx).tenant
 	if !tenant.Sandbox() {
-		return nil, newProblem(http.StatusConflict, "the tenant is no sandbox")
+		return nil, newProblem(http.StatusConflict, "the tenant is not a sandbox")
 	}
 	return tenant, nil
 }
@@ -149,21 +146,21 @@ func showDemoData(tenant *snapshot.Tenant) *demoDataOutput {
 	return out
 }
 
-// fillSandbox adds the demo data of a sandbox that was created just now. Where that fails a job does it.
+// fillSandbox adds the demo data of a new sandbox. If that fails, a job retries it.
 func (a *API) fillSandbox(ctx context.Context, tenantID string) {
-	if err := a.Sandboxes.Fill(ctx, by(ctx), tenantID); err != nil {
-		requestOf(ctx).log().Warn("the demo data of a sandbox is left to a job", "tenant", tenantID, "err", err)
+	if err := a.Sandboxes.Fill(ctx, callMetadata(ctx), tenantID); err != nil {
+		requestOf(ctx).log().Warn("adding the demo data of a sandbox failed; a job retries it",
+			"tenant", tenantID, "err", err)
 	}
 }
 
-// sandboxForm is the page that a mailed link leads to.
+// sandboxForm returns the page that a mailed link opens.
 func (a *API) sandboxForm(r *http.Request) (web.Page, error) {
 	request, err := a.SandboxSignUp.Request(r.Context(), r.URL.Query().Get("token"))
 	return web.Sandbox(request.Email, request.Name != "", int(a.Sandboxes.Active.Hours()/24), commands.MinPassword), err
 }
 
-// openSandbox makes the account and the sandbox of whoever has a link, unless too many wrong passwords were tried with
-// it.
+// openSandbox creates the account and the sandbox for the owner of a link. It limits wrong passwords per link.
 func (a *API) openSandbox(r *http.Request, form web.Form) (web.Page, error) {
 	ctx := r.Context()
 	request, err := a.SandboxSignUp.Request(ctx, form.Token)
@@ -174,7 +171,7 @@ func (a *API) openSandbox(r *http.Request, form web.Form) (web.Page, error) {
 		return a.SandboxSignUp.Open(ctx, requestBy(ctx), form.Token, form.Name, form.NewPassword)
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
-		err = commands.InvalidField("password", "is not that of the account with this address")
+		err = commands.InvalidField("password", "is not the password of the account with this address")
 	}
-	return web.SandboxMade(request.Email), err
+	return web.SandboxReady(request.Email), err
 }

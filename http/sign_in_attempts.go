@@ -9,9 +9,8 @@ import (
 	"flagledger/commands"
 )
 
-// limitAttempts tries a secret for an account, unless too many wrong ones were tried for it lately from the same
-// network. After very many from everywhere it first waits for a few seconds. It makes no difference whether the account
-// exists.
+// limitAttempts calls try with a secret for an account, within the network's limit of wrong attempts. Past the
+// account's limit it waits some seconds first. It treats unknown accounts the same.
 func (a *API) limitAttempts(ctx context.Context, account string, try func() error) error {
 	attempt, left, err := a.limiter.CountAttempt(ctx, account, a.limiter.Network(requestOf(ctx).received))
 	if err != nil {
@@ -31,7 +30,7 @@ func (a *API) limitAttempts(ctx context.Context, account string, try func() erro
 	return err
 }
 
-// attemptedPerson is what wrong passwords are counted for: the account of an address, however it is spelt.
-func attemptedPerson(email string) string {
+// personAttemptKey returns the key by which an account's wrong passwords are counted, in any spelling of its address.
+func personAttemptKey(email string) string {
 	return "person " + cmp.Or(commands.EmailKey(email), email)
 }

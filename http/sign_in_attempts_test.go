@@ -44,7 +44,7 @@ func TestGuessing(t *testing.T) {
 		if !ok || refused.Status != 429 || refused.headers.Get("Retry-After") != "60" || tried != 0 {
 			t.Fatalf("%d tried: %v", tried, refused)
 		}
-		_ = refused.identified(ctx)
+		_ = refused.complete(ctx)
 	}
 	if got := fmt.Sprint(req.answer); got != "map[RateLimit-Limit:[20] RateLimit-Remaining:[0] RateLimit-Reset:[60]]" {
 		t.Errorf("the answer shows %s", got)

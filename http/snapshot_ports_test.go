@@ -72,7 +72,7 @@ func problemFor(err error) *problem {
 		return p
 	}
 	if refusal, ok := errors.AsType[*commands.Error](err); ok {
-		return refused(refusal)
+		return refusalProblem(refusal)
 	}
 	return nil
 }

@@ -28,16 +28,16 @@ var streamAccess = access{
 	unverified:      true,
 }
 
-// StreamLimits is what bounds streams of changes.
+// StreamLimits limits the streams of changes.
 type StreamLimits struct {
-	PerTenant  int           // that a node keeps open
-	PerCreator int           // of all tenants that whoever created them has without paying
-	Life       time.Duration // of one whose token lives longer
-	Heartbeat  time.Duration // the longest that one is silent
-	Write      time.Duration // the longest that a reader may keep a write waiting
+	PerTenant  int           // open streams per node
+	PerCreator int           // open streams of a creator's free tenants
+	Life       time.Duration // the longest duration of a stream
+	Heartbeat  time.Duration // the longest silence
+	Write      time.Duration // the timeout of a write
 }
 
-// DefaultStreamLimits is the limits of streams where a service sets no others.
+// DefaultStreamLimits returns the default limits of streams.
 func DefaultStreamLimits() StreamLimits {
 	return StreamLimits{
 		PerTenant:  1000,
@@ -49,25 +49,25 @@ func DefaultStreamLimits() StreamLimits {
 }
 
 const (
-	// maxTold is how many flags an event names. Where more have changed it is cheaper to fetch all.
-	maxTold = 500
-	// Clients reconnect after 1 to 3 s, not all at once: a node that ends has many.
+	// maxNamedFlags limits the flags that an event names. If more have changed, fetching all is cheaper.
+	maxNamedFlags = 500
+	// Clients reconnect after a random time of 1 to 3 s, so that a stopping node's clients do not all reconnect at once.
 	minReconnect, maxReconnect = 1000, 3000
 )
 
-// streamEvent is the data of an event, in the shape of OFREP's event streams, and says beside that what changed.
+// streamEvent is the data of an event: the fields of OFREP's event streams, and the changed flags.
 type streamEvent struct {
 	Type         string        `json:"type" enum:"refetchEvaluation,connected"`
-	Environment  string        `json:"environment,omitempty" doc:"Missing where the stream is of all" example:"production"`
-	ETag         string        `json:"etag,omitempty" doc:"The id. An OFREP client sends it as flagConfigEtag when it fetches, and is answered once the node that it reaches knows of the change" example:"h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg"`
-	LastModified int64         `json:"lastModified,omitzero" doc:"When the last of the changes was made, in seconds since 1970" example:"1771622898"`
-	Flags        []changedFlag `json:"flags,omitempty" doc:"What changed. Without it anything may have: fetch all"`
+	Environment  string        `json:"environment,omitempty" doc:"Missing in a stream of all environments" example:"production"`
+	ETag         string        `json:"etag,omitempty" doc:"The event's id. An OFREP client sends it as flagConfigEtag when it fetches, and the node waits for the change" example:"h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg"`
+	LastModified int64         `json:"lastModified,omitzero" doc:"The time of the last change, in seconds since 1970" example:"1771622898"`
+	Flags        []changedFlag `json:"flags,omitempty" doc:"The changed flags. If missing, any flag may have changed: fetch all"`
 }
 
 type changedFlag struct {
 	Key         string `json:"key" example:"new-checkout"`
 	Version     uint64 `json:"version" example:"7"`
-	Environment string `json:"environment,omitempty" doc:"In a stream of all environments, the one that changed; missing where the whole flag did" example:"development"`
+	Environment string `json:"environment,omitempty" doc:"In a stream of all environments, the environment of the change; missing for a change of the whole flag" example:"development"`
 	Deleted     bool   `json:"deleted,omitzero"`
 }
 
@@ -82,39 +82,39 @@ func newStreamGauge() prometheus.Gauge {
 	)
 }
 
-// streamCounts counts the streams that are open, by whom they count for.
+// streamCounts counts the open streams by the owner of their quota.
 type streamCounts struct {
-	mu sync.Mutex
-	of map[string]int
+	mu      sync.Mutex
+	byOwner map[string]int
 }
 
-// take counts one more, unless so many are open.
-func (c *streamCounts) take(who string, most int) bool {
+// take counts one more stream, unless most are open.
+func (c *streamCounts) take(owner string, most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of[who] >= most {
+	if c.byOwner[owner] >= most {
 		return false
 	}
-	c.of[who]++
+	c.byOwner[owner]++
 	return true
 }
 
-func (c *streamCounts) leave(who string) {
+func (c *streamCounts) leave(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of[who]--; c.of[who] == 0 {
-		delete(c.of, who)
+	if c.byOwner[owner]--; c.byOwner[owner] == 0 {
+		delete(c.byOwner, owner)
 	}
 }
 
-// stream tells a client what changes in an environment, or in all, for as long as it listens and may.
+// stream sends a client the changes in one or all environments while it listens and has access.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	p, err := a.admit(r, streamAccess, "")
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
 	}
-	if !a.Now().Before(p.expires) { // but for what clocks may differ by
+	if !a.Now().Before(p.expires) { // the token may have been accepted within the clock's tolerance
 		writeProblem(w, r, newProblem(http.StatusUnauthorized, "the token has expired"))
 		return
 	}
@@ -132,7 +132,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 			w,
 			r,
 			noSlot(most,
-				fmt.Sprintf("the tenants that the creator of this one pays nothing for have %d streams open already", most)),
+				fmt.Sprintf("the creator's free tenants already have %d open streams", most)),
 		)
 		return
 	}
@@ -141,7 +141,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if listener == nil {
 		h.Del("Cache-Control")
 		most := a.StreamLimits.PerTenant
-		writeProblem(w, r, noSlot(most, fmt.Sprintf("the tenant has %d streams open already", most)))
+		writeProblem(w, r, noSlot(most, fmt.Sprintf("the tenant already has %d open streams", most)))
 		return
 	}
 	defer listener.Close()
@@ -154,14 +154,14 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	defer a.openStreams.Dec()
 	control := http.NewResponseController(w)
 	s := &sender{w: w, control: control, limit: a.StreamLimits.Write}
-	if a.tell(r.Context(), s, listener, ids, p, r.Header.Get("Last-Event-ID")) {
-		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the end that the server writes
+	if a.sendChanges(r.Context(), s, listener, ids, p, r.Header.Get("Last-Event-ID")) {
+		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the last chunk, which the server writes
 	}
 }
 
-// tell sends what a listener hears until the service ends, or the client may no longer listen; then it returns true. It
-// returns false once the client no longer reads.
-func (a *API) tell(
+// sendChanges sends a listener's changes. It returns true when the service stops or the client loses access, and false
+// once the client no longer reads.
+func (a *API) sendChanges(
 	ctx context.Context, s *sender, listener *snapshot.Listener, ids streamIDs, p *principal, lastEventID string,
 ) bool {
 	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
@@ -212,8 +212,8 @@ func (a *API) tell(
 	}
 }
 
-// refetch is the event that tells of changes: each flag once, or once for each environment where the stream is of all,
-// as it is now.
+// refetch returns the event for changes: each flag once in its current state, or once per environment in a stream of
+// all.
 func refetch(id string, p *principal, list []snapshot.Change) streamEvent {
 	e := streamEvent{
 		Type:         refetchEvent,
@@ -229,11 +229,11 @@ func refetch(id string, p *principal, list []snapshot.Change) streamEvent {
 		}
 		which := flag
 		flag.Version, flag.Deleted = uint64(c.Version), c.Deleted
-		if i, told := at[which]; told {
+		if i, named := at[which]; named {
 			e.Flags[i] = flag
 			continue
 		}
-		if len(e.Flags) == maxTold {
+		if len(e.Flags) == maxNamedFlags {
 			e.Flags = nil
 			break
 		}
@@ -243,7 +243,7 @@ func refetch(id string, p *principal, list []snapshot.Change) streamEvent {
 	return e
 }
 
-// environmentName is the name of an environment that a tenant has, empty for another.
+// environmentName returns the name of a tenant's environment, or "" for an unknown id.
 func environmentName(t *snapshot.Tenant, id string) string {
 	for _, e := range t.Environments() {
 		if e.ID == id {
@@ -267,11 +267,10 @@ func (s *sender) event(id string, e streamEvent) {
 	s.text.WriteString("\n\n")
 }
 
-// heartbeat tells the client how far it has heard, without an event.
+// heartbeat sends the client its position without an event.
 func (s *sender) heartbeat(id string) { fmt.Fprintf(&s.text, ": heartbeat\nid: %s\n\n", id) }
 
-// send sends what has been written. It reports whether the client took it in time, or may yet take it: more than what
-// the network buffers waits for nobody.
+// send sends the buffer. It returns false if the client did not read fast enough to take it within the write timeout.
 func (s *sender) send() bool {
 	if s.text.Len() == 0 {
 		return true
@@ -286,7 +285,7 @@ func (s *sender) send() bool {
 func (a *API) documentStream() {
 	doc := a.huma.OpenAPI()
 	text := &huma.Schema{Type: huma.TypeString}
-	op := operation("GET", streamRoute, "stream-flags", "Evaluation", "Hear of changes as they are made")
+	op := operation("GET", streamRoute, "stream-flags", "Evaluation", "Stream changes of flags")
 	op.Description = streamText
 	op.Security = streamAccess.security()
 	op.Parameters = []*huma.Param{
@@ -295,27 +294,27 @@ func (a *API) documentStream() {
 			Name:        environmentHeader,
 			In:          "header",
 			Schema:      text,
-			Description: "The environment of the stream: production without it, all of the tenant's with `*`",
+			Description: "The environment of the stream; the default is production, and `*` means all of the tenant's",
 		},
 		{
 			Name:   ticketParameter,
 			In:     "query",
 			Schema: text,
-			Description: "In place of the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send: " +
-				"part of the URLs in `eventStreams` of OFREP's answers",
+			Description: "Replaces the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send. It " +
+				"is part of the URLs in `eventStreams` of OFREP's responses",
 		},
 		{
 			Name:        "Last-Event-ID",
 			In:          "header",
 			Schema:      text,
-			Description: "The id of the last event that the client has seen",
+			Description: "The id of the last event that the client received",
 			Example:     "h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg",
 		},
 	}
 	op.Responses = map[string]*huma.Response{
 		"200": {Description: "The stream, until it ends", Content: map[string]*huma.MediaType{"text/event-stream": {
 			Schema: &huma.Schema{
-				Type: huma.TypeArray, Description: "Each element stands for one event",
+				Type: huma.TypeArray, Description: "Each element is one event",
 				Items: &huma.Schema{Type: huma.TypeObject, Required: []string{"id", "data"}, Properties: map[string]*huma.Schema{
 					"id": text, "data": doc.Components.Schemas.Schema(reflect.TypeFor[streamEvent](), true, ""),
 				}},
@@ -326,20 +325,23 @@ func (a *API) documentStream() {
 	doc.AddOperation(&op)
 }
 
-const streamText = `Server-sent events: within moments of a change of a flag its environment's streams tell of it, on every node. A change of the whole flag (created,
-updated, its status, its variations, deleted) is told in all environments. With ` + "`X-Environment: *`" + ` the stream is of all environments of the tenant, and tells for each flag in which it changed.
+const streamText = `Server-sent events: the streams of an environment report each change of a flag within moments, on every node. A change of the whole flag
+(created, updated, its status, its variations, deleted) is reported in all environments. With ` + "`X-Environment: *`" + ` the stream covers all environments
+of the tenant, and names the environment of each change.
 
-**Events** have no name, so that a browser's ` + "`EventSource`" + ` hands all of them to ` + "`onmessage`" + `; ` + "`type`" + ` in their data says what they are, as OFREP's event streams have it.
-` + "`refetchEvaluation`" + `: flags have changed, those in ` + "`flags`" + `, or anything
-	where it is missing: fetch what you need. ` + "`connected`" + `: from here on nothing is missed. Ignore other types.
+**Events** have no name, so that a browser's ` + "`EventSource`" + ` passes all of them to ` + "`onmessage`" + `. Their type is in ` + "`type`" + ` in their
+data, as in OFREP's event streams.
+` + "`refetchEvaluation`" + `: the flags in ` + "`flags`" + ` have changed, or any flag if it is missing: fetch what you need. ` + "`connected`" + `: from
+here on no change is missed. Ignore other types.
 
-**Resuming.** ` + "`id`" + ` stands for what the client has heard of; it is another one each time, and good for this tenant alone. A client that comes back with ` + "`Last-Event-ID`" + `, to
-whichever node, first hears of what it missed; if that is too long ago, or the id is not known, of a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + `.
+**Resuming.** ` + "`id`" + ` is the client's position; it is different each time, and valid only for this tenant. A client that reconnects with
+` + "`Last-Event-ID`" + `, to any node, first gets the changes that it missed, or a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + ` if the position is
+too old or unknown.
 
-**Its end.** A silent stream sends a comment every 15 s. It ends when the token expires, after an hour at the latest, when the caller may no longer listen, when the client reads too slowly,
-and when the node stops: connect again. A tenant may have 1,000 streams open on each node, and all tenants of one creator that nobody pays for 10,000.
+**End.** A silent stream sends a comment every 15 s. It ends when the token expires, after an hour at the latest, when the caller loses access, when the
+client reads too slowly, and when the node stops: reconnect. On each node a tenant may have 1,000 open streams, and all free tenants of a creator 10,000.
 
-A machine needs the scope ` + "`flags:evaluate`" + `: who may evaluate flags may hear that they have changed.`
+A machine needs the scope ` + "`flags:evaluate`" + `.`
 
 const streamExample = `retry: 1840
 

@@ -8,27 +8,28 @@ import (
 	"flagledger/events"
 )
 
-// streamIDs writes positions of the log as ids for one tenant, encrypted: they tell nobody how much others change, and
-// no other tenant can use them.
+// streamIDs encrypts positions of the log as ids for one tenant: they do not reveal how much other tenants change, and
+// other tenants cannot use them.
 type streamIDs struct {
 	box     keys.Box
 	changes Changes
 }
 
-// streamIDsOf derives the key of a tenant's ids, so that no key encrypts too much for random nonces.
+// streamIDsOf returns the ids of a tenant, with a key derived for it: one key for all would encrypt too much for random
+// nonces.
 func (a *API) streamIDsOf(tenantID string) (streamIDs, error) {
 	box, err := a.Secret.Box("stream positions of tenant " + tenantID)
 	return streamIDs{box, a.Changes}, err
 }
 
-// id is another one each time, also of the same position: so it does not tell whether anything has happened.
+// id encrypts a position. The result is different each time, so that it does not reveal whether anything changed.
 func (s streamIDs) id(p events.Position) string {
 	text := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, p.Commit), p.Prepare)
 	return base64.RawURLEncoding.EncodeToString(s.box.Encrypt(text, []byte(s.changes.LogName())))
 }
 
-// position reads what id wrote on this or another node. It returns false for any other text: an id of another tenant,
-// of another log, or of a secret that is no longer known.
+// position decrypts an id of this or another node. It returns false for any other text, such as an id of another tenant
+// or log, or of a removed secret.
 func (s streamIDs) position(id string) (p events.Position, ok bool) {
 	encrypted, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 type healthBody struct {
 	Status    string    `json:"status" enum:"ok,degraded,starting,stopping" example:"degraded"`
 	Timestamp timestamp `json:"timestamp"`
-	Detail    []string  `json:"detail,omitempty" doc:"What is out of order beside evaluation" example:"[\"the read model history is being built\"]"`
+	Detail    []string  `json:"detail,omitempty" doc:"Failures that do not stop evaluation" example:"[\"the read model history is being built\"]"`
 }
 
-// health answers 200 while flags are evaluated and the node is not about to stop, and reports what else is out of
-// order.
+// health answers 200 while flags are evaluated and the node is not stopping. It reports other failures in detail.
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 	status, body := http.StatusOK, healthBody{Status: a.healthStatus(), Timestamp: timestamp(a.Now())}
 	if body.Status != "ok" {
@@ -31,7 +30,7 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 	_ = strictjson.Write(w, body)
 }
 
-// healthStatus tells whether the service is ok, starting or stopping.
+// healthStatus returns whether the service is ok, starting or stopping.
 func (a *API) healthStatus() string {
 	if a.stopping.Load() {
 		return "stopping"
@@ -64,7 +63,7 @@ type versionOutput struct {
 func (a *API) addSystem() {
 	root := operation("GET", "/", "get-root", "System", "Name and version of the service")
 	root.Responses = map[string]*huma.Response{"302": {
-		Description: "To a client that accepts text/html: the dashboard",
+		Description: "For a client that accepts text/html: redirects to the dashboard",
 		Headers:     map[string]*huma.Param{"Location": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	register(a, access{who: anyone}, root,
@@ -91,8 +90,8 @@ func (a *API) addSystem() {
 		Tags:        []string{"System"},
 		Summary:     "Whether flags are evaluated",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "Flags are evaluated. detail tells what else is out of order.", Content: content},
-			"503": {Description: "The service is starting, or stopping: send it no further calls.", Content: content},
+			"200": {Description: "Flags are evaluated. detail lists other failures.", Content: content},
+			"503": {Description: "The service is starting or stopping: do not send it calls.", Content: content},
 		},
 	})
 }

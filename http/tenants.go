@@ -32,7 +32,7 @@ func (a *API) showTenant(t queries.Tenant) TenantBody {
 // ownTenantBody is a tenant of the caller.
 type ownTenantBody struct {
 	TenantBody
-	Role string `json:"role" enum:"admin,developer,viewer" doc:"The caller's" example:"admin"`
+	Role string `json:"role" enum:"admin,developer,viewer" doc:"The caller's role" example:"admin"`
 }
 
 const (
@@ -47,7 +47,7 @@ type tenantOutput struct {
 
 type createTenantBody struct {
 	Name         string           `json:"name" minLength:"1" maxLength:"200" example:"Acme"`
-	PrimaryEmail optional[string] `json:"primaryEmail,omitzero" maxLength:"254" doc:"The creator's address without it, or with null" example:"ops@example.com" nullable:"true"`
+	PrimaryEmail optional[string] `json:"primaryEmail,omitzero" maxLength:"254" doc:"The default is the creator's address, also for null" example:"ops@example.com" nullable:"true"`
 	ContactName  string           `json:"contactName,omitempty" maxLength:"200" example:"Ada Lovelace"`
 	IsSandbox    bool             `json:"isSandbox,omitempty" example:"false"`
 }
@@ -64,14 +64,14 @@ func (a *API) addTenants() {
 		func(ctx context.Context, in *PageInput) (*listOutput[ownTenantBody], error) {
 			claims := principalOf(ctx).claims
 			list, err := a.Queries.TenantsOf(ctx, claims.UserID, !a.isVerifiedPerson(claims), in.page())
-			return listed(ctx, *in, list, err, func(m queries.OwnTenant) ownTenantBody {
+			return listResponse(ctx, *in, list, err, func(m queries.OwnTenant) ownTenantBody {
 				return ownTenantBody{a.showTenant(m.Tenant), string(m.Role)}
 			})
 		})
 	create := operation("POST", "/api/v1/tenants", "create-tenant", tag, "Create a tenant; the caller becomes its admin")
-	create.Description = "How many tenants a person may create on a day (UTC), deleted ones included, is limited: a " +
-		"further one is 429. So is how many they have created, deleted ones aside; if they create the last ones on several " +
-		"nodes at the same moment, they may have one more for each node beyond the first."
+	create.Description = "The number of tenants that a person may create a day (UTC), including deleted ones, is " +
+		"limited, and so is the number of existing tenants that they created (429). Concurrent calls on several nodes may " +
+		"exceed the latter by one per further node."
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, create, a.createTenant)
@@ -84,11 +84,11 @@ func (a *API) addTenants() {
 			return &tenantOutput{Body: a.showTenant(tenant)}, err
 		},
 	)
-	update := operation("PATCH", "/api/v1/tenants/{tenantId}", "update-tenant", tag, "Change what is sent of a tenant")
+	update := operation("PATCH", "/api/v1/tenants/{tenantId}", "update-tenant", tag, "Change the sent fields of a tenant")
 	register(a, access{who: admin}, update, a.updateTenant)
 	remove := operation("DELETE", "/api/v1/tenants/{tenantId}", "delete-tenant", tag,
-		"Delete a tenant, and all that is in it")
-	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history stays in the log."
+		"Delete a tenant and everything in it")
+	remove.Description = "Tokens for the tenant and evaluation of its flags end at once. Its history remains in the log."
 	remove.DefaultStatus = http.StatusNoContent
 	register(
 		a,
@@ -97,12 +97,12 @@ func (a *API) addTenants() {
 		func(ctx context.Context, in *TenantChange) (*noContent, error) {
 			done, err := a.Tenancies.Delete(ctx, runner[commands.Tenant](a),
 				commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
-			return &noContent{changedBy(done)}, err
+			return &noContent{changeHeaders(done)}, err
 		},
 	)
 }
 
-// wrongContact tells what is wrong with whom to write to about a tenant, by field.
+// wrongContact returns the errors of a tenant's contact by field.
 func wrongContact(email optional[string], name *string) map[string]string {
 	wrong := map[string]string{}
 	if email.sent != nil && !email.null && commands.EmailKey(*email.sent) == "" {
@@ -114,7 +114,7 @@ func wrongContact(email optional[string], name *string) map[string]string {
 	return wrong
 }
 
-// contact is whom to write to about a tenant, with the canonical form of the address.
+// contact returns a tenant's contact, with the canonical form of the address.
 func contact(email optional[string], name *string) commands.Contact {
 	c := commands.Contact{Email: email.sent, Name: name}
 	if email.sent != nil {
@@ -124,7 +124,7 @@ func contact(email optional[string], name *string) commands.Contact {
 	return c
 }
 
-// TenantChange is what every change to a tenant takes.
+// TenantChange holds the parameters of every change to a tenant.
 type TenantChange struct {
 	TenantPath
 	ChangeInput
@@ -132,7 +132,7 @@ type TenantChange struct {
 
 type updateTenantBody struct {
 	Name         optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" example:"Acme Inc."`
-	PrimaryEmail optional[string] `json:"primaryEmail,omitzero" maxLength:"254" doc:"null goes back to the creator's" example:"ops@example.com" nullable:"true"`
+	PrimaryEmail optional[string] `json:"primaryEmail,omitzero" maxLength:"254" doc:"null restores the creator's address" example:"ops@example.com" nullable:"true"`
 	ContactName  optional[string] `json:"contactName,omitzero" maxLength:"200" example:"Olive Operator" nullable:"true" doc:"null clears it"`
 }
 
@@ -150,8 +150,8 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 		return nil, err
 	}
 	tenant, err := a.Queries.Tenant(ctx, in.ID)
-	tenant.Name = state.Name // which the read model may not show yet
-	return &tenantOutput{Changed: changedBy(done), Body: a.showTenant(tenant)}, err
+	tenant.Name = state.Name // the read model may not show it yet
+	return &tenantOutput{Changed: changeHeaders(done), Body: a.showTenant(tenant)}, err
 }
 
 func (a *API) createTenant(ctx context.Context, in *struct {
@@ -188,7 +188,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 		a.fillSandbox(ctx, tenant.ID)
 	}
 	return &tenantOutput{
-		Changed: changedBy(done), Location: publicPath(ctx, "/api/v1/tenants/"+tenant.ID),
+		Changed: changeHeaders(done), Location: publicPath(ctx, "/api/v1/tenants/"+tenant.ID),
 		Body: TenantBody{
 			ID: tenant.ID, Name: tenant.Name, PrimaryEmail: email, ContactName: in.Body.ContactName, IsSandbox: tenant.Sandbox,
 			Subscription: a.summarize(tenant.Subscription, tenant.Sandbox), CreatedAt: recordedTime(tenant.CreatedAt),

@@ -11,11 +11,11 @@ import (
 	"flagledger/events"
 )
 
-// ticketParameter is the parameter of a stream's URL that holds a ticket.
+// ticketParameter is the query parameter of a stream's URL that holds a ticket.
 const ticketParameter = "ticket"
 
-// ticket opens one stream in place of a token. It is part of the URL, since browsers send no headers when they open a
-// stream, and is good for as long as the token: whoever loses access loses it with their tickets.
+// ticket replaces a token for one stream. It is part of the URL, since browsers send no headers when they open a
+// stream. It expires with the token, and losing access also invalidates it.
 type ticket struct {
 	TenantID    string `json:"tenant_id"`
 	Environment string `json:"environment"`
@@ -23,18 +23,18 @@ type ticket struct {
 	SessionID   string `json:"sid,omitempty"`       // of a person
 	AuthTime    int64  `json:"auth_time,omitempty"` // of a person, in seconds since 1970
 
-	EmailVerified bool `json:"email_verified,omitempty"` // of a person, who has proved it
+	EmailVerified bool `json:"email_verified,omitempty"` // the person has verified the address
 }
 
 func (a *API) ticketKind() keys.Kind {
 	return keys.Kind{Type: "stream+jwt", Issuer: a.PublicURL, Audience: a.PublicURL + streamRoute}
 }
 
-// streamURL is where a principal's stream can be opened without a header. It is the same on every node for as long as
-// the principal's token is.
+// streamURL is a cached URL that opens a principal's stream without headers. It is the same on every node for the life
+// of the token.
 type streamURL struct{ tenantID, environment, base, text string }
 
-// streamURL makes the URL of a stream of changes for a principal.
+// streamURL returns the URL of a stream of changes for a principal.
 func (a *API) streamURL(r *http.Request, p *principal) (string, error) {
 	made, base := p.stream.Load(), a.baseURL(r)
 	if made != nil && made.tenantID == p.tenant.ID() && made.environment == p.environment.Name && made.base == base {
@@ -61,8 +61,8 @@ func (a *API) streamURL(r *http.Request, p *principal) (string, error) {
 	return made.text, nil
 }
 
-// ticketOf tells what the ticket of a request for a stream proves; nil where it has none. The tenant and the
-// environment of the ticket become those of the request, as if its headers named them.
+// ticketOf returns the credential of a stream request's ticket, or nil without one. It sets the request's tenant and
+// environment headers from the ticket.
 func (a *API) ticketOf(r *http.Request) (*credential, error) {
 	if routedPath(r) != streamRoute || r.URL.RawQuery == "" {
 		return nil, nil

@@ -13,8 +13,7 @@ import (
 	"flagledger/commands/oauth"
 )
 
-// tokenVerifier verifies bearer tokens and remembers those that hold until they expire, so that a token's signature is
-// checked once.
+// tokenVerifier verifies bearer tokens and caches valid ones until they expire, so that each signature is checked once.
 type tokenVerifier struct {
 	identity commands.Identity
 	machines *oauth.Tokens
@@ -22,7 +21,7 @@ type tokenVerifier struct {
 	verified *xsync.Map[[sha256.Size]byte, *credential]
 }
 
-// maxTokens bounds what is remembered: some 50 MB.
+// maxTokens limits the cache: some 50 MB.
 const maxTokens = 100_000
 
 func newTokenVerifier(o Options) *tokenVerifier {
@@ -53,12 +52,12 @@ func (t *tokenVerifier) verify(ctx context.Context, token string) (*credential, 
 	return c, nil
 }
 
-var hashed = sync.Pool{New: func() any { return new([]byte) }}
+var tokenBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// hash is sha256.Sum256, for which a token is copied to memory that is used again.
+// hash returns the SHA-256 of a token. It copies the token to pooled memory.
 func hash(token string) [sha256.Size]byte {
-	text := hashed.Get().(*[]byte)
-	defer hashed.Put(text)
+	text := tokenBuffers.Get().(*[]byte)
+	defer tokenBuffers.Put(text)
 	*text = append((*text)[:0], token...)
 	return sha256.Sum256(*text)
 }

@@ -124,7 +124,7 @@ func (b flagMetricsBody) writeTo(w io.Writer) { b.pieces.writeTo(w) }
 // metricsPieces is head with the points. The first piece of them is read and written.
 func metricsPieces(ctx context.Context, head flagMetrics, points *queries.FlagPoints) (*pieces, error) {
 	p := newPieces(ctx)
-	p.text.Write(bytes.TrimSuffix(asJSON(head), []byte("]}"))) // the points are the last member
+	p.text.Write(bytes.TrimSuffix(encodeJSON(head), []byte("]}"))) // the points are the last member
 	separator := ""
 	next := func() (bool, error) {
 		read, err := points.Next(ctx)
@@ -134,7 +134,7 @@ func metricsPieces(ctx context.Context, head flagMetrics, points *queries.FlagPo
 		for _, point := range read {
 			p.text.WriteString(separator)
 			separator = ","
-			p.text.Write(asJSON(showFlagPoint(point)))
+			p.text.Write(encodeJSON(showFlagPoint(point)))
 		}
 		if !points.More() {
 			p.text.WriteString("]}")
@@ -143,7 +143,7 @@ func metricsPieces(ctx context.Context, head flagMetrics, points *queries.FlagPo
 	}
 	more, err := next()
 	if more {
-		p.next = inSlot(ctx, next)
+		p.next = withReadSlot(ctx, next)
 	}
 	return p, err
 }

@@ -15,7 +15,7 @@ type variationBody struct {
 	Name        string `json:"name" example:"on"`
 	Value       value  `json:"value"`
 	Description string `json:"description" example:"The checkout of one page"`
-	Weight      number `json:"weight" doc:"Its share of a split, relative to the others'" example:"25"`
+	Weight      number `json:"weight" doc:"Its share of a split, relative to the other weights" example:"25"`
 }
 
 func showVariation(v events.Variation) variationBody {
@@ -34,7 +34,7 @@ type newVariationBody struct {
 	Name        string `json:"name" minLength:"1" maxLength:"200" doc:"Unique in the flag" example:"on"`
 	Value       value  `json:"value"`
 	Description string `json:"description,omitempty" maxLength:"2000" example:"The checkout of one page"`
-	Weight      number `json:"weight,omitempty" minimum:"0" maximum:"10000" doc:"At most three decimals; 0 without it" example:"25"`
+	Weight      number `json:"weight,omitempty" minimum:"0" maximum:"10000" doc:"At most three decimals; the default is 0" example:"25"`
 }
 
 func (b newVariationBody) variation(ctx context.Context) commands.NewVariation {
@@ -47,7 +47,7 @@ func (b newVariationBody) variation(ctx context.Context) commands.NewVariation {
 	}
 }
 
-// weight reads a weight; what is none becomes one that commands refuse.
+// weight parses a weight. It returns -1 for an invalid one, which commands refuse.
 func (n number) weight() events.Weight {
 	if n == nil {
 		return 0
@@ -66,7 +66,7 @@ type updateVariationBody struct {
 	Weight      number           `json:"weight,omitempty" minimum:"0" maximum:"10000" example:"50"`
 }
 
-// VariationChange is what every change to a variation takes.
+// VariationChange holds the parameters of every change to a variation.
 type VariationChange struct {
 	FlagChange
 	ID string `path:"variationId" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
@@ -82,10 +82,10 @@ func (a *API) addVariations() {
 			PageInput
 		}) (*listOutput[variationBody], error) {
 			if then, _, asked, err := in.past(ctx, a); asked {
-				return listed(ctx, in.PageInput, queries.ListOf(then.Variations, in.page()), err, showVariation)
+				return listResponse(ctx, in.PageInput, queries.ListOf(then.Variations, in.page()), err, showVariation)
 			}
 			list, err := a.Queries.Variations(ctx, principalOf(ctx).tenant.ID(), in.Key, in.page())
-			return listed(ctx, in.PageInput, list, err, showVariation)
+			return listResponse(ctx, in.PageInput, list, err, showVariation)
 		})
 	add := operation("POST", path, "add-variation", tag, "Add a variation after the others")
 	add.DefaultStatus = http.StatusCreated
@@ -103,7 +103,7 @@ func (a *API) addVariations() {
 		out.Location = publicPath(ctx, "/api/v1/flags/"+in.Key+"/variations/"+v.ID)
 		return out, nil
 	})
-	update := operation("PATCH", path+"/{variationId}", "update-variation", tag, "Change what is sent of a variation")
+	update := operation("PATCH", path+"/{variationId}", "update-variation", tag, "Change the sent fields of a variation")
 	update.Description = growFlagText
 	update.Errors = append(update.Errors, http.StatusConflict)
 	register(a, changeFlags, update,
@@ -131,7 +131,7 @@ func (a *API) addVariations() {
 		_, done, err := do(ctx, a.Writer, commands.RemoveVariation{
 			FlagRef: in.ref(ctx), ID: in.ID, Environments: principalOf(ctx).tenant.Environments(),
 		})
-		return &noContent{changedBy(done)}, err
+		return &noContent{changeHeaders(done)}, err
 	})
 }
 
@@ -142,7 +142,7 @@ func (a *API) writeVariation(
 	if err != nil {
 		return nil, err
 	}
-	out := &variationOutput{Changed: changedBy(done), ETag: etag(flag.Version)}
+	out := &variationOutput{Changed: changeHeaders(done), ETag: etag(flag.Version)}
 	for _, v := range flag.Variations {
 		if v.ID == id {
 			out.Body = showVariation(v)

@@ -16,7 +16,7 @@ import (
 
 type versionEntry struct {
 	Version   int64        `json:"version" example:"7"`
-	Timestamp recordedTime `json:"timestamp" doc:"When the store recorded it. As at it includes the version"`
+	Timestamp recordedTime `json:"timestamp" doc:"When the store recorded it. Sent as at, it includes the version"`
 	Action    string       `json:"action" doc:"As in the history" example:"enabled"`
 	UserID    string       `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	UserName  string       `json:"userName" example:"Ada"`
@@ -34,7 +34,7 @@ func showVersionEntry(e queries.HistoryEntry) versionEntry {
 	}
 }
 
-// wholeFlag is a flag in all environments, which bears no mark of the call's.
+// wholeFlag is a flag in all environments, independent of the call's environment.
 type wholeFlag struct {
 	ID           string                       `json:"id" example:"0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31"`
 	Key          string                       `json:"key" example:"new-checkout"`
@@ -50,7 +50,7 @@ type wholeFlag struct {
 	CreatedAt    recordedTime                 `json:"createdAt"`
 	UpdatedAt    recordedTime                 `json:"updatedAt"`
 	Variations   []variationBody              `json:"variations"`
-	Environments map[string]flagInEnvironment `json:"environments" doc:"By the names of then"`
+	Environments map[string]flagInEnvironment `json:"environments" doc:"By name at that time"`
 }
 
 type flagInEnvironment struct {
@@ -85,7 +85,7 @@ func showWholeFlag(f state.Flag, environments []events.EnvironmentRef) wholeFlag
 	return whole
 }
 
-// orNull is a member that may be null.
+// orNull is a nullable member.
 type orNull[T any] struct{ value *T }
 
 // MarshalJSON implements json.Marshaler.
@@ -104,29 +104,29 @@ func (orNull[T]) Schema(r huma.Registry) *huma.Schema {
 
 type versionBody struct {
 	Version   uint64            `json:"version" example:"7"`
-	Timestamp recordedTime      `json:"timestamp" doc:"When the store recorded the version. As at it includes the version"`
-	Flag      orNull[wholeFlag] `json:"flag" doc:"In all environments of then; null for the version that deleted it"`
+	Timestamp recordedTime      `json:"timestamp" doc:"When the store recorded the version. Sent as at, it includes the version"`
+	Flag      orNull[wholeFlag] `json:"flag" doc:"In all environments at that time; null for the version that deleted it"`
 }
 
-// showVersion shows the version at which a flag was whole, or nil for one that deleted it.
+// showVersion shows a version of a flag. whole is nil for a version that deleted it.
 func showVersion(f state.Flag, whole *wholeFlag) versionBody {
 	return versionBody{Version: uint64(f.Version), Timestamp: recordedTime(f.UpdatedAt), Flag: orNull[wholeFlag]{whole}}
 }
 
-// FlagVersion is what the answer to a version of a flag shows of a state, with the environments of then. The command
-// line prints the same.
+// FlagVersion returns the JSON of a version of a flag, with the environments at that time. The command line prints the
+// same.
 func FlagVersion(f state.Flag, environments []events.EnvironmentRef) []byte {
 	var whole *wholeFlag
 	if f.Exists {
 		whole = new(showWholeFlag(f, environments))
 	}
-	return asJSON(showVersion(f, whole))
+	return encodeJSON(showVersion(f, whole))
 }
 
 // VersionsPath names a flag in all environments.
 type VersionsPath struct {
 	TenantInput
-	Environment string `header:"X-Environment" doc:"Must be one of the tenant's; the answer is of all environments"`
+	Environment string `header:"X-Environment" doc:"Must be one of the tenant's; the response shows all environments"`
 	Key         string `path:"flagKey" example:"new-checkout"`
 }
 
@@ -141,7 +141,7 @@ func (a *API) addVersions() {
 			PageInput
 		}) (*listOutput[versionEntry], error) {
 			list, err := a.Queries.History(ctx, principalOf(ctx).tenant.ID(), in.Key, queries.HistoryFilter{}, in.page())
-			return listed(ctx, in.PageInput, list, err, showVersionEntry)
+			return listResponse(ctx, in.PageInput, list, err, showVersionEntry)
 		},
 	)
 	register(
@@ -168,7 +168,7 @@ func (a *API) addVersions() {
 	a.addDiff()
 }
 
-// wholeFlagAt reads a flag as it was, in all environments of then; it is nil where it was deleted.
+// wholeFlagAt reads the historical state of a flag in all environments. whole is nil if the flag was deleted.
 func (a *API) wholeFlagAt(
 	ctx context.Context, key string, m queries.Moment,
 ) (f state.Flag, whole *wholeFlag, err error) {
@@ -183,8 +183,8 @@ func (a *API) wholeFlagAt(
 	return f, new(showWholeFlag(f, environments)), nil
 }
 
-// asJSON is what an answer shows of a value that it can show.
-func asJSON(v any) []byte {
+// encodeJSON returns the JSON of a value as in responses. It panics if the value cannot be encoded.
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	if err := strictjson.Write(&b, v); err != nil {
 		panic(err) // the types are part of the program

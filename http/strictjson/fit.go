@@ -10,13 +10,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxWrong is how many wrong fields Fit names: what is wrong beyond them takes no memory.
+// MaxWrong is the maximum number of wrong fields that Fit reports.
 const MaxWrong = 101
 
-// Fit checks a body's members and their types against a schema. fitting is the body without what does not fit, and
-// wrong says by field what that is, of MaxWrong fields at most.
+// Fit checks a body's members and their types against a schema. fitting is the body without the invalid members; wrong
+// has their errors by field, MaxWrong at most.
 //
-// The error is a FieldError if the whole body is of another type, and any other if the JSON is malformed.
+// The error is a FieldError if the body itself has the wrong type, and another error if the JSON is malformed.
 func Fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byte, wrong map[string]string, err error) {
 	if err := checkText(body); err != nil {
 		return nil, nil, err
@@ -40,19 +40,19 @@ func Fit(body []byte, schema *huma.Schema, schemas huma.Registry) (fitting []byt
 	return out.Bytes(), f.wrong, nil
 }
 
-// decoderOf reads a body without copying it.
+// decoderOf returns a decoder that reads a body without copying it.
 func decoderOf(body []byte) *jsontext.Decoder { return jsontext.NewDecoder(bytes.NewBuffer(body)) }
 
-// fitter reads JSON, and copies it as far as it fits a schema.
+// fitter reads JSON and copies the parts that match a schema.
 type fitter struct {
 	schemas huma.Registry
 	in      *jsontext.Decoder
-	out     *jsontext.Encoder // nil where nothing is copied
+	out     *jsontext.Encoder // nil if nothing is copied
 	wrong   map[string]string
 }
 
-// value reads and copies a value, and null for one of another type than the schema's. If that is the whole body, the
-// error is a FieldError.
+// value reads and copies a value, or writes null if its type differs from the schema's. For the body itself that is a
+// FieldError.
 func (f *fitter) value(s *huma.Schema) error {
 	if s.Ref != "" {
 		s = f.schemas.SchemaFromRef(s.Ref)
@@ -97,7 +97,7 @@ func (f *fitter) object(s *huma.Schema) error {
 			return err
 		}
 		if f.in.PeekKind() == 'n' {
-			err = f.copy() // as a member that is not sent, or one that null clears
+			err = f.copy() // null means not sent, or clears the member
 		} else {
 			err = f.value(member)
 		}
@@ -143,14 +143,14 @@ func (f *fitter) write(token jsontext.Token) error {
 	return f.out.WriteToken(token)
 }
 
-// note says what is wrong with the value that was read last.
+// note records an error of the value that was read last.
 func (f *fitter) note(text string) {
 	if len(f.wrong) < MaxWrong {
 		f.wrong[field(f.in.StackPointer())] = text
 	}
 }
 
-// fits reports whether a schema takes values of a kind. One without a type takes any.
+// fits reports whether a schema allows values of a kind. A schema without a type allows any.
 func fits(kind jsontext.Kind, s *huma.Schema) bool {
 	switch s.Type {
 	case "":

@@ -7,10 +7,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reader reads JSON token by token, which costs a fraction of Read. Its memory can be used again: Begin starts over.
+// Reader reads JSON token by token, which is much faster than Read. It can be reused: Begin starts over.
 type Reader struct{ jsontext.Decoder }
 
-// Begin starts to read a body. It must not be changed before End.
+// Begin starts to read a body. The body must not change before End.
 func (r *Reader) Begin(body *bytes.Buffer) error {
 	if err := checkText(body.Bytes()); err != nil {
 		return err
@@ -19,7 +19,8 @@ func (r *Reader) Begin(body *bytes.Buffer) error {
 	return nil
 }
 
-// End checks that nothing follows the value that was read. err is what reading it returned; End words it as Read does.
+// End checks that nothing follows the value that was read. err is the error of reading it; End returns it in Read's
+// words.
 func (r *Reader) End(err error) error {
 	if err == nil {
 		if _, err = r.ReadToken(); err == io.EOF { //nolint:errorlint // as the decoder documents it
@@ -32,7 +33,7 @@ func (r *Reader) End(err error) error {
 	return malformed(err)
 }
 
-// Object reads an object. It calls member at the value of each member; member reads that value.
+// Object reads an object. It calls member for each name, and member must read the value.
 func (r *Reader) Object(member func(name string) error) error {
 	if r.PeekKind() != '{' {
 		return r.TypeMismatch()
@@ -54,7 +55,7 @@ func (r *Reader) Object(member func(name string) error) error {
 	}
 }
 
-// Array reads an array. It calls element at each element; element reads it.
+// Array reads an array. It calls element for each element, and element must read it.
 func (r *Reader) Array(element func() error) error {
 	if r.PeekKind() != '[' {
 		return r.TypeMismatch()
@@ -105,7 +106,7 @@ func (r *Reader) Strings(to *[]string) error {
 	})
 }
 
-// TypeMismatch is the error of a value that is of the wrong type: a FieldError, unless the JSON is malformed.
+// TypeMismatch skips a value and returns the error of its wrong type: a FieldError, unless the JSON is malformed.
 func (r *Reader) TypeMismatch() error {
 	if err := r.SkipValue(); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (r *Reader) TypeMismatch() error {
 	return r.Refuse("is not of the right type")
 }
 
-// Refuse is a FieldError about the value that was read last.
+// Refuse returns a FieldError about the value that was read last.
 func (r *Reader) Refuse(text string) error {
 	name := field(r.StackPointer())
 	if name == "" {

@@ -1,6 +1,5 @@
-// Package strictjson reads JSON without the leniencies that let two readers understand one body differently: no
-// duplicate or unknown members, no trailing data, no invalid UTF-8, nothing nested deeper than 64 levels. It writes
-// values in the spelling that they were read in.
+// Package strictjson reads JSON strictly, so that no two readers understand a body differently: no duplicate or unknown
+// members, no trailing data, no invalid UTF-8, at most 64 levels. It preserves the spelling of values.
 package strictjson
 
 import (
@@ -14,22 +13,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxDepth is how many levels JSON may be nested.
+// MaxDepth is the maximum nesting of JSON.
 const MaxDepth = 64
 
-// Write writes a value as JSON: the same value always as the same bytes. Its signature is that of huma.Format.
+// Write writes a value as deterministic JSON. Its signature matches huma.Format.
 func Write(w io.Writer, v any) error {
 	return jsonv2.MarshalWrite(w, v, jsontext.PreserveRawStrings(true), jsonv2.Deterministic(true))
 }
 
-// FieldError says what is wrong with a field of well-formed JSON. Field is as in rules[0].serve, and "body" for the
-// whole.
+// FieldError is an error in a field of well-formed JSON. Field is a path such as rules[0].serve, or "body".
 type FieldError struct{ Field, Text string }
 
 func (e FieldError) Error() string { return e.Field + ": " + e.Text }
 
-// Read decodes JSON into v, with the signature of huma.Format. If the JSON is well-formed and does not fit v, the error
-// is a FieldError.
+// Read decodes JSON into v. Its signature matches huma.Format. The error is a FieldError if the JSON is well-formed but
+// does not match v.
 func Read(data []byte, v any) error {
 	if err := checkText(data); err != nil {
 		return err
@@ -44,10 +42,10 @@ func Read(data []byte, v any) error {
 	return malformed(err)
 }
 
-// errTrailing says that a second value follows.
-var errTrailing = errors.New("malformed JSON: there is something after its end")
+// errTrailing reports data after the value.
+var errTrailing = errors.New("malformed JSON: there is data after its end")
 
-// malformed words the decoder's errors about malformed JSON.
+// malformed converts the decoder's errors about malformed JSON.
 func malformed(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return errors.New("malformed JSON: it ends too early")
@@ -58,7 +56,7 @@ func malformed(err error) error {
 	return err
 }
 
-// field writes a JSON pointer as errors name fields: rules[0].serve.
+// field converts a JSON pointer to the name of a field, such as rules[0].serve.
 func field(pointer jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range pointer.Tokens() {
@@ -74,11 +72,11 @@ func field(pointer jsontext.Pointer) string {
 	return b.String()
 }
 
-// checkText refuses JSON that nests too deep, and NUL in strings, which Postgres cannot store. It does not check the
-// syntax otherwise.
+// checkText refuses JSON that is nested too deep, and NUL in strings, which Postgres cannot store. It does not check
+// the rest of the syntax.
 func checkText(data []byte) error {
 	depth := 0
-	escape := -1 // where the next backslash is, once one was looked for
+	escape := -1 // index of the next backslash, or -1 before the first search
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
 		case '"':
@@ -98,8 +96,8 @@ func checkText(data []byte) error {
 	return nil
 }
 
-// endOfString is where the string whose text begins at i ends: at its quote, or at the end of data. Each byte is looked
-// at twice at most, whatever the strings are.
+// endOfString returns the index where the string that begins at i ends: its quote, or the end of data. It reads each
+// byte twice at most.
 func endOfString(data []byte, i int, escape *int) (end int, err error) {
 	for quote := -1; ; i = *escape + 2 {
 		if quote < i {
@@ -117,7 +115,7 @@ func endOfString(data []byte, i int, escape *int) (end int, err error) {
 	}
 }
 
-// indexFrom is where a byte is next, len(data) where it is not.
+// indexFrom returns the next index of a byte, or len(data).
 func indexFrom(data []byte, from int, b byte) int {
 	if from >= len(data) {
 		return len(data)

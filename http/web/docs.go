@@ -9,7 +9,7 @@ import (
 //go:embed docs
 var docs embed.FS
 
-// DocsPage serves the page that shows the OpenAPI document. The addresses in it begin with a path.
+// DocsPage serves the page that shows the OpenAPI document. Its URLs begin with publicPath.
 func DocsPage(publicPath string) http.HandlerFunc {
 	page, err := docs.ReadFile("docs/page.html")
 	if err != nil {
@@ -22,7 +22,7 @@ func DocsPage(publicPath string) http.HandlerFunc {
 	}
 }
 
-// Docs serves the script or the style of that page, by name. Swagger UI's own files are not among them.
+// Docs serves the script or the style of that page by name, but not Swagger UI's own files.
 func Docs(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, docs, "docs/"+name) }
 }

@@ -1,4 +1,4 @@
-// Package web is the small HTML pages that mailed links lead to. They work without JavaScript.
+// Package web has the small HTML pages that mailed links open. They work without JavaScript.
 package web
 
 import (
@@ -14,59 +14,57 @@ type Page struct {
 	Title, Text, Problem string
 
 	AsksName    bool
-	NewPassword bool   // the form may set a password, and does not ask for the current one alone
-	Password    string // what the form calls the password
-	Button      string // without one there is no form
+	NewPassword bool   // the form sets a password; otherwise it asks for the current one
+	Password    string // label of the password
+	Button      string // empty for a page without a form
 }
 
-// ResetPassword is the form as it is first shown.
+// ResetPassword returns the form that sets a new password.
 func ResetPassword(minPassword int) Page {
 	return Page{
-		Title: "A new password", NewPassword: true, Button: "Set it",
+		Title: "Set a new password", NewPassword: true, Button: "Set password",
 		Password: fmt.Sprintf("New password, at least %d characters", minPassword),
 	}
 }
 
-// VerifyEmail is the form as it is first shown.
+// VerifyEmail is the form that verifies an address.
 var VerifyEmail = Page{
 	Title:    "Confirm your e-mail address",
-	Text:     "If it was you who signed up with it.",
-	Password: "The password that you signed up with",
+	Text:     "Only continue if you signed up with this address.",
+	Password: "Your password",
 	Button:   "Confirm",
 }
 
-// NoDashboard stands in the dashboard's place in a program that was built without it.
+// NoDashboard replaces the dashboard in a program that was built without it.
 var NoDashboard = Page{
 	Title: "The dashboard is missing",
-	Text: "This server was built without Node. Install Node 20 (20.19 or later) or 22.12 or newer, run make build once " +
-		"more, and start the server again. The API works as it is; /docs explains it.",
+	Text: "This server was built without Node. Install Node 20 (20.19 or later) or 22.12 or newer, run make build " +
+		"again, and restart the server. The API works; /docs explains it.",
 }
 
-// Sandbox is the form that makes a sandbox, which takes changes for some days, for whoever has an address. It asks for
-// a name unless it is known.
+// Sandbox returns the form that creates a sandbox, which accepts changes for some days. It asks for a name unless
+// nameKnown.
 func Sandbox(email string, nameKnown bool, days, minPassword int) Page {
 	return Page{
 		Title:       "Your sandbox",
 		AsksName:    !nameKnown,
 		NewPassword: true,
-		Button:      "Make the sandbox",
+		Button:      "Create sandbox",
 		Password:    fmt.Sprintf("Password, at least %d characters", minPassword),
 		Text: fmt.Sprintf(
-			"A sandbox is a place of your own to try feature flags in, with examples to begin with. It takes changes for %d "+
-				"days. "+
-				"It belongs to the account of %s: if you have that account, enter its password; if not, choose one, and the "+
-				"account is made.",
+			"A sandbox lets you try feature flags, with examples to start from. It accepts changes for %d days. It belongs to "+
+				"the account of %s. If you have that account, enter its password; if not, choose a password to create it.",
 			days,
 			email,
 		),
 	}
 }
 
-// SandboxMade is what is shown once the sandbox is there.
-func SandboxMade(email string) Page {
+// SandboxReady returns the page that is shown after the sandbox was created.
+func SandboxReady(email string) Page {
 	return Page{
 		Title: "Your sandbox is ready",
-		Text: fmt.Sprintf("Sign in as %s with the password. Among your tenants it is the one that is called Sandbox.",
+		Text: fmt.Sprintf("Sign in as %s with the password. The sandbox is the tenant with the name Sandbox.",
 			email),
 	}
 }
@@ -86,7 +84,7 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 {{with .Text}}<p>{{.}}</p>{{end}}
 {{with .Problem}}<p role="alert"><strong>{{.}}</strong></p>{{end}}
 {{if .Button}}<form method="post">
-{{if .AsksName}}<label>Your name, where the account is new (you may leave it out)
+{{if .AsksName}}<label>Your name, if the account is new (optional)
 <input name="name" autocomplete="name" maxlength="200"></label>
 {{end}}{{if .NewPassword}}<label>{{.Password}}
 <input type="password" name="newPassword" autocomplete="new-password" minlength="8" required autofocus></label>
@@ -97,7 +95,7 @@ input, button { font: inherit; width: 100%; box-sizing: border-box; padding: .5r
 </main>
 `))
 
-// Form is what a submitted form says, and the token of the mailed link. The token stays in the page's address.
+// Form holds a submitted form, and the token from the page's URL.
 type Form struct{ Token, Name, Password, NewPassword string }
 
 // ReadForm reads a form of at most 16 KiB.
@@ -114,13 +112,13 @@ func ReadForm(w http.ResponseWriter, r *http.Request) (Form, error) {
 	}, nil
 }
 
-// Write answers with the page.
+// Write writes the page as a response.
 func (p Page) Write(w http.ResponseWriter, status int) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy",
 		"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
-	h.Set("Referrer-Policy", "no-referrer") // the address holds the token
+	h.Set("Referrer-Policy", "no-referrer") // the URL holds the token
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_ = pageTemplate.Execute(w, p)
