@@ -8,13 +8,12 @@ import (
 	"strings"
 )
 
-// RecordedFormat is how a recorded time is written in canonical bytes and exports, for time.Time.Format: in UTC, with
-// six decimals.
+// RecordedFormat is the format of a recorded time in canonical bytes and exports: UTC with six decimals.
 const RecordedFormat = "2006-01-02T15:04:05.000000Z"
 
-// Canonical returns the bytes of an event that proofs and digests are about, as docs/audit.md describes them. They are
-// the same in every engine and after a copy: the position is left out. The error is for an event whose bytes are no
-// JSON, or whose stream or name contains a line feed.
+// Canonical returns the bytes of an event for proofs and digests, as docs/audit.md describes. They are the same in
+// every engine and copy, because they lack the position. It returns an error if the bytes are not JSON, or if the
+// stream or name contains a line feed.
 func Canonical(e Recorded) ([]byte, error) {
 	if strings.Contains(e.Stream, "\n") || strings.Contains(e.Name, "\n") {
 		return nil, fmt.Errorf("%q@%d: the stream or the name %q contains a line feed", e.Stream, e.Revision, e.Name)
@@ -36,9 +35,9 @@ func Canonical(e Recorded) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// CanonicalMetadata returns the metadata of an event in JSON, without what an engine adds of its own.
+// CanonicalMetadata returns the metadata of an event in JSON without an engine's additions.
 func CanonicalMetadata(e Recorded) ([]byte, error) {
-	if e.Err != nil { // perhaps of the metadata, which are incomplete then
+	if e.Err != nil { // the metadata may be incomplete
 		if err := json.Unmarshal(e.Stored.Metadata, new(Metadata)); err != nil {
 			return nil, fmt.Errorf("%s@%d: metadata: %w", e.Stream, e.Revision, err)
 		}
@@ -50,8 +49,8 @@ func CanonicalMetadata(e Recorded) ([]byte, error) {
 	return b, nil
 }
 
-// CheckMetadata returns an error where the metadata that an event is stored with are not the canonical ones, but for
-// white space: what a reader finds in them is not what is hashed.
+// CheckMetadata returns an error unless the stored metadata are the canonical ones except for white space: otherwise a
+// reader would see something different from what is hashed.
 func CheckMetadata(e Recorded) error {
 	canonical, err := CanonicalMetadata(e)
 	if err != nil || bytes.Equal(e.Stored.Metadata, canonical) {
@@ -60,7 +59,7 @@ func CheckMetadata(e Recorded) error {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, e.Stored.Metadata); err != nil || !bytes.Equal(compact.Bytes(), canonical) {
 		return fmt.Errorf(
-			"%s@%d: metadata: a member is unknown, stands twice, or has another name, place or spelling than this program "+
+			"%s@%d: metadata: a member is unknown, repeated, or differs in name, place or spelling from what this program "+
 				"writes: it was altered",
 			e.Stream,
 			e.Revision,

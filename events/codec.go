@@ -10,21 +10,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// Stored is an event as engines keep it: JSON, the permanent name of its fact, and the version of that fact's shape. As
-// the fact of an Event it is appended unchanged, so that a copy has the same bytes.
+// Stored is an event as engines store it: JSON, the permanent name of its fact, and the version of the fact's shape.
+// As the fact of an Event it is appended unchanged, so that a copy has the same bytes.
 type Stored struct {
 	ID       uuid.UUID
 	Name     string
 	Version  int
 	Data     []byte
 	Metadata []byte
-	// when a store recorded it; zero until one has. An engine that is given it keeps it, in whole microseconds
+	// At is when a store recorded it, in whole microseconds; zero before that. An engine stores a given time
+	// unchanged.
 	At time.Time
-	// AcceptUntil lets an engine take a copy with an At up to this time, even if the engine's clock has not come there.
+	// AcceptUntil lets an engine accept a copy with an At up to this time, even if the engine's clock is earlier.
 	AcceptUntil time.Time
 }
 
-// RecordedTime returns when a store that appends s at a time records it: a copy keeps its own time.
+// RecordedTime returns when an append at a time records s: a copy keeps its own time.
 func (s Stored) RecordedTime(appended time.Time) time.Time {
 	if s.At.IsZero() {
 		return appended
@@ -33,13 +34,12 @@ func (s Stored) RecordedTime(appended time.Time) time.Time {
 }
 
 type kind struct {
-	version int // the version that is written today
+	version int // the version written now
 	decode  func(data []byte) (Fact, error)
 	upcast  upcasters
 }
 
-// kinds lists all facts that may be stored. A name stays here forever, and so does a golden file in testdata for each
-// of its versions.
+// kinds lists all facts that may be stored. A name stays forever, as does a golden file in testdata for each version.
 var kinds = map[string]kind{
 	"flag.created":                {2, decode[FlagCreated], nil},
 	"flag.updated":                {3, decode[FlagUpdated], nil},
@@ -83,8 +83,7 @@ var kinds = map[string]kind{
 	"invitation.accepted":         {1, decode[InvitationAccepted], nil},
 }
 
-// upcasters turn the data of a version, the key, into that of the next one. A version without one is read as the next
-// as it stands.
+// upcasters turn the data of a version, the key, into the next one. A version without an upcaster has the same data.
 type upcasters map[int]func([]byte) ([]byte, error)
 
 func decode[F Fact](data []byte) (Fact, error) {
@@ -96,8 +95,8 @@ func decode[F Fact](data []byte) (Fact, error) {
 // StoredName implements Fact.
 func (s Stored) StoredName() string { return s.Name }
 
-// Encode turns an event into its stored form; JSON values in facts are kept as they are written, except for white
-// space. It returns an error for a fact that is not in kinds, and ErrTooLarge for an event over MaxEventBytes.
+// Encode returns the stored form of an event; JSON values in facts stay unchanged except for white space. It returns
+// an error for a fact that is not in kinds, and ErrTooLarge for an event over MaxEventBytes.
 func Encode(e Event) (Stored, error) {
 	stored, copied := e.Fact.(Stored)
 	if !copied {
@@ -123,7 +122,7 @@ func Encode(e Event) (Stored, error) {
 	return stored, nil
 }
 
-// Marshal is json.Marshal without the escaping of <, > and &, which would change the bytes of a flag's value.
+// Marshal works like json.Marshal without escaping <, > and &, which would change the bytes of a flag's value.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -144,8 +143,8 @@ func StoredEqual[T any](a, b T) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Decode turns a stored event into a fact, step by step where its version is an older one. It returns an error for a
-// name or a version that this program does not know.
+// Decode returns the fact of a stored event, upgrading older versions step by step. It returns an error for an unknown
+// name or version.
 func Decode(s Stored) (Event, error) {
 	e := Event{ID: s.ID}
 	if err := json.Unmarshal(s.Metadata, &e.Metadata); err != nil {
@@ -153,7 +152,7 @@ func Decode(s Stored) (Event, error) {
 	}
 	k, ok := kinds[s.Name]
 	if !ok {
-		return e, fmt.Errorf("no fact is known under the name %q", s.Name)
+		return e, fmt.Errorf("unknown fact %q", s.Name)
 	}
 	if s.Version < 1 || s.Version > k.version {
 		return e, fmt.Errorf("%s has version %d; this program knows 1 to %d", s.Name, s.Version, k.version)

@@ -251,11 +251,11 @@ func TestTheNameOfEveryFactTellsItsStream(t *testing.T) {
 	unions := NewByStream(is[FlagFact], is[ProjectFact], is[TenantFact], is[UserFact], is[InvitationFact])
 	for _, fact := range examples {
 		stream := strings.Replace(fact.StoredName(), ".", "-", 1)
-		if belongs, known := unions.Of(stream); !known || !belongs(fact) {
+		if belongs, known := unions.Lookup(stream); !known || !belongs(fact) {
 			t.Errorf("%T stands in no stream like %s", fact, stream)
 		}
 	}
-	if _, known := unions.Of("unknown-1"); known {
+	if _, known := unions.Lookup("unknown-1"); known {
 		t.Error("a stream of no kind has a value")
 	}
 }

@@ -64,7 +64,7 @@ type FlagCreated struct {
 	Description  string          `json:"description,omitempty"`
 	Tags         []string        `json:"tags,omitempty"`
 	ProjectID    string          `json:"projectId,omitempty"`
-	Permanent    bool            `json:"permanent,omitempty"` // it is meant to stay, as a kill switch is
+	Permanent    bool            `json:"permanent,omitempty"` // meant to stay, such as a kill switch
 	Salt         string          `json:"salt"`                // for the split by weight; never changes
 	Variations   []Variation     `json:"variations,omitempty"`
 }
@@ -126,17 +126,16 @@ type VariationRemoved struct {
 // FlagDeleted deletes a flag. Its key is free again.
 type FlagDeleted struct{}
 
-// FlagReverted ends what brings a flag back to what it was: the facts before it in the same append, and the order of
-// its variations.
+// FlagReverted ends a revert: the other facts of the same append come before it.
 type FlagReverted struct {
-	Version     Revision        `json:"version"`               // that the flag had then
-	At          time.Time       `json:"at,omitzero"`           // the time that was asked for; zero where the version was
-	Environment *EnvironmentRef `json:"environment,omitempty"` // to which it was limited; nil for the whole flag
-	// the ids of all in their order, if that is another than before
+	Version     Revision        `json:"version"`               // the version that was restored
+	At          time.Time       `json:"at,omitzero"`           // the requested time; zero if a version was requested
+	Environment *EnvironmentRef `json:"environment,omitempty"` // the only reverted one; nil for the whole flag
+	// Variations are all ids in their new order, if it changed.
 	Variations *Change[[]string] `json:"variations,omitempty"`
 }
 
-// OrderVariations returns variations in an order, those that it does not name after the others.
+// OrderVariations returns variations in an order; those that it does not name come last.
 func OrderVariations[T any](variations []T, order []string, id func(T) string) []T {
 	place := make(map[string]int, len(order))
 	for i, id := range order {

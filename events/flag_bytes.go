@@ -2,8 +2,8 @@ package events
 
 import "encoding/json"
 
-// What the ids, salts and names of members take, beside the texts and values that somebody chose, and what a node needs
-// to find a value of a condition.
+// The fixed sizes of ids, salts and member names, beside the chosen texts and values, and of an index entry of a
+// condition's value.
 const (
 	flagOverhead      = 384
 	variationOverhead = 128
@@ -14,11 +14,11 @@ const (
 	shareOverhead     = 96
 )
 
-// FlagBytesAfter is the size of a flag after a fact, from its size before: 0 for one that was deleted. It is about that
-// of the flag's texts, values and rules as JSON, and 16 bytes for each value of a condition, so that the memory that a
-// flag takes is a small multiple of it.
+// FlagBytesAfter returns the size of a flag after a fact, from its size before, which is 0 for a deleted one. It
+// approximates the JSON of texts, values and rules, plus 16 bytes for each value of a condition: the memory of a flag
+// is a small multiple.
 //
-// The rules of a deleted environment count until their flag is deleted.
+// The rules of a deleted environment count until the flag is deleted.
 func FlagBytesAfter(n int, fact FlagFact) int {
 	switch fact := fact.(type) {
 	case FlagCreated:
@@ -55,7 +55,7 @@ func FlagBytesAfter(n int, fact FlagFact) int {
 	return n
 }
 
-// RulesBytes is at least how many bytes a list of rules takes as the JSON of a fact.
+// RulesBytes returns a lower bound of the size of a list of rules in JSON.
 func RulesBytes(list []Rule) int {
 	n := len("null")
 	for _, r := range list {
@@ -64,7 +64,7 @@ func RulesBytes(list []Rule) int {
 	return n
 }
 
-// grown is by how much a field has grown, 0 where it has not changed.
+// grown returns the growth of a field, 0 if it has not changed.
 func grown[T any](c *Change[T], bytes func(T) int) int {
 	if c == nil {
 		return 0
@@ -96,7 +96,7 @@ func (s *Serve) bytes() int {
 
 func valueBytes(v json.RawMessage) int { return len(v) }
 
-// textBytes is at least what a text takes in JSON, its quotes left out.
+// textBytes returns a lower bound of the size of a text in JSON without quotes.
 func textBytes(s string) int {
 	n := len(s)
 	for i := range len(s) {
@@ -105,7 +105,7 @@ func textBytes(s string) int {
 			n += len(`\u0000`) - 1
 		case c == '"' || c == '\\':
 			n++
-		case c == 0xe2: // the line separators U+2028 and U+2029, of three bytes, take six
+		case c == 0xe2: // U+2028 and U+2029 have three bytes, and six escaped
 			n += 3
 		}
 	}

@@ -13,18 +13,18 @@ const (
 	EnterprisePlan Plan = "enterprise"
 )
 
-// PlanTerms is what a plan gives a tenant.
+// PlanTerms holds the terms of a plan.
 type PlanTerms struct {
 	Plan              Plan
-	RequestsPerMinute int  // where the operator sets no other limit
+	RequestsPerMinute int  // unless the operator sets a different limit
 	TenantFlagBytes   int  // of all flags together
 	InvitationsPerDay int  // and members that are added by address
 	Checkout          bool // a checkout may ask for it
 	LegacyCheckout    bool // a checkout of the old interface may
 }
 
-// Plans lists the plans with what they give, each with the features of those before it. No other place says what a plan
-// is worth.
+// Plans lists the plans with their terms, each with the features of the ones before. It is the only definition of a
+// plan.
 var Plans = []PlanTerms{
 	{Plan: FreePlan, RequestsPerMinute: 1_200, TenantFlagBytes: 16 << 20, InvitationsPerDay: 25, LegacyCheckout: true},
 	{Plan: SandboxPlan, RequestsPerMinute: 1_200, TenantFlagBytes: 16 << 20, InvitationsPerDay: 25, Checkout: true},
@@ -57,12 +57,12 @@ const (
 	Multivariate Feature = "multivariate"
 )
 
-// FeaturePlans is the lowest plan that includes each feature, where the operator sets no other.
+// FeaturePlans returns the lowest plan with each feature, unless the operator sets others.
 func FeaturePlans() map[Feature]Plan {
 	return map[Feature]Plan{Analytics: StandardPlan, Experiments: EnhancedPlan, Multivariate: EnhancedPlan}
 }
 
-// PlanNames lists the plans that are chosen by their terms, in order.
+// PlanNames returns the names of the plans whose terms are chosen, in order.
 func PlanNames(chosen func(PlanTerms) bool) (names []string) {
 	for _, terms := range Plans {
 		if chosen(terms) {
@@ -84,14 +84,14 @@ func (p Plan) rank() int {
 	return -1
 }
 
-// Known reports whether there is such a plan.
+// Known reports whether the plan exists.
 func (p Plan) Known() bool { return p.rank() >= 0 }
 
-// Unpaid reports whether nobody pays for a plan.
+// Unpaid reports whether a plan is free.
 func (p Plan) Unpaid() bool { return p == FreePlan || p == SandboxPlan }
 
-// Includes reports whether a plan is another one or a higher one. No plan includes one that is not known.
+// Includes reports whether a plan is the other one or higher. No plan includes an unknown one.
 func (p Plan) Includes(other Plan) bool { return other.Known() && p.rank() >= other.rank() }
 
-// Terms is what a plan gives. A plan that is not known gives what the free one does.
+// Terms returns the terms of a plan; an unknown plan has those of the free one.
 func (p Plan) Terms() PlanTerms { return Plans[max(p.rank(), 0)] }

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Rule serves something to everyone who meets all of its conditions. The first rule of an environment that matches
-// decides.
+// Rule serves something to contexts that match all its conditions. The first matching rule of an environment decides.
 type Rule struct {
 	ID         string      `json:"id"`
 	Name       string      `json:"name,omitempty"`
@@ -15,7 +14,7 @@ type Rule struct {
 	Serve      Serve       `json:"serve"`
 }
 
-// Condition compares an attribute with values. It holds if one of them fits.
+// Condition compares an attribute with values. It matches if one of them does.
 type Condition struct {
 	Attribute string            `json:"attribute"` // targetingKey, or a path into the attributes: a.b
 	Op        Operator          `json:"op"`
@@ -23,7 +22,7 @@ type Condition struct {
 	Negate    bool              `json:"negate,omitempty"`
 }
 
-// TargetingKey is the attribute that identifies the unit, mostly a person, that a flag is evaluated for.
+// TargetingKey is the attribute that identifies the unit, usually a person, that a flag is evaluated for.
 const TargetingKey = "targetingKey"
 
 // Operator is how a condition compares.
@@ -55,7 +54,7 @@ type Serve struct {
 	VariationID string          `json:"variationId,omitempty"`
 	Value       json.RawMessage `json:"value,omitempty"`
 	Rollout     []Share         `json:"rollout,omitempty"`
-	// an attribute, named as in a condition; empty for targetingKey
+	// BucketBy is an attribute, named as in a condition; empty for targetingKey.
 	BucketBy string `json:"bucketBy,omitempty"`
 }
 
@@ -77,14 +76,14 @@ func (s Serve) Variations() []string {
 	return ids
 }
 
-// RulesChanged says what changed in the rules of an environment; ApplyRules applies it. Version 1 held both lists
-// whole.
+// RulesChanged holds the changes of an environment's rules; ApplyRules applies them. Version 1 held both complete
+// lists.
 type RulesChanged struct {
 	Environment EnvironmentRef `json:"environment"`
 	Added       []Rule         `json:"added,omitempty"`
 	Removed     []Rule         `json:"removed,omitempty"`
 	Changed     []Change[Rule] `json:"changed,omitempty"` // From and To have the same id
-	// Order has the ids of all rules. It is nil if these are the same as before, in the same order.
+	// Order has the ids of all rules, or is nil if ids and order did not change.
 	Order *Change[[]string] `json:"order,omitempty"`
 }
 
@@ -110,14 +109,13 @@ func ChangeRules(environment EnvironmentRef, before, after []Rule) RulesChanged 
 	return c
 }
 
-// Empty reports whether the rules stay as they are.
+// Empty reports whether the rules do not change.
 func (c RulesChanged) Empty() bool {
 	return len(c.Added) == 0 && len(c.Removed) == 0 && len(c.Changed) == 0 && c.Order == nil
 }
 
-// ApplyRules returns the list after a change: elements of rules that did not change are kept, those of new and changed
-// rules are made by entry. Each element stands for the rule whose id is id(element); an id that is neither in the list
-// nor in the change is skipped.
+// ApplyRules returns the list after a change: it reuses elements of unchanged rules, and calls entry for new and
+// changed ones. id returns the rule id of an element; an id that is neither in the list nor in the change is skipped.
 func ApplyRules[T any](before []T, c RulesChanged, id func(T) string, entry func(Rule) T) []T {
 	sent := rulesByID(c.Added)
 	for _, changed := range c.Changed {
@@ -172,7 +170,7 @@ func rulesChangedV1(data []byte) ([]byte, error) {
 	return Marshal(ChangeRules(v1.Environment, v1.From, v1.To))
 }
 
-// FallthroughChanged changes what an environment serves where no rule matches. Nil means that the flag decides.
+// FallthroughChanged changes what an environment serves if no rule matches. Nil means that the flag decides.
 type FallthroughChanged struct {
 	Environment EnvironmentRef `json:"environment"`
 	From        *Serve         `json:"from"`

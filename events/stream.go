@@ -2,35 +2,35 @@ package events
 
 import "strings"
 
-// ByStream holds a value for each kind of stream. NewByStream makes one.
+// ByStream holds a value for each kind of stream. NewByStream creates one.
 type ByStream[T any] struct{ values []T }
 
-// NewByStream makes a ByStream, with a parameter for each kind of stream: when a kind is added, code that forgets it
-// does not compile. Code that has nothing to do with a kind passes an empty value.
+// NewByStream takes a value for each kind of stream, so that code which forgets a new kind does not compile. Pass an
+// empty value for an irrelevant kind.
 func NewByStream[T any](flag, project, tenant, user, invitation T) ByStream[T] {
 	return ByStream[T]{[]T{flag, project, tenant, user, invitation}}
 }
 
-// prefixes is the registry of streams: the beginning of the names of each kind. The stored names of their facts begin
-// in the same way, with a dot instead of the hyphen: the facts of flag- streams are flag.created and so on.
+// prefixes is the registry of streams: the prefix of the names of each kind. Names of facts have the same prefix with
+// a dot for the hyphen: the facts of flag- streams are flag.created and so on.
 var prefixes = NewByStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams)
 
-// tenantScoped tells which kinds are of a tenant: their facts are its audit trail.
+// tenantScoped marks the kinds that belong to a tenant: their facts are its audit trail.
 var tenantScoped = NewByStream(true, true, true, false, false)
 
 // KnownStream reports whether a stream is of a known kind.
 func KnownStream(stream string) bool {
-	_, known := prefixes.Of(stream)
+	_, known := prefixes.Lookup(stream)
 	return known
 }
 
-// OfTenant reports whether a stream is of a kind that is of a tenant.
+// OfTenant reports whether a stream's kind belongs to a tenant.
 func OfTenant(stream string) bool {
-	of, _ := tenantScoped.Of(stream)
+	of, _ := tenantScoped.Lookup(stream)
 	return of
 }
 
-// TenantFactPrefixes returns the beginnings of the names of the facts in streams of tenants.
+// TenantFactPrefixes returns the prefixes of the names of facts in tenants' streams.
 func TenantFactPrefixes() (list []string) {
 	for i, of := range tenantScoped.values {
 		if of {
@@ -40,11 +40,11 @@ func TenantFactPrefixes() (list []string) {
 	return list
 }
 
-// StreamPrefixes returns the beginning of the names of each kind of stream.
+// StreamPrefixes returns the prefix of the names of each kind of stream.
 func StreamPrefixes() []string { return prefixes.Values() }
 
-// Of returns the value for the kind of a stream, and false if the stream is of no known kind.
-func (p ByStream[T]) Of(stream string) (value T, known bool) {
+// Lookup returns the value for the kind of a stream, and false for an unknown kind.
+func (p ByStream[T]) Lookup(stream string) (value T, known bool) {
 	for i, prefix := range prefixes.values {
 		if strings.HasPrefix(stream, prefix) {
 			return p.values[i], true

@@ -30,7 +30,7 @@ func (s SubscriptionStatus) Known() bool {
 // Manageable reports whether a subscription can be changed and cancelled.
 func (s SubscriptionStatus) Manageable() bool { return s == Trialing || s == Active || s == PastDue }
 
-// BillingCycle is how often a subscription is paid; empty where it is neither.
+// BillingCycle is how often a subscription is paid; empty if neither applies.
 type BillingCycle string
 
 // The billing cycles.
@@ -39,11 +39,10 @@ const (
 	Yearly  BillingCycle = "yearly"
 )
 
-// Subscription is the plan that a tenant was given, and what pays for it. With NoSubscription the plan costs nothing
-// and does not end.
+// Subscription holds a tenant's plan and what pays for it. With NoSubscription the plan is free and does not end.
 type Subscription struct {
 	ID                string             `json:"id,omitempty"`         // at the payment provider
-	CustomerID        string             `json:"customerId,omitempty"` // likewise
+	CustomerID        string             `json:"customerId,omitempty"` // at the payment provider
 	Plan              Plan               `json:"plan"`
 	Status            SubscriptionStatus `json:"status"`
 	BillingCycle      BillingCycle       `json:"billingCycle,omitempty"`
@@ -64,16 +63,16 @@ func (SubscriptionChanged) StoredName() string { return "tenant.subscription_cha
 
 func (SubscriptionChanged) tenantFact() {}
 
-// FirstSubscription is the subscription of a new tenant: none.
+// FirstSubscription returns the subscription of a new tenant: none.
 func (t TenantCreated) FirstSubscription() Subscription {
 	return Subscription{Plan: t.Plan, Status: NoSubscription}
 }
 
-// PastDueGrace is how long a subscription keeps its plan without a payment.
+// PastDueGrace is how long a subscription retains its plan without a payment.
 const PastDueGrace = 7 * 24 * time.Hour
 
-// PlanAt is the plan in force at a time. A plan ends with its paid period; from then on the tenant has the free plan,
-// and a sandbox that of sandboxes.
+// PlanAt returns the plan in force at a time. A plan ends with its paid period; afterwards a tenant has the free plan,
+// and a sandbox the sandbox plan.
 func (s Subscription) PlanAt(now time.Time, sandbox bool) Plan {
 	switch {
 	case s.inForce(now):
@@ -91,7 +90,7 @@ func (s Subscription) inForce(now time.Time) bool {
 	case NoSubscription:
 		return true
 	case Trialing, Active:
-		// One that renews itself counts as past due until its renewal is heard of.
+		// A renewing subscription counts as past due until the renewal is reported.
 		return !over || !s.CancelAtPeriodEnd && now.Before(s.PeriodEnd.Add(PastDueGrace))
 	case PastDue:
 		return now.Before(s.PastDueSince.Add(PastDueGrace)) && (!over || !s.CancelAtPeriodEnd)

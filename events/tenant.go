@@ -25,7 +25,7 @@ type TenantFact interface {
 	tenantFact()
 }
 
-// TenantCreated creates a tenant, whose contact the directory holds. Version 1 had no plan, and version 2 no end of a
+// TenantCreated creates a tenant; its contact is in the directory. Version 1 had no plan, version 2 no end of a
 // sandbox.
 type TenantCreated struct {
 	ID      string `json:"id"`
@@ -46,14 +46,14 @@ type EnvironmentDeleted struct {
 	Environment EnvironmentRef `json:"environment"`
 }
 
-// TenantUpdated changes fields of a tenant. Contact names those of its contact that change, whose values the directory
-// alone holds; version 1 did not tell.
+// TenantUpdated changes fields of a tenant. Contact names the changed contact fields, whose values are only in the
+// directory; version 1 lacked it.
 type TenantUpdated struct {
 	Name    *Change[string] `json:"name,omitempty"`
 	Contact []ContactField  `json:"contact,omitempty"`
 }
 
-// ContactField is a field of whom to write to about a tenant.
+// ContactField is a field of a tenant's contact.
 type ContactField string
 
 // The fields of a contact.
@@ -65,22 +65,22 @@ const (
 // TenantDeleted deletes a tenant and everything in it.
 type TenantDeleted struct{}
 
-// MemberAdded makes a person a member of a tenant: its creator, or a demo person. Earlier releases also added whoever
-// was invited and had an account.
+// MemberAdded makes a person a member of a tenant: its creator, or a demo person. Earlier releases also added invited
+// people with an account.
 type MemberAdded struct {
 	UserID string `json:"userId"`
 	Role   Role   `json:"role"`
 }
 
-// MemberInvited adds a pending member, who has not signed in since. The directory holds their address, under ID.
+// MemberInvited adds a pending member, who has not signed in since. The directory holds their address under ID.
 type MemberInvited struct {
 	ID   string `json:"id"`
 	Role Role   `json:"role"`
-	// MustAccept says that they join only once they accept, not already when they sign in.
+	// MustAccept means that they join only once they accept, not already at sign-in.
 	MustAccept bool `json:"mustAccept,omitempty"`
 }
 
-// MemberJoined says that a pending member signed in. From now on they are the member UserID.
+// MemberJoined records that a pending member signed in. From now on they are the member UserID.
 type MemberJoined struct {
 	ID     string `json:"id"` // of the pending member
 	UserID string `json:"userId"`

@@ -23,7 +23,7 @@ const (
 // platformRoles has each role after those that it includes.
 var platformRoles = []PlatformRole{"", PlatformViewer, PlatformAdmin, SuperUser}
 
-// Includes reports whether a role may do all that another may. An unknown role includes none, and none includes it.
+// Includes reports whether a role includes another. An unknown role includes none, and none includes it.
 func (r PlatformRole) Includes(other PlatformRole) bool {
 	rank := slices.Index(platformRoles, other)
 	return rank >= 0 && slices.Index(platformRoles, r) >= rank
@@ -37,13 +37,13 @@ type UserFact interface {
 	userFact()
 }
 
-// UserRegistered says that a person signed in for the first time.
+// UserRegistered records a person's first sign-in.
 type UserRegistered struct {
 	ID       string `json:"id"`
 	Provider string `json:"provider"` // as the identity provider names it: password, google.com, ...
 }
 
-// SessionEnded says that a person signed out of one session, whose tokens are refused from now on. The last of them
+// SessionEnded records that a person signed out of a session, whose tokens are refused from now on. The last of them
 // expires at Until.
 type SessionEnded struct {
 	UserID    string    `json:"userId"`
@@ -51,14 +51,14 @@ type SessionEnded struct {
 	Until     time.Time `json:"until"`
 }
 
-// SessionsEnded ends all sessions of a person that began before a time, in whole seconds, because the password has
-// changed. Except is the id of a session that goes on, if any.
+// SessionsEnded ends all sessions of a person from before a time in whole seconds, because the password has changed.
+// Except is the id of a session that continues, if any.
 type SessionsEnded struct {
 	Before time.Time `json:"before"`
 	Except string    `json:"except,omitempty"`
 }
 
-// PlatformRoleChanged gives a person another role on the platform, or none.
+// PlatformRoleChanged changes a person's platform role; it may be empty.
 type PlatformRoleChanged struct {
 	From PlatformRole `json:"from"`
 	To   PlatformRole `json:"to"`
@@ -70,7 +70,7 @@ type UserDeactivated struct{}
 // UserReactivated lets a deactivated person in again.
 type UserReactivated struct{}
 
-// UserErased says that a person's data has been erased from the keepings. They are locked out for good.
+// UserErased records that a person's data were erased from the keepings. They are locked out for good.
 type UserErased struct{}
 
 func (UserRegistered) StoredName() string      { return "user.registered" }

@@ -166,7 +166,7 @@ const flagReplay = `Flag k  of tenant t
 5  2026-03-14T15:00:07.000123Z  ada  rules changed    in production  ~ Pro
       + rule "Pro" serve.value        false
       - rule "Pro" serve.variationId  "on\u009b1A"
-6  2026-03-14T15:00:08.000123Z  ada  flag.frozen      unknown here: no fact is known under the name "flag.frozen"
+6  2026-03-14T15:00:08.000123Z  ada  flag.frozen      unknown here: unknown fact "flag.frozen"
 7  2026-03-14T15:00:13.000123Z  ada  disabled         in production
       ~ enabled  true → false
 `
@@ -180,7 +180,7 @@ const tenantReplay = `Tenant t
 2026-03-14T15:00:05.000123Z  ada  flag k v3               variation added  on\u009b1A = true, weight 1.5
 2026-03-14T15:00:06.000123Z  ada  flag k v4               rules changed    in production  + Pro
 2026-03-14T15:00:07.000123Z  ada  flag k v5               rules changed    in production  ~ Pro
-2026-03-14T15:00:08.000123Z  ada  flag-t.k                flag.frozen      unknown here: no fact is known under the name "flag.frozen"
+2026-03-14T15:00:08.000123Z  ada  flag-t.k                flag.frozen      unknown here: unknown fact "flag.frozen"
 2026-03-14T15:00:09.000123Z  ada  project-p               project.created  unknown here: project.created has version 9; this program knows 1 to 1
 2026-03-14T15:00:10.000123Z  ada  project Web shop v2     updated          name "Shop" → "Web shop"
 2026-03-14T15:00:12.000123Z  ada  client CI               created          flags:read

@@ -18,7 +18,7 @@ func (t tenantFilter) belongs(e events.Recorded) (bool, error) {
 	if t.tenantID == "" {
 		return true, nil
 	}
-	if belongs, _ := filters.Of(e.Stream); belongs != nil {
+	if belongs, _ := filters.Lookup(e.Stream); belongs != nil {
 		return belongs(t, e)
 	}
 	return false, nil

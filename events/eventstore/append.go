@@ -11,9 +11,9 @@ import (
 	"flagledger/events"
 )
 
-// Append implements events.Store; ErrTooLarge is also for events that together exceed MaxEventBytes, the limit of a
-// server with default settings. The client gives up after ten seconds, or the connection string's defaultDeadline, even
-// when ctx does not end.
+// Append implements events.Store; it returns ErrTooLarge also if all events together exceed MaxEventBytes, the default
+// limit of a server. The client gives up after ten seconds, or the connection string's defaultDeadline, even before
+// ctx ends.
 func (s *Store) Append(
 	ctx context.Context, stream string, expected events.Revision, batch []events.Event,
 ) (events.Appended, error) {
@@ -36,7 +36,7 @@ func (s *Store) Append(
 		}
 		all, list = append(all, stored), append(list, toEventData(stored))
 	}
-	// Their revisions count from 0. Without an expected one, the client would append at any.
+	// Revisions in the server count from 0. Without an expected one, the client would append at any.
 	var at esdb.ExpectedRevision = esdb.NoStream{}
 	if expected > 0 {
 		at = esdb.Revision(uint64(expected) - 1)
@@ -50,7 +50,7 @@ func (s *Store) Append(
 	}
 	s.end.appended(events.Position{Commit: result.CommitPosition, Prepare: result.PreparePosition})
 	appended, err := s.applied(ctx, stream, expected, all)
-	if errors.Is(err, events.ErrConflict) { // a node that lags behind the leader
+	if errors.Is(err, events.ErrConflict) { // a node lags behind the leader
 		err = fmt.Errorf("%w: %s cannot be read yet after an append", events.ErrUnavailable, stream)
 	}
 	return appended, err
@@ -63,9 +63,8 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// send makes an append; where a node does not answer for some time, it makes it once more on a new connection, which
-// looks for the leader again, and the first answer counts. Ids and expected revision are the same, so it is applied
-// once.
+// send makes an append. If a node does not answer for some time, it repeats the append on a new connection, which
+// looks for the leader again, and takes the first answer. With the same ids and expected revision it is applied once.
 func (s *Store) send(
 	ctx context.Context, stream string, at esdb.ExpectedRevision, list []esdb.EventData,
 ) (*esdb.WriteResult, error) {
@@ -80,10 +79,9 @@ func (s *Store) send(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	answers := make(chan answer, 2)
-	// The client may hang for as long as there is no server, so it runs in a goroutine that the caller leaves behind when
-	// ctx ends.
+	// The client may hang while there is no server, so it runs in a goroutine that outlives ctx.
 	appendOn := func(c *connection) {
-		// The client reads metadata that gRPC writes when the context ends, so the call ends by its own deadline alone.
+		// The client reads metadata that gRPC writes when the context ends, so the call ends only by its own deadline.
 		result, err := c.client.AppendToStream(
 			context.WithoutCancel(ctx),
 			stream,
@@ -93,7 +91,7 @@ func (s *Store) send(
 		answers <- answer{result, s.classify(ctx, err)}
 	}
 	go appendOn(c)
-	silence := time.NewTimer(s.patience)
+	silence := time.NewTimer(s.answerTimeout)
 	defer silence.Stop()
 	for waiting := 1; ; {
 		select {
@@ -118,8 +116,8 @@ func (s *Store) send(
 	}
 }
 
-// applied reads the events of a list if they stand right after a revision; else it returns ErrConflict. The answer to
-// an append says neither when the server recorded them nor, if the append was repeated, where.
+// applied reads a list's events if they directly follow a revision; otherwise it returns ErrConflict. The answer to an
+// append does not say when it was recorded nor, if it was repeated, where.
 func (s *Store) applied(
 	ctx context.Context, stream string, expected events.Revision, list []events.Stored,
 ) (events.Appended, error) {

@@ -13,8 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// toEventData puts the version of the fact's shape before the members of its metadata, and, for a copy, the time that
-// the event was recorded at: {"version":1,"recorded":...,"time":...}. Data goes as it is.
+// toEventData puts the version of the fact's shape and, for a copy, its recorded time before the members of its
+// metadata: {"version":1,"recorded":...,"time":...}. Data stay unchanged.
 func toEventData(stored events.Stored) esdb.EventData {
 	metadata := append([]byte(`{"version":`), strconv.Itoa(stored.Version)...)
 	if !stored.At.IsZero() {
@@ -33,8 +33,8 @@ func toEventData(stored events.Stored) esdb.EventData {
 	}
 }
 
-// fromRecorded takes the server's time of an event, unless that is a copy. Leaders of a cluster have a clock each, so
-// it may run back from one event to the next.
+// fromRecorded uses the server's time of an event unless it is a copy. Each leader of a cluster has its own clock, so
+// times may go backwards.
 func fromRecorded(e *esdb.RecordedEvent) events.Recorded {
 	recorded := events.Recorded{
 		Event:    events.Event{ID: e.EventID},
@@ -73,8 +73,8 @@ func recordedAt(e *esdb.RecordedEvent) time.Time {
 	return e.CreatedDate.UTC().Truncate(time.Microsecond)
 }
 
-// withoutOwn leaves out of metadata what toEventData has put before them, and members of the server, whose names begin
-// with $. Metadata that begin otherwise stay as they are.
+// withoutOwn removes from metadata the members that toEventData added, and the server's, whose names begin with $.
+// Other metadata stay unchanged.
 func withoutOwn(metadata []byte, version int) []byte {
 	if bytes.Contains(metadata, []byte(`"$`)) {
 		metadata = withoutServers(metadata)
@@ -94,7 +94,7 @@ func withoutOwn(metadata []byte, version int) []byte {
 	return append([]byte(`{`), rest...)
 }
 
-// withoutServers leaves out of a JSON object the members whose names begin with $. What cannot be read stays as it is.
+// withoutServers removes the members whose names begin with $ from a JSON object. Unreadable bytes stay unchanged.
 func withoutServers(object []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {

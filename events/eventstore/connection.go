@@ -14,16 +14,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// connection is a client and the number of its users. A broken client is replaced, and the last of its users closes it:
-// by itself it would leave a connection behind at each reconnection, ignore its callers' contexts meanwhile, and panic
-// when closed then.
+// connection is a client with the number of its users. A broken client is replaced, and its last user closes it:
+// otherwise it would leak a connection at each reconnection, ignore contexts meanwhile, and panic when closed.
 type connection struct {
 	client    *esdb.Client
-	found     chan struct{}       // closed when the client has found a node, or never will
+	found     chan struct{}       // closed when the client has found a node or failed for good
 	version   *esdb.ServerVersion // set before found is closed, as is err
 	err       error
-	complaint atomic.Pointer[string] // the last problem that the client logged in its search for a node
-	replaced  chan struct{}          // closed when later calls get another connection
+	complaint atomic.Pointer[string] // the last problem logged by the client's search
+	replaced  chan struct{}          // closed when a new connection replaces this one
 
 	findTimeout time.Duration // how long a call waits for found
 
@@ -34,14 +33,14 @@ type connection struct {
 var errClosed = errors.New("closed")
 
 const (
-	// findTimeout is how long a call waits for a node to be found, while the search goes on for later calls. After a
-	// server that did not answer, and may just be slow, calls wait for patience instead.
+	// findTimeout limits a call's wait for a node, while the search continues for later calls. After a server that did
+	// not answer, which may be slow, calls wait for answerTimeout instead.
 	findTimeout = 100 * time.Millisecond
-	// patience is how long a call waits for an answer. Then it treats the node as hung and looks for another one, which
-	// may be the new leader.
-	patience = 1500 * time.Millisecond
-	// gossipTimeout is how long the client waits for a node's answer while it looks for the leader, in seconds. Its own
-	// default, 5, is too long for a cluster with a node that hangs.
+	// answerTimeout limits a call's wait for an answer. Then the node counts as hung, and the call looks for another
+	// one, which may be the new leader.
+	answerTimeout = 1500 * time.Millisecond
+	// gossipTimeout limits in seconds the client's wait for a node's answer while it looks for the leader. Its
+	// default, 5, is too long for a cluster with a hung node.
 	gossipTimeout       = 1
 	clientGossipTimeout = 5
 )
@@ -55,7 +54,7 @@ func (s *Store) acquire(ctx context.Context) (*connection, error) {
 	return s.find(ctx, c)
 }
 
-// acquireSoon is acquire with the connection's findTimeout.
+// acquireSoon works like acquire with the connection's findTimeout.
 func (s *Store) acquireSoon(ctx context.Context) (*connection, error) {
 	c, err := s.use()
 	if err != nil {
@@ -87,7 +86,7 @@ func (s *Store) find(ctx context.Context, c *connection) (*connection, error) {
 	return c, nil
 }
 
-// tlsHint says which setting is wrong where the client's complaint shows that only one side speaks TLS.
+// tlsHint names the wrong setting if the client's complaint shows that only one side uses TLS.
 func (s *Store) tlsHint(complaint string) string {
 	switch {
 	case s.config.DisableTLS && strings.Contains(complaint, "error reading server preface: EOF"):
@@ -98,7 +97,7 @@ func (s *Store) tlsHint(complaint string) string {
 	return ""
 }
 
-// use counts the caller among the users of the current connection. It makes a new connection where there is none.
+// use adds the caller to the users of the current connection. It creates one if necessary.
 func (s *Store) use() (*connection, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +107,7 @@ func (s *Store) use() (*connection, error) {
 	if s.current == nil {
 		c := &connection{found: make(chan struct{}), replaced: make(chan struct{}), findTimeout: findTimeout, users: 1}
 		if s.silent {
-			c.findTimeout = patience
+			c.findTimeout = answerTimeout
 			s.silent = false
 		}
 		config := s.config
@@ -120,7 +119,7 @@ func (s *Store) use() (*connection, error) {
 		c.client = client
 		s.current = c
 		go func() {
-			c.version, c.err = client.GetServerVersion() // this makes the client look for a node
+			c.version, c.err = client.GetServerVersion() // makes the client look for a node
 			close(c.found)
 			s.release(c, c.err)
 		}()
@@ -129,7 +128,7 @@ func (s *Store) use() (*connection, error) {
 	return s.current, nil
 }
 
-// release ends a use. When err says that the connection is broken, later calls get another one.
+// release ends a use. If err means that the connection is broken, later calls get a new one.
 func (s *Store) release(c *connection, err error) {
 	if broken(err) {
 		s.retire(c)
@@ -176,7 +175,7 @@ func broken(err error) bool {
 	return status.Code(err) == codes.Unavailable
 }
 
-// logTo handles what the client logs: many times a second while it looks for a node. The last problem is kept for the
+// logTo handles the client's log, which is frequent while it looks for a node. It stores the last problem for the
 // errors of waiting callers.
 func (c *connection) logTo(log *slog.Logger) esdb.LoggingFunc {
 	return func(level esdb.LogLevel, format string, args ...any) {

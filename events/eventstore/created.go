@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// createdCodec gives a time of creation to events that the server sends without one, at which the client would end the
-// process. It serves all gRPC of the process, and leaves other messages as they are.
+// createdCodec adds a creation time to events that the server sends without one, which would crash the client. It
+// serves all gRPC of the process, and leaves other messages unchanged.
 type createdCodec struct{ encoding.CodecV2 }
 
 func init() { //nolint:gochecknoinits // gRPC takes codecs during initialization only, and the client has no option for one

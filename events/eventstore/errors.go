@@ -14,12 +14,11 @@ import (
 	"flagledger/events"
 )
 
-// ErrCredentials says that the server refused the credentials of the connection string, or that there are none and it
-// wants some.
+// ErrCredentials reports that the server refused the connection string's credentials, or requires some.
 var ErrCredentials = errors.New("the server refused the credentials")
 
-// refusalLogInterval is how often a Store logs that its credentials are refused: each call and each subscription meets
-// it.
+// refusalLogInterval limits how often a Store logs refused credentials, because each call and subscription gets the
+// refusal.
 const refusalLogInterval = time.Minute
 
 func unavailable(cause error) error { return fmt.Errorf("%w: %w", events.ErrUnavailable, cause) }
@@ -45,7 +44,7 @@ func (s *Store) classify(ctx context.Context, err error) error {
 	}
 }
 
-// refusal is an ErrCredentials that says what is wrong with the credentials. It holds none of them.
+// refusal is an ErrCredentials that says what is wrong with the credentials, without containing them.
 type refusal struct{ why string }
 
 func (r *refusal) Error() string { return ErrCredentials.Error() + ": " + r.why }
@@ -76,8 +75,8 @@ func (s *Store) logRefusal(refusal error) {
 	}
 }
 
-// final reports whether an error is the server's refusal. All other errors leave open what has happened, also the
-// client's "EOF" for a connection that broke while it sent.
+// final reports whether an error is the server's refusal. Other errors leave the outcome unknown, such as the client's
+// "EOF" for a connection that broke while sending.
 func final(err error) bool {
 	if errors.Is(err, io.EOF) {
 		return false

@@ -11,8 +11,8 @@ func (s *Store) SetPrefixes(prefixes ...string) { s.prefixes = prefixes }
 // SetPageWait sets how long a page waits for more events while a subscriber catches up.
 func (s *Store) SetPageWait(d time.Duration) { s.pageWait = d }
 
-// SetPatience sets how long calls wait for an answer before they look for another node, and returns what it was.
-func (s *Store) SetPatience(d time.Duration) (was time.Duration) {
-	was, s.patience = s.patience, d
+// SetAnswerTimeout sets how long calls wait for an answer before they look for another node, and returns what it was.
+func (s *Store) SetAnswerTimeout(d time.Duration) (was time.Duration) {
+	was, s.answerTimeout = s.answerTimeout, d
 	return was
 }

@@ -12,14 +12,13 @@ import (
 	"flagledger/events"
 )
 
-// end is what a Store knows of the end of the log: it has seen all up to seen, and there the last event of ours is at
-// last.
+// end caches the end of the log: all up to seen is known, and the last event of ours before that is at last.
 type end struct {
 	mu         sync.Mutex
 	last, seen events.Position
 }
 
-// appended notes the position of an event of ours.
+// appended records the position of an event of ours.
 func (e *end) appended(p events.Position) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -28,8 +27,8 @@ func (e *end) appended(p events.Position) {
 	}
 }
 
-// read notes that the log was read from after to through. The last event of ours in between is at last; if last is not
-// past after, there is none.
+// read records that the log was read from after to through. The last event of ours in between is at last; if last is
+// not past after, there is none.
 func (e *end) read(after, last, through events.Position) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,8 +49,8 @@ func (e *end) known() (last, seen events.Position) {
 	return e.last, e.seen
 }
 
-// Head implements events.Store. The client cannot filter reads, so it reads the log back from its end to the last event
-// of ours, or to what appends and subscriptions have seen already.
+// Head implements events.Store. The client cannot filter reads, so this reads the log backwards to the last event of
+// ours, or to what appends and subscriptions have seen.
 func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	last, seen := s.end.known()
 	through := seen
@@ -75,9 +74,9 @@ func (s *Store) Head(ctx context.Context) (events.Position, error) {
 	return last, nil
 }
 
-// Watermark implements events.Store without its promise: EventStoreDB tells its time with each event alone, so this is
-// the clock of this node. An event may still come that was recorded before it, by as much as the clocks differ and an
-// append takes.
+// Watermark returns this node's clock, because EventStoreDB reports its time only with events. It does not keep
+// events.Store's promise: an event recorded earlier may still come, by as much as the clocks differ and an append
+// takes.
 func (s *Store) Watermark(context.Context, time.Time) (time.Time, error) {
 	return time.Now().UTC().Truncate(time.Microsecond), nil
 }

@@ -8,15 +8,15 @@ import (
 	"flagledger/events"
 )
 
-// first is what a Store knows of the first event of ours.
+// first caches the first event of ours.
 type first struct {
-	looking chan struct{} // full while the event is looked for: a lock of the fields below
+	looking chan struct{} // full during the search: a lock of the fields below
 	event   events.Recorded
-	scanned events.Position // there is no event of ours up to here
+	scanned events.Position // no event of ours comes before
 }
 
-// Log implements events.Store. It looks for the first event once; where ctx ends, the next call goes on. From then on
-// it only checks that this event still stands where it was.
+// Log implements events.Store. It searches the first event once; if ctx ends, the next call continues. Later calls
+// only check that the event is still at its place.
 func (s *Store) Log(ctx context.Context) (events.Log, error) {
 	id, err := s.logID(ctx)
 	if err != nil {
@@ -45,17 +45,17 @@ func (s *Store) logID(ctx context.Context) (string, error) {
 				return events.LogID(known), nil
 			}
 		}
-		s.first.event, s.first.scanned = events.Recorded{}, events.Position{} // the server holds another log than before
+		s.first.event, s.first.scanned = events.Recorded{}, events.Position{} // the server holds a different log than before
 	}
 	id, err := s.findFirst(ctx)
-	if errors.Is(err, events.ErrPastEnd) { // likewise
+	if errors.Is(err, events.ErrPastEnd) { // at the payment provider
 		s.first.scanned = events.Position{}
 		id, err = s.findFirst(ctx)
 	}
 	return id, err
 }
 
-// findFirst looks for the first event of ours from where the last search ended. The ID is empty where there is none.
+// findFirst searches the first event of ours from the end of the last search. The ID is empty if there is none.
 func (s *Store) findFirst(ctx context.Context) (id string, err error) {
 	for page, err := range s.Subscribe(ctx, s.first.scanned) {
 		if err != nil {

@@ -33,9 +33,9 @@ func TestAnAppendFindsTheNewLeader(t *testing.T) {
 func TestAnAppendOutlivesTheOldLeader(t *testing.T) {
 	t.Parallel()
 	servers, s := cluster(t)
-	patience := s.SetPatience(time.Hour) // so that a slow first append leaves no search behind
+	timeout := s.SetAnswerTimeout(time.Hour) // so that a slow first append leaves no search behind
 	mustAppend(t, s, "project-1", 0, renamed("a"))
-	s.SetPatience(patience)
+	s.SetAnswerTimeout(timeout)
 	appendDuringElection(t, servers, s, servers[0].Reset)
 }
 

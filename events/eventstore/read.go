@@ -14,7 +14,7 @@ import (
 	"flagledger/events"
 )
 
-// readAhead is how many events are read before the caller takes them.
+// readAhead is the number of events that are read ahead of the caller.
 const readAhead = 8
 
 // Read implements events.Store. A stream that was deleted for good is an error.
@@ -32,7 +32,7 @@ func (s *Store) Read(ctx context.Context, stream string, from events.Revision) i
 	}
 }
 
-// Find implements events.Store. The server has no index of ids, so it reads the stream back from its end.
+// Find implements events.Store. The server has no index of ids, so it reads the stream backwards.
 func (s *Store) Find(ctx context.Context, stream string, id uuid.UUID) (events.Revision, error) {
 	for e, err := range s.read(ctx, backwards(stream)) {
 		if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedE
 		}
 		list, ended, stop := s.start(ctx, c, open)
 		defer func() { stop() }()
-		silence := time.NewTimer(s.patience)
+		silence := time.NewTimer(s.answerTimeout)
 		defer silence.Stop()
 		for begun := false; ; {
 			select {
@@ -96,7 +96,7 @@ func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedE
 					return
 				}
 				begun = true
-				silence.Reset(s.patience)
+				silence.Reset(s.answerTimeout)
 			case <-silence.C:
 				s.retireSilent(c)
 				if begun {
@@ -119,8 +119,8 @@ func (s *Store) read(ctx context.Context, open opener) iter.Seq2[*esdb.RecordedE
 
 var errSilent = errors.New("the server does not answer")
 
-// start begins a read in a goroutine of its own, since the client may hang for as long as there is no server. It
-// releases the connection.
+// start begins a read in its own goroutine, because the client may hang while there is no server. It releases the
+// connection.
 func (s *Store) start(
 	ctx context.Context, c *connection, open opener,
 ) (list chan *esdb.RecordedEvent, ended chan error, stop context.CancelFunc) {

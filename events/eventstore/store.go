@@ -1,4 +1,4 @@
-// Package eventstore is the event store on EventStoreDB, over its official client.
+// Package eventstore implements the event store with EventStoreDB and its official client.
 package eventstore
 
 import (
@@ -17,30 +17,29 @@ import (
 )
 
 // Store is an events.Store over the streams of an EventStoreDB database whose names begin with one of
-// events.StreamPrefixes, to which nobody else may write. It is safe for concurrent use.
+// events.StreamPrefixes. Only the service may write to them. It is safe for concurrent use.
 type Store struct {
-	config   esdb.Configuration
-	log      *slog.Logger
-	prefixes []string
-	pageWait time.Duration
-	patience time.Duration
-	end      end
-	first    first
+	config        esdb.Configuration
+	log           *slog.Logger
+	prefixes      []string
+	pageWait      time.Duration
+	answerTimeout time.Duration
+	end           end
+	first         first
 
 	mu            sync.Mutex // guards what follows
 	current       *connection
 	closed        bool
-	silent        bool // the last connection was retired because its server did not answer
+	silent        bool // the last connection was retired because its server hung
 	refusalLogged time.Time
 }
 
-// openTimeout is how long Open looks for a node that answers.
+// openTimeout limits Open's search for a node that answers.
 const openTimeout = 10 * time.Second
 
-// Open connects to the database that a connection string names (esdb://..., as the official client takes it). It fails
-// if no node answers within ten seconds, and at once if the server refuses the credentials (ErrCredentials), if the
-// client would not send them, if another node than the leader is preferred, or if the server is older than 23.10, which
-// does not tell subscribers when they have caught up.
+// Open connects to the database of a connection string (esdb://..., in the official client's format). It fails if no
+// node answers within ten seconds, for refused or unsent credentials, for a node preference other than leader, and for
+// a server older than 23.10, which does not tell subscribers when they have caught up.
 func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Store, error) {
 	s, err := New(connectionString, log)
 	if err != nil {
@@ -55,20 +54,20 @@ func Open(ctx context.Context, connectionString string, log *slog.Logger) (*Stor
 	return s, nil
 }
 
-// New is Open for a server that may be down: calls are unavailable until it can be reached. Check then tells what Open
-// would.
+// New works like Open for a server that may be down: calls are unavailable until it can be reached. Check returns
+// Open's other errors.
 func New(connectionString string, log *slog.Logger) (*Store, error) {
 	config, err := parse(connectionString)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
 	}
 	return &Store{
-		config:   config,
-		log:      log,
-		prefixes: events.StreamPrefixes(),
-		pageWait: pageWait,
-		patience: patience,
-		first:    first{looking: make(chan struct{}, 1)},
+		config:        config,
+		log:           log,
+		prefixes:      events.StreamPrefixes(),
+		pageWait:      pageWait,
+		answerTimeout: answerTimeout,
+		first:         first{looking: make(chan struct{}, 1)},
 	}, nil
 }
 
@@ -96,8 +95,8 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	return nil
 }
 
-// checkAccess reads from the log, which shows whether the server accepts the credentials: the client sends none while
-// it looks for a node. It waits for a server that is not ready yet.
+// checkAccess reads from the log to check the credentials, because the client's search for a node sends none. It waits
+// for a server that is not ready yet.
 func (s *Store) checkAccess(ctx context.Context) error {
 	for {
 		_, err := s.tail(ctx)
@@ -134,7 +133,7 @@ func parse(connectionString string) (esdb.Configuration, error) {
 			"connection string: nodePreference must be leader; other nodes may not have all that was acknowledged",
 		)
 	}
-	// A client whose attempts run out is dead, and its callers wait forever.
+	// A client without attempts left is dead, and its callers wait forever.
 	config.MaxDiscoverAttempts = math.MaxInt
 	if config.GossipTimeout == clientGossipTimeout {
 		config.GossipTimeout = gossipTimeout
@@ -142,8 +141,8 @@ func parse(connectionString string) (esdb.Configuration, error) {
 	return *config, nil
 }
 
-// Close disconnects once the calls under way have ended; the Store must not be used afterwards. A client that is
-// looking for a server cannot be stopped: it goes on until it finds one or the process ends.
+// Close disconnects after the running calls; do not use the Store afterwards. A client that is looking for a server
+// continues until it finds one or the process ends.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true

@@ -16,12 +16,12 @@ import (
 const (
 	pageSize  = 500
 	pageBytes = 8 << 20
-	// pageWait is how long a page that is not full waits for more events while the subscriber catches up.
+	// pageWait limits how long a partial page waits for more events while the subscriber catches up.
 	pageWait = 20 * time.Millisecond
-	// The server sends a checkpoint after window times interval events of others: so many are read again after a restart.
+	// The server sends a checkpoint after window times interval events of others: a restart reads at most these again.
 	window   = 500
 	interval = 4
-	buffered = 256 // messages between the client and the page that is being made
+	buffered = 256 // messages between the client and the current page
 )
 
 type delivery struct {
@@ -29,8 +29,8 @@ type delivery struct {
 	err  error
 }
 
-// Subscribe implements events.Store, and reads the next page while the caller works on the last one. Where others
-// append to the same log, pages without events move Next on from time to time.
+// Subscribe implements events.Store, and reads the next page while the caller handles the last one. If others append
+// to the log, pages without events move Next from time to time.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -47,14 +47,14 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 }
 
 // follow sends pages until ctx ends or the server refuses for good. It subscribes again whenever a subscription is
-// dropped: none resumes by itself.
+// dropped, because none resumes by itself.
 func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- delivery) {
 	defer close(pages)
 	resumed := false
 	err := retry.Run(ctx, func(progressed func()) error {
 		began := last
 		err := s.followOnce(ctx, &last, pages)
-		// Once events of this log have been delivered, a node whose log ends before them lags.
+		// Once events of this log were delivered, a node whose log ends before them lags.
 		if final(err) || errors.Is(err, events.ErrPastEnd) && !resumed {
 			return retry.Permanent(err)
 		}
@@ -64,8 +64,8 @@ func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- d
 		}
 		return err
 	}, func(err error, wait time.Duration) {
-		if !errors.Is(err, ErrCredentials) { // which is logged at a lower rate
-			s.log.Warn("a subscription was dropped and begins again", "after", last, "retry_in", wait, "err", err)
+		if !errors.Is(err, ErrCredentials) { // those are logged at a lower rate
+			s.log.Warn("a subscription was dropped; subscribing again", "after", last, "retry_in", wait, "err", err)
 		}
 	})
 	select {
@@ -74,8 +74,8 @@ func (s *Store) follow(ctx context.Context, last events.Position, pages chan<- d
 	}
 }
 
-// followOnce follows the log over one subscription, and always ends with an error. It sets last to where the pages sent
-// so far end.
+// followOnce follows the log over one subscription, and always ends with an error. It sets last to the end of the
+// pages sent so far.
 func (s *Store) followOnce(ctx context.Context, last *events.Position, pages chan<- delivery) error {
 	tail, err := s.tail(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Store) followOnce(ctx context.Context, last *events.Position, pages cha
 			}
 		case <-wait:
 			p.due = true
-		case <-c.replaced: // its node may hang, and then this subscription would wait for nothing
+		case <-c.replaced: // its node may hang
 			if err := p.send(ctx, false); err != nil {
 				return err
 			}
@@ -147,7 +147,7 @@ func (s *Store) followOnce(ctx context.Context, last *events.Position, pages cha
 
 var errReplaced = errors.New("the connection was replaced")
 
-// hear sends the messages of one subscription, until it is dropped or ctx ends.
+// hear sends the messages of one subscription until it is dropped or ctx ends.
 func (s *Store) hear(
 	ctx context.Context, client *esdb.Client, after events.Position, messages chan<- *esdb.SubscriptionEvent,
 ) error {
@@ -178,9 +178,9 @@ func (s *Store) hear(
 	}
 }
 
-// pager makes pages of messages.
+// pager builds pages from messages.
 type pager struct {
-	last  *events.Position // up to where pages have been sent
+	last  *events.Position // the end of the pages sent so far
 	pages chan<- delivery
 	end   *end
 
@@ -204,7 +204,7 @@ func (p *pager) add(e *esdb.RecordedEvent) error {
 	return nil
 }
 
-// moveTo takes a checkpoint: up to it, all events for the subscriber have been sent.
+// moveTo handles a checkpoint: the subscriber has all events up to it.
 func (p *pager) moveTo(checkpoint events.Position) {
 	if checkpoint.Compare(p.page.Next) > 0 {
 		p.page.Next = checkpoint

@@ -1,7 +1,6 @@
-// Package export writes and reads files of facts, which need no event store: lines of JSON. The first line is the
-// Header; then comes a line for each fact, in the order of the log; the last line has their number and the SHA-256 of
-// all lines before it. A file without that last line was cut off. Facts stand as they are stored, except for white
-// space between JSON tokens.
+// Package export writes and reads files of facts without an event store, as lines of JSON: the Header, each fact in
+// log order, and the number of facts with the SHA-256 of all lines before. A file without the last line was cut off.
+// Facts are as stored, except for white space between JSON tokens.
 package export
 
 import (
@@ -27,13 +26,13 @@ import (
 type Header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	Log     string `json:"log"`              // the ID of the log that the facts are of
-	Tenant  string `json:"tenant,omitempty"` // whose facts these are; empty where they are all of the log
-	// verifies the checkpoints that the service signs; empty where none was signed yet
+	Log     string `json:"log"`              // the ID of the facts' log
+	Tenant  string `json:"tenant,omitempty"` // the facts' tenant; empty for the whole log
+	// Key verifies the checkpoints that the service signs; empty if there are none.
 	Key string `json:"key,omitempty"`
 }
 
-// String says what the facts are of.
+// String describes the facts of the file.
 func (h Header) String() string {
 	of := "all facts"
 	if h.Tenant != "" {
@@ -50,7 +49,7 @@ const (
 	version = 1
 )
 
-// NewHeader returns the header of a file that is written today.
+// NewHeader returns the header of the current format.
 func NewHeader(logID, tenantID, key string) Header {
 	return Header{format, version, logID, tenantID, key}
 }
@@ -76,9 +75,9 @@ type end struct {
 var (
 	endPrefix = []byte(`{"facts":`)
 
-	// errCutOff says that a file has no last line.
+	// errCutOff reports that a file has no last line.
 	errCutOff = errors.New("it was cut off: the last line is missing")
-	// ErrComplete says that an export cannot go on since it is complete.
+	// ErrComplete reports that an export is complete, so Resume cannot continue it.
 	ErrComplete = errors.New("it holds a whole export")
 )
 
@@ -95,9 +94,8 @@ func NewWriter(out io.Writer, h Header) (*Writer, error) {
 	return w, w.write(h)
 }
 
-// Resume goes on with a file that was cut off, or begins an empty one. It calls visit with the facts that stand in the
-// file. One that was begun before there was a key goes on without it: its first line stands. The error is ErrComplete
-// where nothing is missing.
+// Resume continues a file that was cut off, or begins an empty one. It calls visit with the facts in the file. A file
+// without a key continues without one, because its first line stays. It returns ErrComplete if nothing is missing.
 func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, error) {
 	r, err := NewReader(file)
 	if errors.Is(err, errCutOff) {
@@ -110,7 +108,7 @@ func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, erro
 		h.Key = ""
 	}
 	if r.Header != h {
-		return nil, fmt.Errorf("it was begun as %v, and would go on as %v: name another file", r.Header, h)
+		return nil, fmt.Errorf("it contains %v, and would continue with %v: name another file", r.Header, h)
 	}
 	for {
 		e, err := r.Next()
@@ -126,7 +124,7 @@ func Resume(file *os.File, h Header, visit func(events.Recorded)) (*Writer, erro
 	}
 }
 
-// restart begins a file that is empty or was cut off in its first line. It refuses any other one.
+// restart begins a file that is empty or was cut off in its first line. It refuses other files.
 func restart(file *os.File, h Header) (*Writer, error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -146,7 +144,7 @@ func restart(file *os.File, h Header) (*Writer, error) {
 		own = own || bytes.HasPrefix(first, begun)
 	}
 	if !own {
-		return nil, errors.New("it is no export that was cut off: name another file")
+		return nil, errors.New("it is not an export that was cut off: name another file")
 	}
 	if err := truncateTo(file, 0); err != nil {
 		return nil, err
@@ -154,7 +152,7 @@ func restart(file *os.File, h Header) (*Writer, error) {
 	return NewWriter(file, h)
 }
 
-// truncateTo drops what a file has after its first bytes.
+// truncateTo removes everything after a file's first bytes.
 func truncateTo(file *os.File, size int64) error {
 	if err := file.Truncate(size); err != nil {
 		return err
@@ -211,20 +209,20 @@ func (w *Writer) write(v any) error {
 	return err
 }
 
-// maxLine is more than a fact of events.MaxEventBytes takes.
+// maxLine is more than the line of a fact of events.MaxEventBytes.
 const maxLine = 2 * events.MaxEventBytes
 
 // Reader reads a file, and checks it. It is not safe for concurrent use.
 type Reader struct {
 	Header Header
 	in     *bufio.Reader
-	sum    hash.Hash // of the lines that were read whole
+	sum    hash.Hash // of the complete lines
 	lines  int
 	facts  int
-	size   int64 // of the lines that were read whole
+	size   int64 // of the complete lines
 }
 
-// NewReader reads the header of a file. It returns an error also where the file has no whole line.
+// NewReader reads the header of a file. It returns an error if the file has no complete line.
 func NewReader(in io.Reader) (*Reader, error) {
 	r := &Reader{in: bufio.NewReaderSize(in, maxLine), sum: sha256.New()}
 	first, err := r.line()
@@ -232,7 +230,7 @@ func NewReader(in io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(first, &r.Header); err != nil || r.Header.Format != format {
-		return nil, errors.New("it is no file of facts: the first line is not that of one")
+		return nil, errors.New("it is not a file of facts: the first line is not a header")
 	}
 	if r.Header.Version != version {
 		return nil, fmt.Errorf("it has version %d of the format; this program knows %d", r.Header.Version, version)
@@ -259,10 +257,10 @@ func (r *Reader) All() iter.Seq2[events.Recorded, error] {
 // Facts returns how many facts were read.
 func (r *Reader) Facts() int { return r.facts }
 
-// Line returns the number of the last line that was read, from 1.
+// Line returns the number of the last line read, from 1.
 func (r *Reader) Line() int { return r.lines }
 
-// line reads the next line, with its end. The caller says with count that it is one of those before the last.
+// line reads the next line with its end. count adds it to the lines before the last.
 func (r *Reader) line() ([]byte, error) {
 	b, err := r.in.ReadSlice('\n')
 	switch {
@@ -282,9 +280,8 @@ func (r *Reader) count(line []byte) {
 	r.size += int64(len(line))
 }
 
-// Next returns the next fact, ready to be appended to a store: its Fact is its stored form, and it has no position. The
-// error is io.EOF after the last fact of a file that is whole and undamaged, and another where the last line is
-// missing.
+// Next returns the next fact, ready for an append: its Fact is its stored form, without a position. It returns io.EOF
+// after the last fact of a complete and undamaged file, and a different error if the last line is missing.
 func (r *Reader) Next() (events.Recorded, error) {
 	b, err := r.line()
 	if err != nil {
@@ -314,7 +311,7 @@ func parse(b []byte) (e events.Recorded, err error) {
 	if err != nil {
 		return e, fmt.Errorf("recorded: %w", err)
 	}
-	// Parse takes a comma and hours of one digit
+	// Parse accepts a comma and hours of one digit.
 	if at.Format(events.RecordedFormat) != l.Recorded || at.Before(time.Unix(0, 0)) {
 		return e, fmt.Errorf("recorded: %q is not as an export writes a time since 1970", l.Recorded)
 	}
@@ -339,20 +336,20 @@ func parse(b []byte) (e events.Recorded, err error) {
 	return e, events.CheckMetadata(e)
 }
 
-// asWritten demands that a line is what is written of the value that was read from it. encoding/json ignores the case
-// of members' names, takes the last of several of one name and drops unknown ones: what such a line says to its reader
-// is not what is hashed.
+// asWritten requires that a line is exactly what this package would write for its value. encoding/json ignores the
+// case of members, takes the last of repeated ones and drops unknown ones, so a reader might see something different
+// from what is hashed.
 func asWritten(b []byte, v any) error {
 	written, err := events.Marshal(v)
 	if err == nil && !bytes.Equal(bytes.TrimSuffix(b, []byte("\n")), written) {
 		err = errors.New(
-			"it is not as an export writes it: a member is unknown, stands twice, or has another name, place or spelling",
+			"it is not as an export writes it: a member is unknown, repeated, or differs in name, place or spelling",
 		)
 	}
 	return err
 }
 
-// end checks the last line, and that none comes after it.
+// end checks the last line, and that no line follows.
 func (r *Reader) end(b []byte) error {
 	var last end
 	if err := json.Unmarshal(b, &last); err != nil {
@@ -368,7 +365,7 @@ func (r *Reader) end(b []byte) error {
 		return fmt.Errorf("it is damaged: it has %d facts, and the last line says %d", r.facts, last.Facts)
 	}
 	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("it goes on after line %d, which is its last", r.lines)
+		return fmt.Errorf("it continues after line %d, which is its last", r.lines)
 	}
 	return io.EOF
 }

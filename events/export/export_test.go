@@ -117,7 +117,7 @@ func TestDamageIsFound(t *testing.T) {
 	without := func(i int) string { return strings.Join(append(append([]string{}, lines[:i]...), lines[i+1:]...), "") }
 	for what, test := range map[string]struct{ file, says string }{
 		"an empty file":           {"", "cut off"},
-		"another file":            {"{}\n", "no file of facts"},
+		"another file":            {"{}\n", "not a file of facts"},
 		"a newer file":            {strings.Replace(file, `"version":1`, `"version":2`, 1), "version 2"},
 		"no last line":            {without(4), "cut off"},
 		"half a line":             {file[:len(file)/2], "cut off"},

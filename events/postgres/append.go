@@ -13,7 +13,7 @@ import (
 
 const (
 	groupSize     = 128             // appends in one transaction
-	groupBytes    = 4 << 20         // of JSON: a group that has reached it takes no more appends
+	groupBytes    = 4 << 20         // of JSON; a larger group takes no more appends
 	commitTimeout = 5 * time.Second // of one group
 )
 
@@ -23,7 +23,7 @@ type pending struct {
 	expected events.Revision
 	events   []events.Stored
 	bytes    int
-	done     chan outcome // buffered: the committer never waits for a caller who gave up
+	done     chan outcome // buffered: the committer never waits for a caller
 }
 
 type outcome struct {
@@ -31,7 +31,7 @@ type outcome struct {
 	err error
 }
 
-// Append implements events.Store. Appends that wait at the same time are committed in one transaction.
+// Append implements events.Store. Concurrent appends are committed in one transaction.
 func (s *Store) Append(
 	ctx context.Context, stream string, expected events.Revision, batch []events.Event,
 ) (events.Appended, error) {
@@ -65,7 +65,7 @@ func (s *Store) Append(
 	}
 }
 
-// commit is the committer: until the Store closes, it takes all appends that wait and applies them together.
+// commit runs the committer until the Store closes: it applies all waiting appends together.
 func (s *Store) commit() {
 	defer close(s.finished)
 	for {
@@ -91,8 +91,8 @@ func (s *Store) commit() {
 	}
 }
 
-// apply commits a group and sends each append its outcome. When the server refuses the group, the appends are tried one
-// by one, so that only those at fault fail.
+// apply commits a group and sends each append its outcome. If the server refuses the group, it tries the appends one
+// by one, so that only the faulty ones fail.
 func (s *Store) apply(group []*pending) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
@@ -119,15 +119,14 @@ func (s *Store) apply(group []*pending) {
 	}
 }
 
-// applied is the row that the database answers for an append: null if its stream is at another revision.
+// applied is the database's row for an append: null if its stream is at a different revision.
 type applied struct {
 	position *uint64
 	recorded *time.Time
 }
 
-// acceptOf returns the latest time of the copies in a group if each is accepted by its own AcceptUntil. Otherwise it
-// returns nil: the database then checks all of them against its clock, and apply tries a group that it refuses one by
-// one.
+// acceptOf returns the latest time of the copies in a group if their own AcceptUntil allow it. Otherwise it returns
+// nil: the database then checks all against its clock, and apply tries a refused group one by one.
 func acceptOf(group []*pending) (latest *time.Time) {
 	for _, p := range group {
 		for _, e := range p.events {
@@ -153,7 +152,7 @@ func (s *Store) commitGroup(ctx context.Context, group []*pending) ([]applied, e
 		names          []string
 		versions       []int16
 		data, metadata [][]byte
-		recorded       []*time.Time // nil where no event is a copy
+		recorded       []*time.Time // nil if no event is a copy
 	)
 	for _, p := range group {
 		streams = append(streams, p.stream)
@@ -186,7 +185,7 @@ func (s *Store) commitGroup(ctx context.Context, group []*pending) ([]applied, e
 		}
 		results = append(results, a)
 	}
-	// The rows come before the commit: only now it is known whether that succeeded.
+	// The rows come before the commit: its result is known only now.
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// largeEvent is the size from which subscriptions share what is decoded of an event, in bytes of JSON: less is decoded
-	// sooner than shared.
+	// largeEvent is the size in bytes of JSON from which subscriptions share a decoded event: decoding smaller ones is
+	// faster.
 	largeEvent = 8 << 10
-	// recentBytes is how much JSON of large events is kept for subscriptions that come to them later.
+	// recentBytes limits the JSON of large events that are cached for later subscriptions.
 	recentBytes = 2 << 20
 )
 
-// recent is the large events that were appended or read last. Several subscriptions of a node read the end of the log
-// at the same time: the first decodes an event, and the others wait for that. What they share is never changed.
+// recent caches the latest large events. Several subscriptions of a node read the end of the log at the same time: the
+// first one decodes an event, and the others wait for that. Shared events are never changed.
 type recent struct {
 	mu    sync.Mutex
 	byID  map[uuid.UUID]*decoded
@@ -33,7 +33,7 @@ type decoded struct {
 	err    error
 }
 
-// decode sets what the stored form of an event says.
+// decode fills in an event from its stored form.
 func (r *recent) decode(e *events.Recorded) {
 	if len(e.Stored.Data) < largeEvent {
 		e.Event, e.Err = events.Decode(e.Stored)
@@ -45,7 +45,7 @@ func (r *recent) decode(e *events.Recorded) {
 	e.Stored.Data, e.Stored.Metadata = d.stored.Data, d.stored.Metadata
 }
 
-// prepare decodes an event before it is appended: afterwards, others would wait for it.
+// prepare decodes an event before its append, so that subscriptions need not wait for it.
 func (r *recent) prepare(s events.Stored) { r.decode(&events.Recorded{Stored: s}) }
 
 func (r *recent) of(s events.Stored) *decoded {
@@ -68,7 +68,7 @@ func (r *recent) of(s events.Stored) *decoded {
 	for r.bytes += len(s.Data); r.bytes > recentBytes; {
 		oldest := r.order[0]
 		delete(r.byID, oldest.stored.ID)
-		r.order[0] = nil // else it would stay in memory until the list is copied
+		r.order[0] = nil // otherwise it would stay in memory until the list is copied
 		r.order = r.order[1:]
 		r.bytes -= len(oldest.stored.Data)
 	}

@@ -1,4 +1,4 @@
-// Package postgres is the default event store: an append-only table in Postgres.
+// Package postgres implements the default event store: an append-only table in Postgres.
 package postgres
 
 import (
@@ -24,7 +24,7 @@ import (
 // use.
 type Store struct {
 	pool         *pgxpool.Pool // for reads
-	writing      *pgxpool.Pool // the committer's one connection: reads never keep it waiting
+	writing      *pgxpool.Pool // one connection for the committer, so that reads do not delay it
 	log          *slog.Logger
 	pollInterval time.Duration
 	appends      chan *pending
@@ -36,12 +36,11 @@ type Store struct {
 
 const readers = 2 // connections that read streams
 
-// Connections is how many connections a Store has at most, beside one for each subscription: those that read streams,
-// and the committer's.
+// Connections is the most connections of a Store, beside one for each subscription: the readers' and the committer's.
 const Connections = readers + 1
 
-// Open connects to the database at url, or returns events.ErrUnavailable where it cannot be reached. It refuses one
-// with fsync or synchronous_commit off, which could lose acknowledged appends.
+// Open connects to the database at url, or returns events.ErrUnavailable. It refuses one with fsync or
+// synchronous_commit off, which could lose acknowledged appends.
 func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	s, err := New(url, log)
 	if err != nil {
@@ -54,9 +53,9 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// New is Open for a database that may be down: calls are unavailable until it can be reached.
+// New works like Open for a database that may be down: calls are unavailable until it can be reached.
 func New(url string, log *slog.Logger) (*Store, error) {
-	ctx := context.Background() // it only says how long a pool tries to make connections ahead, of which there are none
+	ctx := context.Background() // only for opening connections ahead, of which there are none
 	config, err := database.PoolConfig(url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)
@@ -70,7 +69,7 @@ func New(url string, log *slog.Logger) (*Store, error) {
 	config = config.Copy()
 	config.MinConns, config.MaxConns = 0, 1
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		// a role's or a database's settings may change between two connections
+		// Settings of a role or a database may change between two connections.
 		if err := checkDurable(ctx, conn); err != nil {
 			return err
 		}
@@ -109,8 +108,8 @@ func checkDurable(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// compressFast makes a connection compress what it writes with LZ4, where the server can: that takes a quarter of the
-// time of the default, and all other appends wait for it.
+// compressFast sets LZ4 compression if the server supports it. The default takes four times as long and delays all
+// other appends.
 func compressFast(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(
 		ctx,
@@ -173,8 +172,8 @@ const (
 	largestPiece = 512
 )
 
-// Read implements events.Store. It fetches a stream piece by piece: a caller who stops early waits for no more than
-// twice what they took, as the rest of a piece is received all the same.
+// Read implements events.Store. It fetches a stream piece by piece, so that a caller who stops early has waited for at
+// most twice what they took.
 func (s *Store) Read(ctx context.Context, stream string, from events.Revision) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		next := from
@@ -223,7 +222,7 @@ func (s *Store) readPiece(
 	}
 }
 
-// Find implements events.Store. It goes through the stream's revisions, and reads the data of none.
+// Find implements events.Store. It scans the stream's revisions without reading data.
 func (s *Store) Find(ctx context.Context, stream string, id uuid.UUID) (revision events.Revision, err error) {
 	err = s.pool.QueryRow(ctx, "select revision from events.event where stream = $1 and id = $2", stream, id).
 		Scan(&revision)
@@ -235,8 +234,8 @@ func (s *Store) Find(ctx context.Context, stream string, id uuid.UUID) (revision
 
 const columns = "position, stream, revision, id, name, version, data, metadata, recorded"
 
-// scan reads a row of columns by their positions: by name would look each row's columns up, and all events of a log
-// pass here. The event is still to be decoded.
+// scan reads a row by column positions: finding columns by name for each row would be slow for a whole log. It does
+// not decode the event.
 func scan(rows pgx.Rows) (recorded events.Recorded, err error) {
 	var position uint64
 	stored := &recorded.Stored
@@ -249,18 +248,17 @@ func scan(rows pgx.Rows) (recorded events.Recorded, err error) {
 
 func at(position uint64) events.Position { return events.Position{Commit: position, Prepare: position} }
 
-// DiskFull reports whether an error says that the disk of the database is full.
+// DiskFull reports whether an error means that the database's disk is full.
 func DiskFull(err error) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.Code == "53100" // https://www.postgresql.org/docs/current/errcodes-appendix.html
 }
 
-// aheadCode is what the function events.append fails with for a copy from the future.
+// aheadCode is the error code of the function events.append for a copy from the future.
 const aheadCode = "FL001"
 
-// classify wraps the errors of broken connections and stopping servers in events.ErrUnavailable, that of a full disk in
-// events.ErrDiskFull too, and that of a copy from the future in events.ErrAhead. Other errors of a statement itself
-// stay as they are.
+// classify wraps errors of broken connections and stopping servers in events.ErrUnavailable, that of a full disk in
+// events.ErrDiskFull too, and that of a copy from the future in events.ErrAhead. Other errors stay unchanged.
 func classify(err error) error {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == aheadCode {
 		return events.ErrAhead
@@ -274,7 +272,7 @@ func classify(err error) error {
 	return err
 }
 
-// Unavailable reports whether an error says that the database cannot be reached or cannot work now.
+// Unavailable reports whether an error means that the database cannot be reached or cannot work now.
 func Unavailable(err error) bool {
 	if err == nil {
 		return false
@@ -294,7 +292,7 @@ func Unavailable(err error) bool {
 	if _, ok := errors.AsType[net.Error](err); ok {
 		return true
 	}
-	// What is left of pgx's own errors are connections that were refused or broke.
+	// pgx's other errors are connections that were refused or broke.
 	_, connect := errors.AsType[*pgconn.ConnectError](err)
 	return connect || pgconn.SafeToRetry(err) || isBroken(err)
 }

@@ -16,7 +16,7 @@ import (
 const (
 	pageSize  = 500
 	pageBytes = 8 << 20
-	// pollInterval is how long an event waits at most when its notification was lost.
+	// pollInterval limits how long an event waits if its notification is lost.
 	pollInterval = 2 * time.Second
 )
 
@@ -25,7 +25,7 @@ type delivery struct {
 	err  error
 }
 
-// Subscribe implements events.Store. It reads the next page while the caller works on the last one.
+// Subscribe implements events.Store. It reads the next page while the caller handles the last one.
 func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[events.Page, error] {
 	return func(yield func(events.Page, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -33,7 +33,7 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 		go s.follow(ctx, after.Commit, pages)
 		defer func() {
 			cancel()
-			for range pages { // until the connection is closed: callers have a budget of them
+			for range pages { // until the connection is closed: callers have a limit of connections
 			}
 		}()
 		for d := range pages {
@@ -45,7 +45,7 @@ func (s *Store) Subscribe(ctx context.Context, after events.Position) iter.Seq2[
 	}
 }
 
-// follow sends pages until ctx ends or the log cannot be read. After a broken connection it goes on over a new one.
+// follow sends pages until ctx ends or the log cannot be read. After a broken connection it continues over a new one.
 func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) {
 	defer close(pages)
 	var delivered uuid.UUID // the event at last; zero before the first
@@ -68,8 +68,8 @@ func (s *Store) follow(ctx context.Context, last uint64, pages chan<- delivery) 
 	}
 }
 
-// followOnce follows the log over one connection. It sets last to where the pages sent so far end, and delivered to the
-// event there.
+// followOnce follows the log over one connection. It sets last to the end of the pages sent so far, and delivered to
+// the event there.
 func (s *Store) followOnce(ctx context.Context, last *uint64, delivered *uuid.UUID, pages chan<- delivery) error {
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, delivered *uuid.UU
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
-	// Listen first: what is appended from now on is either on a page or notified.
+	// Listen first: later appends are either on a page or notified.
 	if _, err := conn.Exec(ctx, "listen flagledger_events"); err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (s *Store) followOnce(ctx context.Context, last *uint64, delivered *uuid.UU
 	}
 }
 
-// holdsEvent returns ErrPastEnd if another event than the delivered one stands at a position: a standby took over that
-// lacked it.
+// holdsEvent returns ErrPastEnd if a different event than the delivered one is at a position: a standby that lacked it
+// has taken over.
 func holdsEvent(ctx context.Context, conn *pgx.Conn, position uint64, delivered uuid.UUID) error {
 	if delivered == uuid.Nil {
 		return nil
@@ -139,7 +139,7 @@ func holdsEvent(ctx context.Context, conn *pgx.Conn, position uint64, delivered 
 	return err
 }
 
-// readPage reads the events after last, up to a gap. Positions have no gaps: one right after last is a GapError.
+// readPage reads the events after last, up to a gap. A gap directly after last is a GapError.
 func (s *Store) readPage(ctx context.Context, conn *pgx.Conn, last uint64) (events.Page, error) {
 	page := events.Page{Next: at(last), Live: true}
 	rows, err := conn.Query(ctx, "select "+columns+" from events.event where position > $1 order by position limit $2",

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// clockInterval is how much time lies between two looks at the server's clock: the append under way is waited for, and
-	// the next one waits.
+	// clockInterval is the time between two reads of the server's clock, because a read waits for the running append,
+	// and delays the next one.
 	clockInterval = 20 * time.Millisecond
-	// maxClockWait is how long a look may take.
+	// maxClockWait limits a read.
 	maxClockWait = 2 * time.Second
 )
 
-// clock is the clock of the server between two appends. One look at it is under way at most.
+// clock caches the server's clock between two appends. At most one read runs at a time.
 type clock struct {
 	looking singleflight.Group
-	looked  time.Time                 // when last; whoever looks reads and sets it
+	looked  time.Time                 // when last read; only the reader uses it
 	passed  atomic.Pointer[time.Time] // the last watermark; nil before the first
 }
 
@@ -57,12 +57,12 @@ func (s *Store) Clock(ctx context.Context) (now, last time.Time, err error) {
 	return now.UTC(), last.UTC(), classify(err)
 }
 
-// readClock returns the time at which no append is under way. Calls at the same time share it.
+// readClock returns a time at which no append is running. Concurrent calls share it.
 func (s *Store) readClock(ctx context.Context) (now time.Time, err error) {
 	look := s.clock.looking.DoChan("", func() (any, error) {
 		time.Sleep(clockInterval - time.Since(s.clock.looked))
 		s.clock.looked = time.Now()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClockWait) // others wait for it, too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxClockWait) // other callers wait for it too
 		defer cancel()
 		var now time.Time
 		err := s.pool.QueryRow(ctx, `with no_append as materialized

@@ -1,5 +1,5 @@
-// Package proof signs and opens checkpoints, and computes the root of a tenant's Merkle tree (RFC 6962), whose leaves
-// are its facts. queries.AuditTree makes the proofs.
+// Package proof signs and opens checkpoints, and computes the root of a tenant's Merkle tree (RFC 6962) over its
+// facts. queries.AuditTree computes the proofs.
 package proof
 
 import (
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Checkpoint says what the tree of a tenant was at a size.
+// Checkpoint holds the root of a tenant's tree at a size.
 type Checkpoint struct {
 	TenantID string
 	Size     int64 // the number of facts
@@ -22,7 +22,7 @@ type Checkpoint struct {
 
 const origin = "flagledger/"
 
-// text is what is signed. Its form is that of https://c2sp.org/tlog-checkpoint.
+// text returns the signed text, in the form of https://c2sp.org/tlog-checkpoint.
 func (c Checkpoint) text() string {
 	return fmt.Sprintf("%s%s\n%d\n%s\n", origin, c.TenantID, c.Size, c.Root)
 }
@@ -32,8 +32,7 @@ func Sign(c Checkpoint, signer note.Signer) ([]byte, error) {
 	return note.Sign(&note.Note{Text: c.text()}, signer)
 }
 
-// Open reads a signed checkpoint, and verifies it with the key of a verifier. Line feeds at the end of either do not
-// matter.
+// Open parses a signed checkpoint and verifies it with a verifier key. It ignores line feeds at the end of either.
 func Open(signed []byte, verifierKey string) (Checkpoint, error) {
 	verifier, err := note.NewVerifier(strings.TrimSpace(verifierKey))
 	if err != nil {
@@ -50,36 +49,35 @@ func Open(signed []byte, verifierKey string) (Checkpoint, error) {
 	lines := strings.Split(n.Text, "\n")
 	tenantID, ok := strings.CutPrefix(lines[0], origin)
 	if !ok || len(lines) < 4 {
-		return Checkpoint{}, errors.New("it is no checkpoint of a tenant")
+		return Checkpoint{}, errors.New("it is not a checkpoint of a tenant")
 	}
 	size, err := strconv.ParseInt(lines[1], 10, 64)
 	if err != nil || size < 0 {
-		return Checkpoint{}, errors.New("the size in the checkpoint is no number")
+		return Checkpoint{}, errors.New("the size in the checkpoint is not a number")
 	}
 	root, err := tlog.ParseHash(lines[2])
 	if err != nil {
-		return Checkpoint{}, errors.New("the root in the checkpoint is no hash")
+		return Checkpoint{}, errors.New("the root in the checkpoint is not a hash")
 	}
 	return Checkpoint{tenantID, size, root}, nil
 }
 
-// CompactRange is a Merkle tree whose leaves are added one by one, of which only as many hashes are kept as its root
-// needs: the logarithm of their number. The zero CompactRange is empty.
+// CompactRange is a growing Merkle tree that stores only the hashes that its root needs: the logarithm of the number
+// of leaves. The zero CompactRange is empty.
 type CompactRange struct {
 	size  int64
-	parts []tlog.Hash // the roots of the full trees that it consists of, the largest first
+	parts []tlog.Hash // the roots of its full subtrees, largest first
 }
 
 // Add adds a leaf, given its hash.
 func (t *CompactRange) Add(leaf tlog.Hash) { t.AddFull(0, leaf, func(int, int64, tlog.Hash) {}) }
 
-// AddFull adds a full tree of a level, which is one of two to the power of level leaves: the size must be a multiple of
-// that. It tells each full tree of a higher level that comes about: its level, its index from the left among those of
-// the level, and its root.
+// AddFull adds a full subtree of 2^level leaves; the size must be a multiple of that. It calls completed for each full
+// subtree of a higher level: its level, its index from the left in that level, and its root.
 func (t *CompactRange) AddFull(level int, root tlog.Hash, completed func(level int, index int64, root tlog.Hash)) {
 	index := t.size >> level
 	t.size += 1 << level
-	for ; index&1 == 1; index >>= 1 { // two trees of one size become one
+	for ; index&1 == 1; index >>= 1 { // two subtrees of one size become one
 		root = tlog.NodeHash(t.parts[len(t.parts)-1], root)
 		t.parts = t.parts[:len(t.parts)-1]
 		level++
@@ -94,7 +92,7 @@ func (t *CompactRange) Size() int64 { return t.size }
 // Root returns the hash of the tree.
 func (t *CompactRange) Root() tlog.Hash {
 	if t.size == 0 {
-		root, _ := tlog.TreeHash(0, nil) // which is defined without a reader
+		root, _ := tlog.TreeHash(0, nil) // needs no reader
 		return root
 	}
 	root := t.parts[len(t.parts)-1]

@@ -1,5 +1,5 @@
-// Package rules is the language of targeting rules: which operators there are, and how their values are read. Commands
-// check rules with it before they are stored, and the snapshot, where conditions are compared, compiles them with it.
+// Package rules defines the language of targeting rules: the operators, and how their values are parsed. Commands
+// check rules with it before they are stored, and the snapshot compiles them with it.
 package rules
 
 import (
@@ -8,7 +8,7 @@ import (
 	"flagledger/events"
 )
 
-// Kind is the kind of values that an operator compares with.
+// Kind is the kind of values of an operator.
 type Kind int
 
 // The kinds of values.
@@ -22,12 +22,12 @@ const (
 	Version
 )
 
-// Relation is how an attribute must compare with one of the values.
+// Relation is the required result of comparing an attribute with one of the values.
 type Relation int
 
 // The relations.
 const (
-	Present Relation = iota // there and not null
+	Present Relation = iota // exists and is not null
 	Equal
 	Contains
 	StartsWith
@@ -46,7 +46,7 @@ type Operator struct {
 	Relation Relation
 }
 
-// operators is the only list of operators, in the order in which they are shown.
+// operators is the only list of operators, in display order.
 var operators = []Operator{
 	{events.In, Scalar, Equal},
 	{events.Contains, Text, Contains},
@@ -67,7 +67,7 @@ var operators = []Operator{
 	{events.Exists, NoValue, Present},
 }
 
-// Operators returns all operators, in the order in which they are shown.
+// Operators returns all operators in display order.
 func Operators() []Operator { return slices.Clone(operators) }
 
 // Find returns the operator with a name, and false if there is none.

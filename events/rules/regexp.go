@@ -2,9 +2,9 @@ package rules
 
 import "regexp/syntax"
 
-// RegexpSize returns an upper bound for the size of a compiled regular expression (RE2 syntax), with which memory and
-// matching time grow: its instructions, plus a tenth of the bounds of its character ranges. The expression is parsed,
-// which takes as long as RegexpCost says, not compiled; the error says why it would not compile.
+// RegexpSize returns an upper bound for the size of a compiled regular expression (RE2 syntax), which determines
+// memory and matching time: its instructions, plus a tenth of the bounds of its character ranges. It parses the
+// expression at RegexpCost without compiling; the error says why it would not compile.
 func RegexpSize(pattern string) (int, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -14,7 +14,7 @@ func RegexpSize(pattern string) (int, error) {
 	return 2 + instructions + bounds/10, nil // every program has a match and a failure
 }
 
-// compiledSize counts the instructions that package syntax would compile: at least as many, and hardly more.
+// compiledSize counts the instructions that package syntax would compile, or slightly more.
 func compiledSize(re *syntax.Regexp) (instructions, bounds int) {
 	for _, sub := range re.Sub {
 		i, b := compiledSize(sub)
@@ -36,7 +36,7 @@ func compiledSize(re *syntax.Regexp) (instructions, bounds int) {
 	case syntax.OpAlternate:
 		instructions += len(re.Sub) - 1
 	case syntax.OpRepeat:
-		// x{2,} is xx+, x{2,4} is xx(x(x)?)?
+		// x{2,} means xx+, x{2,4} means xx(x(x)?)?.
 		copies, choices := re.Max, re.Max-re.Min
 		if re.Max < 0 {
 			copies, choices = max(re.Min, 1), 2

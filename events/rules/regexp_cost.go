@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// MaxRegexpCost is what parsing the regular expressions of an environment's rules may cost together: some 5 ms. See
+// MaxRegexpCost limits the cost of parsing all regular expressions of an environment's rules: some 5 ms. See
 // RegexpCost.
 const MaxRegexpCost = 50_000
 
-// What package syntax does for parts of an expression, measured and rounded up, in units of RegexpCost.
+// The measured costs in package syntax of parts of an expression, rounded up, in units of RegexpCost.
 const (
 	unknownTableCost = 1000 // more than for any table of package unicode
-	foldedTableCost  = 3    // times as much where capitals do not count
-	foldedGroupCost  = 14   // of \w and the like where capitals do not count
+	foldedTableCost  = 3    // the factor without case
+	foldedGroupCost  = 14   // of \w and the like without case
 	foldsPerUnit     = 4    // characters of a range whose other cases are looked up
 )
 
 // Package syntax looks up the other cases of the characters in these bounds, unless a range has all of them.
 const minFold, maxFold = 0x41, 0x1e943
 
-// RegexpCost is about the most that parsing a regular expression costs, in units of 100 ns. It is told from the text
-// alone, which need be no regular expression: a short text may take long to parse. It is hundreds of times its length
-// for classes as \pL, and for large ranges where capitals do not count.
+// RegexpCost returns an upper estimate of the cost of parsing a regular expression, in units of 100 ns. It reads only
+// the text, which may be invalid. Classes such as \pL, and large ranges without case, cost hundreds of times their
+// length.
 func RegexpCost(pattern string) int {
 	cost, folds := len(pattern), false
 	before, bound := rune(-1), rune(-1) // the last character, and the first one of a range that the next character ends
@@ -52,7 +52,7 @@ func RegexpCost(pattern string) int {
 	return cost
 }
 
-// setsFold reports whether a text begins with a group such as (?i) or (?s-i:, from which on capitals may not count.
+// setsFold reports whether a text begins with a group that may turn off case, such as (?i) or (?s-i:.
 func setsFold(text string) bool {
 	flags, ok := strings.CutPrefix(text, "(?")
 	return ok && strings.Contains(flags[:len(flags)-len(strings.TrimLeft(flags, "imsU-"))], "i")

@@ -1,6 +1,6 @@
-// Package database opens the connections to Postgres. It sets up their sessions, and follows the server that takes
-// writes when that is replaced. It stands beside the migrations since event store, projections and keepings all need it
-// and may not import each other.
+// Package database opens connections to Postgres and sets up their sessions. It follows the server that accepts writes
+// when that is replaced. It is beside the migrations because event store, projections and keepings need it and may not
+// import each other.
 package database
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrReadOnly says that a server takes no writes.
+// ErrReadOnly reports that a server accepts no writes.
 var ErrReadOnly = errors.New("the database takes no writes: it is a standby, or default_transaction_read_only is on")
 
-// IsReadOnlyError reports whether an error says that a server takes no writes.
+// IsReadOnlyError reports whether an error means that a server accepts no writes.
 func IsReadOnlyError(err error) bool {
 	if errors.Is(err, ErrReadOnly) {
 		return true
@@ -29,7 +29,7 @@ func IsReadOnlyError(err error) bool {
 	return ok && (pg.Code == "25006" || pg.Code == "55000" && strings.Contains(pg.Message, "recovery is in progress"))
 }
 
-// Config reads a URL as PoolConfig does, for a connection outside a pool.
+// Config parses a URL as PoolConfig does, for a connection outside a pool.
 func Config(url string, settings map[string]string) (*pgx.ConnConfig, error) {
 	config, err := PoolConfig(url, settings)
 	if err != nil {
@@ -38,8 +38,8 @@ func Config(url string, settings map[string]string) (*pgx.ConnConfig, error) {
 	return config.ConnConfig, nil
 }
 
-// PoolConfig reads a URL. Each connection has the settings of the URL and the given ones, and ends when its server
-// refuses a write. Of several hosts, the one that takes writes is used.
+// PoolConfig parses a URL. Each connection has the settings of the URL and the given ones, and ends when its server
+// refuses a write. If the URL has several hosts, it uses the one that accepts writes.
 func PoolConfig(url string, settings map[string]string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -65,7 +65,7 @@ func PoolConfig(url string, settings map[string]string) (*pgxpool.Config, error)
 // startupParameters are sent when a connection is opened. Poolers such as pgbouncer refuse most others.
 var startupParameters = []string{"application_name", "client_encoding", "options"}
 
-// takeSettings takes out of a URL's parameters the ones that are set once a connection is open.
+// takeSettings removes from a URL's parameters those that are set once a connection is open, and returns them.
 func takeSettings(config *pgx.ConnConfig) map[string]string {
 	settings := map[string]string{}
 	for name, value := range config.RuntimeParams {
@@ -77,22 +77,22 @@ func takeSettings(config *pgx.ConnConfig) map[string]string {
 	return settings
 }
 
-// severalHosts reports whether a URL names more than one server. With some values of sslmode, a server is tried twice.
+// severalHosts reports whether a URL names several servers. With some values of sslmode, a server is tried twice.
 func severalHosts(config *pgx.ConnConfig) bool {
 	return slices.ContainsFunc(config.Fallbacks,
 		func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port })
 }
 
-// session is what each connection of a Config begins with.
+// session sets up a new connection of a Config.
 type session struct {
 	connections *connections
 	settings    map[string]string
-	writerOnly  bool // a server that takes no writes is refused
+	writerOnly  bool // refuses a server that accepts no writes
 }
 
 const readOnlySQL = "pg_is_in_recovery() or current_setting('transaction_read_only')::bool"
 
-// begin makes the settings of a new connection, and asks which server answers.
+// begin applies the settings of a new connection, and identifies its server.
 func (s session) begin(ctx context.Context, conn *pgconn.PgConn) error {
 	sql, args := "select "+readOnlySQL+", extract(epoch from pg_postmaster_start_time())::text", [][]byte{}
 	for _, name := range slices.Sorted(maps.Keys(s.settings)) {
@@ -114,14 +114,14 @@ func (s session) begin(ctx context.Context, conn *pgconn.PgConn) error {
 	return nil
 }
 
-// ServerIsReadOnly asks a server whether it takes no writes.
+// ServerIsReadOnly reports whether a server accepts no writes.
 func ServerIsReadOnly(ctx context.Context, pool *pgxpool.Pool) (is bool, err error) {
 	err = pool.QueryRow(ctx, "select "+readOnlySQL).Scan(&is)
 	return is, err
 }
 
-// FindWriter connects anew to the database that a pool is connected to. Where the URL now leads to another server that
-// takes writes, all connections to earlier servers end, also those outside the pool.
+// FindWriter connects again to a pool's database. If the URL now leads to a different server that accepts writes, all
+// connections to earlier servers end, also those outside the pool.
 func FindWriter(ctx context.Context, pool *pgxpool.Pool) error {
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {

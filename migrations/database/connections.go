@@ -9,23 +9,23 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// connections are all connections of this process to one database.
+// connections holds all connections of this process to one database.
 type connections struct {
 	mu     sync.Mutex
 	open   map[*connection]struct{}
-	writer string // the server that took writes last, by its start time
+	writer string // the last server that accepted writes, by its start time
 }
 
-// connection is one of them.
+// connection is one of these connections.
 type connection struct {
 	net.Conn
 	owner  *connections
-	server string // its start time; empty until it is known
+	server string // its start time; empty if unknown
 	closed atomic.Bool
 }
 
-// databases has the connections of this process by the text of their URL, since all pools of a node must leave a
-// replaced server together. Few URLs are ever used.
+// databases maps the text of a URL to this process's connections, because all pools of a node must leave a replaced
+// server together. There are few URLs.
 var databases sync.Map
 
 func connectionsTo(url string) *connections {
@@ -33,7 +33,7 @@ func connectionsTo(url string) *connections {
 	return found.(*connections)
 }
 
-// add is a hook of pgconn for a connection that was just opened.
+// add is a hook of pgconn for a new connection.
 func (all *connections) add(_ context.Context, _ *pgconn.Config, opened net.Conn) (net.Conn, error) {
 	c := &connection{Conn: opened, owner: all}
 	all.mu.Lock()
@@ -57,8 +57,8 @@ func isOpen(conn *pgconn.PgConn) bool {
 	return !ok || !c.closed.Load()
 }
 
-// admit notes the server of a new connection. One that takes writes replaces all others: their connections are closed.
-// A read-only one is refused, with false, while there are connections to a server that took writes.
+// admit records the server of a new connection. A server that accepts writes replaces all others: their connections
+// are closed. It refuses a read-only one, with false, while there are connections to a server that accepted writes.
 func (all *connections) admit(opened net.Conn, server string, readOnly bool) bool {
 	all.mu.Lock()
 	var others []*connection

@@ -9,17 +9,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// ErrPooled says that a connection has no session of its own.
+// ErrPooled reports that a connection has no session of its own.
 var ErrPooled = errors.New(
 	"a pooler there gives a session to each transaction, but locks and notifications need one for each connection: " +
 		"set pool_mode = session in pgbouncer, or name Postgres itself",
 )
 
-// CheckSessions returns ErrPooled if what one connection sets for its session is lost, or is seen by another. The
-// setting that it makes has no effect.
+// CheckSessions returns ErrPooled if a session setting of one connection is lost, or seen by another. Its test setting
+// has no effect.
 func CheckSessions(ctx context.Context, config *pgx.ConnConfig) error {
 	config = config.Copy()
-	config.AfterNetConnect, config.ValidateConnect = nil, nil // no settings that others on a shared session would have
+	config.AfterNetConnect, config.ValidateConnect = nil, nil // no settings for others on a shared session
 	var conns [2]*pgconn.PgConn
 	for i := range conns {
 		conn, err := pgconn.ConnectConfig(ctx, &config.Config)
@@ -29,7 +29,7 @@ func CheckSessions(ctx context.Context, config *pgx.ConnConfig) error {
 		defer func() { _ = conn.Close(ctx) }()
 		conns[i] = conn
 	}
-	// Poolers choose the session that was used last, or the one that was used longest ago.
+	// Poolers choose the most or the least recently used session.
 	for range 3 {
 		mark := rand.Text()
 		if _, err := ask(ctx, conns[0], "select set_config('flagledger.session', $1, false)", mark); err != nil {
@@ -48,7 +48,7 @@ func CheckSessions(ctx context.Context, config *pgx.ConnConfig) error {
 	return nil
 }
 
-// ask returns the one value that a query finds.
+// ask returns the single value of a query.
 func ask(ctx context.Context, conn *pgconn.PgConn, sql string, args ...string) (string, error) {
 	var values [][]byte
 	for _, a := range args {

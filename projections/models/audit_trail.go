@@ -171,7 +171,7 @@ var auditTable = &projections.Table{Name: "audit", Columns: []string{
 // Apply implements projections.Model. If an engine's clock runs backwards, an entry gets the time of the one before
 // it.
 func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
-	describe, known := audited.Of(e.Stream)
+	describe, known := audited.Lookup(e.Stream)
 	if !known {
 		return notOfStream(e)
 	}

@@ -21,7 +21,7 @@ func Describe(e events.Recorded) (Description, error) {
 	if e.Err != nil {
 		return Description{}, e.Err
 	}
-	describe, known := audited.Of(e.Stream)
+	describe, known := audited.Lookup(e.Stream)
 	if !known {
 		return Description{}, notOfStream(e)
 	}

@@ -174,7 +174,7 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 			lists   = map[time.Time]foldFlag{}
 			times   []time.Time
 		)
-		first := events.Revision(rapid.IntRange(state.KeptEvery-20, state.KeptEvery).Draw(f.T, "first"))
+		first := events.Revision(rapid.IntRange(state.StoredEvery-20, state.StoredEvery).Draw(f.T, "first"))
 		for i := range events.Revision(rapid.IntRange(1, 25).Draw(f.T, "facts")) {
 			e := f.record(events.FlagStream("t", "k"), first+i, drawFlagFact(f, &flag, first+i))
 			flag.Apply(e)
@@ -195,7 +195,7 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 		states := map[events.Revision]state.Flag{}
 		f.apply(applyFlag, list, func(last events.Recorded) {
 			states[last.Revision] = folded[last.Revision-first]
-			if !kept(last) {
+			if !storesState(last) {
 				f.run(func(b *projections.Batch) error {
 					b.Queue(insertState, "t", "k", last.Revision, last.At)
 					return nil

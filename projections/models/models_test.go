@@ -9,7 +9,7 @@ import (
 
 func TestEachReadModelFollowsTheStreamsThatItStandsUnder(t *testing.T) {
 	for _, prefix := range events.StreamPrefixes() {
-		list, _ := byStream.Of(prefix)
+		list, _ := byStream.Lookup(prefix)
 		for _, p := range list {
 			for _, followed := range p.FactPrefixes {
 				if facts := strings.TrimSuffix(prefix, "-") + "."; !strings.HasPrefix(followed, facts) {

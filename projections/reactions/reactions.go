@@ -62,7 +62,7 @@ var jobsByStream = events.NewByStream(fromFlag, fromProject, fromTenant, nil, fr
 
 // react returns the jobs that a fact causes. A fact that cannot be decoded is an error, because it might cause some.
 func react(e events.Recorded) ([]jobs.Job, error) {
-	from, _ := jobsByStream.Of(e.Stream)
+	from, _ := jobsByStream.Lookup(e.Stream)
 	if from == nil {
 		return nil, nil
 	}

@@ -183,7 +183,7 @@ func (s *Snapshot) applyEvent(e events.Recorded) error {
 	if e.Err != nil {
 		return e.Err
 	}
-	handle, known := handlers.Of(e.Stream)
+	handle, known := handlers.Lookup(e.Stream)
 	if !known {
 		return errors.New("unknown kind of stream")
 	}
