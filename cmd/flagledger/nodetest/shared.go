@@ -39,7 +39,11 @@ func Shared(t testing.TB) *Service {
 	shared.Do(func() {
 		shared.process.TB = t
 		// So much goes on in it at once that its database may lag on a busy machine.
-		c := node.Config{Environment: "development", Patience: time.Minute, SuperUsers: []string{"Root@example.com", "second@example.com"}}
+		c := node.Config{
+			Environment: "development",
+			Patience:    time.Minute,
+			SuperUsers:  []string{"Root@example.com", "second@example.com"},
+		}
 		shared.service = Start(&shared.process, Database(&shared.process), c, Log(&shared.process))
 	})
 	if shared.service == nil {

@@ -85,7 +85,7 @@ func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	servers[0].Freeze()
 	servers[1].Elect()
 	began := time.Now()
-	s.Eventually("writes go on on the new leader", func() bool {
+	s.Eventually("the new leader takes writes", func() bool {
 		return me.Call("PATCH", nodetest.FlagPath("on"), `{"name":"elected"}`).Status == 200
 	})
 	t.Logf("writes go on %v after the election", time.Since(began).Round(time.Millisecond))
