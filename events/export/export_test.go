@@ -127,7 +127,7 @@ func TestDamageIsFound(t *testing.T) {
 		"a fact more":             {strings.Replace(file, lines[2], lines[2]+lines[2], 1), "damaged"},
 		"another order":           {lines[0] + lines[2] + lines[1] + lines[3] + lines[4], "damaged"},
 		"another number of facts": {strings.Replace(file, `{"facts":3`, `{"facts":4`, 1), "4"},
-		"something after the end": {file + "\n", "goes on after line 5"},
+		"something after the end": {file + "\n", "continues after line 5"},
 		"no JSON":                 {strings.Replace(file, lines[2], "?\n", 1), "line 3"},
 		"an unknown stream":       {strings.Replace(file, "flag-t.f", "flog-t.f", 1), "line 2: stream"},
 		"no revision":             {strings.Replace(file, `"revision":1,`, "", 1), "line 2"},
