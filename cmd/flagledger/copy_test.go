@@ -183,6 +183,20 @@ func TestCopyRefusesAStoreThatHasOtherFacts(t *testing.T) {
 	}
 }
 
+func TestCopyNamesStreamOfTargetAlone(t *testing.T) {
+	t.Parallel()
+	from, to := emptyPostgres(t), emptyEventStore(t)
+	write(t, from, "flag-t.a", 0, events.FlagCreated{TenantID: "t", Key: "a"})
+	write(t, to, "user-v", 0, events.UserRegistered{ID: "v"})
+	if err := copyEvents(t.Context(), from, to, AcceptTimes{}, nodetest.Log(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err == nil ||
+		!strings.Contains(err.Error(), "user-v") {
+		t.Errorf("compare: %v, want the stream that only the target has", err)
+	}
+}
+
 func TestFactsRecordedAtOtherTimesDiffer(t *testing.T) {
 	t.Parallel()
 	from, to := emptyPostgres(t), emptyPostgres(t)
