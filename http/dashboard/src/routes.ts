@@ -1,7 +1,7 @@
 import type { Route } from './router/match';
 
 type AccountRoute = Route & {
-  /** It is shown to whoever is signed in; others sign in first. */
+  /** Whether it requires a sign-in. */
   signedIn?: boolean;
 };
 

@@ -4,7 +4,7 @@ export const base = document.documentElement.dataset.base!.replace(/\/$/, '');
 /** The path of the service: empty, or such as /flags where a proxy serves it beside others. */
 const path = base.slice(0, -'/app'.length);
 
-/** The address of the service, with which those of its API begin. */
+/** The base URL of the service and its API. */
 export const service = location.origin + path;
 
 /** The name under which this browser stores something: another service on the same host has its own. */

@@ -541,7 +541,7 @@ export default {
     await v.page.getByText('The link has been used or has expired.').waitFor();
     await v.inspect();
     await v.button('Mail the link again').click();
-    await v.page.getByText('Your e-mail address is verified by now.').waitFor();
+    await v.page.getByText('Your e-mail address is now verified.').waitFor();
 
     const other = await come({ refused: [422] });
     await other.open('/verify-email');

@@ -30,7 +30,7 @@ const stories = {
     await signOut();
     await v.open('/sign-up');
     await v.fillSignUp(v.email);
-    await v.page.getByText('There is an account with this address.').waitFor();
+    await v.page.getByText('There is already an account with this address.').waitFor();
     await v.open('/sign-in');
     await signIn('wrong horse');
     await v.page.getByText('The e-mail address or the password is wrong.').waitFor();

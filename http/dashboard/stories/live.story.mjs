@@ -32,7 +32,7 @@ export default {
     await v.link('shared').click();
     await v.field('Name').fill('Mine');
     await w.call('PATCH', `/api/v1/flags/shared`, { description: 'Theirs' });
-    await v.page.getByText(`${w.email} has changed this flag. What you are typing is kept.`).waitFor();
+    await v.page.getByText(`${w.email} has changed this flag. What you typed is not lost.`).waitFor();
     await v.until('theirs is there', async () => (await v.field('Description').inputValue()) === 'Theirs');
     if ((await v.field('Name').inputValue()) !== 'Mine') throw new Error('what was typed is lost');
     await v.inspect();

@@ -67,7 +67,7 @@ export default {
       body: new URLSearchParams({ grant_type: 'client_credentials', client_id: id, client_secret: secret }),
     });
     if (!token.ok) throw new Error(`the secret is refused: ${token.status}`);
-    await v.button('I have kept it').click();
+    await v.button('I have saved it').click();
     await v.page.getByText(id).waitFor();
     if ((await v.page.content()).includes(secret)) throw new Error('the secret is still there');
     await v.inspect();
@@ -144,7 +144,7 @@ export default {
       const { status } = await fetch(`${v.url}/api/v1/oauth/token`, { method: 'POST', body });
       if (status !== 200) throw new Error(`a good secret is refused: ${status}`);
     }
-    await v.button('I have kept it').click();
+    await v.button('I have saved it').click();
     await v.page.getByText(id).waitFor();
     if ((await v.page.content()).includes(secret)) throw new Error('the secret is still there');
   },
@@ -185,7 +185,7 @@ export default {
     await v.inspect();
     await v.button('Stay').click();
     await v.heading('Close without the secret?').waitFor({ state: 'detached' });
-    await v.button('I have kept it').click();
+    await v.button('I have saved it').click();
     await v.heading('The secret').waitFor({ state: 'detached' });
 
     // What was copied is asked about no more.

@@ -155,7 +155,7 @@ export default {
     await v.page.getByRole('switch', { name: key, checked: false }).waitFor();
     await v.turn(key, 'launch');
     await told(v, `${key}: enabled in production.`);
-    await v.page.getByText('It is on: whoever asks gets true.').waitFor();
+    await v.page.getByText('It is on: everyone gets true.').waitFor();
     await v.inspect();
     await v.button('Undo').click();
     await told(v, `${key}: disabled again in production.`);

@@ -18,7 +18,7 @@ export function at(place: Place): { 'X-Tenant-ID': string; 'X-Environment': stri
 export async function authorized(request: Request): Promise<Response> {
   const again = request.clone();
   const asked = session.user?.id;
-  const theirs = (token: string | undefined) => (session.user?.id === asked ? token : undefined); // somebody else may have signed in meanwhile
+  const theirs = (token: string | undefined) => (session.user?.id === asked ? token : undefined); // another person may have signed in meanwhile
   const response = await send(request, theirs(await session.token()));
   if (response.status !== 401 || !session.signedIn) return response;
   const renewed = theirs(await session.renew());

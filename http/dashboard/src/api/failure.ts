@@ -45,7 +45,7 @@ export class Failure extends Error {
   }
 }
 
-/** The failure that an answer tells of. */
+/** Returns the failure of a response. */
 export function failureOf(response: Response, body: unknown): Failure {
   const after = Number(response.headers.get('Retry-After') ?? NaN);
   const problem = typeof body === 'object' && body !== null ? (body as Partial<Problem>) : {};

@@ -1,6 +1,6 @@
 import { createSubscriber } from 'svelte/reactivity';
 
-// One clock for all that show a time; it stands still while nobody does.
+// One clock for all components that show a time; it stops while there are none.
 function ticking(every: number): () => void {
   return createSubscriber((tick) => {
     const timer = setInterval(tick, every);
@@ -11,7 +11,7 @@ function ticking(every: number): () => void {
 const minutes = ticking(60_000);
 const moments = ticking(5_000);
 
-/** The time, for whoever shows how long ago another was: what reads it follows it. */
+/** The current time, for relative times: readers are updated. */
 export function nowFor(at: string): number {
   const now = Date.now();
   if (Math.abs(now - Date.parse(at)) < 60_000) moments();

@@ -3,9 +3,9 @@ export type Toast = {
   /** A later one of the same subject takes its place. */
   subject: string;
   text: string;
-  /** Whether it tells of something that went wrong: it stays until the person closes it. */
+  /** Whether it reports a failure: it then stays until the person closes it. */
   bad?: boolean;
-  /** Takes back what it tells of. What it returns is told then. */
+  /** Undoes what it reports. The toast that it returns is shown next. */
   undo?: () => Promise<Toast>;
   /** Leads to more about it. */
   link?: { name: string; href: string };

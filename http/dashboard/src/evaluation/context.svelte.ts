@@ -12,7 +12,7 @@ type Typed = {
   attributes: string;
 };
 
-/** Whom flags are asked for, as it was typed. It is kept for the person and the tab: all that ask, ask for the same. */
+/** The context of evaluations as typed. It is stored for the person and the tab, so that all pages use the same. */
 class EvaluationContext {
   #typed = $derived.by(() => read(session.user?.id));
 
@@ -45,8 +45,8 @@ class EvaluationContext {
 }
 
 function read(person: string | undefined): Typed {
-  const kept = sessionStorage.getItem(keyOf(person));
-  return kept ? (JSON.parse(kept) as Typed) : { targetingKey: 'user-42', attributes: '{}' };
+  const stored = sessionStorage.getItem(keyOf(person));
+  return stored ? (JSON.parse(stored) as Typed) : { targetingKey: 'user-42', attributes: '{}' };
 }
 
 export const evaluationContext = new EvaluationContext();

@@ -12,8 +12,8 @@ type Changed = NonNullable<StreamEvent['flags']>[number];
 export type Mark = { key: string; entries: Entry[] };
 
 const marked = 60_000; // milliseconds for which a change is marked
-const hiddenLong = 60_000; // after which a page that nobody sees stops listening
-const atOnce = 20; // flags of an event of which is asked who changed them
+const hiddenLong = 60_000; // after this a hidden page closes its stream
+const atOnce = 20; // flags of an event whose changer is looked up
 const tries = 5; // until a history has what a list has already
 
 /** What others do while the person looks. */

@@ -38,7 +38,7 @@ function useChange<Change, Made>(place: () => Place, make: (change: Change) => P
   const client = useQueryClient();
   return createMutation(() => ({
     mutationFn: make,
-    gcTime: 0, // secrets are not kept
+    gcTime: 0, // secrets are not cached
     onMutate: place,
     onSettled: (_made, _error, _change, there) =>
       client.invalidateQueries({ queryKey: keys.clients((there ?? place()).tenant) }),

@@ -20,7 +20,7 @@ export type RulesToTry = UnsavedRules | 'unfinished' | undefined;
 /** Whether the rule of an answer is one that is not saved: it is named by its place. */
 export const isNewRule = (id: string | null) => id?.startsWith('rules[') ?? false;
 
-/** What a flag serves to somebody, and why: now, what it served at a moment, or what it would serve with other rules. */
+/** What a flag serves to a user, and why: now, at a moment, or with other rules. */
 export function useExplained(
   place: () => Place,
   key: () => string,

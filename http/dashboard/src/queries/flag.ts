@@ -7,7 +7,7 @@ import {
   refreshFlags,
   switchFlag,
   switchScope,
-  type Switched,
+  type SwitchRequest,
   useFlagChange,
   versionAfter,
 } from './flagChange';
@@ -103,12 +103,12 @@ export function useDeleteFlag(place: () => Place, key: () => string) {
   );
 }
 
-/** Switches a flag in an environment, and returns the version that it has then. It is shown at once, and taken back where the service refuses. Switches wait for each other. */
+/** Switches a flag in an environment and returns its new version. The page shows it at once, and undoes it if the service refuses. Switches run one after the other. */
 export function useSwitchFlagOnPage() {
   const client = useQueryClient();
   return createMutation(() => ({
     scope: switchScope,
-    mutationFn: async ({ place, key, on, reason, onVersion }: Switched) => {
+    mutationFn: async ({ place, key, on, reason, onVersion }: SwitchRequest) => {
       const version = client.getQueryData<FlagDetail>(keys.flag(place, key))?.version ?? 0;
       onVersion?.(version);
       const made = await versionAfter(switchFlag(key, on, changeHeaders(place, { version, reason })));
@@ -127,7 +127,7 @@ export function useSwitchFlagOnPage() {
     client.setQueryData<FlagDetail>(keys.flag(place, key), (flag) => flag && { ...flag, enabled });
   }
 
-  // What was switched is all that is new in the version: the next switch stands on it, also where that is not read yet.
+  // Only the switch is new in this version, so the next switch may be based on it before it is read.
   function noteVersion({ tenant }: Place, key: string, version: number): void {
     client.setQueriesData<FlagDetail>(
       {

@@ -1,7 +1,7 @@
 import { createMutation, createQueries, createQuery, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, body, type Place, type Schemas } from '../api/client';
 import type { operations } from '../api/schema';
-import { switchFlag, switchScope, type Switched, versionAfter } from './flagChange';
+import { switchFlag, switchScope, type SwitchRequest, versionAfter } from './flagChange';
 import { keys } from './keys';
 import { reasonHeader } from './reason';
 
@@ -49,22 +49,22 @@ export function useFlagPages(place: () => Place, filter: () => FlagFilter, pages
   return createQueries(() => ({ queries: pages().map((page) => pageOf(place(), filter(), page)) }));
 }
 
-/** Switches a flag on or off, and returns the version that it has then. Lists show it at once, and take it back where the service refuses. */
+/** Switches a flag and returns its new version. Lists show it at once, and undo it if the service refuses. */
 export function useSwitchFlagInLists() {
   const client = useQueryClient();
   const mutationKey = ['switch'];
   return createMutation(() => ({
     mutationKey,
     scope: switchScope,
-    mutationFn: ({ place, key, on, reason }: Switched) =>
+    mutationFn: ({ place, key, on, reason }: SwitchRequest) =>
       versionAfter(switchFlag(key, on, { ...at(place), ...reasonHeader(reason) })),
     onMutate: ({ place, key, on }) => show(place, key, on),
     onError: (_error, { place, key, on }) => show(place, key, !on),
-    // What is read before the last of the tenant is through would show what was before it.
+    // Lists are read again after the tenant's last switch: earlier they would show an old state.
     onSettled: (_made, _error, { place: { tenant } }) =>
       client.isMutating({
         mutationKey,
-        predicate: ({ state }) => (state.variables as Switched).place.tenant === tenant,
+        predicate: ({ state }) => (state.variables as SwitchRequest).place.tenant === tenant,
       }) === 1
         ? client.invalidateQueries({ queryKey: keys.tenantFlags(tenant), refetchType: 'active' })
         : undefined,
@@ -89,7 +89,7 @@ export function useCreateFlag(place: () => Place) {
   }));
 }
 
-/** Asks what a flag serves to somebody, only to show it. */
+/** Evaluates a flag for a user as a preview, which is not counted. */
 export function useEvaluate(place: () => Place) {
   return createMutation(() => ({
     mutationFn: (key: string) =>

@@ -1,6 +1,6 @@
 import type { Place } from '../api/client';
 
-/** The names under which readings are kept. A change makes stale all that begins with the name that it gives. */
+/** The cache keys of queries. A change invalidates all queries whose key begins with its key. */
 export const keys = {
   /** All that is read of the platform. */
   platform: ['platform'] as const,

@@ -34,7 +34,7 @@ export function useChangeRole(tenant: () => string) {
   );
 }
 
-/** Removes a member; whoever removes themselves leaves the tenant. */
+/** Removes a member. A person who removes themselves leaves the tenant. */
 export function useRemoveMember(tenant: () => string) {
   return useChange(tenant, (userId: string) =>
     body(api.DELETE('/api/v1/tenants/{tenantId}/users/{userId}', { params: { path: { tenantId: tenant(), userId } } })),
@@ -46,7 +46,7 @@ function useChange<Change, Made>(tenant: () => string, make: (change: Change) =>
   return createMutation(() => ({
     mutationFn: make,
     scope: scope ? { id: scope } : undefined,
-    // Whoever has left is led to another tenant, of those that are read now.
+    // A person who left is led to another of their tenants.
     onMutate: tenant,
     onSettled: (_made, _error, _change, there) =>
       Promise.all([

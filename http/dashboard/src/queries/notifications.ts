@@ -10,7 +10,7 @@ export function useNotifications() {
     queryKey: keys.notifications,
     queryFn: () => body(api.GET('/api/v1/notifications', { params: { query: { limit: shown } } })),
     refetchInterval: 60_000,
-    notifyOnChangeProps: 'all' as const, // what fails before somebody looks is told when they do
+    notifyOnChangeProps: 'all' as const, // failures before the list is opened show when it is
   }));
 }
 

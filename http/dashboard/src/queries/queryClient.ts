@@ -28,7 +28,7 @@ export function newQueryClient(): QueryClient {
           const { retryAfter } = asFailure(error);
           return Math.min(retryAfter ? retryAfter * 1000 : 500 * 2 ** failures, longest);
         },
-        // Asks again for as long as the failure is transient.
+        // Retries transient failures.
         refetchInterval: (query) => (query.state.error && asFailure(query.state.error).transient ? 5_000 : false),
       },
       mutations: { networkMode: 'always', retry: false },

@@ -5,7 +5,7 @@ import { asFailure, type Failure } from '../api/failure';
 import type { Context, Evaluation } from './explanation';
 import { keys } from './keys';
 
-/** Why a flag serves nothing to somebody. */
+/** Why a flag serves nothing to a user. */
 export type Refusal = Schemas['EvaluationError'];
 
 /** What all flags serve in an environment, by key. Where it was not there at the moment, that is the failure. */
@@ -16,7 +16,7 @@ export type Served = {
   failure?: Failure;
 };
 
-/** What all flags of a tenant serve to somebody in several environments: now, or what they served at a time. */
+/** What all flags of a tenant serve to a user in several environments, now or at a time. */
 export function useServed(
   tenant: () => string,
   environments: () => string[],

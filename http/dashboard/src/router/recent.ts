@@ -1,7 +1,7 @@
 import { stored } from '../service';
 import { session } from '../session/session.svelte';
 
-const kept = 6;
+const maxRecent = 6;
 
 const keyOf = (tenant: string) => stored(`recent ${session.user?.id} ${tenant}`);
 
@@ -24,5 +24,5 @@ export function forgetRecent(tenant: string, key: string): void {
 const without = (tenant: string, key: string) => recentFlags(tenant).filter((other) => other !== key);
 
 function keep(tenant: string, flags: string[]): void {
-  localStorage.setItem(keyOf(tenant), JSON.stringify(flags.slice(0, kept)));
+  localStorage.setItem(keyOf(tenant), JSON.stringify(flags.slice(0, maxRecent)));
 }

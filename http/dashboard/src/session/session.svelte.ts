@@ -44,7 +44,7 @@ class SignedIn {
     else if (!holds(this.current)) await this.#adoptLater(this.current);
   }
 
-  // A tab that was closed and is opened again has the session of then. Its refresh token may have been used since: what other tabs have made of the session is asked for
+  // A restored tab has an old session. Its refresh token may have been used since, so other tabs are asked for the current session
   // before it is traded, because the service takes a second use for a theft.
   async #adoptLater({ user, endsAt }: Session): Promise<void> {
     const later = await this.#tabs.ask((theirs) => theirs.user.id === user.id && theirs.endsAt > endsAt);
@@ -87,7 +87,7 @@ class SignedIn {
     void logOut(renewed).catch(() => undefined);
   }
 
-  /** A token that holds for so many milliseconds, or none where nobody is signed in. */
+  /** Returns a token that is valid for at least so many milliseconds, or none if signed out. */
   async token(left = renewBefore): Promise<string | undefined> {
     const { current } = this;
     if (!current || holds(current, left)) return current?.token;

@@ -12,7 +12,7 @@ type Heard<S> = {
   asked: () => S | undefined;
 };
 
-const patience = 150; // milliseconds in which other tabs answer
+const answerTimeout = 150; // milliseconds to wait for other tabs
 
 /** The other tabs of this browser that show the dashboard. Sessions go from one to another here, and nowhere else. */
 export class Tabs<S> {
@@ -44,7 +44,7 @@ export class Tabs<S> {
   /** The session of another tab, if one that is wanted is told of soon. */
   ask(wanted: (session: S) => boolean): Promise<S | undefined> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(undefined), patience);
+      const timer = setTimeout(() => resolve(undefined), answerTimeout);
       this.#waiting = (session) => {
         if (!wanted(session)) return;
         clearTimeout(timer);
@@ -71,7 +71,7 @@ export class Tabs<S> {
   renewal(underWay: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       this.#awaited = resolve;
-      void underWay.then(() => setTimeout(resolve, patience));
+      void underWay.then(() => setTimeout(resolve, answerTimeout));
     });
   }
 }

@@ -31,7 +31,7 @@ export function useFirstPlace(): () => Place | undefined {
   };
 }
 
-const patience = 2000; // milliseconds to find out which environments a tenant has
+const readTimeout = 2000; // milliseconds to read a tenant's environments
 let asked = 0;
 
 /** Leads to the flags of another tenant, unless the person has gone elsewhere or chosen another meanwhile. Call it at a component's start. */
@@ -41,7 +41,7 @@ export function useOpenTenant(): (tenant: string) => Promise<void> {
     const [mine, path] = [++asked, router.path];
     const environments = await Promise.race([
       client.fetchQuery({ ...environmentsQuery(tenant), retry: false }).catch(() => undefined),
-      new Promise<undefined>((resolve) => setTimeout(resolve, patience)),
+      new Promise<undefined>((resolve) => setTimeout(resolve, readTimeout)),
     ]);
     if (mine === asked && router.path === path) router.go(pathIn(openingPlace(tenant, environments), 'flags'));
   };

@@ -2,57 +2,57 @@ import { useQueryClient } from '@tanstack/svelte-query';
 import { answer } from '../api/client';
 import { asFailure, type Failure } from '../api/failure';
 import { type Toast, toasts } from '../components/toasts.svelte';
-import { changeHeaders, refreshFlags, switchFlag, type Switched } from '../queries/flagChange';
+import { changeHeaders, refreshFlags, switchFlag, type SwitchRequest } from '../queries/flagChange';
 import { pathIn } from '../router/place';
 import { router } from '../router/router.svelte';
 import { failureText } from '../words/failures';
 import { switching as words } from '../words/switching';
 
-/** The subject of what is told of a flag's switches. */
+/** Returns the subject of toasts about a flag's switches. */
 const subjectOf = (key: string): string => `switch ${key}`;
 
 /**
- * Switches flags by a mutation that returns the new version. In production it asks first. It tells what it has switched, and offers to undo that
- * until somebody else changes the flag. Create it at a component's start.
+ * Switches flags by a mutation that returns the new version. In production it asks first. It shows a toast that offers to undo the switch until
+ * another person changes the flag. Create it when a component starts.
  */
 export class Switching {
-  /** The switch that the person is asked about: the component shows the question. */
-  asked = $state.raw<Switched>();
-  /** The switch that was refused, with the version that it stood on. */
-  refused = $state.raw<Switched & { since: number; failure: Failure }>();
+  /** The switch to confirm: the component shows the question. */
+  asked = $state.raw<SwitchRequest>();
+  /** The switch that was refused, and the version that it was based on. */
+  refused = $state.raw<SwitchRequest & { baseVersion: number; failure: Failure }>();
 
   readonly #client = useQueryClient();
 
-  constructor(private readonly mutation: { mutateAsync: (wanted: Switched) => Promise<number> }) {}
+  constructor(private readonly mutation: { mutateAsync: (request: SwitchRequest) => Promise<number> }) {}
 
-  /** Asks about a switch in production, and makes any other at once. */
-  choose(wanted: Switched): void {
+  /** Asks to confirm a switch in production, and makes any other at once. */
+  choose(request: SwitchRequest): void {
     this.refused = undefined;
-    if (wanted.place.environment === 'production') {
-      this.asked = wanted;
+    if (request.place.environment === 'production') {
+      this.asked = request;
       return;
     }
-    let since = 0;
-    this.make({ ...wanted, onVersion: (version) => (since = version) }).catch(
-      (error: unknown) => (this.refused = { ...wanted, since, failure: asFailure(error) }),
+    let baseVersion = 0;
+    this.make({ ...request, onVersion: (version) => (baseVersion = version) }).catch(
+      (error: unknown) => (this.refused = { ...request, baseVersion, failure: asFailure(error) }),
     );
   }
 
-  /** Makes a switch. Throws what it was refused for. */
-  async make(wanted: Switched): Promise<void> {
-    const { place, key, on } = wanted;
+  /** Makes a switch. Throws the refusal. */
+  async make(request: SwitchRequest): Promise<void> {
+    const { place, key, on } = request;
     toasts.clear(subjectOf(key));
-    const version = await this.mutation.mutateAsync(wanted);
-    const told: Toast = {
+    const version = await this.mutation.mutateAsync(request);
+    const toast: Toast = {
       subject: subjectOf(key),
       text: words.done(on, key, place.environment),
-      undo: () => this.#undo(wanted, version, told),
+      undo: () => this.#undo(request, version, toast),
     };
-    toasts.show(told);
+    toasts.show(toast);
   }
 
-  async #undo({ place, key, on }: Switched, version: number, told: Toast): Promise<Toast> {
-    const { subject } = told;
+  async #undo({ place, key, on }: SwitchRequest, version: number, toast: Toast): Promise<Toast> {
+    const { subject } = toast;
     try {
       await answer(switchFlag(key, !on, changeHeaders(place, { version, reason: 'undo' })));
       return { subject, text: words.undone(on, key, place.environment) };
@@ -61,7 +61,7 @@ export class Switching {
         const href = router.href(pathIn(place, 'flags', key), { tab: 'history' });
         return { subject, text: words.changed(key, place.environment), bad: true, link: { name: words.more, href } };
       }
-      return { ...told, text: words.notUndone(key, place.environment, failureText(error)), bad: true };
+      return { ...toast, text: words.notUndone(key, place.environment, failureText(error)), bad: true };
     } finally {
       void refreshFlags(this.#client, place);
     }

@@ -25,7 +25,7 @@ export const billing = {
     paused: 'Paused',
   },
   statusTexts: {
-    past_due: 'The plan stays for seven days. Renew the means of payment before.',
+    past_due: 'The plan stays for seven days. Update the payment method before then.',
     unpaid: 'The tenant has the Free plan until it is paid.',
   } as Record<string, string>,
   until: (day: string) => `Paid until ${day}. It is renewed then.`,
@@ -42,5 +42,5 @@ export const billing = {
   adminsOnly: 'Admins of the tenant change the plan.',
   bought: (plan: string) =>
     `Thank you. The plan ${plan} is in force as soon as the payment is confirmed, mostly within a minute.`,
-  notConfigured: 'This service takes no payments. Whoever runs it can give the tenant another plan.',
+  notConfigured: 'This service takes no payments. Its operator can give the tenant another plan.',
 };

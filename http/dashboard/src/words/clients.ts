@@ -28,7 +28,7 @@ export const clients = {
     id: 'Client ID',
     secret: 'Client secret',
     token: 'Get a token',
-    done: 'I have kept it',
+    done: 'I have saved it',
     ask: {
       title: 'Close without the secret?',
       text: 'You have not copied it, and it is not shown again. Another one comes of rotating it.',

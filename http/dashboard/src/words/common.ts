@@ -28,7 +28,7 @@ export const common = {
   nothingFound: 'Nothing found',
 };
 
-/** What somebody who runs the platform is called: an invitation says so too, without the texts of the platform. */
+/** Names of the platform roles. Invitations need them without the platform's texts. */
 export const platformRoles: Record<string, string> = { viewer: 'Viewer', admin: 'Admin', super_user: 'Super user' };
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });

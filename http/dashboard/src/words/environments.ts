@@ -22,7 +22,7 @@ export const environments = {
   remove: {
     of: (name: string) => `Delete ${name}`,
     title: (name: string) => `Delete ${name}?`,
-    text: 'What flags are in it, and their rules there, go with it. Whoever evaluates flags in it gets an error.',
+    text: 'The state and rules of flags in it are deleted. Evaluating flags in it will be an error.',
     confirm: (name: string) => `Type ${name} to confirm`,
     button: 'Delete',
   },

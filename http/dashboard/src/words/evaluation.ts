@@ -1,4 +1,4 @@
-/** What flags serve to somebody, and why. */
+/** What flags serve to a user, and why. */
 export const evaluation = {
   title: 'What would this user get?',
   titleThen: 'What would this user have got?',

@@ -136,7 +136,7 @@ export const flag = {
     source: (from: string) => ` from ${from}`,
     off: (value: string) => `Everyone gets the default value, ${value}, until it is on.`,
     title: (from: string) => `Copy from ${from}`,
-    dialog: 'The chosen parts replace those of the other environment.',
+    dialog: 'The chosen parts replace the same parts of the other environment.',
     to: 'To',
     parts: 'What is copied',
     rules: 'Rules',

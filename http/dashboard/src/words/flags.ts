@@ -38,12 +38,12 @@ export const flags = {
       enable: {
         button: 'Switch on',
         title: (flags: string, environment: string) => `Switch ${flags} on in ${environment}?`,
-        text: 'Whoever asks for them gets what their rules and values say.',
+        text: 'Users get what their rules and values say.',
       },
       disable: {
         button: 'Switch off',
         title: (flags: string, environment: string) => `Switch ${flags} off in ${environment}?`,
-        text: 'Whoever asks for them gets their default values.',
+        text: 'Users get their default values.',
       },
       delete: {
         button: 'Delete',
@@ -90,8 +90,8 @@ export const flags = {
     steps: ['Make the flag', 'Switch it on', 'Ask for it'],
     firstKey: 'first-flag',
     make: (key: string) => `Make ${key}`,
-    off: 'It is off: whoever asks gets false.',
-    on: 'It is on: whoever asks gets true.',
+    off: 'It is off: everyone gets false.',
+    on: 'It is on: everyone gets true.',
     ask: 'Ask for it from a shell, or with any OpenFeature SDK.',
     curl: 'curl',
     settings: 'OpenFeature, in the shell',

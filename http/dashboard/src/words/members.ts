@@ -1,7 +1,7 @@
 /** Who belongs to a tenant. */
 export const members = {
   title: 'Members',
-  text: 'Whoever is added is mailed an invitation, and is pending until they sign in.',
+  text: 'A person who is added gets an invitation by mail, and is pending until they sign in.',
   columns: { member: 'Member', role: 'Role', seen: 'Last here', actions: 'Actions' },
   roles: { admin: 'Admin', developer: 'Developer', viewer: 'Viewer' },
   roleHint: 'Viewers read, developers change flags and projects, admins also members, clients and environments.',

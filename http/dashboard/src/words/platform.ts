@@ -25,7 +25,7 @@ export const platform = {
     deactivate: {
       of: (name: string) => `Deactivate ${name}`,
       title: 'Deactivate this person?',
-      text: (name: string) => `${name} is shut out of all tenants at once, until somebody activates them again.`,
+      text: (name: string) => `${name} loses access to all tenants at once, until an admin reactivates them.`,
       button: 'Deactivate',
     },
     activate: {
@@ -60,7 +60,7 @@ export const platform = {
     statuses: { pending: 'Pending', accepted: 'Accepted', revoked: 'Revoked', expired: 'Expired' },
     unknown: 'Erased address',
     none: 'Nobody has been invited yet',
-    noneText: 'Whoever runs the platform with you gets a role there.',
+    noneText: 'People who help run the platform get a role there.',
     add: {
       open: 'Invite',
       title: 'Invite to the platform',

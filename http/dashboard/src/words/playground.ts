@@ -1,7 +1,7 @@
-/** What all flags serve to somebody, environments side by side. */
+/** What all flags serve to a user, environments side by side. */
 export const playground = {
   title: 'Playground',
-  text: 'What somebody gets of every flag, in each environment, now or at a moment.',
+  text: 'What a user gets from every flag, in each environment, now or at a moment.',
   who: 'Who',
   when: 'When',
   moments: { now: 'Now', then: 'At a moment' },

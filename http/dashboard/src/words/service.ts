@@ -1,9 +1,9 @@
 import { plural } from './common';
 
-/** How the service stands, for those who run it. */
+/** The state of the service, for operators. */
 export const service = {
   title: 'Service',
-  text: 'How it stands now, as one of its nodes sees it.',
+  text: 'Its current state, as one of its nodes sees it.',
   ok: 'All is well.',
   models: {
     title: 'Read models',
@@ -15,11 +15,11 @@ export const service = {
       `${most ? 'at least ' : ''}${plural(facts, 'fact', 'facts')}, ${seconds}`,
     parked: (n: number) => `${plural(n, 'stream', 'streams')} left out`,
     rebuilt: (percent: number) => `Rebuilt to ${percent} %`,
-    rebuiltHint: 'A rebuild is under way, or was interrupted and goes on when it is started again.',
+    rebuiltHint: 'A rebuild is in progress, or was interrupted and continues when it is started again.',
   },
   jobs: {
     title: 'Jobs',
-    none: 'No job waits.',
+    none: 'No pending jobs.',
     lag: (facts: number, seconds: string) =>
       `No jobs have been made yet from ${plural(facts, 'fact', 'facts')}: ${seconds} behind.`,
     columns: { kind: 'Kind', state: 'State', count: 'Jobs', failing: 'Failing' },

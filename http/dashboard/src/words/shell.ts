@@ -5,7 +5,7 @@ export const shell = {
   menu: 'Menu',
   tenant: 'Tenant',
   environment: 'Environment',
-  noTenants: 'You are a member of no tenant. Ask somebody to invite you.',
+  noTenants: 'You are a member of no tenant. Ask an admin to invite you.',
   search: 'Search',
   searchHint: 'Search flags',
   theme: 'Appearance',
@@ -19,7 +19,7 @@ export const shell = {
   readAll: 'Mark all as read',
   leave: {
     title: 'Leave without saving?',
-    text: 'Something on this page is not saved or kept yet, and would be lost.',
+    text: 'Something on this page is not saved yet, and would be lost.',
     leave: 'Leave the page',
     stay: 'Stay',
   },
@@ -46,7 +46,7 @@ export const shell = {
         shows: 'flags',
         inMenu: true,
         title: 'Flags',
-        text: 'The list switches flags in place. Open one for its values, the rules that decide who gets what, and a try of what somebody would get.',
+        text: 'The list switches flags in place. Open one for its values, the rules that decide who gets what, and a preview of what a user would get.',
       },
       {
         shows: 'search',
@@ -96,7 +96,7 @@ export const shell = {
   },
   platform: 'Platform',
   notForRole: 'Your role on the platform does not open this page.',
-  noPlatformRole: 'You have no role on the platform. Those who run it can invite you.',
+  noPlatformRole: 'You have no role on the platform. Its super users can invite you.',
   platformPages: {
     service: 'Service',
     people: 'People',

@@ -14,7 +14,7 @@ export type Finding =
 /** Whether this browser can verify: it hashes on pages that come over TLS or from the machine itself alone. */
 export const canVerify = (): boolean => typeof crypto.subtle !== 'undefined';
 
-/** Verifies the checkpoint of now. The key is that of the service, or one that was kept elsewhere. */
+/** Verifies the current checkpoint, with the service's key or one that the person saved elsewhere. */
 export async function verifySigned(place: Place, keptKey: string): Promise<Finding & { kind: 'signed' }> {
   const key = keptKey.trim() || (await readAuditKey(place)).trim();
   const note = await readCheckpoint(place);

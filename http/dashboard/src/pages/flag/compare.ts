@@ -4,7 +4,7 @@ import type { ChangedField } from '../../words/changes';
 import { same } from './draft.svelte';
 import { changesOfRules } from './rules';
 
-/** How a rule stands to those of another environment. */
+/** How a rule differs from the other environment's rules. */
 export type Mark = 'same' | 'differs' | 'only';
 
 // A rule has an id of its own in each environment.
@@ -55,7 +55,7 @@ export type CopyChanges = {
   enabled?: boolean;
 };
 
-/** What becomes of an environment when parts of another are copied to it: what is sent, where it differs. Rules that are there keep their ids, so that nobody falls elsewhere in their splits. */
+/** Returns the changes that copy parts of another environment. Existing rules keep their ids, so that the buckets of their splits do not change. */
 export function copyChanges(from: FlagInEnvironment, to: FlagInEnvironment, parts: Parts): CopyChanges {
   const free = [...to.rules];
   const rules = from.rules.map((rule, i) => {

@@ -1,6 +1,6 @@
 import type { ChangedField } from '../../words/changes';
 
-/** What somebody is changing, beside what it was when they began. What others change meanwhile takes nothing from what was typed. */
+/** A draft and the state that it started from. Other people's changes do not overwrite what was typed. */
 export class Draft<T extends object> {
   mine = $state() as T;
   #base = $state.raw() as T;

@@ -139,7 +139,7 @@ export function sentCondition({ attribute, op, values, negate }: ConditionDraft,
   };
 }
 
-/** What is sent of a serve. Shares that are typed as 0 are none; those that were 0 before stay, so that what nobody touched is sent as it was read. */
+/** Returns what is sent of a serve. Shares that are typed as 0 are omitted; shares that were 0 before are sent unchanged. */
 export function sentServe(serve: ServeDraft, type: FlagType, field: string, was?: ServeDraft): Serve {
   if (serve.kind === 'variation') return { variationId: serve.variationId };
   if (serve.kind === 'value') return { value: valueOf(type, serve.value, `${field}.value`) };
