@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -12,7 +13,9 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
+	"flagledger/cmd/flagledger/client"
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/rules"
@@ -21,6 +24,8 @@ import (
 
 // cli is the command line. Settings come from the environment: see node/config.go.
 type cli struct {
+	client.Commands
+
 	Serve       serveCommand       `cmd:"" default:"1" help:"Serve the API (the default)."`
 	Migrate     migrateCommand     `cmd:"" help:"Migrate the database to the current schema."`
 	Projections projectionsCommand `cmd:"" help:"Manage the read models."`
@@ -34,6 +39,7 @@ type cli struct {
 	Cleanup     cleanupCommand     `cmd:"" help:"Print the flags of a tenant that can be removed, and what can replace them."`
 	Plan        planCommand        `cmd:"" help:"Give a tenant a plan, without a payment provider."`
 	OpenAPI     openAPICommand     `cmd:"" name:"openapi" help:"Print the OpenAPI document."`
+	Completion  completionCommand  `cmd:"" help:"Print the script that completes commands in a shell."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 
@@ -46,7 +52,9 @@ type projectionsCommand struct {
 }
 
 func main() {
-	command, err := newParser(&cli{}).Parse(os.Args[1:])
+	parser := newParser(&cli{})
+	kongcompletion.Register(parser) // which answers a shell, and ends
+	command, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		fail(fmt.Errorf("%w; flagledger --help tells what there is", err))
 	}
@@ -109,7 +117,12 @@ func endingSignals() []os.Signal {
 
 // fail ends the process with an error.
 func fail(err error) {
-	fmt.Fprintf(os.Stderr, "flagledger: %s\n", oneLine(err))
+	if !errors.Is(err, client.ErrOff) {
+		fmt.Fprintf(os.Stderr, "flagledger: %s\n", oneLine(err))
+	}
+	if coded, ok := errors.AsType[*client.CodedError](err); ok {
+		os.Exit(coded.Code)
+	}
 	os.Exit(1)
 }
 

@@ -1,0 +1,55 @@
+package client_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// door is a proxy before a service that can be shut: it then ends its connections and answers 503. It counts refreshes,
+// and forwards them once refused is done, which it calls for each token that the service refuses.
+type door struct {
+	*httptest.Server
+	closed    atomic.Bool
+	refreshes atomic.Int64
+	refused   sync.WaitGroup
+}
+
+func newDoor(t *testing.T, service string) *door {
+	t.Helper()
+	target, err := url.Parse(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, proxy := &door{}, httputil.NewSingleHostReverseProxy(target)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if r.StatusCode == http.StatusUnauthorized && r.Request.URL.Path == "/api/v1/flags" {
+			d.refused.Done()
+		}
+		return nil
+	}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.closed.Load() {
+			http.Error(w, "shut", http.StatusServiceUnavailable)
+			return
+		}
+		if r.URL.Path == "/api/v1/auth/refresh" {
+			d.refreshes.Add(1)
+			d.refused.Wait()
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *door) shut() {
+	d.closed.Store(true)
+	d.CloseClientConnections()
+}
+
+func (d *door) open() { d.closed.Store(false) }

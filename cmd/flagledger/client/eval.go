@@ -1,0 +1,127 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// evaluation is what a flag is asked.
+type evaluation struct {
+	environment
+	Flag string            `arg:"" name:"key" help:"Key of the flag."`
+	Key  string            `placeholder:"USER" help:"Targeting key: the user, or another unit that splits go by."`
+	Attr map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Attribute for the rules, as often as needed. JSON is taken as such, anything else as text."`
+	At   time.Time         `type:"time" help:"Time in the past to answer for, of RFC 3339."`
+}
+
+// ask evaluates the flag.
+func (e evaluation) ask(ctx context.Context, explain bool) (result EvaluationBody, text []byte, _ error) {
+	attributes := map[string]json.RawMessage{}
+	for name, value := range e.Attr {
+		attributes[name] = json.RawMessage(value)
+		if !json.Valid(attributes[name]) {
+			attributes[name], _ = json.Marshal(value) // never fails
+		}
+	}
+	api, err := e.open(ctx, "")
+	if err != nil {
+		return result, nil, err
+	}
+	params := &EvaluateFlagParams{}
+	if explain {
+		params.Explain = &explain
+	}
+	if !e.At.IsZero() {
+		params.At = &e.At
+	}
+	body := ContextBody{Attributes: &attributes}
+	if e.Key != "" {
+		body.TargetingKey = &e.Key
+	}
+	return decode[EvaluationBody](api.EvaluateFlag(ctx, e.Flag, params, body))
+}
+
+type evalCommand struct {
+	evaluation
+	Explain bool `help:"Print each step that decided it, too."`
+	Test    bool `help:"End with code 1 if the flag is off for the user or serves false, and with code 2 if it cannot be asked."`
+}
+
+// Run prints what a flag serves.
+func (c evalCommand) Run(ctx context.Context) error {
+	result, text, err := c.ask(ctx, c.Explain)
+	if err == nil {
+		err = c.show(text, func(t *table) { result.print(t) })
+	}
+	switch {
+	case err != nil && c.Test:
+		return &CodedError{err, 2}
+	case err == nil && c.Test && (!result.Enabled || string(result.Value) == "false"):
+		return ErrOff
+	}
+	return err
+}
+
+// ErrOff has a command end with code 1 and without a message.
+var ErrOff = errors.New("the flag is off")
+
+// CodedError has a command end with another code than 1.
+type CodedError struct {
+	error
+	Code int
+}
+
+// Unwrap returns the error without the code.
+func (e *CodedError) Unwrap() error { return e.error }
+
+type explainCommand struct{ evaluation }
+
+// Run prints what a flag serves, and why.
+func (c explainCommand) Run(ctx context.Context) error {
+	result, text, err := c.ask(ctx, true)
+	if err != nil {
+		return err
+	}
+	return c.show(text, func(t *table) { result.print(t) })
+}
+
+// print prints a result, with its steps if it has them.
+func (r EvaluationBody) print(t *table) {
+	t.row("value", string(r.Value))
+	t.row("reason", r.Reason)
+	t.row("variation", text(r.VariationName))
+	t.row("version", strconv.FormatInt(r.FlagVersion, 10))
+	if r.Explanation == nil {
+		return
+	}
+	t.part()
+	t.row("STEP", "OUTCOME", "BECAUSE")
+	for _, s := range r.Explanation.Steps {
+		name := s.Step
+		if s.RuleId != nil {
+			name += " " + cmp.Or(text(s.RuleName), *s.RuleId)
+		}
+		var because []string
+		if s.Conditions != nil {
+			for _, asked := range *s.Conditions {
+				holds := "holds"
+				if !asked.Matched {
+					holds = "does not hold"
+				}
+				because = append(because, fmt.Sprintf("%s %s for %s",
+					condition(asked.Attribute, asked.Op, asked.Values, asked.Negate), holds, brief(asked.Actual)))
+			}
+		}
+		t.row(name, s.Outcome, strings.Join(because, "; "))
+	}
+	if split := r.Explanation.Split; split != nil {
+		t.row("split", text(r.VariationName), fmt.Sprintf("%s %q is in bucket %d of %d",
+			split.Attribute, split.Unit, split.Bucket, split.Total))
+	}
+}
