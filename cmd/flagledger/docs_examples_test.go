@@ -102,7 +102,9 @@ func TestExamplesInDocuments(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	bash := exec.CommandContext(ctx, "bash", "-u", file)
-	bash.Env, bash.Dir = p.Command(settings).Env, t.TempDir() // for files that examples write
+	home := t.TempDir() // for files that examples write
+	bash.Env, bash.Dir = p.Command(append(settings, "FLAGLEDGER_URL="+p.Service().URL, "HOME="+home,
+		"XDG_CONFIG_HOME="+filepath.Join(home, ".config"))).Env, home
 	output, err := bash.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
