@@ -5,18 +5,17 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // door is a proxy before a service that can be shut: it then ends its connections and answers 503. It counts refreshes,
-// and forwards them once refused is done, which it calls for each token that the service refuses.
+// and holds them until the service has refused as many tokens as are awaited.
 type door struct {
 	*httptest.Server
-	closed    atomic.Bool
-	refreshes atomic.Int64
-	refused   sync.WaitGroup
+	closed                      atomic.Bool
+	refreshes, refused, awaited atomic.Int64
 }
 
 func newDoor(t *testing.T, service string) *door {
@@ -28,7 +27,7 @@ func newDoor(t *testing.T, service string) *door {
 	d, proxy := &door{}, httputil.NewSingleHostReverseProxy(target)
 	proxy.ModifyResponse = func(r *http.Response) error {
 		if r.StatusCode == http.StatusUnauthorized && r.Request.URL.Path == "/api/v1/flags" {
-			d.refused.Done()
+			d.refused.Add(1)
 		}
 		return nil
 	}
@@ -39,7 +38,9 @@ func newDoor(t *testing.T, service string) *door {
 		}
 		if r.URL.Path == "/api/v1/auth/refresh" {
 			d.refreshes.Add(1)
-			d.refused.Wait()
+			for d.refused.Load() < d.awaited.Load() && r.Context().Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
 		}
 		proxy.ServeHTTP(w, r)
 	}))
