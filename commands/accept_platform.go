@@ -5,17 +5,20 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // AcceptToPlatform gives the caller the role that their verified address was invited to, or returns NotFound without a
 // pending invitation. It writes the invitation's stream, then the person's. If the second write fails, a retry gives
 // the role.
-func (i *Inviter) AcceptToPlatform(ctx context.Context, by By, c Claims, now time.Time) (Invitation, Done, error) {
+func (i *Inviter) AcceptToPlatform(
+	ctx context.Context, by By, c Claims, now time.Time,
+) (state.Invitation, Done, error) {
 	who := invitationTaker{UserID: c.UserID, Listed: i.SuperUsers.Has(c.Email)}
 	if c.EmailVerified {
 		var err error
 		if who.Invitations, err = i.Directory.PlatformInvitations(ctx, c.Email); err != nil {
-			return Invitation{}, Done{}, err
+			return state.Invitation{}, Done{}, err
 		}
 	}
 	return accept(ctx, i.Writer, by, who, now)
@@ -30,42 +33,42 @@ type invitationTaker struct {
 
 // accept gives a person the role of their first pending invitation; a higher role stays. An accepted invitation counts
 // as pending if the node died before it gave the role.
-func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time.Time) (Invitation, Done, error) {
+func accept(ctx context.Context, w *Writer, by By, who invitationTaker, now time.Time) (state.Invitation, Done, error) {
 	for _, id := range who.Invitations {
 		accepting := AcceptInvitation{InvitationRef{ID: id, Now: now}, who.UserID}
-		found, _, err := load[Invitation](ctx, w, &storeRetry{}, accepting.stream(), accepting.tenant())
+		found, _, err := load[state.Invitation](ctx, w, &storeRetry{}, accepting.stream(), accepting.tenant())
 		if err != nil {
-			return Invitation{}, Done{}, err
+			return state.Invitation{}, Done{}, err
 		}
 		grant := GrantInvited{UserRef: UserRef{who.UserID}, Role: found.Role, Listed: who.Listed, AcceptedAt: now}
-		if found.acceptedBy != who.UserID {
+		if found.AcceptedBy != who.UserID {
 			if accepting.admit(found, "pending") != nil {
 				continue
 			}
 			if _, err := Check(ctx, w, By{}, grant); err != nil {
-				return Invitation{}, Done{}, err
+				return state.Invitation{}, Done{}, err
 			}
 		}
 		accepted, done, err := Do(ctx, w, by, accepting)
 		if err != nil && KindOf(err) != Conflict {
-			return Invitation{}, Done{}, err
+			return state.Invitation{}, Done{}, err
 		}
-		if accepted.acceptedBy != who.UserID {
+		if accepted.AcceptedBy != who.UserID {
 			continue
 		}
-		grant.AcceptedAt = accepted.acceptedAt
+		grant.AcceptedAt = accepted.AcceptedAt
 		giving := by
 		if err != nil {
 			giving.Once = nil // a different request accepted this one
 		}
 		_, granted, err := Do(ctx, w, giving, grant)
 		if err != nil {
-			return Invitation{}, Done{}, err
+			return state.Invitation{}, Done{}, err
 		}
 		if done.Position != (events.Position{}) || granted.Position != (events.Position{}) {
 			done.Stale = done.Stale || granted.Stale
 			return accepted, done, nil
 		}
 	}
-	return Invitation{}, Done{}, refuse(NotFound, "there is no pending invitation to the caller's verified address")
+	return state.Invitation{}, Done{}, refuse(NotFound, "there is no pending invitation to the caller's verified address")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // accepting is somebody who was invited to be an admin, and accepts.
@@ -59,7 +60,7 @@ func (a *accepting) accept() error {
 }
 
 func (a *accepting) role() events.PlatformRole {
-	user, _, err := load[User](a.t.Context(), a.w, &storeRetry{}, events.UserStream("u"), "")
+	user, _, err := load[state.User](a.t.Context(), a.w, &storeRetry{}, events.UserStream("u"), "")
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Billing sells plans and products to tenants through the payment provider, and applies what they have bought.
@@ -173,9 +174,9 @@ func (b *Billing) Checkout(ctx context.Context, by By, c Checkout) (url, kind st
 
 // tenant reads a tenant that is to pay. It removes a customer that was deleted at the provider, because that event may
 // come later.
-func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
+func (b *Billing) tenant(ctx context.Context, id string) (state.Tenant, error) {
 	if b.Payments == nil {
-		return Tenant{}, refuse(Unavailable, "payments are not configured")
+		return state.Tenant{}, refuse(Unavailable, "payments are not configured")
 	}
 	tenant, err := ReadTenant(ctx, b.Writer, id)
 	if err == nil && !tenant.Exists {
@@ -198,7 +199,7 @@ func (b *Billing) tenant(ctx context.Context, id string) (Tenant, error) {
 }
 
 // priceOf returns the price of a plan that a tenant does not have yet.
-func (b *Billing) priceOf(tenant Tenant, plan events.Plan) (string, error) {
+func (b *Billing) priceOf(tenant state.Tenant, plan events.Plan) (string, error) {
 	if tenant.Subscription.PlanAt(b.Now(), tenant.Sandbox) == plan {
 		return "", refuse(Conflict, "the tenant has the plan %s already", plan)
 	}
@@ -209,7 +210,7 @@ func (b *Billing) priceOf(tenant Tenant, plan events.Plan) (string, error) {
 }
 
 // customer finds or creates the customer of a tenant. A customer named by the caller must be the tenant's.
-func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named string) (id string, err error) {
+func (b *Billing) customer(ctx context.Context, by By, tenant state.Tenant, named string) (id string, err error) {
 	known := tenant.Subscription.CustomerID
 	wrong := fields{}
 	wrong.check(known == "" || named == "" || named == known, "customerId", "is not the customer of the tenant")
@@ -219,7 +220,7 @@ func (b *Billing) customer(ctx context.Context, by By, tenant Tenant, named stri
 	if named == "" {
 		// All checkouts at about the same time share the key. It changes after a customer was deleted.
 		id, err = b.Payments.NewCustomer(ctx,
-			b.idempotencyKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.customers)), tenant.ID)
+			b.idempotencyKey(fmt.Sprintf("flagledger-customer-%s-%d", tenant.ID, tenant.Customers)), tenant.ID)
 	} else {
 		var found PaymentCustomer
 		found, err = b.Payments.Customer(ctx, named)
@@ -325,7 +326,7 @@ func (b *Billing) changePlan(
 
 // cancelPlan creates a page that confirms the end of a tenant's subscription. Without a subscription it returns the
 // success page.
-func (b *Billing) cancelPlan(ctx context.Context, tenant Tenant, c Checkout) (url, kind string, err error) {
+func (b *Billing) cancelPlan(ctx context.Context, tenant state.Tenant, c Checkout) (url, kind string, err error) {
 	customer := tenant.Subscription.CustomerID
 	wrong := fields{}
 	wrong.check(c.CustomerID == "" || c.CustomerID == customer, "customerId", "is not the customer of the tenant")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // ReadEvent parses a message of the payment provider. It returns ErrSignature if the signature is wrong,
@@ -118,7 +119,7 @@ func (b *Billing) follow(ctx context.Context, tenantID, customerID string) (chan
 
 // endPayments ends all payments for a deleted tenant. It also cancels what was bought during the deletion, and logs a
 // warning: refunds are up to the operator.
-func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID string) error {
+func (b *Billing) endPayments(ctx context.Context, tenant state.Tenant, customerID string) error {
 	// Close the pages first: what is paid before that is listed afterwards.
 	for _, id := range customersOf(tenant.Subscription, customerID) {
 		if err := b.Payments.CloseCheckouts(ctx, id, false); err != nil {
@@ -151,8 +152,8 @@ func (b *Billing) endPayments(ctx context.Context, tenant Tenant, customerID str
 // changeToNote returns the command that records the provider's state, or nil if nothing changed. It removes a deleted
 // customer.
 func (b *Billing) changeToNote(
-	ctx context.Context, tenant Tenant, current *PaymentSubscription,
-) (Command[Tenant], error) {
+	ctx context.Context, tenant state.Tenant, current *PaymentSubscription,
+) (Command[state.Tenant], error) {
 	noted := tenant.Subscription.CustomerID
 	if current == nil {
 		gone, err := b.customerDeleted(ctx, noted)
@@ -235,7 +236,7 @@ func (b *Billing) current(
 
 // setSubscription returns the command that records a subscription of the provider. A subscription at an unknown price
 // does not change the plan.
-func (b *Billing) setSubscription(tenant Tenant, s PaymentSubscription) SetSubscription {
+func (b *Billing) setSubscription(tenant state.Tenant, s PaymentSubscription) SetSubscription {
 	item, plan, known := b.Prices.planItem(s)
 	if !known {
 		plan = tenant.Subscription.Plan
@@ -259,7 +260,7 @@ type NoteCustomer struct {
 	Replaces   string // the recorded one; empty for none
 }
 
-func (c NoteCustomer) decide(t Tenant) ([]events.Fact, error) {
+func (c NoteCustomer) decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 func TestCheckoutNamesAllThatIsWrong(t *testing.T) {
@@ -54,7 +55,7 @@ func TestCheckoutNamesAllThatIsWrong(t *testing.T) {
 				}
 				return
 			}
-			scenario[Tenant]{t, nil, err}.refused(Invalid, c.fields...)
+			scenario[state.Tenant]{t, nil, err}.refused(Invalid, c.fields...)
 		})
 	}
 }

@@ -3,6 +3,8 @@ package commands
 import (
 	"context"
 	"time"
+
+	"flagledger/events/state"
 )
 
 // SessionEnder ends people's sessions and mailed links. Identity providers implement it.
@@ -13,13 +15,13 @@ type SessionEnder interface {
 // Deactivate locks a person out, and then ends their sessions and mailed links, so that these stay invalid after
 // Reactivate. If it fails after the first step, a retry or Reactivate does the rest.
 func Deactivate(
-	ctx context.Context, w *Writer, provider SessionEnder, do Runner[User], by By, userID string,
-) (User, Done, error) {
+	ctx context.Context, w *Writer, provider SessionEnder, do Runner[state.User], by By, userID string,
+) (state.User, Done, error) {
 	user, done, err := do(ctx, DeactivateUser{UserRef{userID}})
 	if err != nil || !user.Deactivated {
 		return user, done, err
 	}
-	user, ended, err := endSessionsOf(ctx, w, provider, by, userID, user.deactivatedAt)
+	user, ended, err := endSessionsOf(ctx, w, provider, by, userID, user.DeactivatedAt)
 	if ended.Position.Compare(done.Position) > 0 {
 		done.Position = ended.Position
 	}
@@ -30,8 +32,8 @@ func Deactivate(
 // Reactivate lets a deactivated person in again. First it ends the remaining sessions and links, such as a link mailed
 // since.
 func Reactivate(
-	ctx context.Context, w *Writer, provider SessionEnder, do Runner[User], by By, userID string,
-) (User, Done, error) {
+	ctx context.Context, w *Writer, provider SessionEnder, do Runner[state.User], by By, userID string,
+) (state.User, Done, error) {
 	user, err := readUser(ctx, w, userID)
 	if err == nil && user.Deactivated {
 		user, _, err = endSessionsOf(ctx, w, provider, by, userID, w.now())
@@ -45,10 +47,10 @@ func Reactivate(
 // endSessionsOf ends a person's sessions and links from before a time.
 func endSessionsOf(
 	ctx context.Context, w *Writer, provider SessionEnder, by By, userID string, at time.Time,
-) (User, Done, error) {
+) (state.User, Done, error) {
 	ends, err := provider.EndSessions(ctx, userID, at)
 	if err != nil {
-		return User{}, Done{}, err
+		return state.User{}, Done{}, err
 	}
 	by.Once = nil // the ids of an Idempotency-Key are for the request's own facts
 	return Do(ctx, w, by, ends)

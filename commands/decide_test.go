@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // scenario is given facts, when a command is decided.
@@ -20,10 +21,10 @@ type scenario[S any] struct {
 	err   error
 }
 
-func stateOf[S any, P State[S]](facts []events.Fact) S {
+func stateOf[S any, P state.State[S]](facts []events.Fact) S {
 	var s S
 	for i, fact := range facts {
-		P(&s).evolve(events.Recorded{
+		P(&s).Apply(events.Recorded{
 			Event:    events.Event{Fact: fact, Metadata: events.Metadata{Time: time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)}},
 			Revision: events.Revision(i + 1), Name: fact.StoredName(),
 		})
@@ -31,7 +32,7 @@ func stateOf[S any, P State[S]](facts []events.Fact) S {
 	return s
 }
 
-func when[S any, P State[S]](t *testing.T, given []events.Fact, cmd Command[S]) scenario[S] {
+func when[S any, P state.State[S]](t *testing.T, given []events.Fact, cmd Command[S]) scenario[S] {
 	t.Helper()
 	facts, err := cmd.decide(stateOf[S, P](given))
 	return scenario[S]{t, facts, err}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Demo data of a new sandbox. Ids, except those of flags, and salts are derived from the tenant's id, so that restored
@@ -151,7 +152,7 @@ type ResetDemoPeople struct {
 	Environments []events.EnvironmentRef // with new ids, for missing ones
 }
 
-func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
+func (c ResetDemoPeople) decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admitSandbox(t); err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 			}
 		}
 		for _, e := range c.Environments {
-			if t.environment(e.Name) == nil && !c.later(t, e.Name) {
+			if t.Environment(e.Name) == nil && !c.later(t, e.Name) {
 				facts = append(facts, events.EnvironmentAdded{Environment: e})
 			}
 		}
@@ -183,7 +184,7 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 		switch {
 		case member && m.Role != p.Role && !c.OnlyMissing:
 			facts = append(facts, events.MemberRoleChanged{UserID: p.UserID, From: m.Role, To: p.Role})
-		case !member && (!c.OnlyMissing || !t.formerMembers[p.UserID]):
+		case !member && (!c.OnlyMissing || !t.FormerMembers[p.UserID]):
 			facts = append(facts, events.MemberAdded{UserID: p.UserID, Role: p.Role})
 		}
 	}
@@ -191,7 +192,9 @@ func (c ResetDemoPeople) decide(t Tenant) ([]events.Fact, error) {
 }
 
 // later reports whether an environment or a member was changed after the cleanup was requested.
-func (c ResetDemoPeople) later(t Tenant, name string) bool { return t.changedAt[name].After(c.Asked) }
+func (c ResetDemoPeople) later(t state.Tenant, name string) bool {
+	return t.ChangedAt[name].After(c.Asked)
+}
 
 // CleanUpFlag deletes a flag that has not changed since a time.
 type CleanUpFlag struct {
@@ -199,7 +202,7 @@ type CleanUpFlag struct {
 	Asked time.Time
 }
 
-func (c CleanUpFlag) decide(f Flag) ([]events.Fact, error) {
+func (c CleanUpFlag) decide(f state.Flag) ([]events.Fact, error) {
 	if !f.Exists || f.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
@@ -212,7 +215,7 @@ type CleanUpProject struct {
 	Asked time.Time
 }
 
-func (c CleanUpProject) decide(p Project) ([]events.Fact, error) {
+func (c CleanUpProject) decide(p state.Project) ([]events.Fact, error) {
 	if !p.Exists || p.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
@@ -220,7 +223,7 @@ func (c CleanUpProject) decide(p Project) ([]events.Fact, error) {
 }
 
 // admitSandbox refuses a tenant that is not a sandbox.
-func (r TenantRef) admitSandbox(t Tenant) error {
+func (r TenantRef) admitSandbox(t state.Tenant) error {
 	if err := r.admit(t); err != nil {
 		return err
 	}
@@ -243,7 +246,7 @@ func (c ResetDemoProject) stream() string {
 
 func (c ResetDemoProject) tenant() string { return c.TenantID }
 
-func (c ResetDemoProject) decide(p Project) ([]events.Fact, error) {
+func (c ResetDemoProject) decide(p state.Project) ([]events.Fact, error) {
 	i := slices.IndexFunc(demo().Projects, func(d demoProject) bool { return d.Name == c.Name })
 	if i < 0 {
 		return nil, refuse(NotFound, "there is no demo project %q", c.Name)
@@ -284,7 +287,7 @@ func (c ResetDemoFlag) stream() string { return events.FlagStream(c.TenantID, c.
 
 func (c ResetDemoFlag) tenant() string { return c.TenantID }
 
-func (c ResetDemoFlag) decide(f Flag) ([]events.Fact, error) {
+func (c ResetDemoFlag) decide(f state.Flag) ([]events.Fact, error) {
 	i := slices.IndexFunc(demo().Flags, func(d demoFlag) bool { return d.Key == c.Key })
 	if i < 0 {
 		return nil, refuse(NotFound, "there is no demo flag %q", c.Key)
@@ -303,14 +306,14 @@ func (c ResetDemoFlag) decide(f Flag) ([]events.Fact, error) {
 }
 
 // fresh builds the flag with ordinary commands, and returns their facts and the resulting flag.
-func (c ResetDemoFlag) fresh(d demoFlag) (facts []events.Fact, f Flag, err error) {
-	do := func(cmd Command[Flag]) {
+func (c ResetDemoFlag) fresh(d demoFlag) (facts []events.Fact, f state.Flag, err error) {
+	do := func(cmd Command[state.Flag]) {
 		var more []events.Fact
 		if err == nil {
 			more, err = cmd.decide(f)
 		}
 		for _, fact := range more {
-			f.evolve(events.Recorded{Event: events.Event{Fact: fact}})
+			f.Apply(events.Recorded{Event: events.Event{Fact: fact}})
 		}
 		facts = append(facts, more...)
 	}
@@ -380,11 +383,12 @@ func (c ResetDemoFlag) serve(s demoServe) *NewServe {
 }
 
 // sameDemoFlag reports whether two flags are equal except for id, version and times.
-func sameDemoFlag(f, other Flag, environments []events.EnvironmentRef) bool {
+func sameDemoFlag(f, other state.Flag, environments []events.EnvironmentRef) bool {
 	f.ID = other.ID
 	same := events.StoredEqual(f.FlagCreated, other.FlagCreated) && f.Status == other.Status
 	for _, e := range environments {
-		same = same && f.Enabled[e.ID] == other.Enabled[e.ID] && events.StoredEqual(f.Rules[e.ID], other.Rules[e.ID]) &&
+		same = same && f.Enabled.Has(e.ID) == other.Enabled.Has(e.ID) &&
+			events.StoredEqual(f.Rules[e.ID], other.Rules[e.ID]) &&
 			events.StoredEqual(f.FallthroughIn(e.ID), other.FallthroughIn(e.ID))
 	}
 	return same

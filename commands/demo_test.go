@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // later is a time after all facts of a test.
@@ -27,11 +28,11 @@ func resetDemo(key string, isNew bool) ResetDemoFlag {
 func TestDemoFlags(t *testing.T) {
 	types, rules, rollouts, split := map[events.FlagType]int{}, 0, 0, 0
 	for _, key := range DemoFlags() {
-		facts, err := resetDemo(key, true).decide(Flag{})
+		facts, err := resetDemo(key, true).decide(state.Flag{})
 		if err != nil {
 			t.Fatalf("%s: %v", key, err)
 		}
-		f := stateOf[Flag](facts)
+		f := stateOf[state.Flag](facts)
 		types[f.Type]++
 		for _, r := range f.Rules[production.ID] {
 			if rules++; r.Serve.Rollout != nil {
@@ -41,9 +42,9 @@ func TestDemoFlags(t *testing.T) {
 		if slices.ContainsFunc(f.Variations, func(v events.Variation) bool { return v.Weight > 0 }) {
 			split++
 		}
-		second := when[Flag](t, facts, resetDemo(key, false))
+		second := when[state.Flag](t, facts, resetDemo(key, false))
 		second.then()
-		when[Flag](t, facts, resetDemo(key, true)).then()
+		when[state.Flag](t, facts, resetDemo(key, true)).then()
 	}
 	if len(DemoFlags()) != 10 || len(types) != 4 || rules < 5 || rollouts < 2 || split < 2 ||
 		len(demoProjects("t")) != 2 ||
@@ -62,14 +63,14 @@ func TestResettingADemoFlag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SampledFrom(DemoFlags()).Draw(t, "key")
 		ref := FlagRef{TenantID: "t", Key: key}
-		facts, err := resetDemo(key, true).decide(Flag{})
+		facts, err := resetDemo(key, true).decide(state.Flag{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := stateOf[Flag](facts)
+		first := stateOf[state.Flag](facts)
 		for range rapid.IntRange(1, 5).Draw(t, "changes") {
 			environment := rapid.SampledFrom([]events.EnvironmentRef{production, development}).Draw(t, "environment")
-			var change Command[Flag]
+			var change Command[state.Flag]
 			switch rapid.IntRange(0, 6).Draw(t, "change") {
 			case 0:
 				change = DeleteFlag{ref}
@@ -86,17 +87,17 @@ func TestResettingADemoFlag(t *testing.T) {
 			case 6:
 				change = CreateFlag{TenantID: "t", Key: key, ID: NewID(), Type: events.StringFlag, Salt: "s"}
 			}
-			more, err := change.decide(stateOf[Flag](facts))
+			more, err := change.decide(stateOf[state.Flag](facts))
 			if err == nil {
 				facts = append(facts, more...)
 			}
 		}
 		changed := len(facts)
-		reset, err := resetDemo(key, false).decide(stateOf[Flag](facts))
+		reset, err := resetDemo(key, false).decide(stateOf[state.Flag](facts))
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := stateOf[Flag](append(facts, reset...))
+		last := stateOf[state.Flag](append(facts, reset...))
 		ignored := cmp.FilterPath(func(p cmp.Path) bool {
 			return slices.Contains([]string{"ID", "Version", "CreatedAt", "UpdatedAt"}, p.Last().String()) && len(p) <= 4
 		}, cmp.Ignore())
@@ -108,7 +109,7 @@ func TestResettingADemoFlag(t *testing.T) {
 			t.Errorf("resetting it once more gives %v, %v", more, err)
 		}
 		if len(facts) > 1 {
-			if more, err := resetDemo(key, true).decide(stateOf[Flag](facts)); err != nil || len(more) > 0 {
+			if more, err := resetDemo(key, true).decide(stateOf[state.Flag](facts)); err != nil || len(more) > 0 {
 				t.Errorf("one that was there gives %v, %v", more, err)
 			}
 		}
@@ -135,16 +136,16 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		DemoReset: DemoReset{OnlyMissing: true},
 	}
 	renamed := events.ProjectUpdated{Name: &events.Change[string]{From: shop.Name, To: "other"}}
-	when[Project](t, nil, add).then(created)
-	when[Project](t, []events.Fact{created}, reset).then()
-	when[Project](t, []events.Fact{created, renamed}, add).then()
-	when[Project](
+	when[state.Project](t, nil, add).then(created)
+	when[state.Project](t, []events.Fact{created}, reset).then()
+	when[state.Project](t, []events.Fact{created, renamed}, add).then()
+	when[state.Project](
 		t,
 		[]events.Fact{created, renamed},
 		reset,
 	).then(events.ProjectUpdated{Name: &events.Change[string]{From: "other", To: shop.Name}})
-	when[Project](t, []events.Fact{created, events.ProjectDeleted{}}, add).then()
-	when[Project](t, []events.Fact{created, events.ProjectDeleted{}}, reset).then(created)
+	when[state.Project](t, []events.Fact{created, events.ProjectDeleted{}}, add).then()
+	when[state.Project](t, []events.Fact{created, events.ProjectDeleted{}}, reset).then(created)
 
 	people := DemoPeople("t")
 	sandbox := []events.Fact{
@@ -169,9 +170,9 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	for _, p := range people {
 		added = append(added, events.MemberAdded{UserID: p.UserID, Role: p.Role})
 	}
-	when[Tenant](t, sandbox, fill).then(added...)
+	when[state.Tenant](t, sandbox, fill).then(added...)
 	filled := slices.Concat(sandbox, added)
-	when[Tenant](t, filled, clean).then()
+	when[state.Tenant](t, filled, clean).then()
 	staging := events.EnvironmentRef{ID: "e3", Name: "staging"}
 	changed := slices.Concat(filled, []events.Fact{
 		events.EnvironmentDeleted{
@@ -181,23 +182,23 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		events.MemberRemoved{UserID: people[0].UserID},
 		events.MemberRoleChanged{UserID: people[1].UserID, From: people[1].Role, To: events.AdminRole},
 	})
-	when[Tenant](t, changed, fill).then()
-	when[Tenant](t, changed, clean).then(
+	when[state.Tenant](t, changed, fill).then()
+	when[state.Tenant](t, changed, clean).then(
 		events.EnvironmentDeleted{
 			Environment: staging,
 		}, events.EnvironmentAdded{Environment: clean.Environments[1]}, events.MemberAdded{UserID: people[0].UserID, Role: people[0].Role},
 		events.MemberRoleChanged{UserID: people[1].UserID, From: events.AdminRole, To: people[1].Role},
 	)
-	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, clean).refused(Conflict)
+	when[state.Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, clean).refused(Conflict)
 	has := func(s events.Subscription) []events.Fact {
 		return append(slices.Clip(filled), events.SubscriptionChanged{To: s})
 	}
-	when[Tenant](t, has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}), clean).refused(Conflict)
-	when[Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Canceled}), clean).then()
+	when[state.Tenant](t, has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}), clean).refused(Conflict)
+	when[state.Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Canceled}), clean).then()
 	long := time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC) // ago: a renewal that was not heard of
-	when[Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}),
+	when[state.Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}),
 		clean).refused(Conflict)
-	when[Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
+	when[state.Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
 }
 
 func TestDeletingSandboxesThatEnded(t *testing.T) {
@@ -208,21 +209,21 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 		From: sandbox.FirstSubscription(),
 		To:   events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active},
 	}
-	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd-1))).then()
-	when[Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd))).then(events.TenantDeleted{})
-	when[Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)}).then()
-	when[Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxKeptAfterEnd))).then()
+	when[state.Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd-1))).then()
+	when[state.Tenant](t, []events.Fact{sandbox}, remove(end.Add(SandboxKeptAfterEnd))).then(events.TenantDeleted{})
+	when[state.Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)}).then()
+	when[state.Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxKeptAfterEnd))).then()
 	over := paid
 	over.To.PeriodEnd = end.Add(-time.Hour) // whose renewal was not heard of
-	when[Tenant](t, []events.Fact{sandbox, over}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
+	when[state.Tenant](t, []events.Fact{sandbox, over}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
 	unpaid := over
 	unpaid.To.Status = events.Unpaid
-	when[Tenant](t, []events.Fact{sandbox, unpaid}, remove(end.Add(2*SandboxKeptAfterEnd))).then(events.TenantDeleted{})
+	when[state.Tenant](t, []events.Fact{sandbox, unpaid}, remove(end.Add(2*SandboxKeptAfterEnd))).then(events.TenantDeleted{})
 	unknown := paid
 	unknown.To.Plan = events.SandboxPlan // at a price that is no plan's
-	when[Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
-	when[Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxKeptAfterEnd))).then()
-	when[Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},
+	when[state.Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
+	when[state.Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxKeptAfterEnd))).then()
+	when[state.Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},
 		remove(end.Add(10*SandboxKeptAfterEnd))).then()
 }
 
@@ -244,9 +245,9 @@ func TestACleanupHasAMoment(t *testing.T) {
 		return len(facts)
 	}
 	for changed, touched := range map[time.Time]bool{before: true, asked: true, after: false} {
-		var f Flag
+		var f state.Flag
 		for _, r := range at(changed, events.FlagCreated{ID: "f", Key: "k", Type: events.BooleanFlag}) {
-			f.evolve(r)
+			f.Apply(r)
 		}
 		if n := decided(CleanUpFlag{FlagRef{TenantID: "t", Key: "k"}, asked}.decide(f)); (n > 0) != touched {
 			t.Errorf("a flag of %v: %d facts", changed, n)
@@ -258,9 +259,9 @@ func TestACleanupHasAMoment(t *testing.T) {
 			t.Errorf("a demo flag of %v: %d facts", changed, n)
 		}
 		shop := demo().Projects[0]
-		var p Project
+		var p state.Project
 		for _, r := range at(changed, events.ProjectCreated{ID: demoID("t", "project", shop.Name), TenantID: "t", Name: "other", Color: shop.Color}) {
-			p.evolve(r)
+			p.Apply(r)
 		}
 		if n := decided(CleanUpProject{ProjectRef{"t", p.ID}, asked}.decide(p)); (n > 0) != touched {
 			t.Errorf("a project of %v: %d facts", changed, n)
@@ -271,14 +272,14 @@ func TestACleanupHasAMoment(t *testing.T) {
 			t.Errorf("a demo project of %v: %d facts", changed, n)
 		}
 		people := DemoPeople("t")
-		var tenant Tenant
+		var tenant state.Tenant
 		for _, r := range slices.Concat(
 			at(before, events.TenantCreated{ID: "t", Sandbox: true, Plan: events.SandboxPlan}, events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: development}),
 			at(before, events.MemberAdded{UserID: people[0].UserID, Role: people[0].Role}, events.MemberAdded{UserID: people[1].UserID, Role: people[1].Role}, events.MemberAdded{UserID: people[2].UserID, Role: people[2].Role}),
 			at(changed, events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: "e3", Name: "staging"}}, events.EnvironmentDeleted{Environment: development}),
 			at(changed, events.MemberRemoved{UserID: people[0].UserID}, events.MemberRoleChanged{UserID: people[1].UserID, From: people[1].Role, To: events.ViewerRole}),
 		) {
-			tenant.evolve(r)
+			tenant.Apply(r)
 		}
 		clean := ResetDemoPeople{
 			TenantRef:    TenantRef{"t"},

@@ -6,51 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	"flagledger/events"
 	"flagledger/events/state"
 )
-
-// Flag is the state of a flag's stream with its size.
-type Flag struct {
-	state.Flag
-	Bytes     int       // see events.FlagBytesAfter
-	ChangedAt time.Time // by the clock of the node that changed it; a cleanup compares it
-}
-
-func (f *Flag) evolve(r events.Recorded) {
-	f.Apply(r)
-	f.ChangedAt = r.Time
-	f.Bytes = events.FlagBytesAfter(f.Bytes, r.Fact.(events.FlagFact))
-}
-
-func (f *Flag) clone() Flag { return Flag{f.Clone(), f.Bytes, f.ChangedAt} }
-
-func (f *Flag) size() int {
-	n := 1024 + len(f.Name) + len(f.Description) + len(f.DefaultValue) + 64*len(f.Tags) +
-		128*(len(f.Enabled)+len(f.Fallthrough))
-	for _, v := range f.Variations {
-		n += 256 + len(v.Name) + len(v.Description) + len(v.Value)
-	}
-	for _, s := range f.Fallthrough {
-		n += serveSize(s)
-	}
-	for _, rules := range f.Rules {
-		for _, r := range rules {
-			n += 256 + len(r.Name) + serveSize(r.Serve)
-			for _, c := range r.Conditions {
-				n += 128 + len(c.Attribute)
-				for _, v := range c.Values {
-					n += 32 + len(v)
-				}
-			}
-		}
-	}
-	return n
-}
-
-func serveSize(s events.Serve) int { return 64 + len(s.Value) + 96*len(s.Rollout) }
 
 // Limits of a flag.
 const (
@@ -93,7 +52,7 @@ func (c CreateFlag) stream() string { return events.FlagStream(c.TenantID, c.Key
 
 func (c CreateFlag) tenant() string { return c.TenantID }
 
-func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
+func (c CreateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	wrong := fields{}
 	name := c.Key
 	if c.Name != nil {
@@ -129,9 +88,9 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 		Permanent:    c.Permanent,
 		Salt:         c.Salt,
 	}
-	draft := Flag{Flag: state.Flag{FlagCreated: created}}
+	draft := state.Flag{FlagCreated: created}
 	for i, v := range c.Variations[:min(len(c.Variations), maxVariations)] {
-		draft.checkVariation(wrong, "flag_variations["+strconv.Itoa(i)+"].", "", v)
+		checkVariation(&draft, wrong, "flag_variations["+strconv.Itoa(i)+"].", "", v)
 		draft.Variations = append(draft.Variations, v.variation())
 	}
 	if err := wrong.err(); err != nil {
@@ -144,7 +103,7 @@ func (c CreateFlag) decide(f Flag) ([]events.Fact, error) {
 		return nil, refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
 	}
 	created.Variations = draft.Variations
-	return f.checkSizes(created)
+	return checkSizes(&f, created)
 }
 
 // FlagRef names a flag of a tenant.
@@ -162,7 +121,7 @@ func (r FlagRef) stream() string { return events.FlagStream(r.TenantID, r.Key) }
 func (r FlagRef) tenant() string { return r.TenantID }
 
 // admit refuses a flag that does not exist, is not in the project, or has an unexpected version.
-func (r FlagRef) admit(f Flag) error {
+func (r FlagRef) admit(f state.Flag) error {
 	if !f.Exists || r.ProjectID != "" && f.ProjectID != r.ProjectID {
 		return refuse(NotFound, "no flag has the key %q", r.Key)
 	}
@@ -170,7 +129,7 @@ func (r FlagRef) admit(f Flag) error {
 }
 
 // admitVersion refuses a flag with an unexpected version.
-func (r FlagRef) admitVersion(f Flag) error {
+func (r FlagRef) admitVersion(f state.Flag) error {
 	if r.IfVersions != nil && !slices.Contains(r.IfVersions, f.Version) {
 		return &Error{
 			Kind:    PreconditionFailed,
@@ -193,7 +152,7 @@ type UpdateFlag struct {
 	EnabledSent  bool // refused: SwitchFlag changes it
 }
 
-func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
+func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
@@ -235,7 +194,7 @@ func (c UpdateFlag) decide(f Flag) ([]events.Fact, error) {
 	if c.Status != nil && *c.Status != f.Status {
 		facts = append(facts, events.FlagStatusChanged{From: f.Status, To: *c.Status})
 	}
-	return f.checkSizes(facts...)
+	return checkSizes(&f, facts...)
 }
 
 // SwitchFlag enables or disables a flag in an environment.
@@ -245,12 +204,12 @@ type SwitchFlag struct {
 	On          bool
 }
 
-func (c SwitchFlag) decide(f Flag) ([]events.Fact, error) {
+func (c SwitchFlag) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
 	switch {
-	case f.Enabled[c.Environment.ID] == c.On:
+	case f.Enabled.Has(c.Environment.ID) == c.On:
 		return nil, nil
 	case c.On:
 		return []events.Fact{events.FlagEnabled{Environment: c.Environment}}, nil
@@ -262,7 +221,7 @@ func (c SwitchFlag) decide(f Flag) ([]events.Fact, error) {
 // DeleteFlag deletes a flag. Its history stays, and its key is free again.
 type DeleteFlag struct{ FlagRef }
 
-func (c DeleteFlag) decide(f Flag) ([]events.Fact, error) {
+func (c DeleteFlag) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}

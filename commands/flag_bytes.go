@@ -5,90 +5,81 @@ import (
 	"slices"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 const (
 	maxValueBytes = 64 << 10 // bytes of a value that is served, as JSON without white space
 	// maxFlagBytes is how many bytes a flag may have, with its variations and the rules and fallthroughs of all
-	// environments: see events.FlagBytesAfter.
+	// environments: see state.Flag.Bytes.
 	maxFlagBytes = 512 << 10
 )
 
-// checkSizes returns facts, unless they make the flag or one of its values larger than it may be. What an earlier
-// release has taken may stay as large as it is, and shrink.
-func (f *Flag) checkSizes(facts ...events.Fact) ([]events.Fact, error) {
-	for _, fact := range facts {
-		for _, v := range valuesIn(fact) {
-			if v.to > maxValueBytes && v.to > v.from {
-				return nil, refuse(Conflict, "%s takes %d bytes as JSON: a value may take %d", v.name, v.to, maxValueBytes)
+// checkSizes returns facts, unless they make the flag or one of its values larger than its limit. What an earlier
+// release accepted may stay as large as it is, and shrink.
+func checkSizes(f *state.Flag, facts ...events.Fact) ([]events.Fact, error) {
+	next := afterFacts(f, facts)
+	before := map[string]int{}
+	for _, value := range valueSizes(f) {
+		before[value.id] = value.bytes
+	}
+	for _, value := range valueSizes(&next) {
+		if value.bytes > max(maxValueBytes, before[value.id]) {
+			if i := slices.IndexFunc(next.Variations, value.isOf); i >= 0 && !f.Exists {
+				value.name = fmt.Sprintf("flag_variations[%d].value", i)
 			}
+			return nil, refuse(Conflict, "%s takes %d bytes as JSON: a value may take %d", value.name, value.bytes,
+				maxValueBytes)
 		}
 	}
-	if growth := flagGrowth(f, facts); growth > 0 && f.Bytes+growth > maxFlagBytes {
+	if n := next.Bytes(); n > max(maxFlagBytes, f.Bytes()) {
 		return nil, refuse(Conflict,
-			"the flag would take %d bytes: with its variations and the rules of all environments it may take %d", f.Bytes+growth,
+			"the flag would take %d bytes: with its variations and the rules of all environments it may take %d", n,
 			maxFlagBytes)
 	}
 	return facts, nil
 }
 
-// flagGrowth is by how many bytes a flag grows by facts, less than 0 where it shrinks; 0 for any other state.
-func flagGrowth(state any, facts []events.Fact) int {
-	f, is := state.(*Flag)
+// afterFacts returns the state of a flag after facts that are not recorded yet.
+func afterFacts(f *state.Flag, facts []events.Fact) state.Flag {
+	next := f.Clone()
+	for _, fact := range facts {
+		next.Apply(events.Recorded{Event: events.Event{Fact: fact}})
+	}
+	return next
+}
+
+// flagGrowth returns by how many bytes facts make a flag larger, less than 0 if smaller; 0 for any other state.
+func flagGrowth(s any, facts []events.Fact) int {
+	f, is := s.(*state.Flag)
 	if !is {
 		return 0
 	}
-	n := f.Bytes
-	for _, fact := range facts {
-		n = events.FlagBytesAfter(n, fact.(events.FlagFact))
-	}
-	return n - f.Bytes
+	next := afterFacts(f, facts)
+	return next.Bytes() - f.Bytes()
 }
 
-// valueSize is how large a value was and is.
+// valueSize is the size of a value that a flag serves, with the id of what serves it and its name in errors.
 type valueSize struct {
-	name     string
-	from, to int
+	id, name string
+	bytes    int
 }
 
-// valuesIn lists the values that a fact sets.
-func valuesIn(fact events.Fact) (sizes []valueSize) {
-	switch fact := fact.(type) {
-	case events.FlagCreated:
-		sizes = append(sizes, valueSize{"defaultValue", 0, len(fact.DefaultValue)})
-		for i, v := range fact.Variations {
-			sizes = append(sizes, valueSize{fmt.Sprintf("flag_variations[%d].value", i), 0, len(v.Value)})
+func (s valueSize) isOf(v events.Variation) bool { return s.id == v.ID }
+
+// valueSizes returns the sizes of all values that a flag serves.
+func valueSizes(f *state.Flag) []valueSize {
+	sizes := []valueSize{{"", "defaultValue", len(f.DefaultValue)}}
+	for _, v := range f.Variations {
+		sizes = append(sizes, valueSize{v.ID, "value", len(v.Value)})
+	}
+	for environment, rules := range f.Rules {
+		for _, r := range rules {
+			sizes = append(sizes, valueSize{environment + " " + r.ID, "the value that a rule serves", len(r.Serve.Value)})
 		}
-	case events.FlagUpdated:
-		if c := fact.DefaultValue; c != nil {
-			sizes = append(sizes, valueSize{"defaultValue", len(c.From), len(c.To)})
-		}
-	case events.VariationAdded:
-		sizes = append(sizes, valueSize{"value", 0, len(fact.Variation.Value)})
-	case events.VariationUpdated:
-		if c := fact.Value; c != nil {
-			sizes = append(sizes, valueSize{"value", len(c.From), len(c.To)})
-		}
-	case events.RulesChanged:
-		for _, c := range slices.Concat(fact.Changed, addedRules(fact)) {
-			sizes = append(sizes, valueSize{"the value that a rule serves", len(c.From.Serve.Value), len(c.To.Serve.Value)})
-		}
-	case events.FallthroughChanged:
-		size := valueSize{name: "serve.value"}
-		if fact.From != nil {
-			size.from = len(fact.From.Value)
-		}
-		if fact.To != nil {
-			size.to = len(fact.To.Value)
-		}
-		sizes = append(sizes, size)
+	}
+	for environment, s := range f.Fallthrough {
+		sizes = append(sizes, valueSize{environment, "serve.value", len(s.Value)})
 	}
 	return sizes
-}
-
-func addedRules(fact events.RulesChanged) (list []events.Change[events.Rule]) {
-	for _, r := range fact.Added {
-		list = append(list, events.Change[events.Rule]{To: r})
-	}
-	return list
 }

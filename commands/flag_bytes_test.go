@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // textValue is a text that takes n bytes as JSON.
@@ -38,13 +39,15 @@ func TestAValueHasABound(t *testing.T) {
 		},
 		events.FallthroughChanged{Environment: production, To: &events.Serve{Value: textValue(maxValueBytes + 100)}},
 	}
-	for name, change := range map[string]func(n int) Command[Flag]{
-		"the default":   func(n int) Command[Flag] { return UpdateFlag{FlagRef: theFlag, DefaultValue: textValue(n)} },
-		"a variation's": func(n int) Command[Flag] { return UpdateVariation{FlagRef: theFlag, ID: "v1", Value: textValue(n)} },
-		"a rule's": func(n int) Command[Flag] {
+	for name, change := range map[string]func(n int) Command[state.Flag]{
+		"the default": func(n int) Command[state.Flag] { return UpdateFlag{FlagRef: theFlag, DefaultValue: textValue(n)} },
+		"a variation's": func(n int) Command[state.Flag] {
+			return UpdateVariation{FlagRef: theFlag, ID: "v1", Value: textValue(n)}
+		},
+		"a rule's": func(n int) Command[state.Flag] {
 			return setting(NewRule{ID: new("r1"), Conditions: []events.Condition{}, Serve: serving(n)})
 		},
-		"a fallthrough's": func(n int) Command[Flag] {
+		"a fallthrough's": func(n int) Command[state.Flag] {
 			return SetFallthrough{FlagRef: theFlag, Environment: production, Serve: serving(n)}
 		},
 	} {
@@ -111,7 +114,7 @@ func TestAFlagHasABound(t *testing.T) {
 			FlagRef:   theFlag,
 			Variation: NewVariation{ID: fmt.Sprint(len(given)), Name: fmt.Sprint(len(given)), Value: textValue(maxValueBytes)},
 		}.
-			decide(stateOf[Flag](given))
+			decide(stateOf[state.Flag](given))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +131,7 @@ func TestAFlagHasABound(t *testing.T) {
 	}
 	t.Run("what is larger already shrinks, and changes in what takes no bytes", func(t *testing.T) {
 		given := append(given, ruled(events.Rule{ID: "r1", Serve: events.Serve{Value: textValue(4 * maxValueBytes)}}))
-		for _, c := range []Command[Flag]{
+		for _, c := range []Command[state.Flag]{
 			UpdateVariation{FlagRef: theFlag, ID: "3", Value: raw(`""`)}, setting(), SwitchFlag{FlagRef: theFlag, Environment: production, On: true}, RemoveVariation{FlagRef: theFlag, ID: "3"},
 			UpdateVariation{FlagRef: theFlag, ID: "3", Weight: new(events.Weight(5000))},
 		} {
@@ -146,7 +149,7 @@ func TestNumbersInValuesFit(t *testing.T) {
 		`1e308`: true, `-1.7976931348623157e308`: true, `1e-999999999`: true, `9007199254740993`: true, `{"1e999":"1e999","a\"1e999":"\\"}`: true, `"1e999"`: true,
 		`1e309`: false, `-1e999999999`: false, `[1,{"a":[2,1E+400]}]`: false, `{"a\\":1e999}`: false, strings.Repeat("9", 400): false,
 	} {
-		refused := func(cmd Command[Flag], field string) {
+		refused := func(cmd Command[state.Flag], field string) {
 			t.Helper()
 			if d := when(t, []events.Fact{ofJSON}, cmd); !fits {
 				d.refused(Invalid, field)
@@ -191,7 +194,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 			NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")})
 	}
 	for { // as many as are taken
-		facts, err := create.decide(Flag{})
+		facts, err := create.decide(state.Flag{})
 		if err == nil {
 			given = facts
 			break
@@ -201,7 +204,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		}
 		create.Variations = create.Variations[1:]
 	}
-	state := stateOf[Flag](given)
+	largest := stateOf[state.Flag](given)
 	ref := FlagRef{TenantID: create.TenantID, Key: create.Key}
 	tags := func(c string) *[]string {
 		var list []string
@@ -210,7 +213,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		}
 		return &list
 	}
-	smaller := stateOf[Flag]([]events.Fact{ofText(maxValueBytes)})
+	smaller := stateOf[state.Flag]([]events.Fact{ofText(maxValueBytes)})
 	from, err := UpdateFlag{
 		FlagRef:     ref,
 		Name:        new(worst(maxName, "\x01")),
@@ -220,19 +223,19 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	smaller = stateOf[Flag](append([]events.Fact{ofText(maxValueBytes)}, from...))
+	smaller = stateOf[state.Flag](append([]events.Fact{ofText(maxValueBytes)}, from...))
 	changes := [][]events.Fact{given}
 	for _, c := range []struct {
-		of  Flag
-		cmd Command[Flag]
+		of  state.Flag
+		cmd Command[state.Flag]
 	}{
 		{smaller, UpdateFlag{
 			FlagRef: ref, Name: new(worst(maxName, "\x02")), Description: new(worst(maxDescription, "\x02")), Tags: tags("\x02"), DefaultValue: raw(`"` + worst(maxValueBytes-2, "y") + `"`),
 			Status: new(events.ArchivedFlag),
 		}},
 		{smaller, UpdateVariation{FlagRef: ref, ID: "v1", Name: new(text(0)), Description: new(worst(maxDescription, "\x02")), Value: raw(`"` + worst(maxValueBytes-2, "y") + `"`)}},
-		{state, RemoveVariation{FlagRef: ref, ID: state.Variations[0].ID}},
-		{stateOf[Flag]([]events.Fact{ofText(2), events.FallthroughChanged{Environment: production, To: &events.Serve{Value: textValue(maxValueBytes)}}}), SetFallthrough{
+		{largest, RemoveVariation{FlagRef: ref, ID: largest.Variations[0].ID}},
+		{stateOf[state.Flag]([]events.Fact{ofText(2), events.FallthroughChanged{Environment: production, To: &events.Serve{Value: textValue(maxValueBytes)}}}), SetFallthrough{
 			FlagRef: ref, Environment: production, Serve: &NewServe{Value: raw(`"` + worst(maxValueBytes-2, "y") + `"`)},
 		}},
 	} {
@@ -248,7 +251,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		}
 	}
 	if n := storedBytes(t, given...); n < maxFlagBytes/2 || n > maxFlagBytes+8<<10 {
-		t.Errorf("the largest flag takes %d bytes in its fact: it counts as %d", n, state.Bytes)
+		t.Errorf("the largest flag takes %d bytes in its fact: it counts as %d", n, largest.Bytes())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 var production = events.EnvironmentRef{ID: "e1", Name: "production"}
@@ -223,19 +224,21 @@ func TestAChangeMayExpectAVersion(t *testing.T) {
 	at := func(version events.Revision) FlagRef {
 		return FlagRef{TenantID: "t", Key: "k", IfVersions: []events.Revision{9, version}}
 	}
-	for name, cmd := range map[string]func(FlagRef) Command[Flag]{
-		"update": func(r FlagRef) Command[Flag] { return UpdateFlag{FlagRef: r, Name: new("n")} },
-		"switch": func(r FlagRef) Command[Flag] { return SwitchFlag{FlagRef: r, Environment: production} },
-		"delete": func(r FlagRef) Command[Flag] { return DeleteFlag{FlagRef: r} },
-		"add variation": func(r FlagRef) Command[Flag] {
+	for name, cmd := range map[string]func(FlagRef) Command[state.Flag]{
+		"update": func(r FlagRef) Command[state.Flag] { return UpdateFlag{FlagRef: r, Name: new("n")} },
+		"switch": func(r FlagRef) Command[state.Flag] { return SwitchFlag{FlagRef: r, Environment: production} },
+		"delete": func(r FlagRef) Command[state.Flag] { return DeleteFlag{FlagRef: r} },
+		"add variation": func(r FlagRef) Command[state.Flag] {
 			return AddVariation{FlagRef: r, Variation: NewVariation{ID: "v", Name: "n", Value: raw("1")}}
 		},
-		"update variation": func(r FlagRef) Command[Flag] { return UpdateVariation{FlagRef: r, ID: "v"} },
-		"remove variation": func(r FlagRef) Command[Flag] { return RemoveVariation{FlagRef: r, ID: "v"} },
-		"set rules": func(r FlagRef) Command[Flag] {
+		"update variation": func(r FlagRef) Command[state.Flag] { return UpdateVariation{FlagRef: r, ID: "v"} },
+		"remove variation": func(r FlagRef) Command[state.Flag] { return RemoveVariation{FlagRef: r, ID: "v"} },
+		"set rules": func(r FlagRef) Command[state.Flag] {
 			return SetRules{FlagRef: r, Environment: production, Rules: []NewRule{}}
 		},
-		"set fallthrough": func(r FlagRef) Command[Flag] { return SetFallthrough{FlagRef: r, Environment: production, Unset: true} },
+		"set fallthrough": func(r FlagRef) Command[state.Flag] {
+			return SetFallthrough{FlagRef: r, Environment: production, Unset: true}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			when(t, given, cmd(at(1))).refused(PreconditionFailed)
@@ -313,7 +316,7 @@ func TestLeaveProject(t *testing.T) {
 }
 
 func TestAFlagBeginsANewLifeClean(t *testing.T) {
-	f := stateOf[Flag]([]events.Fact{
+	f := stateOf[state.Flag]([]events.Fact{
 		created(withVariation),
 		events.FlagEnabled{Environment: production},
 		events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag},

@@ -4,53 +4,11 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
-
-// Invitation is the state of an invitation's stream.
-type Invitation struct {
-	events.InvitationCreated
-	InvitedBy string
-	Revoked   bool
-	Accepted  bool
-	CreatedAt time.Time
-
-	acceptedBy string
-	acceptedAt time.Time
-}
 
 // InvitationLife is how long an invitation can be accepted after it was last sent.
 const InvitationLife = 7 * 24 * time.Hour
-
-func (i *Invitation) evolve(r events.Recorded) {
-	switch fact := r.Fact.(events.InvitationFact).(type) {
-	case events.InvitationCreated:
-		*i = Invitation{InvitationCreated: fact, InvitedBy: r.Actor.ID, CreatedAt: r.At}
-	case events.InvitationResent:
-		i.ExpiresAt = fact.ExpiresAt
-	case events.InvitationRevoked:
-		i.Revoked = true
-	case events.InvitationAccepted:
-		i.Accepted, i.acceptedBy, i.acceptedAt = true, fact.UserID, r.Time
-	}
-}
-
-func (i *Invitation) clone() Invitation { return *i }
-
-func (i *Invitation) size() int { return 512 }
-
-// Status returns the invitation's status at a time: pending, accepted, revoked or expired.
-func (i *Invitation) Status(now time.Time) string {
-	switch {
-	case i.Accepted:
-		return "accepted"
-	case i.Revoked:
-		return "revoked"
-	case !now.Before(i.ExpiresAt):
-		return "expired"
-	default:
-		return "pending"
-	}
-}
 
 // CreateInvitation invites an address to a role on the platform.
 type CreateInvitation struct {
@@ -68,7 +26,7 @@ func (c CreateInvitation) stream() string { return events.InvitationStream(c.ID)
 
 func (c CreateInvitation) tenant() string { return "" }
 
-func (c CreateInvitation) decide(i Invitation) ([]events.Fact, error) {
+func (c CreateInvitation) decide(i state.Invitation) ([]events.Fact, error) {
 	wrong := fields{}
 	known := []events.PlatformRole{events.PlatformViewer, events.PlatformAdmin}
 	if c.Legacy {
@@ -97,7 +55,7 @@ func (r InvitationRef) stream() string { return events.InvitationStream(r.ID) }
 func (r InvitationRef) tenant() string { return "" }
 
 // admit returns NotFound for an unknown invitation, and Conflict unless its status is one of these.
-func (r InvitationRef) admit(i Invitation, states ...string) error {
+func (r InvitationRef) admit(i state.Invitation, states ...string) error {
 	if i.ID == "" {
 		return refuse(NotFound, "no invitation has the id %q", r.ID)
 	}
@@ -113,7 +71,7 @@ func (r InvitationRef) admit(i Invitation, states ...string) error {
 // ResendInvitation sends a pending or expired invitation again, with a later expiry.
 type ResendInvitation struct{ InvitationRef }
 
-func (c ResendInvitation) decide(i Invitation) ([]events.Fact, error) {
+func (c ResendInvitation) decide(i state.Invitation) ([]events.Fact, error) {
 	if err := c.admit(i, "pending", "expired"); err != nil {
 		return nil, err
 	}
@@ -123,7 +81,7 @@ func (c ResendInvitation) decide(i Invitation) ([]events.Fact, error) {
 // RevokeInvitation revokes an invitation that has not been accepted.
 type RevokeInvitation struct{ InvitationRef }
 
-func (c RevokeInvitation) decide(i Invitation) ([]events.Fact, error) {
+func (c RevokeInvitation) decide(i state.Invitation) ([]events.Fact, error) {
 	if err := c.admit(i, "pending", "expired", "revoked"); err != nil || i.Revoked {
 		return nil, err
 	}
@@ -136,7 +94,7 @@ type AcceptInvitation struct {
 	UserID string
 }
 
-func (c AcceptInvitation) decide(i Invitation) ([]events.Fact, error) {
+func (c AcceptInvitation) decide(i state.Invitation) ([]events.Fact, error) {
 	if err := c.admit(i, "pending"); err != nil {
 		return nil, err
 	}
@@ -152,8 +110,8 @@ type GrantInvited struct {
 	AcceptedAt time.Time
 }
 
-func (c GrantInvited) decide(u User) ([]events.Fact, error) {
-	if u.PlatformRole.Includes(c.Role) || !u.roleSince.Before(c.AcceptedAt) {
+func (c GrantInvited) decide(u state.User) ([]events.Fact, error) {
+	if u.PlatformRole.Includes(c.Role) || !u.PlatformRoleSince.Before(c.AcceptedAt) {
 		return nil, c.admit(u)
 	}
 	return ChangePlatformRole{UserRef: c.UserRef, Role: c.Role, Listed: c.Listed}.decide(u)

@@ -1,6 +1,10 @@
 package commands
 
-import "context"
+import (
+	"context"
+
+	"flagledger/events/state"
+)
 
 // Inviter invites people to tenants and to the platform. The facts hold only ids; addresses are in the directory.
 type Inviter struct {
@@ -34,21 +38,21 @@ type Inviter struct {
 // The address is saved before the fact, so that every pending member has one. A retry uses the saved id. An unused
 // address is deleted when its owner signs in.
 func (i *Inviter) InviteMember(
-	ctx context.Context, do Runner[Tenant], invite InviteMember, email, newID string,
-) (id string, m Member, done Done, err error) {
+	ctx context.Context, do Runner[state.Tenant], invite InviteMember, email, newID string,
+) (id string, m state.Member, done Done, err error) {
 	if invite.Person, err = i.Directory.Person(ctx, email); err != nil {
-		return "", Member{}, Done{}, err
+		return "", state.Member{}, Done{}, err
 	}
 	if invite.Declined, err = i.Directory.HasDeclined(ctx, invite.TenantID, invite.Person); err != nil {
-		return "", Member{}, Done{}, err
+		return "", state.Member{}, Done{}, err
 	}
 	tenant, err := ReadTenant(ctx, i.Writer, invite.TenantID)
 	if err != nil {
-		return "", Member{}, Done{}, err
+		return "", state.Member{}, Done{}, err
 	}
 	// A pending member or an earlier attempt may have saved the address.
 	if invite.ID, err = i.Directory.PendingMembership(ctx, invite.TenantID, email); err != nil {
-		return "", Member{}, Done{}, err
+		return "", state.Member{}, Done{}, err
 	}
 	if invite.ID == "" {
 		invite.ID = newID
@@ -56,19 +60,19 @@ func (i *Inviter) InviteMember(
 	_, refused := invite.decide(tenant)
 	if refused == nil { // a refused call changes no saved address
 		if invite.ID, err = i.Directory.AddPending(ctx, invite.TenantID, email, newID, invite.MustAccept); err != nil {
-			return "", Member{}, Done{}, err
+			return "", state.Member{}, Done{}, err
 		}
 	}
 	tenant, done, err = do(ctx, invite)
 	if err != nil {
-		return "", Member{}, Done{}, err
+		return "", state.Member{}, Done{}, err
 	}
 	// The refusal no longer applies, or the request is a retry.
 	if refused != nil && tenant.Members[invite.ID].Pending {
 		if _, err = i.Directory.AddPending(
 			ctx, invite.TenantID, email, invite.ID, tenant.Members[invite.ID].MustAccept,
 		); err != nil {
-			return "", Member{}, Done{}, err
+			return "", state.Member{}, Done{}, err
 		}
 	}
 	// An earlier attempt of the request invited them; they may have signed in since.
@@ -81,7 +85,7 @@ func (i *Inviter) InviteMember(
 // RemoveMember ends a membership, and then deletes the address of a pending member. If that fails, the address is
 // deleted when its owner signs in, or with the tenant.
 func (i *Inviter) RemoveMember(
-	ctx context.Context, do Runner[Tenant], remove Command[Tenant], userID string,
+	ctx context.Context, do Runner[state.Tenant], remove Command[state.Tenant], userID string,
 ) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err != nil {
@@ -93,15 +97,15 @@ func (i *Inviter) RemoveMember(
 // InviteToPlatform invites an address to a platform role. The address is saved before the fact, so that every
 // invitation has one; without the fact it invites no one.
 func (i *Inviter) InviteToPlatform(
-	ctx context.Context, do Runner[Invitation], create CreateInvitation, email string,
-) (Invitation, Done, error) {
+	ctx context.Context, do Runner[state.Invitation], create CreateInvitation, email string,
+) (state.Invitation, Done, error) {
 	var err error
 	if create.AlreadyPending, err = i.Invitations.HasPendingInvitation(ctx, email); err != nil {
-		return Invitation{}, Done{}, err
+		return state.Invitation{}, Done{}, err
 	}
 	if !create.AlreadyPending {
 		if err := i.Directory.SaveInvitationEmail(ctx, create.ID, email); err != nil {
-			return Invitation{}, Done{}, err
+			return state.Invitation{}, Done{}, err
 		}
 	}
 	return do(ctx, create)

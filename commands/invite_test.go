@@ -11,10 +11,11 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // doing carries out commands as one request does.
-func doing[S any, P commands.State[S]](w *world, by commands.By) commands.Runner[S] {
+func doing[S any, P state.State[S]](w *world, by commands.By) commands.Runner[S] {
 	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
 		return commands.Do[S, P](ctx, w.writer, by, cmd)
 	}
@@ -71,8 +72,8 @@ func TestInvitingAMember(t *testing.T) {
 	inviting := []string{"note address", "append tenant.member_invited"}
 	for failing := range len(inviting) + 1 {
 		tenant, email := w.newTenant(t), uuid.NewString()+"@example.com"
-		invite := func() (string, commands.Member, error) {
-			id, m, _, err := w.inviter().InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}),
+		invite := func() (string, state.Member, error) {
+			id, m, _, err := w.inviter().InviteMember(t.Context(), doing[state.Tenant](w, commands.By{}),
 				commands.InviteMember{TenantRef: tenant, Role: events.ViewerRole}, email, uuid.NewString())
 			return id, m, err
 		}
@@ -103,7 +104,7 @@ func TestInvitingAMember(t *testing.T) {
 		*w.steps = steps{failing: 2} // the address cannot be forgotten
 		remove := func(by commands.By) error {
 			_, err := w.inviter().
-				RemoveMember(t.Context(), doing[commands.Tenant](w, by), commands.RemoveMember{TenantRef: tenant, UserID: id}, id)
+				RemoveMember(t.Context(), doing[state.Tenant](w, by), commands.RemoveMember{TenantRef: tenant, UserID: id}, id)
 			return err
 		}
 		once := func() commands.By { return commands.By{Once: commands.NewOnce([]byte(id), time.UnixMilli(0))} }
@@ -126,7 +127,7 @@ func TestInvitingToThePlatform(t *testing.T) {
 	for failing := range len(inviting) + 1 {
 		email, id := uuid.NewString()+"@example.com", uuid.NewString()
 		invite := func() error {
-			_, _, err := w.inviter().InviteToPlatform(t.Context(), doing[commands.Invitation](w, commands.By{}),
+			_, _, err := w.inviter().InviteToPlatform(t.Context(), doing[state.Invitation](w, commands.By{}),
 				commands.CreateInvitation{ID: id, Role: events.PlatformViewer, Now: time.Now()}, email)
 			return err
 		}

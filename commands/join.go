@@ -49,7 +49,7 @@ func (s *SignIn) join(ctx context.Context, by By, c Claims, p PendingMember) err
 	case tenant.Exists && tenant.Members[p.ID].Pending: // they left or declined with another address: they must accept
 		_, err := s.Directory.AddPending(ctx, p.TenantID, c.Email, p.ID, true)
 		return err
-	case !tenant.Exists || tenant.formerMembers[p.ID]:
+	case !tenant.Exists || tenant.FormerMembers[p.ID]:
 		return s.Directory.Forget(ctx, p.ID)
 	default:
 		return s.Directory.ForgetUninvited(ctx, p.ID)

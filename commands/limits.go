@@ -5,6 +5,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/rules"
+	"flagledger/events/state"
 )
 
 const (
@@ -27,7 +28,7 @@ func ListLimits() []events.Limit {
 		},
 		tenantLimit("OAuth clients", maxClients),
 		{
-			Group: events.TenantLimits, Name: "earlier secrets that are still valid", Max: maxPrevious,
+			Group: events.TenantLimits, Name: "earlier secrets that are still valid", Max: state.MaxPreviousSecrets,
 			Per: "OAuth client", Nodes: events.AllNodes, Status: 409,
 		},
 		flagLimit("a flag with variations and the rules of all environments", maxFlagBytes, events.UnitBytes, perFlag, 409),

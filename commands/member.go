@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // The members of a tenant are part of the tenant's stream.
@@ -28,7 +29,7 @@ type InviteMember struct {
 	MustAccept bool
 }
 
-func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
+func (c InviteMember) decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (c InviteMember) decide(t Tenant) ([]events.Fact, error) {
 	if _, pending := t.Members[c.ID]; member || pending {
 		return nil, refuse(Conflict, "a member with this address already exists")
 	}
-	if (c.Declined || t.leavers[c.Person]) && !c.MustAccept {
+	if (c.Declined || t.Leavers[c.Person]) && !c.MustAccept {
 		return nil, &Error{
 			Kind: Conflict, Problem: MemberLeft,
 			Detail: "the person with this address has left the tenant or declined its invitation; " +
@@ -65,12 +66,12 @@ type JoinTenant struct {
 	Declined bool
 }
 
-func (c JoinTenant) decide(t Tenant) ([]events.Fact, error) {
+func (c JoinTenant) decide(t state.Tenant) ([]events.Fact, error) {
 	pending, invited := t.Members[c.ID]
 	if !t.Exists || !invited || !pending.Pending {
 		return nil, nil
 	}
-	if !c.Accepted && (pending.MustAccept || c.Declined || t.leavers[c.UserID]) {
+	if !c.Accepted && (pending.MustAccept || c.Declined || t.Leavers[c.UserID]) {
 		return nil, nil
 	}
 	return []events.Fact{events.MemberJoined{ID: c.ID, UserID: c.UserID, Role: pending.Role}}, nil
@@ -87,7 +88,7 @@ type ChangeRole struct {
 	ShutOut []string
 }
 
-func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
+func (c ChangeRole) decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	m, err := t.member(c.UserID)
+	m, err := memberOf(&t, c.UserID)
 	switch {
 	case err != nil:
 		return nil, err
@@ -104,7 +105,7 @@ func (c ChangeRole) decide(t Tenant) ([]events.Fact, error) {
 		return nil, nil
 	case c.Role == events.AdminRole && isDemoPerson(c.TenantID, c.UserID):
 		return nil, refuse(Conflict, "a demo person cannot be an admin: they cannot sign in")
-	case t.lastAdmin(c.UserID, c.ShutOut):
+	case lastAdmin(&t, c.UserID, c.ShutOut):
 		return nil, refuse(Conflict, "the last admin of a tenant cannot be demoted")
 	}
 	return []events.Fact{events.MemberRoleChanged{UserID: c.UserID, From: m.Role, To: c.Role}}, nil
@@ -118,14 +119,14 @@ type RemoveMember struct {
 	ShutOut []string
 }
 
-func (c RemoveMember) decide(t Tenant) ([]events.Fact, error) {
+func (c RemoveMember) decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	if _, err := t.member(c.UserID); err != nil {
+	if _, err := memberOf(&t, c.UserID); err != nil {
 		return nil, err
 	}
-	if t.lastAdmin(c.UserID, c.ShutOut) {
+	if lastAdmin(&t, c.UserID, c.ShutOut) {
 		return nil, refuse(Conflict, "the last admin of a tenant cannot be removed")
 	}
 	return []events.Fact{events.MemberRemoved{UserID: c.UserID}}, nil
@@ -144,12 +145,12 @@ func (c DeclineInvitation) actor() events.Actor {
 }
 
 // wasMember reports whether a person is a former member or former pending member.
-func (t *Tenant) wasMember(id string) bool {
+func wasMember(t *state.Tenant, id string) bool {
 	_, member := t.Members[id]
-	return !member && t.formerMembers[id]
+	return !member && t.FormerMembers[id]
 }
 
-func (t *Tenant) member(userID string) (Member, error) {
+func memberOf(t *state.Tenant, userID string) (state.Member, error) {
 	m, ok := t.Members[userID]
 	if !ok {
 		return m, refuse(NotFound, "the tenant has no member %q", userID)
@@ -158,14 +159,14 @@ func (t *Tenant) member(userID string) (Member, error) {
 }
 
 // lastAdmin reports whether a member is an admin and no other admin can sign in.
-func (t *Tenant) lastAdmin(userID string, shutOut []string) bool {
-	admins := t.Admins()
+func lastAdmin(t *state.Tenant, userID string, shutOut []string) bool {
+	admins := Admins(t)
 	another := func(id string) bool { return id != userID && !slices.Contains(shutOut, id) }
 	return slices.Contains(admins, userID) && !slices.ContainsFunc(admins, another)
 }
 
 // Admins returns the ids of the admins who have joined, except demo people.
-func (t *Tenant) Admins() []string {
+func Admins(t *state.Tenant) []string {
 	var ids []string
 	for id, m := range t.Members {
 		if m.Role == events.AdminRole && !m.Pending && (!t.Sandbox || !isDemoPerson(t.ID, id)) {

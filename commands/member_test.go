@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 func TestMembers(t *testing.T) {
@@ -71,26 +72,26 @@ func TestMembers(t *testing.T) {
 	})
 	t.Run("left by themselves", func(t *testing.T) {
 		joined, left := events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}, events.MemberRemoved{UserID: "u"}
-		then := func(s Tenant, actor string, facts ...events.Fact) Tenant {
-			s = s.clone()
+		then := func(s state.Tenant, actor string, facts ...events.Fact) state.Tenant {
+			s = s.Clone()
 			for _, fact := range facts {
 				by := events.Metadata{Actor: events.Actor{Kind: events.UserActor, ID: actor}}
-				s.evolve(events.Recorded{Event: events.Event{Fact: fact, Metadata: by}})
+				s.Apply(events.Recorded{Event: events.Event{Fact: fact, Metadata: by}})
 			}
 			return s
 		}
-		hasJoined := then(stateOf[Tenant](given), "u", pending, joined)
+		hasJoined := then(stateOf[state.Tenant](given), "u", pending, joined)
 		hasLeft := then(hasJoined, "u", left)
 		add := InviteMember{TenantRef: ref, ID: "q", Role: events.ViewerRole, Person: "u"}
 		invite := add
 		invite.MustAccept = true
 		for _, c := range []struct {
-			tenant  Tenant
+			tenant  state.Tenant
 			refused bool
 		}{
 			{hasLeft, true},
 			{then(hasJoined, "boss", left), false}, // an admin removed them
-			{then(stateOf[Tenant](given), "boss", pending, events.MemberRemoved{UserID: "p"}), false},
+			{then(stateOf[state.Tenant](given), "boss", pending, events.MemberRemoved{UserID: "p"}), false},
 			{then(then(hasLeft, "u", pending, joined), "boss", left), false}, // they had accepted since they left
 			{then(hasLeft, "u", pending, joined, left), true},
 		} {
@@ -127,7 +128,7 @@ func TestMembers(t *testing.T) {
 			{given, false}, {and(pending), false}, {and(pending, events.MemberRemoved{UserID: "p"}), true},
 			{and(pending, events.MemberJoined{ID: "p", UserID: "u", Role: events.AdminRole}), true},
 		} {
-			if left := stateOf[Tenant](c.facts).formerMembers["p"]; left != c.left {
+			if left := stateOf[state.Tenant](c.facts).FormerMembers["p"]; left != c.left {
 				t.Errorf("after %v: %v", c.facts, left)
 			}
 		}
@@ -197,8 +198,8 @@ func TestADemoPersonIsNoAdmin(t *testing.T) {
 	when(t, promoted, RemoveMember{ref, "boss", nil}).refused(Conflict)
 	when(t, promoted, ChangeRole{ref, "boss", events.ViewerRole, nil}).refused(Conflict)
 	when(t, promoted, RemoveMember{ref, dana.UserID, nil}).then(events.MemberRemoved{UserID: dana.UserID})
-	state := stateOf[Tenant](promoted)
-	if admins := state.Admins(); len(admins) != 1 || admins[0] != "boss" {
+	tenant := stateOf[state.Tenant](promoted)
+	if admins := Admins(&tenant); len(admins) != 1 || admins[0] != "boss" {
 		t.Errorf("the admins are %v", admins)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"flagledger/events/state"
 )
 
 // A person whom another one added to a tenant confirms the membership by opening the tenant, or by accepting. A visit
@@ -46,7 +48,7 @@ type DeclinedInvitations interface {
 }
 
 // HasConfirmed reports whether a member has confirmed their membership. Members whom no one added need not.
-func HasConfirmed(ctx context.Context, uses TenantUses, tenant Tenant, userID string) (bool, error) {
+func HasConfirmed(ctx context.Context, uses TenantUses, tenant state.Tenant, userID string) (bool, error) {
 	member := tenant.Members[userID]
 	if !member.WasPending {
 		return true, nil
@@ -115,7 +117,7 @@ func canonicalTenant(
 
 // AcceptMembership confirms a membership or accepts an invitation. It returns NotFound without either.
 func (s *SignIn) AcceptMembership(
-	ctx context.Context, do Runner[Tenant], c Claims, tenantID string,
+	ctx context.Context, do Runner[state.Tenant], c Claims, tenantID string,
 ) (done Done, err error) {
 	tenant, err := ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
@@ -133,7 +135,7 @@ func (s *SignIn) AcceptMembership(
 }
 
 // forgetInvitation deletes a member's invited address and the record of an earlier decline.
-func (s *SignIn) forgetInvitation(ctx context.Context, c Claims, tenant Tenant) error {
+func (s *SignIn) forgetInvitation(ctx context.Context, c Claims, tenant state.Tenant) error {
 	if err := s.Directory.ForgetDeclined(ctx, tenant.ID, c.UserID); err != nil {
 		return err
 	}
@@ -143,15 +145,15 @@ func (s *SignIn) forgetInvitation(ctx context.Context, c Claims, tenant Tenant) 
 		return nil
 	case err != nil:
 		return err
-	case !tenant.wasMember(id):
+	case !wasMember(&tenant, id):
 		return nil
 	}
 	return s.Directory.Forget(ctx, id)
 }
 
 func (s *SignIn) acceptInvitation(
-	ctx context.Context, do Runner[Tenant], c Claims, tenantID string,
-) (tenant Tenant, done Done, err error) {
+	ctx context.Context, do Runner[state.Tenant], c Claims, tenantID string,
+) (tenant state.Tenant, done Done, err error) {
 	id, err := s.invitation(ctx, c, tenantID)
 	if err != nil {
 		return tenant, done, err
@@ -183,7 +185,9 @@ func notInvited() error {
 
 // DeclineMembership removes a person from a tenant that they were added to, or declines an invitation. It returns
 // NotFound without either.
-func (s *SignIn) DeclineMembership(ctx context.Context, do Runner[Tenant], c Claims, leave LeaveTenant) (Done, error) {
+func (s *SignIn) DeclineMembership(
+	ctx context.Context, do Runner[state.Tenant], c Claims, leave LeaveTenant,
+) (Done, error) {
 	tenant, err := ReadTenant(ctx, s.Writer, leave.TenantID)
 	if err != nil {
 		return Done{}, err
@@ -198,7 +202,9 @@ func (s *SignIn) DeclineMembership(ctx context.Context, do Runner[Tenant], c Cla
 
 // declineInvitation records who declines before it appends the fact, which does not name them. If the append fails,
 // the record only means that the person must accept.
-func (s *SignIn) declineInvitation(ctx context.Context, do Runner[Tenant], c Claims, tenant Tenant) (Done, error) {
+func (s *SignIn) declineInvitation(
+	ctx context.Context, do Runner[state.Tenant], c Claims, tenant state.Tenant,
+) (Done, error) {
 	id, err := s.invitation(ctx, c, tenant.ID)
 	if err != nil {
 		return Done{}, err
@@ -207,7 +213,7 @@ func (s *SignIn) declineInvitation(ctx context.Context, do Runner[Tenant], c Cla
 		return Done{}, err
 	}
 	_, done, err := do(ctx, DeclineInvitation{RemoveMember{TenantRef: TenantRef{tenant.ID}, UserID: id}})
-	if err != nil && (KindOf(err) != NotFound || !tenant.wasMember(id)) {
+	if err != nil && (KindOf(err) != NotFound || !wasMember(&tenant, id)) {
 		return done, err
 	}
 	return done, cmp.Or(s.Directory.Forget(ctx, id), err) // even if an earlier call declined the invitation

@@ -11,22 +11,23 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // joins makes a person a member of a tenant whom another one has invited, and returns when they joined.
 func (w *world) joins(t *testing.T, tenant commands.TenantRef, userID string) time.Time {
 	t.Helper()
 	id := uuid.NewString()
-	var state commands.Tenant
-	for _, cmd := range []commands.Command[commands.Tenant]{
+	var joined state.Tenant
+	for _, cmd := range []commands.Command[state.Tenant]{
 		commands.InviteMember{TenantRef: tenant, ID: id, Role: events.ViewerRole}, commands.JoinTenant{TenantRef: tenant, ID: id, UserID: userID},
 	} {
 		var err error
-		if state, _, err = commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
+		if joined, _, err = commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return state.Members[userID].CreatedAt
+	return joined.Members[userID].CreatedAt
 }
 
 func TestUseConfirmsOnlyTheMembershipItIsOf(t *testing.T) {
@@ -107,7 +108,7 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 }
 
 // do carries out a command as a request does.
-func (w *world) do(ctx context.Context, cmd commands.Command[commands.Tenant]) (commands.Tenant, commands.Done, error) {
+func (w *world) do(ctx context.Context, cmd commands.Command[state.Tenant]) (state.Tenant, commands.Done, error) {
 	return commands.Do(ctx, w.writer, commands.By{}, cmd)
 }
 

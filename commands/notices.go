@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Types of the service's own notifications. Clients know them, so they never change.
@@ -95,12 +96,12 @@ func (s *Notifications) PaymentFailed(ctx context.Context, cause, tenantID strin
 }
 
 // ofTenant fills in the common fields of notifications about a tenant.
-func ofTenant(t Tenant, n Notification) Notification {
+func ofTenant(t state.Tenant, n Notification) Notification {
 	n.TenantID, n.ActionType, n.ReferenceID = t.ID, "tenant", t.ID
 	return n
 }
 
-func roleSentence(t Tenant, userID string) string {
+func roleSentence(t state.Tenant, userID string) string {
 	switch t.Members[userID].Role {
 	case events.AdminRole:
 		return "Your role is admin."

@@ -74,7 +74,7 @@ func (s *Notifications) NotifyAdmins(ctx context.Context, cause string, n Notifi
 	if err != nil {
 		return err
 	}
-	for _, n.UserID = range tenant.Admins() {
+	for _, n.UserID = range Admins(&tenant) {
 		if err := s.Notify(ctx, cause, n); err != nil {
 			return err
 		}

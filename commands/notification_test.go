@@ -12,6 +12,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // titles are those of all notifications of a person, the newest first.
@@ -41,7 +42,7 @@ func (w *world) tenant(t *testing.T, creator string) (id string) {
 func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 	t.Helper()
 	tenant, id := commands.TenantRef{TenantID: tenantID}, uuid.NewString()
-	for _, cmd := range []commands.Command[commands.Tenant]{
+	for _, cmd := range []commands.Command[state.Tenant]{
 		commands.InviteMember{TenantRef: tenant, ID: id, Role: role}, commands.JoinTenant{TenantRef: tenant, ID: id, UserID: userID},
 	} {
 		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
@@ -145,7 +146,7 @@ func TestATenantThatIsDeletedMeanwhileLeavesNoNotification(t *testing.T) {
 	acme := w.tenant(t, me)
 	tenancies := &commands.Tenancies{Directory: w.directory, Keepings: []commands.TenantData{w.directory, w.inbox}}
 	s := &commands.Notifications{Writer: w.writer, Inbox: deletingInbox{w.inbox, func() {
-		do := doing[commands.Tenant](w, commands.By{})
+		do := doing[state.Tenant](w, commands.By{})
 		if _, err := tenancies.Delete(
 			t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: acme}},
 		); err != nil {

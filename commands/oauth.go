@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 const (
 	maxClients = 100
-	// maxPrevious limits a client's earlier secrets that are valid at once.
-	maxPrevious = 10
 	// maxNamed limits the unknown scopes that an error names.
 	maxNamed = 20
 	// SecretOverlap is how long the previous secret stays valid after a rotation.
@@ -30,33 +29,6 @@ var scopes = []events.Scope{
 	events.ProjectsWrite,
 }
 
-// OAuthClient is the state of an OAuth client in its tenant's stream.
-type OAuthClient struct {
-	ID        string
-	Name      string
-	Scopes    []events.Scope
-	CreatedAt time.Time
-	previous  []time.Time // when each of the last maxPrevious earlier secrets expires
-}
-
-func (t *Tenant) evolveClients(r events.Recorded) {
-	fact, _ := r.Fact.(events.OAuthFact)
-	switch fact := fact.(type) {
-	case events.OAuthClientCreated:
-		if t.Clients == nil {
-			t.Clients = map[string]OAuthClient{}
-		}
-		t.Clients[fact.ClientID] = OAuthClient{ID: fact.ClientID, Name: fact.Name, Scopes: fact.Scopes, CreatedAt: r.At}
-	case events.OAuthSecretRotated:
-		c := t.Clients[fact.ClientID]
-		last := c.previous[max(0, len(c.previous)+1-maxPrevious):]
-		c.previous = slices.Concat(last, []time.Time{fact.PreviousUntil}) // a copy, because the list is shared
-		t.Clients[fact.ClientID] = c
-	case events.OAuthClientDeleted:
-		delete(t.Clients, fact.ClientID)
-	}
-}
-
 // NewSecret returns a client's secret, 256 random bits as text, and its hash for the fact.
 func NewSecret() (secret string, hash []byte) {
 	bits := make([]byte, 32)
@@ -69,9 +41,9 @@ func NewSecret() (secret string, hash []byte) {
 // IssueSecret carries out a command that stores a client's new secret by its hash, and returns the client and the
 // secret, which is not stored. A retried request, whose secret was lost with the answer, gets another one.
 func IssueSecret(
-	ctx context.Context, w *Writer, by By, do Runner[Tenant], client ClientRef, now time.Time,
-	command func(hash []byte) Command[Tenant],
-) (OAuthClient, string, Done, error) {
+	ctx context.Context, w *Writer, by By, do Runner[state.Tenant], client ClientRef, now time.Time,
+	command func(hash []byte) Command[state.Tenant],
+) (state.OAuthClient, string, Done, error) {
 	secret, hash := NewSecret()
 	tenant, done, err := do(ctx, command(hash))
 	if err == nil && done.Repeated {
@@ -91,7 +63,7 @@ type CreateClient struct {
 	SecretHash []byte
 }
 
-func (c CreateClient) decide(t Tenant) ([]events.Fact, error) {
+func (c CreateClient) decide(t state.Tenant) ([]events.Fact, error) {
 	wrong := fields{}
 	checkText(wrong, "name", c.Name, 1, maxName)
 	granted := checkScopes(wrong, c.Scopes)
@@ -134,9 +106,9 @@ type ClientRef struct {
 }
 
 // find returns the client, or NotFound if the tenant has no such client.
-func (r ClientRef) find(t Tenant) (OAuthClient, error) {
+func (r ClientRef) find(t state.Tenant) (state.OAuthClient, error) {
 	if err := r.admit(t); err != nil {
-		return OAuthClient{}, err
+		return state.OAuthClient{}, err
 	}
 	client, ok := t.Clients[r.ID]
 	if !ok {
@@ -152,18 +124,18 @@ type RotateSecret struct {
 	Now        time.Time
 }
 
-func (c RotateSecret) decide(t Tenant) ([]events.Fact, error) {
+func (c RotateSecret) decide(t state.Tenant) ([]events.Fact, error) {
 	client, err := c.find(t)
 	if err != nil {
 		return nil, err
 	}
 	good := 0
-	for _, until := range client.previous {
+	for _, until := range client.Previous {
 		if until.After(c.Now) {
 			good++
 		}
 	}
-	if good >= maxPrevious {
+	if good >= state.MaxPreviousSecrets {
 		return nil, refuse(Conflict,
 			"%d earlier secrets of the client are still valid, which is the limit; each ends %v after it was rotated", good,
 			SecretOverlap)
@@ -175,7 +147,7 @@ func (c RotateSecret) decide(t Tenant) ([]events.Fact, error) {
 // DeleteClient deletes an OAuth client. Its secrets and tokens are refused from now on.
 type DeleteClient struct{ ClientRef }
 
-func (c DeleteClient) decide(t Tenant) ([]events.Fact, error) {
+func (c DeleteClient) decide(t state.Tenant) ([]events.Fact, error) {
 	if _, err := c.find(t); err != nil {
 		return nil, err
 	}

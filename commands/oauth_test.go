@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 var (
@@ -87,7 +88,7 @@ func TestRotateSecret(t *testing.T) {
 	when(t, append(given, events.OAuthClientDeleted{ClientID: "c"}), rotate).refused(NotFound)
 	when(t, append(given, events.TenantDeleted{}), rotate).refused(NotFound)
 
-	for range maxPrevious {
+	for range state.MaxPreviousSecrets {
 		given = append(given, rotated)
 	}
 	when(t, given, rotate).refused(Conflict)
@@ -102,18 +103,18 @@ func TestRotateSecret(t *testing.T) {
 func TestOldSecretsDoNotAddUp(t *testing.T) {
 	given := []events.Fact{acme, backend}
 	sizes := []int{}
-	for day := range 3 * maxPrevious {
-		state := stateOf[Tenant](given)
-		sizes = append(sizes, state.size())
+	for day := range 3 * state.MaxPreviousSecrets {
+		tenant := stateOf[state.Tenant](given)
+		sizes = append(sizes, tenant.Size())
 		given = append(given, events.OAuthSecretRotated{ClientID: "c", PreviousUntil: noon.AddDate(0, 0, day)})
 	}
-	for i := range maxPrevious {
+	for i := range state.MaxPreviousSecrets {
 		if sizes[i] >= sizes[i+1] {
 			t.Errorf("the state takes %d bytes after %d rotations, %d after one more", sizes[i], i, sizes[i+1])
 		}
 	}
-	if last := sizes[len(sizes)-1]; last != sizes[maxPrevious] {
-		t.Errorf("the state takes %d bytes after %d rotations, %d after many more", sizes[maxPrevious], maxPrevious, last)
+	if last := sizes[len(sizes)-1]; last != sizes[state.MaxPreviousSecrets] {
+		t.Errorf("the state takes %d bytes after %d rotations, %d after many more", sizes[state.MaxPreviousSecrets], state.MaxPreviousSecrets, last)
 	}
 }
 

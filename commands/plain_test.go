@@ -58,10 +58,8 @@ func oneOfEach() []any {
 					DefaultValue: raw("null"),
 					Variations:   []events.Variation{{ID: "v", Value: raw("1.50"), Weight: 1500}},
 				},
-				Exists: true,
-				Enabled: map[string]bool{
-					"e": true,
-				},
+				Exists:    true,
+				Enabled:   state.EnvironmentSet{"e"},
 				Rules:     map[string][]events.Rule{"e": {{ID: "r", Serve: events.Serve{Value: raw("null")}}}},
 				UpdatedAt: now,
 				Version:   7,

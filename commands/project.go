@@ -2,37 +2,10 @@ package commands
 
 import (
 	"regexp"
-	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
-
-// Project is the state of a project's stream.
-type Project struct {
-	events.ProjectCreated
-	Exists    bool
-	CreatedAt time.Time
-	UpdatedAt time.Time
-	ChangedAt time.Time // by the clock of the node that changed it; a cleanup compares it
-}
-
-func (p *Project) evolve(r events.Recorded) {
-	p.UpdatedAt, p.ChangedAt = r.At, r.Time
-	switch fact := r.Fact.(events.ProjectFact).(type) {
-	case events.ProjectCreated:
-		*p = Project{ProjectCreated: fact, Exists: true, CreatedAt: r.At, UpdatedAt: r.At, ChangedAt: r.Time}
-	case events.ProjectUpdated:
-		fact.Name.Apply(&p.Name)
-		fact.Description.Apply(&p.Description)
-		fact.Color.Apply(&p.Color)
-	case events.ProjectDeleted:
-		p.Exists = false
-	}
-}
-
-func (p *Project) clone() Project { return *p }
-
-func (p *Project) size() int { return 512 + len(p.Name) + len(p.Description) }
 
 // DefaultColor is the color of a project that is created without one.
 const DefaultColor = "#6b7280"
@@ -56,7 +29,7 @@ func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
 
 func (c CreateProject) tenant() string { return c.TenantID }
 
-func (c CreateProject) decide(Project) ([]events.Fact, error) {
+func (c CreateProject) decide(state.Project) ([]events.Fact, error) {
 	color := DefaultColor
 	assignSent(&color, c.Color)
 	wrong := fields{}
@@ -89,7 +62,7 @@ func (r ProjectRef) stream() string { return events.ProjectStream(r.ID) }
 func (r ProjectRef) tenant() string { return r.TenantID }
 
 // admit returns NotFound for a project that does not exist or belongs to another tenant.
-func (r ProjectRef) admit(p Project) error {
+func (r ProjectRef) admit(p state.Project) error {
 	if !p.Exists || p.TenantID != r.TenantID {
 		return refuse(NotFound, "no project has the id %q", r.ID)
 	}
@@ -104,7 +77,7 @@ type UpdateProject struct {
 	Color       *string
 }
 
-func (c UpdateProject) decide(p Project) ([]events.Fact, error) {
+func (c UpdateProject) decide(p state.Project) ([]events.Fact, error) {
 	if err := c.admit(p); err != nil {
 		return nil, err
 	}
@@ -136,7 +109,7 @@ type DeleteProject struct {
 	FlagCount int
 }
 
-func (c DeleteProject) decide(p Project) ([]events.Fact, error) {
+func (c DeleteProject) decide(p state.Project) ([]events.Fact, error) {
 	if err := c.admit(p); err != nil {
 		return nil, err
 	}

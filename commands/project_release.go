@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // DeletedProjects removes flags from projects that were deleted while the flags were created: no command sees both
@@ -19,7 +20,7 @@ type DeletedProjects struct {
 // ReleaseFlags removes flags from a project that does not exist: the flag with the key, or all if it is empty. Errors
 // are *Error, Unavailable if this node does not know the deletion yet.
 func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, key string) error {
-	project, last, err := load[Project](ctx, d.Writer, &storeRetry{}, events.ProjectStream(projectID), "")
+	project, last, err := load[state.Project](ctx, d.Writer, &storeRetry{}, events.ProjectStream(projectID), "")
 	if err != nil || project.Exists { // such as a demo project that was restored
 		return err
 	}
@@ -43,7 +44,7 @@ func (d *DeletedProjects) ReleaseFlags(ctx context.Context, by By, projectID, ke
 // LeaveProject removes a flag from its project. It does nothing if the flag is no longer in it.
 type LeaveProject struct{ FlagRef }
 
-func (c LeaveProject) decide(f Flag) ([]events.Fact, error) {
+func (c LeaveProject) decide(f state.Flag) ([]events.Fact, error) {
 	if !f.Exists || f.ProjectID != c.ProjectID {
 		return nil, nil
 	}

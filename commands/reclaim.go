@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	"flagledger/events/state"
 )
 
 // Reclaimer returns an account to the owner of its address. Before the address was verified, another person may have
@@ -66,11 +68,11 @@ func (r *Reclaimer) dropTenant(ctx context.Context, by By, tenantID, userID stri
 	if err != nil {
 		return err
 	}
-	shutOut := slices.DeleteFunc(tenant.Admins(), func(id string) bool { return !r.People.ShutOut(id) })
+	shutOut := slices.DeleteFunc(Admins(&tenant), func(id string) bool { return !r.People.ShutOut(id) })
 	_, _, err = Do(ctx, r.Writer, by,
 		LeaveTenant{RemoveMember{TenantRef: TenantRef{tenantID}, UserID: userID, ShutOut: shutOut}})
 	if KindOf(err) == Conflict {
-		do := func(ctx context.Context, cmd Command[Tenant]) (Tenant, Done, error) {
+		do := func(ctx context.Context, cmd Command[state.Tenant]) (state.Tenant, Done, error) {
 			return Do(ctx, r.Writer, by, cmd)
 		}
 		_, err = r.Tenancies.Delete(ctx, do, DeleteTenant{TenantRef{tenantID}})

@@ -30,7 +30,7 @@ type RevertFlag struct {
 	FlagCount int
 }
 
-func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
+func (c RevertFlag) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admitVersion(f); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 	if c.KeepOther && other && f.Exists {
 		return nil, ErrOtherFlag
 	}
-	r := reversal{to: &c.To, flag: f.clone()}
+	r := reversal{to: &c.To, flag: f.Clone()}
 	var err error
 	if c.Only != nil {
 		err = c.checkEnvironment(&f, other)
@@ -75,33 +75,32 @@ func (c RevertFlag) decide(f Flag) ([]events.Fact, error) {
 	if len(r.facts) == 0 && reverted.Variations == nil {
 		return nil, nil
 	}
-	return f.checkSizes(append(r.facts, reverted)...)
+	return checkSizes(&f, append(r.facts, reverted)...)
 }
 
 // ErrOtherFlag reports that a flag cannot be restored because a different flag has its key.
 var ErrOtherFlag = &Error{Kind: Conflict, Detail: "another flag, which was created since, has the key: it stays"}
 
 // Changes reports whether the command would change a flag. It is false if the command would be refused.
-func (c RevertFlag) Changes(f Flag) bool {
+func (c RevertFlag) Changes(f state.Flag) bool {
 	facts, err := c.decide(f)
 	return err == nil && len(facts) > 0
 }
 
 // Bytes returns the approximate size of the command's facts: that of the current or of the earlier flag, whichever is
 // larger.
-func (c RevertFlag) Bytes(f Flag) int {
-	then := Flag{Flag: c.To}
-	return max(f.size(), then.size())
+func (c RevertFlag) Bytes(f state.Flag) int {
+	return max(f.Size(), c.To.Size())
 }
 
 // checkPlaces refuses a state whose project or environment is gone, or if the tenant has too many flags.
-func (c RevertFlag) checkPlaces(f *Flag) error {
+func (c RevertFlag) checkPlaces(f *state.Flag) error {
 	if c.ProjectMissing {
 		return refuse(Conflict, "the project %s, which the flag was in, is gone", c.To.ProjectID)
 	}
 	var gone []string
 	for _, e := range c.EnvironmentsThen {
-		used := c.To.Enabled[e.ID] || len(c.To.Rules[e.ID]) > 0 || c.To.FallthroughIn(e.ID) != nil
+		used := c.To.Enabled.Has(e.ID) || len(c.To.Rules[e.ID]) > 0 || c.To.FallthroughIn(e.ID) != nil
 		if used && !slices.Contains(c.Environments, e) {
 			gone = append(gone, e.Name)
 		}
@@ -119,7 +118,7 @@ func (c RevertFlag) checkPlaces(f *Flag) error {
 }
 
 // checkEnvironment refuses to revert one environment of a replaced flag, or one whose served variations are gone.
-func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
+func (c RevertFlag) checkEnvironment(f *state.Flag, other bool) error {
 	if other {
 		return refuse(Conflict, "the flag was deleted since: one environment of it alone cannot be brought back")
 	}
@@ -144,12 +143,12 @@ func (c RevertFlag) checkEnvironment(f *Flag, other bool) error {
 // come before the rules that serve them and are removed after them, and the flag becomes active and goes on last.
 type reversal struct {
 	to    *state.Flag
-	flag  Flag // with the facts so far
+	flag  state.Flag // with the facts so far
 	facts []events.Fact
 }
 
 func (r *reversal) add(fact events.Fact) {
-	r.flag.evolve(events.Recorded{Event: events.Event{Fact: fact}})
+	r.flag.Apply(events.Recorded{Event: events.Event{Fact: fact}})
 	r.facts = append(r.facts, fact)
 }
 
@@ -195,7 +194,7 @@ func (r *reversal) environments(list []events.EnvironmentRef) {
 // turnOff turns the flag off where it was off at that time.
 func (r *reversal) turnOff(list []events.EnvironmentRef) {
 	for _, e := range list {
-		if r.flag.Enabled[e.ID] && !r.to.Enabled[e.ID] {
+		if r.flag.Enabled.Has(e.ID) && !r.to.Enabled.Has(e.ID) {
 			r.add(events.FlagDisabled{Environment: e})
 		}
 	}
@@ -204,7 +203,7 @@ func (r *reversal) turnOff(list []events.EnvironmentRef) {
 // turnOn turns the flag on where it was on at that time.
 func (r *reversal) turnOn(list []events.EnvironmentRef) {
 	for _, e := range list {
-		if !r.flag.Enabled[e.ID] && r.to.Enabled[e.ID] {
+		if !r.flag.Enabled.Has(e.ID) && r.to.Enabled.Has(e.ID) {
 			r.add(events.FlagEnabled{Environment: e})
 		}
 	}

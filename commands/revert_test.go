@@ -9,7 +9,9 @@ import (
 )
 
 // asOf is the state that the first facts of a list make.
-func asOf(facts []events.Fact, version int) state.Flag { return stateOf[Flag](facts[:version]).Flag }
+func asOf(facts []events.Fact, version int) state.Flag {
+	return stateOf[state.Flag](facts[:version])
+}
 
 func TestRevertFlag(t *testing.T) {
 	staging := events.EnvironmentRef{ID: "e9", Name: "staging"}

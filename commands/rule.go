@@ -10,6 +10,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/rules"
+	"flagledger/events/state"
 )
 
 // MaxRules is how many rules an environment may have.
@@ -88,7 +89,7 @@ type NewServe struct {
 	BucketBy    *string
 }
 
-func (c SetRules) decide(f Flag) ([]events.Fact, error) {
+func (c SetRules) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (c SetRules) decide(f Flag) ([]events.Fact, error) {
 	if change.Empty() {
 		return nil, nil
 	}
-	return f.checkSizes(change)
+	return checkSizes(&f, change)
 }
 
 // SetFallthrough sets or unsets what a flag serves in an environment if no rule matches.
@@ -118,7 +119,7 @@ type SetFallthrough struct {
 	Serve       *NewServe // nil if Unset, or if it was not sent, which is refused
 }
 
-func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
+func (c SetFallthrough) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
@@ -130,11 +131,11 @@ func (c SetFallthrough) decide(f Flag) ([]events.Fact, error) {
 	if events.StoredEqual(before, after) {
 		return nil, nil
 	}
-	return f.checkSizes(events.FallthroughChanged{Environment: c.Environment, From: before, To: after})
+	return checkSizes(&f, events.FallthroughChanged{Environment: c.Environment, From: before, To: after})
 }
 
 // servedIn lists the rules and fallthroughs that serve a variation.
-func (f *Flag) servedIn(environments []events.EnvironmentRef, variationID string) (places []string) {
+func servedIn(f *state.Flag, environments []events.EnvironmentRef, variationID string) (places []string) {
 	serves := func(s events.Serve) bool { return slices.Contains(s.Variations(), variationID) }
 	for _, e := range environments {
 		for i, r := range f.Rules[e.ID] {
@@ -159,7 +160,7 @@ func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]
 // ruleCheck turns rules as they were sent into rules to store, and collects what is wrong with them.
 type ruleCheck struct {
 	wrong   fields
-	flag    *Flag
+	flag    *state.Flag
 	regexps int // the size of all regular expressions so far
 	parsing int // what parsing them costs: rules.RegexpCost
 }
@@ -348,7 +349,7 @@ func (c *ruleCheck) rollout(at string, shares []events.Share) {
 // size checks that rules take at most maxServed bytes in a fact, or no more than before, because an earlier release
 // may have accepted more.
 func (c *ruleCheck) size(at string, before, after []events.Rule) {
-	if events.RulesBytes(after) <= maxServed {
+	if state.RulesBytes(after) <= maxServed {
 		return // most are: encoding them takes long
 	}
 	stored, err := events.Marshal(after)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 var development = events.EnvironmentRef{ID: "e2", Name: "development"}
@@ -233,7 +234,7 @@ func TestSetRulesLeavesTheListThatWasSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := []events.Fact{split}
 		for step := range rapid.IntRange(1, 5).Draw(t, "steps") {
-			flag := stateOf[Flag](given)
+			flag := stateOf[state.Flag](given)
 			var sent []NewRule
 			var want []string
 			kept := rapid.Permutation(flag.Rules[production.ID]).Draw(t, "order")
@@ -252,7 +253,7 @@ func TestSetRulesLeavesTheListThatWasSent(t *testing.T) {
 			}
 			given = append(given, facts...)
 			var got []string
-			for _, r := range stateOf[Flag](given).Rules[production.ID] {
+			for _, r := range stateOf[state.Flag](given).Rules[production.ID] {
 				got = append(got, r.ID+" "+r.Name)
 			}
 			if !slices.Equal(got, want) {

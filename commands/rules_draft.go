@@ -16,15 +16,12 @@ type RulesDraft struct {
 // refuse, and those of the fallthrough under fallthrough.
 func (d RulesDraft) Apply(f state.Flag) (state.Flag, error) {
 	f = f.Clone()
-	check := ruleCheck{wrong: fields{}, flag: &Flag{Flag: f}}
+	check := ruleCheck{wrong: fields{}, flag: &f}
 	if d.Rules != nil {
-		f.Rules[d.Environment.ID] = check.rules(d.Rules, f.Rules[d.Environment.ID])
+		f.SetRules(d.Environment.ID, check.rules(d.Rules, f.Rules[d.Environment.ID]))
 	}
 	if d.Fallthrough != nil {
-		delete(f.Fallthrough, d.Environment.ID)
-		if serve := check.fallthroughServe("fallthrough", *d.Fallthrough); serve != nil {
-			f.Fallthrough[d.Environment.ID] = *serve
-		}
+		f.SetFallthrough(d.Environment.ID, check.fallthroughServe("fallthrough", *d.Fallthrough))
 	}
 	return f, check.wrong.err()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // A draft of rules is what SetRules and SetFallthrough would make of a flag, which stays as it is.
@@ -19,36 +20,36 @@ func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 	serving := SetFallthrough{FlagRef: theFlag, Environment: production, Serve: &NewServe{VariationID: new("v2")}}
 	for name, c := range map[string]struct {
 		draft RulesDraft
-		saved []Command[Flag]
+		saved []Command[state.Flag]
 	}{
 		"nothing":             {RulesDraft{}, nil},
-		"rules":               {RulesDraft{Rules: rules}, []Command[Flag]{setting(rules...)}},
-		"no rules":            {RulesDraft{Rules: []NewRule{}}, []Command[Flag]{setting()}},
-		"a fallthrough":       {RulesDraft{Fallthrough: &serving}, []Command[Flag]{serving}},
-		"another fallthrough": {RulesDraft{Rules: rules, Fallthrough: &unset}, []Command[Flag]{serving, setting(rules...), unset}},
+		"rules":               {RulesDraft{Rules: rules}, []Command[state.Flag]{setting(rules...)}},
+		"no rules":            {RulesDraft{Rules: []NewRule{}}, []Command[state.Flag]{setting()}},
+		"a fallthrough":       {RulesDraft{Fallthrough: &serving}, []Command[state.Flag]{serving}},
+		"another fallthrough": {RulesDraft{Rules: rules, Fallthrough: &unset}, []Command[state.Flag]{serving, setting(rules...), unset}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.draft.Environment = production
-			before, saved := stateOf[Flag](given), given
+			before, saved := stateOf[state.Flag](given), given
 			for _, cmd := range c.saved {
-				facts, err := cmd.decide(stateOf[Flag](saved))
+				facts, err := cmd.decide(stateOf[state.Flag](saved))
 				if err != nil {
 					t.Fatal(err)
 				}
 				saved = append(saved, facts...)
 			}
-			got, err := c.draft.Apply(before.Flag)
+			got, err := c.draft.Apply(before)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := stateOf[Flag](saved).Flag
+			want := stateOf[state.Flag](saved)
 			if diff := cmp.Diff(
 				[]any{want.Rules[production.ID], want.FallthroughIn(production.ID)},
 				[]any{got.Rules[production.ID], got.FallthroughIn(production.ID)}, cmpopts.EquateEmpty(),
 			); diff != "" {
 				t.Error("(-saved +draft)\n", diff)
 			}
-			if diff := cmp.Diff(stateOf[Flag](given), before); diff != "" {
+			if diff := cmp.Diff(stateOf[state.Flag](given), before); diff != "" {
 				t.Error("the flag changed (-want +got)\n", diff)
 			}
 		})
@@ -57,7 +58,7 @@ func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 		Environment: production,
 		Rules:       []NewRule{sentRule("none")},
 		Fallthrough: &SetFallthrough{},
-	}.Apply(stateOf[Flag](given).Flag)
+	}.Apply(stateOf[state.Flag](given))
 	refusal, ok := errors.AsType[*Error](err)
 	if !ok || refusal.Fields["rules[0].id"] == "" || refusal.Fields["fallthrough"] == "" {
 		t.Errorf("got %v", err)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"flagledger/events/state"
 )
 
 // Sandboxes manages tenants for trying the service: they have demo data, and end by themselves.
@@ -100,7 +102,7 @@ func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, a
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(tenant.Admins(), by.Actor.ID) {
+	if !slices.Contains(Admins(&tenant), by.Actor.ID) {
 		return refuse(Forbidden, "the person who asked for the cleanup is not an admin any more")
 	}
 	if err := CheckActive(s.People, by.Actor.ID); err != nil {
@@ -110,7 +112,7 @@ func (s *Sandboxes) FinishCleanup(ctx context.Context, by By, tenantID string, a
 }
 
 // checkCleanup refuses a cleanup before anything is deleted.
-func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) (Tenant, error) {
+func (s *Sandboxes) checkCleanup(ctx context.Context, by By, tenantID string) (state.Tenant, error) {
 	return Check(ctx, s.Writer, by, ResetDemoPeople{TenantRef: TenantRef{tenantID}})
 }
 

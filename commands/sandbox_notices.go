@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
+
+	"flagledger/events/state"
 )
 
 // SandboxNotice is an advance notice to the admins of a sandbox. It is stored, so it never changes.
@@ -55,7 +57,7 @@ func (n SandboxNoticeGiven) deletionDue(now time.Time) bool {
 }
 
 // GiveSandboxNotice notifies the admins of a sandbox that it ends soon, or will be deleted.
-func (s *Notifications) GiveSandboxNotice(ctx context.Context, tenant Tenant, n SandboxNoticeGiven) error {
+func (s *Notifications) GiveSandboxNotice(ctx context.Context, tenant state.Tenant, n SandboxNoticeGiven) error {
 	cause := strings.Join([]string{"sandbox", string(n.Notice), n.TenantID, n.EndsAt.UTC().Format(time.RFC3339Nano)},
 		"\x00")
 	message := Notification{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // SandboxKeptAfterEnd is the time between a sandbox's end and its deletion.
@@ -66,7 +67,7 @@ func (s *SandboxRetention) Run(ctx context.Context) error {
 // settle deletes a sandbox and its data if the admins were notified long enough ago. It drops the notice if the
 // sandbox's end has changed.
 func (s *SandboxRetention) settle(ctx context.Context, n SandboxNoticeGiven, now time.Time) error {
-	var tenant Tenant
+	var tenant state.Tenant
 	var err error
 	if n.deletionDue(now) {
 		tenant, _, err = Do(ctx, s.Writer, ByService(),
@@ -99,7 +100,7 @@ func (s *SandboxRetention) give(ctx context.Context, n SandboxNoticeGiven) error
 	if err := s.Notifications.GiveSandboxNotice(ctx, tenant, n); err != nil {
 		return err
 	}
-	return s.Notices.Give(ctx, n, tenant.Admins())
+	return s.Notices.Give(ctx, n, Admins(&tenant))
 }
 
 // DeleteEndedSandbox deletes a sandbox that ended at least SandboxKeptAfterEnd ago. It leaves other tenants alone.
@@ -109,7 +110,7 @@ type DeleteEndedSandbox struct {
 	Now    time.Time
 }
 
-func (c DeleteEndedSandbox) decide(t Tenant) ([]events.Fact, error) {
+func (c DeleteEndedSandbox) decide(t state.Tenant) ([]events.Fact, error) {
 	end := t.Subscription.SandboxEnd(t.SandboxEndsAt)
 	if !t.Exists || end.IsZero() || !end.Equal(c.EndsAt) || c.Now.Before(end.Add(SandboxKeptAfterEnd)) {
 		return nil, nil

@@ -128,7 +128,7 @@ func (s *SandboxSignUp) create(ctx context.Context, by By, tenantID string) erro
 		Created:       created,
 		Environments:  FirstEnvironments(),
 	})
-	if KindOf(err) == Conflict && tenant.taken {
+	if KindOf(err) == Conflict && tenant.Taken {
 		return nil
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // maxTokenTTL is the longest validity of any identity provider's ID tokens, with a margin for clock differences.
@@ -48,7 +49,7 @@ func (s *SignIn) endSession(userID, sessionID string) EndSession {
 
 // LogOut ends a session on all nodes: first its refresh tokens, then the ID tokens. If the fact cannot be appended,
 // the ID token stays valid for a retry.
-func (s *SignIn) LogOut(ctx context.Context, do Runner[User], c Claims) (Done, error) {
+func (s *SignIn) LogOut(ctx context.Context, do Runner[state.User], c Claims) (Done, error) {
 	if err := s.Sessions.Revoke(ctx, c.UserID, c.SessionID); err != nil {
 		return Done{}, err
 	}

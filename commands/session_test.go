@@ -15,6 +15,7 @@ import (
 	"flagledger/commands/identity/local"
 	"flagledger/commands/keep/directory"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // people is a snapshot that has heard of what a test says.
@@ -157,7 +158,7 @@ func TestLoggingOut(t *testing.T) {
 	logOut := func(s commands.Session) error {
 		_, err := signIn.LogOut(
 			t.Context(),
-			func(ctx context.Context, cmd commands.Command[commands.User]) (commands.User, commands.Done, error) {
+			func(ctx context.Context, cmd commands.Command[state.User]) (state.User, commands.Done, error) {
 				return commands.Do(ctx, w.writer, commands.By{}, cmd)
 			},
 			s.Claims,

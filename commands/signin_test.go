@@ -14,6 +14,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // newcomer is somebody with a verified address that a tenant has invited, and that is on the list of super users.
@@ -30,7 +31,7 @@ func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID s
 	if _, err := w.directory.AddPending(t.Context(), tenantID, c.Email, pendingID, false); err != nil {
 		t.Fatal(err)
 	}
-	do := func(cmd commands.Command[commands.Tenant]) {
+	do := func(cmd commands.Command[state.Tenant]) {
 		t.Helper()
 		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
 			t.Fatal(err)
@@ -170,7 +171,7 @@ func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
 	sound := w.newTenant(t)
 	invite := commands.InviteMember{TenantRef: sound, Role: events.ViewerRole}
 	if _, _, _, err := w.inviter().
-		InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}), invite, c.Email, uuid.NewString()); err != nil {
+		InviteMember(t.Context(), doing[state.Tenant](w, commands.By{}), invite, c.Email, uuid.NewString()); err != nil {
 		t.Fatal(err)
 	}
 	signIn := w.signIn(&people{})
@@ -213,7 +214,7 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	invite := func(to commands.TenantRef) {
 		t.Helper()
 		if _, _, _, err := w.inviter().
-			InviteMember(t.Context(), doing[commands.Tenant](w, commands.By{}), commands.InviteMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
+			InviteMember(t.Context(), doing[state.Tenant](w, commands.By{}), commands.InviteMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
 			t.Fatal(err)
 		}
 	}

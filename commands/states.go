@@ -10,6 +10,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // maxStates limits the cached states of a Writer in bytes, as State.size counts them.
@@ -47,9 +48,9 @@ func newStates(bytes uint64) *states {
 }
 
 // cacheState caches a state, which must not be changed afterwards.
-func cacheState[S any, P State[S]](w *Writer, stream string, s S, last lastEvent) {
+func cacheState[S any, P state.State[S]](w *Writer, stream string, s S, last lastEvent) {
 	if w.states != nil && last.revision > 0 {
-		w.states.Set(stream, cachedState{s, last, uint32(min(P(&s).size()+len(stream)+entryBytes, math.MaxUint32))})
+		w.states.Set(stream, cachedState{s, last, uint32(min(P(&s).Size()+len(stream)+entryBytes, math.MaxUint32))})
 	}
 }
 
@@ -71,7 +72,7 @@ func fromCache[S any](w *Writer, stream string) (s S, last lastEvent, ok bool) {
 // a different event there. Errors are *Error.
 //
 // A partial read is cached, so that several commands together can fold a stream that takes too long for one.
-func load[S any, P State[S]](
+func load[S any, P state.State[S]](
 	ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string,
 ) (s S, last lastEvent, err error) {
 	for {
@@ -85,7 +86,7 @@ func load[S any, P State[S]](
 	}
 }
 
-func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant string) (S, lastEvent, error) {
+func catchUp[S any, P state.State[S]](ctx context.Context, w *Writer, stream, tenant string) (S, lastEvent, error) {
 	s, last, ok := fromCache[S](w, stream)
 	if !ok {
 		leave, err := w.enterFold(ctx, tenant, stream)
@@ -117,9 +118,9 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant s
 			return s, last, err
 		}
 		if !changed {
-			s, changed = P(&s).clone(), true
+			s, changed = P(&s).Clone(), true
 		}
-		P(&s).evolve(r)
+		P(&s).Apply(r)
 		last = lastEventOf(r)
 	}
 	if !same {
@@ -134,7 +135,7 @@ func catchUp[S any, P State[S]](ctx context.Context, w *Writer, stream, tenant s
 
 // search works like load for a request that may be a retry. If the stream has events with the request's ids, found is
 // true and the state is as of the last of them.
-func search[S any, P State[S]](
+func search[S any, P state.State[S]](
 	ctx context.Context, w *Writer, retry *storeRetry, stream, tenant string, ids func(i int) uuid.UUID,
 ) (s S, last lastEvent, found bool, err error) {
 	for {
@@ -150,7 +151,7 @@ func search[S any, P State[S]](
 
 // loadOrFind searches for the request's events after loading: a concurrent first attempt then fails our append with
 // ErrConflict.
-func loadOrFind[S any, P State[S]](
+func loadOrFind[S any, P state.State[S]](
 	ctx context.Context, w *Writer, stream, tenant string, ids func(i int) uuid.UUID,
 ) (s S, last lastEvent, found bool, err error) {
 	if s, last, err = catchUp[S, P](ctx, w, stream, tenant); err != nil {
@@ -173,7 +174,7 @@ func loadOrFind[S any, P State[S]](
 
 // fold folds a stream from its first event, and caches the state, even a partial one, unless it stops at events with
 // the given ids.
-func fold[S any, P State[S]](
+func fold[S any, P state.State[S]](
 	ctx context.Context, w *Writer, stream string, ids func(i int) uuid.UUID,
 ) (s S, last lastEvent, found bool, err error) {
 	own := 0
@@ -192,7 +193,7 @@ func fold[S any, P State[S]](
 		if err := checkDecoded(r); err != nil {
 			return s, last, false, err
 		}
-		P(&s).evolve(r)
+		P(&s).Apply(r)
 		last = lastEventOf(r)
 	}
 	cacheState[S, P](w, stream, s, last)

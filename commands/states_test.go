@@ -106,7 +106,7 @@ func TestKeptStatesChangeNothing(t *testing.T) {
 		nodes := []*Writer{first, keeping.writer()}
 		var all []returned
 		create := CreateTenant{ID: "t", Name: "n", Creator: "u0", Environments: []events.EnvironmentRef{production}}
-		all = append(all, both[Tenant](t, pairOfNodes{first, reference}, By{}, create))
+		all = append(all, both[state.Tenant](t, pairOfNodes{first, reference}, By{}, create))
 		for i := range rapid.IntRange(1, 40).Draw(t, "commands") {
 			pair := pairOfNodes{rapid.SampledFrom(nodes).Draw(t, "node"), reference}
 			if rapid.IntRange(0, 9).Draw(t, "forget") == 0 {
@@ -138,7 +138,7 @@ func TestKeptStatesChangeNothing(t *testing.T) {
 }
 
 // both carries out a command, or checks it, with states kept and without.
-func both[S any, P State[S]](t *rapid.T, nodes pairOfNodes, by By, cmd Command[S]) returned {
+func both[S any, P state.State[S]](t *rapid.T, nodes pairOfNodes, by By, cmd Command[S]) returned {
 	check := rapid.IntRange(0, 4).Draw(t, "check") == 0
 	run := func(w *Writer) (s S, done Done, err error) {
 		if check {
@@ -168,7 +168,7 @@ func factsOf(m *memory) map[string][]events.Fact {
 	return facts
 }
 
-func drawFlagCommand(t *rapid.T, i int) Command[Flag] {
+func drawFlagCommand(t *rapid.T, i int) Command[state.Flag] {
 	key := rapid.SampledFrom([]string{"k", "l"}).Draw(t, "key")
 	ref := FlagRef{TenantID: "t", Key: key}
 	if rapid.IntRange(0, 5).Draw(t, "with a version") == 0 {
@@ -177,7 +177,7 @@ func drawFlagCommand(t *rapid.T, i int) Command[Flag] {
 	variation := fmt.Sprintf("v%d", rapid.IntRange(0, 5).Draw(t, "variation"))
 	text := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "text")
 	serve := &NewServe{Value: raw("true")}
-	all := []Command[Flag]{
+	all := []Command[state.Flag]{
 		CreateFlag{
 			TenantID:   "t",
 			Key:        key,
@@ -202,11 +202,11 @@ func drawFlagCommand(t *rapid.T, i int) Command[Flag] {
 	return rapid.SampledFrom(all).Draw(t, "command")
 }
 
-func drawTenantCommand(t *rapid.T, i int) Command[Tenant] {
+func drawTenantCommand(t *rapid.T, i int) Command[state.Tenant] {
 	ref, user := TenantRef{"t"}, fmt.Sprintf("u%d", rapid.IntRange(0, 3).Draw(t, "user"))
 	role := rapid.SampledFrom([]events.Role{events.AdminRole, events.ViewerRole}).Draw(t, "role")
 	environment := rapid.SampledFrom([]string{"production", "staging", "qa"}).Draw(t, "environment")
-	all := []Command[Tenant]{
+	all := []Command[state.Tenant]{
 		CreateTenant{ID: "t", Name: "n", Creator: "u0", Environments: []events.EnvironmentRef{production}},
 		UpdateTenant{TenantRef: ref, Name: new(fmt.Sprint(i % 3))},
 		AddEnvironment{TenantRef: ref, Environment: events.EnvironmentRef{ID: fmt.Sprint(i), Name: environment}},
@@ -223,9 +223,9 @@ func drawTenantCommand(t *rapid.T, i int) Command[Tenant] {
 	return rapid.SampledFrom(all).Draw(t, "command")
 }
 
-func drawProjectCommand(t *rapid.T) Command[Project] {
+func drawProjectCommand(t *rapid.T) Command[state.Project] {
 	ref, name := ProjectRef{"t", "p"}, rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "name")
-	return rapid.SampledFrom([]Command[Project]{
+	return rapid.SampledFrom([]Command[state.Project]{
 		CreateProject{ID: "p", TenantID: "t", Name: name},
 		UpdateProject{ProjectRef: ref, Name: &name},
 		UpdateProject{ProjectRef: ProjectRef{"other", "p"}, Name: &name},
@@ -236,13 +236,13 @@ func drawProjectCommand(t *rapid.T) Command[Project] {
 // timeOf is the time of the ith command.
 func timeOf(i int) time.Time { return time.Date(2026, 3, 14, i, 0, 0, 0, time.UTC) }
 
-func drawUserCommand(t *rapid.T, i int) Command[User] {
+func drawUserCommand(t *rapid.T, i int) Command[state.User] {
 	id := rapid.SampledFrom([]string{"u", "v"}).Draw(t, "user")
 	ref, session := UserRef{id}, rapid.SampledFrom([]string{"s1", "s2", "s3"}).Draw(t, "session")
 	role := rapid.SampledFrom([]events.PlatformRole{"", events.PlatformViewer, events.PlatformAdmin, events.SuperUser}).
 		Draw(t, "role")
 	yes := rapid.Bool().Draw(t, "listed or known")
-	return rapid.SampledFrom([]Command[User]{
+	return rapid.SampledFrom([]Command[state.User]{
 		RegisterUser{ID: id, Provider: "password"},
 		RegisterUser{ID: id, Provider: "password"}, // twice, as all but the sessions need it
 		EndSession{UserID: id, SessionID: session, Until: timeOf(i)},
@@ -255,7 +255,7 @@ func drawUserCommand(t *rapid.T, i int) Command[User] {
 	}).Draw(t, "command")
 }
 
-func drawInvitationCommand(t *rapid.T, i int) Command[Invitation] {
+func drawInvitationCommand(t *rapid.T, i int) Command[state.Invitation] {
 	ref := InvitationRef{
 		rapid.SampledFrom([]string{"i", "j"}).Draw(t, "invitation"),
 		timeOf(i * rapid.SampledFrom([]int{1, 24}).Draw(t, "hours")),
@@ -266,7 +266,7 @@ func drawInvitationCommand(t *rapid.T, i int) Command[Invitation] {
 		Now:            ref.Now,
 		AlreadyPending: rapid.IntRange(0, 4).Draw(t, "pending") == 0,
 	}
-	return rapid.SampledFrom([]Command[Invitation]{
+	return rapid.SampledFrom([]Command[state.Invitation]{
 		create, create, ResendInvitation{ref}, RevokeInvitation{ref}, AcceptInvitation{ref, "u"},
 	}).Draw(t, "command")
 }
@@ -381,7 +381,7 @@ func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
 			want := len(store.streams[theFlag.stream()])
 			for range 2 {
 				flag, _, err := Do(t.Context(), w, By{}, switchTo(false)) // which changes nothing where the flag is off
-				if on := stateOf[Flag](factsOf(store)[theFlag.stream()]).Enabled[production.ID]; on {
+				if on := stateOf[state.Flag](factsOf(store)[theFlag.stream()]).Enabled.Has(production.ID); on {
 					t.Error("the flag is on")
 				}
 				if want == 0 {
@@ -390,7 +390,7 @@ func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil || flag.Enabled[production.ID] || int(flag.Version) != len(store.streams[theFlag.stream()]) {
+				if err != nil || flag.Enabled.Has(production.ID) || int(flag.Version) != len(store.streams[theFlag.stream()]) {
 					t.Errorf("got %+v, %v", flag, err)
 				}
 			}
@@ -449,7 +449,7 @@ func TestKeptStatesAreBounded(t *testing.T) {
 	if size := w.states.WeightedSize(); size == 0 || size > 100_000 {
 		t.Errorf("it keeps %d bytes", size)
 	}
-	huge := Flag{Flag: state.Flag{FlagCreated: events.FlagCreated{Description: strings.Repeat("x", 2*maxStates)}}}
+	huge := state.Flag{FlagCreated: events.FlagCreated{Description: strings.Repeat("x", 2*maxStates)}}
 	cacheState(w, "huge", huge, lastEvent{revision: 1})
 	w.states.CleanUp()
 	if size := w.states.WeightedSize(); size > 100_000 {
@@ -479,8 +479,8 @@ func TestChangesOfTheSameFlagsAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if flag.Enabled[environment.ID] != (i/2%2 == 0) {
-					t.Errorf("the flag is %v in the environment after it was switched to %v", flag.Enabled[environment.ID], i/2%2 == 0)
+				if flag.Enabled.Has(environment.ID) != (i/2%2 == 0) {
+					t.Errorf("the flag is %v in the environment after it was switched to %v", flag.Enabled.Has(environment.ID), i/2%2 == 0)
 				}
 			}
 		})

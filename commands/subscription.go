@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // The subscription of a tenant is part of the tenant's stream.
@@ -19,7 +20,7 @@ type SetSubscription struct {
 	Now          time.Time
 }
 
-func (c SetSubscription) decide(t Tenant) ([]events.Fact, error) {
+func (c SetSubscription) decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ type SetPlan struct {
 	Plan events.Plan
 }
 
-func (c SetPlan) decide(t Tenant) ([]events.Fact, error) {
+func (c SetPlan) decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}

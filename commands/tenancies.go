@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Contact is the contact of a tenant as sent. nil leaves a field unchanged, and empty clears it.
@@ -37,12 +38,12 @@ type TenantData interface {
 // Create saves the contact and then creates the tenant, so that no tenant lacks its contact. If the facts cannot be
 // appended, the contact is unused until the request is retried with its key.
 func (t *Tenancies) Create(
-	ctx context.Context, do Runner[Tenant], create CreateTenant, c Contact,
-) (Tenant, Done, error) {
+	ctx context.Context, do Runner[state.Tenant], create CreateTenant, c Contact,
+) (state.Tenant, Done, error) {
 	sent := c.Email != nil || c.Name != nil && *c.Name != ""
 	if sent && create.Created.check() == nil {
 		if err := t.Directory.SetContact(ctx, create.ID, 0, c.Email, c.Name); err != nil {
-			return Tenant{}, Done{}, err
+			return state.Tenant{}, Done{}, err
 		}
 	}
 	return do(ctx, create)
@@ -62,8 +63,8 @@ func (c Contact) only(fields []events.ContactField) (part Contact) {
 // Update changes a tenant and then its contact, so that concurrent changes take effect in the order of their facts. If
 // the contact cannot be saved, the fact stays, and a retry saves it unless it has changed since.
 func (t *Tenancies) Update(
-	ctx context.Context, do Runner[Tenant], update UpdateTenant, c Contact,
-) (tenant Tenant, done Done, err error) {
+	ctx context.Context, do Runner[state.Tenant], update UpdateTenant, c Contact,
+) (tenant state.Tenant, done Done, err error) {
 	if c != (Contact{}) {
 		if update.Contact, err = t.Directory.ContactChanges(ctx, update.TenantID, c.Email, c.Name); err != nil {
 			return tenant, done, err
@@ -78,7 +79,7 @@ func (t *Tenancies) Update(
 }
 
 // Delete ends a tenant and then deletes its data. If that fails or takes too long, a job continues.
-func (t *Tenancies) Delete(ctx context.Context, do Runner[Tenant], remove DeleteTenant) (Done, error) {
+func (t *Tenancies) Delete(ctx context.Context, do Runner[state.Tenant], remove DeleteTenant) (Done, error) {
 	_, done, err := do(ctx, remove)
 	if err == nil {
 		err = t.forgetKeepings(ctx, remove.TenantID)

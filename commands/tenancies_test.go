@@ -15,6 +15,7 @@ import (
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 func (d steppingDirectory) SetContact(
@@ -63,11 +64,11 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		id, key := uuid.NewString(), 0
 		email, name, newEmail := uuid.NewString()+"@example.com", "Ada Lovelace", uuid.NewString()+"@example.com"
 		// twice makes a request that fails at a step, and the same request again.
-		twice := func(want []string, request func(do commands.Runner[commands.Tenant]) error) {
+		twice := func(want []string, request func(do commands.Runner[state.Tenant]) error) {
 			t.Helper()
 			key++
-			do := func() commands.Runner[commands.Tenant] {
-				return doing[commands.Tenant](w,
+			do := func() commands.Runner[state.Tenant] {
+				return doing[state.Tenant](w,
 					commands.By{Once: commands.NewOnce([]byte{byte(key)}, time.UnixMilli(int64(failing)))})
 			}
 			*w.steps = steps{failing: failing}
@@ -88,7 +89,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 			}
 			return found
 		}
-		twice([]string{"note contact", "append tenant.created"}, func(do commands.Runner[commands.Tenant]) error {
+		twice([]string{"note contact", "append tenant.created"}, func(do commands.Runner[state.Tenant]) error {
 			_, _, err := tenancies.Create(t.Context(), do, commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
 				commands.Contact{Email: &email, Name: &name})
 			return err
@@ -96,7 +97,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		if diff := cmp.Diff([]bool{true, false}, noted()); diff != "" {
 			t.Errorf("created: the contact (-want +got):\n%s", diff)
 		}
-		twice([]string{"append tenant.updated", "note contact"}, func(do commands.Runner[commands.Tenant]) error {
+		twice([]string{"append tenant.updated", "note contact"}, func(do commands.Runner[state.Tenant]) error {
 			to := "Acme Inc."
 			_, _, err := tenancies.Update(t.Context(), do,
 				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}, Name: &to}, commands.Contact{Email: &newEmail})
@@ -115,7 +116,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		}
 		twice(
 			[]string{"append tenant.deleted", "forget tenant", "forget notifications"},
-			func(do commands.Runner[commands.Tenant]) error {
+			func(do commands.Runner[state.Tenant]) error {
 				_, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: id}})
 				return err
 			},
@@ -150,8 +151,8 @@ func TestDeletingATenantWithManyUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forgotten := 0
 		tenancies := &commands.Tenancies{Uses: largeUses{&forgotten}}
-		do := func(context.Context, commands.Command[commands.Tenant]) (commands.Tenant, commands.Done, error) {
-			return commands.Tenant{}, commands.Done{}, nil
+		do := func(context.Context, commands.Command[state.Tenant]) (state.Tenant, commands.Done, error) {
+			return state.Tenant{}, commands.Done{}, nil
 		}
 		began := time.Now()
 		if _, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{}); err != nil ||
@@ -184,7 +185,7 @@ func TestNoContactWithoutATenant(t *testing.T) {
 		Creator: "owner",
 		Created: commands.CreatedBefore{Tenants: commands.MaxCreated},
 	}
-	_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}), create,
+	_, _, err := tenancies.Create(t.Context(), doing[state.Tenant](w, commands.By{}), create,
 		commands.Contact{Email: &email})
 	if commands.KindOf(err) != commands.Conflict || len(w.taken) > 0 {
 		t.Errorf("got %v after %v", err, w.taken)
@@ -244,7 +245,7 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 		{"two that change something", commands.Contact{Email: new("a@example.com")}, commands.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
 	} {
 		id := uuid.NewString()
-		_, _, err := tenancies.Create(t.Context(), doing[commands.Tenant](w, commands.By{}),
+		_, _, err := tenancies.Create(t.Context(), doing[state.Tenant](w, commands.By{}),
 			commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
 			commands.Contact{Email: new("old@example.com"), Name: new("Ada")})
 		if err != nil {
@@ -252,7 +253,7 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 		}
 		update := func(tenancies *commands.Tenancies, key byte, contact commands.Contact) error {
 			by := commands.By{Once: commands.NewOnce([]byte{key}, time.UnixMilli(1))}
-			_, _, err := tenancies.Update(t.Context(), doing[commands.Tenant](w, by),
+			_, _, err := tenancies.Update(t.Context(), doing[state.Tenant](w, by),
 				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}}, contact)
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // However many grow a tenant's flags at once, a node makes them no larger than they may be, and each further node by
@@ -19,6 +20,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
 			store, _ := newMemory()
 			bound := 5*size + size/2
+			smallest := stateOf[state.Flag]([]events.Fact{events.FlagCreated{Key: "k00.00", Name: "k00.00"}})
 			var running sync.WaitGroup
 			var made atomic.Int64
 			for node := range nodes {
@@ -26,7 +28,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 				n.TenantFlagBytes = func(string) (int, int) { return int(n.shown.Load()) * size, bound }
 				for caller := range 16 {
 					running.Go(func() {
-						value := textValue(size - events.FlagBytesAfter(0, events.FlagCreated{Key: "k00.00", Name: "k00.00"}))
+						value := textValue(size - smallest.Bytes())
 						c := CreateFlag{
 							TenantID:     "t",
 							Key:          fmt.Sprintf("k%02d.%02d", node, caller),
@@ -35,8 +37,8 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 						}
 						switch flag, _, err := Do(t.Context(), n.Writer, By{}, c); {
 						case err == nil:
-							if made.Add(1); flag.Bytes != size {
-								t.Errorf("a flag has %d bytes", flag.Bytes)
+							if made.Add(1); flag.Bytes() != size {
+								t.Errorf("a flag has %d bytes", flag.Bytes())
 							}
 						case KindOf(err) != Conflict:
 							t.Error(err)
@@ -97,7 +99,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		bound := 1 << 30
 		w.TenantFlagBytes = func(string) (int, int) { return 10_000, bound }
 		ref := FlagRef{TenantID: "t", Key: "k"}
-		do := func(c Command[Flag]) error {
+		do := func(c Command[state.Flag]) error {
 			_, _, err := Do(context.Background(), w, By{}, c)
 			return err
 		}
@@ -111,7 +113,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 			!strings.Contains(err.Error(), "5000") {
 			t.Errorf("it grows: %v", err)
 		}
-		for _, c := range []Command[Flag]{
+		for _, c := range []Command[state.Flag]{
 			UpdateFlag{FlagRef: ref, DefaultValue: textValue(999)}, SwitchFlag{FlagRef: ref, Environment: production, On: true}, DeleteFlag{FlagRef: ref},
 		} {
 			if err := do(c); err != nil {

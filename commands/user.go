@@ -1,67 +1,12 @@
 package commands
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
-
-// User is the state of a person's stream.
-type User struct {
-	Exists       bool
-	Ended        map[string]time.Time // by id: when the last of a session's tokens expires
-	PlatformRole events.PlatformRole
-	Deactivated  bool
-	Erased       bool
-	CreatedAt    time.Time
-	EndedBefore  time.Time // sessions that began before it have ended
-	EndedExcept  string    // except this one
-
-	deactivatedAt time.Time
-	roleSince     time.Time // when the platform role last changed
-	forgetAt      int       // the number of ended sessions that triggers a cleanup
-}
-
-func (u *User) evolve(r events.Recorded) {
-	switch fact := r.Fact.(events.UserFact).(type) {
-	case events.UserRegistered:
-		u.Exists, u.CreatedAt = true, r.At
-	case events.SessionEnded:
-		u.end(fact, r.Time)
-	case events.PlatformRoleChanged:
-		u.PlatformRole, u.roleSince = fact.To, r.Time
-	case events.UserDeactivated:
-		u.Deactivated, u.deactivatedAt = true, r.Time
-	case events.UserReactivated:
-		u.Deactivated = false
-	case events.UserErased:
-		u.Erased, u.PlatformRole = true, ""
-	case events.SessionsEnded:
-		u.EndedBefore, u.EndedExcept = fact.Before, fact.Except
-	}
-}
-
-// end records that a session has ended, and from time to time drops sessions whose tokens have expired.
-func (u *User) end(fact events.SessionEnded, now time.Time) {
-	if u.Ended == nil {
-		u.Ended = map[string]time.Time{}
-	}
-	if len(u.Ended) >= u.forgetAt {
-		maps.DeleteFunc(u.Ended, func(_ string, until time.Time) bool { return until.Before(now) })
-		u.forgetAt = max(64, 2*len(u.Ended))
-	}
-	u.Ended[fact.SessionID] = fact.Until
-}
-
-func (u *User) clone() User {
-	c := *u
-	c.Ended = maps.Clone(u.Ended)
-	return c
-}
-
-func (u *User) size() int { return 512 + 128*len(u.Ended) }
 
 // RegisterUser registers a person at their first sign-in, and does nothing for a known one. An erased person is
 // Forbidden.
@@ -74,7 +19,7 @@ func (c RegisterUser) stream() string { return events.UserStream(c.ID) }
 
 func (c RegisterUser) tenant() string { return "" }
 
-func (c RegisterUser) decide(u User) ([]events.Fact, error) {
+func (c RegisterUser) decide(u state.User) ([]events.Fact, error) {
 	if u.Erased {
 		return nil, refuse(Forbidden, "the account has been erased")
 	}
@@ -95,7 +40,7 @@ func (c EndSession) stream() string { return events.UserStream(c.UserID) }
 
 func (c EndSession) tenant() string { return "" }
 
-func (c EndSession) decide(u User) ([]events.Fact, error) {
+func (c EndSession) decide(u state.User) ([]events.Fact, error) {
 	if _, ended := u.Ended[c.SessionID]; ended {
 		return nil, nil
 	}
@@ -110,7 +55,7 @@ func (r UserRef) stream() string { return events.UserStream(r.UserID) }
 func (r UserRef) tenant() string { return "" }
 
 // admit returns NotFound for a person who never signed in or has been erased.
-func (r UserRef) admit(u User) error {
+func (r UserRef) admit(u state.User) error {
 	if !u.Exists || u.Erased {
 		return refuse(NotFound, "no user has the id %q", r.UserID)
 	}
@@ -125,7 +70,7 @@ type ChangePlatformRole struct {
 	Listed bool
 }
 
-func (c ChangePlatformRole) decide(u User) ([]events.Fact, error) {
+func (c ChangePlatformRole) decide(u state.User) ([]events.Fact, error) {
 	if err := c.admit(u); err != nil {
 		return nil, err
 	}
@@ -153,7 +98,7 @@ func checkPlatformRole(wrong fields, role events.PlatformRole, listed bool, know
 // sessions.
 type DeactivateUser struct{ UserRef }
 
-func (c DeactivateUser) decide(u User) ([]events.Fact, error) {
+func (c DeactivateUser) decide(u state.User) ([]events.Fact, error) {
 	if err := c.admit(u); err != nil || u.Deactivated {
 		return nil, err
 	}
@@ -163,7 +108,7 @@ func (c DeactivateUser) decide(u User) ([]events.Fact, error) {
 // ReactivateUser lets a deactivated person in again.
 type ReactivateUser struct{ UserRef }
 
-func (c ReactivateUser) decide(u User) ([]events.Fact, error) {
+func (c ReactivateUser) decide(u state.User) ([]events.Fact, error) {
 	if err := c.admit(u); err != nil || !u.Deactivated {
 		return nil, err
 	}
@@ -177,7 +122,7 @@ type EraseUser struct {
 	Known bool
 }
 
-func (c EraseUser) decide(u User) ([]events.Fact, error) {
+func (c EraseUser) decide(u state.User) ([]events.Fact, error) {
 	if u.Erased {
 		return nil, nil
 	}
@@ -198,7 +143,7 @@ func (c EndSessions) stream() string { return events.UserStream(c.UserID) }
 
 func (c EndSessions) tenant() string { return "" }
 
-func (c EndSessions) decide(u User) ([]events.Fact, error) {
+func (c EndSessions) decide(u state.User) ([]events.Fact, error) {
 	before := c.Before.UTC()
 	if before.Before(u.EndedBefore) || before.Equal(u.EndedBefore) && c.Except == u.EndedExcept {
 		return nil, nil

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 func TestEndedSessionsAreForgottenOnceTheirTokensHaveExpired(t *testing.T) {
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var u User
+	var u state.User
 	for i := range 10_000 {
 		now := began.Add(time.Duration(i) * time.Minute)
 		session := strconv.Itoa(i)
-		u.evolve(
+		u.Apply(
 			events.Recorded{
 				Event: events.Event{
 					Metadata: events.Metadata{Time: now},

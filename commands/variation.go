@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 const maxVariations = 100 // of a flag
@@ -29,19 +30,19 @@ type AddVariation struct {
 	Variation NewVariation
 }
 
-func (c AddVariation) decide(f Flag) ([]events.Fact, error) {
+func (c AddVariation) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
 	wrong := fields{}
-	f.checkVariation(wrong, "", "", c.Variation)
+	checkVariation(&f, wrong, "", "", c.Variation)
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
 	if len(f.Variations) >= maxVariations {
 		return nil, refuse(Conflict, "a flag has at most %d variations", maxVariations)
 	}
-	return f.checkSizes(events.VariationAdded{Variation: c.Variation.variation()})
+	return checkSizes(&f, events.VariationAdded{Variation: c.Variation.variation()})
 }
 
 // UpdateVariation changes the sent fields of a variation; nil leaves a field unchanged.
@@ -54,7 +55,7 @@ type UpdateVariation struct {
 	Weight      *events.Weight
 }
 
-func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
+func (c UpdateVariation) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
 	assignSent(&next.Description, c.Description)
 	assignSent(&next.Weight, c.Weight)
 	wrong := fields{}
-	f.checkVariation(wrong, "", c.ID,
+	checkVariation(&f, wrong, "", c.ID,
 		NewVariation{Name: next.Name, Value: next.Value, Description: next.Description, Weight: next.Weight})
 	if err := wrong.err(); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (c UpdateVariation) decide(f Flag) ([]events.Fact, error) {
 	if updated == (events.VariationUpdated{ID: c.ID}) {
 		return nil, nil
 	}
-	return f.checkSizes(updated)
+	return checkSizes(&f, updated)
 }
 
 // RemoveVariation removes a variation. It refuses one that an environment of the tenant serves.
@@ -96,7 +97,7 @@ type RemoveVariation struct {
 	Environments []events.EnvironmentRef
 }
 
-func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
+func (c RemoveVariation) decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
@@ -104,14 +105,14 @@ func (c RemoveVariation) decide(f Flag) ([]events.Fact, error) {
 	if v == nil {
 		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
 	}
-	if places := f.servedIn(c.Environments, c.ID); len(places) > 0 {
+	if places := servedIn(&f, c.Environments, c.ID); len(places) > 0 {
 		return nil, refuse(Conflict, "the variation is still served by %s", strings.Join(places, ", "))
 	}
 	return []events.Fact{events.VariationRemoved{Variation: *v}}, nil
 }
 
 // checkVariation checks a variation against the flag's others; id is its own, or empty for a new one.
-func (f *Flag) checkVariation(wrong fields, prefix, id string, v NewVariation) {
+func checkVariation(f *state.Flag, wrong fields, prefix, id string, v NewVariation) {
 	checkText(wrong, prefix+"name", v.Name, 1, maxName)
 	checkText(wrong, prefix+"description", v.Description, 0, maxDescription)
 	checkValue(wrong, prefix+"value", f.Type, v.Value)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Command is a decision about one stream with the state S. It is plain data that can be stored as JSON, and deciding
@@ -26,17 +27,6 @@ type Command[S any] interface {
 	decide(state S) ([]events.Fact, error)
 }
 
-// State is what a command decides from.
-type State[S any] interface {
-	*S
-	// evolve applies one event and never fails: facts are final.
-	evolve(events.Recorded)
-	// clone returns a copy that shares nothing with the state that evolve changes.
-	clone() S
-	// size returns the approximate size of the state in bytes.
-	size() int
-}
-
 // Writer carries out commands on a store. It caches the states of recently used streams, and runs one command of a
 // stream at a time.
 type Writer struct {
@@ -45,7 +35,7 @@ type Writer struct {
 
 	// Guard, if set, returns why a tenant accepts no changes, or nil. Commands with bypassesGuard skip it.
 	Guard func(tenantID string) error
-	// TenantFlagBytes returns the size of a tenant's flags in the snapshot, and its limit: see events.FlagBytesAfter.
+	// TenantFlagBytes returns the size of a tenant's flags in the snapshot, and its limit: see state.Flag.Bytes.
 	// A new Writer has no limit.
 	TenantFlagBytes func(tenantID string) (used, bound int)
 	// UnpaidCreator returns the creator of a free tenant; empty for a paid tenant, and for all tenants of a new
@@ -159,7 +149,7 @@ const writeTimeout = 5 * time.Second
 //
 // It decides from the cached state. If that refuses, changes nothing or loses a race, it decides again from the
 // current stream. A refusal waits until its reason can be read. A retried request is not decided again.
-func Do[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
+func Do[S any, P state.State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (S, Done, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	leave, err := w.enterStream(ctx, by, cmd.tenant(), cmd.stream())
@@ -190,7 +180,9 @@ type outcome struct {
 	repeated bool
 }
 
-func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, did outcome, err error) {
+func carryOut[S any, P state.State[S]](
+	ctx context.Context, w *Writer, by By, cmd Command[S],
+) (s S, did outcome, err error) {
 	stream := cmd.stream()
 	leave, err := w.enterTenant(ctx, cmd.tenant())
 	if err != nil {
@@ -252,10 +244,10 @@ func carryOut[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Comm
 }
 
 // applyBatch returns the state after a batch that was appended after the event last.
-func applyBatch[S any, P State[S]](
+func applyBatch[S any, P state.State[S]](
 	s S, stream string, last lastEvent, appended events.Appended, batch []events.Event,
 ) (S, outcome) {
-	s = P(&s).clone()
+	s = P(&s).Clone()
 	did := outcome{last: last, changed: true}
 	for i, e := range batch {
 		r := events.Recorded{
@@ -266,7 +258,7 @@ func applyBatch[S any, P State[S]](
 			Name:     e.Fact.StoredName(),
 			At:       appended.Recorded[i],
 		}
-		P(&s).evolve(r)
+		P(&s).Apply(r)
 		did.last = lastEventOf(r)
 		did.names = append(did.names, r.Name)
 	}
@@ -346,7 +338,7 @@ func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Met
 
 // Check decides a command as Do would, without appending: it returns the current state and the refusal as an *Error.
 // It does not refuse what the request did before.
-func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, err error) {
+func Check[S any, P state.State[S]](ctx context.Context, w *Writer, by By, cmd Command[S]) (s S, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	var last lastEvent
@@ -371,7 +363,7 @@ func Check[S any, P State[S]](ctx context.Context, w *Writer, by By, cmd Command
 
 // Find returns what Do would return for a request that was carried out before, and changes nothing. found is false if
 // it was not, or has no Idempotency-Key. Errors are *Error.
-func Find[S any, P State[S]](
+func Find[S any, P state.State[S]](
 	ctx context.Context, w *Writer, by By, cmd Command[S],
 ) (s S, done Done, found bool, err error) {
 	if !by.Once.MaybeRetry() {

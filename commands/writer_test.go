@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // A repeated request is the one with the same identity and beginning.
@@ -19,7 +20,7 @@ func TestCheckAndFind(t *testing.T) {
 	store, w := newMemory()
 	stream := events.FlagStream("t", "k")
 	create := CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag}
-	find := func(by By) (Flag, bool) {
+	find := func(by By) (state.Flag, bool) {
 		t.Helper()
 		flag, done, found, err := Find(t.Context(), w, by, create)
 		if err != nil || done.Repeated != found {

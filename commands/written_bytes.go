@@ -80,8 +80,8 @@ func encodedBytes(batch []events.Event) (n int) {
 func pastBytes(of any, facts []events.Fact) (n int) {
 	for _, fact := range facts {
 		switch s := of.(type) {
-		case *Flag:
-			n += s.Bytes / state.StoredEvery
+		case *state.Flag:
+			n += s.Bytes() / state.StoredEvery
 			switch fact.(type) {
 			case events.FlagUpdated, events.FlagStatusChanged:
 				n += len(s.Name) + len(s.Description)
@@ -89,7 +89,7 @@ func pastBytes(of any, facts []events.Fact) (n int) {
 					n += len(tag)
 				}
 			}
-		case *Project:
+		case *state.Project:
 			if _, updated := fact.(events.ProjectUpdated); updated {
 				n += len(s.Name) + len(s.Description)
 			}

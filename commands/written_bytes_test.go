@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 func TestBytesWrittenOnADay(t *testing.T) {
 	store, _ := newMemory()
 	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	w := NewWriter(store, NoWait, func() time.Time { return now })
-	do := func(c Command[Flag]) {
+	do := func(c Command[state.Flag]) {
 		t.Helper()
 		if _, _, err := Do(t.Context(), w, By{}, c); err != nil {
 			t.Fatal(err)
@@ -65,10 +66,10 @@ func TestWhatIsKeptOfThePastCounts(t *testing.T) {
 		}
 		return w.WrittenToday("t") - before
 	}
-	flag := func(c Command[Flag]) func() error {
+	flag := func(c Command[state.Flag]) func() error {
 		return func() error { _, _, err := Do(t.Context(), w, By{}, c); return err }
 	}
-	project := func(c Command[Project]) func() error {
+	project := func(c Command[state.Project]) func() error {
 		return func() error { _, _, err := Do(t.Context(), w, By{}, c); return err }
 	}
 	long, ref := strings.Repeat("d", 2000), FlagRef{TenantID: "t", Key: "k"}

@@ -8,6 +8,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 type bootstrapBody struct {
@@ -342,6 +343,6 @@ func (a *API) showSession(s commands.Session, active string) *sessionOutput {
 
 // logOut ends the session of the token that the call was made with.
 func (a *API) logOut(ctx context.Context, _ *struct{}) (*successOutput, error) {
-	done, err := a.SignIn.LogOut(ctx, runner[commands.User](a), principalOf(ctx).claims)
+	done, err := a.SignIn.LogOut(ctx, runner[state.User](a), principalOf(ctx).claims)
 	return successResponse(done), err
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"flagledger/commands"
+	"flagledger/events/state"
 )
 
 // do carries out the command of a call. If the body is invalid, it only validates the command, so that all errors are
 // reported at once. If replayRefusal is set, it only finds the events of an earlier attempt.
-func do[S any, P commands.State[S]](
+func do[S any, P state.State[S]](
 	ctx context.Context, w *commands.Writer, cmd commands.Command[S],
 ) (S, commands.Done, error) {
 	req := requestOf(ctx)
@@ -28,7 +29,7 @@ func do[S any, P commands.State[S]](
 }
 
 // runner returns a Runner that calls do.
-func runner[S any, P commands.State[S]](a *API) commands.Runner[S] {
+func runner[S any, P state.State[S]](a *API) commands.Runner[S] {
 	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
 		return do[S, P](ctx, a.Writer, cmd)
 	}
@@ -36,7 +37,7 @@ func runner[S any, P commands.State[S]](a *API) commands.Runner[S] {
 
 // checkCommand validates a call before it changes anything. Its error merges wrong, the body's schema errors and the
 // command's own.
-func checkCommand[S any, P commands.State[S]](
+func checkCommand[S any, P state.State[S]](
 	ctx context.Context, w *commands.Writer, wrong map[string]string, cmd commands.Command[S],
 ) error {
 	_, err := commands.Check[S, P](ctx, w, callMetadata(ctx), cmd)

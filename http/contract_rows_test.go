@@ -70,7 +70,7 @@ var contractRows = []contractRow{
 		"X-Tenant-ID X-Environment",
 		`{"targetingKey":"u","attributes":{"plan":"pro"},"environment":"production"}`,
 		200,
-		evaluation,
+		evaluationShape,
 	},
 	{"GET /api/v1/flags/{flagKey}/history", "", "", 200, list1{historyShape}},
 
@@ -305,7 +305,7 @@ var contractRows = []contractRow{
 		"X-Tenant-ID X-Environment",
 		`{"userId":"u","attributes":{"plan":"pro"},"environment":"production"}`,
 		200,
-		evaluation,
+		evaluationShape,
 	},
 	{
 		"POST /api/billing/checkout",

@@ -45,8 +45,8 @@ var (
 		"userName":  "string",
 		"timestamp": "time",
 	}
-	evaluation   = shape{"enabled": "boolean", "value": "any", "reason": "string"}
-	projectShape = shape{
+	evaluationShape = shape{"enabled": "boolean", "value": "any", "reason": "string"}
+	projectShape    = shape{
 		"id":          "string",
 		"name":        "string",
 		"description": "string",

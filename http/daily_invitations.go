@@ -9,6 +9,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // invitationsPerDay returns a plan's daily quota of invitations.
@@ -37,7 +38,7 @@ func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound 
 
 // limitInvitations calls invite and counts the invitation for today, or returns an error beyond one of bounds. Refused
 // and repeated invitations do not count.
-func limitInvitations[S any, P commands.State[S]](
+func limitInvitations[S any, P state.State[S]](
 	ctx context.Context, a *API, bounds []jobs.InvitationBound, cmd commands.Command[S],
 	invite func() (commands.Done, error),
 ) (commands.Done, error) {

@@ -112,15 +112,18 @@ func compareFlags(before, after wholeFlag) (body diffBody, err error) {
 	default:
 		err = strictjson.Read(written, &body.Patch)
 	}
-	body.add("id", nil, before.ID, after.ID)
-	body.add("name", nil, before.Name, after.Name)
-	body.add("type", nil, before.Type, after.Type)
-	body.add("defaultValue", nil, before.DefaultValue, after.DefaultValue)
-	body.add("description", nil, before.Description, after.Description)
-	body.add("tags", nil, before.Tags, after.Tags)
-	body.add("projectId", nil, before.ProjectID, after.ProjectID)
-	body.add("permanent", nil, before.Permanent, after.Permanent)
-	body.add("status", nil, before.Status, after.Status)
+	var fields [2]map[string]json.RawMessage
+	for i, f := range []FlagFields{before.FlagFields, after.FlagFields} {
+		if err := json.Unmarshal(encodeJSON(f), &fields[i]); err != nil {
+			return body, err
+		}
+		for _, always := range []string{"version", "createdAt", "updatedAt"} { // differ in any two versions
+			delete(fields[i], always)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields[0])) {
+		body.add(name, nil, value(fields[0][name]), value(fields[1][name]))
+	}
 	body.compareLists("variations", nil, byID(before.Variations, variationID), byID(after.Variations, variationID))
 	names := maps.Clone(before.Environments)
 	maps.Copy(names, after.Environments)

@@ -14,6 +14,7 @@ import (
 	"flagledger/events"
 	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
 
@@ -204,7 +205,7 @@ func (a *API) evaluateOne(
 	}
 	out := newOutput(w)
 	defer out.release()
-	out.evaluation(&result)
+	out.evaluation(&result.Result)
 	e.leaveWorkSlot()
 	out.send()
 	return nil
@@ -214,7 +215,7 @@ func (a *API) evaluateOne(
 // for it.
 func (a *API) evaluateFlag(r *http.Request, p *principal, key string, e *evaluationRequest) (snapshot.Result, error) {
 	result, err := queries.EvaluateShort(p.tenant, p.environment, key, &e.Context)
-	if err == nil || !errors.Is(err, snapshot.ErrTooLarge) {
+	if err == nil || !errors.Is(err, evaluation.ErrTooLarge) {
 		return result, err
 	}
 	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {

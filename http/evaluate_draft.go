@@ -12,7 +12,7 @@ import (
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/http/strictjson"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 const evaluateDraftRoute = "/api/v1/flags/{flagKey}/rules/evaluate"
@@ -76,7 +76,7 @@ func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 	if err := commands.MergeFieldErrors(wrong, err); err != nil {
 		return err
 	}
-	result, explanation, err := snapshot.Explain(flag, environment.ID, &e.Context)
+	result, explanation, err := evaluation.Explain(flag, environment.ID, &e.Context)
 	if err != nil {
 		return err
 	}

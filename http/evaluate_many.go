@@ -83,7 +83,7 @@ func sendEvaluations(
 		out.text(separator)
 		out.quote(key)
 		out.text(":")
-		out.evaluation(&answer.Result)
+		out.evaluation(&answer.Result.Result)
 		separator = ","
 		sendFull()
 	}

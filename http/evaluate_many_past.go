@@ -11,7 +11,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/http/fair"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
 
@@ -93,7 +93,7 @@ func (s flagsAt) evaluate(
 			var answer queries.Evaluated
 			flag, err := s.compile(ctx, a, p, e, f)
 			if answer.Err = err; err == nil {
-				answer.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
+				answer.Result.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
 			}
 			if atMost -= time.Since(began); atMost < 0 || ctx.Err() != nil || errors.Is(err, queries.ErrUnavailable) {
 				yield(f.Key, queries.Evaluated{Err: queries.ErrTooSlow})
@@ -110,21 +110,21 @@ func (s flagsAt) evaluate(
 // It releases the work slot meanwhile.
 func (s flagsAt) compile(
 	ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.VersionThen,
-) (*snapshot.Flag, error) {
+) (*evaluation.Flag, error) {
 	if f.Version == 0 {
 		return nil, queries.ErrNotFound
 	}
 	if live, ok := p.tenant.Flag(f.Key); ok && f.Unchanged && live.Version() == f.Version {
-		return live, nil
+		return &live.Flag, nil
 	}
 	e.leaveWorkSlot()
 	if err := s.pastSlot.Resume(ctx); err != nil {
 		return nil, err
 	}
 	then, err := a.Queries.FlagAt(ctx, p.tenant.ID(), f.Key, queries.Moment{Version: f.Version})
-	var flag *snapshot.Flag
+	var flag *evaluation.Flag
 	if err == nil {
-		flag, err = snapshot.Compile(then, s.environment.ID)
+		flag, err = evaluation.CompileIn(then, s.environment.ID)
 	}
 	s.pastSlot.Leave()
 	return flag, cmp.Or(err, e.workSlot.Resume(ctx))

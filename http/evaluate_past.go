@@ -12,7 +12,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/state"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
 
@@ -104,7 +104,7 @@ func (a *API) evaluateQuery(
 	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
 		return err
 	}
-	result, explanation, err := snapshot.Explain(flag, environment.ID, &e.Context)
+	result, explanation, err := evaluation.Explain(flag, environment.ID, &e.Context)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (a *API) evaluateQuery(
 }
 
 // answerWith answers with a result and, unless it is nil, its explanation.
-func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *snapshot.Result, x *snapshot.Explanation) {
+func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *evaluation.Result, x *evaluation.Explanation) {
 	out := newOutput(w)
 	defer out.release()
 	out.evaluation(result)

@@ -3,12 +3,12 @@ package http
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // evaluationCounters count evaluations by reason, those of all tenants together: no tenant makes a series of metrics
 // up.
-type evaluationCounters map[snapshot.Reason]prometheus.Counter
+type evaluationCounters map[evaluation.Reason]prometheus.Counter
 
 func newEvaluationCounters(metrics *prometheus.Registry) evaluationCounters {
 	total := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -17,7 +17,9 @@ func newEvaluationCounters(metrics *prometheus.Registry) evaluationCounters {
 	}, []string{"reason"})
 	metrics.MustRegister(total)
 	by := evaluationCounters{}
-	for _, reason := range []snapshot.Reason{snapshot.Archived, snapshot.Off, snapshot.RuleMatch, snapshot.Fallthrough} {
+	for _, reason := range []evaluation.Reason{
+		evaluation.Archived, evaluation.Off, evaluation.RuleMatch, evaluation.Fallthrough,
+	} {
 		by[reason] = total.WithLabelValues(string(reason))
 	}
 	return by

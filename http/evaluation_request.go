@@ -8,13 +8,13 @@ import (
 
 	"flagledger/http/fair"
 	"flagledger/http/strictjson"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // evaluationRequest is the body of an evaluation, read token by token because reflection is several times slower. Its
 // memory is reused, so it must not be used after release.
 type evaluationRequest struct {
-	snapshot.Context
+	evaluation.Context
 	environment string
 	flagKeys    []string // nil for all
 
@@ -94,7 +94,7 @@ func (e *evaluationRequest) release() {
 		return
 	}
 	clear(e.members)
-	e.Context, e.environment, e.flagKeys, e.data = snapshot.Context{}, "", nil, nil
+	e.Context, e.environment, e.flagKeys, e.data = evaluation.Context{}, "", nil, nil
 	e.body.Reset()
 	evaluationRequests.Put(e)
 }
@@ -143,7 +143,7 @@ func (e *evaluationRequest) value() (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return snapshot.ParseNumber(number), nil
+		return evaluation.ParseNumber(number), nil
 	default:
 		token, err := e.ReadToken()
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flagledger/http/strictjson"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // decoded reads a body as an evaluation does.
@@ -31,7 +31,7 @@ func decoded(t *testing.T, body string, read func(*evaluationRequest) error) (q 
 }
 
 func TestAnEvaluationRequestIsReadWhole(t *testing.T) {
-	number := func(text string) snapshot.Number { return snapshot.ParseNumber([]byte(text)) }
+	number := func(text string) evaluation.Number { return evaluation.ParseNumber([]byte(text)) }
 	want := map[string]any{
 		"text":    "a\"é🚀\n",
 		"empty":   "",
@@ -60,7 +60,7 @@ func TestAnEvaluationRequestIsReadWhole(t *testing.T) {
 		if err != nil || q.TargetingKey != "ué" || q.environment != "e" {
 			t.Errorf("read: %q %q %v", q.TargetingKey, q.environment, err)
 		}
-		if diff := cmp.Diff(want, q.Attributes, cmp.Comparer(func(a, b snapshot.Number) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(want, q.Attributes, cmp.Comparer(func(a, b evaluation.Number) bool { return a == b })); diff != "" {
 			t.Errorf("the attributes (-want +got):\n%s", diff)
 		}
 		q, err = decoded(t, `{"flagKeys":["a","b"],"targetingKey":null,"attributes":null}`, readEvaluateMany)

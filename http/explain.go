@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // explanationBody explains the result of an evaluation.
@@ -52,13 +52,13 @@ const (
 )
 
 // explanation appends an explanation to the evaluation that was written last.
-func (o *output) explanation(x snapshot.Explanation) {
+func (o *output) explanation(x evaluation.Explanation) {
 	o.b = append(o.b[:len(o.b)-1], `,"explanation":`...)
 	o.json(showExplanation(x))
 	o.text("}")
 }
 
-func showExplanation(x snapshot.Explanation) explanationBody {
+func showExplanation(x evaluation.Explanation) explanationBody {
 	body := explanationBody{Steps: make([]stepBody, len(x.Steps))}
 	conditions := 1
 	for _, s := range x.Steps {
@@ -68,7 +68,7 @@ func showExplanation(x snapshot.Explanation) explanationBody {
 	actual := map[string]value{} // by attribute: many conditions may ask for one
 	for i, s := range x.Steps {
 		step := stepBody{Step: string(s.Kind), Outcome: s.Outcome}
-		if s.Kind == snapshot.RuleStep {
+		if s.Kind == evaluation.RuleStep {
 			step.RuleID, step.RuleName, step.Conditions = s.RuleID, &s.RuleName, make([]askedConditionBody, 0, len(s.Conditions))
 		}
 		for _, c := range s.Conditions {
@@ -114,7 +114,7 @@ func appendAttribute(b []byte, attribute any, longest int) []byte {
 	case string:
 		b, _ = jsontext.AppendQuote(b, attribute)
 		return b
-	case snapshot.Number:
+	case evaluation.Number:
 		return append(b, attribute.String()...)
 	case []any:
 		b = append(b, '[')

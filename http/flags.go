@@ -17,13 +17,12 @@ import (
 	"flagledger/queries"
 )
 
-// FlagBody is a flag in a list, in the environment of the call.
-type FlagBody struct {
+// FlagFields are the fields of a flag that are the same in all environments.
+type FlagFields struct {
 	ID           string       `json:"id" example:"0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31"`
 	Key          string       `json:"key" example:"new-checkout"`
 	Name         string       `json:"name" example:"New checkout"`
 	Type         string       `json:"type" enum:"boolean,string,number,json"`
-	Enabled      bool         `json:"enabled" doc:"In the environment of the call" example:"true"`
 	DefaultValue value        `json:"defaultValue" doc:"What is served while the flag is off" example:"false"`
 	Description  string       `json:"description" example:"The checkout of one page"`
 	Tags         []string     `json:"tags" example:"[\"web\"]"`
@@ -33,6 +32,12 @@ type FlagBody struct {
 	Version      uint64       `json:"version" doc:"The number of the flag's last event" example:"7"`
 	CreatedAt    recordedTime `json:"createdAt"`
 	UpdatedAt    recordedTime `json:"updatedAt"`
+}
+
+// FlagBody is a flag in a list, as it stands in the environment of the call.
+type FlagBody struct {
+	FlagFields
+	Enabled bool `json:"enabled" doc:"In the environment of the call" example:"true"`
 	*FlagUse
 }
 
@@ -82,51 +87,44 @@ func (a *API) staleness() queries.Staleness {
 }
 
 func showFlag(f queries.Flag) FlagBody {
-	return FlagBody{
+	return FlagBody{FlagFields: showFields(f.State()), Enabled: f.Enabled}
+}
+
+// showState shows a flag as its facts add up, in one environment.
+func showState(f state.Flag, environmentID string) flagDetail {
+	return flagDetail{
+		FlagBody:   FlagBody{FlagFields: showFields(f), Enabled: f.Enabled.Has(environmentID)},
+		Variations: showVariations(f.Variations),
+	}
+}
+
+func showFields(f state.Flag) FlagFields {
+	fields := FlagFields{
 		ID:           f.ID,
 		Key:          f.Key,
 		Name:         f.Name,
-		Type:         f.Type,
-		Enabled:      f.Enabled,
+		Type:         string(f.Type),
 		DefaultValue: value(f.DefaultValue),
 		Description:  f.Description,
 		Tags:         f.Tags,
-		ProjectID:    f.ProjectID,
 		Permanent:    f.Permanent,
-		Status:       f.Status,
+		Status:       string(f.Status),
 		Version:      uint64(f.Version),
 		CreatedAt:    recordedTime(f.CreatedAt),
 		UpdatedAt:    recordedTime(f.UpdatedAt),
 	}
+	if f.ProjectID != "" {
+		fields.ProjectID = &f.ProjectID
+	}
+	return fields
 }
 
-// showState shows the folded state of a flag.
-func showState(f state.Flag, environmentID string) flagDetail {
-	body := flagDetail{
-		FlagBody: FlagBody{
-			ID:           f.ID,
-			Key:          f.Key,
-			Name:         f.Name,
-			Type:         string(f.Type),
-			Enabled:      f.Enabled[environmentID],
-			DefaultValue: value(f.DefaultValue),
-			Description:  f.Description,
-			Tags:         f.Tags,
-			Permanent:    f.Permanent,
-			Status:       string(f.Status),
-			Version:      uint64(f.Version),
-			CreatedAt:    recordedTime(f.CreatedAt),
-			UpdatedAt:    recordedTime(f.UpdatedAt),
-		},
-		Variations: []variationBody{},
+func showVariations(list []events.Variation) []variationBody {
+	shown := []variationBody{}
+	for _, v := range list {
+		shown = append(shown, showVariation(v))
 	}
-	if f.ProjectID != "" {
-		body.ProjectID = &f.ProjectID
-	}
-	for _, v := range f.Variations {
-		body.Variations = append(body.Variations, showVariation(v))
-	}
-	return body
+	return shown
 }
 
 // createFlagText is part of the descriptions of operations that create flags.
@@ -330,14 +328,10 @@ func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
 	if in.ProjectID != "" && (flag.ProjectID == nil || *flag.ProjectID != in.ProjectID) {
 		return nil, queries.ErrNotFound
 	}
-	out := &flagOutput{
+	return &flagOutput{
 		ETag: etag(events.Revision(flag.Version)),
-		Body: flagDetail{FlagBody: a.showUsedFlag(flag), Variations: []variationBody{}},
-	}
-	for _, v := range variations {
-		out.Body.Variations = append(out.Body.Variations, showVariation(v))
-	}
-	return out, nil
+		Body: flagDetail{FlagBody: a.showUsedFlag(flag), Variations: showVariations(variations)},
+	}, nil
 }
 
 // FlagFilter holds the filters and the page of a list of flags.
@@ -474,14 +468,14 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	})
 }
 
-func (a *API) writeFlag(ctx context.Context, cmd commands.Command[commands.Flag]) (*flagOutput, error) {
+func (a *API) writeFlag(ctx context.Context, cmd commands.Command[state.Flag]) (*flagOutput, error) {
 	flag, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
 	}
 	p := principalOf(ctx)
-	body := showState(flag.Flag, p.environment.ID)
-	body.FlagUse = a.useAfter(ctx, flag.Flag)
+	body := showState(flag, p.environment.ID)
+	body.FlagUse = a.useAfter(ctx, flag)
 	return &flagOutput{Changed: changeHeaders(done), ETag: etag(flag.Version), Body: body}, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // BenchmarkToggleBesideFlush switches a flag while another tenant's 20,000 flags are evaluated each second, so that all
@@ -20,7 +20,7 @@ func BenchmarkToggleBesideFlush(b *testing.B) {
 		at := used.CountTime(time.Now())
 		for _, key := range keys {
 			flag, _ := used.Flag(key)
-			r, err := flag.Evaluate(environment.ID, &snapshot.Context{})
+			r, err := flag.Evaluate(environment.ID, &evaluation.Context{})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -28,7 +29,7 @@ func showInvitation(i queries.Invitation) InvitationBody {
 	}
 }
 
-func showInvited(i commands.Invitation, email string, now time.Time) InvitationBody {
+func showInvited(i state.Invitation, email string, now time.Time) InvitationBody {
 	return InvitationBody{
 		ID: i.ID, Email: email, Role: string(i.Role), Status: i.Status(now), InvitedBy: i.InvitedBy,
 		CreatedAt: recordedTime(i.CreatedAt), ExpiresAt: timestamp(i.ExpiresAt),
@@ -144,9 +145,9 @@ func (a *API) invite(ctx context.Context, email string, create commands.CreateIn
 		return nil, err
 	}
 	create.Now = a.Now()
-	var invitation commands.Invitation
+	var invitation state.Invitation
 	done, err := limitInvitations(ctx, a, platformInvitations, create, func() (done commands.Done, err error) {
-		invitation, done, err = a.Inviter.InviteToPlatform(ctx, runner[commands.Invitation](a), create, email)
+		invitation, done, err = a.Inviter.InviteToPlatform(ctx, runner[state.Invitation](a), create, email)
 		return done, err
 	})
 	if err != nil {

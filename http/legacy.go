@@ -7,7 +7,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // This file has the legacy routes of people and flags whose bodies differ from their successors'. legacyRoutes lists
@@ -98,7 +98,7 @@ func (a *API) legacyEvaluate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := problemOf(r.Context(), err)
-	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok && missing.Attribute == events.TargetingKey {
+	if missing, ok := errors.AsType[*evaluation.NoUnitError](err); ok && missing.Attribute == events.TargetingKey {
 		p.Errors = map[string]string{"userId": p.Errors[events.TargetingKey]}
 	}
 	writeProblem(w, r, p)

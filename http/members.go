@@ -8,6 +8,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -123,7 +124,7 @@ func (a *API) addMembers() {
 			if p := principalOf(ctx); p.role != events.AdminRole && p.claims.UserID != in.UserID {
 				return nil, roleRefused(p.role)
 			}
-			var remove commands.Command[commands.Tenant]
+			var remove commands.Command[state.Tenant]
 			member := commands.RemoveMember{
 				TenantRef: commands.TenantRef{TenantID: in.ID},
 				UserID:    in.UserID,
@@ -132,7 +133,7 @@ func (a *API) addMembers() {
 			if remove = member; principalOf(ctx).claims.UserID == in.UserID {
 				remove = commands.LeaveTenant{RemoveMember: member}
 			}
-			done, err := a.Inviter.RemoveMember(ctx, runner[commands.Tenant](a), remove, in.UserID)
+			done, err := a.Inviter.RemoveMember(ctx, runner[state.Tenant](a), remove, in.UserID)
 			return &noContent{changeHeaders(done)}, err
 		},
 	)
@@ -171,14 +172,14 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 		return nil, err
 	}
 	var id string
-	var member commands.Member
+	var member state.Member
 	done, err := limitInvitations(
 		ctx,
 		a,
 		a.tenantInvitations(tenantID, principalOf(ctx).claims.UserID),
 		add,
 		func() (done commands.Done, err error) {
-			id, member, done, err = a.Inviter.InviteMember(ctx, runner[commands.Tenant](a), add, address, newID(ctx))
+			id, member, done, err = a.Inviter.InviteMember(ctx, runner[state.Tenant](a), add, address, newID(ctx))
 			return done, err
 		},
 	)
@@ -200,7 +201,7 @@ func (a *API) inviteMember(ctx context.Context, tenantID string, body newMemberB
 }
 
 func (a *API) writeMember(
-	ctx context.Context, tenantID, userID string, cmd commands.Command[commands.Tenant],
+	ctx context.Context, tenantID, userID string, cmd commands.Command[state.Tenant],
 ) (*memberOutput, error) {
 	tenant, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
@@ -216,7 +217,7 @@ func (a *API) writeMember(
 	}, nil
 }
 
-func memberOf(userID string, m commands.Member, p directory.Profile) queries.Member {
+func memberOf(userID string, m state.Member, p directory.Profile) queries.Member {
 	if m.WasPending && p.LastAccessedAt != nil && p.LastAccessedAt.Before(m.CreatedAt) { // of an earlier membership
 		p.LastAccessedAt = nil
 	}

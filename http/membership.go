@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/events/state"
 )
 
 // MembershipPath names a tenant that the caller was added or invited to.
@@ -23,7 +24,7 @@ func (a *API) addMembership(tag string) {
 		"X-Tenant-ID also accepts an addition."
 	accept.Errors = []int{http.StatusConflict}
 	register(a, access{who: person}, accept, func(ctx context.Context, in *MembershipPath) (*successOutput, error) {
-		done, err := a.SignIn.AcceptMembership(ctx, runner[commands.Tenant](a), principalOf(ctx).claims, in.ID)
+		done, err := a.SignIn.AcceptMembership(ctx, runner[state.Tenant](a), principalOf(ctx).claims, in.ID)
 		return successResponse(done), err
 	})
 	decline := operation("POST", path+"/decline", "decline-membership", tag,
@@ -35,7 +36,7 @@ func (a *API) addMembership(tag string) {
 		leave := commands.LeaveTenant{
 			RemoveMember: commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID}, ShutOut: a.shutOutAdmins(in.ID)},
 		}
-		done, err := a.SignIn.DeclineMembership(ctx, runner[commands.Tenant](a), principalOf(ctx).claims, leave)
+		done, err := a.SignIn.DeclineMembership(ctx, runner[state.Tenant](a), principalOf(ctx).claims, leave)
 		return successResponse(done), err
 	})
 }

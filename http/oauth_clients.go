@@ -6,6 +6,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -59,7 +60,7 @@ func (a *API) addOAuth() {
 		Body createClientBody
 	}) (*clientOutput, error) {
 		client := commands.ClientRef{TenantRef: tenantRef(ctx), ID: newID(ctx)}
-		out, err := a.issueSecret(ctx, client, func(hash []byte) commands.Command[commands.Tenant] {
+		out, err := a.issueSecret(ctx, client, func(hash []byte) commands.Command[state.Tenant] {
 			return commands.CreateClient{
 				TenantRef:  client.TenantRef,
 				ID:         client.ID,
@@ -94,7 +95,7 @@ func (a *API) addOAuth() {
 		"Give an OAuth client a new secret; the old one is valid for another "+events.PeriodText(commands.SecretOverlap))
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	register(a, access{who: admin}, rotate, func(ctx context.Context, in *ClientChange) (*clientOutput, error) {
-		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[commands.Tenant] {
+		return a.issueSecret(ctx, in.ref(ctx), func(hash []byte) commands.Command[state.Tenant] {
 			return commands.RotateSecret{ClientRef: in.ref(ctx), SecretHash: hash, Now: a.Now()}
 		})
 	})
@@ -102,13 +103,13 @@ func (a *API) addOAuth() {
 
 // issueSecret returns a client with its new secret. The secret is not stored and cannot be shown again.
 func (a *API) issueSecret(
-	ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[commands.Tenant],
+	ctx context.Context, client commands.ClientRef, command func(hash []byte) commands.Command[state.Tenant],
 ) (*clientOutput, error) {
 	// a secret whose response was lost cannot be shown again, only rotated
 	if err := requestOf(ctx).replayRefusal; err != nil {
 		return nil, err
 	}
-	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, callMetadata(ctx), runner[commands.Tenant](a), client,
+	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, callMetadata(ctx), runner[state.Tenant](a), client,
 		a.Now(), command)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/http/strictjson"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
 
@@ -127,14 +127,14 @@ func ofrepErrorOf(ctx context.Context, key string, err error) ofrepError {
 	if errors.Is(err, queries.ErrNotFound) {
 		return ofrepError{ofrepFlagNotFound, newProblem(http.StatusNotFound, "there is no flag "+key)}
 	}
-	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
+	if missing, ok := errors.AsType[*evaluation.NoUnitError](err); ok {
 		code := ofrepInvalidContext
 		if missing.Attribute == "targetingKey" {
 			code = ofrepTargetingKeyMissing
 		}
 		return ofrepError{code, newProblem(http.StatusBadRequest, missing.Error())}
 	}
-	if errors.Is(err, snapshot.ErrTooLarge) {
+	if errors.Is(err, evaluation.ErrTooLarge) {
 		return ofrepError{ofrepInvalidContext, newProblem(http.StatusBadRequest, err.Error())}
 	}
 	return ofrepError{ofrepGeneral, problemOf(ctx, err)}
@@ -152,7 +152,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	}
 	defer e.release()
 	result, err := a.evaluateFlag(r, p, key, e)
-	if err == nil && result.Reason == snapshot.Archived {
+	if err == nil && result.Reason == evaluation.Archived {
 		err = queries.ErrNotFound
 	}
 	if err != nil {
@@ -162,7 +162,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	a.countOne(p, key, &result)
 	out := newOutput(w)
 	defer out.release()
-	out.ofrep(key, &result)
+	out.ofrep(key, &result.Result)
 	e.leaveWorkSlot()
 	out.send()
 }
@@ -264,13 +264,13 @@ func readOFREP(e *evaluationRequest) error {
 }
 
 // ofrepReason returns the OpenFeature reason of a result.
-func ofrepReason(r *snapshot.Result) string {
+func ofrepReason(r *evaluation.Result) string {
 	switch {
-	case r.Reason == snapshot.Off:
+	case r.Reason == evaluation.Off:
 		return "DISABLED"
 	case r.Split:
 		return "SPLIT"
-	case r.Reason == snapshot.RuleMatch:
+	case r.Reason == evaluation.RuleMatch:
 		return "TARGETING_MATCH"
 	case r.HasRules:
 		return "DEFAULT"
@@ -280,7 +280,7 @@ func ofrepReason(r *snapshot.Result) string {
 }
 
 // ofrep appends an ofrepEvaluation.
-func (o *output) ofrep(key string, r *snapshot.Result) {
+func (o *output) ofrep(key string, r *evaluation.Result) {
 	o.text(`{"key":`)
 	o.quote(key)
 	o.text(`,"value":`)

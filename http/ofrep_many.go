@@ -8,7 +8,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
 
@@ -97,14 +97,14 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 		switch {
 		case errors.Is(answer.Err, queries.ErrTooSlow):
 			return answer.Err
-		case answer.Reason == snapshot.Archived:
+		case answer.Reason == evaluation.Archived:
 			continue
 		case answer.Err != nil:
 			f.out.text(separator)
 			f.out.json(ofrepErrorOf(ctx, key, answer.Err).of(key))
 		default:
 			f.out.text(separator)
-			f.out.ofrep(key, &answer.Result)
+			f.out.ofrep(key, &answer.Result.Result)
 			used.add(key, &answer.Result)
 		}
 		separator = ","

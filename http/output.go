@@ -8,7 +8,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // output builds the body of a response piece by piece, because reflection is several times slower. Its memory is
@@ -63,7 +63,7 @@ func (o *output) json(v any) {
 }
 
 // evaluation appends an evaluationBody.
-func (o *output) evaluation(r *snapshot.Result) {
+func (o *output) evaluation(r *evaluation.Result) {
 	o.text(`{"enabled":`)
 	o.b = strconv.AppendBool(o.b, r.Enabled)
 	o.text(`,"value":`)

@@ -17,7 +17,7 @@ import (
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // request is a call that changes nothing, and can be made about the past.
@@ -113,7 +113,7 @@ var (
 // countedKinds are texts in the requests of some kinds, of which the log tells how many were answered.
 var countedKinds = []string{`"flagKeys"`, "/versions?", "/versions/", "/diff?", "/rules", "explain="}
 
-var allReasons = []snapshot.Reason{snapshot.Archived, snapshot.Off, snapshot.RuleMatch, snapshot.Fallthrough}
+var allReasons = []evaluation.Reason{evaluation.Archived, evaluation.Off, evaluation.RuleMatch, evaluation.Fallthrough}
 
 // draws makes what is sent, possible or not.
 type draws struct{ *rapid.T }
@@ -543,7 +543,7 @@ func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 		e.note(rt, &me)
 		e.check(rt, &me, rapid.SampledFrom(e.noted).Draw(rt, "noted"))
 	})
-	statuses, reasons, versions, kinds := map[int]int{}, map[snapshot.Reason]int{}, map[string]int{}, map[string]int{}
+	statuses, reasons, versions, kinds := map[int]int{}, map[evaluation.Reason]int{}, map[string]int{}, map[string]int{}
 	for _, n := range e.noted {
 		statuses[n.answer.status]++
 		for _, kind := range countedKinds {

@@ -6,6 +6,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -109,7 +110,7 @@ func (a *API) addPlatform() {
 			if in.UserID == principalOf(ctx).claims.UserID {
 				return nil, newProblem(http.StatusConflict, "you cannot deactivate yourself")
 			}
-			state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, runner[commands.User](a), callMetadata(ctx),
+			state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, runner[state.User](a), callMetadata(ctx),
 				in.UserID)
 			if err != nil {
 				return nil, err
@@ -124,7 +125,7 @@ func (a *API) addPlatform() {
 		platformAccess(events.SuperUser),
 		reactivate,
 		func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
-			state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, runner[commands.User](a), callMetadata(ctx),
+			state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, runner[state.User](a), callMetadata(ctx),
 				in.UserID)
 			if err != nil {
 				return nil, err
@@ -193,7 +194,7 @@ func (a *API) platformRole(c commands.Claims) events.PlatformRole {
 }
 
 func (a *API) writeUser(
-	ctx context.Context, userID string, cmd commands.Command[commands.User],
+	ctx context.Context, userID string, cmd commands.Command[state.User],
 ) (*platformUserOutput, error) {
 	state, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
@@ -203,7 +204,7 @@ func (a *API) writeUser(
 }
 
 func (a *API) showUser(
-	ctx context.Context, userID string, state commands.User, done commands.Done,
+	ctx context.Context, userID string, state state.User, done commands.Done,
 ) (*platformUserOutput, error) {
 	user, err := a.Queries.PlatformUser(ctx, userID)
 	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // the read model may not show these yet

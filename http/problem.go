@@ -15,7 +15,7 @@ import (
 	"flagledger/events"
 	"flagledger/http/limit"
 	"flagledger/http/strictjson"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
 
@@ -199,12 +199,12 @@ func problemOf(ctx context.Context, err error) *problem {
 		requestOf(ctx).log().Warn("unavailable", "err", err)
 		return newProblem(http.StatusServiceUnavailable,
 			"the flags take too long to evaluate; name fewer of them, or simplify their rules").complete(ctx)
-	case errors.Is(err, snapshot.ErrTooLarge):
+	case errors.Is(err, evaluation.ErrTooLarge):
 		return invalid(
 			map[string]string{"attributes": "are too large to be compared with the rules of the flag in time"},
 		).complete(ctx)
 	}
-	if missing, ok := errors.AsType[*snapshot.NoUnitError](err); ok {
+	if missing, ok := errors.AsType[*evaluation.NoUnitError](err); ok {
 		return invalid(
 			map[string]string{unitField(missing.Attribute): "is required: the flag splits its traffic by it"},
 		).complete(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -158,7 +159,7 @@ func projectRef(ctx context.Context, id string) commands.ProjectRef {
 	return commands.ProjectRef{TenantID: principalOf(ctx).tenant.ID(), ID: id}
 }
 
-func (a *API) writeProject(ctx context.Context, cmd commands.Command[commands.Project]) (*projectOutput, error) {
+func (a *API) writeProject(ctx context.Context, cmd commands.Command[state.Project]) (*projectOutput, error) {
 	p, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err

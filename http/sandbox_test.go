@@ -433,7 +433,7 @@ func TestSubscribing(t *testing.T) {
 	nodetest.Same(t, "the name of who gave it on the page", session["user"].(map[string]any)["displayName"], "Grace")
 
 	link, _ = linkTo(t, server, known.Email, 2)
-	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422); !strings.Contains(page, "The password is not that of the account") {
+	if page := postForm(s, link, url.Values{"newPassword": {"another horse"}}, 422); !strings.Contains(page, "The password is not the password of the account") {
 		t.Errorf("the page says %s", page)
 	}
 	sql(s, `insert into read.tenants (id, name, is_sandbox, subscription, created_by, created_at, deleted_at)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"flagledger/commands"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -95,7 +96,7 @@ func (a *API) addTenants() {
 		access{who: admin, endsAccess: true},
 		remove,
 		func(ctx context.Context, in *TenantChange) (*noContent, error) {
-			done, err := a.Tenancies.Delete(ctx, runner[commands.Tenant](a),
+			done, err := a.Tenancies.Delete(ctx, runner[state.Tenant](a),
 				commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: in.ID}})
 			return &noContent{changeHeaders(done)}, err
 		},
@@ -145,7 +146,7 @@ func (a *API) updateTenant(ctx context.Context, in *struct {
 	if err := checkCommand(ctx, a.Writer, wrongContact(email, name), update); err != nil {
 		return nil, err
 	}
-	state, done, err := a.Tenancies.Update(ctx, runner[commands.Tenant](a), update, contact(email, name))
+	state, done, err := a.Tenancies.Update(ctx, runner[state.Tenant](a), update, contact(email, name))
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	if sent.Email != nil && *sent.Email != "" {
 		email = *sent.Email
 	}
-	tenant, done, err := a.Tenancies.Create(ctx, runner[commands.Tenant](a), create, sent)
+	tenant, done, err := a.Tenancies.Create(ctx, runner[state.Tenant](a), create, sent)
 	if err != nil {
 		return nil, err
 	}

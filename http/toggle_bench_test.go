@@ -15,6 +15,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // BenchmarkToggle switches flags through HTTP. Clients wait for each answer, and so until read models and snapshot show
@@ -262,7 +263,7 @@ const fatValues = 150
 
 func fatValue(rule, n int) string { return fmt.Sprintf("value of a long list %02d %04d", rule, n) }
 
-func do(b *testing.B, w *commands.Writer, cmd commands.Command[commands.Flag]) {
+func do(b *testing.B, w *commands.Writer, cmd commands.Command[state.Flag]) {
 	b.Helper()
 	if _, _, err := commands.Do(
 		b.Context(), w, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}, cmd,

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/events"
-	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
 
@@ -178,10 +178,12 @@ func (in *MetricsInput) show(m queries.Metrics) MetricsBody {
 }
 
 func showPoint(p queries.Point) PointBody {
-	of := func(r snapshot.Reason) int64 { return p.Reasons[string(r)] }
+	of := func(r evaluation.Reason) int64 { return p.Reasons[string(r)] }
 	return PointBody{
 		Time: timestamp(p.Time), Evaluations: p.Evaluations, Prefetches: p.Prefetches,
-		Reasons: reasonBody{of(snapshot.Archived), of(snapshot.Off), of(snapshot.RuleMatch), of(snapshot.Fallthrough)},
+		Reasons: reasonBody{
+			of(evaluation.Archived), of(evaluation.Off), of(evaluation.RuleMatch), of(evaluation.Fallthrough),
+		},
 	}
 }
 

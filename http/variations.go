@@ -7,6 +7,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -136,7 +137,7 @@ func (a *API) addVariations() {
 }
 
 func (a *API) writeVariation(
-	ctx context.Context, cmd commands.Command[commands.Flag], id string,
+	ctx context.Context, cmd commands.Command[state.Flag], id string,
 ) (*variationOutput, error) {
 	flag, done, err := do(ctx, a.Writer, cmd)
 	if err != nil {

@@ -34,23 +34,11 @@ func showVersionEntry(e queries.HistoryEntry) versionEntry {
 	}
 }
 
-// wholeFlag is a flag in all environments, independent of the call's environment.
+// wholeFlag is a flag in all environments. Nothing in it depends on the environment of the call.
 type wholeFlag struct {
-	ID           string                       `json:"id" example:"0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31"`
-	Key          string                       `json:"key" example:"new-checkout"`
-	Name         string                       `json:"name" example:"New checkout"`
-	Type         string                       `json:"type" enum:"boolean,string,number,json"`
-	DefaultValue value                        `json:"defaultValue" example:"false"`
-	Description  string                       `json:"description" example:"The checkout of one page"`
-	Tags         []string                     `json:"tags" example:"[\"web\"]"`
-	ProjectID    *string                      `json:"projectId" nullable:"true" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
-	Permanent    bool                         `json:"permanent" example:"false"`
-	Status       string                       `json:"status" enum:"active,inactive,archived" example:"active"`
-	Version      uint64                       `json:"version" example:"7"`
-	CreatedAt    recordedTime                 `json:"createdAt"`
-	UpdatedAt    recordedTime                 `json:"updatedAt"`
+	FlagFields
 	Variations   []variationBody              `json:"variations"`
-	Environments map[string]flagInEnvironment `json:"environments" doc:"By name at that time"`
+	Environments map[string]flagInEnvironment `json:"environments" doc:"By the names that they had"`
 }
 
 type flagInEnvironment struct {
@@ -60,27 +48,10 @@ type flagInEnvironment struct {
 }
 
 func showWholeFlag(f state.Flag, environments []events.EnvironmentRef) wholeFlag {
-	one := showState(f, "")
-	whole := wholeFlag{
-		ID:           one.ID,
-		Key:          one.Key,
-		Name:         one.Name,
-		Type:         one.Type,
-		DefaultValue: one.DefaultValue,
-		Description:  one.Description,
-		Tags:         one.Tags,
-		ProjectID:    one.ProjectID,
-		Permanent:    one.Permanent,
-		Status:       one.Status,
-		Version:      one.Version,
-		CreatedAt:    one.CreatedAt,
-		UpdatedAt:    one.UpdatedAt,
-		Variations:   one.Variations,
-		Environments: map[string]flagInEnvironment{},
-	}
+	whole := wholeFlag{showFields(f), showVariations(f.Variations), map[string]flagInEnvironment{}}
 	for _, e := range environments {
 		rules := showRules(f.Version, f.Rules[e.ID], f.FallthroughIn(e.ID)).Body
-		whole.Environments[e.Name] = flagInEnvironment{f.Enabled[e.ID], rules.Rules, rules.Fallthrough}
+		whole.Environments[e.Name] = flagInEnvironment{f.Enabled.Has(e.ID), rules.Rules, rules.Fallthrough}
 	}
 	return whole
 }

@@ -107,8 +107,8 @@ func TestVersions(t *testing.T) {
 				"the fields",
 				fields,
 				[]string{
-					"name <nil>",
 					"defaultValue <nil>",
+					"name <nil>",
 					"tags <nil>",
 					"variations <nil>",
 					"enabled development",

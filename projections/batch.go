@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"flagledger/events"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"flagledger/events"
 )
 
 // Batch collects the statements that apply the events of a page in one transaction: first, changes, last and rows, in
@@ -50,16 +50,16 @@ type row struct {
 // exec adds SQL that runs before all statements.
 func (b *Batch) exec(sql string, args ...any) { b.first = append(b.first, call{sql, args}) }
 
-// Queue adds a statement for the current event. Statements of a stream run in order; the same statement of several
-// streams runs once for all of them.
-func (b *Batch) Queue(s *Statement, args ...any) {
-	b.changes = append(b.changes, &change{b.stream, s, args})
+// Queue adds a statement for the event that is being taken in. Those of a stream take effect in their order; a
+// statement that events of several streams have queued is executed once for all of them.
+func (b *Batch) Queue(s *Statement, args pgx.NamedArgs) {
+	b.changes = append(b.changes, &change{b.stream, s, s.values(args)})
 }
 
-// QueueLast adds a statement that runs after the statements of Queue. Only the last one with a key runs, whatever its
-// stream.
-func (b *Batch) QueueLast(key string, s *Statement, args ...any) {
-	b.last = append(b.last, &change{key, s, args})
+// QueueLast adds a statement that takes effect after those of Queue. Of several with the same key, of whichever
+// streams, only the last one does.
+func (b *Batch) QueueLast(key string, s *Statement, args pgx.NamedArgs) {
+	b.last = append(b.last, &change{key, s, s.values(args)})
 }
 
 // Insert adds a row to a table after all statements have run.
@@ -74,8 +74,6 @@ func (b *Batch) mark() mark { return mark{len(b.changes), len(b.last), len(b.row
 func (b *Batch) truncate(m mark) {
 	b.changes, b.last, b.rows = b.changes[:m.changes], b.last[:m.last], b.rows[:m.rows]
 }
-
-func (b *Batch) empty() bool { return len(b.first) == 0 && b.mark() == mark{} }
 
 // minCopied is the number of rows from which a table is filled by COPY. COPY takes two more round trips than inserts,
 // and a fraction of their time for each row.

@@ -72,19 +72,30 @@ func (p Projection) lockCheckpoint(ctx context.Context, tx pgx.Tx) (reached even
 func (p Projection) applyStream(
 	ctx context.Context, tx pgx.Tx, store events.Store, stream string, from events.Revision, upTo events.Position,
 ) error {
-	batch := &Batch{}
-	first := from // of the batch
-	flush := func(last events.Revision) error {
-		if batch.empty() {
-			return nil
+	apply, load := p.Apply, func([]events.Recorded) error { return nil }
+	if p.New != nil {
+		model := p.New()
+		apply = model.Apply
+		load = func(list []events.Recorded) error {
+			return model.Load(ctx, func(use func(*pgx.Conn) error) error { return use(tx.Conn()) }, list)
+		}
+	}
+	flush := func(list []events.Recorded) error {
+		if err := load(list); err != nil {
+			return err
+		}
+		batch := &Batch{}
+		for _, e := range list {
+			if err := applyEvent(apply, batch, e); err != nil {
+				return fmt.Errorf("version %d cannot be applied: %w", e.Revision, err)
+			}
 		}
 		if err := batch.Run(ctx, tx); err != nil {
-			return fmt.Errorf("versions %d to %d cannot be applied: %w", first, last, err)
+			return fmt.Errorf("versions %d to %d cannot be applied: %w", list[0].Revision, list[len(list)-1].Revision, err)
 		}
-		batch, first = &Batch{}, last+1
 		return nil
 	}
-	last := from
+	var list []events.Recorded
 	for e, err := range store.Read(ctx, stream, from) {
 		if err != nil {
 			return err
@@ -92,18 +103,18 @@ func (p Projection) applyStream(
 		if e.Position.Compare(upTo) > 0 {
 			break
 		}
-		last = e.Revision
 		if !p.follows(e.Name) {
 			continue
 		}
-		if err := applyEvent(p.Apply, batch, e); err != nil {
-			return fmt.Errorf("version %d cannot be applied: %w", e.Revision, err)
-		}
-		if e.Revision-first+1 >= retryBatch {
-			if err := flush(e.Revision); err != nil {
+		if list = append(list, e); len(list) == retryBatch {
+			if err := flush(list); err != nil {
 				return err
 			}
+			list = nil
 		}
 	}
-	return flush(last)
+	if len(list) == 0 {
+		return nil
+	}
+	return flush(list)
 }

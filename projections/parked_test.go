@@ -42,7 +42,6 @@ func TestAFactThatCannotBeAppliedParksItsStreamAlone(t *testing.T) {
 	w := newWorld(t)
 	const goodMetadata = `{"time":"2026-01-02T03:04:05Z","actor":{"kind":"user","id":"u"}}`
 	broken := map[string]func(stream string){
-		"flag-t.twice":    func(stream string) { w.append(stream, 1, newFlag("twice")) },
 		"flag-t.garbled":  func(stream string) { w.appendRaw(stream, 1, "flag.enabled", `{"environment":7}`, goodMetadata) },
 		"flag-t.unknown":  func(stream string) { w.appendRaw(stream, 1, "flag.levitated", `{}`, goodMetadata) },
 		"flag-t.metadata": func(stream string) { w.appendRaw(stream, 1, "flag.enabled", `{}`, `[]`) },
@@ -55,7 +54,6 @@ func TestAFactThatCannotBeAppliedParksItsStreamAlone(t *testing.T) {
 		atTwo[stream] = 2
 	}
 	inAudit := maps.Clone(atTwo) // which does not mind these:
-	delete(inAudit, "flag-t.twice")
 	delete(inAudit, "flag-t.huge")
 	// What is broken stands on one page with what is not.
 	for stream, breakIt := range broken {

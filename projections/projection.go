@@ -32,16 +32,16 @@ type Projection struct {
 	// Apply queues the statements of one event. It is called for the events of a stream in order, and again after a
 	// failure.
 	Apply func(b *Batch, e events.Recorded) error
-	// New replaces Apply in an Ordered projection that caches rows. Each Model is used from a checkpoint on until a
-	// failure.
+	// New takes the place of Apply in a projection that caches in memory what its rows say. Each Model is used from a
+	// checkpoint on until something fails.
 	New func() Model
 }
 
-// Model applies events with the help of cached rows.
+// Model applies events with what it caches of the rows.
 type Model interface {
 	// Load is called before a list of events is applied. It may read rows on a connection from use.
 	Load(ctx context.Context, use func(func(*pgx.Conn) error) error, list []events.Recorded) error
-	// Apply queues the statements of one event. If it fails, it leaves the cache unchanged.
+	// Apply is as in a Projection. If it fails, it changes nothing that it caches.
 	Apply(b *Batch, e events.Recorded) error
 }
 

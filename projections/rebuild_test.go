@@ -581,10 +581,10 @@ func TestABatchRunsWhatComesLastOnce(t *testing.T) {
 		var b projections.Batch
 		var want []string
 		line := projections.NewStatement("line text", `insert into lines (line) select line from given`)
-		b.QueueLast("x", line, "x, first")
-		b.QueueLast("y", line, "y")
-		b.QueueLast("x", line, "x, last")
-		b.Queue(line, "a")
+		b.QueueLast("x", line, pgx.NamedArgs{"line": "x, first"})
+		b.QueueLast("y", line, pgx.NamedArgs{"line": "y"})
+		b.QueueLast("x", line, pgx.NamedArgs{"line": "x, last"})
+		b.Queue(line, pgx.NamedArgs{"line": "a"})
 		want = append(want, "a", "y", "x, last")
 		for i := range rows {
 			b.Insert(table, fmt.Sprint("row ", i))

@@ -2,6 +2,8 @@ package projections
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,7 +15,8 @@ import (
 // for each event.
 type Statement struct {
 	sql   string
-	lists []bool // for each argument: whether an event's value is an array
+	names []string // of the arguments
+	lists []bool   // for each argument: whether it is an array of an event itself
 }
 
 // NewStatement returns a statement. arguments are the names and types of one event's arguments, as in "id text, names
@@ -21,24 +24,41 @@ type Statement struct {
 // comma and further queries.
 func NewStatement(arguments, sql string) *Statement {
 	s := &Statement{}
-	var names, selected, arrays []string
+	var selected, arrays []string
 	for i, argument := range strings.Split(arguments, ", ") {
 		name, of, _ := strings.Cut(argument, " ")
 		element, list := strings.CutSuffix(of, "[]")
 		s.lists = append(s.lists, list)
-		names = append(names, name)
-		if list { // Postgres needs arrays of equal length in an array, so each is sent as text
+		s.names = append(s.names, name)
+		if list { // arrays of arrays must all be of one length: each is sent as a text
 			element, name = "text", name+"::"+of+" as "+name
 		}
 		selected = append(selected, name)
 		arrays = append(arrays, fmt.Sprintf("$%d::%s[]", i+1, element))
 	}
 	s.sql = fmt.Sprintf("with given as (select %s from unnest(%s) as given (%s))%s", strings.Join(selected, ", "),
-		strings.Join(arrays, ", "), strings.Join(names, ", "), "\n"+sql)
+		strings.Join(arrays, ", "), strings.Join(s.names, ", "), "\n"+sql)
 	return s
 }
 
-// group is one execution of a statement. Its events have different keys, so that none depends on another.
+// values returns the arguments of one event in the order of the statement. It panics if they are not the statement's:
+// applyEvent makes that an error.
+func (s *Statement) values(args pgx.NamedArgs) []any {
+	values := make([]any, len(s.names))
+	for i, name := range s.names {
+		value, given := args[name]
+		if !given {
+			panic("a statement lacks the argument " + name)
+		}
+		values[i] = value
+	}
+	if len(args) > len(values) {
+		panic(fmt.Sprintf("a statement has %v for the arguments %v", slices.Sorted(maps.Keys(args)), s.names))
+	}
+	return values
+}
+
+// group is one execution of a statement: its rows are of events of different keys, so that none depends on another.
 type group struct {
 	statement *Statement
 	rows      [][]any

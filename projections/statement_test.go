@@ -20,7 +20,7 @@ func TestStatementsOfManyStreamsRunTogether(t *testing.T) {
 		statement *Statement
 	}{{"a", add}, {"a", remove}, {"b", remove}, {"b", add}, {"c", add}, {"c", add}, {"a", add}} {
 		b.stream = step.stream
-		b.Queue(step.statement, step.stream)
+		b.Queue(step.statement, pgx.NamedArgs{"name": step.stream})
 	}
 	var got []string
 	for _, g := range grouped(b.changes) {

@@ -9,12 +9,13 @@ import (
 
 	"flagledger/events"
 	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // Evaluate evaluates a flag. It returns ErrNotFound for an unknown flag, *snapshot.NoUnitError if a split lacks its
 // bucketing attribute, and snapshot.ErrTooLarge if the context takes too long to compare.
 func Evaluate(
-	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context,
+	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *evaluation.Context,
 ) (snapshot.Result, error) {
 	flag, ok := tenant.Flag(key)
 	if !ok {
@@ -25,7 +26,7 @@ func Evaluate(
 
 // EvaluateShort works like Evaluate, but returns snapshot.ErrTooLarge after some 200 µs.
 func EvaluateShort(
-	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *snapshot.Context,
+	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *evaluation.Context,
 ) (snapshot.Result, error) {
 	flag, ok := tenant.Flag(key)
 	if !ok {
@@ -69,7 +70,7 @@ func Select(tenant *snapshot.Tenant, keys []string) Selection {
 // Evaluate yields the result of each flag. It stops, with ErrTooSlow for the last flag, when ctx ends or evaluation
 // alone exceeds atMost.
 func (s Selection) Evaluate(
-	ctx context.Context, environment events.EnvironmentRef, c *snapshot.Context, atMost time.Duration,
+	ctx context.Context, environment events.EnvironmentRef, c *evaluation.Context, atMost time.Duration,
 ) iter.Seq2[string, Evaluated] {
 	return func(yield func(string, Evaluated) bool) {
 		for i, key := range s.keys {

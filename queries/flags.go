@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Flag is a row of a list of flags in one environment.
@@ -32,7 +33,23 @@ type Flag struct {
 	FlagUse      // empty in historical lists
 }
 
-// FlagFilter narrows a list of flags; empty fields match everything.
+// State returns the flag as its facts add up, without what a list leaves out.
+func (f Flag) State() state.Flag {
+	s := state.Flag{
+		FlagCreated: events.FlagCreated{
+			ID: f.ID, Key: f.Key, Name: f.Name, Type: events.FlagType(f.Type), DefaultValue: f.DefaultValue,
+			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent,
+		},
+		Exists: true, Status: events.FlagStatus(f.Status), Version: events.Revision(f.Version),
+		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+	}
+	if f.ProjectID != nil {
+		s.ProjectID = *f.ProjectID
+	}
+	return s
+}
+
+// FlagFilter narrows a list of flags. Fields that are empty do not.
 type FlagFilter struct {
 	ProjectID string
 	Type      string

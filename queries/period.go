@@ -29,8 +29,8 @@ var (
 	ErrLongPeriod  = fmt.Errorf("leads to more than %s points", events.CountText(MaxPoints))
 )
 
-// AlignPeriod returns the whole hours or days between from and to. from defaults to 24 hours or 30 days ago, to to
-// now. The error is ErrEmptyPeriod or ErrLongPeriod.
+// AlignPeriod returns the whole hours or days between from and to. from defaults to 24 hours or 30 days ago,
+// and the end to now. The error is ErrEmptyPeriod or ErrLongPeriod.
 func AlignPeriod(step time.Duration, from, to, now time.Time) (Period, error) {
 	p := Period{Step: step, To: now.UTC().Truncate(step).Add(step)}
 	end := now

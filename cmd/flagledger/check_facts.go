@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/events"
-	"flagledger/projections/models"
+	"flagledger/events/state"
 )
 
 // AcceptTimes is an option of commands that copy facts.
@@ -46,7 +46,8 @@ func (c *factCheck) check(e events.Recorded) error {
 	if _, stored := e.Fact.(events.Stored); stored {
 		e.Event, e.Err = events.Decode(e.Stored)
 	}
-	if _, err := models.Describe(e); err != nil {
+	described, err := state.Describe(e)
+	if err != nil {
 		return fmt.Errorf("%s cannot be read as a fact: %w", at, err)
 	}
 	if !ownStream(e) {
@@ -59,11 +60,8 @@ func (c *factCheck) check(e events.Recorded) error {
 	if !ours {
 		return fmt.Errorf("%s, %s, does not belong to the tenant %s", at, e.Name, c.streams.tenantID)
 	}
-	for _, id := range tenantOwned(e.Fact) {
-		if owner, known := c.owners[id]; known && owner != e.Stream {
-			return fmt.Errorf("%s, %s: the id %s belongs to %s", at, e.Name, id, owner)
-		}
-		c.owners[id] = e.Stream
+	if owner := c.owner(e, described); owner != e.Stream {
+		return fmt.Errorf("%s, %s: the id %s belongs to %s", at, e.Name, described.ResourceID, owner)
 	}
 	if e.At.After(c.latest) {
 		return fmt.Errorf("%s: recorded %s: %w; --accept-times-until takes it if that log's clock once ran ahead",
@@ -89,21 +87,15 @@ func ownStream(e events.Recorded) bool {
 	}
 }
 
-// tenantOwned returns the ids of the clients and environments that a fact of a tenant is about.
-func tenantOwned(f events.Fact) (ids []string) {
-	switch fact := f.(type) {
-	case events.OAuthClientCreated:
-		ids = []string{fact.ClientID}
-	case events.OAuthSecretRotated:
-		ids = []string{fact.ClientID}
-	case events.OAuthClientDeleted:
-		ids = []string{fact.ClientID}
-	case events.EnvironmentAdded:
-		ids = []string{fact.Environment.ID}
-	case events.EnvironmentDeleted:
-		ids = []string{fact.Environment.ID}
+// owner returns the stream that a fact's client or environment belongs to: the first that names its id.
+func (c *factCheck) owner(e events.Recorded, d state.Description) string {
+	if d.ResourceType != "oauth_client" && d.ResourceType != "environment" {
+		return e.Stream
 	}
-	return ids
+	if c.owners[d.ResourceID] == "" {
+		c.owners[d.ResourceID] = e.Stream
+	}
+	return c.owners[d.ResourceID]
 }
 
 // note records the id of a fact in the store or to be copied.
@@ -112,8 +104,8 @@ func (c *factCheck) note(e events.Recorded) { c.ids = append(c.ids, idKey(e.ID))
 // noteHeld records a fact in the store.
 func (c *factCheck) noteHeld(e events.Recorded) {
 	c.note(e)
-	for _, id := range tenantOwned(e.Fact) {
-		c.owners[id] = e.Stream
+	if d, err := state.Describe(e); err == nil {
+		c.owner(e, d)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/http"
 	"flagledger/queries"
 )
@@ -82,9 +83,9 @@ func servedAlways(f queries.CleanupFlag, lifecycle queries.Lifecycle) string {
 	case !f.SameOutcome:
 		return "another value in each environment"
 	case f.VariationName != nil:
-		return terminal.Printable(fmt.Sprintf("%s (%s)", brief(f.Value), *f.VariationName))
+		return terminal.Printable(fmt.Sprintf("%s (%s)", state.Brief(f.Value), *f.VariationName))
 	default:
-		return terminal.Printable(brief(f.Value))
+		return terminal.Printable(state.Brief(f.Value))
 	}
 }
 

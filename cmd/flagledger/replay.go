@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -51,18 +53,7 @@ func (cmd replayCommand) Run(ctx context.Context) error {
 		}
 		defer trail.Close()
 		r := newReplay(cmd, store, trail.Queries, os.Stdout, form, log)
-		if cmd.At != nil {
-			return r.printState(ctx, at)
-		}
-		err = r.printFacts(ctx)
-		switch {
-		case ctx.Err() == nil:
-			return err
-		case cmd.Follow:
-			return nil
-		default:
-			return errors.New("interrupted")
-		}
+		return r.print(ctx, at)
 	})
 }
 
@@ -128,10 +119,10 @@ type replay struct {
 	screen *screen
 	mine   tenantFilter
 
-	nameless   bool              // it was told that names cannot be read
+	nameless   bool              // the warning that names cannot be read was printed
+	incomplete bool              // the warning that facts are unknown was printed
 	widths     []int             // of the columns so far
-	variations map[string]string // their names by id, of one flag
-	rules      map[string]string // likewise
+	flag       state.Flag        // the flag so far, if one is replayed
 	resources  map[string]string // names of projects and OAuth clients by type and id
 }
 
@@ -145,84 +136,82 @@ func newReplay(
 		log:           log,
 		form:          form,
 		screen:        newScreen(out, form.colour),
-		mine: tenantFilter{
-			cmd.Tenant,
-			map[string]bool{},
-		},
-		variations: map[string]string{},
-		rules:      map[string]string{},
-		resources:  map[string]string{},
+		mine:          tenantFilter{cmd.Tenant, map[string]bool{}},
+		resources:     map[string]string{},
 	}
+}
+
+// print prints the state at a moment if --at names one, and the facts otherwise.
+func (r *replay) print(ctx context.Context, at queries.Moment) (err error) {
+	if r.At != nil {
+		err = r.printState(ctx, at)
+	} else {
+		err = r.printFacts(ctx)
+	}
+	switch {
+	case ctx.Err() == nil:
+		return err
+	case r.Follow:
+		return nil
+	default:
+		return errors.New("interrupted")
+	}
+}
+
+// belongs notes a project that the tenant makes, and reports whether a fact is the tenant's.
+func (r *replay) belongs(e events.Recorded) bool {
+	mine, err := r.mine.belongs(e)
+	if err != nil { // a newer release has made the project
+		var created events.ProjectCreated
+		_ = json.Unmarshal(e.Stored.Data, &created)
+		if mine = created.TenantID == r.Tenant; mine {
+			r.mine.projects[e.Stream] = true
+		}
+	}
+	return mine
 }
 
 const replayPage = 500 // facts that are printed at once
 
-// facts yields the facts that are replayed, page by page in their order, and with --follow without end.
+// facts yields the facts that are replayed, page by page in their order, and with --follow without end. For a tenant, it
+// reads the whole log.
 func (r *replay) facts(ctx context.Context) iter.Seq2[[]events.Recorded, error] {
-	if r.stream() == "" {
-		return r.tenantFacts(ctx)
-	}
 	return func(yield func([]events.Recorded, error) bool) {
-		head, err := r.store.Head(ctx) // what is appended while the stream is read comes after it
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		var page []events.Recorded
-		last := events.Revision(0)
-		for e, err := range r.store.Read(ctx, r.stream(), 0) {
+		var list []events.Recorded
+		var last events.Revision
+		var from events.Position
+		if r.stream() != "" {
+			head, err := r.store.Head(ctx) // what is appended while the stream is read comes after it
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if r.Project != nil && e.Revision == 1 && !r.belongs(e) {
-				break // another tenant's
-			}
-			last = e.Revision
-			if page = append(page, e); len(page) == replayPage {
-				if !yield(page, nil) {
+			for e, err := range r.streamFacts(ctx) {
+				if err != nil {
+					yield(nil, err)
 					return
 				}
-				page = nil
-			}
-		}
-		if last == 0 {
-			yield(nil, r.notFound())
-			return
-		}
-		if !yield(page, nil) || !r.Follow {
-			return
-		}
-		for page, err := range r.store.Subscribe(ctx, head) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			var list []events.Recorded
-			for _, e := range page.Events {
-				if e.Stream == r.stream() && e.Revision > last {
-					list = append(list, e)
+				last = e.Revision
+				if list = append(list, e); len(list) == replayPage {
+					if !yield(list, nil) {
+						return
+					}
+					list = nil
 				}
 			}
-			if len(list) > 0 && !yield(list, nil) {
+			if len(list) > 0 && !yield(list, nil) || !r.Follow {
 				return
 			}
+			list, from = nil, head
 		}
-	}
-}
-
-// tenantFacts yields the facts of all streams of the tenant. It reads the whole log, as verify does.
-func (r *replay) tenantFacts(ctx context.Context) iter.Seq2[[]events.Recorded, error] {
-	return func(yield func([]events.Recorded, error) bool) {
-		found := false
-		var list []events.Recorded // columns are as wide as what is printed at once
-		for page, err := range r.store.Subscribe(ctx, events.Position{}) {
+		found := last > 0
+		for page, err := range r.store.Subscribe(ctx, from) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			for _, e := range page.Events {
-				if r.belongs(e) {
+				if r.stream() == "" && r.belongs(e) || r.stream() == e.Stream && e.Revision > last {
 					list = append(list, e)
 				}
 			}
@@ -240,6 +229,25 @@ func (r *replay) tenantFacts(ctx context.Context) iter.Seq2[[]events.Recorded, e
 			if page.Live && !r.Follow {
 				return
 			}
+		}
+	}
+}
+
+// streamFacts yields the facts of the flag or the project, but none of another tenant's project.
+func (r *replay) streamFacts(ctx context.Context) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		found := false
+		for e, err := range r.store.Read(ctx, r.stream(), 0) {
+			if err == nil && !r.belongs(e) {
+				break
+			}
+			found = true
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		if !found {
+			yield(events.Recorded{}, r.notFound())
 		}
 	}
 }

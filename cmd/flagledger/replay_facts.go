@@ -3,27 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"flagledger/events"
-	"flagledger/projections/models"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
-
-// belongs notes a project that the tenant makes, and reports whether a fact is the tenant's.
-func (r *replay) belongs(e events.Recorded) bool {
-	mine, err := r.mine.belongs(e)
-	if err != nil { // a newer release has made the project
-		var created events.ProjectCreated
-		_ = json.Unmarshal(e.Stored.Data, &created)
-		if mine = created.TenantID == r.Tenant; mine {
-			r.mine.projects[e.Stream] = true
-		}
-	}
-	return mine
-}
 
 // printFacts prints all facts.
 func (r *replay) printFacts(ctx context.Context) error {
@@ -68,75 +56,49 @@ func (r *replay) header() {
 	r.screen.line()
 }
 
-// describedFact is a fact, and what the audit trail tells of it unless it is unknown.
+// describedFact is a fact with its description, unless it is unknown.
 type describedFact struct {
 	events.Recorded
-	models.Description
+	state.Description
 	unknown error
-	name    string // of its resource, where that is no person
+	name    string // of its resource, empty for a person
 }
 
-// describe describes a fact. It must see the facts in their order: later ones do not tell what things are called.
+// describe describes a fact. It must see the facts in their order: later ones lack the names of what they are about.
 func (r *replay) describe(e events.Recorded) (f describedFact) {
 	f.Recorded = e
-	if f.Description, f.unknown = models.Describe(e); f.unknown != nil {
+	if f.Description, f.unknown = state.Describe(e); f.unknown != nil {
 		return f
 	}
-	if f.ResourceType == "project" || f.ResourceType == "oauth_client" {
-		id := f.ResourceType + " " + f.ResourceID
-		if f.ResourceName != "" {
-			r.resources[id] = f.ResourceName
-		}
-		f.name = r.resources[id]
-		switch e.Fact.(type) {
-		case events.ProjectDeleted, events.OAuthClientDeleted:
-			delete(r.resources, id)
-		}
+	if r.Flag != nil { // the names of all flags of a tenant would take too much memory
+		f.Names = r.flag.Names()
+		r.flag.Apply(e)
+		maps.Copy(f.Names, r.flag.Names())
 	}
-	f.name = cmp.Or(f.name, f.ResourceName)
+	id := f.ResourceType + " " + f.ResourceID
+	if f.Description.Name != nil && !f.NameIsRole && f.ResourceType != "flag" {
+		r.resources[id] = *f.Description.Name
+	}
+	f.name = r.resources[id]
 	return f
 }
 
-// maxColumn is how wide a column grows. What is wider pushes the rest of its line.
-const maxColumn = 40
-
-// printLines prints a line for each fact. Columns are as wide as what was printed so far.
+// printLines prints a line for each fact, in columns.
 func (r *replay) printLines(list []describedFact, names map[string]queries.Name) {
 	rows := make([][]span, len(list))
 	for i, f := range list {
 		rows[i] = r.cells(f, names)
-		for c, cell := range rows[i] {
-			if c == len(r.widths) {
-				r.widths = append(r.widths, 0)
-			}
-			if width := columns(cell.text); width <= maxColumn {
-				r.widths[c] = max(r.widths[c], width)
-			}
-		}
 	}
+	r.widths = widen(r.widths, rows, 4)
 	for i, f := range list {
-		r.noteNames(f.Recorded)
-		end := r.details(f)
-		for c, cell := range rows[i] {
-			switch {
-			case c == 0 && r.stream() != "": // a number
-				r.screen.put(span{plain, strings.Repeat(" ", max(0, r.widths[0]-columns(cell.text)))}, cell, span{plain, "  "})
-			case c == len(rows[i])-1 && len(end) == 0:
-				r.screen.put(cell)
-			default:
-				r.screen.padded(r.widths[c], cell)
-				r.screen.put(span{plain, "  "})
-			}
-		}
-		r.screen.line(end...)
+		r.screen.row(r.widths, rows[i])
 		if r.Diff && f.unknown == nil {
-			r.printChanges(f)
+			r.printChanges(f.Description)
 		}
-		r.dropNames(f.Recorded)
 	}
 }
 
-// cells are the columns of a fact's line: its version or its resource among them, and who did what when.
+// cells returns four columns of a fact's line, its version or its resource among them, and the rest of the line.
 func (r *replay) cells(f describedFact, names map[string]queries.Name) []span {
 	at := span{dim, f.At.UTC().Format(events.RecordedFormat)}
 	name, known := actorName(f.Actor, names)
@@ -144,51 +106,99 @@ func (r *replay) cells(f describedFact, names map[string]queries.Name) []span {
 	if !known {
 		who.style = dim
 	}
-	action := span{purple, f.Name}
-	if f.unknown == nil {
-		_, words, _ := strings.Cut(f.Name, ".")
-		action.text = strings.ReplaceAll(strings.TrimPrefix(words, f.ResourceType+"_"), "_", " ")
-		action.style = actionStyle(f.Name)
-	}
+	cells := []span{at, who, {bold, resourceName(f, names)}}
 	if r.stream() != "" {
-		return []span{{bold, fmt.Sprint(f.Revision)}, at, who, action}
+		cells = []span{{bold, fmt.Sprint(f.Revision)}, at, who}
 	}
-	return []span{at, who, {bold, resourceName(f, names)}, action}
+	if f.unknown != nil {
+		return append(cells, span{purple, f.Recorded.Name}, span{purple, "unknown here: " + f.unknown.Error()})
+	}
+	_, action, _ := strings.Cut(f.Recorded.Name, ".")
+	action = strings.ReplaceAll(strings.TrimPrefix(action, f.ResourceType+"_"), "_", " ")
+	cells = append(cells, span{actionStyle(action), action})
+	if f.Environment != nil && f.ResourceType == "flag" {
+		cells = append(cells, span{bold, "in " + *f.Environment})
+	}
+	if summary := f.Summary(); summary != "" {
+		cells = append(cells, span{plain, summary})
+	}
+	if f.Reason != "" {
+		cells = append(cells, span{dim, "“" + f.Reason + "”"})
+	}
+	return cells
 }
 
-func actionStyle(name string) style {
-	for _, end := range []string{"created", "added", "enabled", "joined", "invited"} {
-		if strings.HasSuffix(name, end) {
-			return green
-		}
-	}
-	for _, end := range []string{"deleted", "removed", "disabled"} {
-		if strings.HasSuffix(name, end) {
-			return red
-		}
+func actionStyle(action string) style {
+	words := strings.Fields(action)
+	switch words[len(words)-1] {
+	case "created", "added", "enabled", "joined", "invited":
+		return green
+	case "deleted", "removed", "disabled":
+		return red
 	}
 	return yellow
 }
 
-// details are the end of a fact's line.
-func (r *replay) details(f describedFact) (spans []span) {
-	if f.unknown != nil {
-		return []span{{purple, "unknown here: " + f.unknown.Error()}}
-	}
-	add := func(s style, text string) {
-		if text != "" && len(spans) > 0 {
-			text = "  " + text
+const oneLineWidth = 100 // characters that the two values of a change may take on one line
+
+// printChanges prints what a fact changed, before and after.
+func (r *replay) printChanges(d state.Description) {
+	var rows [][]span
+	for _, field := range d.Changes.Fields() {
+		c := d.Changes[field]
+		name := d.Names.Field(field, c)
+		from, to := d.Names.Lines(field, c.From), d.Names.Lines(field, c.To)
+		sign := span{yellow, "      ~ " + name}
+		switch {
+		case len(from) == 0 && len(to) > 0:
+			sign = span{green, "      + " + name}
+		case len(to) == 0 && len(from) > 0:
+			sign = span{red, "      - " + name}
 		}
-		spans = append(spans, span{s, text})
+		if len(from) == 1 && len(to) == 1 && len(from[0])+len(to[0]) <= oneLineWidth {
+			rows = append(rows, []span{sign, {plain, from[0] + " → " + to[0]}})
+			continue
+		}
+		if len(from)+len(to) == 1 {
+			rows = append(rows, []span{sign, {plain, strings.Join(append(from, to...), "")}})
+			continue
+		}
+		rows = append(rows, []span{sign})
+		for _, line := range from {
+			at := slices.Index(to, line)
+			if at < 0 {
+				rows = append(rows, []span{{red, "          - " + line}})
+				continue
+			}
+			for _, added := range to[:at] {
+				rows = append(rows, []span{{green, "          + " + added}})
+			}
+			rows, to = append(rows, []span{{plain, "            " + line}}), to[at+1:]
+		}
+		for _, added := range to {
+			rows = append(rows, []span{{green, "          + " + added}})
+		}
 	}
-	if f.Environment != "" && f.ResourceType == "flag" {
-		add(bold, "in "+f.Environment)
+	widths := widen(nil, rows, 1)
+	for _, row := range rows {
+		r.screen.row(widths, row)
 	}
-	if summary := r.summary(f.Recorded); summary != "" {
-		add(plain, shortened(summary, maxSummary))
+}
+
+// resourceName names what a fact is about, with the version that it gave a flag or a project.
+func resourceName(f describedFact, names map[string]queries.Name) string {
+	switch name := cmp.Or(f.name, f.ResourceID); f.ResourceType {
+	case "": // unknown
+		return f.Stream
+	case "tenant", "subscription":
+		return f.ResourceType
+	case "flag", "project":
+		return fmt.Sprintf("%s %s v%d", f.ResourceType, name, f.Revision)
+	case "oauth_client":
+		return "client " + name
+	case "member":
+		return "member " + memberName(f.ResourceID, names)
+	default:
+		return f.ResourceType + " " + name
 	}
-	if f.Reason != "" {
-		add(dim, "“"+f.Reason+"”")
-	}
-	return spans
 }

@@ -7,6 +7,7 @@ import (
 
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -20,7 +21,7 @@ type replayedFact struct {
 	Data      any             `json:"data"`
 	Metadata  any             `json:"metadata"`
 	ActorName string          `json:"actorName,omitempty"`
-	Changes   json.RawMessage `json:"changes,omitempty"`
+	Changes   state.Changes   `json:"changes,omitempty"`
 	Unknown   string          `json:"unknown,omitempty"` // why this program does not know the fact
 }
 
@@ -30,7 +31,7 @@ func (r *replay) printJSON(list []describedFact, names map[string]queries.Name) 
 			Version:  f.Revision,
 			Stream:   f.Stream,
 			Recorded: f.At.UTC().Format(events.RecordedFormat),
-			Fact:     f.Name,
+			Fact:     f.Recorded.Name,
 			ID:       f.ID.String(),
 			Data:     stored(withoutSecrets(f.Stored.Data)),
 			Metadata: stored(f.Stored.Metadata),
@@ -64,7 +65,7 @@ func (r *replay) putJSON(v any) error {
 	return err
 }
 
-// withoutSecrets leaves out what an object has of secrets, which is their hashes.
+// withoutSecrets removes the hashes of secrets from an object.
 func withoutSecrets(data []byte) []byte {
 	var members map[string]json.RawMessage
 	if !bytes.Contains(bytes.ToLower(data), []byte("secret")) || json.Unmarshal(data, &members) != nil {

@@ -1,24 +1,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"iter"
+	"strings"
 	"time"
 
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
+	"flagledger/events/state"
+	"flagledger/http"
 	"flagledger/queries"
 )
 
-// printState prints what was so at a moment.
+// printState prints the state at a moment.
 func (r *replay) printState(ctx context.Context, m queries.Moment) (err error) {
 	if m.Version == 0 {
 		switch err := queries.WaitUntilPast(ctx, r.store, m.At); {
 		case errors.Is(err, queries.ErrFuture):
 			return fmt.Errorf("replay: --at %w; it is %q", err, *r.At)
-		case ctx.Err() != nil:
-			return errors.New("interrupted")
 		case err != nil:
 			return fmt.Errorf("replay: %w", err)
 		}
@@ -31,41 +34,25 @@ func (r *replay) printState(ctx context.Context, m queries.Moment) (err error) {
 	default:
 		err = r.printTenant(ctx, m.At)
 	}
-	if err == nil {
-		err = r.screen.Flush()
-	}
-	if ctx.Err() != nil {
-		err = errors.New("interrupted")
-	}
-	return err
+	return cmp.Or(err, r.screen.Flush())
 }
 
-// foldUntil adds up the facts of the stream up to a moment, and returns the last. Those that this program does not know
-// are left out, which it tells.
-func (r *replay) foldUntil(
-	ctx context.Context, m queries.Moment, apply func(events.Recorded) (known bool),
+// fold applies the facts of a stream up to a moment, and returns the last of them.
+func (r *replay) fold(
+	facts iter.Seq2[events.Recorded, error], m queries.Moment, apply func(events.Recorded),
 ) (last events.Recorded, err error) {
-	var omitted omittedFacts
-	began := false
-	for e, err := range r.store.Read(ctx, r.stream(), 0) {
+	for e, err := range facts {
 		if err != nil {
 			return last, err
 		}
-		if !began && r.Project != nil && !r.belongs(e) {
-			break // another tenant's
-		}
-		began = true
 		if m.Before(e) {
 			break
 		}
-		if last = e; !apply(e) {
-			omitted.note(e)
+		if last = e; r.known(e) {
+			apply(e)
 		}
 	}
-	r.warn(omitted)
 	switch {
-	case !began:
-		return last, r.notFound()
 	case last.Revision == 0:
 		return last, fmt.Errorf("%w by then", r.notFound())
 	case m.Version > last.Revision:
@@ -74,50 +61,155 @@ func (r *replay) foldUntil(
 	return last, nil
 }
 
-// omittedFacts are facts that a state leaves out, because this program does not know them.
-type omittedFacts struct {
-	count int
-	first events.Recorded
-}
-
-func (o *omittedFacts) note(e events.Recorded) {
-	if o.count++; o.count == 1 {
-		o.first = e
+// known reports whether this program knows a fact, and warns of the first that it does not.
+func (r *replay) known(e events.Recorded) bool {
+	_, err := state.Describe(e)
+	if err != nil && !r.incomplete {
+		r.incomplete = true
+		r.log.Warn("what is printed leaves out facts that this release does not know", "first", e.Name, "stream", e.Stream,
+			"version", e.Revision)
 	}
+	return err == nil
 }
 
-func (r *replay) warn(o omittedFacts) {
-	if o.count > 0 {
-		r.log.Warn("what is printed leaves out facts that this release does not know", "facts", o.count, "first",
-			o.first.Name, "stream", o.first.Stream, "version", o.first.Revision)
+func (r *replay) printFlag(ctx context.Context, m queries.Moment) error {
+	var f state.Flag
+	last, err := r.fold(r.streamFacts(ctx), m, f.Apply)
+	if err != nil {
+		return err
 	}
-}
-
-// environmentsAt are the environments of the tenant at a time, in the order of their creation.
-func (r *replay) environmentsAt(ctx context.Context, at time.Time) (list []events.EnvironmentRef, err error) {
-	for e, err := range r.store.Read(ctx, events.TenantStream(r.Tenant), 0) {
-		if err != nil {
-			return nil, err
+	var t state.Tenant
+	if f.Exists {
+		then := cmp.Or(m.At, last.At)
+		for e, err := range r.store.Read(ctx, events.TenantStream(r.Tenant), 0) {
+			if err != nil {
+				return err
+			}
+			if e.At.After(then) {
+				break
+			}
+			if r.known(e) {
+				t.Apply(e)
+			}
 		}
-		if e.At.After(at) {
-			break
+	}
+	if r.form.json {
+		_, err := r.screen.Write(append(terminal.PrintableJSON(http.FlagVersion(f, t.Environments)), '\n'))
+		return err
+	}
+	r.stateHeader("Flag "+*r.Flag, f.Exists, last, m.At)
+	if f.Exists {
+		r.flagFields(f)
+		for _, e := range t.Environments {
+			r.flagIn(f, e)
 		}
-		list = environmentsAfter(list, e.Fact)
 	}
-	return list, nil
+	return nil
 }
 
-func environmentsAfter(list []events.EnvironmentRef, fact events.Fact) []events.EnvironmentRef {
-	switch fact := fact.(type) {
-	case events.EnvironmentAdded:
-		return append(list, fact.Environment)
-	case events.EnvironmentDeleted:
-		return slices.DeleteFunc(list, func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+func (r *replay) flagFields(f state.Flag) {
+	r.field("name", f.Name)
+	r.field("description", f.Description)
+	r.field("type", string(f.Type))
+	r.field("status", string(f.Status))
+	r.field("default", string(f.DefaultValue))
+	r.field("project", f.ProjectID)
+	r.field("tags", strings.Join(f.Tags, ", "))
+	if f.Permanent {
+		r.field("permanent", "yes")
 	}
-	return list
+	r.field("id", f.ID)
+	r.field("salt", f.Salt)
+	r.field("created", f.CreatedAt.UTC().Format(events.RecordedFormat))
+	var variations [][]span
+	for _, v := range f.Variations {
+		weight := "weight " + state.Brief(v.Weight)
+		variations = append(variations, []span{{cyan, v.Name}, {dim, weight}, {plain, string(v.Value)}})
+	}
+	r.table("variations", variations)
 }
 
-// stateHeader tells what is printed, and of when. last is the last fact of it.
+// flagIn prints the flag in an environment.
+func (r *replay) flagIn(f state.Flag, e events.EnvironmentRef) {
+	r.screen.line()
+	enabled := span{red, "off"}
+	if f.Enabled.Has(e.ID) {
+		enabled = span{green, "on"}
+	}
+	r.screen.line(span{plain, "  in "}, span{bold, e.Name}, span{plain, "  "}, enabled)
+	names := f.Names()
+	for i, rule := range f.Rules[e.ID] {
+		r.screen.line(span{plain, fmt.Sprintf("    %d. %s", i+1, cmp.Or(rule.Name, "rule "+rule.ID))})
+		for _, line := range names.Rule(rule) {
+			r.screen.line(span{plain, "       " + line})
+		}
+	}
+	if f.Enabled.Has(e.ID) || len(f.Rules[e.ID]) > 0 || f.FallthroughIn(e.ID) != nil {
+		r.screen.line(span{dim, "    else "}, span{cyan, otherwise(f, e.ID, names)})
+	}
+}
+
+// otherwise returns what a flag serves if no rule matches.
+func otherwise(f state.Flag, environmentID string, names state.Names) string {
+	var split events.Serve
+	for _, v := range f.Variations {
+		if v.Weight > 0 {
+			split.Rollout = append(split.Rollout, events.Share{VariationID: v.ID, Weight: v.Weight})
+		}
+	}
+	switch serve := f.FallthroughIn(environmentID); {
+	case serve != nil:
+		return names.Serve(serve)
+	case split.Rollout != nil:
+		return names.Serve(&split)
+	case f.Type == events.BooleanFlag:
+		return "true"
+	}
+	return "the default"
+}
+
+// projectState is a project in JSON.
+type projectState struct {
+	ID          string `json:"id"`
+	TenantID    string `json:"tenantId"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Color       string `json:"color"`
+}
+
+// showProject shows a project, whose creation may be unknown to this program.
+func (r *replay) showProject(stream string, p state.Project) projectState {
+	return projectState{strings.TrimPrefix(stream, events.ProjectStream("")), r.Tenant, p.Name, p.Description, p.Color}
+}
+
+func (r *replay) printProject(ctx context.Context, m queries.Moment) error {
+	var p state.Project
+	last, err := r.fold(r.streamFacts(ctx), m, p.Apply)
+	if err != nil {
+		return err
+	}
+	var shown *projectState
+	if _, deleted := last.Fact.(events.ProjectDeleted); !deleted {
+		shown = new(r.showProject(r.stream(), p))
+	}
+	if r.form.json {
+		return r.putJSON(struct {
+			Version  events.Revision `json:"version"`
+			Recorded string          `json:"recorded"`
+			Project  *projectState   `json:"project"`
+		}{last.Revision, last.At.UTC().Format(events.RecordedFormat), shown})
+	}
+	r.stateHeader("Project "+*r.Project, shown != nil, last, m.At)
+	if shown != nil {
+		r.field("name", p.Name)
+		r.field("description", p.Description)
+		r.field("color", p.Color)
+		r.field("tenant", r.Tenant)
+	}
+	return nil
+}
+
+// stateHeader prints what the state is of, and when. last is its last fact.
 func (r *replay) stateHeader(what string, exists bool, last events.Recorded, at time.Time) {
 	words := []span{{bold, what}}
 	if !exists {
@@ -132,13 +224,25 @@ func (r *replay) stateHeader(what string, exists bool, last events.Recorded, at 
 	r.screen.line()
 }
 
-const fieldWidth = 14
-
 // field prints a field, unless it is empty.
 func (r *replay) field(name, value string) {
 	if value != "" {
-		r.screen.put(span{plain, "  "})
-		r.screen.padded(fieldWidth, span{dim, name})
-		r.screen.line(span{plain, value})
+		r.screen.row([]int{14}, []span{{dim, "  " + name}, {plain, value}})
+	}
+}
+
+// table prints rows under a title, unless there are none.
+func (r *replay) table(title string, rows [][]span) {
+	if len(rows) == 0 {
+		return
+	}
+	r.screen.line()
+	r.screen.line(span{bold, "  " + title}, span{dim, fmt.Sprintf("  %d", len(rows))})
+	for _, row := range rows {
+		row[0].text = "    " + row[0].text
+	}
+	widths := widen(nil, rows, len(rows[0]))
+	for _, row := range rows {
+		r.screen.row(widths, row)
 	}
 }

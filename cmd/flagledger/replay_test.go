@@ -48,11 +48,7 @@ func printed(
 	}
 	var out bytes.Buffer
 	r := newReplay(cmd, store, names, &out, form, nodetest.Log(t))
-	if cmd.At != nil {
-		err = r.printState(t.Context(), at)
-	} else {
-		err = r.printFacts(t.Context())
-	}
+	err = r.print(t.Context(), at)
 	return out.String(), err
 }
 
@@ -148,24 +144,29 @@ func (h *history) fill() {
 
 const flagReplay = `Flag k  of tenant t
 
-1  2026-03-14T15:00:03.000123Z  ada  created          boolean, default false
+1  2026-03-14T15:00:03.000123Z  ada  created          defaultValue false, name "K", type "boolean"
       + defaultValue  false
       + name          "K"
       + type          "boolean"
 2  2026-03-14T15:00:04.000123Z  ada  enabled          in production  “launch\x1b[2J day\u202e”
       ~ enabled  false → true
-3  2026-03-14T15:00:05.000123Z  ada  variation added  on\u009b1A = true, weight 1.5
-      + variation "on\u009b1A" name    "on\u009b1A"
-      + variation "on\u009b1A" value   true
-      + variation "on\u009b1A" weight  1.5
-4  2026-03-14T15:00:06.000123Z  ada  rules changed    in production  + Pro
-      + rule "Pro"
-          if  plan in "pro"
-          →   on\u009b1A
+3  2026-03-14T15:00:05.000123Z  ada  variation added  variation "on\u009b1A" (true, weight 1.5) added
+      + variation "on\u009b1A"
+          + name "on\u009b1A"
+          + value true
+          + weight 1.5
+4  2026-03-14T15:00:06.000123Z  ada  rules changed    in production  rule "Pro" added
       ~ rules.order  [] → ["Pro"]
-5  2026-03-14T15:00:07.000123Z  ada  rules changed    in production  ~ Pro
-      + rule "Pro" serve.value        false
-      - rule "Pro" serve.variationId  "on\u009b1A"
+      + rule "Pro"
+          + name "Pro"
+          + if plan in "pro"
+          + → on\u009b1A
+5  2026-03-14T15:00:07.000123Z  ada  rules changed    in production  rule "Pro" changed
+      ~ rule "Pro"
+            name "Pro"
+            if plan in "pro"
+          - → on\u009b1A
+          + → false
 6  2026-03-14T15:00:08.000123Z  ada  flag.frozen      unknown here: unknown fact "flag.frozen"
 7  2026-03-14T15:00:13.000123Z  ada  disabled         in production
       ~ enabled  true → false
@@ -173,17 +174,17 @@ const flagReplay = `Flag k  of tenant t
 
 const tenantReplay = `Tenant t
 
-2026-03-14T15:00:00.000123Z  ada  tenant                  created          "Acme", plan free
-2026-03-14T15:00:01.000123Z  ada  environment production  added
-2026-03-14T15:00:03.000123Z  ada  flag k v1               created          boolean, default false
+2026-03-14T15:00:00.000123Z  ada  tenant                  created          isSandbox false, name "Acme", plan "free"
+2026-03-14T15:00:01.000123Z  ada  environment production  added            name "production"
+2026-03-14T15:00:03.000123Z  ada  flag k v1               created          defaultValue false, name "K", type "boolean"
 2026-03-14T15:00:04.000123Z  ada  flag k v2               enabled          in production  “launch\x1b[2J day\u202e”
-2026-03-14T15:00:05.000123Z  ada  flag k v3               variation added  on\u009b1A = true, weight 1.5
-2026-03-14T15:00:06.000123Z  ada  flag k v4               rules changed    in production  + Pro
-2026-03-14T15:00:07.000123Z  ada  flag k v5               rules changed    in production  ~ Pro
+2026-03-14T15:00:05.000123Z  ada  flag k v3               variation added  variation "on\u009b1A" (true, weight 1.5) added
+2026-03-14T15:00:06.000123Z  ada  flag k v4               rules changed    in production  rule "Pro" added
+2026-03-14T15:00:07.000123Z  ada  flag k v5               rules changed    in production  rule "Pro" changed
 2026-03-14T15:00:08.000123Z  ada  flag-t.k                flag.frozen      unknown here: unknown fact "flag.frozen"
 2026-03-14T15:00:09.000123Z  ada  project-p               project.created  unknown here: project.created has version 9; this program knows 1 to 1
 2026-03-14T15:00:10.000123Z  ada  project Web shop v2     updated          name "Shop" → "Web shop"
-2026-03-14T15:00:12.000123Z  ada  client CI               created          flags:read
+2026-03-14T15:00:12.000123Z  ada  client CI               created          name "CI", scopes ["flags:read"]
 2026-03-14T15:00:13.000123Z  ada  flag k v7               disabled         in production
 `
 
@@ -197,13 +198,13 @@ const flagThenText = `Flag k  version 6 of 2026-03-14T15:00:08.000123Z
   salt          SALT
   created       2026-03-14T15:00:03.000123Z
 
-  variations
+  variations  1
     on\u009b1A  weight 1.5  true
 
   in production  on
     1. Pro
-       if  plan in "pro"
-       →   false
+       if plan in "pro"
+       → false
     else on\u009b1A 1.5 by targetingKey
 `
 
@@ -369,8 +370,8 @@ func TestAReplayGoesOnWithNewFacts(t *testing.T) {
 			}
 			s := &nodetest.Service{T: t}
 			for i, want := range []string{
-				strings.Join(rows(flagReplay), "") + "8  2026-03-14T15:00:14.000123Z  ada  status changed   active → inactive\n",
-				tenantReplay + "2026-03-14T15:00:14.000123Z  ada  flag k v8               status changed   active → inactive\n",
+				strings.Join(rows(flagReplay), "") + `8  2026-03-14T15:00:14.000123Z  ada  status changed   status "active" → "inactive"` + "\n",
+				tenantReplay + `2026-03-14T15:00:14.000123Z  ada  flag k v8               status changed   status "active" → "inactive"` + "\n",
 			} {
 				s.Eventually("all facts are printed", func() bool { return outputs[i].String() == want })
 			}
@@ -378,8 +379,8 @@ func TestAReplayGoesOnWithNewFacts(t *testing.T) {
 			h.write(events.FlagStream("t", "k"), "", events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag})
 			h.write(events.FlagStream("t", "k"), "", events.FlagDeleted{})
 			for i, want := range []string{
-				"ada  status changed   active → archived\n10  2026-03-14T15:00:17.000123Z  ada  deleted\n",
-				"flag k v9               status changed   active → archived\n2026-03-14T15:00:17.000123Z  ada  flag k v10              deleted\n",
+				`ada  status changed   status "active" → "archived"` + "\n10  2026-03-14T15:00:17.000123Z  ada  deleted\n",
+				`flag k v9               status changed   status "active" → "archived"` + "\n2026-03-14T15:00:17.000123Z  ada  flag k v10              deleted\n",
 			} {
 				s.Eventually("new facts are printed", func() bool { return strings.HasSuffix(outputs[i].String(), want) })
 				if n := strings.Count(outputs[i].String(), "inactive"); n != 1 {

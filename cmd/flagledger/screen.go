@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"io"
-	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
@@ -71,10 +70,35 @@ func (s *screen) padded(width int, p span) {
 // columns returns the width of text on a terminal.
 func columns(text string) int { return uniseg.StringWidth(terminal.Printable(text)) }
 
-// shortened returns text cut off after some characters.
-func shortened(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
+// maxColumn is how wide a column grows. A wider cell pushes the rest of its line.
+const maxColumn = 40
+
+// widen returns the widths of the first columns once they have rows. The last cell of a row needs no width.
+func widen(widths []int, rows [][]span, columnCount int) []int {
+	for _, row := range rows {
+		for i := range min(len(row)-1, columnCount) {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			if width := columns(row[i].text); width <= maxColumn {
+				widths[i] = max(widths[i], width)
+			}
+		}
 	}
-	return string([]rune(text)[:most-1]) + "…"
+	return widths
+}
+
+// row prints cells two spaces apart, the first of them as wide as their columns.
+func (s *screen) row(widths []int, cells []span) {
+	for i, cell := range cells {
+		switch {
+		case i == len(cells)-1:
+			s.line(cell)
+		case i < len(widths):
+			s.padded(widths[i], cell)
+			s.put(span{plain, "  "})
+		default:
+			s.put(cell, span{plain, "  "})
+		}
+	}
 }

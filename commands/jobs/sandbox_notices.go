@@ -92,7 +92,7 @@ func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) erro
 		return err
 	}
 	ends := tenant.Subscription.SandboxEnd(tenant.SandboxEndsAt)
-	if !tenant.Exists || !ends.Equal(job.EndsAt) || !slices.Contains(tenant.Admins(), job.UserID) {
+	if !tenant.Exists || !ends.Equal(job.EndsAt) || !slices.Contains(commands.Admins(&tenant), job.UserID) {
 		return nil
 	}
 	if confirmed, err := commands.HasConfirmed(ctx, m.Directory, tenant, job.UserID); err != nil || !confirmed {

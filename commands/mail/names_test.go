@@ -6,6 +6,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Names in mails are whatever somebody has typed, and lead nowhere.
@@ -75,7 +76,7 @@ func TestNamesInMailsHoldNoLinks(t *testing.T) {
 func TestSubjectsAreFixed(t *testing.T) {
 	const name = "Account locked! Visit https://evil.example"
 	for _, m := range []commands.Mail{
-		MemberInvitation("a@example.com", "https://flags.example.com", name, commands.Member{Role: events.ViewerRole}),
+		MemberInvitation("a@example.com", "https://flags.example.com", name, state.Member{Role: events.ViewerRole}),
 		SandboxNotice("a@example.com", "https://flags.example.com", name, commands.WarnOfDeletion, events.TenantCreated{}.SandboxEndsAt),
 	} {
 		if m.Subject != "An invitation" && m.Subject != "Your sandbox will be deleted" || strings.Contains(m.Text, "evil") {

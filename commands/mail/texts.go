@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flagledger/commands"
+	"flagledger/events/state"
 )
 
 const platformInvitation = `You have been invited to help run the feature flags at %[1]s, as %[2]s.
@@ -66,13 +67,13 @@ choose a plan.
 `
 
 // PlatformInvitation returns the mail of an invitation to a platform role at a URL.
-func PlatformInvitation(to, url string, i commands.Invitation) commands.Mail {
+func PlatformInvitation(to, url string, i state.Invitation) commands.Mail {
 	until := i.ExpiresAt.UTC().Format("2 January 2006, 15:04 UTC")
 	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(platformInvitation, url, i.Role, until)}
 }
 
 // MemberInvitation returns the mail of an invitation to a tenant, whose name may be any text: see shown.
-func MemberInvitation(to, url, tenant string, member commands.Member) commands.Mail {
+func MemberInvitation(to, url, tenant string, member state.Member) commands.Mail {
 	text := memberInvitation
 	if member.MustAccept {
 		text = tenantInvitation

@@ -1,4 +1,3 @@
-// Package state holds what the facts of a stream add up to. Every event gives the next state, and no event can fail to.
 package state
 
 import (
@@ -17,26 +16,25 @@ type Flag struct {
 	events.FlagCreated
 	Exists      bool                     `json:"exists,omitempty"`
 	Status      events.FlagStatus        `json:"status,omitempty"`
-	Enabled     map[string]bool          `json:"enabled,omitempty"` // by environment id, as are the next
-	Rules       map[string][]events.Rule `json:"rules,omitempty"`
+	Enabled     EnvironmentSet           `json:"enabled,omitempty"`
+	Rules       map[string][]events.Rule `json:"rules,omitempty"` // by environment id, as is the next
 	Fallthrough map[string]events.Serve  `json:"fallthrough,omitempty"`
 	CreatedAt   time.Time                `json:"createdAt,omitzero"`
 	UpdatedAt   time.Time                `json:"updatedAt,omitzero"` // when the store recorded the version
 	Version     events.Revision          `json:"version"`
+	// CreatedVersion is the version with which this life of the key began.
+	CreatedVersion events.Revision `json:"createdVersion,omitempty"`
+	ChangedAt      time.Time       `json:"-"` // by the clock of the node that made the last change
 }
 
-// Apply takes in an event of the flag's stream.
+// Apply implements State.
 func (f *Flag) Apply(r events.Recorded) {
-	if f.Enabled == nil {
-		f.Enabled, f.Rules, f.Fallthrough = map[string]bool{}, map[string][]events.Rule{}, map[string]events.Serve{}
-	}
-	f.Version, f.UpdatedAt = r.Revision, r.At
+	f.Version, f.UpdatedAt, f.ChangedAt = r.Revision, r.At, r.Time
 	switch fact := r.Fact.(events.FlagFact).(type) {
 	case events.FlagCreated:
 		*f = Flag{
-			FlagCreated: fact, Exists: true, Status: events.ActiveFlag, Enabled: map[string]bool{},
-			Rules: map[string][]events.Rule{}, Fallthrough: map[string]events.Serve{},
-			CreatedAt: r.At, UpdatedAt: r.At, Version: r.Revision,
+			FlagCreated: fact, Exists: true, Status: events.ActiveFlag,
+			CreatedAt: r.At, UpdatedAt: r.At, ChangedAt: r.Time, Version: r.Revision, CreatedVersion: r.Revision,
 		}
 		f.Variations = slices.Clone(fact.Variations)
 	case events.FlagUpdated:
@@ -49,9 +47,9 @@ func (f *Flag) Apply(r events.Recorded) {
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:
-		f.Enabled[fact.Environment.ID] = true
+		f.Enabled = f.Enabled.With(fact.Environment.ID)
 	case events.FlagDisabled:
-		delete(f.Enabled, fact.Environment.ID)
+		f.Enabled = f.Enabled.Without(fact.Environment.ID)
 	case events.VariationAdded:
 		f.Variations = append(f.Variations, fact.Variation)
 	case events.VariationUpdated:
@@ -64,17 +62,9 @@ func (f *Flag) Apply(r events.Recorded) {
 	case events.VariationRemoved:
 		f.Variations = slices.DeleteFunc(f.Variations, func(v events.Variation) bool { return v.ID == fact.Variation.ID })
 	case events.RulesChanged:
-		if rules := applyRules(f.Rules[fact.Environment.ID], fact); len(rules) > 0 {
-			f.Rules[fact.Environment.ID] = rules
-		} else {
-			delete(f.Rules, fact.Environment.ID)
-		}
+		f.SetRules(fact.Environment.ID, applyRules(f.Rules[fact.Environment.ID], fact))
 	case events.FallthroughChanged:
-		if fact.To == nil {
-			delete(f.Fallthrough, fact.Environment.ID)
-		} else {
-			f.Fallthrough[fact.Environment.ID] = *fact.To
-		}
+		f.SetFallthrough(fact.Environment.ID, fact.To)
 	case events.FlagDeleted:
 		f.Exists = false
 	case events.FlagReverted:
@@ -85,13 +75,42 @@ func (f *Flag) Apply(r events.Recorded) {
 	}
 }
 
-// Clone returns a copy that shares nothing with the state that Apply changes.
+// SetRules sets the rules of an environment.
+func (f *Flag) SetRules(environmentID string, rules []events.Rule) {
+	if len(rules) == 0 {
+		delete(f.Rules, environmentID)
+		return
+	}
+	if f.Rules == nil {
+		f.Rules = map[string][]events.Rule{}
+	}
+	f.Rules[environmentID] = rules
+}
+
+// SetFallthrough sets what the flag serves in an environment if no rule matches; nil unsets it.
+func (f *Flag) SetFallthrough(environmentID string, serve *events.Serve) {
+	if serve == nil {
+		delete(f.Fallthrough, environmentID)
+		return
+	}
+	if f.Fallthrough == nil {
+		f.Fallthrough = map[string]events.Serve{}
+	}
+	f.Fallthrough[environmentID] = *serve
+}
+
+// Clone implements State.
 func (f *Flag) Clone() Flag {
 	c := *f
 	c.Variations = slices.Clone(f.Variations)
 	// rules are replaced, not changed
-	c.Enabled, c.Rules, c.Fallthrough = maps.Clone(f.Enabled), maps.Clone(f.Rules), maps.Clone(f.Fallthrough)
+	c.Rules, c.Fallthrough = maps.Clone(f.Rules), maps.Clone(f.Fallthrough)
 	return c
+}
+
+// Size implements State.
+func (f *Flag) Size() int {
+	return 1024 + 2*f.content() + 128*(len(f.Enabled)+len(f.Rules)+len(f.Fallthrough))
 }
 
 // Variation returns a variation of the flag, nil for an id that none has.

@@ -1,7 +1,6 @@
 package models
 
 import (
-	"fmt"
 	"strings"
 
 	"flagledger/events"
@@ -63,53 +62,4 @@ func allFacts() (prefixes []string) {
 		prefixes = append(prefixes, strings.TrimSuffix(prefix, "-")+".")
 	}
 	return prefixes
-}
-
-// auditEntry holds what an entry has beyond the columns common to all facts.
-type auditEntry struct {
-	resourceType string
-	resourceID   string
-	part         *string // of the stream's subject, named in audit_names; nil if there is none
-	name         *string // of the resource, if the fact has it
-	isRole       bool    // name is a member's role: people's names are only in the directory
-	gone         string  // the field that was the name, if the fact removes the part
-	environment  *string
-	changes      fieldChanges
-}
-
-// whole is the part for the subject of a stream itself.
-var whole = new("")
-
-// audited describes facts by kind of stream. It returns an error for a fact of another kind.
-var audited = events.NewByStream(auditFlag, auditProject, auditTenant, auditUser, auditInvitation)
-
-// notOfStream returns the error for a fact in the wrong stream.
-func notOfStream(e events.Recorded) error {
-	return fmt.Errorf("%s in stream %s does not belong in such a stream", e.Name, e.Stream)
-}
-
-// fieldChanges holds the changed fields of an entry.
-type fieldChanges map[string]any
-
-func (d fieldChanges) add(field string, from, to any) {
-	d[field] = struct {
-		From any `json:"from"`
-		To   any `json:"to"`
-	}{from, to}
-}
-
-// addNew adds a field whose former value is not in the fact.
-func (d fieldChanges) addNew(field string, to any) {
-	d[field] = struct {
-		To any `json:"to"`
-	}{to}
-}
-
-// addUntold adds a field whose values are only in the directory.
-func (d fieldChanges) addUntold(field string) { d[field] = struct{}{} }
-
-func addChange[T any](d fieldChanges, field string, c *events.Change[T]) {
-	if c != nil {
-		d.add(field, c.From, c.To)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/proof"
+	"flagledger/events/state"
 	"flagledger/projections"
 )
 
@@ -24,7 +25,7 @@ type trail struct {
 type trailEnd struct {
 	recorded time.Time          // of the last entry
 	tree     proof.CompactRange // of all entries
-	missing  [][]any            // nodes that the table may lack
+	missing  []pgx.NamedArgs    // nodes of it that the table may lack
 }
 
 // streamNames holds the rows of audit_names of a stream.
@@ -137,7 +138,8 @@ func (t *trail) loadEnds(ctx context.Context, conn *pgx.Conn, tenants []string) 
 	for tenantID, size := range sizes {
 		end := t.ends[tenantID]
 		end.tree, err = loadTree(ctx, conn, tenantID, size, func(level int, index int64, hash tlog.Hash) {
-			end.missing = append(end.missing, []any{tenantID, level, index, hash[:]})
+			end.missing = append(end.missing,
+				pgx.NamedArgs{"tenant_id": tenantID, "level": level, "index": index, "hash": hash[:]})
 		})
 		if err != nil {
 			return err
@@ -171,16 +173,12 @@ var auditTable = &projections.Table{Name: "audit", Columns: []string{
 // Apply implements projections.Model. If an engine's clock runs backwards, an entry gets the time of the one before
 // it.
 func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
-	describe, known := audited.Lookup(e.Stream)
-	if !known {
-		return notOfStream(e)
-	}
-	entry, err := describe(e)
+	entry, err := state.Describe(e)
 	if err != nil {
 		return err
 	}
 	t.addFormer(e, &entry)
-	changes, err := events.Marshal(entry.changes)
+	changes, err := entry.Changes.JSON()
 	if err != nil {
 		return err
 	}
@@ -197,22 +195,22 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 		end.recorded = e.At
 	}
 	name := t.noteName(b, e.Stream, *tenantID, entry)
-	if entry.isRole {
+	if entry.NameIsRole {
 		name = nil
 	}
 	b.Insert(auditTable, *tenantID, end.tree.Size(), e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded,
-		e.Name, entry.resourceType, entry.resourceID, name, entry.environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID,
+		e.Name, entry.ResourceType, entry.ResourceID, name, entry.Environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID,
 		e.Reason, e.Revision, leaf[:])
 	switch fact := e.Fact.(type) {
 	case events.OAuthClientDeleted:
 		t.forget(b, e.Stream, fact.ClientID)
 	case events.MemberJoined:
-		t.forget(b, e.Stream, memberPart(fact.ID))
+		t.forget(b, e.Stream, state.MemberPart(fact.ID))
 	case events.MemberRemoved:
-		t.forget(b, e.Stream, memberPart(fact.UserID))
+		t.forget(b, e.Stream, state.MemberPart(fact.UserID))
 	}
 	for _, node := range end.missing {
-		b.Queue(addMissingNode, node...)
+		b.Queue(addMissingNode, node)
 	}
 	end.missing = nil
 	end.tree.AddFull(0, leaf, atStoredLevels(func(level int, index int64, hash tlog.Hash) {
@@ -229,47 +227,50 @@ var (
 		`delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`)
 )
 
-// addFormer adds to an entry what earlier facts say: the former name, or the role of a member who leaves.
-func (t *trail) addFormer(e events.Recorded, entry *auditEntry) {
-	if entry.part == nil {
+// addFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who
+// goes.
+func (t *trail) addFormer(e events.Recorded, entry *state.Description) {
+	if entry.Part == nil {
 		return
 	}
-	former, known := t.names[e.Stream].parts[*entry.part]
+	former, known := t.names[e.Stream].parts[*entry.Part]
 	if !known {
 		return
 	}
-	if entry.gone != "" {
-		entry.changes.add(entry.gone, former, nil)
+	if entry.Gone != "" {
+		entry.Changes.AddFormer(entry.Gone, former)
 	}
-	if _, joined := e.Fact.(events.MemberJoined); joined { // as a member with the same role
-		entry.name = nil
+	if _, joined := e.Fact.(events.MemberJoined); joined { // as a member, who keeps the role
+		entry.Name = nil
 	}
 }
 
-// noteName stores the name that an entry gives its resource, and returns the resource's current name; nil if it has
-// none.
-func (t *trail) noteName(b *projections.Batch, stream, tenantID string, entry auditEntry) *string {
-	if entry.part == nil {
-		return entry.name
+// noteName keeps what an entry says that its resource is called, and returns what that is called from then on; nil
+// where it has no name.
+func (t *trail) noteName(b *projections.Batch, stream, tenantID string, entry state.Description) *string {
+	if entry.Part == nil {
+		return entry.Name
 	}
-	part, names := *entry.part, t.names[stream]
-	if entry.name == nil {
+	part, names := *entry.Part, t.names[stream]
+	if entry.Name == nil {
 		if name, known := names.parts[part]; known {
 			return &name
 		}
 		return nil
 	}
-	names.parts[part] = *entry.name
+	names.parts[part] = *entry.Name
 	if part == "" {
 		names.tenantID = &tenantID
 	}
-	b.QueueLast(stream+"\x00"+part, addAuditName, stream, part, tenantID, *entry.name)
-	return entry.name
+	b.QueueLast(stream+"\x00"+part, addAuditName, pgx.NamedArgs{
+		"stream": stream, "part": part, "tenant_id": tenantID, "name": *entry.Name,
+	})
+	return entry.Name
 }
 
 // forget drops the name of a removed part of a stream. Otherwise a tenant that creates and deletes OAuth clients all
 // day would fill the memory.
 func (t *trail) forget(b *projections.Batch, stream, part string) {
 	delete(t.names[stream].parts, part)
-	b.QueueLast(stream+"\x00"+part, removeAuditName, stream, part)
+	b.QueueLast(stream+"\x00"+part, removeAuditName, pgx.NamedArgs{"stream": stream, "part": part})
 }

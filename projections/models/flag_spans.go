@@ -13,15 +13,8 @@ create table flag_spans ( -- holds from the recorded time since up to, but not a
     version         bigint      not null, -- of the flag, that the row began with
     created_version bigint      not null, -- of the flag, when it was created
     default_version bigint      not null, -- of the row that has the default value
-    id              text        not null,
-    name            text        not null,
-    type            text        not null,
-    default_value   json, -- null where it is that of an earlier row
-    description     text        not null,
-    tags            text[]      not null,
-    project_id      text,
-    permanent       boolean     not null,
-    status          text        not null,
+    default_value   json, -- null if it is that of an earlier row
+    ` + listedSchema + `
     created_at      timestamptz not null,
     since           timestamptz not null,
     until           timestamptz not null default 'infinity',
@@ -59,55 +52,28 @@ var flagVersionsTable = &projections.Table{
 }
 
 var (
-	// createFlag adds the row of a flag, and begins its span.
-	createFlag = projections.NewStatement(
-		"tenant_id text, key text, id text, name text, type text, default_value json, description text, tags text[], "+
-			"project_id text, permanent boolean, salt text, "+
-			"version bigint, recorded timestamptz",
-		`, f as (insert into flags
-				(tenant_id, key, id, name, type, default_value, description, tags, project_id, permanent, status, salt, version,
-					created_version, created_at, updated_at)
-				select tenant_id, key, id, name, type, default_value, description, tags, nullif(project_id, ''), permanent,
-					'active', salt, version, version as created_version, recorded, recorded from given)
-		insert into flag_spans
-			(version, tenant_id, created_version, key, default_version, id, name, type, default_value, description, tags,
-				project_id, permanent, status, created_at, since)
-		select version, tenant_id, version, key, version, id, name, type, default_value, description, tags,
-			nullif(project_id, ''), permanent, 'active', recorded, recorded from given`,
+	// beginFlagSpan begins a span, and ends the one before it unless that has ended. Without a default value it has that
+	// of an earlier span.
+	beginFlagSpan = projections.NewStatement(
+		"tenant_id text, key text, default_value json, version bigint, created_version bigint, created_at timestamptz, "+
+			"recorded timestamptz, "+listedTypes,
+		`, ended as (update flag_spans s set until = least(s.until, g.recorded) from `+lastSpan+`
+			returning s.tenant_id, s.key, s.default_version)
+		insert into flag_spans (tenant_id, key, version, created_version, default_version, default_value, created_at,
+			since, `+listedNames+`)
+		select g.tenant_id, g.key, g.version, g.created_version,
+			case when g.default_value is null then e.default_version else g.version end, g.default_value, g.created_at,
+			g.recorded, `+listedNames+`
+		from given g left join ended e on e.tenant_id = g.tenant_id and e.key = g.key`,
 	)
-	// updateFlag changes the row of a flag, ends its span and begins the next.
-	updateFlag = projections.NewStatement(
-		"tenant_id text, key text, name text, default_value json, description text, tags text[], project_id text, "+
-			"permanent boolean, status text, "+
-			"version bigint, recorded timestamptz",
-		`, f as (update flags f set name = coalesce(g.name, f.name), default_value = coalesce(g.default_value,
-			f.default_value), description = coalesce(g.description, f.description),
-				tags = coalesce(g.tags, f.tags), project_id = nullif(coalesce(g.project_id, f.project_id), ''),
-				permanent = coalesce(g.permanent, f.permanent), status = coalesce(g.status, f.status)
-				from given g where f.tenant_id = g.tenant_id and f.key = g.key),
-			next as (update flag_spans s set until = g.recorded from `+lastSpan+`
-				returning g.tenant_id, g.key, g.version, s.created_version, case
-					when g.default_value is null then s.default_version else g.version end as default_version,
-					s.id, coalesce(g.name, s.name) as name, s.type, g.default_value, coalesce(g.description, s.description) as
-						description, coalesce(g.tags, s.tags) as tags,
-					nullif(coalesce(g.project_id, s.project_id), '') as project_id, coalesce(g.permanent, s.permanent) as permanent,
-						coalesce(g.status, s.status) as status, s.created_at, g.recorded)
-		insert into flag_spans
-			(tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags,
-				project_id, permanent, status, created_at, since)
-		select tenant_id, key, version, created_version, default_version, id, name, type, default_value, description, tags,
-			project_id, permanent, status, created_at, recorded from next`,
-	)
-	// enableFlag does nothing if the flag is already enabled.
+	endFlagSpan = projections.NewStatement("tenant_id text, key text, recorded timestamptz",
+		`update flag_spans s set until = least(s.until, g.recorded) from `+lastSpan)
 	enableFlag = projections.NewStatement(
 		"tenant_id text, key text, environment_id text, version bigint, recorded timestamptz",
-		`, new as (select * from given g where not exists
-				(select from flag_environments e where e.tenant_id = g.tenant_id and e.key = g.key
-					and e.environment_id = g.environment_id)),
-			enabled as (insert into flag_environments (tenant_id, key, environment_id) select tenant_id, key, environment_id
-				from new)
+		`, enabled as (insert into flag_environments (tenant_id, key, environment_id)
+			select tenant_id, key, environment_id from given)
 		insert into flag_environment_spans (tenant_id, key, environment_id, version, since)
-			select tenant_id, key, environment_id, version, recorded from new`,
+			select tenant_id, key, environment_id, version, recorded from given`,
 	)
 	disableFlag = projections.NewStatement(
 		"tenant_id text, key text, environment_id text, recorded timestamptz",
@@ -115,8 +81,6 @@ var (
 			and e.environment_id = g.environment_id returning e.*, g.recorded)
 		`+endEnvironmentSpans,
 	)
-	endFlagSpans = projections.NewStatement("tenant_id text, key text, recorded timestamptz",
-		`update flag_spans s set until = g.recorded from `+lastSpan)
 )
 
 // endEnvironmentSpans ends the spans of the rows in disabled. Here and below, `offset 0` and ctid force the

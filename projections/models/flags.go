@@ -1,45 +1,45 @@
 package models
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/projections"
 )
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 10, // with recorded times alone
+	Version: 11, // from folded states
 	Tables: slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
 		flagSpanTables, []string{"flag_states"}),
 	Schema: `
 create table flags (
     tenant_id     text        not null,
     key           text collate "C" not null, -- lists are in its order
-    id            text        not null,
-    name          text        not null,
-    type          text        not null,
     default_value json        not null,
-    description   text        not null,
-    tags          text[]      not null,
-    project_id    text,
-    permanent     boolean     not null,
-    status        text        not null,
     salt          text        not null,
     version       bigint      not null,
     created_version bigint    not null, -- with which this life of the key began
     created_at    timestamptz not null,
     updated_at    timestamptz not null,
+    ` + listedSchema + `
     primary key (tenant_id, key)
 );
 create table flag_variations (
     tenant_id   text   not null,
     key         text collate "C" not null,
     id          text   not null,
-    added       bigint not null, -- the flag's version with it: the order of variations
-    ordinal     int    not null, -- among those that were added at once
+    added       bigint not null, -- 0; nodes of the previous release order variations by it first
+    ordinal     int    not null, -- the order of variations
     name        text   not null,
     value       json   not null,
     description text   not null,
@@ -72,116 +72,330 @@ create table flag_fallthroughs (
 create index if not exists flags_project on flags (project_id) where project_id is not null; -- not after tenant_id: no plan shall prefer it to the key` +
 		flagSpansIndexes + flagStatesIndexes,
 	FactPrefixes: []string{"flag."},
-	Apply:        applyFlag,
+	New:          func() projections.Model { return newFlagModel() },
 }
 
-func applyFlag(b *projections.Batch, e events.Recorded) error {
+// Apply implements projections.Model.
+func (m *flagModel) Apply(b *projections.Batch, e events.Recorded) error {
 	tenant, key := events.ParseFlagStream(e.Stream)
-	fact, ok := e.Fact.(events.FlagFact)
-	if !ok || key == "" {
-		return fmt.Errorf("%s in stream %s does not belong to a flag", e.Name, e.Stream)
+	if _, ok := e.Fact.(events.FlagFact); !ok || key == "" {
+		return fmt.Errorf("%s in stream %s is no fact of a flag", e.Name, e.Stream)
 	}
-	if err := changeFlag(b, tenant, key, e, fact); err != nil {
+	e.At = e.At.Truncate(time.Microsecond) // as rows have it
+	before := m.flags[e.Stream]
+	after := before.Clone()
+	after.Apply(e)
+	if !after.Exists {
+		after = state.Flag{Version: after.Version}
+	}
+	if after.TenantID, after.Key = tenant, key; len(after.Tags) == 0 {
+		after.Tags = nil
+	}
+	c := flagChange{
+		Batch: b, rewritten: m.rewritten, stream: e.Stream, tenant: tenant, key: key, at: e, before: before, after: &after,
+	}
+	if err := c.queue(); err != nil {
 		return err
 	}
-	b.Insert(flagVersionsTable, tenant, key, e.Revision, e.At)
-	storeState(b, tenant, key, e)
+	m.keep(e.Stream, &after)
 	return nil
 }
 
-// changeFlag updates the rows of a flag for a fact.
-func changeFlag(b *projections.Batch, tenant, key string, e events.Recorded, fact events.FlagFact) error {
-	switch fact := fact.(type) {
-	case events.FlagCreated:
-		b.Queue(createFlag, tenant, key, fact.ID, fact.Name, fact.Type, fact.DefaultValue, fact.Description,
-			orEmpty(fact.Tags), fact.ProjectID, fact.Permanent, fact.Salt, e.Revision, e.At)
-		for i, v := range fact.Variations {
-			addVariation(b, tenant, key, e.Revision, i, v)
-		}
-		return nil
-	case events.FlagUpdated:
-		b.Queue(updateFlag, tenant, key, to(fact.Name), toJSON(fact.DefaultValue), to(fact.Description), toTags(fact.Tags),
-			to(fact.ProjectID), to(fact.Permanent), nil, e.Revision, e.At)
-	case events.FlagStatusChanged:
-		b.Queue(updateFlag, tenant, key, nil, nil, nil, nil, nil, nil, fact.To, e.Revision, e.At)
-	case events.FlagEnabled:
-		b.Queue(enableFlag, tenant, key, fact.Environment.ID, e.Revision, e.At)
-	case events.FlagDisabled:
-		b.Queue(disableFlag, tenant, key, fact.Environment.ID, e.At)
-	case events.VariationAdded:
-		addVariation(b, tenant, key, e.Revision, 0, fact.Variation)
-	case events.VariationUpdated:
-		b.Queue(updateVariation, tenant, key, fact.ID, to(fact.Name), toJSON(fact.Value), to(fact.Description),
-			to(fact.Weight))
-	case events.VariationRemoved:
-		b.Queue(removeVariation, tenant, key, fact.Variation.ID)
-	case events.RulesChanged:
-		if err := changeRules(b, tenant, key, fact); err != nil {
-			return err
-		}
-	case events.FallthroughChanged:
-		if err := setFallthrough(b, tenant, key, fact); err != nil {
-			return err
-		}
-	case events.FlagReverted:
-		if order := fact.Variations; order != nil {
-			b.Queue(orderVariations, tenant, key, e.Revision, order.To)
-		}
-	case events.FlagDeleted:
-		b.Queue(endFlagSpans, tenant, key, e.At)
-		b.Queue(deleteFlag, tenant, key, e.At)
-		return nil
+const ownNames = "default_value, salt, version, created_version, created_at, updated_at"
+
+// fromExcluded returns the assignments of an upsert.
+func fromExcluded(names string) string {
+	var set []string
+	for _, name := range strings.Split(names, ", ") {
+		set = append(set, name+" = excluded."+name)
 	}
-	// This may run after the flag was deleted and created again.
-	if storesState(e) {
-		b.Queue(touchFlag, tenant, key, e.Revision, e.At)
-	}
-	b.QueueLast(e.Stream, touchFlag, tenant, key, e.Revision, e.At)
-	return nil
+	return strings.Join(set, ", ")
 }
 
-// changeRules does to rows what events.ApplyRules does to a list.
-func changeRules(b *projections.Batch, tenant, key string, change events.RulesChanged) error {
-	environment := change.Environment.ID
-	if change.Order != nil {
-		b.Queue(keepRules, tenant, key, environment, orEmpty(change.Order.To))
-		for _, rule := range change.Added {
-			text, err := events.Marshal(rule)
-			if err != nil {
-				return err
-			}
-			b.Queue(addRule, tenant, key, environment, rule.ID, text)
-		}
-		b.Queue(orderRules, tenant, key, environment, orEmpty(change.Order.To))
+// The columns that lists of flags show, and filter by, at any time: the tables flags and flag_spans have them.
+const (
+	listedNames = "id, name, type, description, tags, project_id, permanent, status"
+	listedTypes = "id text, name text, type text, description text, tags text[], project_id text, permanent boolean, " +
+		"status text"
+	listedSchema = `id            text        not null,
+    name          text        not null,
+    type          text        not null,
+    description   text        not null,
+    tags          text[]      not null,
+    project_id    text,
+    permanent     boolean     not null,
+    status        text        not null,`
+)
+
+// listed returns the listed columns of a flag, and whether lists show the same of another.
+func listed(f *state.Flag) pgx.NamedArgs {
+	return pgx.NamedArgs{
+		"id": f.ID, "name": f.Name, "type": f.Type, "description": f.Description, "tags": orEmpty(f.Tags),
+		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "status": f.Status,
 	}
-	for _, changed := range change.Changed {
-		text, err := events.Marshal(changed.To)
-		if err != nil {
-			return err
-		}
-		b.Queue(changeRule, tenant, key, environment, changed.To.ID, text)
-	}
-	return nil
 }
 
-func setFallthrough(b *projections.Batch, tenant, key string, change events.FallthroughChanged) error {
-	if change.To == nil {
-		b.Queue(removeFallthrough, tenant, key, change.Environment.ID)
+// flagColumns is a row of the table flags.
+type flagColumns struct {
+	TenantID       string            `json:"tenant_id"`
+	Key            string            `json:"key"`
+	ID             string            `json:"id"`
+	Name           string            `json:"name"`
+	Type           events.FlagType   `json:"type"`
+	DefaultValue   json.RawMessage   `json:"default_value"`
+	Description    string            `json:"description"`
+	Tags           []string          `json:"tags"`
+	ProjectID      string            `json:"project_id"`
+	Permanent      bool              `json:"permanent"`
+	Status         events.FlagStatus `json:"status"`
+	Salt           string            `json:"salt"`
+	Version        events.Revision   `json:"version"`
+	CreatedVersion events.Revision   `json:"created_version"`
+	CreatedAt      time.Time         `json:"created_at"`
+	UpdatedAt      time.Time         `json:"updated_at"`
+}
+
+// state returns the flag without what other tables have.
+func (c flagColumns) state() *state.Flag {
+	f := &state.Flag{
+		FlagCreated: events.FlagCreated{
+			TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: c.Name, Type: c.Type, DefaultValue: c.DefaultValue,
+			Description: c.Description, ProjectID: c.ProjectID, Permanent: c.Permanent, Salt: c.Salt,
+		},
+		Exists: true, Status: c.Status, Version: c.Version, CreatedVersion: c.CreatedVersion,
+		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),
+	}
+	if len(c.Tags) > 0 {
+		f.Tags = c.Tags
+	}
+	return f
+}
+
+// flagChange queues what makes the rows of one state of a flag those of the next.
+type flagChange struct {
+	*projections.Batch
+	rewritten           map[string]bool // flags whose row the batch writes whole
+	stream, tenant, key string
+	at                  events.Recorded
+	before, after       *state.Flag
+}
+
+func (c flagChange) queue() error {
+	c.Insert(flagVersionsTable, c.tenant, c.key, c.at.Revision, c.at.At)
+	c.spans()
+	switch {
+	case c.after.Exists && (c.rewritten[c.stream] || !sameFields(c.before, c.after)):
+		c.rewritten[c.stream] = true
+		row := listed(c.after)
+		row["default_value"], row["salt"], row["version"] = c.after.DefaultValue, c.after.Salt, c.after.Version
+		row["created_version"], row["created_at"] = c.after.CreatedVersion, c.after.CreatedAt
+		row["updated_at"] = c.after.UpdatedAt
+		c.set("flag", upsertFlag, row)
+	case c.after.Exists: // which is most changes, and cheap however large the default value is
+		c.set("flag", touchFlag, pgx.NamedArgs{"version": c.after.Version, "updated_at": c.after.UpdatedAt})
+	case c.before.Exists:
+		c.set("flag", deleteFlag, pgx.NamedArgs{})
+	}
+	c.variations()
+	if err := c.environments(); err != nil {
+		return err
+	}
+	if c.at.Revision%state.StoredEvery != 0 {
 		return nil
 	}
-	text, err := events.Marshal(change.To)
+	kept := any(c.after)
+	if !c.after.Exists {
+		kept = struct {
+			Version events.Revision `json:"version"`
+		}{c.at.Revision}
+	}
+	text, err := events.Marshal(kept)
 	if err != nil {
 		return err
 	}
-	b.Queue(addFallthrough, tenant, key, change.Environment.ID, text)
+	c.Insert(flagStatesTable, c.tenant, c.key, c.at.Revision, c.at.At, text)
 	return nil
 }
 
-func addVariation(b *projections.Batch, tenant, key string, added events.Revision, ordinal int, v events.Variation) {
-	b.Queue(insertVariation, tenant, key, v.ID, added, ordinal, v.Name, v.Value, v.Description, int64(v.Weight))
+// set queues a statement about a row of the flag. Of several about the same row, named by its table and ids, the last
+// one takes effect.
+func (c flagChange) set(row string, s *projections.Statement, args pgx.NamedArgs) {
+	args["tenant_id"], args["key"] = c.tenant, c.key
+	c.QueueLast(c.stream+"\x00"+row, s, args)
 }
 
-// to returns the new value of a changed field; nil for an unchanged one.
+func (c flagChange) variations() {
+	before := map[string]int{}
+	for i, v := range c.before.Variations {
+		before[v.ID] = i
+	}
+	for i, v := range c.after.Variations {
+		was, had := before[v.ID]
+		delete(before, v.ID)
+		if had && was == i && sameVariation(c.before.Variations[was], v) {
+			continue
+		}
+		c.set("variation "+v.ID, upsertVariation, pgx.NamedArgs{
+			"id": v.ID, "ordinal": i, "name": v.Name, "value": v.Value, "description": v.Description,
+			"weight": int64(v.Weight),
+		})
+	}
+	for id := range before {
+		c.set("variation "+id, deleteVariation, pgx.NamedArgs{"id": id})
+	}
+}
+
+func sameVariation(a, b events.Variation) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.Weight == b.Weight && string(a.Value) == string(b.Value)
+}
+
+// environments queues the rows of rules and fallthroughs.
+func (c flagChange) environments() error {
+	for id, list := range c.after.Rules {
+		if err := c.rules(id, c.before.Rules[id], list); err != nil {
+			return err
+		}
+	}
+	for id, list := range c.before.Rules {
+		if c.after.Rules[id] == nil {
+			if err := c.rules(id, list, nil); err != nil {
+				return err
+			}
+		}
+	}
+	for id, serve := range c.after.Fallthrough {
+		was, had := c.before.Fallthrough[id]
+		if had && events.StoredEqual(was, serve) {
+			continue
+		}
+		text, err := events.Marshal(serve)
+		if err != nil {
+			return err
+		}
+		c.set("fallthrough "+id, upsertFallthrough, pgx.NamedArgs{"environment_id": id, "serve": text})
+	}
+	for id := range c.before.Fallthrough {
+		if _, has := c.after.Fallthrough[id]; !has {
+			c.set("fallthrough "+id, deleteFallthrough, pgx.NamedArgs{"environment_id": id})
+		}
+	}
+	return nil
+}
+
+func (c flagChange) rules(environmentID string, before, after []events.Rule) error {
+	if len(before) == len(after) && len(after) > 0 && &before[0] == &after[0] {
+		return nil // as they were
+	}
+	was := map[string]int{}
+	for i, r := range before {
+		was[r.ID] = i
+	}
+	for i, r := range after {
+		old, had := was[r.ID]
+		delete(was, r.ID)
+		if had && old == i && events.StoredEqual(before[old], r) {
+			continue
+		}
+		text, err := events.Marshal(r)
+		if err != nil {
+			return err
+		}
+		c.set("rule "+environmentID+" "+r.ID, upsertRule,
+			pgx.NamedArgs{"environment_id": environmentID, "id": r.ID, "position": i + 1, "rule": text})
+	}
+	for id := range was {
+		c.set("rule "+environmentID+" "+id, deleteRule, pgx.NamedArgs{"environment_id": environmentID, "id": id})
+	}
+	return nil
+}
+
+// spans queues the rows of what lists held at any time.
+func (c flagChange) spans() {
+	args := func() pgx.NamedArgs {
+		return pgx.NamedArgs{"tenant_id": c.tenant, "key": c.key, "version": c.at.Revision, "recorded": c.at.At}
+	}
+	for _, id := range c.before.Enabled {
+		if !c.after.Enabled.Has(id) {
+			disable := args()
+			delete(disable, "version")
+			disable["environment_id"] = id
+			c.Queue(disableFlag, disable)
+		}
+	}
+	switch {
+	case !c.after.Exists:
+		end := args()
+		delete(end, "version")
+		c.Queue(endFlagSpan, end)
+	case c.after.Exists && !sameFields(c.before, c.after):
+		begin := listed(c.after)
+		begin["version"], begin["created_version"] = c.at.Revision, c.after.CreatedVersion
+		begin["created_at"] = c.after.CreatedAt
+		begin["default_value"] = nil
+		if c.before.CreatedVersion != c.after.CreatedVersion || !bytes.Equal(c.before.DefaultValue, c.after.DefaultValue) {
+			begin["default_value"] = c.after.DefaultValue
+		}
+		begin["tenant_id"], begin["key"], begin["recorded"] = c.tenant, c.key, c.at.At
+		c.Queue(beginFlagSpan, begin)
+	}
+	for _, id := range c.after.Enabled {
+		if !c.before.Enabled.Has(id) {
+			enable := args()
+			enable["environment_id"] = id
+			c.Queue(enableFlag, enable)
+		}
+	}
+}
+
+// sameFields reports whether two states have the same default value, and lists show the same of them but for the
+// version, switches and the time of the last change.
+func sameFields(a, b *state.Flag) bool {
+	return a.CreatedVersion == b.CreatedVersion && bytes.Equal(a.DefaultValue, b.DefaultValue) &&
+		reflect.DeepEqual(listed(a), listed(b))
+}
+
+var (
+	upsertFlag = projections.NewStatement(
+		"tenant_id text, key text, default_value json, salt text, version bigint, created_version bigint, "+
+			"created_at timestamptz, updated_at timestamptz, "+listedTypes,
+		`insert into flags (tenant_id, key, `+ownNames+`, `+listedNames+`)
+		select tenant_id, key, `+ownNames+`, `+listedNames+` from given
+		on conflict (tenant_id, key) do update set `+fromExcluded(ownNames+", "+listedNames),
+	)
+	touchFlag = projections.NewStatement("tenant_id text, key text, version bigint, updated_at timestamptz",
+		`update flags f set version = g.version, updated_at = g.updated_at from given g
+			where f.tenant_id = g.tenant_id and f.key = g.key`)
+	deleteFlag = projections.NewStatement("tenant_id text, key text",
+		`delete from flags t using given g where t.tenant_id = g.tenant_id and t.key = g.key`)
+	upsertVariation = projections.NewStatement(
+		"tenant_id text, key text, id text, ordinal int, name text, value json, description text, weight bigint",
+		`insert into flag_variations (tenant_id, key, id, added, ordinal, name, value, description, weight)
+		select tenant_id, key, id, 0, ordinal, name, value, description, weight from given
+		on conflict (tenant_id, key, id) do update set ordinal = excluded.ordinal, name = excluded.name,
+			value = excluded.value, description = excluded.description, weight = excluded.weight`,
+	)
+	deleteVariation = projections.NewStatement("tenant_id text, key text, id text",
+		`delete from flag_variations v using given g where v.tenant_id = g.tenant_id and v.key = g.key and v.id = g.id`)
+	upsertRule = projections.NewStatement(
+		"tenant_id text, key text, environment_id text, id text, position int, rule json",
+		`insert into flag_rules (tenant_id, key, environment_id, id, position, rule)
+			select tenant_id, key, environment_id, id, position, rule from given
+		on conflict (tenant_id, key, environment_id, id) do update set position = excluded.position,
+			rule = excluded.rule`,
+	)
+	deleteRule = projections.NewStatement("tenant_id text, key text, environment_id text, id text",
+		`delete from flag_rules r using given g where r.tenant_id = g.tenant_id and r.key = g.key
+			and r.environment_id = g.environment_id and r.id = g.id`)
+	upsertFallthrough = projections.NewStatement("tenant_id text, key text, environment_id text, serve json",
+		`insert into flag_fallthroughs (tenant_id, key, environment_id, serve)
+			select tenant_id, key, environment_id, serve from given
+		on conflict (tenant_id, key, environment_id) do update set serve = excluded.serve`)
+	deleteFallthrough = projections.NewStatement("tenant_id text, key text, environment_id text",
+		`delete from flag_fallthroughs t using given g where t.tenant_id = g.tenant_id and t.key = g.key
+			and t.environment_id = g.environment_id`)
+)
+
+// to returns the new value of a field that changed, nil for one that did not.
 func to[T any](c *events.Change[T]) *T {
 	if c == nil {
 		return nil
@@ -189,19 +403,12 @@ func to[T any](c *events.Change[T]) *T {
 	return &c.To
 }
 
-// toJSON returns the bytes of a JSON value: marshaling a pointer again would change their spelling.
-func toJSON(c *events.Change[json.RawMessage]) any {
-	if c == nil {
+// textOrNull returns a text, nil if it is empty.
+func textOrNull(text string) any {
+	if text == "" {
 		return nil
 	}
-	return []byte(c.To)
-}
-
-func toTags(c *events.Change[[]string]) any {
-	if c == nil {
-		return nil
-	}
-	return orEmpty(c.To)
+	return text
 }
 
 func orEmpty[T any](list []T) []T {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"flagledger/events"
 	"flagledger/projections"
 )
@@ -45,13 +47,15 @@ func applyInvitation(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.InvitationStream(""))
 	switch fact := fact.(type) {
 	case events.InvitationCreated:
-		b.Queue(addInvitation, id, fact.Role, e.Actor.ID, e.At, fact.ExpiresAt)
+		b.Queue(addInvitation, pgx.NamedArgs{
+			"id": id, "role": fact.Role, "invited_by": e.Actor.ID, "recorded": e.At, "expires_at": fact.ExpiresAt,
+		})
 	case events.InvitationResent:
-		b.Queue(extendInvitation, id, fact.ExpiresAt)
+		b.Queue(extendInvitation, pgx.NamedArgs{"id": id, "expires_at": fact.ExpiresAt})
 	case events.InvitationRevoked:
-		b.Queue(endInvitation, id, "revoked")
+		b.Queue(endInvitation, pgx.NamedArgs{"id": id, "status": "revoked"})
 	case events.InvitationAccepted:
-		b.Queue(endInvitation, id, "accepted")
+		b.Queue(endInvitation, pgx.NamedArgs{"id": id, "status": "accepted"})
 	}
 	return nil
 }

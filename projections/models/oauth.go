@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"flagledger/events"
 	"flagledger/projections"
 )
@@ -44,10 +46,12 @@ func applyOAuthClient(b *projections.Batch, e events.Recorded) error {
 	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
 		tenant := strings.TrimPrefix(e.Stream, events.TenantStream(""))
-		b.Queue(addOAuthClient, fact.ClientID, tenant, fact.Name, fact.Scopes, e.At)
+		b.Queue(addOAuthClient, pgx.NamedArgs{
+			"id": fact.ClientID, "tenant_id": tenant, "name": fact.Name, "scopes": fact.Scopes, "recorded": e.At,
+		})
 	case events.OAuthSecretRotated:
 	case events.OAuthClientDeleted:
-		b.Queue(deleteOAuthClient, fact.ClientID)
+		b.Queue(deleteOAuthClient, pgx.NamedArgs{"id": fact.ClientID})
 	}
 	return nil
 }

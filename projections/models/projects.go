@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"flagledger/events"
 	"flagledger/projections"
 )
@@ -73,12 +75,18 @@ func applyProject(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.ProjectStream(""))
 	switch fact := fact.(type) {
 	case events.ProjectCreated:
-		b.Queue(addProject, id, fact.TenantID, fact.Name, fact.Description, fact.Color, e.At)
+		b.Queue(addProject, pgx.NamedArgs{
+			"id": id, "tenant_id": fact.TenantID, "name": fact.Name, "description": fact.Description, "color": fact.Color,
+			"recorded": e.At,
+		})
 	case events.ProjectUpdated:
-		b.Queue(updateProject, id, to(fact.Name), to(fact.Description), to(fact.Color), e.At)
+		b.Queue(updateProject, pgx.NamedArgs{
+			"id": id, "name": to(fact.Name), "description": to(fact.Description), "color": to(fact.Color),
+			"recorded": e.At,
+		})
 	case events.ProjectDeleted:
-		b.Queue(deleteProject, id)
+		b.Queue(deleteProject, pgx.NamedArgs{"id": id})
 	}
-	b.Queue(beginProjectSpan, id, e.Revision, e.At)
+	b.Queue(beginProjectSpan, pgx.NamedArgs{"id": id, "version": e.Revision, "recorded": e.At})
 	return nil
 }

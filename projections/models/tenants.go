@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"flagledger/events"
 	"flagledger/projections"
 )
@@ -68,30 +70,49 @@ func applyTenant(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	switch fact := fact.(type) {
 	case events.TenantCreated:
-		b.Queue(addTenant, id, fact.Name, fact.Sandbox, fact.FirstSubscription(), e.Actor.ID, e.At)
+		b.Queue(addTenant, pgx.NamedArgs{
+			"id": id, "name": fact.Name, "is_sandbox": fact.Sandbox, "subscription": fact.FirstSubscription(),
+			"created_by": e.Actor.ID, "recorded": e.At,
+		})
 	case events.SubscriptionChanged:
-		b.Queue(setSubscription, id, fact.To)
+		b.Queue(setSubscription, pgx.NamedArgs{"id": id, "subscription": fact.To})
 	case events.EnvironmentAdded:
-		b.Queue(addEnvironment, fact.Environment.ID, id, fact.Environment.Name, e.Revision, e.At)
+		b.Queue(addEnvironment, pgx.NamedArgs{
+			"id": fact.Environment.ID, "tenant_id": id, "name": fact.Environment.Name, "position": e.Revision,
+			"recorded": e.At,
+		})
 	case events.MemberAdded:
-		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Revision, e.At)
+		b.Queue(addMember, pgx.NamedArgs{
+			"tenant_id": id, "user_id": fact.UserID, "role": fact.Role, "pending": false, "position": e.Revision,
+			"recorded": e.At,
+		})
 	case events.TenantUpdated:
-		b.Queue(renameTenant, id, to(fact.Name))
+		b.Queue(renameTenant, pgx.NamedArgs{"id": id, "name": to(fact.Name)})
 	case events.TenantDeleted:
-		b.Queue(deleteTenant, id, e.At)
-		b.Queue(endEnvironments, id, e.At)
-		b.Queue(endMembers, id, e.At)
+		b.Queue(deleteTenant, pgx.NamedArgs{"id": id, "recorded": e.At})
+		b.Queue(endEnvironments, pgx.NamedArgs{"tenant_id": id, "recorded": e.At})
+		b.Queue(endMembers, pgx.NamedArgs{"tenant_id": id, "recorded": e.At})
 	case events.EnvironmentDeleted:
-		b.Queue(removeEnvironment, fact.Environment.ID, e.At)
+		b.Queue(removeEnvironment, pgx.NamedArgs{"id": fact.Environment.ID, "recorded": e.At})
 	case events.MemberInvited:
-		b.Queue(addMember, id, fact.ID, fact.Role, true, e.Revision, e.At)
+		b.Queue(addMember, pgx.NamedArgs{
+			"tenant_id": id, "user_id": fact.ID, "role": fact.Role, "pending": true, "position": e.Revision,
+			"recorded": e.At,
+		})
 	case events.MemberJoined:
-		b.Queue(removeJoined, id, fact.ID, fact.UserID, e.At)
-		b.Queue(addMember, id, fact.UserID, fact.Role, false, e.Revision, e.At)
+		b.Queue(removeJoined, pgx.NamedArgs{
+			"tenant_id": id, "user_id": fact.ID, "joined_as": fact.UserID, "recorded": e.At,
+		})
+		b.Queue(addMember, pgx.NamedArgs{
+			"tenant_id": id, "user_id": fact.UserID, "role": fact.Role, "pending": false, "position": e.Revision,
+			"recorded": e.At,
+		})
 	case events.MemberRoleChanged:
-		b.Queue(changeMember, id, fact.UserID, fact.To, e.Revision, e.At)
+		b.Queue(changeMember, pgx.NamedArgs{
+			"tenant_id": id, "user_id": fact.UserID, "role": fact.To, "version": e.Revision, "recorded": e.At,
+		})
 	case events.MemberRemoved:
-		b.Queue(removeMember, id, fact.UserID, e.At)
+		b.Queue(removeMember, pgx.NamedArgs{"tenant_id": id, "user_id": fact.UserID, "recorded": e.At})
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"flagledger/events"
 	"flagledger/projections"
 )
@@ -47,16 +49,16 @@ func applyUser(b *projections.Batch, e events.Recorded) error {
 	id := strings.TrimPrefix(e.Stream, events.UserStream(""))
 	switch fact := fact.(type) {
 	case events.UserRegistered:
-		b.Queue(addUser, id, e.At)
+		b.Queue(addUser, pgx.NamedArgs{"id": id, "recorded": e.At})
 	case events.SessionEnded, events.SessionsEnded:
 	case events.PlatformRoleChanged:
-		b.Queue(setPlatformRole, id, fact.To)
+		b.Queue(setPlatformRole, pgx.NamedArgs{"id": id, "role": fact.To})
 	case events.UserDeactivated:
-		b.Queue(setActive, id, false)
+		b.Queue(setActive, pgx.NamedArgs{"id": id, "active": false})
 	case events.UserReactivated:
-		b.Queue(setActive, id, true)
+		b.Queue(setActive, pgx.NamedArgs{"id": id, "active": true})
 	case events.UserErased:
-		b.Queue(eraseUser, id)
+		b.Queue(eraseUser, pgx.NamedArgs{"id": id})
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"flagledger/events"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // shapes are flags that evaluation takes different ways through, by key, each with the only reason and value that the
@@ -89,8 +90,6 @@ var shapes = map[string]struct {
 	"ten-rules": {[]events.Fact{three, ruled(ten()...)}, "RULE_MATCH 1"},
 }
 
-func half(id string) events.Share { return events.Share{VariationID: id, Weight: 50_000} }
-
 // where serves a to those whom a condition holds for.
 func where(attribute string, op events.Operator, values ...string) events.Fact {
 	return ruled(
@@ -120,8 +119,8 @@ func ten() []events.Rule {
 	return list
 }
 
-func user() *Context {
-	return &Context{TargetingKey: "0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77", Attributes: attributes(`{
+func user() *evaluation.Context {
+	return &evaluation.Context{TargetingKey: "0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77", Attributes: attributes(`{
 		"plan": "pro", "email": "user-742@example.com", "company": {"id": "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21", "seats": 512.50, "since": "2025-05-06T07:08:09+02:00"},
 		"app": {"version": "2.10.0"}, "groups": ["sales", "staff"], "country": "DE", "language": "de"
 	}`)}
@@ -150,7 +149,7 @@ func filled(flags int) *Snapshot {
 }
 
 // evaluate does what a request does: it finds the tenant, the environment and the flag, and evaluates it.
-func (s *Snapshot) evaluate(key string, x *Context) (Result, error) {
+func (s *Snapshot) evaluate(key string, x *evaluation.Context) (Result, error) {
 	t, _ := s.Tenant("t")
 	e, _ := t.Environment("production")
 	f, _ := t.Flag(key)
@@ -164,7 +163,7 @@ func TestEvaluateAllocatesNothing(t *testing.T) {
 			if r, err := s.evaluate(key, x); err != nil || fmt.Sprintf("%s %s", r.Reason, r.Value) != shape.want {
 				t.Errorf("it serves %+v, %v, want %s", r, err, shape.want)
 			}
-			for name, x := range map[string]*Context{
+			for name, x := range map[string]*evaluation.Context{
 				"a user": x, "nobody": {}, "a long key": {TargetingKey: strings.Repeat("long", 1000), Attributes: attributes(`{"company":{"id":` + strings.Repeat("9", 1000) + `}}`)},
 				"wrong types": {Attributes: attributes(`{"plan":1,"email":[1,["x"]],"company":{"id":true,"seats":"1","since":"yesterday"},"app":{"version":"v1"},"groups":"staff"}`)},
 			} {
@@ -190,7 +189,7 @@ func BenchmarkEvaluate(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/flags=%d", key, flags), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if r, err := s.evaluate(key, x); err != nil || r.Reason == Archived {
+					if r, err := s.evaluate(key, x); err != nil || r.Reason == evaluation.Archived {
 						b.Fatal(r, err)
 					}
 				}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // churn is how many tenants come and go. FLAGLEDGER_CHURN=20000 takes 1.5 s of one core, and several times that with
@@ -61,7 +62,7 @@ func life(tenant, user string) (list []events.Recorded) {
 				TenantID:     tenant,
 				Key:          key,
 				Type:         events.BooleanFlag,
-				DefaultValue: jsonFalse,
+				DefaultValue: evaluation.False,
 				ProjectID:    tenant + "-p",
 				Salt:         tenant,
 			},
@@ -73,7 +74,7 @@ func life(tenant, user string) (list []events.Recorded) {
 	add(of, events.TenantDeleted{})
 	add(events.FlagStream(tenant, "kept"), events.FlagDisabled{Environment: production})
 	add(events.FlagStream(tenant, "late"),
-		events.FlagCreated{TenantID: tenant, Key: "late", Type: events.BooleanFlag, DefaultValue: jsonFalse, Salt: tenant})
+		events.FlagCreated{TenantID: tenant, Key: "late", Type: events.BooleanFlag, DefaultValue: evaluation.False, Salt: tenant})
 	add(events.ProjectStream(tenant+"-late"), events.ProjectCreated{ID: tenant + "-late", TenantID: tenant, Name: "Late"})
 	add(person, events.UserErased{})
 	return list
@@ -85,7 +86,7 @@ func useOnce(t *testing.T, s *Snapshot, e events.Recorded) {
 	tenantID, key := events.ParseFlagStream(e.Stream)
 	tenant, _ := s.Tenant(tenantID)
 	flag, _ := tenant.Flag(key)
-	r, err := flag.Evaluate(production.ID, &Context{})
+	r, err := flag.Evaluate(production.ID, &evaluation.Context{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,20 +14,20 @@ type Client struct {
 	ID       string
 	TenantID string
 	Scopes   []events.Scope
-	secrets  []secret // the current one first
+	Secrets  []secret // the current one first
 }
 
 type secret struct {
-	hash  []byte
-	until time.Time // zero for the current one
+	Hash  []byte
+	Until time.Time // zero for the current one
 }
 
 // HasSecret reports whether a secret with this hash is valid, in constant time.
 func (c *Client) HasSecret(hash [sha256.Size]byte, now time.Time) bool {
 	found := 0
-	for _, s := range c.secrets {
-		good := s.until.IsZero() || now.Before(s.until)
-		if same := subtle.ConstantTimeCompare(s.hash, hash[:]); good {
+	for _, s := range c.Secrets {
+		good := s.Until.IsZero() || now.Before(s.Until)
+		if same := subtle.ConstantTimeCompare(s.Hash, hash[:]); good {
 			found |= same
 		}
 	}
@@ -49,7 +49,7 @@ func (s *Snapshot) applyClient(t *Tenant, e events.Recorded) {
 	switch fact := fact.(type) {
 	case events.OAuthClientCreated:
 		s.clients.Store(fact.ClientID,
-			&Client{ID: fact.ClientID, TenantID: t.id, Scopes: fact.Scopes, secrets: []secret{{hash: fact.SecretHash}}})
+			&Client{ID: fact.ClientID, TenantID: t.id, Scopes: fact.Scopes, Secrets: []secret{{Hash: fact.SecretHash}}})
 		t.clients = append(t.clients, fact.ClientID)
 	case events.OAuthSecretRotated:
 		before, ok := s.clients.Load(fact.ClientID)
@@ -57,9 +57,9 @@ func (s *Snapshot) applyClient(t *Tenant, e events.Recorded) {
 			return
 		}
 		c := *before
-		c.secrets = slices.Insert(slices.Clone(before.secrets), 0, secret{hash: fact.SecretHash})
-		c.secrets[1].until = fact.PreviousUntil
-		c.secrets = slices.DeleteFunc(c.secrets, func(s secret) bool { return !s.until.IsZero() && s.until.Before(e.Time) })
+		c.Secrets = slices.Insert(slices.Clone(before.Secrets), 0, secret{Hash: fact.SecretHash})
+		c.Secrets[1].Until = fact.PreviousUntil
+		c.Secrets = slices.DeleteFunc(c.Secrets, func(s secret) bool { return !s.Until.IsZero() && s.Until.Before(e.Time) })
 		s.clients.Store(fact.ClientID, &c)
 	case events.OAuthClientDeleted:
 		s.clients.Delete(fact.ClientID)

@@ -64,8 +64,8 @@ func TestSecretsOfAClient(t *testing.T) {
 	want(noon.Add(24*time.Hour), "second", "third")
 	want(noon.Add(25*time.Hour), "third")
 	apply(rotated("fourth", noon.Add(48*time.Hour)))
-	if c, _ := s.Client("c"); len(c.secrets) != 2 {
-		t.Errorf("%d secrets are kept, want 2", len(c.secrets))
+	if c, _ := s.Client("c"); len(c.Secrets) != 2 {
+		t.Errorf("%d secrets are kept, want 2", len(c.Secrets))
 	}
 	if !before.HasSecret(hash("first"), noon.Add(48*time.Hour)) {
 		t.Error("a client that a request holds has changed")

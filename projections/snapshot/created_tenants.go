@@ -27,8 +27,8 @@ func (c *createdTenants) remove(creator string, t *Tenant) {
 	}
 }
 
-// UnpaidFlagBytes sums the bytes of the flags of a creator's free and sandbox tenants. Each tenant counts with at most
-// `most`: see events.FlagBytesAfter.
+// UnpaidFlagBytes is how many bytes the flags of all free and sandbox tenants have together that a person created, each
+// counted with most at most: see state.Flag.Bytes.
 func (s *Snapshot) UnpaidFlagBytes(creator string, most int, now time.Time) (n int) {
 	s.created.mu.RLock()
 	defer s.created.mu.RUnlock()

@@ -73,10 +73,10 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 		return
 	}
 	s.adopt(saved)
-	d.savedUpTo, d.size, d.unconfirmed = saved.checkpoint.Position, saved.size, !confirmed
-	d.written.Store(&saved.written)
-	d.began(saved.checkpoint)
-	log.Info("the snapshot begins with its copy on disk", "written", saved.written, "position", saved.checkpoint.Position,
+	d.savedUpTo, d.size, d.unconfirmed = saved.Checkpoint.Position, saved.size, !confirmed
+	d.written.Store(&saved.Written)
+	d.began(saved.Checkpoint)
+	log.Info("the snapshot begins with its copy on disk", "written", saved.Written, "position", saved.Checkpoint.Position,
 		"took", time.Since(started))
 	if !confirmed {
 		s.serveCopy(log)
@@ -86,12 +86,12 @@ func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logg
 // load returns what the file holds, and whether the log is known to be the file's. The error is that of checkLog or of
 // ReadSaved.
 func (d *diskCopy) load(ctx context.Context, store events.Store) (saved *Saved, confirmed bool, err error) {
-	check := func(c *contents) (err error) {
-		confirmed, err = checkLog(ctx, store, c.checkpoint)
+	check := func(h header) (err error) {
+		confirmed, err = checkLog(ctx, store, h.Checkpoint)
 		return err
 	}
 	if saved, d.saved = d.saved, nil; saved != nil {
-		err = check(&saved.contents)
+		err = check(saved.header)
 	} else {
 		saved, err = readFile(ctx, d.path, check)
 	}
@@ -140,7 +140,7 @@ func holds(ctx context.Context, store events.Store, c events.LogPosition) (bool,
 
 // adopt takes what a file holds. The snapshot must be empty.
 func (s *Snapshot) adopt(saved *Saved) {
-	c, from := saved.checkpoint, saved.state
+	c, from := saved.Checkpoint, saved.state
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	from.tenants.Range(func(id string, t *Tenant) bool {
@@ -265,7 +265,7 @@ func (d *diskCopy) save(s *Snapshot, pause func(time.Duration) error, log *slog.
 		return
 	}
 	all := s.copyContents()
-	if all == nil || all.checkpoint.LogID == "" {
+	if all == nil || all.Checkpoint.LogID == "" {
 		return
 	}
 	size, err := all.write(d.path, pause)
@@ -275,7 +275,7 @@ func (d *diskCopy) save(s *Snapshot, pause func(time.Duration) error, log *slog.
 		log.Warn("the snapshot could not be written to disk; the next start takes longer", "err", err)
 		d.trouble.Store(new("the snapshot could not be written to disk: " + withoutPath(err)))
 	default:
-		d.savedUpTo, d.size = all.checkpoint.Position, size
+		d.savedUpTo, d.size = all.Checkpoint.Position, size
 		d.trouble.Store(nil)
 	}
 }

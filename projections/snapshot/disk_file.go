@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,7 +20,7 @@ import (
 
 // fileVersion is the version of the file: of how it is written, and of what is made of facts. A file of another version
 // is ignored.
-const fileVersion = 11
+const fileVersion = 12
 
 // The errors of a file that cannot be used.
 var (
@@ -96,19 +97,22 @@ func (all *contents) write(path string, pause func(time.Duration) error) (size i
 		return 0, err
 	}
 	w := &fileWriter{file: file, written: int64(len(firstLine))}
-	c := &coder{saving: true}
-	c.header(all)
+	var block bytes.Buffer
+	encoder := encoding.NewEncoder(&block)
 	flush := func() error {
-		err := w.writeBlock(c.data)
-		c.data = c.data[:0]
+		err := w.writeBlock(block.Bytes())
+		block.Reset()
 		return err
 	}
-	if err := flush(); err != nil {
+	if err := errors.Join(encoder.Encode(all.header), flush()); err != nil {
 		return 0, err
 	}
 	began := time.Now()
-	for record := range all.records() {
-		if record(c); len(c.data) < blockBytes {
+	for r := range all.records() {
+		if err := encoder.Encode(r); err != nil {
+			return 0, err
+		}
+		if block.Len() < blockBytes {
 			continue
 		}
 		if err := flush(); err != nil {
@@ -119,7 +123,7 @@ func (all *contents) write(path string, pause func(time.Duration) error) (size i
 		}
 		began = time.Now()
 	}
-	if len(c.data) > 0 {
+	if block.Len() > 0 {
 		if err := flush(); err != nil {
 			return 0, err
 		}
@@ -147,26 +151,21 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-func (c *coder) header(all *contents) {
-	c.checkpoint(&all.checkpoint)
-	c.instant(&all.written)
-}
-
 // Saved is what was read from a file.
 type Saved struct {
-	contents // without records
-	state    *Snapshot
-	size     int64
+	header
+	state *Snapshot
+	size  int64
 }
 
 // ReadSaved reads the file at path. It returns an error where a snapshot cannot begin with it.
 func ReadSaved(ctx context.Context, path string) (*Saved, error) {
-	return readFile(ctx, path, func(*contents) error { return nil })
+	return readFile(ctx, path, func(header) error { return nil })
 }
 
 // readFile reads the file at path, if that is what is wanted once it is known what it is of. The error is that of
 // os.Open or wanted, errDamaged or errOtherVersion.
-func readFile(ctx context.Context, path string, wanted func(*contents) error) (*Saved, error) {
+func readFile(ctx context.Context, path string, wanted func(header) error) (*Saved, error) {
 	from, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -180,7 +179,7 @@ func readFile(ctx context.Context, path string, wanted func(*contents) error) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := wanted(&f.contents); err != nil {
+	if err := wanted(f.header); err != nil {
 		return nil, err
 	}
 	return f.read(ctx)
@@ -188,11 +187,11 @@ func readFile(ctx context.Context, path string, wanted func(*contents) error) (*
 
 // file is a snapshot on disk that is being read.
 type file struct {
-	contents // without records
-	in       *bufio.Reader
-	size     int64
-	left     int64 // to be read
-	blocks   uint32
+	header
+	in     *bufio.Reader
+	size   int64
+	left   int64 // to be read
+	blocks uint32
 }
 
 // startFile reads what a file of a size is of.
@@ -206,12 +205,11 @@ func startFile(from io.Reader, size int64) (*file, error) {
 	}
 	n, _ := f.in.Discard(len(firstLine))
 	f.left -= int64(n)
-	header, err := f.nextBlock()
+	block, err := f.nextBlock()
 	if err != nil {
 		return nil, err
 	}
-	c := &coder{data: header}
-	if c.header(&f.contents); c.bad || len(c.data) > 0 {
+	if decoding.Unmarshal(block, &f.header) != nil {
 		return nil, errDamaged
 	}
 	return f, nil
@@ -254,8 +252,10 @@ func (f *file) read(ctx context.Context) (*Saved, error) {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() error {
 			for block := range blocks {
-				for c := (&coder{data: block}); len(c.data) > 0 || c.bad; {
-					if s.addRecord(c); c.bad {
+				for len(block) > 0 {
+					var r record
+					var err error
+					if block, err = decoding.UnmarshalFirst(block, &r); err != nil || s.add(r) != nil {
 						return errDamaged
 					}
 				}
@@ -285,5 +285,5 @@ func (f *file) read(ctx context.Context) (*Saved, error) {
 	if err := workers.Wait(); err != nil {
 		return nil, err
 	}
-	return &Saved{f.contents, s, f.size}, nil
+	return &Saved{f.header, s, f.size}, nil
 }

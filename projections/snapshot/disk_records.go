@@ -5,55 +5,65 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
+
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // contents are all that a snapshot holds at a checkpoint, with what readers share: it is only read.
 type contents struct {
-	checkpoint events.LogPosition
-	written    time.Time
-	tenants    []savedTenant
-	users      []savedUser
-	clients    []*Client
-	ended      []savedSession
+	header
+	tenants []savedTenant
+	users   []savedUser
+	clients []Client
+	ended   []savedSession
+}
+
+// header says what a file is of.
+type header struct {
+	Checkpoint events.LogPosition
+	Written    time.Time
+}
+
+// record is a part of a file, in CBOR. Each stands for itself: they may be read in any order. One of its fields is set.
+type record struct {
+	Tenant  *savedTenant   `cbor:",omitempty"`
+	Flags   *savedFlags    `cbor:",omitempty"`
+	Users   []savedUser    `cbor:",omitempty"`
+	Clients []Client       `cbor:",omitempty"`
+	Ended   []savedSession `cbor:",omitempty"`
 }
 
 type savedTenant struct {
-	id       string
-	state    tenantState
-	members  []savedMember
-	projects []savedProject
-	clients  []string
-	flags    []savedFlag
+	ID       string
+	State    tenantState
+	Members  map[string]member
+	Projects map[string]int64 // how many flags each has
+	Clients  []string
+
+	flags []*state.Flag // in records of their own
 }
 
-type savedMember struct {
-	userID string
-	member
-}
-
-type savedProject struct {
-	id    string
-	flags int64
-}
-
-type savedFlag struct {
-	key  string
-	flag *Flag
+// savedFlags are flags of a tenant as folded, with the environments to compile them for.
+type savedFlags struct {
+	TenantID     string
+	Environments []events.EnvironmentRef
+	Flags        []*state.Flag
 }
 
 type savedUser struct {
-	id string
-	*User
+	ID   string
+	User User
 }
 
 type savedSession struct {
-	session
-	until time.Time
+	Session session
+	Until   time.Time
 }
 
 // copyContents may be called while Run runs: events wait for as long as it takes, some 0.1 s for a million flags. It
-// returns nil where events have been left out: what they would have changed must be read again by the release that
+// returns nil if events have been left out: what they would have changed must be read again by the release that
 // understands them.
 func (s *Snapshot) copyContents() *contents {
 	s.applying.Lock()
@@ -61,20 +71,20 @@ func (s *Snapshot) copyContents() *contents {
 	if s.Faults() > 0 {
 		return nil
 	}
-	all := &contents{
-		checkpoint: events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last},
-		written:    time.Now(),
-	}
+	all := &contents{header: header{
+		Checkpoint: events.LogPosition{Engine: s.engine, LogID: s.logID, Position: s.Position(), Last: s.last},
+		Written:    time.Now(),
+	}}
 	s.tenants.Range(func(_ string, t *Tenant) bool {
 		all.tenants = append(all.tenants, t.saved())
 		return true
 	})
 	s.users.Range(func(id string, u *User) bool {
-		all.users = append(all.users, savedUser{id, u})
+		all.users = append(all.users, savedUser{id, *u})
 		return true
 	})
 	s.clients.Range(func(_ string, c *Client) bool {
-		all.clients = append(all.clients, c)
+		all.clients = append(all.clients, *c)
 		return true
 	})
 	s.ended.Range(func(of session, until time.Time) bool {
@@ -86,115 +96,89 @@ func (s *Snapshot) copyContents() *contents {
 
 func (t *Tenant) saved() savedTenant {
 	saved := savedTenant{
-		id:      t.id,
-		state:   *t.state.Load(),
-		clients: slices.Clone(t.clients),
-		flags:   make([]savedFlag, 0, t.flags.Size()),
+		ID:       t.id,
+		State:    *t.state.Load(),
+		Members:  map[string]member{},
+		Projects: map[string]int64{},
+		Clients:  slices.Clone(t.clients),
+		flags:    make([]*state.Flag, 0, t.flags.Size()),
 	}
-	t.members.Range(func(id string, m member) bool {
-		saved.members = append(saved.members, savedMember{id, m})
-		return true
-	})
-	t.projects.Range(func(id string, p *project) bool {
-		saved.projects = append(saved.projects, savedProject{id, p.flags.Load()})
-		return true
-	})
-	t.flags.Range(func(key string, f *Flag) bool {
-		saved.flags = append(saved.flags, savedFlag{key, f})
-		return true
-	})
+	for id, m := range t.members.All() {
+		saved.Members[id] = m
+	}
+	for id, p := range t.projects.All() {
+		saved.Projects[id] = p.flags.Load()
+	}
+	for _, f := range t.flags.All() {
+		saved.flags = append(saved.flags, f.State())
+	}
 	return saved
 }
 
-// The kinds of records. Each record stands for itself: they may be read in any order.
-const (
-	tenantRecord uint8 = iota
-	flagsRecord
-	usersRecord
-	clientsRecord
-	sessionsRecord
-)
-
 const perRecord = 100 // flags, users, clients or sessions
 
-// records yields what writes each record.
-func (all *contents) records() iter.Seq[func(*coder)] {
-	return func(yield func(func(*coder)) bool) {
+// records yields all but the header.
+func (all *contents) records() iter.Seq[record] {
+	return func(yield func(record) bool) {
 		for i := range all.tenants {
 			t := &all.tenants[i]
-			if !yield(func(c *coder) { c.record(tenantRecord); c.tenant(t) }) {
+			if !yield(record{Tenant: t}) {
 				return
 			}
 			for part := range slices.Chunk(t.flags, perRecord) {
-				if !yield(func(c *coder) { c.record(flagsRecord); c.flags(&t.id, &part) }) {
+				if !yield(record{Flags: &savedFlags{t.ID, t.State.Environments, part}}) {
 					return
 				}
 			}
 		}
 		for part := range slices.Chunk(all.users, perRecord) {
-			if !yield(func(c *coder) { c.record(usersRecord); codeList(c, &part, c.user) }) {
+			if !yield(record{Users: part}) {
 				return
 			}
 		}
 		for part := range slices.Chunk(all.clients, perRecord) {
-			if !yield(func(c *coder) { c.record(clientsRecord); codeList(c, &part, c.client) }) {
+			if !yield(record{Clients: part}) {
 				return
 			}
 		}
 		for part := range slices.Chunk(all.ended, perRecord) {
-			if !yield(func(c *coder) { c.record(sessionsRecord); codeList(c, &part, c.session) }) {
+			if !yield(record{Ended: part}) {
 				return
 			}
 		}
 	}
 }
 
-func (c *coder) record(kind uint8) { codeNumber(c, &kind) }
-
-// addRecord reads a record into a snapshot that nobody uses yet. Several may be read at once.
-func (s *Snapshot) addRecord(c *coder) {
-	var kind uint8
-	codeNumber(c, &kind)
-	switch kind {
-	case tenantRecord:
-		var saved savedTenant
-		if c.tenant(&saved); !c.bad {
-			s.addTenant(saved)
-		}
-	case flagsRecord:
-		var tenantID string
-		var flags []savedFlag
-		if c.flags(&tenantID, &flags); !c.bad {
-			t := s.addedTenant(tenantID)
-			for _, f := range flags {
-				t.flags.Store(f.key, f.flag)
-				t.flagBytes.Add(int64(f.flag.bytes))
-			}
-		}
-	case usersRecord:
-		var users []savedUser
-		if codeList(c, &users, c.user); !c.bad {
-			for _, u := range users {
-				s.users.Store(u.id, u.User)
-			}
-		}
-	case clientsRecord:
-		var clients []*Client
-		if codeList(c, &clients, c.client); !c.bad {
-			for _, client := range clients {
-				s.clients.Store(client.ID, client)
-			}
-		}
-	case sessionsRecord:
-		var ended []savedSession
-		if codeList(c, &ended, c.session); !c.bad {
-			for _, e := range ended {
-				s.ended.Store(e.session, e.until)
-			}
-		}
-	default:
-		c.fail()
+// add takes a record into a snapshot that nobody uses yet. Several may be taken at once. The error is that of a flag
+// that cannot be compiled.
+func (s *Snapshot) add(r record) error {
+	if r.Tenant != nil {
+		s.addTenant(r.Tenant)
 	}
+	if r.Flags != nil {
+		t := s.addedTenant(r.Flags.TenantID)
+		for _, saved := range r.Flags.Flags {
+			if saved == nil {
+				return errDamaged
+			}
+			f, err := newFlag(saved, r.Flags.Environments, nil)
+			if err != nil {
+				return err
+			}
+			t.flags.Store(saved.Key, f)
+			t.flagBytes.Add(int64(f.bytes))
+		}
+	}
+	for _, u := range r.Users {
+		s.users.Store(u.ID, &u.User)
+	}
+	for _, client := range r.Clients {
+		s.clients.Store(client.ID, &client)
+	}
+	for _, e := range r.Ended {
+		s.ended.Store(e.Session, e.Until)
+	}
+	return nil
 }
 
 // addedTenant finds a tenant, or adds it. It may be called by several goroutines at once.
@@ -203,95 +187,29 @@ func (s *Snapshot) addedTenant(id string) *Tenant {
 	return t
 }
 
-func (s *Snapshot) addTenant(saved savedTenant) {
-	t := s.addedTenant(saved.id)
-	t.state.Store(&saved.state)
-	t.clients = saved.clients
-	for _, m := range saved.members {
-		t.members.Store(m.userID, m.member)
+func (s *Snapshot) addTenant(saved *savedTenant) {
+	t := s.addedTenant(saved.ID)
+	t.state.Store(&saved.State)
+	t.clients = saved.Clients
+	for id, m := range saved.Members {
+		t.members.Store(id, m)
 	}
-	for _, p := range saved.projects {
+	for id, flags := range saved.Projects {
 		added := &project{}
-		added.flags.Store(p.flags)
-		t.projects.Store(p.id, added)
+		added.flags.Store(flags)
+		t.projects.Store(id, added)
 	}
 }
 
-func (c *coder) checkpoint(v *events.LogPosition) {
-	codeText(c, &v.Engine)
-	codeText(c, &v.LogID)
-	codeNumber(c, &v.Position.Commit)
-	codeNumber(c, &v.Position.Prepare)
-	codeText(c, &v.Last.Stream)
-	codeNumber(c, &v.Last.Revision)
-	codeText(c, &v.Last.ID)
-}
+// The modes of the encoding: times with nanoseconds, and lists of any length.
+var (
+	encoding = must(cbor.EncOptions{Time: cbor.TimeRFC3339NanoUTC}.EncMode())
+	decoding = must(cbor.DecOptions{MaxArrayElements: 1 << 30, MaxMapPairs: 1 << 30}.DecMode())
+)
 
-func (c *coder) tenant(t *savedTenant) {
-	codeText(c, &t.id)
-	c.boolean(&t.state.exists)
-	codeText(c, &t.state.name)
-	codeText(c, &t.state.creator)
-	c.boolean(&t.state.sandbox)
-	c.instant(&t.state.sandboxEnd)
-	codeJSON(c, &t.state.subscription)
-	codeList(c, &t.state.environments, func(e *events.EnvironmentRef) {
-		codeText(c, &e.ID)
-		codeText(c, &e.Name)
-	})
-	codeList(c, &t.members, func(m *savedMember) {
-		codeText(c, &m.userID)
-		codeText(c, &m.role)
-		c.instant(&m.joinedAt)
-	})
-	codeList(c, &t.projects, func(p *savedProject) {
-		codeText(c, &p.id)
-		codeNumber(c, &p.flags)
-	})
-	codeTexts(c, &t.clients)
-}
-
-func (c *coder) flags(tenantID *string, flags *[]savedFlag) {
-	codeText(c, tenantID)
-	codeList(c, flags, func(f *savedFlag) {
-		codeText(c, &f.key)
-		if !c.saving {
-			f.flag = &Flag{}
-		}
-		c.flag(f.flag)
-	})
-}
-
-func (c *coder) user(u *savedUser) {
-	if !c.saving {
-		u.User = &User{}
+func must[T any](mode T, err error) T {
+	if err != nil {
+		panic(err)
 	}
-	codeText(c, &u.id)
-	c.boolean(&u.Registered)
-	codeTexts(c, &u.Tenants)
-	codeText(c, &u.PlatformRole)
-	c.boolean(&u.Deactivated)
-	c.boolean(&u.Erased)
-	c.instant(&u.endedBefore)
-	codeText(c, &u.endedExcept)
-}
-
-func (c *coder) client(v **Client) {
-	if !c.saving {
-		*v = &Client{}
-	}
-	client := *v
-	codeText(c, &client.ID)
-	codeText(c, &client.TenantID)
-	codeTexts(c, &client.Scopes)
-	codeList(c, &client.secrets, func(s *secret) {
-		codeBytes(c, &s.hash)
-		c.instant(&s.until)
-	})
-}
-
-func (c *coder) session(v *savedSession) {
-	codeText(c, &v.userID)
-	codeText(c, &v.id)
-	c.instant(&v.until)
+	return mode
 }

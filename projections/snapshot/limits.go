@@ -1,10 +1,11 @@
 package snapshot
 
 import (
-	"time"
+	"slices"
 
 	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // ListLimits lists the limits of evaluations and of a node's memory.
@@ -15,16 +16,7 @@ func ListLimits() []events.Limit {
 			Group: events.MemoryLimits, Name: name, Max: most, Unit: unit, Per: per, Nodes: events.EachNode, Beyond: beyond,
 		}
 	}
-	return []events.Limit{
-		{
-			Group: events.RequestLimits, Name: "comparing for one evaluation", Per: "evaluation", Status: 422,
-			Value: "some " + events.PeriodText(time.Duration(maxEffort)*effortTime),
-		},
-		{
-			Group: events.RequestLimits, Name: "a text that regular expressions are matched with", Max: maxMatched,
-			Unit: events.UnitBytes, Per: "attribute", Beyond: "it does not match",
-		},
-		memory("compiled regular expressions", maxPrograms, events.UnitBytes, "", "compiled again"),
+	return slices.Concat(evaluation.ListLimits(), []events.Limit{
 		memory("changes that a stream can resume within", maxChanges, "", "", "clients fetch all"),
 		memory("usage: outcomes that are told apart in an hour", counted.MaxOutcomes, "", perPair, "counted as the rest"),
 		memory("usage: flags and environments told apart in an hour", maxUses, "", perTenant,
@@ -35,7 +27,7 @@ func ListLimits() []events.Limit {
 		memory("usage: outcomes with their values", maxOutcomeBytes, events.UnitBytes, perTenant, "counted as the rest"),
 		memory("usage: past hours while the database is down", maxPast, events.UnitBytes, "",
 			"counted in the running hour"),
-	}
+	})
 }
 
 const perPair = "flag and environment"

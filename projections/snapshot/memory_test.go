@@ -1,15 +1,13 @@
 package snapshot
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
 	"testing"
 
 	"flagledger/events"
-	"flagledger/events/rules"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 func heap() int {
@@ -18,113 +16,6 @@ func heap() int {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
-}
-
-// The bytes that bound a tenant's flags must bound the memory of a node too.
-func TestAFlagTakesFewTimesItsBytesOfMemory(t *testing.T) {
-	for name, c := range map[string]struct {
-		op    events.Operator
-		value string
-		count int
-	}{
-		"short numbers":  {events.In, `%d`, 1000},
-		"short texts":    {events.In, `"%d"`, 1000},
-		"versions":       {events.SemverEqual, `"1.0.%d"`, 1000},
-		"parts of texts": {events.Contains, `"%d"`, 1000},
-		"patterns":       {events.Matches, `"(?:a%d-0?){400}"`, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := heap()
-			var flag *Flag
-			facts := []events.FlagFact{three}
-			for i := range 20 {
-				values := make([]json.RawMessage, c.count)
-				for j := range values {
-					values[j] = fmt.Appendf(nil, c.value, i*c.count+j)
-				}
-				in := events.EnvironmentRef{ID: fmt.Sprint(i), Name: fmt.Sprint(i)}
-				rule := events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{{Attribute: "a", Op: c.op, Values: values}}}
-				facts = append(facts, events.FlagEnabled{Environment: in}, events.ChangeRules(in, nil, []events.Rule{rule}))
-			}
-			for i, fact := range facts {
-				var err error
-				if flag, err = evolve(flag, recorded(events.FlagStream("t", "f"), events.Revision(i+1), fact), fact); err != nil {
-					t.Fatal(err)
-				}
-			}
-			took, counted := heap()-before, int(flag.bytes)
-			t.Logf("%d bytes in memory of %d that are counted", took, counted)
-			if took > 6*counted {
-				t.Errorf("it takes %d bytes of memory, and counts as %d", took, counted)
-			}
-			runtime.KeepAlive(flag)
-		})
-	}
-}
-
-func TestCompiledPatternsTakeBoundedMemory(t *testing.T) {
-	const count = 750 // take 90 MB
-	x := &Context{Attributes: map[string]any{"a": "a"}}
-	before := heap()
-	for i := range count {
-		compiled, err := compileCondition(
-			events.Condition{Attribute: "a", Op: events.Matches, Values: raw(fmt.Sprintf(`["(?:b%d-0?){400}"]`, i))},
-			new(rules.MaxRegexpCost),
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if left := maxEffort; compiled.holds(x, &left) || left < 0 {
-			t.Fatalf("it matches, with %d left", left)
-		}
-	}
-	if took := heap() - before; took > maxPrograms {
-		t.Errorf("%d patterns that were matched take %d MB", count, took>>20)
-	}
-}
-
-// An evaluation that nobody waits for must not compile for long.
-func TestCompilingCounts(t *testing.T) {
-	flag := compiledFlag(t, events.Condition{Attribute: "a", Op: events.Matches, Values: raw(`["(?:c-0?){400}"]`)})
-	x := &Context{Attributes: map[string]any{"a": "c"}}
-	if _, err := flag.EvaluateShort(production.ID, x); err != ErrTooLarge {
-		t.Errorf("an evaluation that nobody waits for compiles a large pattern: %v", err)
-	}
-	for _, evaluate := range []func(string, *Context) (Result, error){flag.Evaluate, flag.EvaluateShort} {
-		if r, err := evaluate(production.ID, x); err != nil || r.Reason != Fallthrough {
-			t.Errorf("it serves %+v, %v", r, err)
-		}
-	}
-}
-
-// Releases before took patterns that take seconds to parse. They serve, but the facts of others do not wait for them.
-func TestPatternsOfEarlierReleasesAreParsedWhenTheyAreMatched(t *testing.T) {
-	var values []json.RawMessage
-	for i := range 130 {
-		values = append(values, json.RawMessage(fmt.Sprintf(`"x%d[%s]"`, i, strings.Repeat(`\\pC\\PC`, 160))))
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	flag := compiledFlag(t, events.Condition{Attribute: "a", Op: events.Matches, Values: values})
-	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
-		t.Errorf("applying the fact takes %d KB, as parsing does", took>>10)
-	}
-	x := &Context{Attributes: map[string]any{"a": "x1!"}}
-	if _, err := flag.EvaluateShort(production.ID, x); err != ErrTooLarge {
-		t.Errorf("an evaluation that nobody waits for parses for long: %v", err)
-	}
-	tries := 1
-	r, err := flag.Evaluate(production.ID, x)
-	for ; err == ErrTooLarge && tries < len(values); tries++ {
-		r, err = flag.Evaluate(production.ID, x)
-	}
-	if err != nil || r.RuleID != "r" || tries != 2 { // in which x0 and x1 are parsed
-		t.Errorf("after %d evaluations it serves %+v, %v", tries, r, err)
-	}
-	if r, err = flag.EvaluateShort(production.ID, x); err != nil || r.RuleID != "r" {
-		t.Errorf("once they are compiled it serves %+v, %v", r, err)
-	}
 }
 
 // A tenant may add and delete environments for ever. An evaluation looks through a flag's.
@@ -152,13 +43,13 @@ func TestAFlagForgetsItsStatesInDeletedEnvironments(t *testing.T) {
 		flag(rulesIn(e, when("p", "pro", toB)))
 		flag(events.FlagEnabled{Environment: e})
 		environment(events.EnvironmentDeleted{Environment: e})
-		flag(events.FlagDisabled{Environment: e}) // another node did not know yet
+		flag(events.FlagEnabled{Environment: e}) // another node did not know yet
 	}
 	f, _ := tenant.Flag("k")
-	if n := len(f.environments); n > manyStates {
-		t.Errorf("it has states in %d environments, and the tenant has 2", n)
+	if n := len(f.State().Enabled); n > maxEnabled {
+		t.Errorf("it is enabled in %d environments", n)
 	}
-	pro := &Context{Attributes: attributes(`{"plan":"pro"}`)}
+	pro := &evaluation.Context{Attributes: attributes(`{"plan":"pro"}`)}
 	for id, want := range map[string]string{production.ID: "r", kept.ID: "k"} {
 		if r, err := f.Evaluate(id, pro); err != nil || r.RuleID != want || r.Version != revision {
 			t.Errorf("in %s it serves %+v, %v", id, r, err)
@@ -167,16 +58,4 @@ func TestAFlagForgetsItsStatesInDeletedEnvironments(t *testing.T) {
 	if s.Faults() != 0 {
 		t.Errorf("%d faults", s.Faults())
 	}
-}
-
-// compiledFlag is a flag that is on, with one rule of one condition.
-func compiledFlag(t *testing.T, c events.Condition) *Flag {
-	t.Helper()
-	s := of(three, on, ruled(events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{c}}))
-	tenant, _ := s.Tenant("t")
-	flag, ok := tenant.Flag("k")
-	if !ok || s.Faults() > 0 {
-		t.Fatal("it cannot be compiled")
-	}
-	return flag
 }

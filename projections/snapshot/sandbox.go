@@ -15,7 +15,7 @@ func (s *Snapshot) SandboxEnd(tenantID string) time.Time {
 func (s *Snapshot) SandboxEnds() map[string]time.Time {
 	ends := map[string]time.Time{}
 	s.tenants.Range(func(id string, t *Tenant) bool {
-		if state := t.state.Load(); state.exists && state.sandbox {
+		if state := t.state.Load(); state.Exists && state.Sandbox {
 			if end := t.SandboxEnd(); !end.IsZero() {
 				ends[id] = end
 			}

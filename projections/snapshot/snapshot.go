@@ -199,8 +199,7 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	}
 	t.flagsChanged.Store(&e.Position)
 	before, _ := t.flags.Load(key)
-	after, err := evolve(before, e, fact)
-	after = after.pruneEnvironments(t.state.Load().environments)
+	after, err := next(before, e, t.state.Load().Environments)
 	t.count(before, -1)
 	t.count(after, +1)
 	t.replace(key, before, after)
@@ -247,18 +246,18 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	next := *t.state.Load()
 	switch fact := fact.(type) {
 	case events.TenantCreated:
-		next.exists, next.name, next.sandbox, next.subscription = true, fact.Name, fact.Sandbox, fact.FirstSubscription()
-		next.creator, next.sandboxEnd = e.Actor.ID, fact.SandboxEndsAt
+		next.Exists, next.Name, next.Sandbox, next.Subscription = true, fact.Name, fact.Sandbox, fact.FirstSubscription()
+		next.Creator, next.SandboxEnd = e.Actor.ID, fact.SandboxEndsAt
 	case events.SubscriptionChanged:
-		next.subscription = fact.To
+		next.Subscription = fact.To
 	case events.EnvironmentAdded:
-		next.environments = append(next.environments[:len(next.environments):len(next.environments)], fact.Environment)
+		next.Environments = append(next.Environments[:len(next.Environments):len(next.Environments)], fact.Environment)
 	case events.MemberAdded:
-		s.addMember(t, next.creator, fact.UserID, member{role: fact.Role})
+		s.addMember(t, next.Creator, fact.UserID, member{Role: fact.Role})
 	case events.TenantUpdated:
-		fact.Name.Apply(&next.name)
+		fact.Name.Apply(&next.Name)
 	case events.TenantDeleted:
-		s.created.remove(next.creator, t)
+		s.created.remove(next.Creator, t)
 		next = tenantState{}
 		t.clearFlags()
 		t.flagBytes.Store(0)
@@ -274,16 +273,16 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		})
 		s.tenants.Delete(t.id)
 	case events.EnvironmentDeleted:
-		next.environments = slices.DeleteFunc(slices.Clone(next.environments),
+		next.Environments = slices.DeleteFunc(slices.Clone(next.Environments),
 			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 	case events.MemberInvited:
 	case events.MemberJoined:
 		if _, ok := t.members.Load(fact.UserID); !ok {
-			s.addMember(t, next.creator, fact.UserID, member{fact.Role, e.At})
+			s.addMember(t, next.Creator, fact.UserID, member{fact.Role, e.At})
 		}
 	case events.MemberRoleChanged:
 		if m, ok := t.members.Load(fact.UserID); ok { // not a pending one
-			m.role = fact.To
+			m.Role = fact.To
 			t.members.Store(fact.UserID, m)
 		}
 	case events.MemberRemoved:

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,8 +9,6 @@ import (
 
 	"flagledger/events"
 )
-
-var production = events.EnvironmentRef{ID: "e1", Name: "production"}
 
 // of returns the snapshot that facts of a tenant t and its flag k leave.
 func of(flag ...events.Fact) *Snapshot {
@@ -25,86 +22,6 @@ func of(flag ...events.Fact) *Snapshot {
 	}
 	s.apply(page, slog.New(slog.DiscardHandler))
 	return s
-}
-
-func served(t *testing.T, s *Snapshot, key string) (Result, error) {
-	t.Helper()
-	tenant, _ := s.Tenant("t")
-	flag, ok := tenant.Flag("k")
-	if !ok {
-		t.Fatal("the flag does not exist")
-	}
-	return flag.Evaluate(production.ID, &Context{TargetingKey: key})
-}
-
-// shown is what callers see of a result.
-func shown(r Result) string {
-	r.flag, r.served = nil, nil
-	return fmt.Sprintf("%+v", r)
-}
-
-func made(kind events.FlagType, value string, variations ...events.Variation) events.FlagCreated {
-	return events.FlagCreated{Key: "k", Type: kind, DefaultValue: []byte(value), Salt: "s", Variations: variations}
-}
-
-func choice(id, value string, weight events.Weight) events.Variation {
-	return events.Variation{ID: id, Name: "name of " + id, Value: []byte(value), Weight: weight}
-}
-
-func TestEvaluate(t *testing.T) {
-	on := events.FlagEnabled{Environment: production}
-	to := func(s events.FlagStatus) events.Fact { return events.FlagStatusChanged{From: events.ActiveFlag, To: s} }
-	for name, c := range map[string]struct {
-		facts []events.Fact
-		want  Result
-	}{
-		"a new flag is off":                 {[]events.Fact{made(events.BooleanFlag, "false")}, Result{Value: []byte("false"), Reason: Off}},
-		"an archived one":                   {[]events.Fact{made(events.NumberFlag, "3"), on, to(events.ArchivedFlag)}, Result{Value: []byte("3"), Reason: Archived}},
-		"an inactive one":                   {[]events.Fact{made(events.NumberFlag, "3"), on, to(events.InactiveFlag)}, Result{Value: []byte("3"), Reason: Off}},
-		"disabled again":                    {[]events.Fact{made(events.NumberFlag, "3"), on, events.FlagDisabled{Environment: production}}, Result{Value: []byte("3"), Reason: Off}},
-		"in another environment":            {[]events.Fact{made(events.NumberFlag, "3"), events.FlagEnabled{Environment: events.EnvironmentRef{ID: "e2", Name: "production"}}}, Result{Value: []byte("3"), Reason: Off}},
-		"boolean":                           {[]events.Fact{made(events.BooleanFlag, "false"), on}, Result{Enabled: true, Value: []byte("true"), Reason: Fallthrough}},
-		"any other type serves its default": {[]events.Fact{made(events.StringFlag, `"x"`), on}, Result{Enabled: true, Value: []byte(`"x"`), Reason: Fallthrough}},
-		"variations without weight split nothing": {
-			[]events.Fact{made(events.BooleanFlag, "false", choice("a", "false", 0)), on}, Result{Enabled: true, Value: []byte("true"), Reason: Fallthrough},
-		},
-		"all weight on one": {
-			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 0), choice("b", "2", 5)), on},
-			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, Split: true, VariationID: "b", VariationName: "name of b"},
-		},
-		"a variation updated": {
-			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 1)), on, events.VariationUpdated{
-				ID: "a", Name: &events.Change[string]{To: "n"}, Value: &events.Change[json.RawMessage]{To: []byte("9")},
-			}},
-			Result{Enabled: true, Value: []byte("9"), Reason: Fallthrough, Split: true, VariationID: "a", VariationName: "n"},
-		},
-		"a variation added and one removed": {
-			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 1)), on, events.VariationAdded{Variation: choice("b", "2", 1)}, events.VariationRemoved{Variation: choice("a", "1", 1)}},
-			Result{Enabled: true, Value: []byte("2"), Reason: Fallthrough, Split: true, VariationID: "b", VariationName: "name of b"},
-		},
-		"another default": {
-			[]events.Fact{made(events.NumberFlag, "0"), events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}}}, Result{Value: []byte("5"), Reason: Off},
-		},
-		"a second life": {
-			[]events.Fact{made(events.NumberFlag, "0", choice("a", "1", 1)), on, events.FlagDeleted{}, made(events.NumberFlag, "7")}, Result{Value: []byte("7"), Reason: Off},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := served(t, of(c.facts...), "u")
-			c.want.Version = events.Revision(len(c.facts))
-			if err != nil || shown(got) != shown(c.want) {
-				t.Errorf("it serves %+v, %v, want %+v", got, err, c.want)
-			}
-		})
-	}
-}
-
-func TestASplitNeedsAUnit(t *testing.T) {
-	s := of(made(events.NumberFlag, "0", choice("a", "1", 1)), events.FlagEnabled{Environment: production})
-	_, err := served(t, s, "")
-	if missing, ok := errors.AsType[*NoUnitError](err); !ok || missing.Attribute != "targetingKey" {
-		t.Errorf("got %v, want that targetingKey is missing", err)
-	}
 }
 
 func TestADeletedFlagIsGone(t *testing.T) {

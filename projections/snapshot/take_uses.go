@@ -7,6 +7,7 @@ import (
 	"unique"
 
 	"flagledger/commands/keep/metering/counted"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // maxPast is how many bytes, about, uses of past hours may take before no new hour begins.
@@ -119,7 +120,7 @@ const (
 // alive reports whether anybody may still ask for a use.
 func (u *use) alive() bool {
 	t := u.in.tenant
-	if !t.state.Load().exists {
+	if !t.state.Load().Exists {
 		return false
 	}
 	if u.key == "" {
@@ -129,11 +130,11 @@ func (u *use) alive() bool {
 	return ok && f.life == u.life
 }
 
-var reasonsByCode = map[uint32]Reason{
-	reasonCode(Archived):    Archived,
-	reasonCode(Off):         Off,
-	reasonCode(RuleMatch):   RuleMatch,
-	reasonCode(Fallthrough): Fallthrough,
+var reasonsByCode = map[uint32]evaluation.Reason{
+	reasonCode(evaluation.Archived):    evaluation.Archived,
+	reasonCode(evaluation.Off):         evaluation.Off,
+	reasonCode(evaluation.RuleMatch):   evaluation.RuleMatch,
+	reasonCode(evaluation.Fallthrough): evaluation.Fallthrough,
 }
 
 func (u *use) read() counted.Use {
@@ -163,7 +164,7 @@ func (u *use) read() counted.Use {
 		case restOutcome:
 			one.Rest = true
 		default:
-			one.VariationID, one.VariationName, one.Value = served.id, served.name, served.value
+			one.VariationID, one.VariationName, one.Value = served.ID, served.Name, served.Value
 		}
 		read.Served = append(read.Served, one)
 	}

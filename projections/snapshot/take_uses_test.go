@@ -13,6 +13,7 @@ import (
 
 	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 var staging = events.EnvironmentRef{ID: "e2", Name: "staging"}
@@ -109,7 +110,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 			evaluating.Go(func() {
 				random := rand.New(rand.NewPCG(seed, uint64(10+caller)))
 				tenant, _ := s.Tenant("t")
-				x := &Context{TargetingKey: "u", Attributes: attributes(`{"plan":"pro"}`)}
+				x := &evaluation.Context{TargetingKey: "u", Attributes: attributes(`{"plan":"pro"}`)}
 				held := map[string]*Flag{}
 				for range perCaller {
 					key := fmt.Sprint("k", random.IntN(flags))
@@ -161,7 +162,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 		for k := range flags { // whatever life each has in the end
 			key := fmt.Sprint("k", k)
 			flag, _ := tenant.Flag(key)
-			r, err := flag.Evaluate(production.ID, &Context{TargetingKey: "u"})
+			r, err := flag.Evaluate(production.ID, &evaluation.Context{TargetingKey: "u"})
 			if err != nil {
 				t.Fatal(err)
 			}

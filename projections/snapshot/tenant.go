@@ -15,7 +15,7 @@ type Tenant struct {
 	id             string
 	state          atomic.Pointer[tenantState]
 	flags          *xsync.Map[string, *Flag]
-	flagBytes      atomic.Int64  // of all flags: see events.FlagBytesAfter
+	flagBytes      atomic.Int64  // of all flags: see state.Flag.Bytes
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
 	// flagsChanged is the position of the last change of a flag, or of all by a deleted environment; nil before the
@@ -30,13 +30,13 @@ type Tenant struct {
 
 // tenantState holds what rarely changes. It is replaced as a whole.
 type tenantState struct {
-	exists       bool
-	name         string
-	creator      string // a person's id
-	sandbox      bool
-	sandboxEnd   time.Time // as recorded
-	subscription events.Subscription
-	environments []events.EnvironmentRef
+	Exists       bool
+	Name         string
+	Creator      string // a person's id
+	Sandbox      bool
+	SandboxEnd   time.Time // as recorded
+	Subscription events.Subscription
+	Environments []events.EnvironmentRef
 }
 
 // flagKeys holds the sorted keys of a tenant's flags at a generation.
@@ -46,8 +46,8 @@ type flagKeys struct {
 }
 
 type member struct {
-	role     events.Role
-	joinedAt time.Time // when an added or invited person joined, as recorded; zero for others
+	Role     events.Role
+	JoinedAt time.Time // as recorded, of a person whom another one added or invited; zero for others
 }
 
 type project struct{ flags atomic.Int64 }
@@ -70,7 +70,7 @@ func (t *Tenant) count(f *Flag, n int64) {
 		return
 	}
 	t.flagBytes.Add(n * int64(f.bytes))
-	if p, ok := t.projects.Load(f.project.Value()); ok {
+	if p, ok := t.projects.Load(f.State().ProjectID); ok {
 		p.flags.Add(n)
 	}
 }
@@ -78,7 +78,7 @@ func (t *Tenant) count(f *Flag, n int64) {
 // Tenant returns a tenant, and false if there is none with this id.
 func (s *Snapshot) Tenant(id string) (*Tenant, bool) {
 	t, ok := s.tenants.Load(id)
-	if !ok || !t.state.Load().exists {
+	if !ok || !t.state.Load().Exists {
 		return nil, false
 	}
 	return t, true
@@ -87,33 +87,33 @@ func (s *Snapshot) Tenant(id string) (*Tenant, bool) {
 // ID returns the tenant's id.
 func (t *Tenant) ID() string { return t.id }
 
-// Name returns the tenant's name.
-func (t *Tenant) Name() string { return t.state.Load().name }
+// Name is the tenant's name.
+func (t *Tenant) Name() string { return t.state.Load().Name }
 
-// Creator returns the id of the person who created the tenant.
-func (t *Tenant) Creator() string { return t.state.Load().creator }
+// Creator is the id of the person who created the tenant.
+func (t *Tenant) Creator() string { return t.state.Load().Creator }
 
 // Plan returns the tenant's plan at a time.
 func (t *Tenant) Plan(now time.Time) events.Plan {
 	state := t.state.Load()
-	return state.subscription.PlanAt(now, state.sandbox)
+	return state.Subscription.PlanAt(now, state.Sandbox)
 }
 
 // Sandbox reports whether the tenant is a sandbox.
-func (t *Tenant) Sandbox() bool { return t.state.Load().sandbox }
+func (t *Tenant) Sandbox() bool { return t.state.Load().Sandbox }
 
 // SandboxEnd returns when a sandbox stops accepting changes; zero if it does not end, and for other tenants.
 func (t *Tenant) SandboxEnd() time.Time {
 	state := t.state.Load()
-	return state.subscription.SandboxEnd(state.sandboxEnd)
+	return state.Subscription.SandboxEnd(state.SandboxEnd)
 }
 
-// Subscription returns the tenant's subscription.
-func (t *Tenant) Subscription() events.Subscription { return t.state.Load().subscription }
+// Subscription is the tenant's subscription.
+func (t *Tenant) Subscription() events.Subscription { return t.state.Load().Subscription }
 
 // Environment finds an environment by its name.
 func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
-	for _, e := range t.state.Load().environments {
+	for _, e := range t.state.Load().Environments {
 		if e.Name == name {
 			return e, true
 		}
@@ -121,25 +121,25 @@ func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
 	return events.EnvironmentRef{}, false
 }
 
-// Environments returns the tenant's environments, oldest first. The caller must not change them.
-func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().environments }
+// Environments returns the tenant's environments in the order of their creation. The caller must not change them.
+func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().Environments }
 
 // Role returns the role of a member, and false for a person who is not a member.
 func (t *Tenant) Role(userID string) (events.Role, bool) {
 	m, ok := t.members.Load(userID)
-	return m.role, ok
+	return m.Role, ok
 }
 
 // JoinedAt returns when an added or invited person became a member; zero for other members and for non-members.
 func (t *Tenant) JoinedAt(userID string) time.Time {
 	m, _ := t.members.Load(userID)
-	return m.joinedAt
+	return m.JoinedAt
 }
 
 // Admins returns the ids of the tenant's admins, in no order.
 func (t *Tenant) Admins() (ids []string) {
 	t.members.Range(func(id string, m member) bool {
-		if m.role == events.AdminRole {
+		if m.Role == events.AdminRole {
 			ids = append(ids, id)
 		}
 		return true
@@ -177,7 +177,7 @@ func (t *Tenant) FlagsChanged() events.Position {
 // Size counts the tenant's flags and members, without pending members.
 func (t *Tenant) Size() (flags, members int) { return t.flags.Size(), t.members.Size() }
 
-// FlagBytes returns the size of all the tenant's flags: see events.FlagBytesAfter.
+// FlagBytes is how many bytes the tenant's flags have together: see state.Flag.Bytes.
 func (t *Tenant) FlagBytes() int { return int(t.flagBytes.Load()) }
 
 // Projects counts the tenant's projects.
@@ -190,7 +190,7 @@ func (s *Snapshot) FlagsIn(tenantID, projectID string) (keys []string) {
 		return nil
 	}
 	t.flags.Range(func(key string, f *Flag) bool {
-		if f.project.Value() == projectID {
+		if f.State().ProjectID == projectID {
 			keys = append(keys, key)
 		}
 		return true

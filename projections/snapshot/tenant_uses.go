@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unique"
+
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // tenantUses is how a tenant's flags are used.
@@ -116,7 +118,7 @@ func (t *Tenant) CountMany(flags *Uncounted, all bool, environmentID string, by 
 }
 
 // countAll counts an evaluation for all flags that no use of a flag can be added up for.
-func (t *Tenant) countAll(environmentID string, reason Reason, by *Client, at CountTime) {
+func (t *Tenant) countAll(environmentID string, reason evaluation.Reason, by *Client, at CountTime) {
 	u := t.useOfAll(environmentID, at)
 	u.cellOfReason(reasonCode(reason)).byOthers.add(1, &t.uses.node.striped)
 	u.countCaller(by, at)

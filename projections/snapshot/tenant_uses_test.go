@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
@@ -84,7 +85,7 @@ func TestUsesOfAllUnpaidTenantsOfACreator(t *testing.T) {
 		flag, _ := tenant.Flag("f")
 		for i := range 30 {
 			for e := range 3 {
-				tenant.CountEvaluation("f", fmt.Sprint("e", e), &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag},
+				tenant.CountEvaluation("f", fmt.Sprint("e", e), servesTrue(flag),
 					&Client{ID: fmt.Sprint("c", i)}, tenant.CountTime(noon))
 			}
 		}
@@ -159,10 +160,11 @@ func TestOutcomesOfATenantTakeBoundedMemory(t *testing.T) {
 		flag, _ := tenant.Flag(key)
 		for range 2 {
 			for i := range maxOutcomes {
-				served := &variation{id: fmt.Sprint("v", i), value: value}
+				served := &evaluation.Variation{ID: fmt.Sprint("v", i), Value: value}
 				tenant.CountEvaluation(key, "e",
-					&Result{VariationID: served.id, Value: value, Reason: Fallthrough, flag: flag, served: served}, nil,
-					tenant.CountTime(noon))
+					&Result{flag: flag, Result: evaluation.Result{
+						VariationID: served.ID, Value: value, Reason: evaluation.Fallthrough, Variation: served,
+					}}, nil, tenant.CountTime(noon))
 			}
 		}
 	}
@@ -211,7 +213,7 @@ func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
 	var late []*use
 	for _, key := range []string{"flag-0", "flag-1"} {
 		flag, _ := tenant.Flag(key)
-		tenant.CountEvaluation(key, "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0),
+		tenant.CountEvaluation(key, "e", servesTrue(flag), client(0),
 			tenant.CountTime(noon))
 		late = append(late, flag.uses.Load())
 	}
@@ -219,7 +221,7 @@ func TestWhatCountsLateTakesNothingOfTheBounds(t *testing.T) {
 		slog.New(slog.DiscardHandler))
 	next := noon.Add(time.Hour)
 	flag, _ := tenant.Flag("flag-0")
-	tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client(0),
+	tenant.CountEvaluation("flag-0", "e", servesTrue(flag), client(0),
 		tenant.CountTime(next))
 	for i := range 30 {
 		for _, u := range late {

@@ -1,6 +1,10 @@
 package snapshot
 
-import "iter"
+import (
+	"iter"
+
+	"flagledger/projections/snapshot/evaluation"
+)
 
 // Uncounted collects the flags that a call has evaluated but not counted yet.
 type Uncounted struct {
@@ -20,9 +24,9 @@ func (u *Uncounted) Prefetched(key string, r *Result) {
 	u.keys, u.prefetched = append(u.keys, key), append(u.prefetched, r.flag)
 }
 
-// Reasons yields the reasons of the flags that the call named.
-func (u *Uncounted) Reasons() iter.Seq[Reason] {
-	return func(yield func(Reason) bool) {
+// Reasons yields why each flag that was named was served what it was.
+func (u *Uncounted) Reasons() iter.Seq[evaluation.Reason] {
+	return func(yield func(evaluation.Reason) bool) {
 		for i := range u.evaluated {
 			if !yield(u.evaluated[i].Reason) {
 				return

@@ -9,6 +9,7 @@ import (
 	"unique"
 
 	"flagledger/commands/keep/metering/counted"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // use is how often a flag, or with an empty key all of a tenant, was used in an environment in an hour. Its counts only
@@ -44,7 +45,7 @@ type environmentHour struct {
 type cell struct {
 	byOthers counter // in a use of all flags, all
 	byFirst  counter
-	served   atomic.Pointer[variation]
+	served   atomic.Pointer[evaluation.Variation]
 	next     atomic.Pointer[cell]
 	state    atomic.Uint32 // the reason's code, 0 before the first evaluation; and the marks below
 	// how much of the count has been added to the use of all flags, without what does not fit; only TakeUses uses it
@@ -64,7 +65,7 @@ const (
 )
 
 // restOutcome is the outcome of all beyond the first maxOutcomes.
-var restOutcome = &variation{id: "others"}
+var restOutcome = &evaluation.Variation{ID: "others"}
 
 const (
 	maxOutcomes = counted.MaxOutcomes
@@ -110,7 +111,7 @@ const (
 )
 
 // reasonCode tells reasons apart: no two begin with the same letter.
-func reasonCode(r Reason) uint32 { return uint32(r[0]) }
+func reasonCode(r evaluation.Reason) uint32 { return uint32(r[0]) }
 
 // findByPointer returns the cell of a result's outcome and reason without comparing texts. nil says nothing: see find.
 func (u *use) findByPointer(r *Result) *cell {
@@ -120,7 +121,7 @@ func (u *use) findByPointer(r *Result) *cell {
 			continue
 		}
 		served := c.served.Load()
-		if served == r.served || r.served == nil && served.id == "" && sameMemory(served.value, r.Value) {
+		if served == r.Variation || r.Variation == nil && served.ID == "" && sameMemory(served.Value, r.Value) {
 			return c
 		}
 	}
@@ -148,9 +149,9 @@ func (u *use) find(r *Result) (found *cell, outcomes int, known bool) {
 				rest = c
 			}
 			continue
-		case (same || state&repeatedOutcome == 0) && served.is(r):
+		case (same || state&repeatedOutcome == 0) && sameOutcome(served, r):
 			if known = true; same {
-				if served != r.served {
+				if served != r.Variation {
 					c.refresh(r)
 				}
 				return c, outcomes, known
@@ -169,35 +170,36 @@ func (u *use) find(r *Result) (found *cell, outcomes int, known bool) {
 	return nil, outcomes, known
 }
 
-// is reports whether a result is of the same outcome: of a variation whatever its value, or of a value without one.
-func (v *variation) is(r *Result) bool {
-	return v.id == r.VariationID && (v.id != "" || bytes.Equal(v.value, r.Value)) // values may be long
+// sameOutcome reports whether a result is of the same outcome: of a variation whatever its value, or of a value
+// without one.
+func sameOutcome(v *evaluation.Variation, r *Result) bool {
+	return v.ID == r.VariationID && (v.ID != "" || bytes.Equal(v.Value, r.Value)) // values may be long
 }
 
 // refresh takes what a result has as the outcome, which is the same: it is found faster then. Its name and value may be
 // others, which are to be written down.
 func (c *cell) refresh(r *Result) {
-	if before := c.served.Swap(outcomeOf(r)); before.name != r.VariationName || !bytes.Equal(before.value, r.Value) {
+	if before := c.served.Swap(outcomeOf(r)); before.Name != r.VariationName || !bytes.Equal(before.Value, r.Value) {
 		c.state.And(^uint32(outcomeWritten))
 	}
 }
 
 // What flags without variations serve mostly.
 var (
-	trueAlone  = &variation{value: jsonTrue}
-	falseAlone = &variation{value: jsonFalse}
+	trueAlone  = &evaluation.Variation{Value: evaluation.True}
+	falseAlone = &evaluation.Variation{Value: evaluation.False}
 )
 
-func outcomeOf(r *Result) *variation {
+func outcomeOf(r *Result) *evaluation.Variation {
 	switch {
-	case r.served != nil:
-		return r.served
-	case sameMemory(r.Value, jsonTrue):
+	case r.Variation != nil:
+		return r.Variation
+	case sameMemory(r.Value, evaluation.True):
 		return trueAlone
-	case sameMemory(r.Value, jsonFalse):
+	case sameMemory(r.Value, evaluation.False):
 		return falseAlone
 	default:
-		return &variation{value: r.Value}
+		return &evaluation.Variation{Value: r.Value}
 	}
 }
 
@@ -230,14 +232,14 @@ func (u *use) outcomeBytes() (bytes int64) {
 	return bytes
 }
 
-func (u *use) addCell(served *variation, state uint32) *cell {
+func (u *use) addCell(served *evaluation.Variation, state uint32) *cell {
 	c := &u.first
 	for c.state.Load()&reasonMask != 0 {
 		next := c.next.Load()
 		if next == nil {
 			next = &cell{bytes: cellBytes}
 			if served != nil {
-				next.bytes += uint32(len(served.value))
+				next.bytes += uint32(len(served.Value))
 			}
 			next.served.Store(served)
 			next.state.Store(state)

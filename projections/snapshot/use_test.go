@@ -12,6 +12,7 @@ import (
 
 	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // A flag that nobody evaluates costs no memory for it, and one that somebody does little.
@@ -113,7 +114,7 @@ func TestOutcomeOfTwoReasonsCountsOnce(t *testing.T) {
 	s := of(made(events.BooleanFlag, "false"))
 	tenant, _ := s.Tenant("t")
 	for i := range maxOutcomes {
-		for _, reason := range []Reason{Fallthrough, RuleMatch} {
+		for _, reason := range []evaluation.Reason{evaluation.Fallthrough, evaluation.RuleMatch} {
 			r := evaluated(s, "k", fmt.Sprint("v", i))
 			r.Reason = reason
 			tenant.CountEvaluation("k", production.ID, r, nil, tenant.CountTime(noon))
@@ -142,7 +143,7 @@ func TestAVariationIsOneOutcome(t *testing.T) {
 			slog.New(slog.DiscardHandler),
 		)
 		flag, _ := tenant.Flag("k")
-		r, err := flag.Evaluate(production.ID, &Context{TargetingKey: "u"})
+		r, err := flag.Evaluate(production.ID, &evaluation.Context{TargetingKey: "u"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +166,7 @@ func TestCallersAreLastSeenWhenTheyEvaluatedLast(t *testing.T) {
 	flag, _ := tenant.Flag("flag-0")
 	for _, now := range []time.Time{noon, noon.Add(20 * time.Second)} {
 		for _, client := range []*Client{{ID: "first"}, {ID: "later"}} {
-			tenant.CountEvaluation("flag-0", "e", &Result{Value: jsonTrue, Reason: Fallthrough, flag: flag}, client,
+			tenant.CountEvaluation("flag-0", "e", servesTrue(flag), client,
 				tenant.CountTime(now))
 		}
 	}
@@ -194,7 +195,7 @@ func TestTheStripesOfAUseCount(t *testing.T) {
 	}
 }
 
-func resultOf(t *testing.T, s *Snapshot, key string, x *Context) Result {
+func resultOf(t *testing.T, s *Snapshot, key string, x *evaluation.Context) Result {
 	t.Helper()
 	r, err := s.evaluate(key, x)
 	if err != nil {
@@ -207,13 +208,16 @@ func resultOf(t *testing.T, s *Snapshot, key string, x *Context) Result {
 func evaluated(s *Snapshot, key, id string) *Result {
 	tenant, _ := s.Tenant("t")
 	flag, _ := tenant.Flag(key)
-	served := newVariation(choice(id, `"`+id+`"`, 0))
-	return &Result{
-		Value:         served.value,
-		Reason:        Fallthrough,
+	served := &evaluation.Variation{ID: id, Name: "name of " + id, Value: []byte(`"` + id + `"`)}
+	return &Result{flag: flag, Result: evaluation.Result{
+		Value:         served.Value,
+		Reason:        evaluation.Fallthrough,
 		VariationID:   id,
-		VariationName: served.name,
-		flag:          flag,
-		served:        served,
-	}
+		VariationName: served.Name,
+		Variation:     served,
+	}}
+}
+
+func servesTrue(flag *Flag) *Result {
+	return &Result{evaluation.Result{Value: evaluation.True, Reason: evaluation.Fallthrough}, flag}
 }

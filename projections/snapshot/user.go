@@ -15,8 +15,8 @@ type User struct {
 	Deactivated  bool
 	Erased       bool
 
-	endedBefore time.Time // sessions that began before it have ended
-	endedExcept string    // except this one
+	EndedBefore time.Time // sessions that began before it have ended
+	EndedExcept string    // except this one
 }
 
 // User returns a person. A person who never signed in is the zero User.
@@ -27,12 +27,12 @@ func (s *Snapshot) User(id string) User {
 	return User{}
 }
 
-type session struct{ userID, id string }
+type session struct{ UserID, ID string }
 
 // SessionEnded reports whether a session that began at a given time has ended: the person signed out of it or changed
 // their password since.
 func (s *Snapshot) SessionEnded(userID, sessionID string, began time.Time) bool {
-	if u, ok := s.users.Load(userID); ok && began.Before(u.endedBefore) && sessionID != u.endedExcept {
+	if u, ok := s.users.Load(userID); ok && began.Before(u.EndedBefore) && sessionID != u.EndedExcept {
 		return true
 	}
 	_, ended := s.ended.Load(session{userID, sessionID})
@@ -59,7 +59,7 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) error {
 	case events.UserErased:
 		u.Erased, u.PlatformRole = true, ""
 	case events.SessionsEnded:
-		u.endedBefore, u.endedExcept = fact.Before, fact.Except
+		u.EndedBefore, u.EndedExcept = fact.Before, fact.Except
 	case events.SessionEnded:
 		s.end(session{fact.UserID, fact.SessionID}, fact.Until)
 		return nil
@@ -79,7 +79,7 @@ func (s *Snapshot) keepUser(id string, u User, at time.Time) {
 	case len(u.Tenants) == 0 && u.Erased:
 		s.users.Delete(id)
 		s.end(session{id, allSessions}, at.Add(erasedFor))
-	case len(u.Tenants) == 0 && !u.Registered && u.PlatformRole == "" && !u.Deactivated && u.endedBefore.IsZero():
+	case len(u.Tenants) == 0 && !u.Registered && u.PlatformRole == "" && !u.Deactivated && u.EndedBefore.IsZero():
 		s.users.Delete(id)
 	default:
 		s.users.Store(id, &u)

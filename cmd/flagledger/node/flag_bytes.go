@@ -10,7 +10,7 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// flagBounds are how many bytes the flags of a tenant may have together, by its plan: see events.FlagBytesAfter.
+// flagBounds are how many bytes the flags of a tenant may have together, by its plan: see state.Flag.Bytes.
 type flagBounds map[events.Plan]int
 
 const maxFlagMiB = 1 << 20

@@ -66,8 +66,8 @@ func Settings() []SettingGroup {
 			},
 			{
 				"FLAGLEDGER_DATABASE_URL", "",
-				fmt.Sprintf("A Postgres of your own, version %d or newer; if it names several hosts, the server uses the one that accepts writes.",
-					oldestPostgres),
+				fmt.Sprintf("A Postgres of your own, version %d or newer; "+
+					"if it names several hosts, the server uses the one that accepts writes.", oldestPostgres),
 			},
 			{
 				"FLAGLEDGER_DATABASE_CONNECTIONS", strconv.Itoa(defaultConnections),

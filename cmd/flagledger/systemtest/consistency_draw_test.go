@@ -8,10 +8,11 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // drawCommand draws any command on a flag, possible or not.
-func drawCommand(t *rapid.T, key string, f commands.Flag) commands.Command[commands.Flag] {
+func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Flag] {
 	ref := commands.FlagRef{TenantID: "t", Key: key}
 	kind := f.Type
 	if !f.Exists {
@@ -145,7 +146,7 @@ func drawVariation(t *rapid.T, kind events.FlagType) commands.NewVariation {
 	}
 }
 
-func drawRules(t *rapid.T, f commands.Flag, ref commands.FlagRef, environment events.EnvironmentRef) commands.SetRules {
+func drawRules(t *rapid.T, f state.Flag, ref commands.FlagRef, environment events.EnvironmentRef) commands.SetRules {
 	set := commands.SetRules{FlagRef: ref, Environment: environment, Rules: []commands.NewRule{}}
 	for range rapid.IntRange(0, 3).Draw(t, "rules") {
 		set.Rules = append(set.Rules, drawRule(t, f, environment))
@@ -154,7 +155,7 @@ func drawRules(t *rapid.T, f commands.Flag, ref commands.FlagRef, environment ev
 }
 
 // drawRule draws a new rule, or one that an environment has, or one that it does not have.
-func drawRule(t *rapid.T, f commands.Flag, environment events.EnvironmentRef) commands.NewRule {
+func drawRule(t *rapid.T, f state.Flag, environment events.EnvironmentRef) commands.NewRule {
 	rule := commands.NewRule{
 		NewID:      commands.NewID(),
 		Salt:       commands.NewSalt(),
@@ -175,7 +176,7 @@ func drawRule(t *rapid.T, f commands.Flag, environment events.EnvironmentRef) co
 	return rule
 }
 
-func drawServe(t *rapid.T, f commands.Flag) *commands.NewServe {
+func drawServe(t *rapid.T, f state.Flag) *commands.NewServe {
 	variations := rapid.Permutation(f.Variations).Draw(t, "variations")
 	switch kind := rapid.IntRange(0, 12).Draw(t, "serve"); {
 	case kind == 12:

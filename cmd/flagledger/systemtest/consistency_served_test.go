@@ -9,14 +9,14 @@ import (
 	"github.com/twmb/murmur3"
 	"pgregory.net/rapid"
 
-	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/projections/snapshot"
+	"flagledger/events/state"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // checkEvaluation compares what a flag serves with what its state and the rules of evaluation say, and counts how often
 // a rule matched.
-func (v views) checkEvaluation(t rapid.TB, key string, f commands.Flag) (matches int64) {
+func (v views) checkEvaluation(t rapid.TB, key string, f state.Flag) (matches int64) {
 	tenant, ok := v.live.Tenant("t")
 	if !ok {
 		t.Fatal("the snapshot does not have the tenant")
@@ -33,12 +33,12 @@ func (v views) checkEvaluation(t rapid.TB, key string, f commands.Flag) (matches
 			want, wantErr := evaluated(f, e.ID, unit)
 			got, err := compiled.Evaluate(
 				e.ID,
-				&snapshot.Context{
+				&evaluation.Context{
 					TargetingKey: unit,
-					Attributes:   map[string]any{"plan": "pro", "n": snapshot.ParseNumber([]byte("5"))},
+					Attributes:   map[string]any{"plan": "pro", "n": evaluation.ParseNumber([]byte("5"))},
 				},
 			)
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(snapshot.Result{})); diff != "" ||
+			if diff := cmp.Diff(want, got.Result, cmpopts.IgnoreFields(evaluation.Result{}, "Variation")); diff != "" ||
 				cmp.Diff(wantErr, err) != "" {
 				t.Fatalf("in %s, %q is served %v, want %v (-want +got):\n%s", e.Name, unit, err, wantErr, diff)
 			}
@@ -51,20 +51,20 @@ func (v views) checkEvaluation(t rapid.TB, key string, f commands.Flag) (matches
 }
 
 // evaluated is the evaluation of a flag, spelled out from its state.
-func evaluated(f commands.Flag, environmentID, unit string) (snapshot.Result, error) {
-	r := snapshot.Result{Value: f.DefaultValue, Version: f.Version}
+func evaluated(f state.Flag, environmentID, unit string) (evaluation.Result, error) {
+	r := evaluation.Result{Value: f.DefaultValue, Version: f.Version}
 	switch {
 	case f.Status == events.ArchivedFlag:
-		r.Reason = snapshot.Archived
+		r.Reason = evaluation.Archived
 		return r, nil
-	case f.Status == events.InactiveFlag || !f.Enabled[environmentID]:
-		r.Reason = snapshot.Off
+	case f.Status == events.InactiveFlag || !f.Enabled.Has(environmentID):
+		r.Reason = evaluation.Off
 		return r, nil
 	}
-	r.Enabled, r.Reason, r.HasRules = true, snapshot.Fallthrough, len(f.Rules[environmentID]) > 0
+	r.Enabled, r.Reason, r.HasRules = true, evaluation.Fallthrough, len(f.Rules[environmentID]) > 0
 	for _, rule := range f.Rules[environmentID] {
 		if !slices.ContainsFunc(rule.Conditions, func(c events.Condition) bool { return !holds(c, unit) }) {
-			r.Reason, r.RuleID = snapshot.RuleMatch, rule.ID
+			r.Reason, r.RuleID = evaluation.RuleMatch, rule.ID
 			return served(r, f, rule.Serve, rule.Salt, unit)
 		}
 	}
@@ -87,7 +87,7 @@ func evaluated(f commands.Flag, environmentID, unit string) (snapshot.Result, er
 }
 
 // served is what a rule or a fallthrough serves to somebody of the plan "pro".
-func served(r snapshot.Result, f commands.Flag, s events.Serve, salt, unit string) (snapshot.Result, error) {
+func served(r evaluation.Result, f state.Flag, s events.Serve, salt, unit string) (evaluation.Result, error) {
 	if s.Value != nil {
 		r.Value = s.Value
 		return r, nil
@@ -101,7 +101,7 @@ func served(r snapshot.Result, f commands.Flag, s events.Serve, salt, unit strin
 			unit = map[string]string{"plan": "pro"}[s.BucketBy]
 		}
 		if unit == "" {
-			return snapshot.Result{}, &snapshot.NoUnitError{Attribute: attribute}
+			return evaluation.Result{}, &evaluation.NoUnitError{Attribute: attribute}
 		}
 		total, upTo := uint64(0), uint64(0)
 		for _, share := range s.Rollout {

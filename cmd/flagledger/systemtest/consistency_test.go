@@ -18,6 +18,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/projections"
 	"flagledger/projections/models"
 	"flagledger/projections/snapshot"
@@ -94,13 +95,13 @@ func TestAllViewsOfAFlagAgree(t *testing.T) { nodetest.BothEngines(t, testAllVie
 func testAllViewsOfAFlagAgree(t *testing.T) {
 	t.Parallel()
 	v := newViews(t)
-	flags := map[string]commands.Flag{}
+	flags := map[string]state.Flag{}
 	var refusals, matches int64
 	rapid.Check(t, func(rt *rapid.T) {
 		key := fmt.Sprintf("f%d", len(flags))
-		var flag commands.Flag
+		var flag state.Flag
 		var last events.Position
-		do := func(cmd commands.Command[commands.Flag]) {
+		do := func(cmd commands.Command[state.Flag]) {
 			after, done, err := commands.Do(t.Context(), v.writer, tester, cmd)
 			switch {
 			case commands.KindOf(err) != commands.Internal: // refused
@@ -154,7 +155,7 @@ func testAllViewsOfAFlagAgree(t *testing.T) {
 }
 
 // serveByARule makes a flag with a rule that matches everybody: those that are drawn may match nobody.
-func (v views) serveByARule(t *testing.T) (flag commands.Flag) {
+func (v views) serveByARule(t *testing.T) (flag state.Flag) {
 	t.Helper()
 	ref := commands.FlagRef{TenantID: "t", Key: "served"}
 	rule := commands.NewRule{
@@ -163,7 +164,7 @@ func (v views) serveByARule(t *testing.T) (flag commands.Flag) {
 		Conditions: []events.Condition{},
 		Serve:      &commands.NewServe{Value: json.RawMessage("true")},
 	}
-	for _, cmd := range []commands.Command[commands.Flag]{
+	for _, cmd := range []commands.Command[state.Flag]{
 		commands.CreateFlag{TenantID: ref.TenantID, Key: ref.Key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: commands.NewSalt()},
 		commands.SetRules{FlagRef: ref, Environment: environments[0], Rules: []commands.NewRule{rule}},
 		commands.SwitchFlag{FlagRef: ref, Environment: environments[0], On: true},
@@ -179,7 +180,7 @@ func (v views) serveByARule(t *testing.T) (flag commands.Flag) {
 }
 
 // checkRows compares what is read of a flag with the state that the last command on it returned.
-func (v views) checkRows(t rapid.TB, key string, f commands.Flag) {
+func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 	for _, e := range environments {
 		row, variations, err := v.read.Flag(context.Background(), "t", e.ID, key)
 		if !f.Exists {
@@ -196,7 +197,7 @@ func (v views) checkRows(t rapid.TB, key string, f commands.Flag) {
 			Key:          f.Key,
 			Name:         f.Name,
 			Type:         string(f.Type),
-			Enabled:      f.Enabled[e.ID],
+			Enabled:      f.Enabled.Has(e.ID),
 			DefaultValue: f.DefaultValue,
 			Description:  f.Description,
 			Tags:         f.Tags,
@@ -247,13 +248,13 @@ type shownFlag struct {
 	Variations           []events.Variation
 }
 
-func shown(f commands.Flag, environmentID string) shownFlag {
+func shown(f state.Flag, environmentID string) shownFlag {
 	return shownFlag{
 		ID:           f.ID,
 		Key:          f.Key,
 		Name:         f.Name,
 		Type:         string(f.Type),
-		Enabled:      f.Enabled[environmentID],
+		Enabled:      f.Enabled.Has(environmentID),
 		DefaultValue: f.DefaultValue,
 		Description:  f.Description,
 		Tags:         f.Tags,
@@ -267,7 +268,7 @@ func shown(f commands.Flag, environmentID string) shownFlag {
 }
 
 // checkAPI compares what callers are shown of a flag with the state that the last command on it returned.
-func (v views) checkAPI(t *testing.T, property *rapid.T, key string, f commands.Flag) {
+func (v views) checkAPI(t *testing.T, property *rapid.T, key string, f state.Flag) {
 	d := nodetest.Drawn{TB: t, Property: property}
 	me := *v.api
 	me.Service = v.api.Service.In(d)

@@ -53,9 +53,9 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 	counted := &countingStore{Store: v.store}
 	past := queries.New(pool, counted, v.progress.Wait)
 	const key, versions = "long", 220
-	var flag commands.Flag
+	var flag state.Flag
 	var last events.Position
-	draw := rapid.Custom(func(rt *rapid.T) commands.Command[commands.Flag] { return drawCommand(rt, key, flag) })
+	draw := rapid.Custom(func(rt *rapid.T) commands.Command[state.Flag] { return drawCommand(rt, key, flag) })
 	for seed := 0; flag.Version < versions; seed++ {
 		command := draw.Example(seed)
 		if flag.Version == 99 { // so that a state is kept of a deleted flag
@@ -131,8 +131,8 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 
 // checkReverts brings a flag back to some of its versions, and compares it with what it was then.
 func (v views) checkReverts(
-	t *testing.T, past *queries.Queries, key string, flag commands.Flag, versions int,
-) (after commands.Flag, last events.Position) {
+	t *testing.T, past *queries.Queries, key string, flag state.Flag, versions int,
+) (after state.Flag, last events.Position) {
 	t.Helper()
 	for version := 3; version <= versions; version += 7 {
 		to, err := past.FlagAt(t.Context(), "t", key, queries.Moment{Version: events.Revision(version)})
@@ -155,8 +155,9 @@ func (v views) checkReverts(
 		if done.Position != (events.Position{}) {
 			flag, last = reverted, done.Position
 		}
-		shown := flag.Flag
-		shown.Version, shown.CreatedAt, shown.UpdatedAt = to.Version, to.CreatedAt, to.UpdatedAt
+		shown := flag
+		shown.Version, shown.CreatedVersion = to.Version, to.CreatedVersion
+		shown.CreatedAt, shown.UpdatedAt = to.CreatedAt, to.UpdatedAt
 		if !events.StoredEqual(shown, to) {
 			t.Fatalf("reverted to version %d the flag is\n%+v\nand it was\n%+v", version, shown, to)
 		}

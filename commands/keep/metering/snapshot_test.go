@@ -12,6 +12,7 @@ import (
 	"flagledger/events"
 	"flagledger/events/postgres"
 	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // realNode is a node whose flags are evaluated by a snapshot that follows a log.
@@ -103,7 +104,7 @@ func (n *realNode) evaluate() {
 	if !ok {
 		n.t.Fatal("the snapshot lacks the flag")
 	}
-	r, err := flag.Evaluate(realEnvironment, &snapshot.Context{TargetingKey: "u"})
+	r, err := flag.Evaluate(realEnvironment, &evaluation.Context{TargetingKey: "u"})
 	if err != nil {
 		n.t.Fatal(err)
 	}

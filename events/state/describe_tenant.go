@@ -1,0 +1,115 @@
+package state
+
+import (
+	"strings"
+	"time"
+
+	"flagledger/events"
+)
+
+// MemberPart returns the Part of a tenant's stream that a member is.
+func MemberPart(id string) string { return "member " + id }
+
+func describeTenant(e events.Recorded) (Description, error) {
+	fact, ok := e.Fact.(events.TenantFact)
+	if !ok {
+		return Description{}, notOfStream(e)
+	}
+	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
+	changes := Changes{}
+	entry := Description{ResourceType: "tenant", ResourceID: id, Part: whole, Changes: changes}
+	about := func(resourceType, resourceID string) {
+		entry.ResourceType, entry.ResourceID, entry.Part = resourceType, resourceID, nil
+	}
+	member := func(id string, role *events.Role) {
+		about("member", id)
+		entry.Part, entry.Name, entry.NameIsRole = new(MemberPart(id)), (*string)(role), true
+	}
+	switch fact := fact.(type) {
+	case events.TenantCreated:
+		entry.Name = &fact.Name
+		changes.add("name", nil, fact.Name)
+		changes.add("plan", nil, fact.Plan)
+		changes.add("isSandbox", nil, fact.Sandbox)
+		if !fact.SandboxEndsAt.IsZero() {
+			changes.add("sandboxEndsAt", nil, timeOrNull(fact.SandboxEndsAt))
+		}
+	case events.TenantUpdated:
+		entry.Name = to(fact.Name)
+		addChange(changes, "name", fact.Name)
+		for _, field := range fact.Contact {
+			changes.addUntold(string(field))
+		}
+	case events.TenantDeleted:
+		entry.Gone = "name"
+	case events.SubscriptionChanged:
+		entry.ResourceType = "subscription" // under the tenant's id: a tenant has one
+		subscriptionChanges(changes, fact.From, fact.To)
+	case events.EnvironmentAdded:
+		about("environment", fact.Environment.ID)
+		entry.Name, entry.Environment = &fact.Environment.Name, &fact.Environment.Name
+		changes.add("name", nil, fact.Environment.Name)
+	case events.EnvironmentDeleted:
+		about("environment", fact.Environment.ID)
+		entry.Name, entry.Environment = &fact.Environment.Name, &fact.Environment.Name
+		changes.add("name", fact.Environment.Name, nil)
+	case events.MemberAdded:
+		member(fact.UserID, &fact.Role)
+		changes.add("role", nil, fact.Role)
+	case events.MemberInvited:
+		member(fact.ID, &fact.Role)
+		changes.add("role", nil, fact.Role)
+		changes.add("pending", nil, true)
+		if fact.MustAccept {
+			changes.add("mustAccept", nil, true)
+		}
+	case events.MemberJoined:
+		member(fact.UserID, &fact.Role)
+		changes.add("userId", fact.ID, fact.UserID)
+		changes.add("pending", true, false)
+	case events.MemberRoleChanged:
+		member(fact.UserID, &fact.To)
+		changes.add("role", fact.From, fact.To)
+	case events.MemberRemoved:
+		member(fact.UserID, nil)
+		entry.Gone = "role"
+	case events.OAuthClientCreated:
+		about("oauth_client", fact.ClientID)
+		entry.Part, entry.Name = &fact.ClientID, &fact.Name
+		changes.add("name", nil, fact.Name)
+		changes.add("scopes", nil, orEmpty(fact.Scopes))
+	case events.OAuthSecretRotated:
+		about("oauth_client", fact.ClientID)
+		entry.Part = &fact.ClientID
+		changes.add("previousSecretUntil", nil, timeOrNull(fact.PreviousUntil))
+	case events.OAuthClientDeleted:
+		about("oauth_client", fact.ClientID)
+		entry.Part, entry.Gone = &fact.ClientID, "name"
+	}
+	return entry, nil
+}
+
+func subscriptionChanges(changes Changes, from, to events.Subscription) {
+	add := func(field string, from, to any) {
+		if from != to {
+			changes.add(field, from, to)
+		}
+	}
+	add("id", orNull(from.ID), orNull(to.ID))
+	add("customerId", orNull(from.CustomerID), orNull(to.CustomerID))
+	add("plan", from.Plan, to.Plan)
+	add("status", from.Status, to.Status)
+	add("billingCycle", orNull(string(from.BillingCycle)), orNull(string(to.BillingCycle)))
+	add("currentPeriodStart", timeOrNull(from.PeriodStart), timeOrNull(to.PeriodStart))
+	add("currentPeriodEnd", timeOrNull(from.PeriodEnd), timeOrNull(to.PeriodEnd))
+	add("cancelAtPeriodEnd", from.CancelAtPeriodEnd, to.CancelAtPeriodEnd)
+	add("pastDueSince", timeOrNull(from.PastDueSince), timeOrNull(to.PastDueSince))
+}
+
+// timeOrNull formats a time as the API does; nil for the zero time.
+func timeOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
+}

@@ -1,0 +1,137 @@
+package evaluation
+
+import (
+	"encoding/json"
+	"errors"
+
+	"flagledger/events"
+)
+
+// Reason says why a value was served. OFF, RULE_MATCH and FALLTHROUGH are LaunchDarkly's names; ARCHIVED is ours.
+type Reason string
+
+// The reasons.
+const (
+	Archived    Reason = "ARCHIVED"
+	Off         Reason = "OFF"
+	RuleMatch   Reason = "RULE_MATCH"
+	Fallthrough Reason = "FALLTHROUGH"
+)
+
+// Result is what a flag serves.
+type Result struct {
+	Enabled       bool
+	Value         json.RawMessage
+	Reason        Reason
+	VariationID   string // empty if no variation was served
+	VariationName string
+	RuleID        string // empty if no rule matched
+	Split         bool   // the variation was chosen by weight
+	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
+	Version       events.Revision
+
+	Variation *Variation // nil if no variation was served
+}
+
+// Context describes the unit, usually a person, that a flag is evaluated for.
+type Context struct {
+	TargetingKey string
+	// Attributes may hold nil, bool, string, Number, []any and map[string]any. docs/rules.md says how conditions compare
+	// them.
+	Attributes map[string]any
+}
+
+// NoUnitError reports that the attribute that a split buckets by is missing.
+type NoUnitError struct {
+	Attribute string // targetingKey, or the name of an attribute
+}
+
+func (e *NoUnitError) Error() string {
+	return e.Attribute + " is required: the flag splits its traffic by it"
+}
+
+// ErrTooLarge reports that comparing a context with the rules of a flag would take too long.
+var ErrTooLarge = errors.New("the context is too large for the rules of the flag")
+
+// The boolean values, which all flags share.
+var (
+	True  = json.RawMessage("true")
+	False = json.RawMessage("false")
+)
+
+var errNoTargetingKey = &NoUnitError{events.TargetingKey}
+
+// Evaluate returns what the flag serves in an environment, without allocating. The error is a *NoUnitError or
+// ErrTooLarge.
+func (f *Flag) Evaluate(environmentID string, c *Context) (Result, error) {
+	return f.evaluate(environmentID, c, maxEffort)
+}
+
+// EvaluateShort works like Evaluate, but returns ErrTooLarge after some 200 µs of comparing.
+func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
+	return f.evaluate(environmentID, c, shortEffort)
+}
+
+func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
+	r := Result{Value: f.defaultValue, Version: f.version}
+	e := f.environment(environmentID)
+	switch {
+	case f.status == archived:
+		r.Reason = Archived
+		return r, nil
+	case f.status == inactive || e == nil || !e.enabled:
+		r.Reason = Off
+		return r, nil
+	}
+	r.Enabled, r.Reason = true, Fallthrough
+	if t := e.targeting; t != nil {
+		r.HasRules = len(t.rules) > 0
+		for i := range t.rules {
+			rule := &t.rules[i]
+			matched := rule.matches(c, &left)
+			if left < 0 {
+				return Result{}, ErrTooLarge
+			}
+			if matched {
+				r.Reason, r.RuleID = RuleMatch, rule.id
+				return r.serve(&rule.serve, c)
+			}
+		}
+		if t.fallthroughServe != nil {
+			return r.serve(t.fallthroughServe, c)
+		}
+	}
+	switch {
+	case f.split != nil:
+		return r.pick(f.split, c)
+	case f.boolean:
+		r.Value = True
+	}
+	return r, nil
+}
+
+func (r Result) serve(s *serve, c *Context) (Result, error) {
+	switch {
+	case s.rollout != nil:
+		return r.pick(s.rollout, c)
+	case s.variation != nil:
+		return r.of(s.variation), nil
+	default:
+		r.Value = s.value
+		return r, nil
+	}
+}
+
+func (r Result) pick(split *rollout, c *Context) (Result, error) {
+	v, ok := split.pick(c)
+	if !ok {
+		return Result{}, split.noUnit
+	}
+	r.Split = true
+	return r.of(v), nil
+}
+
+func (r Result) of(v *Variation) Result {
+	r.Value, r.VariationID, r.VariationName, r.Variation = v.Value, v.ID, v.Name, v
+	return r
+}
