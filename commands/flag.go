@@ -170,8 +170,6 @@ func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	if c.Tags != nil {
 		wrong.check(*c.Tags != nil, "tags", "must be a list: an empty one removes all tags")
 		checkTags(wrong, *c.Tags)
-		tags := tagSet(*c.Tags)
-		c.Tags = &tags
 	}
 	if c.Status != nil {
 		known := []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}
@@ -180,21 +178,37 @@ func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	var facts []events.Fact
-	updated := events.FlagUpdated{
-		Name:         changed(f.Name, c.Name, equal),
-		Description:  changed(f.Description, c.Description, equal),
-		DefaultValue: changedValue(f.DefaultValue, c.DefaultValue),
-		Tags:         changed(f.Tags, c.Tags, sameTags),
-		Permanent:    changed(f.Permanent, c.Permanent, equal),
+	to := f
+	assignSent(&to.Name, c.Name)
+	assignSent(&to.Description, c.Description)
+	assignSent(&to.Permanent, c.Permanent)
+	if c.DefaultValue != nil {
+		to.DefaultValue = c.DefaultValue
 	}
-	if updated != (events.FlagUpdated{}) {
-		facts = append(facts, updated)
+	if c.Tags != nil && !sameTags(f.Tags, tagSet(*c.Tags)) {
+		to.Tags = tagSet(*c.Tags)
 	}
+	facts := fieldChanges(&f, &to)
 	if c.Status != nil && *c.Status != f.Status {
 		facts = append(facts, events.FlagStatusChanged{From: f.Status, To: *c.Status})
 	}
 	return checkSizes(&f, facts...)
+}
+
+// fieldChanges returns the fact that changes the fields of one state of a flag into those of another, if they differ.
+func fieldChanges(from, to *state.Flag) []events.Fact {
+	updated := events.FlagUpdated{
+		Name:         changed(from.Name, &to.Name, equal),
+		Description:  changed(from.Description, &to.Description, equal),
+		DefaultValue: changedValue(from.DefaultValue, to.DefaultValue),
+		Tags:         changed(from.Tags, &to.Tags, slices.Equal),
+		ProjectID:    changed(from.ProjectID, &to.ProjectID, equal),
+		Permanent:    changed(from.Permanent, &to.Permanent, equal),
+	}
+	if updated == (events.FlagUpdated{}) {
+		return nil
+	}
+	return []events.Fact{updated}
 }
 
 // SwitchFlag enables or disables a flag in an environment.

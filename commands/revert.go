@@ -168,16 +168,8 @@ func (r *reversal) status() {
 }
 
 func (r *reversal) fields() {
-	updated := events.FlagUpdated{
-		Name:         changed(r.flag.Name, &r.to.Name, equal),
-		Description:  changed(r.flag.Description, &r.to.Description, equal),
-		DefaultValue: changedValue(r.flag.DefaultValue, r.to.DefaultValue),
-		Tags:         changed(r.flag.Tags, &r.to.Tags, slices.Equal),
-		ProjectID:    changed(r.flag.ProjectID, &r.to.ProjectID, equal),
-		Permanent:    changed(r.flag.Permanent, &r.to.Permanent, equal),
-	}
-	if updated != (events.FlagUpdated{}) {
-		r.add(updated)
+	for _, fact := range fieldChanges(&r.flag, r.to) {
+		r.add(fact)
 	}
 	if r.to.Status != events.ActiveFlag {
 		r.status()
