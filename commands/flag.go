@@ -25,6 +25,8 @@ const MaxFlags = 20_000
 
 var keyPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxFlagKey-1))
 
+const ownerMissing = "must be the id of a member of the tenant"
+
 // reservedKeys are fixed words at the place of a key in a path.
 var reservedKeys = []string{"projects", "evaluate", "stream", "revert"}
 
@@ -42,6 +44,9 @@ type CreateFlag struct {
 	// ProjectMissing reports that the tenant has no such project. It may miss a concurrent deletion.
 	ProjectMissing bool
 	Permanent      bool
+	Owner          string // empty for none
+	// OwnerMissing reports that the owner is no member of the tenant. It may miss a concurrent departure.
+	OwnerMissing bool
 	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags.
 	FlagCount  int
 	Salt       string // new
@@ -74,6 +79,7 @@ func (c CreateFlag) decide(f state.Flag) ([]events.Fact, error) {
 		checkValue(wrong, "defaultValue", c.Type, value)
 	}
 	wrong.check(!c.ProjectMissing, "projectId", "no such project")
+	wrong.check(!c.OwnerMissing, "owner", ownerMissing)
 	wrong.check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
 	created := events.FlagCreated{
 		TenantID:     c.TenantID,
@@ -86,6 +92,7 @@ func (c CreateFlag) decide(f state.Flag) ([]events.Fact, error) {
 		Tags:         tagSet(c.Tags),
 		ProjectID:    c.ProjectID,
 		Permanent:    c.Permanent,
+		Owner:        c.Owner,
 		Salt:         c.Salt,
 	}
 	draft := state.Flag{FlagCreated: created}
@@ -149,7 +156,9 @@ type UpdateFlag struct {
 	Tags         *[]string
 	Status       *events.FlagStatus
 	Permanent    *bool
-	EnabledSent  bool // refused: SwitchFlag changes it
+	Owner        *string // empty for none
+	OwnerMissing bool    // see CreateFlag
+	EnabledSent  bool    // refused: SwitchFlag changes it
 }
 
 func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
@@ -171,6 +180,7 @@ func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 		wrong.check(*c.Tags != nil, "tags", "must be a list: an empty one removes all tags")
 		checkTags(wrong, *c.Tags)
 	}
+	wrong.check(!c.OwnerMissing, "owner", ownerMissing)
 	if c.Status != nil {
 		known := []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}
 		wrong.check(slices.Contains(known, *c.Status), "status", "must be one of active, inactive, archived")
@@ -182,6 +192,7 @@ func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	assignSent(&to.Name, c.Name)
 	assignSent(&to.Description, c.Description)
 	assignSent(&to.Permanent, c.Permanent)
+	assignSent(&to.Owner, c.Owner)
 	if c.DefaultValue != nil {
 		to.DefaultValue = c.DefaultValue
 	}
@@ -204,6 +215,7 @@ func fieldChanges(from, to *state.Flag) []events.Fact {
 		Tags:         changed(from.Tags, &to.Tags, slices.Equal),
 		ProjectID:    changed(from.ProjectID, &to.ProjectID, equal),
 		Permanent:    changed(from.Permanent, &to.Permanent, equal),
+		Owner:        changed(from.Owner, &to.Owner, equal),
 	}
 	if updated == (events.FlagUpdated{}) {
 		return nil

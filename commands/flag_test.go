@@ -49,12 +49,12 @@ func TestCreateFlag(t *testing.T) {
 	t.Run("with all fields", func(t *testing.T) {
 		when(t, nil, creating(func(c *CreateFlag) {
 			c.Name, c.Description, c.Tags, c.ProjectID = new("Checkout"), "why", []string{"a", "b", "a"}, "p"
-			c.Permanent = true
+			c.Permanent, c.Owner = true, "u"
 			c.DefaultValue = raw(" 1.50 ")
 			c.Variations = []NewVariation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
 		})).then(created(func(f *events.FlagCreated) {
 			f.Name, f.Description, f.Tags, f.ProjectID, f.DefaultValue = "Checkout", "why", []string{"a", "b"}, "p", raw("1.50")
-			f.Permanent = true
+			f.Permanent, f.Owner = true, "u"
 			f.Variations = []events.Variation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
 		}))
 	})
@@ -89,6 +89,7 @@ func TestCreateFlag(t *testing.T) {
 		"wrong value":    {func(c *CreateFlag) { c.DefaultValue = raw(`"1"`) }, []string{"defaultValue"}},
 		"huge number":    {func(c *CreateFlag) { c.DefaultValue = raw(`1e999`) }, []string{"defaultValue"}},
 		"no project":     {func(c *CreateFlag) { c.ProjectID, c.ProjectMissing = "p", true }, []string{"projectId"}},
+		"no member":      {func(c *CreateFlag) { c.Owner, c.OwnerMissing = "u", true }, []string{"owner"}},
 		"empty tag":      {func(c *CreateFlag) { c.Tags = []string{"a", ""} }, []string{"tags[1]"}},
 		"51 tags":        {func(c *CreateFlag) { c.Tags = numbered(51) }, []string{"tags"}},
 		"a long tag":     {func(c *CreateFlag) { c.Tags = []string{strings.Repeat("é", 51)} }, []string{"tags[0]"}},
@@ -156,6 +157,16 @@ func TestValuesAreOfTheFlagsType(t *testing.T) {
 
 func TestUpdateFlag(t *testing.T) {
 	given := []events.Fact{created(func(f *events.FlagCreated) { f.Tags = []string{"a"} })}
+	t.Run("the owner", func(t *testing.T) {
+		owned := created(func(f *events.FlagCreated) { f.Owner = "u" })
+		to := func(from, to string) events.FlagUpdated {
+			return events.FlagUpdated{Owner: &events.Change[string]{From: from, To: to}}
+		}
+		when(t, given, UpdateFlag{FlagRef: theFlag, Owner: new("u")}).then(to("", "u"))
+		when(t, []events.Fact{owned}, UpdateFlag{FlagRef: theFlag, Owner: new("")}).then(to("u", ""))
+		when(t, []events.Fact{owned}, UpdateFlag{FlagRef: theFlag, Owner: new("u")}).then()
+		when(t, given, UpdateFlag{FlagRef: theFlag, Owner: new("v"), OwnerMissing: true}).refused(Invalid, "owner")
+	})
 	t.Run("what changes is told with what was", func(t *testing.T) {
 		when(t, given, UpdateFlag{
 			FlagRef:      theFlag,

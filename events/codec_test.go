@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of versions that have none")
 
-// examples has one fact of every kind, all fields set.
+// examples has one fact of every kind, all fields set that its first release had.
 var examples = []Fact{
 	FlagCreated{
 		TenantID:     "t1",
@@ -216,6 +216,26 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 	for name := range kinds {
 		if !seen[name] {
 			t.Errorf("no example of %s", name)
+		}
+	}
+}
+
+// A field that was added without a new version is written under its name, and left out if it is empty.
+func TestFieldsThatWereAddedLater(t *testing.T) {
+	for want, fact := range map[string]Fact{
+		`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"owner":"u","salt":"s"}`: FlagCreated{
+			TenantID: "t", Key: "k", ID: "f", Name: "n", Type: BooleanFlag, DefaultValue: json.RawMessage(`true`),
+			Owner: "u", Salt: "s",
+		},
+		`{"owner":{"from":"u","to":""}}`: FlagUpdated{Owner: &Change[string]{"u", ""}},
+	} {
+		stored, err := Encode(example(fact))
+		if err != nil || string(stored.Data) != want {
+			t.Errorf("%s is written as %s: %v", want, stored.Data, err)
+		}
+		back, err := Decode(stored)
+		if diff := cmp.Diff(example(fact), back); err != nil || diff != "" {
+			t.Errorf("%s changes on its way through the store: %v (-before +after):\n%s", want, err, diff)
 		}
 	}
 }

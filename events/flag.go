@@ -65,6 +65,7 @@ type FlagCreated struct {
 	Tags         []string        `json:"tags,omitempty"`
 	ProjectID    string          `json:"projectId,omitempty"`
 	Permanent    bool            `json:"permanent,omitempty"` // meant to stay, such as a kill switch
+	Owner        string          `json:"owner,omitempty"`     // the id of a person, who may have left since
 	Salt         string          `json:"salt"`                // for the split by weight; never changes
 	Variations   []Variation     `json:"variations,omitempty"`
 }
@@ -86,6 +87,7 @@ type FlagUpdated struct {
 	Tags         *Change[[]string]        `json:"tags,omitempty"`
 	ProjectID    *Change[string]          `json:"projectId,omitempty"` // empty for no project
 	Permanent    *Change[bool]            `json:"permanent,omitempty"`
+	Owner        *Change[string]          `json:"owner,omitempty"` // empty for no owner
 }
 
 // FlagStatusChanged changes the status of a flag.

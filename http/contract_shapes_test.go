@@ -29,6 +29,7 @@ var (
 		"tags":             list1{"string"},
 		"projectId":        "string or null",
 		"permanent":        "boolean",
+		"owner":            "string or null",
 		"status":           "string",
 		"createdAt":        "time",
 		"updatedAt":        "time",

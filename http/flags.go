@@ -28,6 +28,7 @@ type FlagFields struct {
 	Tags         []string     `json:"tags" example:"[\"web\"]"`
 	ProjectID    *string      `json:"projectId" nullable:"true" doc:"null without a project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	Permanent    bool         `json:"permanent" doc:"A flag that is meant to stay, such as a kill switch: it is never settled or unused" example:"false"`
+	Owner        *string      `json:"owner" nullable:"true" doc:"The id of the member who is responsible for the flag. null without one, and while that person is not a member of the tenant; versions and their differences name them all the same" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Status       string       `json:"status" enum:"active,inactive,archived" example:"active"`
 	Version      uint64       `json:"version" doc:"The number of the flag's last event" example:"7"`
 	CreatedAt    recordedTime `json:"createdAt"`
@@ -116,6 +117,9 @@ func showFields(f state.Flag) FlagFields {
 	if f.ProjectID != "" {
 		fields.ProjectID = &f.ProjectID
 	}
+	if f.Owner != "" {
+		fields.Owner = &f.Owner
+	}
 	return fields
 }
 
@@ -162,6 +166,7 @@ type NewFlag struct {
 	Description  string             `json:"description,omitempty" maxLength:"2000" example:"The checkout of one page"`
 	Tags         []string           `json:"tags,omitempty" doc:"A set" example:"[\"web\"]"`
 	Permanent    bool               `json:"permanent,omitempty" doc:"A flag that is meant to stay, such as a kill switch: it is never settled or unused" example:"false"`
+	Owner        *string            `json:"owner,omitempty" nullable:"true" doc:"The id of a member of the tenant"`
 	Variations   []newVariationBody `json:"flag_variations,omitempty"`
 }
 
@@ -177,6 +182,7 @@ type updateFlagBody struct {
 	Tags         optional[[]string] `json:"tags,omitzero"`
 	Status       optional[string]   `json:"status,omitzero" enum:"active,inactive,archived"`
 	Permanent    optional[bool]     `json:"permanent,omitzero"`
+	Owner        optional[string]   `json:"owner,omitzero" nullable:"true" doc:"The id of a member of the tenant; null removes the owner"`
 	Enabled      value              `json:"enabled,omitempty" hidden:"true"`
 }
 
@@ -219,6 +225,7 @@ func exampleCreatedFlag(project any) map[string]any {
 		"tags":             []string{"web"},
 		"projectId":        project,
 		"permanent":        false,
+		"owner":            nil,
 		"status":           "active",
 		"version":          1,
 		"createdAt":        now,
@@ -318,6 +325,9 @@ func (a *API) addFlag(at flagRoute, reading access) {
 
 func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
 	if then, environment, asked, err := in.past(ctx, a); asked {
+		if err == nil {
+			then.Owner, err = a.ownerAt(ctx, then)
+		}
 		return &flagOutput{Body: showState(then, environment.ID)}, err
 	}
 	p := principalOf(ctx)
@@ -334,6 +344,28 @@ func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
 	}, nil
 }
 
+// ownerAt returns the owner of a flag at the moment of the call, empty if they were not a member then.
+func (a *API) ownerAt(ctx context.Context, f state.Flag) (string, error) {
+	if f.Owner == "" {
+		return "", nil
+	}
+	m, _, err := readMoment(requestOf(ctx).url, a.Now())
+	if err != nil {
+		return "", err
+	}
+	member, err := a.Queries.WasMember(ctx, principalOf(ctx).tenant.ID(), f.Owner, m.Time(f))
+	if err != nil || !member {
+		return "", err
+	}
+	return f.Owner, nil
+}
+
+// isMember reports whether a person is a member of the call's tenant.
+func isMember(ctx context.Context, userID string) bool {
+	_, member := principalOf(ctx).tenant.Role(userID)
+	return member
+}
+
 // FlagFilter holds the filters and the page of a list of flags.
 type FlagFilter struct {
 	EnvironmentInput
@@ -343,6 +375,7 @@ type FlagFilter struct {
 	Status  string `query:"status" enum:"active,inactive,archived"`
 	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
 	Tag     string `query:"tag"`
+	Owner   string `query:"owner" doc:"The id of a person, or me for the caller. The flags of one who left are found too, although their owner is null"`
 	Search  string `query:"q" doc:"Part of the key or the name; case-insensitive"`
 	Sort    string `query:"sort" enum:"key,-key,createdAt,-createdAt,updatedAt,-updatedAt,lastEvaluatedAt,-lastEvaluatedAt" default:"key" doc:"The order; - for descending. Ties are in the order of keys; flags that were never evaluated sort as the earliest"`
 
@@ -370,6 +403,7 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 		ProjectID:       projectID,
 		Type:            in.Type,
 		Status:          in.Status,
+		Owner:           events.CanonicalID(in.Owner),
 		Tag:             in.Tag,
 		Search:          in.Search,
 		EvaluatedBefore: in.EvaluatedBefore,
@@ -379,6 +413,12 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 	}
 	if err := in.checkPast(); err != nil {
 		return nil, err
+	}
+	if in.Owner == "me" {
+		if principalOf(ctx).machine != nil {
+			return nil, invalid(map[string]string{"owner": "must be a person's id: the caller is a machine"})
+		}
+		filter.Owner = principalOf(ctx).claims.UserID
 	}
 	environment, err := a.environmentAt(ctx, in.Environment, in.At)
 	if err != nil {
@@ -420,6 +460,10 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 		Permanent:    n.Permanent,
 		Salt:         commands.NewSalt(),
 	}
+	if n.Owner != nil {
+		cmd.Owner = events.CanonicalID(*n.Owner)
+		cmd.OwnerMissing = !isMember(ctx, cmd.Owner)
+	}
 	for _, v := range n.Variations {
 		cmd.Variations = append(cmd.Variations, v.variation(ctx))
 	}
@@ -456,6 +500,10 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	Body updateFlagBody
 }) (*flagOutput, error) {
 	in.Body.Permanent.refuseNull(ctx, "permanent")
+	owner := in.Body.Owner.sent
+	if owner != nil {
+		*owner = events.CanonicalID(*owner)
+	}
 	return a.writeFlag(ctx, commands.UpdateFlag{
 		FlagRef:      in.ref(ctx),
 		Name:         in.Body.Name.sent,
@@ -464,6 +512,8 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 		Tags:         in.Body.Tags.sent,
 		Status:       (*events.FlagStatus)(in.Body.Status.sent),
 		Permanent:    in.Body.Permanent.sent,
+		Owner:        owner,
+		OwnerMissing: owner != nil && !in.Body.Owner.null && !isMember(ctx, *owner),
 		EnabledSent:  in.Body.Enabled != nil,
 	})
 }
@@ -474,6 +524,9 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[state.Flag]) (
 		return nil, err
 	}
 	p := principalOf(ctx)
+	if !isMember(ctx, flag.Owner) {
+		flag.Owner = ""
+	}
 	body := showState(flag, p.environment.ID)
 	body.FlagUse = a.useAfter(ctx, flag)
 	return &flagOutput{Changed: changeHeaders(done), ETag: etag(flag.Version), Body: body}, nil

@@ -305,6 +305,7 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 			Salt:         l.newID(),
 		}
 		created.Permanent = len(created.Tags) == 1
+		created.Owner = l.text()
 		if len(l.projects) > 0 {
 			created.ProjectID = pick(l, append([]string{""}, l.projects...))
 		}
@@ -374,6 +375,7 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 			Description:  maybe(l, l.text()),
 			Tags:         maybe(l, l.tags()),
 			ProjectID:    maybe(l, ""),
+			Owner:        maybe(l, l.text()),
 		}
 		if updated.Tags != nil {
 			updated.Permanent = &events.Change[bool]{To: len(updated.Tags.To) == 1}

@@ -26,6 +26,7 @@ type Flag struct {
 	Tags         []string
 	ProjectID    *string
 	Permanent    bool
+	Owner        *string // nil while the owner is no member
 	Status       string
 	Version      int64
 	CreatedAt    time.Time
@@ -46,6 +47,9 @@ func (f Flag) State() state.Flag {
 	if f.ProjectID != nil {
 		s.ProjectID = *f.ProjectID
 	}
+	if f.Owner != nil {
+		s.Owner = *f.Owner
+	}
 	return s
 }
 
@@ -54,6 +58,7 @@ type FlagFilter struct {
 	ProjectID string
 	Type      string
 	Status    string
+	Owner     string // a person's id, also of one who is no member
 	Enabled   *bool
 	Tag       string
 	Search    string // part of the key or the name, ignoring case
@@ -81,9 +86,15 @@ const (
 	// spanAt selects the listed columns of the flag o.key at the version v.
 	spanAt = `(select * from read.flag_spans where tenant_id = $1 and key = o.key and version <= v.version
 		order by version desc limit 1)`
+	// currentOwner selects the owner of the flag f, if they are a member.
+	currentOwner = `(select user_id from read.members where user_id = f.owner and tenant_id = f.tenant_id)`
+	// ownerAt selects the owner of the flag s, if they were a member of the tenant $1 at the time $3.
+	ownerAt = `(select user_id from read.member_spans where user_id = s.owner and tenant_id = $1 and since <= $3
+			and until > $3)`
 	// flagAtSQL selects all flagColumns of the flag o.key at the time $3, or nothing if there was none. It reads the
 	// same number of rows however often the flag has changed.
-	flagAtSQL = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent, s.status,
+	flagAtSQL = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent,
+		` + ownerAt + ` as owner, s.status,
 		s.created_at, v.version, v.updated_at,
 			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key
 				and version = s.default_version) as default_value,
@@ -93,9 +104,13 @@ const (
 		from ` + versionAt + ` v cross join lateral ` + spanAt + ` s where s.until > $3)`
 )
 
-// flagColumns returns the columns of rows f. enabled is the SQL that says whether the flag is on.
-func flagColumns(enabled string) string {
-	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags, f.project_id, f.permanent, f.status, f.version, f.created_at, f.updated_at, `
+// flagColumns returns the columns of rows f of read.flags. enabled is the SQL that says whether the flag is on.
+func flagColumns(enabled string) string { return shownColumns(enabled, currentOwner) }
+
+// shownColumns returns the columns of rows f. enabled and owner are SQL.
+func shownColumns(enabled, owner string) string {
+	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags,
+		f.project_id, f.permanent, ` + owner + ` as owner, f.status, f.version, f.created_at, f.updated_at, `
 }
 
 // nullUsageColumns replaces the usage columns in historical lists.
@@ -167,6 +182,7 @@ func (l FlagList) id() string {
 			f.ProjectID,
 			f.Type,
 			f.Status,
+			f.Owner,
 			f.Tag,
 			f.Search,
 			fmt.Sprint(f.Lifecycles),
@@ -206,6 +222,9 @@ func (l FlagList) rows() flagRows {
 	if l.Filter.Status != "" {
 		where("f.status = $%d", l.Filter.Status)
 	}
+	if l.Filter.Owner != "" {
+		where("f.owner = $%d", l.Filter.Owner)
+	}
 	switch enabled := l.Filter.Enabled; {
 	case enabled == nil:
 	case *enabled:
@@ -236,7 +255,7 @@ func (q *Queries) Flags(ctx context.Context, l FlagList) (*List[Flag], error) {
 	}
 	if !l.At.IsZero() {
 		from := `from unnest($4::text[]) with ordinality o (key, place) cross join lateral ` + flagAtSQL + ` f`
-		columns := flagColumns("f.enabled") + nullUsageColumns
+		columns := shownColumns("f.enabled", "f.owner") + nullUsageColumns
 		return listByKeys[Flag](ctx, q.db, columns, from, "o.place", keys, l.Page, nil, l.TenantID, l.EnvironmentID, l.At,
 			[]string{})
 	}
@@ -323,6 +342,13 @@ func (q *Queries) Flag(
 		return err
 	})
 	return flag, variations, classify(err)
+}
+
+// WasMember reports whether a person was a member of a tenant at a time.
+func (q *Queries) WasMember(ctx context.Context, tenantID, userID string, at time.Time) (was bool, err error) {
+	err = q.db.QueryRow(ctx, `select exists (select from read.member_spans where tenant_id = $1 and user_id = $2
+		and since <= $3 and until > $3)`, tenantID, userID, at).Scan(&was)
+	return was, classify(err)
 }
 
 func flagVariations(ctx context.Context, db reader, tenantID, key string, page Page) (*List[events.Variation], error) {

@@ -118,6 +118,7 @@ func (r *replay) flagFields(f state.Flag) {
 	if f.Permanent {
 		r.field("permanent", "yes")
 	}
+	r.field("owner", f.Owner)
 	r.field("id", f.ID)
 	r.field("salt", f.Salt)
 	r.field("created", f.CreatedAt.UTC().Format(events.RecordedFormat))

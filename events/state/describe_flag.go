@@ -33,6 +33,9 @@ func describeFlag(e events.Recorded) (Description, error) {
 		if fact.Permanent {
 			changes.add("permanent", nil, true)
 		}
+		if fact.Owner != "" {
+			changes.add("owner", nil, fact.Owner)
+		}
 		for _, v := range fact.Variations {
 			changes.add("variations."+v.ID, nil, v)
 		}
@@ -48,6 +51,9 @@ func describeFlag(e events.Recorded) (Description, error) {
 			changes.add("projectId", orNull(c.From), orNull(c.To))
 		}
 		addChange(changes, "permanent", fact.Permanent)
+		if c := fact.Owner; c != nil {
+			changes.add("owner", orNull(c.From), orNull(c.To))
+		}
 	case events.FlagStatusChanged:
 		changes.add("status", fact.From, fact.To)
 	case events.FlagEnabled:

@@ -44,6 +44,7 @@ func (f *Flag) Apply(r events.Recorded) {
 		fact.Tags.Apply(&f.Tags)
 		fact.ProjectID.Apply(&f.ProjectID)
 		fact.Permanent.Apply(&f.Permanent)
+		fact.Owner.Apply(&f.Owner)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:

@@ -114,9 +114,9 @@ func fromExcluded(names string) string {
 
 // The columns that lists of flags show, and filter by, at any time: the tables flags and flag_spans have them.
 const (
-	listedNames = "id, name, type, description, tags, project_id, permanent, status"
+	listedNames = "id, name, type, description, tags, project_id, permanent, owner, status"
 	listedTypes = "id text, name text, type text, description text, tags text[], project_id text, permanent boolean, " +
-		"status text"
+		"owner text, status text"
 	listedSchema = `id            text        not null,
     name          text        not null,
     type          text        not null,
@@ -124,6 +124,7 @@ const (
     tags          text[]      not null,
     project_id    text,
     permanent     boolean     not null,
+    owner         text, -- also of a person who is no member
     status        text        not null,`
 )
 
@@ -131,7 +132,8 @@ const (
 func listed(f *state.Flag) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"id": f.ID, "name": f.Name, "type": f.Type, "description": f.Description, "tags": orEmpty(f.Tags),
-		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "status": f.Status,
+		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "owner": textOrNull(f.Owner),
+		"status": f.Status,
 	}
 }
 
@@ -147,6 +149,7 @@ type flagColumns struct {
 	Tags           []string          `json:"tags"`
 	ProjectID      string            `json:"project_id"`
 	Permanent      bool              `json:"permanent"`
+	Owner          string            `json:"owner"`
 	Status         events.FlagStatus `json:"status"`
 	Salt           string            `json:"salt"`
 	Version        events.Revision   `json:"version"`
@@ -160,7 +163,8 @@ func (c flagColumns) state() *state.Flag {
 	f := &state.Flag{
 		FlagCreated: events.FlagCreated{
 			TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: c.Name, Type: c.Type, DefaultValue: c.DefaultValue,
-			Description: c.Description, ProjectID: c.ProjectID, Permanent: c.Permanent, Salt: c.Salt,
+			Description: c.Description, ProjectID: c.ProjectID, Permanent: c.Permanent, Owner: c.Owner,
+			Salt: c.Salt,
 		},
 		Exists: true, Status: c.Status, Version: c.Version, CreatedVersion: c.CreatedVersion,
 		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),

@@ -142,7 +142,7 @@ func maybeChange[T any](f *foldTable, field string, to *rapid.Generator[T]) *eve
 
 // foldFlag is a flag as lists show it.
 type foldFlag struct {
-	ID, Name, Type, DefaultValue, Description, ProjectID, Status string
+	ID, Name, Type, DefaultValue, Description, ProjectID, Owner, Status string
 
 	Tags, Enabled                []string
 	Permanent                    bool
@@ -152,7 +152,7 @@ type foldFlag struct {
 
 const foldFlagAt = `
 select s.id, s.name, s.type, d.default_value::text as default_value, s.description,
-	coalesce(s.project_id, '') as project_id, s.status, s.tags, array(select environment_id from flag_environment_spans e where e.tenant_id = s.tenant_id
+	coalesce(s.project_id, '') as project_id, coalesce(s.owner, '') as owner, s.status, s.tags, array(select environment_id from flag_environment_spans e where e.tenant_id = s.tenant_id
 		and e.key = s.key and e.since <= t.at and e.until > t.at order by 1) as enabled,
 	s.permanent, v.version, s.created_version, s.created_at, v.recorded as updated_at, t.at as listed
 from unnest($1::timestamptz[]) t (at)
@@ -184,7 +184,8 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 			lists[e.At] = foldFlag{
 				ID: flag.ID, Name: flag.Name, Type: string(flag.Type), DefaultValue: string(flag.DefaultValue),
 				Description: flag.Description, ProjectID: flag.ProjectID, Status: string(flag.Status), Tags: flag.Tags,
-				Enabled: []string(flag.Enabled), Permanent: flag.Permanent, Version: e.Revision, CreatedVersion: created,
+				Enabled: []string(flag.Enabled), Permanent: flag.Permanent, Owner: flag.Owner,
+				Version: e.Revision, CreatedVersion: created,
 				CreatedAt: flag.CreatedAt, UpdatedAt: e.At, Listed: e.At,
 			}
 			if !flag.Exists {
@@ -263,7 +264,7 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 			TenantID: "t", Key: "k", ID: fmt.Sprint("id ", revision), Name: foldTexts.Draw(f.T, "name"), Type: events.JSONFlag,
 			DefaultValue: value(), Description: foldTexts.Draw(f.T, "description"), Tags: tags.Draw(f.T, "tags"),
 			ProjectID: foldTexts.Draw(f.T, "project"), Permanent: rapid.Bool().Draw(f.T, "permanent"),
-			Salt: fmt.Sprint(revision),
+			Owner: foldTexts.Draw(f.T, "owner"), Salt: fmt.Sprint(revision),
 		}
 		for i := range rapid.IntRange(0, 3).Draw(f.T, "variations") {
 			created.Variations = append(created.Variations, variation(i))
@@ -276,7 +277,7 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 			u := events.FlagUpdated{
 				Name: maybeChange(f, "name", foldTexts), Description: maybeChange(f, "description", foldTexts),
 				Tags: maybeChange(f, "tags", tags), ProjectID: maybeChange(f, "project", foldTexts),
-				Permanent: maybeChange(f, "permanent", rapid.Bool()),
+				Permanent: maybeChange(f, "permanent", rapid.Bool()), Owner: maybeChange(f, "owner", foldTexts),
 			}
 			if rapid.Bool().Draw(f.T, "value changes") {
 				u.DefaultValue = &events.Change[json.RawMessage]{To: value()}

@@ -98,6 +98,7 @@ type CreateFlagBody struct {
 	FlagVariations *[]NewVariationBody `json:"flag_variations,omitempty"`
 	Key            string              `json:"key"`
 	Name           *string             `json:"name,omitempty"`
+	Owner          *string             `json:"owner,omitempty"`
 	Permanent      *bool               `json:"permanent,omitempty"`
 	ProjectId      *string             `json:"projectId,omitempty"`
 	Tags           *[]string           `json:"tags,omitempty"`
@@ -156,6 +157,7 @@ type FlagBody struct {
 	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
 	Lifecycle        *string         `json:"lifecycle,omitempty"`
 	Name             string          `json:"name"`
+	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
 	ProjectId        *string         `json:"projectId"`
 	Status           string          `json:"status"`
@@ -177,6 +179,7 @@ type FlagDetail struct {
 	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
 	Lifecycle        *string         `json:"lifecycle,omitempty"`
 	Name             string          `json:"name"`
+	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
 	ProjectId        *string         `json:"projectId"`
 	Status           string          `json:"status"`
@@ -418,6 +421,7 @@ type ListFlagsParams struct {
 	Status          *string    `form:"status,omitempty" json:"status,omitempty"`
 	Enabled         *string    `form:"enabled,omitempty" json:"enabled,omitempty"`
 	Tag             *string    `form:"tag,omitempty" json:"tag,omitempty"`
+	Owner           *string    `form:"owner,omitempty" json:"owner,omitempty"`
 	Q               *string    `form:"q,omitempty" json:"q,omitempty"`
 	Sort            *string    `form:"sort,omitempty" json:"sort,omitempty"`
 	Lifecycle       *string    `form:"lifecycle,omitempty" json:"lifecycle,omitempty"`
@@ -1256,6 +1260,18 @@ func NewListFlagsRequest(server string, params *ListFlagsParams) (*http.Request,
 		if params.Tag != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tag", *params.Tag, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Owner != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "owner", *params.Owner, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -29,6 +29,7 @@ func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Fl
 			Description:  drawText(t),
 			Tags:         drawTags(t),
 			Permanent:    rapid.Bool().Draw(t, "permanent"),
+			Owner:        drawText(t),
 			Salt:         commands.NewSalt(),
 			DefaultValue: maybeValue(t, kind),
 		}
@@ -70,6 +71,7 @@ func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Fl
 			DefaultValue: maybeValue(t, kind),
 			Tags:         maybe(t, drawTags),
 			Permanent:    maybe(t, func(t *rapid.T) bool { return rapid.Bool().Draw(t, "permanent") }),
+			Owner:        maybe(t, drawText),
 			Status: maybe(t, func(t *rapid.T) events.FlagStatus {
 				return rapid.SampledFrom([]events.FlagStatus{events.ActiveFlag, events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}).
 					Draw(t, "status")

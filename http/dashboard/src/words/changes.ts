@@ -30,6 +30,7 @@ const fields: Record<string, string> = {
   tags: 'Tags',
   status: 'Status',
   permanent: 'Permanent',
+  owner: 'Owner',
   defaultValue: 'Default value',
   enabled: 'State',
   type: 'Type',
