@@ -3,9 +3,11 @@ package commands
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"flagledger/events"
 	"flagledger/events/state"
@@ -18,6 +20,8 @@ const (
 	maxTags        = 50
 	maxTag         = 50
 	maxFlagKey     = 128
+	maxLinks       = 20
+	maxLinkURL     = 2000
 )
 
 // MaxFlags limits the flags of a tenant, because every node holds all in memory. See Writer.Admit for its precision.
@@ -47,6 +51,7 @@ type CreateFlag struct {
 	Owner          string // empty for none
 	// OwnerMissing reports that the owner is no member of the tenant. It may miss a concurrent departure.
 	OwnerMissing bool
+	Links        []events.Link
 	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags.
 	FlagCount  int
 	Salt       string // new
@@ -75,6 +80,7 @@ func (c CreateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	wrong.check(knownType(c.Type), "type", "must be one of boolean, string, number, json")
 	checkText(wrong, "description", c.Description, 0, maxDescription)
 	checkTags(wrong, c.Tags)
+	checkLinks(wrong, c.Links)
 	if knownType(c.Type) {
 		checkValue(wrong, "defaultValue", c.Type, value)
 	}
@@ -93,6 +99,7 @@ func (c CreateFlag) decide(f state.Flag) ([]events.Fact, error) {
 		ProjectID:    c.ProjectID,
 		Permanent:    c.Permanent,
 		Owner:        c.Owner,
+		Links:        c.Links,
 		Salt:         c.Salt,
 	}
 	draft := state.Flag{FlagCreated: created}
@@ -158,7 +165,8 @@ type UpdateFlag struct {
 	Permanent    *bool
 	Owner        *string // empty for none
 	OwnerMissing bool    // see CreateFlag
-	EnabledSent  bool    // refused: SwitchFlag changes it
+	Links        *[]events.Link
+	EnabledSent  bool // refused: SwitchFlag changes it
 }
 
 func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
@@ -181,6 +189,9 @@ func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 		checkTags(wrong, *c.Tags)
 	}
 	wrong.check(!c.OwnerMissing, "owner", ownerMissing)
+	if c.Links != nil {
+		checkLinks(wrong, *c.Links)
+	}
 	if c.Status != nil {
 		known := []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}
 		wrong.check(slices.Contains(known, *c.Status), "status", "must be one of active, inactive, archived")
@@ -193,6 +204,7 @@ func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	assignSent(&to.Description, c.Description)
 	assignSent(&to.Permanent, c.Permanent)
 	assignSent(&to.Owner, c.Owner)
+	assignSent(&to.Links, c.Links)
 	if c.DefaultValue != nil {
 		to.DefaultValue = c.DefaultValue
 	}
@@ -216,6 +228,7 @@ func fieldChanges(from, to *state.Flag) []events.Fact {
 		ProjectID:    changed(from.ProjectID, &to.ProjectID, equal),
 		Permanent:    changed(from.Permanent, &to.Permanent, equal),
 		Owner:        changed(from.Owner, &to.Owner, equal),
+		Links:        changed(from.Links, &to.Links, slices.Equal),
 	}
 	if updated == (events.FlagUpdated{}) {
 		return nil
@@ -281,5 +294,17 @@ func checkTags(wrong fields, tags []string) {
 	}
 	for _, tag := range set {
 		checkText(wrong, "tags["+strconv.Itoa(slices.Index(tags, tag))+"]", tag, 1, maxTag)
+	}
+}
+
+func checkLinks(wrong fields, links []events.Link) {
+	wrong.check(len(links) <= maxLinks, "links", "at most %d links", maxLinks)
+	for i, link := range links[:min(len(links), maxLinks)] {
+		field := "links[" + strconv.Itoa(i) + "]"
+		checkText(wrong, field+".title", link.Title, 1, maxName)
+		checkText(wrong, field+".url", link.URL, 1, maxLinkURL)
+		address, err := url.Parse(link.URL)
+		wrong.check(err == nil && strings.HasPrefix(link.URL, "https://") && address.Hostname() != "", field+".url",
+			"must be an address that begins with https://")
 	}
 }

@@ -49,12 +49,12 @@ func TestCreateFlag(t *testing.T) {
 	t.Run("with all fields", func(t *testing.T) {
 		when(t, nil, creating(func(c *CreateFlag) {
 			c.Name, c.Description, c.Tags, c.ProjectID = new("Checkout"), "why", []string{"a", "b", "a"}, "p"
-			c.Permanent, c.Owner = true, "u"
+			c.Permanent, c.Owner, c.Links = true, "u", []events.Link{{Title: "t", URL: "https://example.com"}}
 			c.DefaultValue = raw(" 1.50 ")
 			c.Variations = []NewVariation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
 		})).then(created(func(f *events.FlagCreated) {
 			f.Name, f.Description, f.Tags, f.ProjectID, f.DefaultValue = "Checkout", "why", []string{"a", "b"}, "p", raw("1.50")
-			f.Permanent, f.Owner = true, "u"
+			f.Permanent, f.Owner, f.Links = true, "u", []events.Link{{Title: "t", URL: "https://example.com"}}
 			f.Variations = []events.Variation{{ID: "v1", Name: "low", Value: raw("1"), Weight: 500}}
 		}))
 	})
@@ -90,6 +90,7 @@ func TestCreateFlag(t *testing.T) {
 		"huge number":    {func(c *CreateFlag) { c.DefaultValue = raw(`1e999`) }, []string{"defaultValue"}},
 		"no project":     {func(c *CreateFlag) { c.ProjectID, c.ProjectMissing = "p", true }, []string{"projectId"}},
 		"no member":      {func(c *CreateFlag) { c.Owner, c.OwnerMissing = "u", true }, []string{"owner"}},
+		"21 links":       {func(c *CreateFlag) { c.Links = make([]events.Link, 21) }, append(linkFields(20), "links")},
 		"empty tag":      {func(c *CreateFlag) { c.Tags = []string{"a", ""} }, []string{"tags[1]"}},
 		"51 tags":        {func(c *CreateFlag) { c.Tags = numbered(51) }, []string{"tags"}},
 		"a long tag":     {func(c *CreateFlag) { c.Tags = []string{strings.Repeat("é", 51)} }, []string{"tags[0]"}},
@@ -104,6 +105,14 @@ func TestCreateFlag(t *testing.T) {
 	} {
 		t.Run("with "+name, func(t *testing.T) { when(t, nil, creating(c.change)).refused(Invalid, c.fields...) })
 	}
+}
+
+// linkFields names the fields of empty links.
+func linkFields(n int) (fields []string) {
+	for _, i := range numbered(n) {
+		fields = append(fields, "links["+i+"].title", "links["+i+"].url")
+	}
+	return fields
 }
 
 func numbered(n int) (list []string) {
@@ -166,6 +175,17 @@ func TestUpdateFlag(t *testing.T) {
 		when(t, []events.Fact{owned}, UpdateFlag{FlagRef: theFlag, Owner: new("")}).then(to("u", ""))
 		when(t, []events.Fact{owned}, UpdateFlag{FlagRef: theFlag, Owner: new("u")}).then()
 		when(t, given, UpdateFlag{FlagRef: theFlag, Owner: new("v"), OwnerMissing: true}).refused(Invalid, "owner")
+	})
+	t.Run("the links", func(t *testing.T) {
+		links := []events.Link{{Title: "t", URL: "https://example.com"}}
+		linked := created(func(f *events.FlagCreated) { f.Links = links })
+		when(t, given, UpdateFlag{FlagRef: theFlag, Links: &links}).
+			then(events.FlagUpdated{Links: &events.Change[[]events.Link]{To: links}})
+		when(t, []events.Fact{linked}, UpdateFlag{FlagRef: theFlag, Links: &links}).then()
+		when(t, []events.Fact{linked}, UpdateFlag{FlagRef: theFlag, Links: &[]events.Link{}}).
+			then(events.FlagUpdated{Links: &events.Change[[]events.Link]{From: links, To: []events.Link{}}})
+		wrong := []events.Link{{Title: "t", URL: "ftp://example.com"}}
+		when(t, given, UpdateFlag{FlagRef: theFlag, Links: &wrong}).refused(Invalid, "links[0].url")
 	})
 	t.Run("what changes is told with what was", func(t *testing.T) {
 		when(t, given, UpdateFlag{

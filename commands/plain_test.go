@@ -42,6 +42,7 @@ func oneOfEach() []any {
 			Status:       new(events.ArchivedFlag),
 			Permanent:    new(false),
 			Owner:        new(""),
+			Links:        &[]events.Link{},
 			OwnerMissing: true,
 			EnabledSent:  true,
 		},

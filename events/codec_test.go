@@ -223,11 +223,14 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 // A field that was added without a new version is written under its name, and left out if it is empty.
 func TestFieldsThatWereAddedLater(t *testing.T) {
 	for want, fact := range map[string]Fact{
-		`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"owner":"u","salt":"s"}`: FlagCreated{
+		`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
 			TenantID: "t", Key: "k", ID: "f", Name: "n", Type: BooleanFlag, DefaultValue: json.RawMessage(`true`),
-			Owner: "u", Salt: "s",
+			Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",
 		},
 		`{"owner":{"from":"u","to":""}}`: FlagUpdated{Owner: &Change[string]{"u", ""}},
+		`{"links":{"from":null,"to":[{"title":"t","url":"https://example.com"}]}}`: FlagUpdated{
+			Links: &Change[[]Link]{nil, []Link{{"t", "https://example.com"}}},
+		},
 	} {
 		stored, err := Encode(example(fact))
 		if err != nil || string(stored.Data) != want {

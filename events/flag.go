@@ -66,7 +66,8 @@ type FlagCreated struct {
 	ProjectID    string          `json:"projectId,omitempty"`
 	Permanent    bool            `json:"permanent,omitempty"` // meant to stay, such as a kill switch
 	Owner        string          `json:"owner,omitempty"`     // the id of a person, who may have left since
-	Salt         string          `json:"salt"`                // for the split by weight; never changes
+	Links        []Link          `json:"links,omitempty"`
+	Salt         string          `json:"salt"` // for the split by weight; never changes
 	Variations   []Variation     `json:"variations,omitempty"`
 }
 
@@ -79,6 +80,12 @@ type Variation struct {
 	Weight      Weight          `json:"weight"`
 }
 
+// Link leads from a flag to a page about it.
+type Link struct {
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
+
 // FlagUpdated changes fields of a flag.
 type FlagUpdated struct {
 	Name         *Change[string]          `json:"name,omitempty"`
@@ -88,6 +95,7 @@ type FlagUpdated struct {
 	ProjectID    *Change[string]          `json:"projectId,omitempty"` // empty for no project
 	Permanent    *Change[bool]            `json:"permanent,omitempty"`
 	Owner        *Change[string]          `json:"owner,omitempty"` // empty for no owner
+	Links        *Change[[]Link]          `json:"links,omitempty"`
 }
 
 // FlagStatusChanged changes the status of a flag.

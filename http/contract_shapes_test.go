@@ -30,6 +30,7 @@ var (
 		"projectId":        "string or null",
 		"permanent":        "boolean",
 		"owner":            "string or null",
+		"links":            "any",
 		"status":           "string",
 		"createdAt":        "time",
 		"updatedAt":        "time",

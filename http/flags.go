@@ -29,10 +29,25 @@ type FlagFields struct {
 	ProjectID    *string      `json:"projectId" nullable:"true" doc:"null without a project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	Permanent    bool         `json:"permanent" doc:"A flag that is meant to stay, such as a kill switch: it is never settled or unused" example:"false"`
 	Owner        *string      `json:"owner" nullable:"true" doc:"The id of the member who is responsible for the flag. null without one, and while that person is not a member of the tenant; versions and their differences name them all the same" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	Links        []linkBody   `json:"links"`
 	Status       string       `json:"status" enum:"active,inactive,archived" example:"active"`
 	Version      uint64       `json:"version" doc:"The number of the flag's last event" example:"7"`
 	CreatedAt    recordedTime `json:"createdAt"`
 	UpdatedAt    recordedTime `json:"updatedAt"`
+}
+
+type linkBody struct {
+	Title string `json:"title" minLength:"1" maxLength:"200" example:"Rollout plan"`
+	URL   string `json:"url" maxLength:"2000" pattern:"^https://" example:"https://wiki.example.com/checkout"`
+}
+
+// links returns the links of a request.
+func links(sent []linkBody) []events.Link {
+	var list []events.Link
+	for _, l := range sent {
+		list = append(list, events.Link(l))
+	}
+	return list
 }
 
 // FlagBody is a flag in a list, as it stands in the environment of the call.
@@ -114,6 +129,9 @@ func showFields(f state.Flag) FlagFields {
 		CreatedAt:    recordedTime(f.CreatedAt),
 		UpdatedAt:    recordedTime(f.UpdatedAt),
 	}
+	for _, l := range f.Links {
+		fields.Links = append(fields.Links, linkBody(l))
+	}
 	if f.ProjectID != "" {
 		fields.ProjectID = &f.ProjectID
 	}
@@ -167,6 +185,7 @@ type NewFlag struct {
 	Tags         []string           `json:"tags,omitempty" doc:"A set" example:"[\"web\"]"`
 	Permanent    bool               `json:"permanent,omitempty" doc:"A flag that is meant to stay, such as a kill switch: it is never settled or unused" example:"false"`
 	Owner        *string            `json:"owner,omitempty" nullable:"true" doc:"The id of a member of the tenant"`
+	Links        []linkBody         `json:"links,omitempty" nullable:"true" maxItems:"20" doc:"Pages about the flag"`
 	Variations   []newVariationBody `json:"flag_variations,omitempty"`
 }
 
@@ -176,14 +195,15 @@ type createFlagBody struct {
 }
 
 type updateFlagBody struct {
-	Name         optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200"`
-	Description  optional[string]   `json:"description,omitzero" maxLength:"2000" nullable:"true" doc:"null clears it"`
-	DefaultValue value              `json:"defaultValue,omitempty"`
-	Tags         optional[[]string] `json:"tags,omitzero"`
-	Status       optional[string]   `json:"status,omitzero" enum:"active,inactive,archived"`
-	Permanent    optional[bool]     `json:"permanent,omitzero"`
-	Owner        optional[string]   `json:"owner,omitzero" nullable:"true" doc:"The id of a member of the tenant; null removes the owner"`
-	Enabled      value              `json:"enabled,omitempty" hidden:"true"`
+	Name         optional[string]     `json:"name,omitzero" minLength:"1" maxLength:"200"`
+	Description  optional[string]     `json:"description,omitzero" maxLength:"2000" nullable:"true" doc:"null clears it"`
+	DefaultValue value                `json:"defaultValue,omitempty"`
+	Tags         optional[[]string]   `json:"tags,omitzero"`
+	Status       optional[string]     `json:"status,omitzero" enum:"active,inactive,archived"`
+	Permanent    optional[bool]       `json:"permanent,omitzero"`
+	Owner        optional[string]     `json:"owner,omitzero" nullable:"true" doc:"The id of a member of the tenant; null removes the owner"`
+	Links        optional[[]linkBody] `json:"links,omitzero" nullable:"true" maxItems:"20" doc:"All links of the flag: they replace the earlier ones. null is an empty list"`
+	Enabled      value                `json:"enabled,omitempty" hidden:"true"`
 }
 
 // Access to flags and everything that belongs to them.
@@ -206,6 +226,7 @@ var exampleNewFlag = map[string]any{
 	"defaultValue": false,
 	"description":  "The checkout of one page",
 	"tags":         []string{"web"},
+	"links":        []any{map[string]any{"title": "Rollout plan", "url": "https://wiki.example.com/checkout"}},
 	"flag_variations": []any{
 		map[string]any{"name": "on", "value": true, "description": "The checkout of one page", "weight": 25},
 	},
@@ -215,17 +236,20 @@ var exampleNewFlag = map[string]any{
 func exampleCreatedFlag(project any) map[string]any {
 	const now = "2026-03-14T15:09:26.535120Z"
 	return map[string]any{
-		"id":               "0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31",
-		"key":              "new-checkout",
-		"name":             "New checkout",
-		"type":             "boolean",
-		"enabled":          false,
-		"defaultValue":     false,
-		"description":      "The checkout of one page",
-		"tags":             []string{"web"},
-		"projectId":        project,
-		"permanent":        false,
-		"owner":            nil,
+		"id":           "0198c5a1-5b7e-7d10-a3f2-8c4e6b0d9f31",
+		"key":          "new-checkout",
+		"name":         "New checkout",
+		"type":         "boolean",
+		"enabled":      false,
+		"defaultValue": false,
+		"description":  "The checkout of one page",
+		"tags":         []string{"web"},
+		"projectId":    project,
+		"permanent":    false,
+		"owner":        nil,
+		"links": []any{
+			map[string]any{"title": "Rollout plan", "url": "https://wiki.example.com/checkout"},
+		},
 		"status":           "active",
 		"version":          1,
 		"createdAt":        now,
@@ -458,6 +482,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 		Description:  n.Description,
 		Tags:         n.Tags,
 		Permanent:    n.Permanent,
+		Links:        links(n.Links),
 		Salt:         commands.NewSalt(),
 	}
 	if n.Owner != nil {
@@ -500,6 +525,10 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	Body updateFlagBody
 }) (*flagOutput, error) {
 	in.Body.Permanent.refuseNull(ctx, "permanent")
+	var replaced *[]events.Link
+	if in.Body.Links.sent != nil {
+		replaced = new(append([]events.Link{}, links(*in.Body.Links.sent)...))
+	}
 	owner := in.Body.Owner.sent
 	if owner != nil {
 		*owner = events.CanonicalID(*owner)
@@ -513,6 +542,7 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 		Status:       (*events.FlagStatus)(in.Body.Status.sent),
 		Permanent:    in.Body.Permanent.sent,
 		Owner:        owner,
+		Links:        replaced,
 		OwnerMissing: owner != nil && !in.Body.Owner.null && !isMember(ctx, *owner),
 		EnabledSent:  in.Body.Enabled != nil,
 	})

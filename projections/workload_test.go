@@ -305,7 +305,7 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 			Salt:         l.newID(),
 		}
 		created.Permanent = len(created.Tags) == 1
-		created.Owner = l.text()
+		created.Owner, created.Links = l.text(), l.links()
 		if len(l.projects) > 0 {
 			created.ProjectID = pick(l, append([]string{""}, l.projects...))
 		}
@@ -376,6 +376,7 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 			Tags:         maybe(l, l.tags()),
 			ProjectID:    maybe(l, ""),
 			Owner:        maybe(l, l.text()),
+			Links:        maybe(l, l.links()),
 		}
 		if updated.Tags != nil {
 			updated.Permanent = &events.Change[bool]{To: len(updated.Tags.To) == 1}
@@ -455,6 +456,10 @@ func (l *workload) text() string {
 }
 
 func (l *workload) tags() []string { return []string{l.text(), l.text()}[:l.IntN(3)] }
+
+func (l *workload) links() []events.Link {
+	return []events.Link{{Title: l.text(), URL: l.text()}}[:l.IntN(2)]
+}
 
 // value is JSON whose spelling must not change.
 func (l *workload) value() json.RawMessage {

@@ -27,6 +27,7 @@ type Flag struct {
 	ProjectID    *string
 	Permanent    bool
 	Owner        *string // nil while the owner is no member
+	Links        []events.Link
 	Status       string
 	Version      int64
 	CreatedAt    time.Time
@@ -39,7 +40,7 @@ func (f Flag) State() state.Flag {
 	s := state.Flag{
 		FlagCreated: events.FlagCreated{
 			ID: f.ID, Key: f.Key, Name: f.Name, Type: events.FlagType(f.Type), DefaultValue: f.DefaultValue,
-			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent,
+			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent, Links: f.Links,
 		},
 		Exists: true, Status: events.FlagStatus(f.Status), Version: events.Revision(f.Version),
 		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
@@ -94,7 +95,7 @@ const (
 	// flagAtSQL selects all flagColumns of the flag o.key at the time $3, or nothing if there was none. It reads the
 	// same number of rows however often the flag has changed.
 	flagAtSQL = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent,
-		` + ownerAt + ` as owner, s.status,
+		` + ownerAt + ` as owner, s.links, s.status,
 		s.created_at, v.version, v.updated_at,
 			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key
 				and version = s.default_version) as default_value,
@@ -110,7 +111,7 @@ func flagColumns(enabled string) string { return shownColumns(enabled, currentOw
 // shownColumns returns the columns of rows f. enabled and owner are SQL.
 func shownColumns(enabled, owner string) string {
 	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags,
-		f.project_id, f.permanent, ` + owner + ` as owner, f.status, f.version, f.created_at, f.updated_at, `
+		f.project_id, f.permanent, ` + owner + ` as owner, f.links, f.status, f.version, f.created_at, f.updated_at, `
 }
 
 // nullUsageColumns replaces the usage columns in historical lists.

@@ -122,7 +122,11 @@ func (r *replay) flagFields(f state.Flag) {
 	r.field("id", f.ID)
 	r.field("salt", f.Salt)
 	r.field("created", f.CreatedAt.UTC().Format(events.RecordedFormat))
-	var variations [][]span
+	var links, variations [][]span
+	for _, link := range f.Links {
+		links = append(links, []span{{cyan, link.Title}, {plain, link.URL}})
+	}
+	r.table("links", links)
 	for _, v := range f.Variations {
 		weight := "weight " + state.Brief(v.Weight)
 		variations = append(variations, []span{{cyan, v.Name}, {dim, weight}, {plain, string(v.Value)}})

@@ -36,6 +36,9 @@ func describeFlag(e events.Recorded) (Description, error) {
 		if fact.Owner != "" {
 			changes.add("owner", nil, fact.Owner)
 		}
+		if len(fact.Links) > 0 {
+			changes.add("links", nil, fact.Links)
+		}
 		for _, v := range fact.Variations {
 			changes.add("variations."+v.ID, nil, v)
 		}
@@ -53,6 +56,9 @@ func describeFlag(e events.Recorded) (Description, error) {
 		addChange(changes, "permanent", fact.Permanent)
 		if c := fact.Owner; c != nil {
 			changes.add("owner", orNull(c.From), orNull(c.To))
+		}
+		if c := fact.Links; c != nil {
+			changes.add("links", orEmpty(c.From), orEmpty(c.To))
 		}
 	case events.FlagStatusChanged:
 		changes.add("status", fact.From, fact.To)

@@ -45,6 +45,7 @@ func (f *Flag) Apply(r events.Recorded) {
 		fact.ProjectID.Apply(&f.ProjectID)
 		fact.Permanent.Apply(&f.Permanent)
 		fact.Owner.Apply(&f.Owner)
+		fact.Links.Apply(&f.Links)
 	case events.FlagStatusChanged:
 		f.Status = fact.To
 	case events.FlagEnabled:
@@ -117,6 +118,7 @@ func (f *Flag) Size() int {
 // Overheads in bytes: what ids, salts and the names of members take in JSON beside texts and values.
 const (
 	flagOverhead      = 384
+	linkOverhead      = 32
 	variationOverhead = 128
 )
 
@@ -134,6 +136,9 @@ func (f *Flag) content() int {
 	n := flagOverhead + len(f.Key) + textBytes(f.Name) + len(f.DefaultValue) + textBytes(f.Description)
 	for _, tag := range f.Tags {
 		n += textBytes(tag) + len(`"",`)
+	}
+	for _, link := range f.Links {
+		n += linkOverhead + textBytes(link.Title) + textBytes(link.URL)
 	}
 	for _, v := range f.Variations {
 		n += variationOverhead + textBytes(v.Name) + len(v.Value) + textBytes(v.Description)

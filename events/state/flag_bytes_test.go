@@ -32,6 +32,9 @@ func TestFlagBytes(t *testing.T) {
 			DefaultValue: value.Draw(t, "default"),
 			Description:  text.Draw(t, "description"),
 			Tags:         rapid.SliceOf(text).Draw(t, "tags"),
+			Links: rapid.SliceOf(rapid.Custom(func(t *rapid.T) events.Link {
+				return events.Link{Title: text.Draw(t, "title"), URL: text.Draw(t, "url")}
+			})).Draw(t, "links"),
 		}
 		made := bytes(flag)
 		if stored, err := events.Marshal(flag); err != nil || made < len(stored) {

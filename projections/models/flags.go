@@ -114,9 +114,9 @@ func fromExcluded(names string) string {
 
 // The columns that lists of flags show, and filter by, at any time: the tables flags and flag_spans have them.
 const (
-	listedNames = "id, name, type, description, tags, project_id, permanent, owner, status"
+	listedNames = "id, name, type, description, tags, project_id, permanent, owner, links, status"
 	listedTypes = "id text, name text, type text, description text, tags text[], project_id text, permanent boolean, " +
-		"owner text, status text"
+		"owner text, links json, status text"
 	listedSchema = `id            text        not null,
     name          text        not null,
     type          text        not null,
@@ -125,6 +125,7 @@ const (
     project_id    text,
     permanent     boolean     not null,
     owner         text, -- also of a person who is no member
+    links         json        not null, -- as facts hold them
     status        text        not null,`
 )
 
@@ -133,8 +134,20 @@ func listed(f *state.Flag) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"id": f.ID, "name": f.Name, "type": f.Type, "description": f.Description, "tags": orEmpty(f.Tags),
 		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "owner": textOrNull(f.Owner),
+		"links":  linksJSON(f.Links),
 		"status": f.Status,
 	}
+}
+
+func linksJSON(list []events.Link) string {
+	if len(list) == 0 { // as for most flags
+		return "[]"
+	}
+	text, err := events.Marshal(list)
+	if err != nil {
+		panic(err) // texts of a fact that was read can be written
+	}
+	return string(text)
 }
 
 // flagColumns is a row of the table flags.
@@ -150,6 +163,7 @@ type flagColumns struct {
 	ProjectID      string            `json:"project_id"`
 	Permanent      bool              `json:"permanent"`
 	Owner          string            `json:"owner"`
+	Links          []events.Link     `json:"links"`
 	Status         events.FlagStatus `json:"status"`
 	Salt           string            `json:"salt"`
 	Version        events.Revision   `json:"version"`
@@ -171,6 +185,9 @@ func (c flagColumns) state() *state.Flag {
 	}
 	if len(c.Tags) > 0 {
 		f.Tags = c.Tags
+	}
+	if len(c.Links) > 0 {
+		f.Links = c.Links
 	}
 	return f
 }

@@ -97,6 +97,7 @@ type CreateFlagBody struct {
 	Description    *string             `json:"description,omitempty"`
 	FlagVariations *[]NewVariationBody `json:"flag_variations,omitempty"`
 	Key            string              `json:"key"`
+	Links          *[]LinkBody         `json:"links,omitempty"`
 	Name           *string             `json:"name,omitempty"`
 	Owner          *string             `json:"owner,omitempty"`
 	Permanent      *bool               `json:"permanent,omitempty"`
@@ -156,6 +157,7 @@ type FlagBody struct {
 	LastEvaluatedAt  *time.Time      `json:"lastEvaluatedAt,omitempty"`
 	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
 	Lifecycle        *string         `json:"lifecycle,omitempty"`
+	Links            []LinkBody      `json:"links"`
 	Name             string          `json:"name"`
 	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
@@ -178,6 +180,7 @@ type FlagDetail struct {
 	LastEvaluatedAt  *time.Time      `json:"lastEvaluatedAt,omitempty"`
 	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
 	Lifecycle        *string         `json:"lifecycle,omitempty"`
+	Links            []LinkBody      `json:"links"`
 	Name             string          `json:"name"`
 	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
@@ -208,6 +211,12 @@ type HistoryEntry struct {
 // IDTokenBody defines model for IDTokenBody.
 type IDTokenBody struct {
 	IdToken string `json:"idToken"`
+}
+
+// LinkBody defines model for LinkBody.
+type LinkBody struct {
+	Title string `json:"title"`
+	Url   string `json:"url"`
 }
 
 // NewConditionBody defines model for NewConditionBody.

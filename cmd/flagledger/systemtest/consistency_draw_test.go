@@ -30,6 +30,7 @@ func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Fl
 			Tags:         drawTags(t),
 			Permanent:    rapid.Bool().Draw(t, "permanent"),
 			Owner:        drawText(t),
+			Links:        drawLinks(t),
 			Salt:         commands.NewSalt(),
 			DefaultValue: maybeValue(t, kind),
 		}
@@ -72,6 +73,7 @@ func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Fl
 			Tags:         maybe(t, drawTags),
 			Permanent:    maybe(t, func(t *rapid.T) bool { return rapid.Bool().Draw(t, "permanent") }),
 			Owner:        maybe(t, drawText),
+			Links:        maybe(t, drawLinks),
 			Status: maybe(t, func(t *rapid.T) events.FlagStatus {
 				return rapid.SampledFrom([]events.FlagStatus{events.ActiveFlag, events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}).
 					Draw(t, "status")
@@ -131,6 +133,10 @@ func drawText(t *rapid.T) string {
 
 func drawTags(t *rapid.T) []string {
 	return rapid.SliceOfN(rapid.StringMatching(`[a-c"{},]{1,2}`), 0, 4).Draw(t, "tags")
+}
+
+func drawLinks(t *rapid.T) []events.Link {
+	return rapid.SliceOfN(rapid.Just(events.Link{Title: "t", URL: "https://example.com/"}), 0, 2).Draw(t, "links")
 }
 
 func drawWeight(t *rapid.T) events.Weight {

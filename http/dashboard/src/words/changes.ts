@@ -31,6 +31,7 @@ const fields: Record<string, string> = {
   status: 'Status',
   permanent: 'Permanent',
   owner: 'Owner',
+  links: 'Links',
   defaultValue: 'Default value',
   enabled: 'State',
   type: 'Type',
@@ -68,6 +69,7 @@ function plain(field: string, value: unknown): string | undefined {
   if (field === 'status') return flags.status[value as keyof typeof flags.status];
   if (field === 'type') return flags.types[value as keyof typeof flags.types];
   if (field === 'tags') return (value as string[]).join(', ') || 'none';
+  if (field === 'links') return (value as { title: string }[]).map((link) => link.title).join(', ') || 'none';
   if (field === 'defaultValue' || field === 'value') return JSON.stringify(value);
   return typeof value === 'string' ? value || 'none' : JSON.stringify(value);
 }
