@@ -18,6 +18,7 @@ import (
 	"flagledger/projections"
 	"flagledger/projections/models"
 	"flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/snapshot/evaluation/evaluationtest"
 )
 
 // request is a call that changes nothing, and can be made about the past.
@@ -538,7 +539,8 @@ func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 	e.projects = []string{project}
 	e.environmentsSince = time.Now()
 	e.times = []string{e.environmentsSince.UTC().Format(time.RFC3339Nano)}
-	rapid.Check(t, func(rt *rapid.T) {
+	complete := func() bool { return e.descriptions > 0 && e.leftProject > 0 }
+	evaluationtest.CheckUntil(t, complete, func(rt *rapid.T) {
 		me := *e.me
 		me.Service = e.me.Service.In(nodetest.Drawn{TB: t, Property: rt})
 		for range rapid.IntRange(2, 8).Draw(rt, "changes") {
@@ -572,7 +574,7 @@ func testAnswersCanBeHadAsTheyWere(t *testing.T) {
 	if statuses[200] == 0 || statuses[404] == 0 {
 		t.Error("there are answers of one status alone")
 	}
-	if e.descriptions == 0 || e.leftProject == 0 {
+	if !complete() {
 		t.Error("no flag has changed its description, or none its project")
 	}
 	for _, reason := range allReasons {

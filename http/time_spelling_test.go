@@ -47,7 +47,9 @@ func TestTimesAreTakenInEachSpelling(t *testing.T) {
 			}
 			now := time.Now().UTC().Format(events.RecordedFormat)
 			usual, lower := send(now).Want(row.status), send(strings.ToLower(now)).Want(row.status)
-			nodetest.Same(t, "the answer to "+strings.ToLower(now), withoutDrawn(lower), withoutDrawn(usual))
+			accessed := regexp.MustCompile(`"lastAccessedAt":"[^"]*"`) // by the calls themselves
+			nodetest.Same(t, "the answer to "+strings.ToLower(now), accessed.ReplaceAllString(withoutDrawn(lower), ""),
+				accessed.ReplaceAllString(withoutDrawn(usual), ""))
 			nodetest.Same(t, "what a leap second is answered", send("2016-12-31t23:59:60z").Status,
 				send("2017-01-01T00:00:00Z").Status)
 			for _, wrong := range []string{"yesterday", "2026-03-14T15:09:26,5Z", "2026-03-14 15:09:26Z", "2026-03-14T5:09:26Z", "2026-03-14T15:09:60Z"} {
