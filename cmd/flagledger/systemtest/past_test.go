@@ -3,6 +3,7 @@ package systemtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"testing"
 	"time"
@@ -58,8 +59,12 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 	draw := rapid.Custom(func(rt *rapid.T) commands.Command[state.Flag] { return drawCommand(rt, key, flag) })
 	for seed := 0; flag.Version < versions; seed++ {
 		command := draw.Example(seed)
-		if flag.Version == 99 { // so that a state is kept of a deleted flag
-			command = commands.DeleteFlag{FlagRef: commands.FlagRef{TenantID: "t", Key: key}}
+		ref := commands.FlagRef{TenantID: "t", Key: key}
+		switch { // so that a state is stored of a deleted flag
+		case flag.Version == 99:
+			command = commands.DeleteFlag{FlagRef: ref}
+		case flag.Exists && flag.Version >= 90 && flag.Version < 99: // one fact each
+			command = commands.UpdateFlag{FlagRef: ref, Name: new(fmt.Sprint("name ", seed))}
 		}
 		after, done, err := commands.Do(t.Context(), v.writer, tester, command)
 		if err != nil && commands.KindOf(err) == commands.Internal {
