@@ -77,7 +77,7 @@ func TestFlagBytes(t *testing.T) {
 
 		rule := rapid.Custom(func(t *rapid.T) events.Rule {
 			r := events.Rule{
-				ID:    rapid.StringN(36, 36, 36).Draw(t, "id"),
+				ID:    rapid.StringOfN(rapid.RuneFrom([]rune("0123456789abcdef")), 36, 36, 36).Draw(t, "id"),
 				Salt:  "ssssssssssssssssssssssssss",
 				Name:  text.Draw(t, "name"),
 				Serve: events.Serve{Value: value.Draw(t, "value"), BucketBy: text.Draw(t, "by")},
