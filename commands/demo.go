@@ -14,7 +14,7 @@ import (
 	"flagledger/events/state"
 )
 
-// Demo data of a new sandbox. Ids, except those of flags, and salts are derived from the tenant's id, so that restored
+// Demo data of a new sandbox. Salts and ids, except of flags, are derived from the tenant's id, so that restored
 // data are the same.
 
 //go:embed demo.json

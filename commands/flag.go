@@ -218,7 +218,7 @@ func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	return checkSizes(&f, facts...)
 }
 
-// fieldChanges returns the fact that changes the fields of one state of a flag into those of another, if they differ.
+// fieldChanges returns the fact that gives one state of a flag the fields of another, if they differ.
 func fieldChanges(from, to *state.Flag) []events.Fact {
 	updated := events.FlagUpdated{
 		Name:         changed(from.Name, &to.Name, equal),

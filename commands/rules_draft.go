@@ -13,7 +13,7 @@ type RulesDraft struct {
 }
 
 // Apply returns a flag with the draft's changes and the same version. The error names the fields that SetRules would
-// refuse, and those of the fallthrough under fallthrough.
+// refuse; fields of the fallthrough begin with fallthrough.
 func (d RulesDraft) Apply(f state.Flag) (state.Flag, error) {
 	f = f.Clone()
 	check := ruleCheck{wrong: fields{}, flag: &f}

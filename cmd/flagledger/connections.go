@@ -16,8 +16,8 @@ const (
 	otherFiles = 256
 )
 
-// boundConnections limits a listener's connections: all clients together, which then wait for a free one, and those of
-// an address that is not a proxy's, which are then refused and counted in the metrics.
+// boundConnections limits a listener's connections. Beyond the limit of all clients, new ones wait. Beyond the limit of
+// an address that is not a proxy's, new ones are refused and counted in the metrics.
 func boundConnections(listener net.Listener, c node.Config, metrics *prometheus.Registry) net.Listener {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "flagledger_connections_refused_total",

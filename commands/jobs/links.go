@@ -15,7 +15,7 @@ import (
 	"flagledger/events"
 )
 
-// Links queues mails with links: those of the identity provider, and those to sandboxes. It owns the tables of
+// Links queues mails with links: of the identity provider, and to sandboxes. It owns the tables of
 // requested addresses: reset_requests and sandbox_requests.
 type Links struct{ client *Client }
 
@@ -149,7 +149,7 @@ func (l *Links) QueueReset(ctx context.Context, email string, now time.Time) err
 	}))
 }
 
-// RemoveOld deletes requested addresses after a day, and those of sandboxes once their link has expired.
+// RemoveOld deletes requested addresses after a day, and addresses of sandboxes once their link has expired.
 func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
 	_, err := l.client.pool.Exec(ctx, `with expired as (delete from keep.sandbox_requests where expires_at <= $2)
 		delete from keep.reset_requests where asked_at <= $1`, now.Add(-requestsKept), now)

@@ -68,7 +68,8 @@ const (
 	neither               // the values are in the directory alone
 )
 
-// Added reports whether the field, or the variation or rule that it is, was not there before.
+// Added reports whether the field, or the variation or rule that it is, was not there before. A fallthrough that is not
+// set is a value.
 func (c FieldChange) Added() bool { return c.From == nil }
 
 // Removed reports whether it is not there any more.

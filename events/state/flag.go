@@ -8,10 +8,11 @@ import (
 	"flagledger/events"
 )
 
-// StoredEvery is how many versions of a flag lie between two of its states that are kept.
+// StoredEvery is how many versions of a flag lie between two states that the read models store.
 const StoredEvery = 100
 
-// Flag is the state of a flag's stream. Its JSON is kept, so that old states need not be added up from the first event.
+// Flag is the state of a flag's stream. Its JSON is stored, so that an old state is folded from a
+// stored one and not from the first event.
 type Flag struct {
 	events.FlagCreated
 	Exists      bool                     `json:"exists,omitempty"`

@@ -2,7 +2,8 @@ package state
 
 import "flagledger/events"
 
-// Overheads in bytes, as those of a flag, and what a node needs to find a value of a condition.
+// Overheads in bytes: what ids, salts and the names of members take in JSON, and what a node needs to find a value of a
+// condition.
 const (
 	ruleOverhead      = 192
 	conditionOverhead = 64

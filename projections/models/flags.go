@@ -129,7 +129,7 @@ const (
     status        text        not null,`
 )
 
-// listed returns the listed columns of a flag, and whether lists show the same of another.
+// listed returns the listed columns of a flag.
 func listed(f *state.Flag) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"id": f.ID, "name": f.Name, "type": f.Type, "description": f.Description, "tags": orEmpty(f.Tags),
@@ -192,7 +192,7 @@ func (c flagColumns) state() *state.Flag {
 	return f
 }
 
-// flagChange queues what makes the rows of one state of a flag those of the next.
+// flagChange queues the statements that turn the rows of one state of a flag into the rows of the next.
 type flagChange struct {
 	*projections.Batch
 	rewritten           map[string]bool // flags whose row the batch writes whole

@@ -28,7 +28,7 @@ type Commands struct {
 // service says which service and tenant a command calls.
 type service struct {
 	Server string `placeholder:"URL" env:"FLAGLEDGER_URL" help:"Service; by default that of the last login, else http://127.0.0.1:8080."`
-	Tenant string `placeholder:"ID" type:"id" env:"FLAGLEDGER_TENANT" help:"Tenant; by default that which was active at the login."`
+	Tenant string `placeholder:"ID" type:"id" env:"FLAGLEDGER_TENANT" help:"Tenant; by default the one that was active at login."`
 	JSON   bool   `name:"json" help:"Print the answer of the API."`
 }
 

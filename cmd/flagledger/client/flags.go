@@ -129,11 +129,11 @@ func (c disableCommand) Run(ctx context.Context) error {
 
 type rulesCommand struct {
 	flagChange
-	File string `type:"existingfile" placeholder:"FILE" help:"Replace the rules by those of a file, in the form that --json prints; - is standard input."`
+	File string `type:"existingfile" placeholder:"FILE" help:"Replace the rules by the contents of a file, in the form that --json prints; - is standard input."`
 }
 
-// Run prints the rules of a flag, after it has replaced them by those of a file. For people, it first asks for the
-// names of the variations that they serve.
+// Run prints the rules of a flag, after it has replaced them by the contents of a file. For people, it first asks for
+// the names of the variations that they serve.
 func (c rulesCommand) Run(ctx context.Context) error {
 	names := map[string]string{}
 	if !c.JSON {

@@ -11,15 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/commands/tooltest"
 )
 
 // openTerminal returns both sides of a terminal: what the person has, and what the program has.
 func openTerminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip(err)
-	}
+	tooltest.Require(t, "a terminal", err)
 	t.Cleanup(func() { _ = person.Close() })
 	fd := int(person.Fd())
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {

@@ -139,8 +139,8 @@ func (p *Provider) prepareChange(
 		if err := tx.QueryRow(ctx, still, args...).Scan(&found); err != nil {
 			return err
 		}
-		// Sessions are dated in whole seconds. This second's sessions end too, and those of a node whose clock is
-		// ahead.
+		// Sessions are dated in whole seconds. This second's sessions end too, also if the clock of their node
+		// is ahead.
 		return tx.QueryRow(ctx, `
 			update keep.passwords set changing_until = clock_timestamp() + $3::interval, sessions_from = greatest($2,
 				sessions_from + interval '1 second',

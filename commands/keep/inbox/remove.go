@@ -6,7 +6,7 @@ import (
 	"flagledger/commands"
 )
 
-// ForgetTenant implements commands.TenantData: it deletes a tenant's notifications and those of its demo people.
+// ForgetTenant implements commands.TenantData: it deletes the notifications of a tenant and of its demo people.
 func (b *Inbox) ForgetTenant(ctx context.Context, tenantID string) error {
 	_, err := b.db.Exec(ctx, `delete from keep.notifications where tenant_id = $1 or user_id = any($2)`, tenantID,
 		commands.DemoPeopleIDs(tenantID))

@@ -125,7 +125,7 @@ func sameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// compileVariations compiles the variations and the flag's own split, and reports whether all are those of before.
+// compileVariations compiles the variations and the flag's own split, and reports whether no variation has changed.
 func (f *Flag) compileVariations(list []events.Variation, before *Flag) (same bool) {
 	if len(list) == 0 {
 		return len(before.variations) == 0
