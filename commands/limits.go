@@ -35,7 +35,7 @@ func ListLimits() []events.Limit {
 		flagLimit("a value that is served", maxValueBytes, events.UnitBytes, "value", 409),
 		flagLimit("variations", maxVariations, "", perFlag, 409),
 		flagLimit("tags", maxTags, "", perFlag, 422),
-		flagLimit("links", maxLinks, "", perFlag, 422),
+		flagLimit("links", maxLinks, "", perFlag, 422, "links"),
 		flagLimit("rules", MaxRules, "", perRules, 422, "rules"),
 		flagLimit("all rules", maxServed, events.UnitBytes, perRules, 422),
 		flagLimit("conditions", maxConditions, "", "rule", 422, "conditions"),

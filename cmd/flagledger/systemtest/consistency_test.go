@@ -202,6 +202,7 @@ func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 			Description:  f.Description,
 			Tags:         f.Tags,
 			Permanent:    f.Permanent,
+			Links:        f.Links, // an owner who is not a member is not shown
 			Status:       string(f.Status),
 			Version:      int64(f.Version),
 			CreatedAt:    f.CreatedAt,
@@ -242,6 +243,7 @@ type shownFlag struct {
 	Tags                 []string
 	ProjectID            *string
 	Permanent            bool
+	Links                []events.Link
 	Status               string
 	Version              events.Revision
 	CreatedAt, UpdatedAt time.Time
@@ -250,6 +252,7 @@ type shownFlag struct {
 
 func shown(f state.Flag, environmentID string) shownFlag {
 	return shownFlag{
+		Links:        f.Links,
 		ID:           f.ID,
 		Key:          f.Key,
 		Name:         f.Name,
