@@ -58,7 +58,7 @@ func (w *world) known(t *testing.T) person {
 	if err != nil || pending == "" {
 		t.Fatalf("the pending member is %q: %v", pending, err)
 	}
-	err = errors.Join(w.directory.RecordUse(t.Context(), p.id, p.tenant, time.Time{}),
+	err = errors.Join(w.directory.SaveVisit(t.Context(), p.id, p.tenant, time.Time{}),
 		w.directory.NoteDeclined(t.Context(), p.tenant, p.id),
 		w.directory.SaveInvitationEmail(t.Context(), uuid.NewString(), shouted),
 		w.directory.SetContact(t.Context(), uuid.NewString(), 3, &shouted, nil),
@@ -168,14 +168,14 @@ func TestErasingLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	bystander, gone := w.known(t), w.known(t)
-	w.directory.NoteUse(gone.id, gone.tenant, time.Time{}) // that this node has not written down yet
+	w.directory.NoteVisit(gone.id, gone.tenant, time.Time{}) // which this node has not saved yet
 	if err := w.eraser(gone.tenant).Erase(t.Context(), gone.id); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(erasing, w.taken); diff != "" {
 		t.Errorf("the steps (-want +got):\n%s", diff)
 	}
-	if _, err := w.directory.UsedTenants(t.Context(), gone.id); err != nil { // which writes down what this node has noted
+	if _, err := w.directory.Visits(t.Context(), gone.id); err != nil { // saves what this node has noted
 		t.Fatal(err)
 	}
 	if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: gone.id}); commands.KindOf(err) != commands.NotFound {

@@ -12,27 +12,27 @@ import (
 // A person whom another one added to a tenant confirms the membership by opening the tenant, or by accepting. A visit
 // before the membership does not count, so a person who is added again must confirm again.
 
-// TenantUse is a person's last use of a tenant.
-type TenantUse struct {
+// TenantVisit is a person's last visit to a tenant.
+type TenantVisit struct {
 	TenantID string
 	At       time.Time
 }
 
-// TenantUses reads which tenants people have used. The directory implements it.
-type TenantUses interface {
-	// UsedTenants lists the tenants that a person has used, the last one first.
-	UsedTenants(ctx context.Context, userID string) ([]TenantUse, error)
-	// SavedUses lists the uses that are in the database, the last one first.
-	SavedUses(ctx context.Context, userID string) ([]TenantUse, error)
-	// KnowsUse reports whether this node has in memory that a person used a tenant at a time or later.
-	KnowsUse(userID, tenantID string, since time.Time) bool
+// TenantVisits reads which tenants people have visited. The directory implements it.
+type TenantVisits interface {
+	// Visits lists a person's visits, the last one first.
+	Visits(ctx context.Context, userID string) ([]TenantVisit, error)
+	// SavedVisits lists the visits that are in the database, the last one first.
+	SavedVisits(ctx context.Context, userID string) ([]TenantVisit, error)
+	// HasVisit reports whether this node's memory holds a visit at a time or later.
+	HasVisit(userID, tenantID string, since time.Time) bool
 }
 
-// usedSince reports whether a person has used a tenant since they joined it. Without a time they created it, and need
-// not.
-func usedSince(used []TenantUse, tenantID string, joined time.Time) bool {
-	return joined.IsZero() || slices.ContainsFunc(used, func(u TenantUse) bool {
-		return u.TenantID == tenantID && !u.At.Before(joined)
+// visitedSince reports whether a person has visited a tenant since they joined it. Its creator, who has no joining
+// time, need not.
+func visitedSince(visits []TenantVisit, tenantID string, joined time.Time) bool {
+	return joined.IsZero() || slices.ContainsFunc(visits, func(v TenantVisit) bool {
+		return v.TenantID == tenantID && !v.At.Before(joined)
 	})
 }
 
@@ -48,29 +48,31 @@ type DeclinedInvitations interface {
 }
 
 // HasConfirmed reports whether a member has confirmed their membership. Members whom no one added need not.
-func HasConfirmed(ctx context.Context, uses TenantUses, tenant state.Tenant, userID string) (bool, error) {
+func HasConfirmed(ctx context.Context, visits TenantVisits, tenant state.Tenant, userID string) (bool, error) {
 	member := tenant.Members[userID]
 	if !member.WasPending {
 		return true, nil
 	}
-	used, err := uses.UsedTenants(ctx, userID)
-	return usedSince(used, tenant.ID, member.CreatedAt), err
+	list, err := visits.Visits(ctx, userID)
+	return visitedSince(list, tenant.ID, member.CreatedAt), err
 }
 
-// usesTime limits the wait for the database of a call that names no tenant; an evaluation does not need it.
-const usesTime = time.Second
+// visitsTimeout limits the wait for the database of a call that names no tenant; an evaluation does not need it.
+const visitsTimeout = time.Second
 
 // CanonicalTenant returns the tenant of a person's calls that name none, or "": the first tenant that they created and
 // were not added back to, else the first confirmed, in the order of TenantsOf. It reads visits from the database only
 // if they are not in memory. Without the database, it returns the person's only tenant or none.
-func CanonicalTenant(ctx context.Context, p People, uses TenantUses, userID string, tenants []string) (string, error) {
-	id, certain := KnownCanonicalTenant(p, uses, userID, tenants)
+func CanonicalTenant(
+	ctx context.Context, p People, visits TenantVisits, userID string, tenants []string,
+) (string, error) {
+	id, certain := KnownCanonicalTenant(p, visits, userID, tenants)
 	if certain {
 		return id, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, usesTime)
+	ctx, cancel := context.WithTimeout(ctx, visitsTimeout)
 	defer cancel()
-	saved, err := uses.SavedUses(ctx, userID)
+	saved, err := visits.SavedVisits(ctx, userID)
 	switch {
 	case KindOf(err) == Unavailable && len(tenants) == 1:
 		return tenants[0], nil
@@ -80,16 +82,16 @@ func CanonicalTenant(ctx context.Context, p People, uses TenantUses, userID stri
 		return "", err
 	}
 	id, _ = canonicalTenant(p, userID, tenants, func(id string, joined time.Time) bool {
-		return uses.KnowsUse(userID, id, joined) || usedSince(saved, id, joined)
+		return visits.HasVisit(userID, id, joined) || visitedSince(saved, id, joined)
 	})
 	return id, nil
 }
 
 // KnownCanonicalTenant returns the canonical tenant by the visits in memory. It is not certain if the database may
 // hold a visit of an earlier tenant in the order.
-func KnownCanonicalTenant(p People, uses TenantUses, userID string, tenants []string) (id string, certain bool) {
+func KnownCanonicalTenant(p People, visits TenantVisits, userID string, tenants []string) (id string, certain bool) {
 	return canonicalTenant(p, userID, tenants, func(id string, joined time.Time) bool {
-		return uses.KnowsUse(userID, id, joined)
+		return visits.HasVisit(userID, id, joined)
 	})
 }
 
@@ -131,7 +133,7 @@ func (s *SignIn) AcceptMembership(
 	if err := s.forgetInvitation(ctx, c, tenant); err != nil { // an earlier call may have failed to
 		return done, err
 	}
-	return done, s.Directory.RecordUse(ctx, c.UserID, tenantID, tenant.Members[c.UserID].CreatedAt)
+	return done, s.Directory.SaveVisit(ctx, c.UserID, tenantID, tenant.Members[c.UserID].CreatedAt)
 }
 
 // forgetInvitation deletes a member's invited address and the record of an earlier decline.
@@ -247,19 +249,19 @@ func (s *SignIn) MembershipOffers(ctx context.Context, c Claims) []MembershipOff
 
 // unconfirmed lists the memberships that a person has not confirmed.
 func (s *SignIn) unconfirmed(ctx context.Context, userID string) (list []MembershipOffer, err error) {
-	used, err := s.Directory.UsedTenants(ctx, userID)
+	visits, err := s.Directory.Visits(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range s.People.TenantsOf(userID) {
-		if usedSince(used, id, s.People.JoinedAt(id, userID)) {
+		if visitedSince(visits, id, s.People.JoinedAt(id, userID)) {
 			continue
 		}
 		tenant, err := ReadTenant(ctx, s.Writer, id)
 		if err != nil {
 			return list, err
 		}
-		if m := tenant.Members[userID]; tenant.Exists && m.WasPending && !usedSince(used, id, m.CreatedAt) {
+		if m := tenant.Members[userID]; tenant.Exists && m.WasPending && !visitedSince(visits, id, m.CreatedAt) {
 			list = append(list, MembershipOffer{TenantID: id, TenantName: tenant.Name, Role: string(m.Role), By: m.InvitedBy})
 		}
 		if len(list) == maxJoins {

@@ -30,7 +30,7 @@ func (w *world) joins(t *testing.T, tenant commands.TenantRef, userID string) ti
 	return joined.Members[userID].CreatedAt
 }
 
-func TestUseConfirmsOnlyTheMembershipItIsOf(t *testing.T) {
+func TestVisitConfirmsOnlyItsOwnMembership(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	tenant, user := w.newTenant(t), w.signUp(t, uuid.NewString()+"@example.com").UserID
@@ -48,32 +48,32 @@ func TestUseConfirmsOnlyTheMembershipItIsOf(t *testing.T) {
 	}
 	first := w.joins(t, tenant, user)
 	if confirmed() {
-		t.Error("a membership is confirmed without a use")
+		t.Error("a membership is confirmed without a visit")
 	}
-	w.directory.NoteUse(user, tenant.TenantID, first)
+	w.directory.NoteVisit(user, tenant.TenantID, first)
 	if !confirmed() {
-		t.Error("a use does not confirm")
+		t.Error("a visit does not confirm")
 	}
-	another := directory.New(w.pool, time.Now) // of another node, which has not written its uses yet
-	another.NoteUse(user, tenant.TenantID, first)
+	another := directory.New(w.pool, time.Now) // another node, which has not saved its visits yet
+	another.NoteVisit(user, tenant.TenantID, first)
 	if _, _, err := commands.Do(
 		t.Context(), w.writer, commands.By{}, commands.RemoveMember{TenantRef: tenant, UserID: user},
 	); err != nil {
 		t.Fatal(err)
 	}
 	second := w.joins(t, tenant, user)
-	if _, err := another.UsedTenants(t.Context(), user); err != nil { // which writes them
+	if _, err := another.Visits(t.Context(), user); err != nil { // saves them
 		t.Fatal(err)
 	}
 	if confirmed() {
-		t.Error("a use of the former membership confirms the new one")
+		t.Error("a visit of the former membership confirms the new one")
 	}
-	late := directory.New(w.pool, func() time.Time { return second.Add(-time.Hour) }) // of a node whose clock is behind
-	if err := late.RecordUse(t.Context(), user, tenant.TenantID, second); err != nil {
+	late := directory.New(w.pool, func() time.Time { return second.Add(-time.Hour) }) // a node whose clock is behind
+	if err := late.SaveVisit(t.Context(), user, tenant.TenantID, second); err != nil {
 		t.Fatal(err)
 	}
 	if !confirmed() {
-		t.Error("a use of a node whose clock is behind does not confirm")
+		t.Error("a visit on a node whose clock is behind does not confirm")
 	}
 }
 
@@ -85,7 +85,7 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 	for _, c := range []struct {
 		tenants []string
 		joined  map[string]time.Time
-		uses    string
+		visited string
 		want    string
 	}{
 		{nil, nil, "", ""},
@@ -96,13 +96,13 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 		{[]string{"added", "more"}, map[string]time.Time{"added": began, "more": began.Add(time.Hour)}, "", "added"},
 		{[]string{"readded", "more", "own"}, map[string]time.Time{"readded": began, "more": began}, "more", "own"},
 	} {
-		if c.uses != "" {
-			w.directory.NoteUse(user, c.uses, c.joined[c.uses])
+		if c.visited != "" {
+			w.directory.NoteVisit(user, c.visited, c.joined[c.visited])
 		}
 		people := &people{tenants: c.tenants, joined: c.joined}
 		if got, err := commands.CanonicalTenant(t.Context(), people, w.directory, user, c.tenants); err != nil ||
 			got != c.want {
-			t.Errorf("of %v, having used %q, it is %q, want %q: %v", c.tenants, c.uses, got, c.want, err)
+			t.Errorf("of %v, after a visit to %q, it is %q, want %q: %v", c.tenants, c.visited, got, c.want, err)
 		}
 	}
 }

@@ -37,7 +37,7 @@ type Notifications struct {
 		// ForgetTenant deletes all notifications of a tenant. It is idempotent.
 		ForgetTenant(ctx context.Context, tenantID string) error
 	}
-	Uses TenantUses
+	Visits TenantVisits
 }
 
 // Send adds a notification written by a caller; in a tenant only to its confirmed members. It returns Invalid with the
@@ -126,7 +126,7 @@ func (s *Notifications) checkMember(ctx context.Context, n Notification) error {
 	if n.asks {
 		return nil
 	}
-	confirmed, err := HasConfirmed(ctx, s.Uses, tenant, n.UserID)
+	confirmed, err := HasConfirmed(ctx, s.Visits, tenant, n.UserID)
 	if err == nil && !confirmed {
 		err = noRecipient()
 	}

@@ -52,14 +52,14 @@ func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 	if _, err := w.directory.SaveProfile(t.Context(), commands.Claims{UserID: userID}); err != nil {
 		t.Fatal(err)
 	}
-	w.directory.NoteUse(userID, tenantID, time.Time{})
+	w.directory.NoteVisit(userID, tenantID, time.Time{})
 }
 
 // Whatever is wrong with a recipient, a sender is told the same.
 func TestRecipients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Uses: w.directory}
+	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Visits: w.directory}
 	me, stranger := w.signUp(t, uuid.NewString()+"@example.com").UserID, w.signUp(t, uuid.NewString()+"@example.com").UserID
 	acme := w.tenant(t, me)
 	pending := uuid.NewString()
@@ -94,7 +94,7 @@ func TestRecipients(t *testing.T) {
 func TestTheServiceNotifiesOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Uses: w.directory}
+	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Visits: w.directory}
 	var people []string
 	for range 3 {
 		people = append(people, w.signUp(t, uuid.NewString()+"@example.com").UserID)

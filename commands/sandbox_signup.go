@@ -88,7 +88,7 @@ func (s *SandboxSignUp) Open(ctx context.Context, by By, token, name, password s
 	if err := s.Sandboxes.Fill(ctx, by, tenantID); err != nil {
 		return err
 	}
-	s.SignIn.Directory.NoteUse(session.UserID, tenantID, time.Time{})
+	s.SignIn.Directory.NoteVisit(session.UserID, tenantID, time.Time{})
 	return s.Links.RemoveSandboxRequest(ctx, request.ID)
 }
 

@@ -128,7 +128,7 @@ var opening = []string{
 	"append user.registered",
 	"append tenant.created",
 	"pending memberships",
-	"used tenants",
+	"visits",
 	"save demo people",
 	"close",
 }

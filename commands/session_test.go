@@ -77,11 +77,11 @@ func (d steppingDirectory) ForgetDeclined(ctx context.Context, tenantID, userID 
 	return d.Directory.ForgetDeclined(ctx, tenantID, userID)
 }
 
-func (d steppingDirectory) UsedTenants(ctx context.Context, userID string) ([]commands.TenantUse, error) {
-	if err := d.take("used tenants"); err != nil {
+func (d steppingDirectory) Visits(ctx context.Context, userID string) ([]commands.TenantVisit, error) {
+	if err := d.take("visits"); err != nil {
 		return nil, err
 	}
-	return d.Directory.UsedTenants(ctx, userID)
+	return d.Directory.Visits(ctx, userID)
 }
 
 // steppingSessions is an identity provider in which the end of a session is a step.

@@ -54,11 +54,11 @@ type SignIn struct {
 		DeclinedInvitations
 		// PendingMembership returns the id of a tenant's pending member with an address; "" if there is none.
 		PendingMembership(ctx context.Context, tenantID, email string) (id string, err error)
-		TenantUses
-		// NoteUse notes that a person uses a tenant now, which they joined at a time. It is written down later, by
-		// RecordUse at once.
-		NoteUse(userID, tenantID string, joined time.Time)
-		RecordUse(ctx context.Context, userID, tenantID string, joined time.Time) error
+		TenantVisits
+		// NoteVisit notes in memory that a person visits a tenant now; SaveVisit saves the visit at once. joined is
+		// when they joined it.
+		NoteVisit(userID, tenantID string, joined time.Time)
+		SaveVisit(ctx context.Context, userID, tenantID string, joined time.Time) error
 	}
 	People     People
 	SuperUsers SuperUsers
@@ -126,7 +126,7 @@ func (s *SignIn) LetIn(ctx context.Context, by By, c Claims) (activeTenant strin
 		return "", err
 	}
 	if active != "" {
-		s.Directory.NoteUse(c.UserID, active, s.People.JoinedAt(active, c.UserID))
+		s.Directory.NoteVisit(c.UserID, active, s.People.JoinedAt(active, c.UserID))
 	}
 	return active, nil
 }
@@ -170,17 +170,17 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 // activeTenant returns the last visited tenant of which the person is still a member, or else their canonical one. A
 // tenant to which another person added them counts only once they have confirmed it.
 func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
-	used, err := s.Directory.UsedTenants(ctx, c.UserID)
+	visits, err := s.Directory.Visits(ctx, c.UserID)
 	if err != nil {
 		return "", err
 	}
-	for _, use := range used {
-		if s.People.RoleIn(use.TenantID, c.UserID) != "" &&
-			!use.At.Before(s.People.JoinedAt(use.TenantID, c.UserID)) {
-			return use.TenantID, nil
+	for _, visit := range visits {
+		if s.People.RoleIn(visit.TenantID, c.UserID) != "" &&
+			!visit.At.Before(s.People.JoinedAt(visit.TenantID, c.UserID)) {
+			return visit.TenantID, nil
 		}
 	}
-	confirmed := func(id string, joined time.Time) bool { return usedSince(used, id, joined) }
+	confirmed := func(id string, joined time.Time) bool { return visitedSince(visits, id, joined) }
 	id, _ := canonicalTenant(s.People, c.UserID, s.People.TenantsOf(c.UserID), confirmed)
 	return id, nil
 }

@@ -51,7 +51,7 @@ var lettingIn = []string{
 	"pending memberships",
 	"append tenant.member_joined",
 	"forget",
-	"used tenants",
+	"visits",
 }
 
 // Whichever step of a first sign-in fails, the next one ends as if none had.
@@ -134,19 +134,19 @@ func TestTheActiveTenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	now := time.Now()
-	w.directory = directory.New(w.pool, func() time.Time { // so that no two uses have one time
+	w.directory = directory.New(w.pool, func() time.Time { // gives every visit a time of its own
 		now = now.Add(time.Second)
 		return now
 	})
 	c, _, _ := w.newcomer(t)
 	heard := &people{registered: true, tenants: []string{"first", "second"}, creator: c.UserID}
 	signIn := w.signIn(heard)
-	for _, step := range []struct{ uses, want string }{{"", "first"}, {"second", "second"}, {"elsewhere", "second"}} {
-		if step.uses != "" {
-			w.directory.NoteUse(c.UserID, step.uses, time.Time{})
+	for _, step := range []struct{ visited, want string }{{"", "first"}, {"second", "second"}, {"elsewhere", "second"}} {
+		if step.visited != "" {
+			w.directory.NoteVisit(c.UserID, step.visited, time.Time{})
 		}
 		if active, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || active != step.want {
-			t.Errorf("having used %q, they use %q: %v", step.uses, active, err)
+			t.Errorf("after a visit to %q, the active tenant is %q: %v", step.visited, active, err)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (a *API) admit(r *http.Request, need access, pathTenant string) (*principal
 		return nil, err
 	}
 	if p.machine == nil && p.tenant != nil && named != "" {
-		a.Directory.NoteUse(p.claims.UserID, p.tenant.ID(), p.tenant.JoinedAt(p.claims.UserID))
+		a.Directory.NoteVisit(p.claims.UserID, p.tenant.ID(), p.tenant.JoinedAt(p.claims.UserID))
 	}
 	if need.environment && (!need.past || !isHistorical(r.URL)) {
 		name := r.Header.Get(environmentHeader)

@@ -19,7 +19,7 @@ type memberBody struct {
 	DisplayName    string       `json:"displayName" doc:"\"erased user\" if the person was erased, \"withdrawn invitation\" for a former pending member who never joined" example:"Dee Veloper"`
 	Role           string       `json:"role" enum:"admin,developer,viewer" example:"developer"`
 	Pending        bool         `json:"pending" doc:"Whether the person has not yet signed in with the address since being added" example:"false"`
-	LastAccessedAt *timestamp   `json:"lastAccessedAt" nullable:"true" doc:"null if they never used the tenant"`
+	LastAccessedAt *timestamp   `json:"lastAccessedAt" nullable:"true" doc:"null if they never visited the tenant"`
 	CreatedAt      recordedTime `json:"createdAt"`
 }
 

@@ -70,7 +70,7 @@ func TestMembers(t *testing.T) {
 			nodetest.Same(t, "members", nodetest.Column(me.Call("GET", usersPath(me), nil).Want(200).List(), "userId"),
 				[]any{me.UserID, dev.user})
 		},
-		"when a member last used the tenant is shown, whichever way the tenant is named": func(t *testing.T, me *nodetest.Client) {
+		"the last visit of a member is shown, whichever way the tenant is named": func(t *testing.T, me *nodetest.Client) {
 			for _, use := range []func(*nodetest.Client){
 				func(dev *nodetest.Client) { dev.Call("GET", "/api/v1/flags", nil).Want(200) }, // by the header
 				func(dev *nodetest.Client) {
@@ -240,16 +240,16 @@ func TestEnvironments(t *testing.T) {
 }
 
 // A use is shown of a person whom nobody added, although the clock of their node is behind that of the event store.
-func TestLastUseIsShownIfTheClockIsBehind(t *testing.T) {
+func TestLastVisitIsShownIfTheClockIsBehind(t *testing.T) {
 	t.Parallel()
 	behind := func() time.Time { return time.Now().Add(-time.Hour) }
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: behind}, nodetest.Log(t))
 	me := s.SignUp(nodetest.Address())
-	s.Eventually("the last use is listed", func() bool {
+	s.Eventually("the last visit is listed", func() bool {
 		return me.Call("GET", usersPath(me), nil).Want(200).List()[0]["lastAccessedAt"] != nil
 	})
 	changed := me.Call("PATCH", usersPath(me, me.UserID), `{"role":"admin"}`).Want(200).Object()
 	if changed["lastAccessedAt"] == nil {
-		t.Errorf("the answer to a change does not show the last use: %v", changed)
+		t.Errorf("the answer to a change does not show the last visit: %v", changed)
 	}
 }

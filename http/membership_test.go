@@ -43,14 +43,14 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 	// hidden checks what admins of a tenant learn of a member who has not answered.
 	hidden := func(t *testing.T, boss, member *nodetest.Client) {
 		t.Helper()
-		nodetest.Same(t, "last use", shown(boss, member)["lastAccessedAt"], nil)
+		nodetest.Same(t, "last visit", shown(boss, member)["lastAccessedAt"], nil)
 		boss.Call("GET", tour(member), nil).Refused(404)
 		boss.Call("PUT", tour(member), `{"completed":true}`).Refused(404)
 		send(boss, member).Refused(404)
 	}
 	visible := func(t *testing.T, boss, member *nodetest.Client) {
 		t.Helper()
-		boss.Service.Eventually("the last use is shown", func() bool { return shown(boss, member)["lastAccessedAt"] != nil })
+		boss.Service.Eventually("the last visit is shown", func() bool { return shown(boss, member)["lastAccessedAt"] != nil })
 		boss.Call("GET", tour(member), nil).Want(200)
 		send(boss, member).Want(201)
 	}
@@ -130,7 +130,7 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 			}
 			nodetest.Same(t, "the tenant of a call", answering(), any(second.Tenant))
 			nodetest.Same(t, "canonical", bootstrapOf(member)["canonical_tenant_id"], any(second.Tenant))
-			nodetest.Same(t, "last use of the other", shown(boss, member)["lastAccessedAt"], nil)
+			nodetest.Same(t, "last visit of the other", shown(boss, member)["lastAccessedAt"], nil)
 			answerMembership(member, boss, "accept").Want(200)
 			nodetest.Same(t, "the tenant of a call", answering(), any(boss.Tenant))
 		},

@@ -96,7 +96,7 @@ func TestSessions(t *testing.T) {
 
 func TestTheTenantOfASession(t *testing.T) {
 	nodetest.Cases{
-		"the active tenant is the one last used, the canonical one the first": func(t *testing.T, me *nodetest.Client) {
+		"the active tenant is the last visited one, the canonical one the first": func(t *testing.T, me *nodetest.Client) {
 			account := newAccount(me)
 			me = withToken(me, account.token)
 			first := checkBootstrap(t, me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Want(200), account.email)["canonical_tenant_id"].(string)

@@ -44,7 +44,7 @@ func (p *parts) upkeep() []jobs.Task {
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.skipOnClockSkew(p.meter.AddUpMonths)},
 		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.skipOnClockSkew(p.meter.AddUpDays)},
 		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: p.removeGone},
-		{Name: "remove the uses of tenants that are gone", Every: time.Hour, Do: p.removeUses},
+		{Name: "remove visits of deleted tenants", Every: time.Hour, Do: p.removeVisits},
 		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a stored name that never changes
 		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: p.compareSubscriptions},
 	}
@@ -77,12 +77,12 @@ func (p *parts) removeGone(ctx context.Context) error {
 	return p.meter.RemoveGone(ctx, p.snapshot)
 }
 
-// removeUses removes the visits of deleted tenants. It skips if this node lags behind.
-func (p *parts) removeUses(ctx context.Context) error {
+// removeVisits removes the visits of deleted tenants. It skips if this node lags behind.
+func (p *parts) removeVisits(ctx context.Context) error {
 	if err := p.awaitHead(ctx); err != nil || !p.snapshot.Complete() {
 		return err
 	}
-	return p.directory.RemoveUses(ctx, func(tenantID string) bool {
+	return p.directory.RemoveVisits(ctx, func(tenantID string) bool {
 		_, exists := p.snapshot.Tenant(tenantID)
 		return exists
 	})

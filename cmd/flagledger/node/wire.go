@@ -248,7 +248,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	}
 	p.links = jobs.NewLinks(p.jobs)
 	p.inbox = inbox.New(p.pool, p.jobs, p.Now)
-	p.notifications = &commands.Notifications{Writer: p.writer, Inbox: p.inbox, Uses: p.directory}
+	p.notifications = &commands.Notifications{Writer: p.writer, Inbox: p.inbox, Visits: p.directory}
 	p.tours = tours.New(p.pool)
 	if p.checkpoints, err = checkpoints.New(p.pool, p.secret); err != nil {
 		return err

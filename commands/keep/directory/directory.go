@@ -21,19 +21,19 @@ import (
 
 // Directory is the directory in a database. Errors are *commands.Error, Unavailable if the database cannot be reached.
 type Directory struct {
-	db    *pgxpool.Pool
-	now   func() time.Time
-	uses  *xsync.Map[use, time.Time]   // that are not in the database yet
-	saved *otter.Cache[use, time.Time] // that are in the database, cached
+	db      *pgxpool.Pool
+	now     func() time.Time
+	unsaved *xsync.Map[visit, time.Time]   // not in the database yet
+	saved   *otter.Cache[visit, time.Time] // in the database, cached
 }
 
-type use struct{ userID, tenantID string }
+type visit struct{ userID, tenantID string }
 
 // New returns the directory in a database. now returns the time.
 func New(db *pgxpool.Pool, now func() time.Time) *Directory {
 	return &Directory{
-		db: db, now: now, uses: xsync.NewMap[use, time.Time](),
-		saved: otter.Must(&otter.Options[use, time.Time]{MaximumSize: maxSavedUses}),
+		db: db, now: now, unsaved: xsync.NewMap[visit, time.Time](),
+		saved: otter.Must(&otter.Options[visit, time.Time]{MaximumSize: maxCachedVisits}),
 	}
 }
 
@@ -100,24 +100,24 @@ func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
 	return databaseError(err)
 }
 
-// NoteUse notes in memory that a person uses a tenant now, which they joined at a time. Run writes it down.
-func (d *Directory) NoteUse(userID, tenantID string, joined time.Time) {
-	d.uses.Store(use{userID, tenantID}, d.useTime(joined))
+// NoteVisit implements commands.Directory. Run saves the visit.
+func (d *Directory) NoteVisit(userID, tenantID string, joined time.Time) {
+	d.unsaved.Store(visit{userID, tenantID}, d.visitTime(joined))
 }
 
-// RecordUse is NoteUse that writes the use down at once.
-func (d *Directory) RecordUse(ctx context.Context, userID, tenantID string, joined time.Time) error {
-	at := d.useTime(joined)
+// SaveVisit implements commands.Directory.
+func (d *Directory) SaveVisit(ctx context.Context, userID, tenantID string, joined time.Time) error {
+	at := d.visitTime(joined)
 	err := d.write(ctx, []string{userID}, []string{tenantID}, []time.Time{at})
 	if err == nil {
-		d.cacheUse(use{userID, tenantID}, at)
+		d.cacheVisit(visit{userID, tenantID}, at)
 	}
 	return err
 }
 
-// cacheUse caches a use that is in the database. A later one that is cached already stays.
-func (d *Directory) cacheUse(u use, at time.Time) {
-	d.saved.Compute(u, func(last time.Time, found bool) (time.Time, otter.ComputeOp) {
+// cacheVisit caches a visit from the database, unless a later one is cached already.
+func (d *Directory) cacheVisit(v visit, at time.Time) {
+	d.saved.Compute(v, func(last time.Time, found bool) (time.Time, otter.ComputeOp) {
 		if found && !at.After(last) {
 			return last, otter.CancelOp
 		}
@@ -125,30 +125,30 @@ func (d *Directory) cacheUse(u use, at time.Time) {
 	})
 }
 
-// KnowsUse implements commands.TenantUses.
-func (d *Directory) KnowsUse(userID, tenantID string, since time.Time) bool {
-	u := use{userID, tenantID}
-	if at, ok := d.uses.Load(u); ok && !at.Before(since) {
+// HasVisit implements commands.TenantVisits.
+func (d *Directory) HasVisit(userID, tenantID string, since time.Time) bool {
+	v := visit{userID, tenantID}
+	if at, ok := d.unsaved.Load(v); ok && !at.Before(since) {
 		return true
 	}
-	at, ok := d.saved.GetIfPresent(u)
+	at, ok := d.saved.GetIfPresent(v)
 	return ok && !at.Before(since)
 }
 
-// useTime returns the time of a use. It is never before the person joined, by the store's clock: the node's clock may
-// be behind.
-func (d *Directory) useTime(joined time.Time) time.Time {
+// visitTime returns the time of a visit. It is never before the person joined, by the store's clock: the node's clock
+// may be behind.
+func (d *Directory) visitTime(joined time.Time) time.Time {
 	if now := d.now(); now.After(joined) {
 		return now
 	}
 	return joined
 }
 
-// Run writes down the uses of tenants at an interval until ctx ends, and then once more.
+// Run saves the visits at an interval until ctx ends, and then once more.
 func (d *Directory) Run(ctx context.Context, interval time.Duration, log *slog.Logger) {
 	commands.Every(ctx, interval, func() {
 		if err := d.flush(ctx); err != nil && ctx.Err() == nil {
-			log.Warn("the last uses of tenants could not be written down; they are kept for the next attempt", "err", err)
+			log.Warn("tenant visits could not be saved; the next attempt includes them", "err", err)
 		}
 	})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -159,8 +159,8 @@ func (d *Directory) Run(ctx context.Context, interval time.Duration, log *slog.L
 func (d *Directory) flush(ctx context.Context) error {
 	var users, tenants []string
 	var times []time.Time
-	d.uses.Range(func(u use, at time.Time) bool {
-		users, tenants, times = append(users, u.userID), append(tenants, u.tenantID), append(times, at)
+	d.unsaved.Range(func(v visit, at time.Time) bool {
+		users, tenants, times = append(users, v.userID), append(tenants, v.tenantID), append(times, at)
 		return true
 	})
 	if len(users) == 0 {
@@ -170,8 +170,8 @@ func (d *Directory) flush(ctx context.Context) error {
 		return err
 	}
 	for i := range users {
-		d.cacheUse(use{users[i], tenants[i]}, times[i]) // before it is gone from the uses
-		d.uses.Compute(use{users[i], tenants[i]}, func(at time.Time, _ bool) (time.Time, xsync.ComputeOp) {
+		d.cacheVisit(visit{users[i], tenants[i]}, times[i]) // before unsaved loses it
+		d.unsaved.Compute(visit{users[i], tenants[i]}, func(at time.Time, _ bool) (time.Time, xsync.ComputeOp) {
 			if at.Equal(times[i]) {
 				return at, xsync.DeleteOp
 			}
@@ -181,14 +181,14 @@ func (d *Directory) flush(ctx context.Context) error {
 	return nil
 }
 
-// write saves uses. A later one that is saved already stays.
+// write saves visits. It keeps a saved time that is later.
 func (d *Directory) write(ctx context.Context, users, tenants []string, times []time.Time) error {
 	_, err := d.db.Exec(
 		ctx,
-		`insert into keep.tenant_use select used.* from unnest($1::text[], $2::text[], $3::timestamptz[]) used (user_id,
+		`insert into keep.tenant_use select visits.* from unnest($1::text[], $2::text[], $3::timestamptz[]) visits (user_id,
 			tenant_id, at)
-		join keep.people using (user_id) order by user_id, tenant_id -- as all nodes do, so that none waits for another that waits for it
-		for key share of people -- of nobody who has been erased since
+		join keep.people using (user_id) order by user_id, tenant_id -- the same order on all nodes prevents deadlocks
+		for key share of people -- a person erased meanwhile gets no row
 		on conflict (user_id, tenant_id) do update set at = greatest(tenant_use.at, excluded.at)`,
 		users,
 		tenants,
@@ -197,33 +197,33 @@ func (d *Directory) write(ctx context.Context, users, tenants []string, times []
 	return databaseError(err)
 }
 
-// UsedTenants implements commands.TenantUses.
-func (d *Directory) UsedTenants(ctx context.Context, userID string) ([]commands.TenantUse, error) {
+// Visits implements commands.TenantVisits.
+func (d *Directory) Visits(ctx context.Context, userID string) ([]commands.TenantVisit, error) {
 	if err := d.flush(ctx); err != nil {
 		return nil, err
 	}
-	return d.SavedUses(ctx, userID)
+	return d.SavedVisits(ctx, userID)
 }
 
-// SavedUses implements commands.TenantUses.
-func (d *Directory) SavedUses(ctx context.Context, userID string) ([]commands.TenantUse, error) {
+// SavedVisits implements commands.TenantVisits.
+func (d *Directory) SavedVisits(ctx context.Context, userID string) ([]commands.TenantVisit, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, at from keep.tenant_use where user_id = $1 order by at desc`, userID)
 	if err != nil {
 		return nil, databaseError(err)
 	}
-	uses, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.TenantUse])
-	for _, u := range uses {
-		d.cacheUse(use{userID, u.TenantID}, u.At)
+	visits, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.TenantVisit])
+	for _, v := range visits {
+		d.cacheVisit(visit{userID, v.TenantID}, v.At)
 	}
-	return uses, databaseError(err)
+	return visits, databaseError(err)
 }
 
-// tenantGrace is how long the use of a tenant is kept that is not known: a node may not have heard of it yet.
+// tenantGrace protects visits of tenants that this node does not know yet.
 const tenantGrace = 2 * time.Hour
 
-// RemoveUses removes the uses of tenants that exist no more. Of a person's uses the last one stays: it tells when the
-// person was last here.
-func (d *Directory) RemoveUses(ctx context.Context, exists func(tenantID string) bool) error {
+// RemoveVisits removes visits of deleted tenants. A person's last visit stays, because it shows when they were last
+// here.
+func (d *Directory) RemoveVisits(ctx context.Context, exists func(tenantID string) bool) error {
 	rows, err := d.db.Query(ctx, `select distinct tenant_id from keep.tenant_use where at < $1`, d.now().Add(-tenantGrace))
 	if err != nil {
 		return databaseError(err)

@@ -67,7 +67,7 @@ func TestWhomTheDirectoryMeets(t *testing.T) {
 	}
 }
 
-func TestTheTenantThatAPersonUsedLast(t *testing.T) {
+func TestVisitsListLastOneFirst(t *testing.T) {
 	t.Parallel()
 	clock := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	people := directory.New(pgtest.Pool(t), func() time.Time { return clock })
@@ -75,38 +75,38 @@ func TestTheTenantThatAPersonUsedLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		later time.Duration
-		used  string
-		want  string
+		later   time.Duration
+		visited string
+		want    string
 	}{{0, "a", "a"}, {time.Hour, "b", "b"}, {-time.Minute, "a", "b"}, {2 * time.Minute, "a", "a"}} {
 		clock = clock.Add(c.later)
-		people.NoteUse("u", c.used, time.Time{})
-		if last, err := people.UsedTenants(t.Context(), "u"); len(last) == 0 || last[0].TenantID != c.want || err != nil {
-			t.Errorf("after %q was used at %v: got %q, %v, want %q", c.used, clock, last, err, c.want)
+		people.NoteVisit("u", c.visited, time.Time{})
+		if last, err := people.Visits(t.Context(), "u"); len(last) == 0 || last[0].TenantID != c.want || err != nil {
+			t.Errorf("after a visit to %q at %v: got %q, %v, want %q", c.visited, clock, last, err, c.want)
 		}
 	}
 }
 
-func TestUsesOfDeletedTenantsGo(t *testing.T) {
+func TestVisitsOfDeletedTenantsAreRemoved(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	clock := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	people := directory.New(pool, func() time.Time { return clock })
-	use := func(who string, tenants ...string) {
+	visit := func(who string, tenants ...string) {
 		t.Helper()
 		if _, err := people.SaveProfile(t.Context(), commands.Claims{UserID: who, Email: who + "@example.com"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, tenant := range tenants {
 			clock = clock.Add(time.Minute)
-			people.NoteUse(who, tenant, time.Time{})
+			people.NoteVisit(who, tenant, time.Time{})
 		}
-		if _, err := people.UsedTenants(t.Context(), who); err != nil { // writes the uses down
+		if _, err := people.Visits(t.Context(), who); err != nil { // saves the visits
 			t.Fatal(err)
 		}
 	}
-	use("one", "gone", "there", "gone too")
-	use("two", "gone", "gone too", "there")
+	visit("one", "gone", "there", "gone too")
+	visit("two", "gone", "gone too", "there")
 	for _, c := range []struct {
 		later time.Duration
 		want  string
@@ -115,7 +115,7 @@ func TestUsesOfDeletedTenantsGo(t *testing.T) {
 		{2 * time.Hour, "one gone too, one there, two there"},
 	} {
 		clock = clock.Add(c.later)
-		if err := people.RemoveUses(t.Context(), func(tenantID string) bool { return tenantID == "there" }); err != nil {
+		if err := people.RemoveVisits(t.Context(), func(tenantID string) bool { return tenantID == "there" }); err != nil {
 			t.Fatal(err)
 		}
 		var left string
