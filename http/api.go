@@ -24,9 +24,9 @@ import (
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
-	"flagledger/commands/keep/metering"
 	"flagledger/commands/keep/tours"
 	"flagledger/http/limit"
+	"flagledger/projections/usage"
 	"flagledger/queries"
 )
 
@@ -69,7 +69,7 @@ type Options struct {
 	// Notifications puts notifications into inboxes.
 	Notifications *commands.Notifications
 
-	Meter       *metering.Meter
+	Meter       *usage.Meter
 	Tours       *tours.Tours
 	Checkpoints *checkpoints.Checkpoints
 	Idempotency *idempotency.Requests

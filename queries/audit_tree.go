@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"flagledger/events"
+	"flagledger/migrations/database"
 )
 
 // AuditTree computes the Merkle tree (RFC 6962) over the entries of a tenant's trail, at its current or any smaller
@@ -45,7 +46,7 @@ func (q *Queries) AuditTree(ctx context.Context, tenantID string) (*AuditTree, e
 	if err == nil && parked {
 		err = fmt.Errorf("%w: the trail leaves out facts that cannot be applied", ErrUnavailable)
 	}
-	if missingTable(err) {
+	if database.MissingTable(err) {
 		err = ErrNotBuilt
 	}
 	return t, classify(err)

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
+	"flagledger/projections/usage"
 )
 
 // CleanupFlag is a flag that can be removed.
@@ -14,10 +14,10 @@ type CleanupFlag struct {
 	Flag
 	// SameOutcome reports whether all environments that evaluated the flag in the stale time served the same outcome.
 	SameOutcome   bool
-	VariationID   *string         // of that outcome; nil for a plain value
-	VariationName *string         // the current name, or the last one
-	Value         json.RawMessage // of that outcome
-	Clients       []ClientUse     // those that evaluated it in the last 30 days, most active first
+	VariationID   *string           // of that outcome; nil for a plain value
+	VariationName *string           // the current name, or the last one
+	Value         json.RawMessage   // of that outcome
+	Clients       []usage.ClientUse // those that evaluated it in the last 30 days, most active first
 }
 
 // Since returns when the flag was last evaluated, prefetched or changed.
@@ -65,7 +65,7 @@ func (q *Queries) Cleanup(
 		join unnest($7::text[]) with ordinality p (key, place) on p.key = f.key where f.tenant_id = $1 and $2 <> ''`
 	return listByKeys[CleanupFlag](ctx, q.db, columns, from, "p.place", keys, page,
 		func(f CleanupFlag) bool { return l.Filter.takes(f.inputs(), s) }, tenantID, l.EnvironmentID, s.start(), days, hours,
-		shownClients, []string{})
+		usage.MaxClients, []string{})
 }
 
 // cleanupPeriod splits the days in which clients are counted into days already rolled up and the hours of all others.
@@ -74,8 +74,8 @@ func (q *Queries) cleanupPeriod(
 ) (days, hours []time.Time, err error) {
 	const day = 24 * time.Hour
 	today := now.UTC().Truncate(day)
-	first := today.Add(-(counted.DaysOfHours - 1) * day)
-	if days, err = completeDays(ctx, q.db, tenantID, first, today); err != nil {
+	first := today.Add(-(usage.DaysOfHours - 1) * day)
+	if days, err = usage.SummedDays(ctx, q.db, tenantID, first, today); err != nil {
 		return nil, nil, classify(err)
 	}
 	done := map[time.Time]bool{}

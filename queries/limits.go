@@ -15,10 +15,6 @@ func ListLimits() []events.Limit {
 	}
 	count, size := events.CountText, events.SizeText
 	return []events.Limit{
-		of("points of metrics", count(MaxPoints), "answer", 422, ""),
-		of("values in a flag's metrics", size(maxOutcomeBytes), "answer", 422, ""),
-		of("outcomes of a point, clients, flags in metrics",
-			fmt.Sprintf("%d, %d, %d", maxOutcomes, shownClients, topFlags), "answer", 0, "the rest together, or left out"),
 		of("facts looked at for a page of the audit trail", count(maxExamined), "answer", 0, "the page ends early"),
 		{
 			Group: events.MemoryLimits, Name: "cached keys of lists of flags", Nodes: events.EachNode,

@@ -3,15 +3,13 @@ package queries
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
+	"flagledger/migrations/database"
 )
 
 // Queries reads. Its methods return ErrNotFound or ErrUnavailable if they say so; other errors are internal.
@@ -36,44 +34,13 @@ func New(
 
 var (
 	// ErrNotFound reports that the requested thing does not exist.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = database.ErrNotFound
 	// ErrUnavailable reports that the read models cannot be read now.
-	ErrUnavailable = errors.New("the read models cannot be read")
+	ErrUnavailable = database.ErrUnavailable
 )
 
-// Error codes of Postgres for tables that are being built or rebuilt in another shape.
-const (
-	undefinedTable  = "42P01"
-	undefinedColumn = "42703"
-	undefinedSchema = "3F000"
-)
-
-// missingTable reports whether an error means that a table or its schema is missing.
-func missingTable(err error) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pg.Code == undefinedTable || pg.Code == undefinedSchema)
-}
-
-// classify turns a database error into ErrNotFound or ErrUnavailable. A statement that Postgres refuses stays an
-// internal error.
-func classify(err error) error {
-	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnavailable) {
-		return err
-	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		return ErrNotFound
-	}
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		if missingTable(err) || pg.Code == undefinedColumn {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		switch pg.Code[:2] {
-		case "22", "23", "42":
-			return err
-		}
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
-}
+// classify turns a database error into ErrNotFound or ErrUnavailable.
+func classify(err error) error { return database.Classify(err) }
 
 // reader is a transaction, or a pool, whose queries each see the newest rows.
 type reader interface {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flagledger/projections/usage"
 	"flagledger/queries"
 )
 
@@ -24,7 +25,7 @@ func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
 	err := printCleanup(&out, []queries.CleanupFlag{
 		flag("named", &today, queries.CleanupFlag{
 			SameOutcome: true, VariationName: name("blue\x1b[2J"), Value: json.RawMessage(`"#00f"`),
-			Clients: []queries.ClientUse{{ClientID: name("c1"), Name: name("shop")}, {}, {ClientID: name("c2")}},
+			Clients: []usage.ClientUse{{ClientID: name("c1"), Name: name("shop")}, {}, {ClientID: name("c2")}},
 		}),
 		flag("valued", &today, queries.CleanupFlag{SameOutcome: true, Value: json.RawMessage(`1.50`)}),
 		flag("differs", &today, queries.CleanupFlag{}),

@@ -21,12 +21,12 @@ import (
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
-	"flagledger/commands/keep/metering"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
 	"flagledger/http"
 	"flagledger/http/limit"
 	"flagledger/projections/snapshot"
+	"flagledger/projections/usage"
 	"flagledger/queries"
 )
 
@@ -37,7 +37,7 @@ func allLimits() []events.Limit {
 	return slices.Concat(
 		node.ListLimits(), commands.ListLimits(), inbox.ListLimits(), tours.ListLimits(), limit.ListLimits(),
 		jobs.ListLimits(), http.ListLimits(), keys.ListLimits(), queries.ListLimits(), snapshot.ListLimits(),
-		metering.ListLimits(), directory.ListLimits(),
+		usage.ListLimits(), directory.ListLimits(),
 		[]events.Limit{{
 			Group: events.ConcurrencyLimits, Name: "connections", Nodes: events.EachNode, Per: "node", Beyond: "they wait",
 			Value: fmt.Sprintf("%s, or open files less %d", events.CountText(mostConnections), otherFiles),

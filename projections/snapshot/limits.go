@@ -3,9 +3,9 @@ package snapshot
 import (
 	"slices"
 
-	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
 	"flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/usage/counted"
 )
 
 // ListLimits lists the limits of evaluations and of a node's memory.

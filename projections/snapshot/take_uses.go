@@ -6,8 +6,8 @@ import (
 	"time"
 	"unique"
 
-	"flagledger/commands/keep/metering/counted"
 	"flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/usage/counted"
 )
 
 // maxPast is how many bytes, about, uses of past hours may take before no new hour begins.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
 	"flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/usage/counted"
 )
 
 var staging = events.EnvironmentRef{ID: "e2", Name: "staging"}

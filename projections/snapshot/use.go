@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"unique"
 
-	"flagledger/commands/keep/metering/counted"
 	"flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/usage/counted"
 )
 
 // use is how often a flag, or with an empty key all of a tenant, was used in an environment in an hour. Its counts only

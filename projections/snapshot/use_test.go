@@ -10,9 +10,9 @@ import (
 	"time"
 	"unsafe"
 
-	"flagledger/commands/keep/metering/counted"
 	"flagledger/events"
 	"flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/usage/counted"
 )
 
 // A flag that nobody evaluates costs no memory for it, and one that somebody does little.

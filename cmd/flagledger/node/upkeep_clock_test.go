@@ -10,8 +10,8 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/jobs"
-	"flagledger/commands/keep/metering"
 	"flagledger/migrations/pgtest"
+	"flagledger/projections/usage"
 )
 
 // A node whose clock is ahead closes neither days nor months: others still write down what they count of them.
@@ -54,7 +54,7 @@ func TestAWrongClockAddsNothingUp(t *testing.T) {
 		pool:      pool,
 		log:       slog.New(slog.DiscardHandler),
 		jobs:      client,
-		meter:     metering.New(pool, nil, time.Now),
+		meter:     usage.New(pool, nil, time.Now),
 		tenancies: &commands.Tenancies{},
 	}
 	added := 0

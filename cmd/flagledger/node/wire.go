@@ -22,7 +22,6 @@ import (
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
-	"flagledger/commands/keep/metering"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
 	"flagledger/http"
@@ -30,6 +29,7 @@ import (
 	"flagledger/projections/models"
 	"flagledger/projections/reactions"
 	"flagledger/projections/snapshot"
+	"flagledger/projections/usage"
 	"flagledger/queries"
 	"flagledger/retry"
 )
@@ -118,7 +118,7 @@ type parts struct {
 	writer        *commands.Writer
 	queries       *queries.Queries
 	directory     *directory.Directory
-	meter         *metering.Meter
+	meter         *usage.Meter
 	requests      *idempotency.Requests
 	tours         *tours.Tours
 	checkpoints   *checkpoints.Checkpoints
@@ -228,7 +228,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return commands.ProjectExists(ctx, p.writer, id)
 	}
 	p.directory = directory.New(p.pool, p.Now)
-	p.meter = metering.New(p.pool, p.snapshot, p.Now)
+	p.meter = usage.New(p.pool, p.snapshot, p.Now)
 	p.requests = idempotency.New(p.pool, p.Now)
 	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)
 	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)

@@ -1,0 +1,265 @@
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"pgregory.net/rapid"
+
+	"flagledger/projections/usage/counted"
+)
+
+// sums adds up the JSON of a column of rows, by the values of others.
+func (c *cluster) sums(t failer, query string) map[string]int64 {
+	rows, err := c.pool.Query(c.t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int64{}
+	var name, text string
+	_, err = pgx.ForEachRow(rows, []any{&name, &text}, func() error {
+		var counts map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &counts); err != nil {
+			return err
+		}
+		for of, n := range counts {
+			var list []int64
+			if json.Unmarshal(n, &list) != nil {
+				list = make([]int64, 1)
+				if err := json.Unmarshal(n, &list[0]); err != nil {
+					return err
+				}
+			}
+			all[strings.TrimSpace(name+" "+of)] += list[0]
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+type failer interface{ Fatal(...any) }
+
+// What nodes count, write down, write down again because they did not hear that it was done, cannot write during an
+// outage, and whenever they end: the hours, and the days made of them, hold what was counted.
+func TestUses(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	began := time.Date(2026, 3, 14, 22, 0, 0, 0, time.UTC)
+	rapid.Check(t, func(t *rapid.T) {
+		if _, err := c.pool.Exec(
+			ctx,
+			`truncate keep.flag_hours, keep.flag_days, keep.tenant_hours, keep.tenant_days, keep.use_days, keep.flag_outcomes, keep.flag_uses, keep.evaluations`,
+		); err != nil {
+			t.Fatal(err)
+		}
+		c.clock = began
+		nodes := []*Meter{c.node(), c.node()}
+		hours, clients, days := map[string]int64{}, map[string]int64{}, map[string]int64{}
+		pick := func(t *rapid.T) int { return rapid.IntRange(0, 1).Draw(t, "node") }
+		write := func(n int) {
+			if err := nodes[n].flush(ctx, time.Minute, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"evaluate": func(t *rapid.T) {
+				key, environment := rapid.SampledFrom([]string{"a", "b"}).
+					Draw(t, "key"),
+					rapid.SampledFrom([]string{"e1", "e2"}).
+						Draw(t, "environment")
+				value, client := rapid.SampledFrom([]string{"1", "2"}).
+					Draw(t, "value"),
+					rapid.SampledFrom([]string{"", "c1"}).
+						Draw(t, "client")
+				nodes[pick(t)].uses.(*memory).evaluate(key, environment, value, client, c.clock)
+				hours[fmt.Sprint(key, environment, c.clock.Format(" 02 15 "), value)]++
+				days[fmt.Sprint(key, environment, c.clock.Format(" 02 "), value)]++
+				clients[strings.TrimSpace(c.clock.Format("02 15 ")+client)]++
+			},
+			"an hour later": func(*rapid.T) { c.clock = c.clock.Add(time.Hour) },
+			"write":         func(t *rapid.T) { write(pick(t)) },
+			"write without hearing of it": func(t *rapid.T) {
+				n := pick(t)
+				write(n)
+				for _, r := range nodes[n].uses.(*memory).uses {
+					r.Retry()
+				}
+			},
+			"an outage": func(t *rapid.T) {
+				n := pick(t)
+				waiting := len(nodes[n].uses.(*memory).changed)
+				if waiting == 0 {
+					return
+				}
+				c.outage(true)
+				err := nodes[n].flush(ctx, time.Minute, false)
+				c.outage(false)
+				c.pool.Reset() // connections that nobody used meanwhile
+				if err == nil || len(nodes[n].uses.(*memory).changed) != waiting {
+					t.Fatal("of ", waiting, " uses ", len(nodes[n].uses.(*memory).changed), " are kept in an outage: ", err)
+				}
+			},
+			"restart": func(t *rapid.T) {
+				n := pick(t)
+				write(n)
+				nodes[n] = c.node()
+			},
+			"add up days": func(t *rapid.T) {
+				if err := nodes[pick(t)].AddUpDays(ctx); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"": func(*rapid.T) {},
+		})
+		write(0)
+		write(1)
+		values := map[string]string{}
+		rows, err := c.pool.Query(ctx, `select outcome, value::text from keep.flag_outcomes`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var outcome, value string
+		if _, err := pgx.ForEachRow(
+			rows, []any{&outcome, &value}, func() error { values[outcome] = value; return nil },
+		); err != nil {
+			t.Fatal(err)
+		}
+		named := func(all map[string]int64) map[string]int64 {
+			by := map[string]int64{}
+			for name, n := range all {
+				i := strings.LastIndex(name, " ") + 1
+				by[name[:i]+values[name[i:]]] += n
+			}
+			return by
+		}
+		if got := named(
+			c.sums(
+				t,
+				`select flag_key || environment_id || to_char(hour at time zone 'UTC', ' DD HH24'), outcomes::text from keep.flag_hours`,
+			),
+		); !maps.Equal(got, hours) {
+			t.Fatalf("the hours have %v, want %v", got, hours)
+		}
+		if got := c.sums(
+			t, `select to_char(hour at time zone 'UTC', 'DD HH24'), clients::text from keep.tenant_hours`,
+		); !maps.Equal(got, clients) {
+			t.Fatalf("the tenant's clients have %v, want %v", got, clients)
+		}
+		c.clock = c.clock.Add(25 * time.Hour)
+		for range 2 {
+			if err := nodes[0].AddUpDays(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := named(
+			c.sums(t, `select flag_key || environment_id || to_char(day, ' DD'), outcomes::text from keep.flag_days`),
+		); !maps.Equal(got, days) {
+			t.Fatalf("the days have %v, want %v", got, days)
+		}
+	})
+}
+
+// last is a row of keep.flag_uses.
+func (c *cluster) last(key string) string {
+	c.t.Helper()
+	var row string
+	err := c.pool.QueryRow(c.t.Context(), `select concat_ws(' ', to_char(last_evaluated at time zone 'UTC', 'HH24:MI:SS'), to_char(last_prefetched at time zone 'UTC', '"prefetched" HH24:MI'), o.value,
+			to_char(outcome_hour at time zone 'UTC', '"in" HH24'), to_char(varied_hour at time zone 'UTC', '"varied" HH24'))
+		from keep.flag_uses left join keep.flag_outcomes o using (tenant_id, flag_key, life, outcome) where flag_key = $1`, key).
+		Scan(&row)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return row
+}
+
+func TestWhatAFlagServedLast(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	first, second := c.node(), c.node()
+	at := func(hour, minute int) time.Time { return time.Date(2026, 1, 31, hour, minute, 0, 0, time.UTC) }
+	want := func(want string) {
+		t.Helper()
+		c.flush(first)
+		c.flush(second)
+		c.flush(first)
+		if got := c.last("a"); got != want {
+			t.Errorf("the flag was used %q, want %q", got, want)
+		}
+	}
+	one, two := first.uses.(*memory), second.uses.(*memory)
+	one.prefetch("a", "e", at(1, 5))
+	want("prefetched 01:05")
+	one.evaluate("a", "e", "1", "", at(2, 10))
+	want("02:10:00 prefetched 01:05 1 in 02")
+	two.evaluate("a", "e", "1", "", at(3, 10))
+	want("03:10:00 prefetched 01:05 1 in 03")
+	one.evaluate("a", "e", "2", "", at(5, 0))
+	want("05:00:00 prefetched 01:05 2 in 05 varied 03")
+	two.evaluate("a", "e", "3", "", at(4, 0)) // which is written down late
+	want("05:00:00 prefetched 01:05 2 in 05 varied 04")
+	one.evaluate("a", "e", "2", "", at(7, 0))
+	one.prefetch("a", "e", at(7, 1))
+	want("07:00:00 prefetched 07:01 2 in 07 varied 04")
+	two.evaluate("a", "e", "1", "", at(7, 30)) // in the same hour
+	want("07:30:00 prefetched 07:01 1 in 07 varied 07")
+}
+
+func TestAnHourKeepsTheValueThatAVariationHadThen(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	node := c.node()
+	evaluate := func(hour int, value string) {
+		r := node.uses.(*memory).use("a", "e", 1, time.Date(2026, 1, 31, hour, 0, 0, 0, time.UTC))
+		r.Served = []counted.Served{
+			{
+				VariationID:   "v",
+				VariationName: "name",
+				Value:         []byte(value),
+				Reason:        "FALLTHROUGH",
+				New:           true,
+				Count:         r.count() + 1,
+			},
+		}
+		c.flush(node)
+	}
+	evaluate(1, "1")
+	evaluate(2, "1")
+	evaluate(2, "2") // which counts for all of the hour
+	evaluate(3, "2")
+	rows, err := c.pool.Query(
+		t.Context(),
+		`select to_char(hour at time zone 'UTC', 'HH24 ') || o.value || ' ' || n.value from keep.flag_hours
+		cross join lateral json_each_text(outcomes::json) n join keep.flag_outcomes o on o.outcome = n.key order by hour`,
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"01 1 1", "02 2 2", "03 2 1"}; !slices.Equal(got, want) {
+		t.Errorf("the hours have %q, want %q", got, want)
+	}
+}
+
+func (c *cluster) rows(t testing.TB, table string) (n int) {
+	t.Helper()
+	if err := c.pool.QueryRow(t.Context(), `select count(*) from keep.`+table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
