@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -42,6 +43,8 @@ type attack struct {
 	body    string
 	unread  bool // the clients do not read their answers
 	past    bool // by the tenant of armedWithPast, whose two times take the place of TIME by turns
+	spent   bool // by the tenant of armedWithSpentDay, with enable and disable in place of TIME by turns
+	crowd   bool // each call comes from another network, without a token
 }
 
 const costlyRules = `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`
@@ -120,6 +123,52 @@ func attacks() []attack {
 			body:    `{"at":"TIME"}`,
 			past:    true,
 		},
+		{
+			name:    "40-wrong-passwords",
+			clients: 40,
+			method:  "POST",
+			path:    "/auth/signin",
+			body:    `{"email":"KEY@example.com","password":"wrong horse"}`,
+			crowd:   true,
+		},
+		{
+			name:    "40-wrong-passwords-of-another",
+			clients: 40,
+			method:  "POST",
+			path:    "/auth/signin",
+			body:    `{"email":"VICTIM","password":"wrong horse"}`,
+			crowd:   true,
+		},
+		{
+			name:    "40-password-mails",
+			clients: 40,
+			method:  "POST",
+			path:    "/api/v1/auth/forgot-password",
+			body:    `{"email":"VICTIM"}`,
+			crowd:   true,
+		},
+		{
+			name:    "20-invitations",
+			clients: 20,
+			method:  "POST",
+			path:    "/api/v1/tenants/TENANT/users",
+			body:    `{"email":"KEY@example.com","role":"viewer"}`,
+		},
+		{
+			name:    "20-rewrites-past-a-day",
+			clients: 20,
+			method:  "PATCH",
+			path:    nodetest.FlagPath("flag-N"),
+			body:    `{"defaultValue":"KEY` + strings.Repeat("v", 20_000) + `"}`,
+			spent:   true,
+		},
+		{
+			name:    "20-switches-past-a-day",
+			clients: 20,
+			method:  "POST",
+			path:    nodetest.FlagPath("flag-N", "/TIME"),
+			spent:   true,
+		},
 	}
 }
 
@@ -181,6 +230,22 @@ func armedWithPast(s *nodetest.Service) (c *nodetest.Client, times []string) {
 	return c, times[:2]
 }
 
+// armedWithSpentDay is a tenant with 20 flags that has written as much today as a sandbox of a MiB may.
+func armedWithSpentDay(s *nodetest.Service) *nodetest.Client {
+	c := newSandbox(s.SignUp(nodetest.Address()))
+	for i := range 20 {
+		c.CreateFlag(fmt.Sprintf("flag-%d", i), map[string]any{"type": "string", "defaultValue": "v"})
+	}
+	for i := range 1000 {
+		change := map[string]any{"defaultValue": fmt.Sprint(i, strings.Repeat("v", 60_000))}
+		if c.Call("PATCH", nodetest.FlagPath("flag-0"), change).Status == http.StatusTooManyRequests {
+			return c
+		}
+	}
+	s.T.Fatal("a tenant writes without end")
+	return nil
+}
+
 // run attacks until stop is called, which tells how often which status was answered.
 func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func() string) {
 	b.Helper()
@@ -188,7 +253,7 @@ func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	answers := map[string]int{}
-	before, after, keyed := strings.Cut(a.body, `"KEY"`)
+	before, after, keyed := strings.Cut(a.body, `KEY`)
 	start, end := []byte(before), []byte(after) // copied for no call: attackers have machines of their own
 	if len(times) == 0 {
 		times = []string{""}
@@ -197,14 +262,14 @@ func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				at := times[n%len(times)]
-				path := strings.NewReplacer("-N/", fmt.Sprintf("-%d/", i), "TIME", at).Replace(a.path)
+				path := strings.NewReplacer("-N", fmt.Sprint("-", i), "TIME", at, "TENANT", c.Tenant).Replace(a.path)
 				start := start
 				if a.past {
 					start = []byte(strings.ReplaceAll(before, "TIME", at))
 				}
 				var key []byte
 				if keyed {
-					key = fmt.Appendf(nil, `"made-%d-%d-%d"`, time.Now().UnixNano(), i, n)
+					key = fmt.Appendf(nil, `made-%d-%d-%d`, time.Now().UnixNano(), i, n)
 				}
 				status, err := a.once(ctx, c, path, start, key, end)
 				if ctx.Err() == nil {
@@ -241,9 +306,13 @@ func (a attack) once(ctx context.Context, c *nodetest.Client, path string, body 
 	for _, part := range body {
 		size += len(part)
 	}
+	who := fmt.Sprintf("Authorization: Bearer %s\r\nX-Tenant-ID: %s", c.Token, c.Tenant)
+	if a.crowd {
+		who = "X-Forwarded-For: 10." + fmt.Sprint(rand.IntN(256), ".", rand.IntN(256), ".1")
+	}
 	header := fmt.Appendf(nil,
-		"%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Tenant-ID: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-		a.method, path, c.Token, c.Tenant, size)
+		"%s %s HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		a.method, path, who, size)
 	request := net.Buffers(append([][]byte{header}, body...))
 	if _, err := request.WriteTo(conn); err != nil {
 		return "request not taken", err
@@ -268,8 +337,8 @@ func (a attack) once(ctx context.Context, c *nodetest.Client, path string, body 
 
 // bystander is how long another tenant's calls take.
 type bystander struct {
-	evaluations, changes, health nodetest.Samples
-	failed                       atomic.Int64
+	evaluations, changes, signIns, health nodetest.Samples
+	failed                                atomic.Int64
 }
 
 // call makes calls of another tenant for a time.
@@ -291,19 +360,23 @@ func (y *bystander) call(c *nodetest.Client, d time.Duration) {
 	loop(&y.changes, 5*time.Millisecond, func(n int) nodetest.Reply {
 		return c.Attempt("POST", nodetest.FlagPath("toggled", []string{"/enable", "/disable"}[n%2]), "")
 	})
+	signIn := fmt.Sprintf(`{"email":%q,"password":%q}`, c.Email, nodetest.Password)
+	loop(&y.signIns, 50*time.Millisecond, func(int) nodetest.Reply { return c.Attempt("POST", "/auth/signin", signIn) })
 	loop(&y.health, 20*time.Millisecond, func(int) nodetest.Reply { return c.Attempt("GET", "/health", "") })
 	all.Wait()
 }
 
 // BenchmarkAttacks measures another tenant's calls while one tenant attacks, beside those of quiet times. The ratios of
-// the p99 of evaluations and of changes are to be at most 3, none may fail, /health takes 100 ms at most and memory
-// grows by 100 MB at most.
+// the p99 of evaluations and of changes are to be at most 3, none may fail (nor a sign-in from the person's own
+// network), /health takes 100 ms at most and memory grows by 100 MB at most.
 func BenchmarkAttacks(b *testing.B) {
 	program := nodetest.Build(b)
 	// or most changes are refused
-	node := program.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(b), "FLAGLEDGER_LOG=json", "FLAGLEDGER_FLAG_MIB=free=64")
+	node := program.Serve("FLAGLEDGER_DATABASE_URL="+pgtest.URL(b), "FLAGLEDGER_LOG=json", "FLAGLEDGER_FLAG_MIB=free=64,sandbox=1",
+		"FLAGLEDGER_TRUSTED_PROXIES=127.0.0.1")
 	attacker, other := armed(program.Service()), program.Service().SignUp(nodetest.Address())
 	historian, pastTimes := armedWithPast(program.Service())
+	spender := armedWithSpentDay(program.Service())
 	benchFlag(other)
 	other.CreateFlag("toggled", nil)
 	(&bystander{}).call(other, time.Second)
@@ -314,9 +387,13 @@ func BenchmarkAttacks(b *testing.B) {
 			var answers []string
 			before, most := memory(b, node.Process.Pid), 0
 			attacker, times := attacker, []string(nil)
-			if a.past {
+			switch {
+			case a.past:
 				attacker, times = historian, pastTimes
+			case a.spent:
+				attacker, times = spender, []string{"enable", "disable"}
 			}
+			a.body = strings.ReplaceAll(a.body, "VICTIM", other.Email)
 			for range 2 { // longer than -benchtime asks for, so that it is run once
 				quiet.call(other, d)
 				stop := a.run(b, attacker, times)
@@ -334,6 +411,8 @@ func BenchmarkAttacks(b *testing.B) {
 			b.ReportMetric(ms(quiet.changes.Percentile(99)), "change-p99-ms-quiet")
 			b.ReportMetric(ms(beside.changes.Percentile(99)), "change-p99-ms-beside")
 			b.ReportMetric(ratio(&quiet.changes, &beside.changes), "change-p99-ratio")
+			b.ReportMetric(ms(quiet.signIns.Percentile(99)), "sign-in-p99-ms-quiet")
+			b.ReportMetric(ms(beside.signIns.Percentile(99)), "sign-in-p99-ms-beside")
 			b.ReportMetric(ms(beside.health.Percentile(100)), "health-max-ms")
 			b.ReportMetric(float64(quiet.failed.Load()+beside.failed.Load()), "failed")
 			b.ReportMetric(float64(most-before)/(1<<20), "grown-MB")
