@@ -25,7 +25,7 @@ import (
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/tours"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/projections/usage"
 	"flagledger/queries"
 )
@@ -86,7 +86,7 @@ type Options struct {
 	// StaleAfter is the time without evaluation or change after which a flag is unused or settled.
 	StaleAfter time.Duration
 
-	Limits limit.Limits
+	Limits quota.Limits
 	// InvitationsPerDay replaces the plans' daily quota of invitations, unless it is 0.
 	InvitationsPerDay int
 	Features          Features
@@ -105,7 +105,7 @@ type Options struct {
 type API struct {
 	Options
 	verifier      *tokenVerifier
-	limiter       *limit.Limiter
+	limiter       *quota.Limiter
 	queues        queues
 	unread        unread
 	refusedUnread prometheus.Counter
@@ -131,7 +131,7 @@ func New(o Options) *API {
 	a := &API{
 		Options:       o,
 		verifier:      newTokenVerifier(o),
-		limiter:       limit.New(o.Limits, o.Proxies, o.Now),
+		limiter:       quota.NewLimiter(o.Limits, o.Proxies, o.Now),
 		queues:        newQueues(o.Reads, cmp.Or(o.QueueTimeout, queueTimeout)),
 		router:        chi.NewMux(),
 		durations:     newDurations(),

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // baseURL returns the URL by which the client reaches the service: the configured public URL, or else the request's
@@ -15,7 +15,7 @@ func (a *API) baseURL(r *http.Request) string {
 		return a.PublicURL
 	}
 	scheme, host := "http", r.Host
-	if limit.FromProxy(r, a.Proxies) {
+	if quota.FromProxy(r, a.Proxies) {
 		if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Host"), ","); first != "" {
 			host = strings.TrimSpace(first)
 		}

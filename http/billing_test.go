@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/http"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 const billingPath = "/api/v1/billing"
@@ -73,7 +73,7 @@ func testThePlanInForceOnEveryNode(t *testing.T) {
 		Environment: "development",
 		SuperUsers:  []string{"root@example.com"},
 		Now:         c.now,
-		Limits: limit.Limits{
+		Limits: quota.Limits{
 			Plans:     map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000},
 			Anonymous: 1_000_000,
 			Auth:      1_000_000,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"flagledger/commands"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 const (
@@ -49,7 +49,7 @@ func (a *API) limitSwitches(p *principal) error {
 	return tooManyRequests(
 		left,
 		fmt.Sprintf("%s took %d bytes today, and now a person makes %d without a body a minute, as do all machines together",
-			whose, bound, limit.SwitchesPerMinute),
+			whose, bound, quota.SwitchesPerMinute),
 	)
 }
 

@@ -11,7 +11,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // keptKeys counts the Idempotency-Keys in the database.
@@ -136,26 +136,26 @@ func TestSwitchesAreBounded(t *testing.T) {
 	}
 	note(bound)
 	me.Call("PATCH", nodetest.FlagPath("k"), `{"name":"n"}`).Refused(429)
-	for range 2 * limit.SwitchesPerMinute {
+	for range 2 * quota.SwitchesPerMinute {
 		change(me).Want(200)
 	}
 	if len(me.History("k", "")[0]["reason"].(string)) != len(reason) {
 		t.Error("the history does not show the reason")
 	}
 	note(bound + bound/4)
-	for i := range limit.SwitchesPerMinute {
+	for i := range quota.SwitchesPerMinute {
 		change([]*nodetest.Client{machine, other}[i%2]).Want(200)
 	}
 	for _, c := range []*nodetest.Client{machine, other} {
 		refused := change(c).Refused(429)
 		nodetest.Same(t, "the limit that refuses", refused.Header["Ratelimit-Limit"],
-			[]string{fmt.Sprint(limit.SwitchesPerMinute)})
+			[]string{fmt.Sprint(quota.SwitchesPerMinute)})
 		nodetest.Same(t, "Retry-After", refused.Header.Get("Retry-After"), refused.Header["Ratelimit-Reset"][0])
 		if detail := fmt.Sprint(refused.Object()["detail"]); !strings.Contains(detail, fmt.Sprint(bound+bound/4)) {
 			t.Errorf("refused with %q", detail)
 		}
 	}
-	for range limit.SwitchesPerMinute - 1 {
+	for range quota.SwitchesPerMinute - 1 {
 		change(me).Want(200)
 	}
 	nodetest.Same(t, "a call that pays", portal(), 503)
@@ -173,7 +173,7 @@ func TestSwitchesAreBounded(t *testing.T) {
 		gone := creator.NewTenant("gone")
 		s.Node.API.Writer.NoteWritten(gone.Tenant, 4*(bound+bound/4))
 		gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
-		for range limit.SwitchesPerMinute - 1 {
+		for range quota.SwitchesPerMinute - 1 {
 			creator.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)
 		}
 		if detail := fmt.Sprint(

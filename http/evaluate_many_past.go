@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"flagledger/events"
-	"flagledger/http/fair"
+	"flagledger/http/quota"
 	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
@@ -61,7 +61,7 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 type flagsAt struct {
 	flags       []queries.VersionThen
 	environment events.EnvironmentRef
-	pastSlot    *fair.Slot // released while no history is read
+	pastSlot    *quota.Slot // released while no history is read
 }
 
 // selectPast finds the flags and the environment at a time. Its error is a problem or a query's error.

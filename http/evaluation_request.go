@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"sync"
 
-	"flagledger/http/fair"
+	"flagledger/http/quota"
 	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot/evaluation"
 )
@@ -23,8 +23,8 @@ type evaluationRequest struct {
 	data    []byte         // the whole of body
 	members map[string]any // memory for the attributes
 
-	bodySlot *fair.Slot // for a large body, or nil
-	workSlot *fair.Slot // for expensive work, or nil
+	bodySlot *quota.Slot // for a large body, or nil
+	workSlot *quota.Slot // for expensive work, or nil
 }
 
 // maxReused is the largest body or response, in bytes, whose memory is reused for another request. maxReusedMembers is

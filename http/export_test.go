@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"flagledger/events"
-	"flagledger/http/fair"
+	"flagledger/http/quota"
 )
 
 // OccupyTokens takes all that a flow may have where tokens are signed, the places of those that wait included, until
@@ -21,7 +21,7 @@ func (a *API) OccupyPast(flow string) (free func()) { return occupy(a.queues.pas
 // OccupyPeople is OccupyTokens for changes about no tenant.
 func (a *API) OccupyPeople(flow string) (free func()) { return occupy(a.queues.people, flow) }
 
-func occupy(q *fair.Queue, flow string) (free func()) {
+func occupy(q *quota.Queue, flow string) (free func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	full := make(chan struct{})
 	once := sync.OnceFunc(func() { close(full) })

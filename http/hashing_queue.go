@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"flagledger/commands"
-	"flagledger/http/fair"
+	"flagledger/http/quota"
 )
 
 // Hashing shares the hashing of passwords among the networks of clients, an IPv4 /24 or IPv6 /48 each, so that a flood
 // of sign-ins from some keeps no other waiting. One hash takes 19 MiB and some 20 ms.
-type Hashing struct{ queue *fair.Queue }
+type Hashing struct{ queue *quota.Queue }
 
 const hashingWaiting = 100 // passwords of a network
 
@@ -22,8 +22,8 @@ const hashingWaiting = 100 // passwords of a network
 func NewHashing(longest time.Duration) *Hashing {
 	cores := max(1, runtime.GOMAXPROCS(0)/2)
 	return &Hashing{
-		fair.New(
-			fair.Limits{
+		quota.NewQueue(
+			quota.QueueLimits{
 				Slots:       cores,
 				FlowSlots:   max(1, cores/2),
 				FlowWaiting: hashingWaiting,
@@ -43,7 +43,7 @@ func (h *Hashing) Run(ctx context.Context, hash func()) error {
 	}
 	slot, err := h.queue.Enter(ctx, network)
 	switch {
-	case errors.Is(err, fair.ErrFlowBusy):
+	case errors.Is(err, quota.ErrFlowBusy):
 		return &commands.Error{
 			Kind:   commands.TooMany,
 			Detail: "too many sign-ins from the client's network at this moment",

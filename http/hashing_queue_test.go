@@ -14,12 +14,11 @@ import (
 	"time"
 
 	"flagledger/commands"
-	"flagledger/http/fair"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // hashFrom hashes for a request from an address, which takes 40 ms.
-func hashFrom(ctx context.Context, h *Hashing, limiter *limit.Limiter, address string) error {
+func hashFrom(ctx context.Context, h *Hashing, limiter *quota.Limiter, address string) error {
 	r := httptest.NewRequest(http.MethodPost, "/auth/signin", nil)
 	r.RemoteAddr = address
 	return h.Run(context.WithValue(ctx, requestKey{}, &request{received: r, limiter: limiter}),
@@ -37,9 +36,9 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 				const networks, each = 30, 20
 				// as on two cores
 				h := &Hashing{
-					fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: queueTimeout}),
+					quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: queueTimeout}),
 				}
-				limiter := limit.New(limit.Limits{}, nil, time.Now)
+				limiter := quota.NewLimiter(quota.Limits{}, nil, time.Now)
 				var all sync.WaitGroup
 				var busy atomic.Int64
 				for network := range networks {
@@ -70,7 +69,7 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 
 func TestHashingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, limiter, slots := NewHashing(0), limit.New(limit.Limits{}, nil, time.Now), runtime.GOMAXPROCS(0)
+		h, limiter, slots := NewHashing(0), quota.NewLimiter(quota.Limits{}, nil, time.Now), runtime.GOMAXPROCS(0)
 		for range slots {
 			_ = func() (err error) {
 				defer func() { _ = recover() }()

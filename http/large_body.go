@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"flagledger/events"
-	"flagledger/http/fair"
+	"flagledger/http/quota"
 )
 
 // pieceTimeout limits the time for each largeBody bytes of a large body. A body that has held its slot for longer
@@ -21,7 +21,7 @@ func mayBeLarge(r *http.Request) bool { return r.ContentLength < 0 || r.ContentL
 
 // readBody reads a body of at most 1 MiB. Beyond largeBody bytes it waits for a slot, and each piece must then arrive
 // within pieceTimeout. It returns the slot, or nil for a small body. Its error is a problem.
-func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot *fair.Slot, err error) {
+func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot *quota.Slot, err error) {
 	into.Grow(largeBody + 1 + bytes.MinRead)
 	if _, err := into.ReadFrom(&io.LimitedReader{R: r.Body, N: largeBody + 1}); err != nil {
 		return nil, newProblem(http.StatusBadRequest, unreadBody)
@@ -40,7 +40,7 @@ func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot 
 }
 
 // readRest reads the rest of a large body.
-func readRest(r *http.Request, into *bytes.Buffer, slot *fair.Slot) error {
+func readRest(r *http.Request, into *bytes.Buffer, slot *quota.Slot) error {
 	control, began := http.NewResponseController(&requestOf(r.Context()).writer), time.Now()
 	for {
 		now := time.Now()

@@ -15,7 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/commands"
-	"flagledger/http/fair"
+	"flagledger/http/quota"
 )
 
 // dribble is a body of which a piece comes every so often, and never the end.
@@ -30,10 +30,10 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &API{
 			queues: queues{
-				bodies: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Minute}),
+				bodies: quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Minute}),
 			},
 		}
-		read := func(who string, body io.Reader) (*fair.Slot, error) {
+		read := func(who string, body io.Reader) (*quota.Slot, error) {
 			r := httptest.NewRequest(http.MethodPost, "/", body)
 			p := &principal{credential: &credential{claims: commands.Claims{UserID: who}}}
 			return a.readBody(r.WithContext(context.WithValue(t.Context(), requestKey{}, &request{})), p, &bytes.Buffer{})
@@ -69,8 +69,8 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 
 func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 	a := &API{queues: queues{
-		bodies:  fair.New(fair.Limits{Slots: 10, FlowSlots: 10, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
-		changes: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
+		bodies:  quota.NewQueue(quota.QueueLimits{Slots: 10, FlowSlots: 10, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
+		changes: quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
 	}}
 	admit := func(who string, need access) (*request, error) {
 		req := &request{answer: http.Header{}}
@@ -112,7 +112,7 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 func TestAChangeWithCostlyRulesWaitsAsALargeOneDoes(t *testing.T) {
 	a := &API{
 		queues: queues{
-			changes: fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
+			changes: quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
 		},
 	}
 	ctx := func(who string, req *request) context.Context {
@@ -165,7 +165,7 @@ func TestNoDeadlineOutlivesABody(t *testing.T) {
 		if _, err := io.CopyN(&body, r.Body, largeBody+1); err != nil {
 			t.Fatal(err)
 		}
-		slot, err := fair.New(fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Timeout: time.Minute}).
+		slot, err := quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Timeout: time.Minute}).
 			Enter(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)

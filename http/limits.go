@@ -5,8 +5,7 @@ import (
 
 	"flagledger/commands/keep/idempotency"
 	"flagledger/events"
-	"flagledger/http/fair"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/http/strictjson"
 )
 
@@ -83,19 +82,19 @@ func concurrencyLimits() []events.Limit {
 	streams := DefaultStreamLimits()
 	// What depends on the machine is in words, and so is not asked of the queues.
 	q := newQueues(1, queueTimeout)
-	queue := func(name string, queue *fair.Queue, atOnce string) events.Limit {
+	queue := func(name string, queue *quota.Queue, atOnce string) events.Limit {
 		l := queue.Limits()
 		if atOnce == "" {
 			atOnce = fmt.Sprintf("%d, %d of a tenant", l.Slots, l.FlowSlots)
 		}
-		return of(name, fmt.Sprintf("%s; %s wait", atOnce, count(l.FlowWaiting)), limit.PerTenantOrCreator, 429, "or 503")
+		return of(name, fmt.Sprintf("%s; %s wait", atOnce, count(l.FlowWaiting)), quota.PerTenantOrCreator, 429, "or 503")
 	}
 	const cores = "½ of the cores, ¼ of a tenant"
 	return []events.Limit{
 		of("unread answers", fmt.Sprintf("%d, fewer if others leave many", maxUnread/(unreadShare+1)),
-			"person, machines of a tenant, "+limit.PerSite, 429, ""),
+			"person, machines of a tenant, "+quota.PerSite, 429, ""),
 		of("streams of changes", count(streams.PerTenant), "tenant", 429, ""),
-		of("streams of changes", count(streams.PerCreator), limit.PerCreator, 429, ""),
+		of("streams of changes", count(streams.PerCreator), quota.PerCreator, 429, ""),
 		of("a wait in a queue below", events.PeriodText(queueTimeout), "request", 429, "503 if others are in the way"),
 		of("requests that wait in a queue", fmt.Sprintf("%s (large bodies %s)", count(nodeWaiting), count(bodiesWaiting)),
 			"queue", 503, ""),
@@ -109,7 +108,7 @@ func concurrencyLimits() []events.Limit {
 		queue("queue: tokens of machines", q.signing, cores),
 		queue("queue: bodies over "+events.SizeText(largeBody), q.bodies, ""),
 		of("queue: hashing of passwords", fmt.Sprintf("½ of the cores, ¼ of a network; %d wait", hashingWaiting),
-			limit.PerWide, 429, "or 503"),
+			quota.PerWide, 429, "or 503"),
 	}
 }
 
@@ -119,7 +118,7 @@ func dailyLimits() []events.Limit {
 		{
 			Group: events.RateLimits, Name: "written bytes until switching and deleting are slowed too", Per: "tenant",
 			Value: fmt.Sprintf("%d %% of a day's bytes", switchesPercent), Nodes: events.EachNode,
-			Beyond: fmt.Sprintf("%d a minute", limit.SwitchesPerMinute),
+			Beyond: fmt.Sprintf("%d a minute", quota.SwitchesPerMinute),
 		},
 		{
 			Group: events.RateLimits, Name: "invitations to the platform", Max: platformInvitationsPerDay, Unit: "a day",

@@ -12,7 +12,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // limited starts a service with few requests a minute.
@@ -20,7 +20,7 @@ func limited(t *testing.T, free, anonymous, auth int) *nodetest.Service {
 	t.Parallel()
 	return nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Limits: limit.Limits{Plans: map[events.Plan]int{events.FreePlan: free}, Anonymous: anonymous, Auth: auth},
+		Limits: quota.Limits{Plans: map[events.Plan]int{events.FreePlan: free}, Anonymous: anonymous, Auth: auth},
 	}, nodetest.Log(t))
 }
 
@@ -146,7 +146,7 @@ func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development",
-		Limits: limit.Limits{
+		Limits: quota.Limits{
 			Plans: map[events.Plan]int{events.FreePlan: 1000, events.SandboxPlan: 5}, Anonymous: 1_000_000, Auth: 1_000_000,
 		},
 	}, nodetest.Log(t))
@@ -293,7 +293,7 @@ func TestMailsThatANetworkCausesInADay(t *testing.T) {
 	c := &clock{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Now: c.now,
-		Limits: limit.Limits{Plans: nodetest.Generous.Plans, Anonymous: 1_000_000, Auth: 2},
+		Limits: quota.Limits{Plans: nodetest.Generous.Plans, Anonymous: 1_000_000, Auth: 2},
 	}, nodetest.Log(t))
 	const signUp, forgot, subscribe, network = "/auth/signup", "/api/v1/auth/forgot-password", sandboxPath + "/subscribe", "192.0.2.1"
 	ask := func(path, email, from string) *nodetest.Answer {

@@ -14,7 +14,7 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 type notificationBody struct {
@@ -288,7 +288,7 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 // limitNotifications counts a notification against its sender's daily limit for the person, unless the person is not a
 // member: then sending fails. giveBack undoes the count if none is sent. Its error is a problem.
 func (a *API) limitNotifications(p *principal, n commands.Notification) (giveBack func(), err error) {
-	quota := p.claims.UserID
+	sender := p.claims.UserID
 	if n.TenantID != "" {
 		tenant, ok := a.Live.Tenant(n.TenantID)
 		if !ok {
@@ -297,12 +297,12 @@ func (a *API) limitNotifications(p *principal, n commands.Notification) (giveBac
 		if _, member := tenant.Role(n.UserID); !member {
 			return func() {}, nil
 		}
-		quota = a.tenantQuota(tenant)
+		sender = a.tenantQuota(tenant)
 	}
-	left, giveBack := a.limiter.CountNotification(quota, n.UserID)
+	left, giveBack := a.limiter.CountNotification(sender, n.UserID)
 	if left.Exceeded {
 		return nil, tooManyRequests(left,
-			fmt.Sprintf("the limit of %d notifications a day to the person is reached", limit.MaxNotifications))
+			fmt.Sprintf("the limit of %d notifications a day to the person is reached", quota.MaxNotifications))
 	}
 	return giveBack, nil
 }

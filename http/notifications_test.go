@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 const inboxPath = "/api/v1/notifications"
@@ -193,7 +193,7 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 	body := func(c *nodetest.Client, to *nodetest.Client) map[string]any {
 		return map[string]any{"userId": to.UserID, "tenantId": c.Tenant, "title": "x", "type": "x"}
 	}
-	for range limit.MaxNotifications - 1 {
+	for range quota.MaxNotifications - 1 {
 		send(me, first.UserID, "x")
 	}
 	other := me.NewTenant("Of the same creator")
@@ -211,7 +211,7 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 func TestARefusedNotificationDoesNotCount(t *testing.T) {
 	t.Parallel()
 	root := superUser(t)
-	for range limit.MaxNotifications + 1 {
+	for range quota.MaxNotifications + 1 {
 		root.Call("POST", inboxPath+"/send", map[string]any{"userId": "nobody", "title": "x", "type": "x"}).Want(404)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 const clients = "/api/v1/oauth/clients"
@@ -291,7 +291,7 @@ func TestTokensCountForTheTenant(t *testing.T) {
 	c := &clock{}
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development",
-		Limits: limit.Limits{
+		Limits: quota.Limits{
 			Plans:     map[events.Plan]int{events.FreePlan: most, events.SandboxPlan: most},
 			Anonymous: 1_000_000,
 			Auth:      1_000_000,

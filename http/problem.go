@@ -13,7 +13,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/http/strictjson"
 	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
@@ -34,7 +34,7 @@ type problem struct {
 
 	name     string // of the type; empty for the status's own
 	headers  http.Header
-	exceeded *limit.Budget // for 429, or nil
+	exceeded *quota.Budget // for 429, or nil
 }
 
 // kinds explains the kinds of errors, by status.
@@ -178,7 +178,7 @@ func problemOf(ctx context.Context, err error) *problem {
 			return noSlot(refusal.AtOnce, refusal.Detail).complete(ctx)
 		}
 		if refusal.Kind == commands.TooMany && refusal.PerDay > 0 {
-			return tooManyRequests(limit.Spent(refusal.PerDay, refusal.UntilReset), refusal.Detail).complete(ctx)
+			return tooManyRequests(quota.Spent(refusal.PerDay, refusal.UntilReset), refusal.Detail).complete(ctx)
 		}
 		if p := refusalProblem(refusal); p != nil {
 			if refusal.Kind == commands.Unavailable {

@@ -7,29 +7,28 @@ import (
 	"runtime"
 	"time"
 
-	"flagledger/http/fair"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // queues are what costly work waits in for a slot. Whoever waits in one holds no slot of another, with one exception: a
 // slot of bodies is held for as long as the body is in memory. An evaluation of one flag waits in none, unless its
 // comparisons take long.
 type queues struct {
-	evaluations *fair.Queue // evaluations of many flags, costly ones of one flag, and the reading of large bodies of both
-	reads       *fair.Queue // reads of the database, among them that of an Idempotency-Key
-	past        *fair.Queue // the folding of a flag of the past, and what is compiled or decided from it; flag by flag
+	evaluations *quota.Queue // evaluations of many flags, costly ones of one flag, and the reading of large bodies of both
+	reads       *quota.Queue // reads of the database, among them that of an Idempotency-Key
+	past        *quota.Queue // the folding of a flag of the past, and what is compiled or decided from it; flag by flag
 	// changes about no tenant, sign-ups and sign-ins with an ID token, refreshes of sessions, and cleanups of sandboxes
-	people   *fair.Queue
-	payments *fair.Queue // calls of the payment provider that requests make
+	people   *quota.Queue
+	payments *quota.Queue // calls of the payment provider that requests make
 	// changes of flags with large bodies or costly rules, and reverts, from their body to the answer; not while they wait
 	// for the stream
-	changes *fair.Queue
+	changes *quota.Queue
 	// the changes of a revert of many flags; flag by flag, but for large ones, which wait in changes
-	reversals *fair.Queue
-	signing   *fair.Queue // signing of machines' tokens
+	reversals *quota.Queue
+	signing   *quota.Queue // signing of machines' tokens
 	// large bodies, from when more than largeBody of one has come to the answer; and flags of the past while they are
 	// brought back
-	bodies *fair.Queue
+	bodies *quota.Queue
 }
 
 const (
@@ -50,8 +49,8 @@ func newQueues(reads int, timeout time.Duration) queues {
 	half := func(n int) int { return max(1, n/2) }
 	cores := half(runtime.GOMAXPROCS(0))
 	return queues{
-		evaluations: fair.New(
-			fair.Limits{
+		evaluations: quota.NewQueue(
+			quota.QueueLimits{
 				Slots:          cores,
 				FlowSlots:      half(cores),
 				FlowWaiting:    1000,
@@ -60,11 +59,11 @@ func newQueues(reads int, timeout time.Duration) queues {
 				CooldownFactor: 2,
 			},
 		),
-		reads: fair.New(
-			fair.Limits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout},
+		reads: quota.NewQueue(
+			quota.QueueLimits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout},
 		),
-		past: fair.New(
-			fair.Limits{
+		past: quota.NewQueue(
+			quota.QueueLimits{
 				Slots:          min(cores, half(reads)),
 				FlowSlots:      1,
 				FlowWaiting:    100,
@@ -73,13 +72,13 @@ func newQueues(reads int, timeout time.Duration) queues {
 				CooldownFactor: 5,
 			},
 		),
-		people:   fair.New(fair.Limits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout}),
-		payments: fair.New(fair.Limits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Timeout: timeout}),
-		changes: fair.New(
-			fair.Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout, CooldownFactor: 5},
+		people:   quota.NewQueue(quota.QueueLimits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout}),
+		payments: quota.NewQueue(quota.QueueLimits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Timeout: timeout}),
+		changes: quota.NewQueue(
+			quota.QueueLimits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout, CooldownFactor: 5},
 		),
-		reversals: fair.New(
-			fair.Limits{
+		reversals: quota.NewQueue(
+			quota.QueueLimits{
 				Slots:       revertsAtOnce,
 				FlowSlots:   revertsAtOnce / 2,
 				FlowWaiting: 10 * revertsAtOnce,
@@ -87,8 +86,8 @@ func newQueues(reads int, timeout time.Duration) queues {
 				Timeout:     timeout,
 			},
 		),
-		signing: fair.New(
-			fair.Limits{
+		signing: quota.NewQueue(
+			quota.QueueLimits{
 				Slots:       cores,
 				FlowSlots:   half(cores),
 				FlowWaiting: signingWaiting,
@@ -96,12 +95,12 @@ func newQueues(reads int, timeout time.Duration) queues {
 				Timeout:     timeout,
 			},
 		),
-		bodies: fair.New(fair.Limits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Timeout: timeout}),
+		bodies: quota.NewQueue(quota.QueueLimits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Timeout: timeout}),
 	}
 }
 
 // queueOf is the queue that an operation waits in, from when its body has been read to its answer; nil for none.
-func (a *API) queueOf(p *principal, need access, method string) *fair.Queue {
+func (a *API) queueOf(p *principal, need access, method string) *quota.Queue {
 	switch {
 	case need.who == anyone && !need.alone:
 		return nil
@@ -115,12 +114,12 @@ func (a *API) queueOf(p *principal, need access, method string) *fair.Queue {
 }
 
 // enterQueue waits in a queue for a slot of a principal. Its error is a problem.
-func (a *API) enterQueue(ctx context.Context, q *fair.Queue, p *principal) (*fair.Slot, error) {
+func (a *API) enterQueue(ctx context.Context, q *quota.Queue, p *principal) (*quota.Slot, error) {
 	slot, err := q.Enter(ctx, a.workQuota(ctx, p))
 	switch {
 	case err == nil:
 		return slot, nil
-	case errors.Is(err, fair.ErrFlowBusy):
+	case errors.Is(err, quota.ErrFlowBusy):
 		return nil, noSlot(q.FlowSlots(),
 			"too many costly requests that count together with this one are under way or waiting; this one was not carried out")
 	default:
@@ -163,7 +162,7 @@ func (a *API) enterRevert(ctx context.Context) (leave func(), err error) {
 
 // enterPast waits for a slot to add up what a flag was, in place of one for reads: that takes a processor rather than
 // the database. Its error is a problem.
-func (a *API) enterPast(ctx context.Context) (*fair.Slot, error) {
+func (a *API) enterPast(ctx context.Context) (*quota.Slot, error) {
 	if slot := requestOf(ctx).readSlot; slot != nil {
 		slot.Leave()
 	}
@@ -172,7 +171,7 @@ func (a *API) enterPast(ctx context.Context) (*fair.Slot, error) {
 
 // enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits as WaitUntilCurrent does,
 // with the zero time for a version. Its error is a problem, or that of a query.
-func (a *API) enterPastOnceCurrent(ctx context.Context, at time.Time) (*fair.Slot, error) {
+func (a *API) enterPastOnceCurrent(ctx context.Context, at time.Time) (*quota.Slot, error) {
 	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 		return nil, err
 	}
@@ -181,5 +180,5 @@ func (a *API) enterPastOnceCurrent(ctx context.Context, at time.Time) (*fair.Slo
 
 // noSlot refuses what got no slot, because as much of the caller's is under way as may be at once.
 func noSlot(atOnce int, why string) *problem {
-	return tooManyRequests(limit.Spent(atOnce, time.Second), why)
+	return tooManyRequests(quota.Spent(atOnce, time.Second), why)
 }

@@ -13,14 +13,13 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/http/fair"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/projections/snapshot"
 )
 
 func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	a := &API{}
-	q := fair.New(fair.Limits{Slots: 2, FlowSlots: 2, FlowWaiting: 1, Waiting: 10, Timeout: time.Millisecond})
+	q := quota.NewQueue(quota.QueueLimits{Slots: 2, FlowSlots: 2, FlowWaiting: 1, Waiting: 10, Timeout: time.Millisecond})
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
 	refused := func(from func(context.Context) error, detail, limit string) {
 		t.Helper()
@@ -69,7 +68,7 @@ func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
 		p      *principal
 		need   access
 		method string
-		want   *fair.Queue
+		want   *quota.Queue
 	}{
 		"a sign-in":                          {asPerson, access{who: anyone}, http.MethodPost, nil},
 		"a refresh of a session":             {asPerson, access{who: anyone, alone: true}, http.MethodPost, a.queues.people},
@@ -102,8 +101,8 @@ func TestATenantsRevertsLeaveSlotsToOthers(t *testing.T) {
 }
 
 func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
-	one := fair.Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}
-	a := &API{queues: queues{reads: fair.New(one), past: fair.New(one)}}
+	one := quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}
+	a := &API{queues: queues{reads: quota.NewQueue(one), past: quota.NewQueue(one)}}
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
 	req := &request{}
 	ctx := context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{}, p)
@@ -133,8 +132,8 @@ func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
 func TestASiteHasOneShare(t *testing.T) {
 	t.Parallel()
 	for name, claims := range map[string]commands.Claims{"not signed in": {}, "not verified": {UserID: "someone"}} {
-		a := &API{Options: Options{Environment: "production"}, limiter: limit.New(limit.Limits{}, nil, time.Now)}
-		q := fair.New(fair.Limits{Slots: 16, FlowSlots: 2, FlowWaiting: 16, Waiting: 16, Timeout: time.Millisecond})
+		a := &API{Options: Options{Environment: "production"}, limiter: quota.NewLimiter(quota.Limits{}, nil, time.Now)}
+		q := quota.NewQueue(quota.QueueLimits{Slots: 16, FlowSlots: 2, FlowWaiting: 16, Waiting: 16, Timeout: time.Millisecond})
 		enter := func(from string, i int) error {
 			r := httptest.NewRequest(http.MethodPost, "/", nil)
 			r.RemoteAddr = from

@@ -8,7 +8,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/projections/snapshot"
 )
 
@@ -39,7 +39,7 @@ func (a *API) requestQuota(c *credential, named string) (id, creator string, pla
 
 // count counts a request for whom it is of: the client address where it signs in or has no good token, and else the
 // person or machine with the tenant.
-func (a *API) count(r *http.Request, req *request) limit.Budget {
+func (a *API) count(r *http.Request, req *request) quota.Budget {
 	switch {
 	case signsIn(routedPath(r)):
 		return a.limiter.CountSignIn(r)
@@ -50,7 +50,7 @@ func (a *API) count(r *http.Request, req *request) limit.Budget {
 	}
 }
 
-func (a *API) countAuthenticated(r *http.Request, c *credential) limit.Budget {
+func (a *API) countAuthenticated(r *http.Request, c *credential) quota.Budget {
 	tenantID, creator, plan := a.requestQuota(c, cmp.Or(tenantOfPath(r.URL.Path), r.Header.Get(tenantHeader)))
 	if c.machine != nil {
 		return a.limiter.CountMachine(creator, tenantID, plan)

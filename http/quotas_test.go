@@ -8,7 +8,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 func TestWhoseQuotaOfRequestsIsUsed(t *testing.T) {
@@ -28,7 +28,7 @@ func TestWhoseQuotaOfRequestsIsUsed(t *testing.T) {
 
 // Whoever signs up often has no more calls than one address has, until an address is verified.
 func TestCallsOfUnverifiedAccountsCountForTheirAddress(t *testing.T) {
-	a := newAPI(limit.Limits{Plans: map[events.Plan]int{events.FreePlan: 20}, Anonymous: 30, Auth: 1})
+	a := newAPI(quota.Limits{Plans: map[events.Plan]int{events.FreePlan: 20}, Anonymous: 30, Auth: 1})
 	passed := func(address string, verified bool, accounts int) (n int) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = address

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"flagledger/http/dashboard"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // limit counts a request for the caller that identify found, and refuses it beyond the limit. The headers of every
@@ -17,7 +17,7 @@ func (a *API) limit(next http.Handler) http.Handler {
 			a.limitUnsigned(w, r, next)
 			return
 		}
-		var left limit.Budget
+		var left quota.Budget
 		if dashboard.IsAsset(r.URL.Path) { // a page has dozens; they are served from memory and cached by browsers
 			left = a.limiter.Peek(r)
 			left.Exceeded = false
@@ -57,7 +57,7 @@ func (a *API) limitUnsigned(w http.ResponseWriter, r *http.Request, next http.Ha
 }
 
 // tooManyRequests returns a 429 that shows the budget in its headers. why is empty for the limit of requests.
-func tooManyRequests(b limit.Budget, why string) *problem {
+func tooManyRequests(b quota.Budget, why string) *problem {
 	p := newProblem(http.StatusTooManyRequests, why)
 	p.Detail += ", in " + strconv.Itoa(b.Reset) + " s"
 	p.headers.Set("Retry-After", strconv.Itoa(b.Reset))

@@ -16,18 +16,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/commands"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/projections/snapshot"
 )
 
 // newAPI is an interface over nothing, which stays "starting". Its clock stands still.
-func newAPI(limits limit.Limits) *API {
+func newAPI(limits quota.Limits) *API {
 	a, _ := newAPIWithClock(limits)
 	return a
 }
 
 // newAPIWithClock is newAPI with a clock that the test moves.
-func newAPIWithClock(limits limit.Limits) (*API, *time.Time) {
+func newAPIWithClock(limits quota.Limits) (*API, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return New(Options{
 		Reads:           2,
@@ -41,7 +41,7 @@ func newAPIWithClock(limits limit.Limits) (*API, *time.Time) {
 	}), clock
 }
 
-func anonymous(n int) limit.Limits { return limit.Limits{Anonymous: n, Auth: n} }
+func anonymous(n int) quota.Limits { return quota.Limits{Anonymous: n, Auth: n} }
 
 // from makes a call from an address.
 func (a *API) from(address, method, path string, headers ...string) *httptest.ResponseRecorder {
@@ -104,7 +104,7 @@ func TestAWindow(t *testing.T) {
 }
 
 func TestEveryAnswerShowsTheLimit(t *testing.T) {
-	a := newAPI(limit.Limits{Anonymous: 100, Auth: 1000})
+	a := newAPI(quota.Limits{Anonymous: 100, Auth: 1000})
 	remaining := 100
 	for status, calls := range map[int][][]string{
 		200: {{"GET", "/docs"}, {"GET", "/openapi.json"}, {"GET", "/problems/not-found"}, {"HEAD", "/problems/not-found"}},
@@ -132,7 +132,7 @@ func TestEveryAnswerShowsTheLimit(t *testing.T) {
 }
 
 func TestSigningInHasALimitOfItsOwn(t *testing.T) {
-	a := newAPI(limit.Limits{Anonymous: 20, Auth: 2})
+	a := newAPI(quota.Limits{Anonymous: 20, Auth: 2})
 	call := func(path string, status, limit, remaining int) {
 		t.Helper()
 		shows(t, a.from("192.0.2.1:1", "POST", path), status, limit, remaining, 60)
@@ -148,7 +148,7 @@ func TestSigningInHasALimitOfItsOwn(t *testing.T) {
 	call("/api/v1/auth/logout", 503, 20, 10)
 	shows(t, a.from("192.0.2.2:1", "POST", "/auth/signin"), 503, 2, 1, 60)
 
-	a = newAPI(limit.Limits{Anonymous: 2, Auth: 10})
+	a = newAPI(quota.Limits{Anonymous: 2, Auth: 10})
 	call("/auth/signin", 503, 2, 1)
 	call("/auth/signin", 503, 2, 0)
 	call("/auth/signin", 429, 2, 0)
@@ -157,7 +157,7 @@ func TestSigningInHasALimitOfItsOwn(t *testing.T) {
 // A path with an escaped letter is another one, as the router has it: it has the limit of an unknown path.
 func TestEscapedPathsAreLimited(t *testing.T) {
 	for _, path := range []string{"/api/v1/billing/%77ebhook", "/%61pi/v1/billing/webhook", "/api/v1/oauth/%74oken"} {
-		a := newAPI(limit.Limits{Anonymous: 2, Auth: 1})
+		a := newAPI(quota.Limits{Anonymous: 2, Auth: 1})
 		for _, left := range []int{1, 0} {
 			shows(t, a.from("192.0.2.1:1", "POST", path), 404, 2, left, 60)
 		}
@@ -167,7 +167,7 @@ func TestEscapedPathsAreLimited(t *testing.T) {
 
 // What may have been mailed counts, though the call failed.
 func TestMailsThatMayHaveGoneOutCount(t *testing.T) {
-	a := newAPI(limit.Limits{Auth: 1})
+	a := newAPI(quota.Limits{Auth: 1})
 	req := &request{answer: http.Header{}, serviceLog: a.Log, received: httptest.NewRequest(http.MethodPost, "/", nil)}
 	ctx := context.WithValue(t.Context(), requestKey{}, req)
 	mail := func(result error) error { return a.limitMails(ctx, func() error { return result }) }

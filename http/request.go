@@ -13,8 +13,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
-	"flagledger/http/fair"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // Header names in net/http's canonical form.
@@ -44,7 +43,7 @@ type request struct {
 	publicPath  string        // its path
 	answer      http.Header   // of the response
 	received    *http.Request // the request before routing
-	limiter     *limit.Limiter
+	limiter     *quota.Limiter
 	serviceLog  *slog.Logger
 
 	credential    *credential // of the request's token
@@ -52,9 +51,9 @@ type request struct {
 	replayRefusal error       // if set, only replays the events of an earlier attempt, or refuses with this
 
 	unsigned   bool           // a webhook call without a verified signature
-	readSlot   *fair.Slot     // for a read, or nil
+	readSlot   *quota.Slot    // for a read, or nil
 	largeBody  bool           // the body has a slot for large ones
-	changeSlot *fair.Slot     // for a change with a large body or expensive rules, or nil
+	changeSlot *quota.Slot    // for a change with a large body or expensive rules, or nil
 	once       *commands.Once // nil without an Idempotency-Key
 	// schema errors of the body and errors of query parameters, by name
 	wrong map[string]string

@@ -8,7 +8,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // usage is what a call for it shows.
@@ -76,7 +76,7 @@ func TestBytesOfFlags(t *testing.T) {
 	const bound = 1 << 18 // of a tenant; what is refused is in proportion
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development",
-		Limits: limit.Limits{
+		Limits: quota.Limits{
 			Plans:     map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000},
 			Anonymous: 1_000_000,
 			Auth:      1_000_000,

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/cmd/flagledger/node"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 const (
@@ -29,5 +29,5 @@ func boundConnections(listener net.Listener, c node.Config, metrics *prometheus.
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < mostConnections+otherFiles {
 		all = int(max(files.Cur/2, files.Cur-min(files.Cur, otherFiles)))
 	}
-	return limit.Connections(listener, all, min(c.AddressConnections, all/4), c.ProxyNetworks, refused.Inc)
+	return quota.Connections(listener, all, min(c.AddressConnections, all/4), c.ProxyNetworks, refused.Inc)
 }

@@ -24,7 +24,7 @@ import (
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
 	"flagledger/http"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/projections/snapshot"
 	"flagledger/projections/usage"
 	"flagledger/queries"
@@ -35,7 +35,7 @@ var update = flag.Bool("update", false, "write the generated parts of docs/opera
 // allLimits lists the limits of all packages.
 func allLimits() []events.Limit {
 	return slices.Concat(
-		node.ListLimits(), commands.ListLimits(), inbox.ListLimits(), tours.ListLimits(), limit.ListLimits(),
+		node.ListLimits(), commands.ListLimits(), inbox.ListLimits(), tours.ListLimits(), quota.ListLimits(),
 		jobs.ListLimits(), http.ListLimits(), keys.ListLimits(), queries.ListLimits(), snapshot.ListLimits(),
 		usage.ListLimits(), directory.ListLimits(),
 		[]events.Limit{{

@@ -21,7 +21,7 @@ import (
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/http"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/queries"
 )
 
@@ -51,7 +51,7 @@ type Config struct {
 	Firebase              FirebaseSettings
 	Payment               PaymentSettings
 
-	Limits     limit.Limits  `env:"-"` // RateLimits, parsed
+	Limits     quota.Limits  `env:"-"` // RateLimits, parsed
 	FlagBounds flagBounds    `env:"-"` // FlagMiB, parsed; nil means the plans' own
 	Features   http.Features `env:"-"` // FeaturePlans, parsed; nil means the catalogue's
 	SandboxFor time.Duration `env:"-"` // SandboxDays, parsed; 14 days if 0
@@ -135,7 +135,7 @@ func Load() (Config, error) {
 			return c, err
 		}
 	}
-	if c.ProxyNetworks, err = limit.ParseProxies(c.Proxies); err != nil {
+	if c.ProxyNetworks, err = quota.ParseProxies(c.Proxies); err != nil {
 		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
 	}
 	if err := c.checkProduction(); err != nil {
@@ -214,7 +214,7 @@ func (c *Config) parseBounds() (err error) {
 	if c.DrainFor, err = parseDrain(c.Drain, c.Environment); err != nil {
 		return fmt.Errorf("FLAGLEDGER_DRAIN: %w", err)
 	}
-	if c.Limits, err = limit.Parse(c.RateLimits); err != nil {
+	if c.Limits, err = quota.Parse(c.RateLimits); err != nil {
 		return fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}
 	if c.FlagBounds, err = parseFlagMiB(c.FlagMiB); err != nil {

@@ -3,7 +3,7 @@ package node
 import (
 	"flagledger/events"
 	"flagledger/http"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // ListLimits lists the limits that a node's settings determine.
@@ -13,14 +13,14 @@ func ListLimits() []events.Limit {
 	return []events.Limit{
 		{
 			Group: events.TenantLimits, Name: "all flags", Max: together, Unit: events.UnitBytes,
-			Per: limit.PerCreator, Nodes: events.AllNodes, Status: 409,
+			Per: quota.PerCreator, Nodes: events.AllNodes, Status: 409,
 		},
 		{
-			Group: events.RateLimits, Name: "written bytes", Nodes: events.EachNode, Status: 429, Per: limit.PerCreator,
+			Group: events.RateLimits, Name: "written bytes", Nodes: events.EachNode, Status: 429, Per: quota.PerCreator,
 			Value: events.SizeText(http.DailyBytes(together)) + " a day",
 		},
 		{
-			Group: events.ConcurrencyLimits, Name: "connections", Max: addressConnections, Per: limit.PerSite,
+			Group: events.ConcurrencyLimits, Name: "connections", Max: addressConnections, Per: quota.PerSite,
 			Nodes: events.EachNode, Beyond: "closed at once",
 		},
 		{

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"flagledger/commands/keep/keys"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/migrations/pgtest"
 )
 
@@ -123,7 +123,7 @@ func TestSecretsAndProxiesInProduction(t *testing.T) {
 		{random, "128.0.0.0/1", "FLAGLEDGER_TRUSTED_PROXIES"},
 		{random, "2000::/3", "FLAGLEDGER_TRUSTED_PROXIES"},
 	} {
-		networks, err := limit.ParseProxies(test.proxies)
+		networks, err := quota.ParseProxies(test.proxies)
 		if err != nil {
 			t.Fatal(err)
 		}

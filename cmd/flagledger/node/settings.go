@@ -11,7 +11,7 @@ import (
 
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 )
 
 // Setting describes an environment variable of Config, for serve --help and docs/operate/settings.md.
@@ -105,7 +105,7 @@ func Settings() []SettingGroup {
 			{"FLAGLEDGER_FEATURES", defaultFeatures(), "The lowest plan that includes each feature."},
 			{
 				"FLAGLEDGER_CONNECTIONS_PER_ADDRESS", strconv.Itoa(addressConnections),
-				"How many connections a client address may open: an " + limit.PerSite + ".",
+				"How many connections a client address may open: an " + quota.PerSite + ".",
 			},
 			{
 				"FLAGLEDGER_SANDBOX_DAYS", strconv.Itoa(int(sandboxTime / (24 * time.Hour))),
@@ -192,7 +192,7 @@ func perPlan(value func(events.PlanTerms) string) string {
 }
 
 func defaultRateLimits() string {
-	limits := limit.Default()
+	limits := quota.Default()
 	plans := perPlan(func(t events.PlanTerms) string { return strconv.Itoa(limits.Plans[t.Plan]) })
 	return fmt.Sprintf("%s,anonymous=%d,auth=%d", plans, limits.Anonymous, limits.Auth)
 }

@@ -17,7 +17,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/events"
 	flagledgerhttp "flagledger/http"
-	"flagledger/http/limit"
+	"flagledger/http/quota"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -128,7 +128,7 @@ func WithLog(t testing.TB, databaseURL string, log *slog.Logger) *Service {
 }
 
 // Generous are rate limits that no test reaches.
-var Generous = limit.Limits{
+var Generous = quota.Limits{
 	Plans:     map[events.Plan]int{events.FreePlan: 1_000_000_000},
 	Anonymous: 1_000_000_000,
 	Auth:      1_000_000_000,

@@ -1,4 +1,4 @@
-package limit
+package quota
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 // newLimiter returns a limiter for clients without a token, with a clock that the test moves.
 func newLimiter(anonymous int) (*Limiter, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
-	return New(Limits{Anonymous: anonymous, Auth: anonymous}, nil, func() time.Time { return *clock }), clock
+	return NewLimiter(Limits{Anonymous: anonymous, Auth: anonymous}, nil, func() time.Time { return *clock }), clock
 }
 
 // from is a request from an address.
@@ -89,7 +89,7 @@ func TestTheAddressThatIsCounted(t *testing.T) {
 // A request of somebody whose address is not verified counts for the client address, the person and the tenant, and
 // where one of them refuses it for none.
 func TestCallsBeforeTheAddressIsVerified(t *testing.T) {
-	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 2}, Anonymous: 5, Auth: 5}, nil, time.Now)
+	l := NewLimiter(Limits{Plans: map[events.Plan]int{events.FreePlan: 2}, Anonymous: 5, Auth: 5}, nil, time.Now)
 	r := from("192.0.2.1:4711")
 	call := func(id string) Budget {
 		return l.CountUnverified(r, id, events.FreePlan, "tenant of "+id, events.FreePlan)
@@ -239,7 +239,7 @@ func TestGuesses(t *testing.T) {
 func TestGuessesFromManyNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const account = "person me@example.com"
-		l := New(Limits{}, nil, time.Now)
+		l := NewLimiter(Limits{}, nil, time.Now)
 		var fresh atomic.Int64
 		network := func() netip.Addr { // a /64 of the same /48
 			n := fresh.Add(1)
@@ -331,7 +331,7 @@ func TestEverybodyIsDrawnSomeTime(t *testing.T) {
 }
 
 func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
-	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.StandardPlan: 15}, Anonymous: 1, Auth: 1}, nil,
+	l := NewLimiter(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.StandardPlan: 15}, Anonymous: 1, Auth: 1}, nil,
 		time.Now)
 	call := func(person string, best events.Plan, tenant string, plan events.Plan, limit, remaining int) {
 		t.Helper()
@@ -355,7 +355,7 @@ func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
 }
 
 func TestMachinesOfTenantsThatPayNothingShareALimit(t *testing.T) {
-	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.SandboxPlan: 20, events.StandardPlan: 30}}, nil,
+	l := NewLimiter(Limits{Plans: map[events.Plan]int{events.FreePlan: 10, events.SandboxPlan: 20, events.StandardPlan: 30}}, nil,
 		time.Now)
 	passed := func(creator string, plan events.Plan, tenants ...string) (n int) {
 		for i := range 100 {
@@ -419,7 +419,7 @@ func TestPeekDoesNotCount(t *testing.T) {
 }
 
 func BenchmarkLimiter(b *testing.B) {
-	l := New(Limits{Plans: map[events.Plan]int{events.FreePlan: maxLimit}, Anonymous: maxLimit}, nil, time.Now)
+	l := NewLimiter(Limits{Plans: map[events.Plan]int{events.FreePlan: maxLimit}, Anonymous: maxLimit}, nil, time.Now)
 	tenants := make([]string, 1000)
 	for i := range tenants {
 		tenants[i] = uuid.NewString()

@@ -1,4 +1,4 @@
-package fair
+package quota
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func work(t *testing.T, q *Queue, flow string, began time.Time, steps int, step 
 
 func TestAFlowWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour})
+		q := NewQueue(QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour})
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 40 {
@@ -58,7 +58,7 @@ func TestAFlowWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 // A queue that is never idle forgets flows too.
 func TestAQueueForgetsFlowsWhileItIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Timeout: time.Hour})
+		q := NewQueue(QueueLimits{Slots: 2, FlowSlots: 1, FlowWaiting: 1, Waiting: 1, Timeout: time.Hour})
 		var before *Slot
 		for i := range 5 * maxIdle {
 			slot, err := q.Enter(t.Context(), fmt.Sprint("flow ", i))
@@ -80,7 +80,7 @@ func TestAQueueForgetsFlowsWhileItIsBusy(t *testing.T) {
 
 func TestAFlowWhoseWorkQueuesUpRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour, CooldownFactor: 3})
+		q := NewQueue(QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour, CooldownFactor: 3})
 		began := time.Now()
 		for range 10 {
 			work(t, q, "one after the other", began, 1, 10*time.Millisecond)
@@ -110,7 +110,7 @@ func TestAFlowWhoseWorkQueuesUpRests(t *testing.T) {
 
 func TestWorkThatTakesLongRestsInBetween(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour, CooldownFactor: 1})
+		q := NewQueue(QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour, CooldownFactor: 1})
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 2 {
@@ -129,7 +129,7 @@ func TestWorkThatTakesLongRestsInBetween(t *testing.T) {
 
 func TestFlowsShareTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour})
+		q := NewQueue(QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour})
 		began := time.Now()
 		done := map[string]*time.Duration{"long": new(time.Duration), "short": new(time.Duration)}
 		var all sync.WaitGroup
@@ -150,7 +150,7 @@ func TestFlowsShareTheTime(t *testing.T) {
 
 func TestWorkOfOneFlowComesInItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour})
+		q := NewQueue(QueueLimits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour})
 		var done []int
 		var all sync.WaitGroup
 		for i := range 5 {
@@ -171,7 +171,7 @@ func TestWorkOfOneFlowComesInItsOrder(t *testing.T) {
 
 func TestBoundsOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 2, FlowSlots: 1, FlowWaiting: 3, Waiting: 5, Timeout: 5 * time.Second})
+		q := NewQueue(QueueLimits{Slots: 2, FlowSlots: 1, FlowWaiting: 3, Waiting: 5, Timeout: 5 * time.Second})
 		enter := func(flow string, want error) {
 			t.Helper()
 			if _, err := q.Enter(t.Context(), flow); !errors.Is(err, want) {
@@ -202,7 +202,7 @@ func TestBoundsOfTheQueue(t *testing.T) {
 
 func TestWhoHasNothingUnderWayIsNotToBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Second})
+		q := NewQueue(QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Second})
 		if _, err := q.Enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestWhoHasNothingUnderWayIsNotToBlame(t *testing.T) {
 
 func TestWorkThatGivesItsSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Limits{Slots: 1, FlowSlots: 1, FlowWaiting: 3, Waiting: 5, Timeout: time.Hour})
+		q := NewQueue(QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 3, Waiting: 5, Timeout: time.Hour})
 		first, _ := q.Enter(t.Context(), "a")
 		first.Leave() // while it writes to its client
 		second, _ := q.Enter(t.Context(), "a")

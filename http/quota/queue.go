@@ -1,6 +1,6 @@
-// Package fair shares slots for expensive work fairly between flows. A flow is all work that is counted together: a
-// tenant's, a creator's free tenants', a person's or a client network's.
-package fair
+// Package quota limits how much a caller may do: requests a minute by plan and client address, wrong secrets, and
+// concurrent expensive work.
+package quota
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Limits limits the work of a Queue.
-type Limits struct {
+// QueueLimits limits the work of a Queue.
+type QueueLimits struct {
 	Slots       int           // concurrent work
 	FlowSlots   int           // concurrent work of a flow
 	FlowWaiting int           // waiting work of a flow
@@ -26,10 +26,11 @@ type Limits struct {
 	CooldownFactor int
 }
 
-// Queue has a number of slots. The next free one goes to the flow that has used the least time: start-time fair
-// queueing (Goyal, Vin, Cheng 1996). An idle flow does not save up time for later.
+// Queue shares its slots fairly between flows. A flow is all work that is counted together: a tenant's, a creator's
+// free tenants', a person's or a client network's. The next free one goes to the flow that has used the least time:
+// start-time fair queueing (Goyal, Vin, Cheng 1996). An idle flow does not save up time for later.
 type Queue struct {
-	limits Limits
+	limits QueueLimits
 
 	mu          sync.Mutex
 	free        int
@@ -54,12 +55,12 @@ type waiter struct {
 }
 
 // New returns a queue.
-func New(limits Limits) *Queue {
+func NewQueue(limits QueueLimits) *Queue {
 	return &Queue{limits: limits, free: limits.Slots, flows: map[string]*flow{}}
 }
 
-// Limits returns the queue's limits.
-func (q *Queue) Limits() Limits { return q.limits }
+// QueueLimits returns the queue's limits.
+func (q *Queue) Limits() QueueLimits { return q.limits }
 
 // FlowSlots returns the limit of a flow's concurrent work.
 func (q *Queue) FlowSlots() int { return q.limits.FlowSlots }

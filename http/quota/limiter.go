@@ -1,6 +1,4 @@
-// Package limit enforces rate limits in memory: by tenant and plan, by client address, and by account for wrong
-// secrets.
-package limit
+package quota
 
 import (
 	"context"
@@ -75,8 +73,8 @@ type Limiter struct {
 	slowed      *rounds // by account and wide network
 }
 
-// New returns a limiter that trusts the X-Forwarded-For of proxies.
-func New(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
+// NewLimiter returns a limiter that trusts the X-Forwarded-For of proxies.
+func NewLimiter(limits Limits, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	plans := map[events.Plan]rate{}
 	for plan, n := range limits.Plans {
 		plans[plan] = newRate(n)
