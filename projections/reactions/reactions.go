@@ -17,7 +17,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/events"
 	"flagledger/retry"
@@ -307,11 +306,11 @@ func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, err
 			continue
 		}
 		found, err := f.ProjectExists(ctx, release.ProjectID)
-		switch {
-		case ctx.Err() != nil || commands.KindOf(err) == commands.Unavailable:
-			return nil, err
-		case err != nil: // the job finds out
-			f.log.Error("cannot check whether a project exists", "project", release.ProjectID, "err", err)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil { // the job checks it again
+			f.log.Warn("cannot check whether a project exists", "project", release.ProjectID, "err", err)
 		}
 		exists[release.ProjectID] = found && err == nil
 	}
