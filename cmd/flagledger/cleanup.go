@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"flagledger/cmd/flagledger/node"
@@ -62,15 +61,15 @@ func printCleanup(w io.Writer, flags []queries.CleanupFlag, stale queries.Stalen
 		_, err := fmt.Fprintln(w, "No flag is unused or settled.")
 		return err
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "FLAG\tLIFECYCLE\tSINCE\tLAST EVALUATED\tSERVES\tTO")
+	table := terminal.NewTable(w)
+	table.Row("FLAG", "LIFECYCLE", "SINCE", "LAST EVALUATED", "SERVES", "TO")
 	for _, f := range flags {
 		evaluated, lifecycle := "never", f.Lifecycle(stale)
 		if f.LastEvaluated != nil {
 			evaluated = f.LastEvaluated.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Key, lifecycle, f.Since().UTC().Format(time.RFC3339), evaluated,
-			servedAlways(f, lifecycle), callersOf(f))
+		table.Row(f.Key, string(lifecycle), f.Since().UTC().Format(time.RFC3339), evaluated, servedAlways(f, lifecycle),
+			callersOf(f))
 	}
 	return table.Flush()
 }
@@ -79,13 +78,13 @@ func printCleanup(w io.Writer, flags []queries.CleanupFlag, stale queries.Stalen
 func servedAlways(f queries.CleanupFlag, lifecycle queries.Lifecycle) string {
 	switch {
 	case lifecycle != queries.Settled:
-		return "-"
+		return ""
 	case !f.SameOutcome:
 		return "another value in each environment"
 	case f.VariationName != nil:
-		return terminal.Printable(fmt.Sprintf("%s (%s)", state.Brief(f.Value), *f.VariationName))
+		return fmt.Sprintf("%s (%s)", state.Brief(f.Value), *f.VariationName)
 	default:
-		return terminal.Printable(state.Brief(f.Value))
+		return state.Brief(f.Value)
 	}
 }
 
@@ -96,13 +95,10 @@ func callersOf(f queries.CleanupFlag) string {
 		case c.ClientID == nil:
 			names = append(names, "people")
 		case c.Name != nil:
-			names = append(names, terminal.Printable(*c.Name))
+			names = append(names, *c.Name)
 		default:
 			names = append(names, *c.ClientID)
 		}
-	}
-	if names == nil {
-		return "-"
 	}
 	return strings.Join(names, ", ")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"flagledger/cmd/flagledger/node"
@@ -39,11 +38,11 @@ func (l jobsListCommand) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "ID\tKIND\tSTATE\tATTEMPT\tAT\tARGUMENTS\tERROR")
+		table := terminal.NewTable(os.Stdout)
+		table.Row("ID", "KIND", "STATE", "ATTEMPT", "AT", "ARGUMENTS", "ERROR")
 		for _, job := range list {
-			fmt.Fprintf(table, "%d\t%s\t%s\t%d/%d\t%s\t%s\t%s\n", job.ID, job.Kind, job.State, job.Attempt, job.MaxAttempts,
-				job.At.UTC().Format(time.RFC3339), terminal.Printable(job.Args), terminal.Printable(job.Error))
+			table.Row(fmt.Sprint(job.ID), job.Kind, job.State, fmt.Sprintf("%d/%d", job.Attempt, job.MaxAttempts),
+				job.At.UTC().Format(time.RFC3339), job.Args, job.Error)
 		}
 		return table.Flush()
 	})

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -37,16 +36,15 @@ func (parkedListCommand) Run(ctx context.Context) error {
 			return err
 		}
 		defer pool.Close()
-		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "NAME\tSTREAM\tVERSION\tSINCE\tERROR")
+		table := terminal.NewTable(os.Stdout)
+		table.Row("NAME", "STREAM", "VERSION", "SINCE", "ERROR")
 		for _, p := range models.All() {
 			parked, err := p.Parked(ctx, pool)
 			if err != nil {
 				return err
 			}
 			for _, s := range parked {
-				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", p.Name, terminal.Printable(s.Stream), s.Revision,
-					s.At.UTC().Format(time.RFC3339), terminal.Printable(s.Error))
+				table.Row(p.Name, s.Stream, fmt.Sprint(s.Revision), s.At.UTC().Format(time.RFC3339), s.Error)
 			}
 		}
 		return table.Flush()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"text/tabwriter"
 	"time"
 
 	"flagledger/cmd/flagledger/node"
@@ -40,15 +39,15 @@ func (projectionStatusCommand) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "NAME\tVERSION\tPOSITION\tLAG\tBEHIND\tPARKED")
+		table := terminal.NewTable(os.Stdout)
+		table.Row("NAME", "VERSION", "POSITION", "LAG", "BEHIND", "PARKED")
 		for _, s := range statuses {
 			position := s.Position.String()
 			if !s.Built {
 				position = "not built"
 			}
-			fmt.Fprintf(table, "%s\t%d\t%s\t%d\t%s\t%d\n", s.Name, s.Version, position, s.Lag, s.Behind.Round(time.Millisecond),
-				len(s.Parked))
+			table.Row(s.Name, fmt.Sprint(s.Version), position, fmt.Sprint(s.Lag), s.Behind.Round(time.Millisecond).String(),
+				fmt.Sprint(len(s.Parked)))
 		}
 		if err := table.Flush(); err != nil {
 			return err

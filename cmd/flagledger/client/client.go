@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flagledger/cmd/flagledger/terminal"
 	"fmt"
 	"io"
 	"maps"
@@ -183,11 +184,11 @@ func decode[T any](response *http.Response, err error) (answer T, text []byte, _
 }
 
 // show prints an answer: as it is with --json, else as a table.
-func (s service) show(text []byte, fill func(*table)) error {
+func (s service) show(text []byte, fill func(*terminal.Table)) error {
 	if s.JSON {
-		return printJSON(os.Stdout, text)
+		return terminal.PrintJSON(os.Stdout, text)
 	}
-	t := newTable(os.Stdout)
+	t := terminal.NewTable(os.Stdout)
 	fill(t)
 	return t.Flush()
 }
@@ -195,7 +196,7 @@ func (s service) show(text []byte, fill func(*table)) error {
 // answer makes a call and prints its answer.
 func answer[T any](
 	ctx context.Context, e environment, reason string,
-	call func(*Client) (*http.Response, error), fill func(*table, T),
+	call func(*Client) (*http.Response, error), fill func(*terminal.Table, T),
 ) error {
 	api, err := e.open(ctx, reason)
 	if err != nil {
@@ -205,5 +206,5 @@ func answer[T any](
 	if err != nil {
 		return err
 	}
-	return e.show(text, func(t *table) { fill(t, value) })
+	return e.show(text, func(t *terminal.Table) { fill(t, value) })
 }

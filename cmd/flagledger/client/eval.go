@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flagledger/cmd/flagledger/terminal"
 	"fmt"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ type evalCommand struct {
 func (c evalCommand) Run(ctx context.Context) error {
 	result, text, err := c.ask(ctx, c.Explain)
 	if err == nil {
-		err = c.show(text, func(t *table) { result.print(t) })
+		err = c.show(text, func(t *terminal.Table) { result.print(t) })
 	}
 	switch {
 	case err != nil && c.Test:
@@ -88,20 +89,20 @@ func (c explainCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.show(text, func(t *table) { result.print(t) })
+	return c.show(text, func(t *terminal.Table) { result.print(t) })
 }
 
 // print prints a result, with its steps if it has them.
-func (r EvaluationBody) print(t *table) {
-	t.row("value", string(r.Value))
-	t.row("reason", r.Reason)
-	t.row("variation", text(r.VariationName))
-	t.row("version", strconv.FormatInt(r.FlagVersion, 10))
+func (r EvaluationBody) print(t *terminal.Table) {
+	t.Row("value", string(r.Value))
+	t.Row("reason", r.Reason)
+	t.Row("variation", text(r.VariationName))
+	t.Row("version", strconv.FormatInt(r.FlagVersion, 10))
 	if r.Explanation == nil {
 		return
 	}
-	t.part()
-	t.row("STEP", "OUTCOME", "BECAUSE")
+	t.Part()
+	t.Row("STEP", "OUTCOME", "BECAUSE")
 	for _, s := range r.Explanation.Steps {
 		name := s.Step
 		if s.RuleId != nil {
@@ -118,10 +119,10 @@ func (r EvaluationBody) print(t *table) {
 					condition(asked.Attribute, asked.Op, asked.Values, asked.Negate), holds, brief(asked.Actual)))
 			}
 		}
-		t.row(name, s.Outcome, strings.Join(because, "; "))
+		t.Row(name, s.Outcome, strings.Join(because, "; "))
 	}
 	if split := r.Explanation.Split; split != nil {
-		t.row("split", text(r.VariationName), fmt.Sprintf("%s %q is in bucket %d of %d",
+		t.Row("split", text(r.VariationName), fmt.Sprintf("%s %q is in bucket %d of %d",
 			split.Attribute, split.Unit, split.Bucket, split.Total))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"flagledger/cmd/flagledger/terminal"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,10 +33,10 @@ type listCommand struct{ environment }
 // Run prints a line for each flag.
 func (c listCommand) Run(ctx context.Context) error {
 	call := func(api *Client) (*http.Response, error) { return api.ListFlags(ctx, nil) }
-	return answer(ctx, c.environment, "", call, func(t *table, flags []FlagBody) {
-		t.row("FLAG", "TYPE", strings.ToUpper(c.name()), "STATUS", "VERSION", "UPDATED", "NAME")
+	return answer(ctx, c.environment, "", call, func(t *terminal.Table, flags []FlagBody) {
+		t.Row("FLAG", "TYPE", strings.ToUpper(c.name()), "STATUS", "VERSION", "UPDATED", "NAME")
 		for _, f := range flags {
-			t.row(f.Key, f.Type, onOff(f.Enabled), f.Status, strconv.FormatInt(f.Version, 10), instant(f.UpdatedAt), f.Name)
+			t.Row(f.Key, f.Type, onOff(f.Enabled), f.Status, strconv.FormatInt(f.Version, 10), instant(f.UpdatedAt), f.Name)
 		}
 	})
 }
@@ -55,26 +56,26 @@ func (c showCommand) Run(ctx context.Context) error {
 }
 
 // fill prints a flag with its variations.
-func (e environment) fill(t *table, f FlagDetail) {
-	t.row("flag", f.Key)
-	t.row("name", f.Name)
-	t.row("type", f.Type)
-	t.row("status", f.Status)
-	t.row("in "+e.name(), onOff(f.Enabled))
-	t.row("default", string(f.DefaultValue))
-	t.row("description", f.Description)
-	t.row("tags", strings.Join(f.Tags, ", "))
-	t.row("project", text(f.ProjectId))
-	t.row("lifecycle", text(f.Lifecycle))
-	t.row("version", strconv.FormatInt(f.Version, 10))
-	t.row("created", instant(f.CreatedAt))
-	t.row("updated", instant(f.UpdatedAt))
+func (e environment) fill(t *terminal.Table, f FlagDetail) {
+	t.Row("flag", f.Key)
+	t.Row("name", f.Name)
+	t.Row("type", f.Type)
+	t.Row("status", f.Status)
+	t.Row("in "+e.name(), onOff(f.Enabled))
+	t.Row("default", string(f.DefaultValue))
+	t.Row("description", f.Description)
+	t.Row("tags", strings.Join(f.Tags, ", "))
+	t.Row("project", text(f.ProjectId))
+	t.Row("lifecycle", text(f.Lifecycle))
+	t.Row("version", strconv.FormatInt(f.Version, 10))
+	t.Row("created", instant(f.CreatedAt))
+	t.Row("updated", instant(f.UpdatedAt))
 	if len(f.Variations) > 0 {
-		t.part()
-		t.row("VARIATION", "WEIGHT", "VALUE")
+		t.Part()
+		t.Row("VARIATION", "WEIGHT", "VALUE")
 	}
 	for _, v := range f.Variations {
-		t.row(v.Name, v.Weight.String(), string(v.Value))
+		t.Row(v.Name, v.Weight.String(), string(v.Value))
 	}
 }
 
@@ -112,8 +113,8 @@ type enableCommand struct{ flagChange }
 // Run turns a flag on.
 func (c enableCommand) Run(ctx context.Context) error {
 	call := func(api *Client) (*http.Response, error) { return api.EnableFlag(ctx, c.Key) }
-	return answer(ctx, c.environment, c.Reason, call, func(t *table, _ Success) {
-		t.row(c.Key + " is on in " + c.name() + ".")
+	return answer(ctx, c.environment, c.Reason, call, func(t *terminal.Table, _ Success) {
+		t.Row(c.Key + " is on in " + c.name() + ".")
 	})
 }
 
@@ -122,8 +123,8 @@ type disableCommand struct{ flagChange }
 // Run turns a flag off.
 func (c disableCommand) Run(ctx context.Context) error {
 	call := func(api *Client) (*http.Response, error) { return api.DisableFlag(ctx, c.Key) }
-	return answer(ctx, c.environment, c.Reason, call, func(t *table, _ Success) {
-		t.row(c.Key + " is off in " + c.name() + ".")
+	return answer(ctx, c.environment, c.Reason, call, func(t *terminal.Table, _ Success) {
+		t.Row(c.Key + " is off in " + c.name() + ".")
 	})
 }
 
@@ -159,17 +160,17 @@ func (c rulesCommand) Run(ctx context.Context) error {
 			return api.SetRulesWithBody(ctx, c.Key, "application/json", bytes.NewReader(content))
 		}
 	}
-	return answer(ctx, c.environment, c.Reason, call, func(t *table, rules RulesBody) {
-		t.row("RULE", "CONDITIONS", "SERVES")
+	return answer(ctx, c.environment, c.Reason, call, func(t *terminal.Table, rules RulesBody) {
+		t.Row("RULE", "CONDITIONS", "SERVES")
 		for _, r := range rules.Rules {
 			conditions := make([]string, len(r.Conditions))
 			for i, one := range r.Conditions {
 				conditions[i] = condition(one.Attribute, one.Op, one.Values, one.Negate)
 			}
-			t.row(cmp.Or(r.Name, r.Id), strings.Join(conditions, " and "), served(r.Serve, names))
+			t.Row(cmp.Or(r.Name, r.Id), strings.Join(conditions, " and "), served(r.Serve, names))
 		}
 		if rules.Fallthrough != nil {
-			t.row("else", "", served(*rules.Fallthrough, names))
+			t.Row("else", "", served(*rules.Fallthrough, names))
 		}
 	})
 }
@@ -207,10 +208,10 @@ type historyCommand struct {
 // Run prints a line for each change of a flag, the newest first.
 func (c historyCommand) Run(ctx context.Context) error {
 	call := func(api *Client) (*http.Response, error) { return api.GetFlagHistory(ctx, c.Key, nil) }
-	return answer(ctx, environment{service: c.service}, "", call, func(t *table, history []HistoryEntry) {
-		t.row("VERSION", "TIME", "CHANGE", "ENVIRONMENT", "BY", "REASON")
+	return answer(ctx, environment{service: c.service}, "", call, func(t *terminal.Table, history []HistoryEntry) {
+		t.Row("VERSION", "TIME", "CHANGE", "ENVIRONMENT", "BY", "REASON")
 		for _, e := range history {
-			t.row(strconv.FormatInt(e.Version, 10), instant(e.Timestamp), e.Action, text(e.Environment), e.UserName, e.Reason)
+			t.Row(strconv.FormatInt(e.Version, 10), instant(e.Timestamp), e.Action, text(e.Environment), e.UserName, e.Reason)
 		}
 	})
 }
@@ -227,10 +228,10 @@ func (c diffCommand) Run(ctx context.Context) error {
 	call := func(api *Client) (*http.Response, error) {
 		return api.CompareFlagVersions(ctx, c.Key, &CompareFlagVersionsParams{From: c.From, To: c.To})
 	}
-	return answer(ctx, environment{service: c.service}, "", call, func(t *table, diff DiffBody) {
-		t.row("FIELD", "ENVIRONMENT", fmt.Sprintf("VERSION %d", diff.From), fmt.Sprintf("VERSION %d", diff.To))
+	return answer(ctx, environment{service: c.service}, "", call, func(t *terminal.Table, diff DiffBody) {
+		t.Row("FIELD", "ENVIRONMENT", fmt.Sprintf("VERSION %d", diff.From), fmt.Sprintf("VERSION %d", diff.To))
 		for _, change := range diff.Changes {
-			t.row(change.Field, text(change.Environment), brief(change.From), brief(change.To))
+			t.Row(change.Field, text(change.Environment), brief(change.From), brief(change.To))
 		}
 	})
 }

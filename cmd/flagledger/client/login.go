@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flagledger/cmd/flagledger/terminal"
 	"fmt"
 	"io"
 	"net/http"
@@ -61,10 +62,10 @@ func (c loginCommand) Run(ctx context.Context) error {
 	if err := next.save(); err != nil {
 		return err
 	}
-	return c.show(text, func(t *table) {
-		t.row("service", server)
-		t.row("signed in as", next.Email)
-		t.row("tenant", begun.name(next.Tenant))
+	return c.show(text, func(t *terminal.Table) {
+		t.Row("service", server)
+		t.Row("signed in as", next.Email)
+		t.Row("tenant", begun.name(next.Tenant))
 	})
 }
 

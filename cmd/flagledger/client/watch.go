@@ -108,7 +108,7 @@ func (w *watcher) reportLoss(err error, _ time.Duration) {
 // print prints an event: a line for each flag that changed.
 func (w *watcher) print(data []byte) error {
 	if w.command.JSON {
-		return printJSON(os.Stdout, data)
+		return terminal.PrintJSON(os.Stdout, data)
 	}
 	var e StreamEvent
 	if err := json.Unmarshal(data, &e); err != nil {

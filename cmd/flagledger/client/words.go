@@ -1,43 +1,10 @@
 package client
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
-
-	"flagledger/cmd/flagledger/terminal"
 )
-
-// table prints text of the service in columns.
-type table struct{ *tabwriter.Writer }
-
-func newTable(w io.Writer) *table { return &table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
-
-// row prints a line of cells. An empty cell is a dash.
-func (t *table) row(cells ...string) {
-	for i, cell := range cells {
-		if cells[i] = terminal.Printable(cell); cell == "" {
-			cells[i] = "-"
-		}
-	}
-	fmt.Fprintln(t, strings.Join(cells, "\t"))
-}
-
-// part ends the columns so far, and begins new ones after an empty line.
-func (t *table) part() {
-	_ = t.Flush() // whose error comes again
-	fmt.Fprintln(t)
-}
-
-// printJSON prints JSON of the service. Characters that could drive a terminal are escaped, so its meaning stays.
-func printJSON(w io.Writer, text []byte) error {
-	_, err := fmt.Fprintf(w, "%s\n", terminal.PrintableJSON(bytes.TrimSpace(text)))
-	return err
-}
 
 // brief shortens a value for a column.
 func brief(value []byte) string {
