@@ -159,12 +159,11 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	run(i, nil, "surf").refused("surf")
 	run(i, nil, "replay", "--flag=f").refused("--tenant")
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--project=p").refused("--flag", "--project")
-	run(i, nil, "replay", "--tenant=t", "--json", "--text").refused("--json", "--text")
 	run(i, nil, "replay", "--tenant=t", "--flag=").refused("replay: --flag is empty")
-	run(i, nil, "replay", "--tenant=t", "--at=3").refused("--at must be a time for a tenant")
+	run(i, nil, "replay", "--tenant=t", "--at=3").refused("--at needs --flag or --project")
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=0").refused("--at must be a version, or a time of RFC 3339", `"0"`)
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=2999-01-01T00:00:00Z").refused("--at must not be in the future")
-	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=3", "--follow").refused("--follow")
+	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=3", "--diff").refused("--diff")
 	if processes := i.Processes(); len(processes) > 0 {
 		t.Errorf("processes %v were started", processes)
 	}
@@ -356,7 +355,7 @@ func tools(i *nodetest.Program, tenant string, settings ...string) {
 	}
 
 	replay := strings.Split(
-		strings.TrimSpace(run(i, settings, "replay", "--tenant", tenant, "--flag", "seen").succeeded().stdout), "\n",
+		strings.TrimSpace(run(i, settings, "replay", "--tenant", tenant, "--flag", "seen", "--json").succeeded().stdout), "\n",
 	)
 	for n, line := range replay {
 		var fact struct {

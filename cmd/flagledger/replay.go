@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,26 +10,24 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
-	"golang.org/x/term"
-
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/queries"
 )
 
-// replayCommand prints the life of a flag, a project or a tenant.
+// replayCommand prints the history of a flag, a project or a tenant.
 type replayCommand struct {
-	Tenant  string  `required:"" type:"id" help:"The tenant's id. Without --flag and --project, all that happened in the tenant is printed."`
+	Tenant  string  `required:"" type:"id" help:"The tenant's id. Without --flag and --project, all facts of the tenant are printed."`
 	Flag    *string `xor:"of" help:"The key of a flag: all flags that have had it are printed."`
 	Project *string `xor:"of" type:"id" help:"The id of a project."`
-	At      *string `placeholder:"MOMENT" help:"Print what was so at a moment, in place of the facts: at a time of RFC 3339, or, of a flag or a project, at a version."`
+	At      *string `placeholder:"MOMENT" help:"Print the state of the flag or project in place of its facts, as JSON: at a time of RFC 3339, or at a version."`
 	Diff    bool    `help:"Print also what each fact changed, before and after."`
-	Follow  bool    `short:"f" help:"Go on with new facts, until interrupted."`
-	JSON    bool    `name:"json" xor:"form" help:"Print a JSON object a line, which is the default where the output is no terminal."`
-	Text    bool    `xor:"form" help:"Print for people, which is the default on a terminal. There it has colours, unless NO_COLOR is set."`
+	JSON    bool    `name:"json" help:"Print a JSON object a line, for programs."`
 }
 
 // Help explains how to use the command.
@@ -44,16 +43,13 @@ func (cmd replayCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	terminal := term.IsTerminal(int(os.Stdout.Fd()))
-	form := replayForm{json: cmd.JSON || !terminal && !cmd.Text, colour: terminal && coloured(os.Getenv)}
 	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
 		trail, err := node.OpenTrailReader(ctx, databaseURL)
 		if err != nil {
 			return err
 		}
 		defer trail.Close()
-		r := newReplay(cmd, store, trail.Queries, os.Stdout, form, log)
-		return r.print(ctx, at)
+		return newReplay(cmd, store, trail.Queries, os.Stdout, log).print(ctx, at)
 	})
 }
 
@@ -65,23 +61,21 @@ func (cmd replayCommand) moment(now time.Time) (m queries.Moment, err error) {
 			return m, fmt.Errorf("replay: %s is empty", name)
 		}
 	}
-	if cmd.At == nil {
-		return m, nil
-	}
-	if cmd.Diff || cmd.Follow {
-		return m, errors.New("replay: --at prints no facts: it goes without --diff and --follow")
-	}
-	m, err = queries.ParseMoment(*cmd.At, now)
 	switch {
-	case err != nil:
+	case cmd.At == nil:
+		return m, nil
+	case cmd.Diff:
+		return m, errors.New("replay: --at prints no facts, so it cannot be given with --diff")
+	case cmd.stream() == "":
+		return m, errors.New("replay: --at needs --flag or --project")
+	}
+	if m, err = queries.ParseMoment(*cmd.At, now); err != nil {
 		return m, fmt.Errorf("replay: --at %w; it is %q", err, *cmd.At)
-	case m.Version > 0 && cmd.stream() == "":
-		return m, errors.New("replay: --at must be a time for a tenant, which has no versions")
 	}
 	return m, nil
 }
 
-// stream is the stream of what is replayed, empty for all of a tenant.
+// stream is the stream of the flag or project, empty for all of a tenant.
 func (cmd replayCommand) stream() string {
 	switch {
 	case cmd.Flag != nil:
@@ -92,7 +86,7 @@ func (cmd replayCommand) stream() string {
 	return ""
 }
 
-// notFound is the error where there are no facts.
+// notFound is the error if there are no facts.
 func (cmd replayCommand) notFound() error {
 	switch {
 	case cmd.Flag != nil:
@@ -103,39 +97,28 @@ func (cmd replayCommand) notFound() error {
 	return fmt.Errorf("there are no facts of a tenant %s", cmd.Tenant)
 }
 
-// replayForm is how a replay prints.
-type replayForm struct {
-	json   bool
-	colour bool
-}
-
 // replay reads facts and prints them.
 type replay struct {
 	replayCommand
-	store  events.Store
-	names  *queries.Queries
-	log    *slog.Logger
-	form   replayForm
-	screen *screen
-	mine   tenantFilter
+	store events.Store
+	names *queries.Queries
+	log   *slog.Logger
+	out   io.Writer
+	mine  tenantFilter
 
 	nameless   bool              // the warning that names cannot be read was printed
 	incomplete bool              // the warning that facts are unknown was printed
-	widths     []int             // of the columns so far
 	flag       state.Flag        // the flag so far, if one is replayed
 	resources  map[string]string // names of projects and OAuth clients by type and id
 }
 
-func newReplay(
-	cmd replayCommand, store events.Store, names *queries.Queries, out io.Writer, form replayForm, log *slog.Logger,
-) *replay {
+func newReplay(cmd replayCommand, store events.Store, names *queries.Queries, out io.Writer, log *slog.Logger) *replay {
 	return &replay{
 		replayCommand: cmd,
 		store:         store,
 		names:         names,
 		log:           log,
-		form:          form,
-		screen:        newScreen(out, form.colour),
+		out:           out,
 		mine:          tenantFilter{cmd.Tenant, map[string]bool{}},
 		resources:     map[string]string{},
 	}
@@ -143,25 +126,101 @@ func newReplay(
 
 // print prints the state at a moment if --at names one, and the facts otherwise.
 func (r *replay) print(ctx context.Context, at queries.Moment) (err error) {
-	if r.At != nil {
-		err = r.printState(ctx, at)
-	} else {
-		err = r.printFacts(ctx)
-	}
 	switch {
-	case ctx.Err() == nil:
-		return err
-	case r.Follow:
-		return nil
+	case r.At == nil:
+		err = r.printFacts(ctx)
+	case r.Flag != nil:
+		err = r.printFlag(ctx, at)
 	default:
+		err = r.printProject(ctx, at)
+	}
+	if ctx.Err() != nil {
 		return errors.New("interrupted")
+	}
+	return err
+}
+
+const replayPage = 500 // facts that are printed at once
+
+// printFacts prints facts page by page. For a tenant, it reads the whole log.
+func (r *replay) printFacts(ctx context.Context) error {
+	found := false
+	facts := r.logPages(ctx)
+	if r.stream() != "" {
+		facts = r.streamPages(ctx)
+	}
+	for page, err := range facts {
+		if err != nil {
+			return err
+		}
+		for list := range slices.Chunk(page, replayPage) {
+			described := make([]describedFact, len(list))
+			for i, e := range list {
+				described[i] = r.describe(e)
+			}
+			printPage := r.printTable
+			if r.JSON {
+				printPage = r.printLines
+			}
+			if err := printPage(described, r.namesOf(ctx, described)); err != nil {
+				return err
+			}
+			found = true
+		}
+	}
+	if !found {
+		return r.notFound()
+	}
+	return nil
+}
+
+// logPages yields the tenant's facts until the head of the log.
+func (r *replay) logPages(ctx context.Context) iter.Seq2[[]events.Recorded, error] {
+	return func(yield func([]events.Recorded, error) bool) {
+		for page, err := range r.store.Subscribe(ctx, events.Position{}) {
+			own := slices.DeleteFunc(slices.Clone(page.Events), func(e events.Recorded) bool { return !r.belongs(e) })
+			if !yield(own, err) || err != nil || page.Live {
+				return
+			}
+		}
 	}
 }
 
-// belongs notes a project that the tenant makes, and reports whether a fact is the tenant's.
+// streamPages yields the facts of the flag or project.
+func (r *replay) streamPages(ctx context.Context) iter.Seq2[[]events.Recorded, error] {
+	return func(yield func([]events.Recorded, error) bool) {
+		var page []events.Recorded
+		for e, err := range r.streamFacts(ctx) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if page = append(page, e); len(page) == replayPage {
+				if !yield(page, nil) {
+					return
+				}
+				page = nil
+			}
+		}
+		yield(page, nil)
+	}
+}
+
+// streamFacts yields the facts of the flag or project, but none of another tenant's project.
+func (r *replay) streamFacts(ctx context.Context) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		for e, err := range r.store.Read(ctx, r.stream(), 0) {
+			if err == nil && !r.belongs(e) || !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// belongs records a project that the tenant creates, and reports whether a fact is the tenant's.
 func (r *replay) belongs(e events.Recorded) bool {
 	mine, err := r.mine.belongs(e)
-	if err != nil { // a newer release has made the project
+	if err != nil { // a newer release has created the project
 		var created events.ProjectCreated
 		_ = json.Unmarshal(e.Stored.Data, &created)
 		if mine = created.TenantID == r.Tenant; mine {
@@ -171,83 +230,19 @@ func (r *replay) belongs(e events.Recorded) bool {
 	return mine
 }
 
-const replayPage = 500 // facts that are printed at once
-
-// facts yields the facts that are replayed, page by page in their order, and with --follow without end. For a tenant, it
-// reads the whole log.
-func (r *replay) facts(ctx context.Context) iter.Seq2[[]events.Recorded, error] {
-	return func(yield func([]events.Recorded, error) bool) {
-		var list []events.Recorded
-		var last events.Revision
-		var from events.Position
-		if r.stream() != "" {
-			head, err := r.store.Head(ctx) // what is appended while the stream is read comes after it
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for e, err := range r.streamFacts(ctx) {
-				if err != nil {
-					yield(nil, err)
-					return
-				}
-				last = e.Revision
-				if list = append(list, e); len(list) == replayPage {
-					if !yield(list, nil) {
-						return
-					}
-					list = nil
-				}
-			}
-			if len(list) > 0 && !yield(list, nil) || !r.Follow {
-				return
-			}
-			list, from = nil, head
+// write prints JSON, indented unless it is for programs.
+func (r *replay) write(text []byte) error {
+	if !r.JSON {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, text, "", "  "); err != nil {
+			return err
 		}
-		found := last > 0
-		for page, err := range r.store.Subscribe(ctx, from) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, e := range page.Events {
-				if r.stream() == "" && r.belongs(e) || r.stream() == e.Stream && e.Revision > last {
-					list = append(list, e)
-				}
-			}
-			found = found || len(list) > 0
-			if len(list) >= replayPage || page.Live && len(list) > 0 {
-				if !yield(list, nil) {
-					return
-				}
-				list = nil
-			}
-			if page.Live && !found {
-				yield(nil, r.notFound())
-				return
-			}
-			if page.Live && !r.Follow {
-				return
+		for line := range bytes.Lines(indented.Bytes()) {
+			if err := terminal.PrintJSON(r.out, line); err != nil {
+				return err
 			}
 		}
+		return nil
 	}
-}
-
-// streamFacts yields the facts of the flag or the project, but none of another tenant's project.
-func (r *replay) streamFacts(ctx context.Context) iter.Seq2[events.Recorded, error] {
-	return func(yield func(events.Recorded, error) bool) {
-		found := false
-		for e, err := range r.store.Read(ctx, r.stream(), 0) {
-			if err == nil && !r.belongs(e) {
-				break
-			}
-			found = true
-			if !yield(e, err) || err != nil {
-				return
-			}
-		}
-		if !found {
-			yield(events.Recorded{}, r.notFound())
-		}
-	}
+	return terminal.PrintJSON(r.out, text)
 }

@@ -2,59 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/queries"
 )
-
-// printFacts prints all facts.
-func (r *replay) printFacts(ctx context.Context) error {
-	began := r.form.json
-	for page, err := range r.facts(ctx) {
-		if err != nil {
-			return err
-		}
-		if !began {
-			r.header()
-			began = true
-		}
-		list := make([]describedFact, len(page))
-		for i, e := range page {
-			list[i] = r.describe(e)
-		}
-		names := r.namesOf(ctx, list)
-		if r.form.json {
-			err = r.printJSON(list, names)
-		} else {
-			r.printLines(list, names)
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.screen.Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *replay) header() {
-	spans := []span{{bold, "Tenant " + r.Tenant}}
-	switch {
-	case r.Flag != nil:
-		spans = []span{{bold, "Flag " + *r.Flag}, {dim, "  of tenant " + r.Tenant}}
-	case r.Project != nil:
-		spans = []span{{bold, "Project " + *r.Project}, {dim, "  of tenant " + r.Tenant}}
-	}
-	r.screen.line(spans...)
-	r.screen.line()
-}
 
 // describedFact is a fact with its description, unless it is unknown.
 type describedFact struct {
@@ -83,105 +40,63 @@ func (r *replay) describe(e events.Recorded) (f describedFact) {
 	return f
 }
 
-// printLines prints a line for each fact, in columns.
-func (r *replay) printLines(list []describedFact, names map[string]queries.Name) {
-	rows := make([][]span, len(list))
-	for i, f := range list {
-		rows[i] = r.cells(f, names)
-	}
-	r.widths = widen(r.widths, rows, 4)
-	for i, f := range list {
-		r.screen.row(r.widths, rows[i])
+// printTable prints a row for each fact.
+func (r *replay) printTable(list []describedFact, names map[string]queries.Name) error {
+	table := terminal.NewTable(r.out)
+	for _, f := range list {
+		action, details := words(f)
+		at := f.At.UTC().Format(events.RecordedFormat)
+		table.Row(at, actorName(f.Actor, names), resourceName(f, names), action, details)
 		if r.Diff && f.unknown == nil {
-			r.printChanges(f.Description)
+			printChanges(table, f.Description)
 		}
 	}
+	return table.Flush()
 }
 
-// cells returns four columns of a fact's line, its version or its resource among them, and the rest of the line.
-func (r *replay) cells(f describedFact, names map[string]queries.Name) []span {
-	at := span{dim, f.At.UTC().Format(events.RecordedFormat)}
-	name, known := actorName(f.Actor, names)
-	who := span{cyan, name}
-	if !known {
-		who.style = dim
-	}
-	cells := []span{at, who, {bold, resourceName(f, names)}}
-	if r.stream() != "" {
-		cells = []span{{bold, fmt.Sprint(f.Revision)}, at, who}
-	}
+// words returns the action of a fact, and its details.
+func words(f describedFact) (action, details string) {
 	if f.unknown != nil {
-		return append(cells, span{purple, f.Recorded.Name}, span{purple, "unknown here: " + f.unknown.Error()})
+		return f.Recorded.Name, "unknown here: " + f.unknown.Error()
 	}
-	_, action, _ := strings.Cut(f.Recorded.Name, ".")
+	_, action, _ = strings.Cut(f.Recorded.Name, ".")
 	action = strings.ReplaceAll(strings.TrimPrefix(action, f.ResourceType+"_"), "_", " ")
-	cells = append(cells, span{actionStyle(action), action})
+	var list []string
 	if f.Environment != nil && f.ResourceType == "flag" {
-		cells = append(cells, span{bold, "in " + *f.Environment})
+		list = append(list, "in "+*f.Environment)
 	}
 	if summary := f.Summary(); summary != "" {
-		cells = append(cells, span{plain, summary})
+		list = append(list, summary)
 	}
 	if f.Reason != "" {
-		cells = append(cells, span{dim, "“" + f.Reason + "”"})
+		list = append(list, "“"+f.Reason+"”")
 	}
-	return cells
+	return action, strings.Join(list, "  ")
 }
 
-func actionStyle(action string) style {
-	words := strings.Fields(action)
-	switch words[len(words)-1] {
-	case "created", "added", "enabled", "joined", "invited":
-		return green
-	case "deleted", "removed", "disabled":
-		return red
-	}
-	return yellow
-}
-
-const oneLineWidth = 100 // characters that the two values of a change may take on one line
-
-// printChanges prints what a fact changed, before and after.
-func (r *replay) printChanges(d state.Description) {
-	var rows [][]span
+// printChanges prints what a fact changed: removed lines with -, added ones with +.
+func printChanges(table *terminal.Table, d state.Description) {
+	line := func(text string) { fmt.Fprintln(table, "      "+terminal.Printable(text)) }
 	for _, field := range d.Changes.Fields() {
 		c := d.Changes[field]
-		name := d.Names.Field(field, c)
 		from, to := d.Names.Lines(field, c.From), d.Names.Lines(field, c.To)
-		sign := span{yellow, "      ~ " + name}
-		switch {
-		case len(from) == 0 && len(to) > 0:
-			sign = span{green, "      + " + name}
-		case len(to) == 0 && len(from) > 0:
-			sign = span{red, "      - " + name}
-		}
-		if len(from) == 1 && len(to) == 1 && len(from[0])+len(to[0]) <= oneLineWidth {
-			rows = append(rows, []span{sign, {plain, from[0] + " → " + to[0]}})
+		if len(from) == 1 && len(to) == 1 {
+			line(d.Names.Field(field, c) + ": " + from[0] + " → " + to[0])
 			continue
 		}
-		if len(from)+len(to) == 1 {
-			rows = append(rows, []span{sign, {plain, strings.Join(append(from, to...), "")}})
-			continue
-		}
-		rows = append(rows, []span{sign})
-		for _, line := range from {
-			at := slices.Index(to, line)
-			if at < 0 {
-				rows = append(rows, []span{{red, "          - " + line}})
-				continue
+		line(d.Names.Field(field, c))
+		for _, text := range from {
+			if !slices.Contains(to, text) {
+				line("  - " + text)
 			}
-			for _, added := range to[:at] {
-				rows = append(rows, []span{{green, "          + " + added}})
+		}
+		for _, text := range to {
+			sign := "+ "
+			if slices.Contains(from, text) {
+				sign = "  "
 			}
-			rows, to = append(rows, []span{{plain, "            " + line}}), to[at+1:]
+			line("  " + sign + text)
 		}
-		for _, added := range to {
-			rows = append(rows, []span{{green, "          + " + added}})
-		}
-	}
-	widths := widen(nil, rows, 1)
-	for _, row := range rows {
-		r.screen.row(widths, row)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/queries"
@@ -25,7 +24,8 @@ type replayedFact struct {
 	Unknown   string          `json:"unknown,omitempty"` // why this program does not know the fact
 }
 
-func (r *replay) printJSON(list []describedFact, names map[string]queries.Name) error {
+// printLines prints a JSON object for each fact.
+func (r *replay) printLines(list []describedFact, names map[string]queries.Name) error {
 	for _, f := range list {
 		line := replayedFact{
 			Version:  f.Revision,
@@ -43,26 +43,21 @@ func (r *replay) printJSON(list []describedFact, names map[string]queries.Name) 
 			}
 			line.Data, line.Metadata = json.RawMessage(withoutSecrets(data)), f.Metadata
 		}
-		line.ActorName, _ = actorName(f.Actor, names)
+		line.ActorName = actorName(f.Actor, names)
 		if f.unknown != nil {
 			line.Unknown = f.unknown.Error()
 		} else if r.Diff {
 			line.Changes = f.Changes
 		}
-		if err := r.putJSON(line); err != nil {
+		text, err := events.Marshal(line)
+		if err == nil {
+			err = r.write(text)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (r *replay) putJSON(v any) error {
-	text, err := events.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = r.screen.Write(append(terminal.PrintableJSON(text), '\n'))
-	return err
 }
 
 // withoutSecrets removes the hashes of secrets from an object.

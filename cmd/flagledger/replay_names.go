@@ -40,20 +40,20 @@ const (
 	withdrawnInvitation = "withdrawn invitation"
 )
 
-// actorName returns the name of an actor; known is false for a person who was erased.
-func actorName(by events.Actor, names map[string]queries.Name) (name string, known bool) {
+// actorName returns the name of an actor.
+func actorName(by events.Actor, names map[string]queries.Name) string {
 	found, read := names[by.ID]
 	switch {
 	case by.Kind == events.SystemActor:
-		return by.ID + " (system)", true
+		return by.ID + " (system)"
 	case by.Kind == events.InvitedActor:
-		return invitedPerson, true
+		return invitedPerson
 	case by.Kind == events.ClientActor:
-		return cmp.Or(found.Text, by.ID) + " (client)", true
+		return cmp.Or(found.Text, by.ID) + " (client)"
 	case read && (!found.Listed || found.Erased):
-		return erasedUser, false
+		return erasedUser
 	}
-	return cmp.Or(found.Text, by.ID), true
+	return cmp.Or(found.Text, by.ID)
 }
 
 // memberName returns the name of a member, as lists have it.

@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,17 +35,14 @@ func noNames(t *testing.T) *queries.Queries {
 }
 
 // printed is what a replay prints.
-func printed(
-	t *testing.T, store events.Store, names *queries.Queries, cmd replayCommand, form replayForm,
-) (string, error) {
+func printed(t *testing.T, store events.Store, names *queries.Queries, cmd replayCommand) (string, error) {
 	t.Helper()
 	at, err := cmd.moment(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	r := newReplay(cmd, store, names, &out, form, nodetest.Log(t))
-	err = r.print(t.Context(), at)
+	err = newReplay(cmd, store, names, &out, nodetest.Log(t)).print(t.Context(), at)
 	return out.String(), err
 }
 
@@ -142,39 +136,38 @@ func (h *history) fill() {
 	h.write(flag, "", events.FlagDisabled{Environment: production})
 }
 
-const flagReplay = `Flag k  of tenant t
-
-1  2026-03-14T15:00:03.000123Z  ada  created          defaultValue false, name "K", type "boolean"
-      + defaultValue  false
-      + name          "K"
-      + type          "boolean"
-2  2026-03-14T15:00:04.000123Z  ada  enabled          in production  “launch\x1b[2J day\u202e”
-      ~ enabled  false → true
-3  2026-03-14T15:00:05.000123Z  ada  variation added  variation "on\u009b1A" (true, weight 1.5) added
-      + variation "on\u009b1A"
-          + name "on\u009b1A"
-          + value true
-          + weight 1.5
-4  2026-03-14T15:00:06.000123Z  ada  rules changed    in production  rule "Pro" added
-      ~ rules.order  [] → ["Pro"]
-      + rule "Pro"
-          + name "Pro"
-          + if plan in "pro"
-          + → on\u009b1A
-5  2026-03-14T15:00:07.000123Z  ada  rules changed    in production  rule "Pro" changed
-      ~ rule "Pro"
-            name "Pro"
-            if plan in "pro"
-          - → on\u009b1A
-          + → false
-6  2026-03-14T15:00:08.000123Z  ada  flag.frozen      unknown here: unknown fact "flag.frozen"
-7  2026-03-14T15:00:13.000123Z  ada  disabled         in production
-      ~ enabled  true → false
+const flagReplay = `2026-03-14T15:00:03.000123Z  ada  flag k v1  created  defaultValue false, name "K", type "boolean"
+      defaultValue
+        + false
+      name
+        + "K"
+      type
+        + "boolean"
+2026-03-14T15:00:04.000123Z  ada  flag k v2  enabled  in production  “launch\x1b[2J day\u202e”
+      enabled: false → true
+2026-03-14T15:00:05.000123Z  ada  flag k v3  variation added  variation "on\u009b1A" (true, weight 1.5) added
+      variation "on\u009b1A"
+        + name "on\u009b1A"
+        + value true
+        + weight 1.5
+2026-03-14T15:00:06.000123Z  ada  flag k v4  rules changed  in production  rule "Pro" added
+      rules.order: [] → ["Pro"]
+      rule "Pro"
+        + name "Pro"
+        + if plan in "pro"
+        + → on\u009b1A
+2026-03-14T15:00:07.000123Z  ada  flag k v5  rules changed  in production  rule "Pro" changed
+      rule "Pro"
+        - → on\u009b1A
+          name "Pro"
+          if plan in "pro"
+        + → false
+2026-03-14T15:00:08.000123Z  ada  flag-t.k   flag.frozen  unknown here: unknown fact "flag.frozen"
+2026-03-14T15:00:13.000123Z  ada  flag k v7  disabled     in production
+      enabled: true → false
 `
 
-const tenantReplay = `Tenant t
-
-2026-03-14T15:00:00.000123Z  ada  tenant                  created          isSandbox false, name "Acme", plan "free"
+const tenantReplay = `2026-03-14T15:00:00.000123Z  ada  tenant                  created          isSandbox false, name "Acme", plan "free"
 2026-03-14T15:00:01.000123Z  ada  environment production  added            name "production"
 2026-03-14T15:00:03.000123Z  ada  flag k v1               created          defaultValue false, name "K", type "boolean"
 2026-03-14T15:00:04.000123Z  ada  flag k v2               enabled          in production  “launch\x1b[2J day\u202e”
@@ -186,42 +179,6 @@ const tenantReplay = `Tenant t
 2026-03-14T15:00:10.000123Z  ada  project Web shop v2     updated          name "Shop" → "Web shop"
 2026-03-14T15:00:12.000123Z  ada  client CI               created          name "CI", scopes ["flags:read"]
 2026-03-14T15:00:13.000123Z  ada  flag k v7               disabled         in production
-`
-
-const flagThenText = `Flag k  version 6 of 2026-03-14T15:00:08.000123Z
-
-  name          K
-  type          boolean
-  status        active
-  default       false
-  id            f
-  salt          SALT
-  created       2026-03-14T15:00:03.000123Z
-
-  variations  1
-    on\u009b1A  weight 1.5  true
-
-  in production  on
-    1. Pro
-       if plan in "pro"
-       → false
-    else on\u009b1A 1.5 by targetingKey
-`
-
-const tenantThenText = `Tenant t  at 2026-03-14T15:00:12.5Z, after 11 facts
-
-  name          Acme
-  plan          free
-  environments  production
-
-  OAuth clients  1
-    CI  c  flags:read
-
-  projects  1
-    Web shop  p
-
-  flags  1
-    k  boolean  active  on in production
 `
 
 func TestAReplayIsReadByPeople(t *testing.T) {
@@ -238,23 +195,15 @@ func TestAReplayIsReadByPeople(t *testing.T) {
 			}{
 				{replayCommand{Tenant: "t", Flag: new("k"), Diff: true}, flagReplay},
 				{replayCommand{Tenant: "t"}, tenantReplay},
-				{replayCommand{Tenant: "t", Flag: new("k"), At: new("6")}, flagThenText},
-				{replayCommand{Tenant: "t", At: new("2026-03-14T15:00:12.5Z")}, tenantThenText},
 			} {
-				got, err := printed(t, store, names, c.cmd, replayForm{})
+				got, err := printed(t, store, names, c.cmd)
 				if err != nil || got != c.want {
 					t.Errorf("%v\n%s\nwant\n%s", err, got, c.want)
-				}
-				coloured, _ := printed(t, store, names, c.cmd, replayForm{colour: true})
-				if plain := sgr.ReplaceAllString(coloured, ""); plain != got || plain == coloured {
-					t.Errorf("in colours it is\n%s", plain)
 				}
 			}
 		})
 	}
 }
-
-var sgr = regexp.MustCompile("\x1b\\[[0-9]+m")
 
 func TestActorNames(t *testing.T) {
 	t.Parallel()
@@ -268,7 +217,7 @@ func TestActorNames(t *testing.T) {
 		"Ada": {Kind: events.UserActor, ID: "u"}, "erased user": {Kind: events.UserActor, ID: "gone"}, "CI (client)": {Kind: events.ClientActor, ID: "c"},
 		"flagledger (system)": {Kind: events.SystemActor, ID: "flagledger"}, "the invited person": {Kind: events.InvitedActor, ID: "i"},
 	} {
-		if name, _ := actorName(by, names); name != want {
+		if name := actorName(by, names); name != want {
 			t.Errorf("%v is called %q, want %q", by, name, want)
 		}
 	}
@@ -280,7 +229,7 @@ func TestAReplayInJSON(t *testing.T) {
 	newHistory(t, store).fill()
 	replayed := func(cmd replayCommand) (lines []map[string]any) {
 		t.Helper()
-		text, err := printed(t, store, names, cmd, replayForm{json: true})
+		text, err := printed(t, store, names, cmd)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +246,7 @@ func TestAReplayInJSON(t *testing.T) {
 		}
 		return lines
 	}
-	flag := replayed(replayCommand{Tenant: "t", Flag: new("k")})
+	flag := replayed(replayCommand{Tenant: "t", Flag: new("k"), JSON: true})
 	if len(flag) != 7 || flag[1]["version"] != 2.0 || flag[1]["fact"] != "flag.enabled" ||
 		flag[1]["recorded"] != "2026-03-14T15:00:04.000123Z" ||
 		flag[1]["actorName"] != "ada" ||
@@ -309,15 +258,15 @@ func TestAReplayInJSON(t *testing.T) {
 		!strings.Contains(unknown["unknown"].(string), "flag.frozen") {
 		t.Errorf("an unknown fact is %v", unknown)
 	}
-	changes := replayed(replayCommand{Tenant: "t", Flag: new("k"), Diff: true})[1]["changes"]
+	changes := replayed(replayCommand{Tenant: "t", Flag: new("k"), Diff: true, JSON: true})[1]["changes"]
 	nodetest.Same(t, "the changes", changes, map[string]any{"enabled": map[string]any{"from": false, "to": true}})
 	if tenant := replayed(
-		replayCommand{Tenant: "t"},
+		replayCommand{Tenant: "t", JSON: true},
 	); len(tenant) != 12 || tenant[10]["fact"] != "tenant.oauth_client_created" ||
 		tenant[10]["data"].(map[string]any)["name"] != "CI" {
 		t.Errorf("the tenant is %v", tenant)
 	}
-	project := replayed(replayCommand{Tenant: "other", Project: new("q"), At: new("1")})
+	project := replayed(replayCommand{Tenant: "other", Project: new("q"), At: new("1"), JSON: true})
 	nodetest.Same(t, "a project", project, []any{map[string]any{"version": 1, "recorded": "2026-03-14T15:00:11.000123Z",
 		"project": map[string]any{"id": "q", "tenantId": "other", "name": "theirs", "description": "", "color": ""}}})
 
@@ -326,85 +275,14 @@ func TestAReplayInJSON(t *testing.T) {
 		"the tenant t never had a project q":         {Tenant: "t", Project: new("q")},
 		"there are no facts of a tenant x":           {Tenant: "x"},
 		"the tenant t never had a flag k by then":    {Tenant: "t", Flag: new("k"), At: new("2026-03-14T15:00:03Z")},
-		"there are no facts of a tenant t by then":   {Tenant: "t", At: new("2026-03-14T15:00:00Z")},
 		"there is no version 8: the last is 7":       {Tenant: "t", Flag: new("k"), At: new("8")},
-		"the tenant t never had a project q (state)": {Tenant: "t", Project: new("q"), At: new("1")},
+		"the tenant t never had a project q by then": {Tenant: "t", Project: new("q"), At: new("1")},
 	} {
-		text, err := printed(t, store, names, cmd, replayForm{})
-		if want = strings.TrimSuffix(want, " (state)"); err == nil || err.Error() != want || text != "" {
+		text, err := printed(t, store, names, cmd)
+		if err == nil || err.Error() != want || text != "" {
 			t.Errorf("%v\n%s\nwant %s", err, text, want)
 		}
 	}
-}
-
-// busyStore has somebody append something between a look at the head and what comes next.
-type busyStore struct {
-	events.Store
-	meanwhile func()
-}
-
-func (s busyStore) Head(ctx context.Context) (events.Position, error) {
-	head, err := s.Store.Head(ctx)
-	s.meanwhile()
-	return head, err
-}
-
-func TestAReplayGoesOnWithNewFacts(t *testing.T) {
-	t.Parallel()
-	names := noNames(t)
-	for name, open := range map[string]func(*testing.T) events.Store{"Postgres": emptyPostgres, "EventStoreDB": emptyEventStore} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHistory(t, open(t))
-			h.fill()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			outputs, ended := []*nodetest.Output{{}, {}}, make(chan error)
-			for i, cmd := range []replayCommand{{Tenant: "t", Flag: new("k"), Follow: true}, {Tenant: "t", Follow: true}} {
-				store := busyStore{h.store, func() {
-					h.write(events.FlagStream("t", "k"), "", events.FlagStatusChanged{From: events.ActiveFlag, To: events.InactiveFlag})
-				}}
-				go func() {
-					ended <- newReplay(cmd, store, names, outputs[i], replayForm{}, nodetest.Log(t)).printFacts(ctx)
-				}()
-			}
-			s := &nodetest.Service{T: t}
-			for i, want := range []string{
-				strings.Join(rows(flagReplay), "") + `8  2026-03-14T15:00:14.000123Z  ada  status changed   status "active" → "inactive"` + "\n",
-				tenantReplay + `2026-03-14T15:00:14.000123Z  ada  flag k v8               status changed   status "active" → "inactive"` + "\n",
-			} {
-				s.Eventually("all facts are printed", func() bool { return outputs[i].String() == want })
-			}
-			h.write(events.FlagStream("other", "k"), "", events.FlagDeleted{})
-			h.write(events.FlagStream("t", "k"), "", events.FlagStatusChanged{From: events.ActiveFlag, To: events.ArchivedFlag})
-			h.write(events.FlagStream("t", "k"), "", events.FlagDeleted{})
-			for i, want := range []string{
-				`ada  status changed   status "active" → "archived"` + "\n10  2026-03-14T15:00:17.000123Z  ada  deleted\n",
-				`flag k v9               status changed   status "active" → "archived"` + "\n2026-03-14T15:00:17.000123Z  ada  flag k v10              deleted\n",
-			} {
-				s.Eventually("new facts are printed", func() bool { return strings.HasSuffix(outputs[i].String(), want) })
-				if n := strings.Count(outputs[i].String(), "inactive"); n != 1 {
-					t.Errorf("a fact is printed %d times", n)
-				}
-			}
-			cancel()
-			for range outputs {
-				if err := <-ended; err == nil {
-					t.Error("a replay that follows ended by itself")
-				}
-			}
-		})
-	}
-}
-
-// rows are the lines of a replay without what --diff adds.
-func rows(text string) (list []string) {
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "    ") {
-			list = append(list, line)
-		}
-	}
-	return list
 }
 
 // Whatever the text, what is printed of it is on one line, and drives no terminal; JSON keeps its meaning.
@@ -416,9 +294,9 @@ func TestTextOfFactsDrivesNoTerminal(t *testing.T) {
 			rapid.SampledFrom([]string{"\x1b[2J", "\r\n", "\u009b", "\u202e", "\U000e0001", "\x9b"}).
 				Draw(r, "control")
 		var out bytes.Buffer
-		s := newScreen(&out, false)
-		s.line(span{red, text})
-		if err := s.Flush(); err != nil {
+		table := terminal.NewTable(&out)
+		table.Row(text)
+		if err := table.Flush(); err != nil {
 			r.Fatal(err)
 		}
 		printsOnly(r, strings.TrimSuffix(out.String(), "\n"))
@@ -443,17 +321,6 @@ func printsOnly(r *rapid.T, text string) {
 		if !strconv.IsPrint(c) {
 			r.Fatalf("%q has %q", text, c)
 		}
-	}
-}
-
-func TestColoursAreTurnedOff(t *testing.T) {
-	for _, environment := range []map[string]string{{"NO_COLOR": "1"}, {"TERM": "dumb"}} {
-		if coloured(func(name string) string { return environment[name] }) {
-			t.Errorf("with %v there are colours", environment)
-		}
-	}
-	if !coloured(func(name string) string { return map[string]string{"TERM": "xterm", "NO_COLOR": ""}[name] }) {
-		t.Error("there are none on a terminal")
 	}
 }
 
@@ -482,20 +349,20 @@ func TestReplaysBesideAServer(t *testing.T) {
 		return run(p, settings, append([]string{"replay", "--tenant", me.Tenant}, arguments...)...).succeeded().stdout
 	}
 	me.Service.Eventually("they are erased for the read models",
-		func() bool { return strings.Contains(replay("--text"), "member erased user") })
-	invitations := replay("--text")
+		func() bool { return strings.Contains(replay(), "member erased user") })
+	invitations := replay()
 	if strings.Contains(invitations, pending) || strings.Contains(invitations, withdrawn) ||
 		strings.Count(invitations, "member "+joined) != 2 ||
 		strings.Count(invitations, "member withdrawn invitation") != 2 {
 		t.Errorf("of invitations it prints\n%s", invitations)
 	}
-	flag := strings.Split(replay("--flag=k", "--text"), "\n")
-	if len(flag) != 5 || !strings.Contains(flag[2], "  "+me.Email+"  created  ") ||
-		!strings.Contains(flag[3], "  erased user") ||
-		strings.Contains(flag[3], gone.Email) {
+	flag := strings.Split(replay("--flag=k"), "\n")
+	if len(flag) != 3 || !strings.Contains(flag[0], "  "+me.Email+"  flag k v1  created  ") ||
+		!strings.Contains(flag[1], "  erased user") ||
+		strings.Contains(flag[1], gone.Email) {
 		t.Errorf("the flag is\n%s", strings.Join(flag, "\n"))
 	}
-	all := replay("--diff")
+	all := replay("--diff", "--json")
 	for _, word := range []string{secret, "secretHash", gone.Email} {
 		if strings.Contains(all, word) {
 			t.Errorf("a replay tells of %s", word)
@@ -511,29 +378,5 @@ func TestReplaysBesideAServer(t *testing.T) {
 		}
 		nodetest.Same(t, "version "+version, got,
 			me.Call("GET", nodetest.FlagPath("k", "/versions/"+version), nil).Want(200).JSON())
-	}
-
-	following := &nodetest.Process{
-		Cmd:     p.Command(settings, "replay", "--tenant", me.Tenant, "--flag=k", "--follow"),
-		Program: p,
-		Output:  &nodetest.Output{},
-		Exited:  make(chan struct{}),
-	}
-	following.Stdout = following.Output
-	if err := following.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = following.Wait()
-		close(following.Exited)
-	}()
-	t.Cleanup(following.Kill)
-	me.Service.Eventually("it has printed what there is",
-		func() bool { return strings.Count(following.Output.String(), "\n") == 2 })
-	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
-	me.Service.Eventually("it prints what is new",
-		func() bool { return strings.Contains(following.Output.String(), `"fact":"flag.disabled"`) })
-	if code := following.End(syscall.SIGINT); code != 0 {
-		t.Errorf("interrupted, it ended with code %d", code)
 	}
 }

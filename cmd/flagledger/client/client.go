@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flagledger/cmd/flagledger/terminal"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"flagledger/cmd/flagledger/terminal"
 )
 
 // Commands are the commands for people.

@@ -5,11 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flagledger/cmd/flagledger/terminal"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"flagledger/cmd/flagledger/terminal"
 )
 
 // evaluation is what a flag is asked.

@@ -5,13 +5,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"flagledger/cmd/flagledger/terminal"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strconv"
 	"strings"
+
+	"flagledger/cmd/flagledger/terminal"
 )
 
 type flagsCommand struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flagledger/cmd/flagledger/terminal"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"flagledger/cmd/flagledger/terminal"
 )
 
 type loginCommand struct {
