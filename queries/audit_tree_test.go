@@ -17,8 +17,8 @@ import (
 	"flagledger/projections/models"
 )
 
-// takeIn has the read model of the trail take in an event.
-func takeIn(t *testing.T, pool *pgxpool.Pool, stream string) (leaf tlog.Hash) {
+// consume has the read model of the trail take in an event.
+func consume(t *testing.T, pool *pgxpool.Pool, stream string) (leaf tlog.Hash) {
 	t.Helper()
 	id := uuid.New()
 	stored, err := events.Encode(events.Event{ID: id, Fact: events.TenantDeleted{}})
@@ -123,7 +123,7 @@ func TestATreeIsReadFromItsNodes(t *testing.T) {
 		}
 	}
 	check(entries)
-	add(takeIn(t, pool, events.TenantStream("t")))
+	add(consume(t, pool, events.TenantStream("t")))
 	check(entries + 1)
 	var nodes, upper int
 	if err := pool.QueryRow(t.Context(), `select count(*) filter (where level = 8), count(*) filter (where level = 16) from read.audit_nodes`).

@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-const installTakes = 10 * time.Minute // at most, on a machine that is busy
+const installTakes = 10 * time.Minute //  at most, on a busy machine
 
-// ErrUnreachable says that npm or its registry cannot be reached.
+// ErrUnreachable means that npm or its registry cannot be reached.
 var ErrUnreachable = errors.New("npm cannot be reached")
 
-// Install installs what the package-lock.json among files says, and files beside it, into a folder of the project's
-// tools, once for each lock. The error is ErrUnreachable where npm or its registry cannot be reached, and not where it
-// can and the install fails.
+// Install installs the packages of the package-lock.json among files, with the other files beside it, into a folder of
+// the project's tools, once for each lock file. It returns ErrUnreachable only if npm or its registry cannot be
+// reached.
 func Install(name string, files fs.FS) (folder string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), installTakes)
 	defer cancel()
@@ -43,7 +43,7 @@ func Install(name string, files fs.FS) (folder string, err error) {
 		return "", err
 	}
 	defer func() { _ = one.Close() }()
-	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil { // other packages' tests install it too
+	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil { //  tests of other packages may install it at the same time
 		return "", err
 	}
 	if err := write(folder, files); err != nil {
@@ -59,7 +59,7 @@ func Install(name string, files fs.FS) (folder string, err error) {
 	return folder, os.WriteFile(installed, nil, 0o600)
 }
 
-// Check is Require for the error of Install. Any other than ErrUnreachable fails the test.
+// Check handles an error of Install like Require, but fails the test unless it is ErrUnreachable.
 func Check(t testing.TB, name string, err error) {
 	t.Helper()
 	if err != nil && !errors.Is(err, ErrUnreachable) {
@@ -85,7 +85,7 @@ func write(folder string, files fs.FS) error {
 	return nil
 }
 
-// ci installs what a folder's lock file says.
+// ci installs the packages of a folder's lock file.
 func ci(ctx context.Context, folder string) error {
 	run := func(arguments ...string) ([]byte, error) {
 		command := exec.CommandContext(ctx, "npm", arguments...)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Only a registry that cannot be reached is a reason to skip tests, not an install that fails.
+// Tests are skipped only if a registry cannot be reached, not if an install fails.
 func TestNPMThatFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		script      string

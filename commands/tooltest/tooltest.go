@@ -1,4 +1,4 @@
-// Package tooltest is for tests that need tools from outside.
+// Package tooltest helps tests that need external tools.
 package tooltest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Folder is where the project keeps tools that are not part of it.
+// Folder returns the folder of tools that are not part of the project.
 func Folder(ctx context.Context) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {
@@ -21,8 +21,8 @@ func Folder(ctx context.Context) (string, error) {
 	return folder, os.MkdirAll(folder, 0o750)
 }
 
-// Find returns the path of a tool, or skips the test as Require does. It looks in /usr/sbin, too, which is not on
-// everyone's PATH.
+// Find returns the path of a tool, or skips the test as Require does. It also looks in /usr/sbin, which may be missing
+// from the PATH.
 func Find(t testing.TB, tool string) string {
 	t.Helper()
 	path, missing := exec.LookPath(tool)
@@ -35,7 +35,7 @@ func Find(t testing.TB, tool string) string {
 	return path
 }
 
-// Require is Skip, but in CI the test fails.
+// Require skips a test because a tool is missing, or fails it in CI.
 func Require(t testing.TB, tool string, missing error) {
 	t.Helper()
 	if missing != nil && os.Getenv("CI") != "" {
@@ -44,14 +44,14 @@ func Require(t testing.TB, tool string, missing error) {
 	Skip(t, tool, missing)
 }
 
-// Skip skips a test that a tool is missing for, which `make test` tells at its end; nil says that the tool is there.
+// Skip skips a test because a tool is missing, which `make test` reports at its end. It does nothing if missing is nil.
 func Skip(t testing.TB, tool string, missing error) {
 	t.Helper()
 	tools, err := Folder(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	note := filepath.Join(tools, "not-tested-"+tool) // a file, for go test does not show why tests are skipped
+	note := filepath.Join(tools, "not-tested-"+tool) //  a file, because go test does not show why it skips tests
 	if missing == nil {
 		_ = os.Remove(note)
 		return

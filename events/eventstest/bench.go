@@ -13,8 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// BenchmarkAppend measures appends of one event: by one writer at a time, and by 32 at once, each to a stream of its
-// own. The store may hold events already.
+// BenchmarkAppend measures appends of one event by a single writer, and by 32 concurrent writers to different streams.
+// The store may hold events already.
 func BenchmarkAppend(b *testing.B, s events.Store) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkAppend(b *testing.B, s events.Store) {
 	}
 }
 
-// BenchmarkCatchUp measures how fast a new subscription takes in 20,000 events. The store must hold none.
+// BenchmarkCatchUp measures how fast a new subscription reads 20,000 events. The store must be empty.
 func BenchmarkCatchUp(b *testing.B, s events.Store) {
 	const streams, each = 200, 100
 	for range streams {
@@ -52,14 +52,14 @@ func BenchmarkCatchUp(b *testing.B, s events.Store) {
 		}
 	}
 	for b.Loop() {
-		if err := takeIn(b.Context(), s, streams*each); err != nil {
+		if err := consume(b.Context(), s, streams*each); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(b.N)*streams*each/b.Elapsed().Seconds(), "events/s")
 }
 
-func takeIn(ctx context.Context, s events.Store, n int) error {
+func consume(ctx context.Context, s events.Store, n int) error {
 	for page, err := range s.Subscribe(ctx, events.Position{}) {
 		if err != nil {
 			return err

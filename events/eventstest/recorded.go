@@ -11,41 +11,41 @@ import (
 
 func testRecorded(t *testing.T, engine Engine) {
 	s := engine.Open(t)
-	var told []time.Time
+	var returned []time.Time
 	for i := range events.Revision(2) {
-		told = append(told, mustAppendAll(t, s, "project-1", i, renamed("a")).Recorded...) // whose own time is long past
+		returned = append(returned, mustAppendAll(t, s, "project-1", i, renamed("a")).Recorded...) // whose own time is long past
 	}
 	batch := []events.Event{renamed("b"), renamed("c")}
-	told = append(told, mustAppendAll(t, s, "project-1", 2, batch...).Recorded...)
+	returned = append(returned, mustAppendAll(t, s, "project-1", 2, batch...).Recorded...)
 	if repeated := mustAppendAll(
 		t,
 		s,
 		"project-1",
 		2,
-		batch...); !slices.EqualFunc(repeated.Recorded, told[2:], time.Time.Equal) {
-		t.Errorf("a repeated append is recorded at %v, and was at %v", repeated.Recorded, told[2:])
+		batch...); !slices.EqualFunc(repeated.Recorded, returned[2:], time.Time.Equal) {
+		t.Errorf("a repeated append returns the times %v, want %v", repeated.Recorded, returned[2:])
 	}
 	list := collect(t, s.Read(t.Context(), "project-1", 0))
-	if len(list) != len(told) ||
+	if len(list) != len(returned) ||
 		!slices.EqualFunc(
-			list, told, func(e events.Recorded, at time.Time) bool { return e.At.Equal(at) && at.Location() == time.UTC },
+			list, returned, func(e events.Recorded, at time.Time) bool { return e.At.Equal(at) && at.Location() == time.UTC },
 		) {
-		t.Errorf("by the answers of appends, the events are recorded at %v; they are %v", told, list)
+		t.Errorf("appends return the times %v, and reads %v", returned, list)
 	}
 	now, last, err := s.Clock(t.Context())
-	if err != nil || time.Since(now).Abs() > time.Hour || now.Location() != time.UTC || !last.Equal(told[len(told)-1]) {
-		t.Errorf("the clock of the store shows %v, and its last event is of %v; want that of %v: %v", now, last,
-			told[len(told)-1], err)
+	if err != nil || time.Since(now).Abs() > time.Hour || now.Location() != time.UTC || !last.Equal(returned[len(returned)-1]) {
+		t.Errorf("the store's clock is %v, and its last event's time %v, want %v: %v", now, last,
+			returned[len(returned)-1], err)
 	}
 	for _, e := range list {
 		if e.At.Location() != time.UTC || !e.At.Equal(e.At.Truncate(time.Microsecond)) || time.Since(e.At).Abs() > time.Hour {
-			t.Errorf("revision %d is recorded at %v: want the time of now in UTC, in whole microseconds", e.Revision, e.At)
+			t.Errorf("revision %d is recorded at %v: want the current time in UTC, in whole microseconds", e.Revision, e.At)
 		}
 	}
 	n := 0
 	for e := range subscribed(t, s, events.Position{}) {
 		if !e.At.Equal(list[n].At) || !e.Stored.At.Equal(e.At) {
-			t.Errorf("revision %d is recorded at %v, and for a subscriber at %v, in its stored form at %v", e.Revision,
+			t.Errorf("revision %d is recorded at %v, for a subscriber at %v, and in its stored form at %v", e.Revision,
 				list[n].At, e.At, e.Stored.At)
 		}
 		if n++; n == len(list) {
@@ -67,13 +67,13 @@ func testCopies(t *testing.T, engine Engine) {
 		e.Metadata, e.Fact = original.Metadata, stored
 		batch = append(batch, e)
 	}
-	told := mustAppendAll(t, to, "project-1", 0, batch...).Recorded
+	returned := mustAppendAll(t, to, "project-1", 0, batch...).Recorded
 	repeated := mustAppendAll(t, to, "project-1", 0, batch...).Recorded
 	mustAppend(t, to, "project-1", events.Revision(len(batch)), renamed("b"))
 	list := collect(t, to.Read(t.Context(), "project-1", 0))
 	for i := range batch {
-		if !told[i].Equal(list[i].At) || !repeated[i].Equal(list[i].At) || told[i].Location() != time.UTC {
-			t.Errorf("event %d is recorded at %v; its append says %v, and repeated %v", i, list[i].At, told[i], repeated[i])
+		if !returned[i].Equal(list[i].At) || !repeated[i].Equal(list[i].At) || returned[i].Location() != time.UTC {
+			t.Errorf("event %d is recorded at %v; its append returned %v, and repeated %v", i, list[i].At, returned[i], repeated[i])
 		}
 	}
 	for i, want := range []time.Time{at, at.Add(time.Hour), {}, at.Add(time.Minute), {}} {
@@ -82,7 +82,7 @@ func testCopies(t *testing.T, engine Engine) {
 			Abs() <
 			time.Hour; isNew != want.IsZero() || !isNew && !e.At.Equal(want) ||
 			e.At.Location() != time.UTC {
-			t.Errorf("event %d is recorded at %v, want %v, or now where that is zero", i, e.At, want)
+			t.Errorf("event %d is recorded at %v, want %v, or now if that is zero", i, e.At, want)
 		}
 		if err := events.CheckMetadata(e); err != nil {
 			t.Errorf("event %d is stored as %s: %v", i, e.Stored.Metadata, err)
@@ -94,11 +94,11 @@ func testCopies(t *testing.T, engine Engine) {
 	}
 }
 
-// A copy from the future would have all that follows it recorded in the future.
+// A copied event with a future time would push the times of all later events into the future.
 func testCopiesFromTheFuture(t *testing.T, engine Engine) {
 	from, to := engine.Open(t), engine.Open(t)
 	if _, last, err := to.Clock(t.Context()); err != nil || !last.IsZero() {
-		t.Errorf("the last event of an empty store is of %v: %v", last, err)
+		t.Errorf("an empty store has a last event at %v: %v", last, err)
 	}
 	mustAppend(t, from, "project-1", 0, renamed("a"))
 	stored := collect(t, from.Read(t.Context(), "project-1", 0))[0].Stored
@@ -120,7 +120,7 @@ func testCopiesFromTheFuture(t *testing.T, engine Engine) {
 		}
 	}
 	mustAppend(t, to, "project-1", 2, copied(time.Hour, 2*time.Hour))
-	mustAppend(t, to, "project-1", 3, renamed("b")) // the log is ahead, and goes on
+	mustAppend(t, to, "project-1", 3, renamed("b")) //  the log's time is ahead, and appends still work
 	if n := len(collect(t, to.Read(t.Context(), "project-1", 0))); n != 4 {
 		t.Errorf("there are %d events, want 4", n)
 	}

@@ -15,7 +15,7 @@ import (
 
 func testSlowCommit(t *testing.T, engine Engine) {
 	if engine.Begin == nil {
-		t.Skip("this engine has no slow commits: it tells positions only of what is committed")
+		t.Skip("this engine has no slow commits: it assigns positions at commit")
 	}
 	s := engine.Open(t)
 	slow := renamed("slow")
@@ -46,7 +46,7 @@ func testSlowCommit(t *testing.T, engine Engine) {
 		found = found || r.ID == slow.ID
 	}
 	if !found {
-		t.Error("the subscriber never saw the event whose commit came late")
+		t.Error("the subscriber missed the event that was committed late")
 	}
 }
 
@@ -188,7 +188,7 @@ func testCancellation(t *testing.T, engine Engine) {
 	}
 }
 
-// verify takes n events and checks that those of each stream come in order, each once.
+// verify reads n events and checks that each stream's events come in order, each once.
 func verify(t *testing.T, all iter.Seq[events.Recorded], n int) {
 	t.Helper()
 	revisions := map[string]events.Revision{}

@@ -1,4 +1,4 @@
-// Package eventstest holds the suite that every engine of events.Store must pass.
+// Package eventstest is the conformance suite of events.Store.
 package eventstest
 
 import (
@@ -19,12 +19,12 @@ import (
 	"flagledger/events"
 )
 
-// Engine is what the suite needs of an engine under test.
+// Engine gives the suite access to an engine.
 type Engine struct {
-	// Open returns a store that holds no events, and ends with the test.
+	// Open returns an empty store that is closed after the test.
 	Open func(t *testing.T) events.Store
-	// Disrupt breaks all connections between a store and its server, also in the middle of a call. It is nil if that
-	// cannot be done.
+	// Disrupt breaks all connections between a store and its server, even during a call. It is nil if the engine has no
+	// connections.
 	Disrupt func(t *testing.T, s events.Store)
 	// Begin appends an event to a new stream in a transaction that stays open until commit is called. It is nil if the
 	// engine has no slow commits.
@@ -86,13 +86,13 @@ func renamed(to string) events.Event {
 func testRoundTrip(t *testing.T, engine Engine) {
 	s, ctx := engine.Open(t), t.Context()
 	if got := collect(t, s.Read(ctx, "project-none", 0)); len(got) > 0 {
-		t.Fatalf("a stream that does not exist has events: %v", got)
+		t.Fatalf("a missing stream has events: %v", got)
 	}
 	a, b, c := renamed("a"), renamed("b"), event(events.ProjectDeleted{})
 	first := mustAppend(t, s, "project-1", 0, a)
 	last := mustAppend(t, s, "project-1", 1, b, c)
 	if first.Compare(last) >= 0 {
-		t.Errorf("positions do not grow: %v, then %v", first, last)
+		t.Errorf("position %v is not before %v", first, last)
 	}
 	got := collect(t, s.Read(ctx, "project-1", 0))
 	if diff := cmp.Diff([]events.Event{a, b, c}, justEvents(got)); diff != "" {
@@ -104,7 +104,7 @@ func testRoundTrip(t *testing.T, engine Engine) {
 		}
 	}
 	if got[0].Position != first || got[2].Position != last {
-		t.Errorf("positions %v and %v, want those of the appends, %v and %v", got[0].Position, got[2].Position, first, last)
+		t.Errorf("positions %v and %v, want %v and %v as at the appends", got[0].Position, got[2].Position, first, last)
 	}
 	if tail := collect(t, s.Read(ctx, "project-1", 3)); len(tail) != 1 || tail[0].ID != c.ID {
 		t.Errorf("read from revision 3 gave %d events", len(tail))
@@ -126,7 +126,7 @@ func testFind(t *testing.T, engine Engine) {
 	}{{"project-1", a.ID, 1}, {"project-1", b.ID, 2}, {"project-1", c.ID, 0}, {"project-2", c.ID, 1},
 		{"project-none", a.ID, 0}} {
 		if got, err := s.Find(t.Context(), test.stream, test.id); got != test.want || err != nil {
-			t.Errorf("the event is found in %s at %d, %v; want %d", test.stream, got, err, test.want)
+			t.Errorf("Find in %s returned %d, %v; want %d", test.stream, got, err, test.want)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func testOptimisticConcurrency(t *testing.T, engine Engine) {
 	mustAppend(t, s, "project-1", 1, renamed("b"))
 	refused(1)
 	if got := collect(t, s.Read(t.Context(), "project-1", 0)); len(got) != 2 {
-		t.Errorf("%d events stand in the stream, want 2", len(got))
+		t.Errorf("the stream has %d events, want 2", len(got))
 	}
 }
 
@@ -184,7 +184,7 @@ func testRace(t *testing.T, engine Engine) {
 		}
 		wg.Wait()
 		if won.Load() != 1 {
-			t.Fatalf("%d of 16 appends at revision %d won", won.Load(), round)
+			t.Fatalf("%d of 16 appends at revision %d succeeded", won.Load(), round)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func testAtomic(t *testing.T, engine Engine) {
 		t.Fatal("an append with an event over the limit succeeded")
 	}
 	if got := collect(t, s.Read(t.Context(), "project-1", 0)); len(got) != 1 {
-		t.Errorf("%d events stand in the stream after refused appends, want 1", len(got))
+		t.Errorf("the stream has %d events after failed appends, want 1", len(got))
 	}
 }
 
@@ -229,7 +229,7 @@ func testIdempotent(t *testing.T, engine Engine) {
 		}
 	}
 	if got := collect(t, s.Read(t.Context(), "project-1", 0)); len(got) != 4 {
-		t.Errorf("%d events stand in the stream, want 4", len(got))
+		t.Errorf("the stream has %d events, want 4", len(got))
 	}
 }
 
@@ -260,7 +260,7 @@ func testLog(t *testing.T, engine Engine) {
 		return log
 	}
 	if log := identify(s); log.Engine != s.Engine() || log.ID != "" {
-		t.Errorf("a log without events is identified as %+v", log)
+		t.Errorf("a log without events has the identity %+v", log)
 	}
 	var last events.Position
 	for i := range 3 {
@@ -275,14 +275,14 @@ func testLog(t *testing.T, engine Engine) {
 	}
 	log := identify(s)
 	if log.ID != events.LogID(first) || log.End.Compare(last) < 0 {
-		t.Errorf("the log from %v to %v is identified as %+v", events.LogID(first), last, log)
+		t.Errorf("the log from %v to %v has the identity %+v", events.LogID(first), last, log)
 	}
 	mustAppend(t, s, "project-0", 1, renamed("b"))
 	if later := identify(s); later.ID != log.ID || later.End.Compare(log.End) <= 0 {
-		t.Errorf("the log is identified as %+v, and later as %+v", log, later)
+		t.Errorf("the log's identity changed from %+v to %+v", log, later)
 	}
 	if log := identify(other); log.ID == events.LogID(first) {
-		t.Errorf("another log is identified as %+v, too", log)
+		t.Errorf("a different log has the same identity %+v", log)
 	}
 }
 
@@ -334,7 +334,7 @@ func mustAppendAll(
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	appended, err := s.Append(ctx, stream, expected, facts)
-	for errors.Is(err, events.ErrUnavailable) && ctx.Err() == nil { // on a machine too busy to answer
+	for errors.Is(err, events.ErrUnavailable) && ctx.Err() == nil { //  the machine may be too busy
 		appended, err = s.Append(ctx, stream, expected, facts)
 	}
 	if err != nil {

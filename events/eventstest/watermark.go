@@ -17,13 +17,13 @@ func testWatermark(t *testing.T, engine Engine) {
 			t.Fatal(err)
 		}
 		if mark.Location() != time.UTC || !mark.Equal(mark.Truncate(time.Microsecond)) {
-			t.Errorf("the watermark is %v: want UTC, in whole microseconds", mark)
+			t.Errorf("the watermark is %v, want UTC in whole microseconds", mark)
 		}
 		marks = append(marks, mark)
 	}
 	for i, e := range collect(t, s.Read(t.Context(), "project-1", 0)) {
 		if e.At.After(marks[i]) || i > 0 && e.At.Before(marks[i-1]) {
-			t.Errorf("event %d is recorded at %v, and the watermarks are %v", i, e.At, marks)
+			t.Errorf("event %d is recorded at %v, between the watermarks %v", i, e.At, marks)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func TestOpenWaitsForTheServer(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if !esdbtest.HoldsIn(time.Minute, func() bool { return strings.Contains(log.String(), "discovery attempt 2/") }) {
+	if !esdbtest.WaitFor(time.Minute, func() bool { return strings.Contains(log.String(), "discovery attempt 2/") }) {
 		t.Error("the client does not look for the server again")
 	}
 	server.Start()

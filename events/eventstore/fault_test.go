@@ -99,10 +99,10 @@ func TestOutageLongerThanTheClientsPatience(t *testing.T) {
 func revive(server *esdbtest.Server) bool {
 	_, dialed := server.Connections()
 	server.Start()
-	if !esdbtest.HoldsIn(time.Second, func() bool { _, ever := server.Connections(); return ever > dialed }) {
+	if !esdbtest.WaitFor(time.Second, func() bool { _, ever := server.Connections(); return ever > dialed }) {
 		return true // it is not looking
 	}
-	return esdbtest.HoldsIn(30*time.Second, func() bool { open, _ := server.Connections(); return open == 0 })
+	return esdbtest.WaitFor(30*time.Second, func() bool { open, _ := server.Connections(); return open == 0 })
 }
 
 func TestOpenWithoutServer(t *testing.T) {
@@ -142,7 +142,7 @@ func TestCloseDuringAnOutage(t *testing.T) {
 				}
 			})
 		}
-		if !esdbtest.HoldsIn(time.Minute, func() bool { return begun.Load() == callers }) {
+		if !esdbtest.WaitFor(time.Minute, func() bool { return begun.Load() == callers }) {
 			t.Error("not all callers have begun")
 		}
 		s.Close()
@@ -280,7 +280,7 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	}
 	// The client leaves a connection behind where one breaks while it is still looking, three goroutines and more; that is
 	// seldom. Were each of the reconnects to leave one, it would be sixty.
-	settled := esdbtest.HoldsIn(10*time.Second, func() bool {
+	settled := esdbtest.WaitFor(10*time.Second, func() bool {
 		connections, _ := s.server.Connections()
 		return connections <= 2 && runtime.NumGoroutine() <= before+reconnects
 	})
@@ -313,7 +313,7 @@ func TestUnavailableServerLeavesNothingBehind(t *testing.T) {
 	s.server.Start()
 	// Calls that the client hangs in end with the client, which is replaced.
 	mustAppend(t, s, "project-2", 0, renamed("b"))
-	if !esdbtest.HoldsIn(20*time.Second, func() bool { return runtime.NumGoroutine() <= before+20 }) {
+	if !esdbtest.WaitFor(20*time.Second, func() bool { return runtime.NumGoroutine() <= before+20 }) {
 		t.Errorf("%d goroutines after 1000 appends without a server, %d before", runtime.NumGoroutine(), before)
 	}
 }

@@ -89,7 +89,7 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 		}
 	}
 	calls.Wait()
-	if !esdbtest.HoldsIn(time.Minute, log.long.Load) {
+	if !esdbtest.WaitFor(time.Minute, log.long.Load) {
 		t.Error("the client does not look for a server for longer than it would by default")
 	}
 	server.Start()
@@ -104,7 +104,7 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 		after = runtime.NumGoroutine()
 		return after <= before+left
 	}
-	if !esdbtest.HoldsIn(time.Minute, gone) {
+	if !esdbtest.WaitFor(time.Minute, gone) {
 		buf := make([]byte, 1<<20)
 		t.Errorf("%d goroutines once the server is back, %d before\n%s", after, before, buf[:runtime.Stack(buf, true)])
 	}

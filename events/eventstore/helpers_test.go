@@ -54,7 +54,7 @@ func mustAppend(
 		p = appended.Position
 		return !errors.Is(err, events.ErrUnavailable)
 	}
-	esdbtest.HoldsIn(time.Minute, decided)
+	esdbtest.WaitFor(time.Minute, decided)
 	if err != nil {
 		t.Errorf("append to %s at %d: %v", stream, expected, err)
 	}
@@ -76,7 +76,7 @@ func read(t *testing.T, s events.Store, stream string) (list []events.Recorded) 
 		}
 		return !errors.Is(failed, events.ErrUnavailable)
 	}
-	esdbtest.HoldsIn(time.Minute, decided)
+	esdbtest.WaitFor(time.Minute, decided)
 	if failed != nil {
 		t.Fatalf("read: %v", failed)
 	}

@@ -77,7 +77,7 @@ func TestASearchForTheFirstEventGoesOnWhereTheLastOneEnded(t *testing.T) {
 	s.server.SetDelay(answer)
 	var log events.Log
 	var err error
-	found := esdbtest.HoldsIn(2*time.Minute, func() bool {
+	found := esdbtest.WaitFor(2*time.Minute, func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		log, err = s.Log(ctx)

@@ -51,7 +51,7 @@ func appendDuringElection(t *testing.T, servers []*esdbtest.Server, s *eventstor
 		_, err := s.Append(t.Context(), "project-1", 1, []events.Event{b})
 		appended <- err
 	}()
-	if !esdbtest.HoldsIn(time.Minute, func() bool { _, ever := servers[1].Connections(); return ever > dialed }) {
+	if !esdbtest.WaitFor(time.Minute, func() bool { _, ever := servers[1].Connections(); return ever > dialed }) {
 		t.Fatal("the store does not look for another leader")
 	}
 	before()
@@ -104,7 +104,7 @@ func TestASlowAppendSucceeds(t *testing.T) {
 		appended <- err
 	}()
 	_, before := s.server.Connections()
-	if !esdbtest.HoldsIn(time.Minute, func() bool { _, ever := s.server.Connections(); return ever > before }) {
+	if !esdbtest.WaitFor(time.Minute, func() bool { _, ever := s.server.Connections(); return ever > before }) {
 		t.Fatal("the store does not look for another leader")
 	}
 	release()

@@ -43,17 +43,17 @@ const EnvURL = "FLAGLEDGER_TEST_DATABASE_URL"
 
 const folderPrefix = "flagledger-pgtest-"
 
-// server is the one that this test process uses.
+// server is the server of this test process.
 var server struct {
 	sync.Mutex
 	inMain bool
 	url    string
 	err    error
 	stop   func() error
-	admin  *pgxpool.Pool // on which databases are made and dropped; nil until the first
+	admin  *pgxpool.Pool //  creates and drops databases; nil until first used
 }
 
-// templates are the databases that this test process copies, by the name of what fills them.
+// templates holds the databases that this test process copies, by the name of their content.
 var templates sync.Map // of *template
 
 type template struct {
@@ -62,8 +62,7 @@ type template struct {
 	err      error
 }
 
-// Main runs a package's tests, calls ends, stops the server that the tests may
-// have started and exits with their result.
+// Main runs a package's tests and ends, stops the server that the tests may have started, and exits with their result.
 func Main(m *testing.M, ends ...func()) {
 	server.Lock()
 	server.inMain = true
@@ -79,7 +78,7 @@ func Main(m *testing.M, ends ...func()) {
 		code = max(code, 1)
 	}
 
-	if server.stop == nil { // the server goes on without this process
+	if server.stop == nil { //  the server does not belong to this process
 		dropTemplates(os.Getenv(EnvURL))
 	}
 	server.Lock()
@@ -96,8 +95,7 @@ func Main(m *testing.M, ends ...func()) {
 	os.Exit(code)
 }
 
-// URL gives the address of a fresh, empty database of this test's own. It is
-// dropped once the test has ended, whoever is still connected.
+// URL returns the address of a new, empty database. It is dropped when the test ends, even if clients are connected.
 func URL(t testing.TB) string {
 	t.Helper()
 	base := serverURL(t)
@@ -109,8 +107,8 @@ func URL(t testing.TB) string {
 	return u.String()
 }
 
-// Filled is URL for a database that fill has filled, once in a test process for each name: the rest are copies, which
-// take a fraction of the time. fill must end all that it connects.
+// Filled is URL for a database with content. fill runs once for each name in a test process, and later databases are
+// copies, which is much faster. fill must close all its connections.
 func Filled(t testing.TB, name string, fill func(ctx context.Context, url string) error) string {
 	t.Helper()
 	base := serverURL(t)
@@ -128,8 +126,7 @@ func Filled(t testing.TB, name string, fill func(ctx context.Context, url string
 	return u.String()
 }
 
-// create makes a database that is dropped once the test has ended: a copy of
-// another, or an empty one.
+// create creates a database, empty or a copy of another, that is dropped when the test ends.
 func create(t testing.TB, base, source string) (name string) {
 	t.Helper()
 	name = newName()
@@ -144,11 +141,11 @@ func create(t testing.TB, base, source string) (name string) {
 	return name
 }
 
-// drops are the databases of tests that have ended. Postgres brings all that it has in memory to the disk for each of
-// them, which no other test should wait for.
+// drops runs the drops of finished tests' databases one at a time. Each one flushes Postgres's memory to disk, which no
+// other test should wait for.
 var drops struct {
 	sync.WaitGroup
-	sync.Mutex // so that one is dropped at a time
+	sync.Mutex //  one drop at a time
 	err        error
 }
 
@@ -202,7 +199,7 @@ func Migrated(t testing.TB) string {
 	})
 }
 
-// Pool gives connections to a Migrated database until the test ends.
+// Pool returns a pool of connections to a Migrated database. It is closed after the test.
 func Pool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	pool, err := pgxpool.New(t.Context(), Migrated(t))
@@ -235,8 +232,8 @@ func serverURL(t testing.TB) string {
 	return server.url
 }
 
-// administer carries out a statement on the server. Its connections are kept: a new one takes a server longer than to
-// copy a database.
+// administer runs a statement on the server. It reuses its connections, because a new one takes longer than a copy of a
+// database.
 func administer(ctx context.Context, base, sql string) error {
 	server.Lock()
 	if server.admin == nil {
@@ -262,8 +259,8 @@ func exec(ctx context.Context, url, sql string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// settings leave out what only a database that is kept needs: whole pages in the log, which each forced checkpoint
-// would have written anew, and the workers that go round all databases.
+// settings turn off what only a lasting database needs: full pages in the log, which each checkpoint would repeat, and
+// autovacuum workers.
 var settings = []string{
 	"max_connections=500",
 	"full_page_writes=off",
@@ -272,16 +269,15 @@ var settings = []string{
 	"autovacuum=off",
 }
 
-// Cluster starts a private server in a new folder of parent. stop stops it and
-// removes the folder; a process that is killed before leaves the folder to a
-// later Cluster with the same parent.
+// Cluster starts a private server in a new folder of parent. stop stops it and removes the folder. If the process is
+// killed, a later Cluster with the same parent removes the folder.
 func Cluster(ctx context.Context, parent string) (url string, stop func() error, err error) {
 	sweep(ctx, parent)
 	dir, err := os.MkdirTemp(parent, folderPrefix)
 	if err != nil {
 		return "", nil, err
 	}
-	// As root, Postgres runs as another user, who must be able to enter.
+	// As root, Postgres runs as another user, who needs access.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -296,9 +292,8 @@ func Cluster(ctx context.Context, parent string) (url string, stop func() error,
 	return p.URL(), stop, nil
 }
 
-// quickLogin lets the server check the password with one iteration of
-// SCRAM-SHA-256 (RFC 5802) in place of 4096, which tests with the race detector
-// would spend a tenth of their time on.
+// quickLogin lets the server check passwords with one iteration of SCRAM-SHA-256 (RFC 5802) instead of 4096. Tests with
+// the race detector would spend a tenth of their time on them.
 func quickLogin(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -322,8 +317,7 @@ func quickLogin(ctx context.Context, address string) error {
 		fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", pgx.Identifier{u.User.Username()}.Sanitize(), verifier))
 }
 
-// sweep removes the folders of processes that were killed. A young one may be
-// about to be used.
+// sweep removes the folders of killed processes. It leaves young ones, which may be about to be used.
 func sweep(ctx context.Context, parent string) {
 	dirs, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
 	for _, dir := range dirs {

@@ -23,7 +23,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// helper makes the test binary print the server's address, and be killed.
+// helper makes the test binary print the server's address and wait to be killed.
 const helper = "PGTEST_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -53,9 +53,9 @@ func TestURL(t *testing.T) {
 		first = pgtest.URL(t)
 		second := pgtest.URL(t)
 		if first == second {
-			t.Fatal("two tests get one database")
+			t.Fatal("two tests share a database")
 		}
-		for _, address := range []string{first, second} { // still connected when it is dropped
+		for _, address := range []string{first, second} { //  still connected at the drop
 			if _, err := connect(t, address).Exec(t.Context(), "CREATE TABLE only_here ()"); err != nil {
 				t.Fatal(err)
 			}
@@ -71,13 +71,13 @@ func TestURL(t *testing.T) {
 			_ = conn.Close(t.Context())
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the database is still there")
+			t.Fatal("the database still exists")
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// Copies of a filled database have what was filled in, once, and nothing of each other.
+// A filled database is filled once, and its copies are independent.
 func TestFilled(t *testing.T) {
 	t.Parallel()
 	var filled atomic.Int64
@@ -120,7 +120,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// A killed test process takes its server along; its folder goes with the next.
+// A killed test process takes its server along; a later process removes its folder.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	tmp, err := os.MkdirTemp("", "pgtest-test-")
@@ -174,7 +174,7 @@ func TestKilled(t *testing.T) {
 	}
 	start()
 	if _, err := os.Stat(dirs[0]); err == nil {
-		t.Error("the folder of the killed process is still there")
+		t.Error("the folder of the killed process still exists")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestPgrun(t *testing.T) {
 	clean := func() {
 		t.Helper()
 		if left, _ := filepath.Glob(filepath.Join(tmp, "flagledger-*")); len(left) > 0 {
-			t.Error("left behind:", left)
+			t.Error("left over:", left)
 		}
 	}
 
@@ -210,7 +210,7 @@ func TestPgrun(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 
-	// Its own server, which a signal to pgrun ends after the command.
+	// With its own server: pgrun passes a signal on to the command, and then stops the server.
 	cmd := run("", `trap 'exit 7' TERM; echo "$`+pgtest.EnvURL+`"; while :; do sleep 0.05; done`)
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
@@ -235,7 +235,7 @@ func TestPgrun(t *testing.T) {
 		t.Error(err)
 	}
 	if conn.Ping(t.Context()) == nil {
-		t.Error("the server is still there")
+		t.Error("the server still runs")
 	}
 	clean()
 

@@ -7,8 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TablesWith are the tables of a schema in which one of some texts stands in any column, in whatever case. They are
-// found through the catalog, so that a new table is looked through as well.
+// TablesWith lists the tables of a schema with one of some texts in any column, ignoring case. It finds them through
+// the catalog, so it includes new tables.
 func TablesWith(t testing.TB, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row

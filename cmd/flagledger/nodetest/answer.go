@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Answer is what came back from a call.
+// Answer is the response to a call.
 type Answer struct {
 	T      testing.TB
 	Call   string
@@ -37,28 +37,28 @@ func (a *Answer) Decode(v any) {
 	}
 }
 
-// Object is the body as a JSON object.
+// Object returns the body as a JSON object.
 func (a *Answer) Object() (o map[string]any) {
 	a.T.Helper()
 	a.Decode(&o)
 	return o
 }
 
-// List is the body as a JSON array of objects.
+// List returns the body as a JSON array of objects.
 func (a *Answer) List() (l []map[string]any) {
 	a.T.Helper()
 	a.Decode(&l)
 	return l
 }
 
-// JSON is the body as any JSON.
+// JSON returns the body as any JSON value.
 func (a *Answer) JSON() (v any) {
 	a.T.Helper()
 	a.Decode(&v)
 	return v
 }
 
-// Raw is a member of the body as it is spelled.
+// Raw returns the text of a member of the body.
 func (a *Answer) Raw(name string) string {
 	a.T.Helper()
 	var members map[string]json.RawMessage
@@ -66,7 +66,7 @@ func (a *Answer) Raw(name string) string {
 	return string(members[name])
 }
 
-// Shows checks members of the body, and ignores others.
+// Shows checks these members of the body and ignores others.
 func (a *Answer) Shows(want map[string]any) *Answer {
 	a.T.Helper()
 	body := a.Object()
@@ -78,13 +78,13 @@ func (a *Answer) Shows(want map[string]any) *Answer {
 	return a
 }
 
-// Refused checks that the answer is a well-formed problem with a status and exactly these fields in errors. One of 429
-// must be worded as the interface words it, and say one time to wait.
+// Refused checks that the response is a well-formed problem with a status and exactly these fields in errors. A 429
+// must have the documented wording, and equal values in its two headers that say how long to wait.
 func (a *Answer) Refused(status int, fields ...string) *Answer {
 	a.T.Helper()
 	a.Want(status)
 	if got := a.Header.Get("Content-Type"); got != "application/problem+json" {
-		a.T.Errorf("%s: a problem of the type %q", a.Call, got)
+		a.T.Errorf("%s: the problem has the media type %q", a.Call, got)
 	}
 	var p struct {
 		Type, Title, Detail, Instance string
@@ -107,7 +107,7 @@ func (a *Answer) Refused(status int, fields ...string) *Answer {
 		}
 	}
 	if len(p.Errors) != len(fields) {
-		a.T.Errorf("%s: errors names other fields than %v: %s", a.Call, fields, a.Body)
+		a.T.Errorf("%s: errors does not name exactly %v: %s", a.Call, fields, a.Body)
 	}
 	return a
 }
@@ -121,7 +121,7 @@ func Members(t testing.TB, what string, object any, want ...string) {
 	}
 }
 
-// Column is one member of each entry of a list.
+// Column returns one member of each entry of a list.
 func Column(list []map[string]any, name string) []any {
 	values := make([]any, len(list))
 	for i, entry := range list {

@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Reply is what came of a call that is allowed to fail.
+// Reply is the outcome of a call that may fail.
 type Reply struct {
-	Status int // 0 where no answer came
+	Status int //  0 without a response
 	Header http.Header
 	Body   string
 	Took   time.Duration
 	Err    error
 }
 
-// String is for messages of tests.
+// String describes the reply in test messages.
 func (r Reply) String() string {
 	return fmt.Sprintf("%d after %v: %s%v", r.Status, r.Took, r.Body, r.Err)
 }
 
-// callers keep their connections: a test that calls without pause would run out of ports otherwise.
+// callers reuses connections. A test that calls in a tight loop would otherwise run out of ports.
 var callers = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 32}}
 
-// Attempt makes a call that may fail. headers are pairs of name and value. It may be used from any goroutine.
+// Attempt makes a call that may fail. headers are pairs of name and value. It is safe for concurrent use.
 func (c *Client) Attempt(method, path, body string, headers ...string) (r Reply) {
 	began := time.Now()
 	defer func() { r.Took = time.Since(began) }()

@@ -13,7 +13,7 @@ import (
 	"flagledger/events"
 )
 
-// Client calls a service, with a token and a tenant where it has them.
+// Client calls a service, with its token and tenant if it has them.
 type Client struct {
 	Service *Service
 	Token   string
@@ -24,13 +24,13 @@ type Client struct {
 	lenient bool // see Lenient
 }
 
-// Anonymous is a client without a token.
+// Anonymous returns a client without a token.
 func (s *Service) Anonymous() *Client { return &Client{Service: s} }
 
-// Password is the password of everybody who signs up in tests.
+// Password is the password of every account that tests create.
 const Password = "correct horse"
 
-// SignUp makes a person, who has a tenant of their own.
+// SignUp creates an account, which gets a tenant of its own.
 func (s *Service) SignUp(email string) *Client {
 	s.T.Helper()
 	var session struct {
@@ -53,7 +53,7 @@ func (s *Service) SignUp(email string) *Client {
 	return c
 }
 
-// NewTenant makes another tenant of the same person.
+// NewTenant creates another tenant for the same person.
 func (c *Client) NewTenant(name string) *Client {
 	c.Service.T.Helper()
 	other := *c
@@ -61,7 +61,7 @@ func (c *Client) NewTenant(name string) *Client {
 	return &other
 }
 
-// Join makes a new person a member of the client's tenant: they are invited, and then sign up.
+// Join adds a new person to the client's tenant: invites them and signs them up.
 func (c *Client) Join(role events.Role) *Client {
 	c.Service.T.Helper()
 	email := Address()
@@ -71,7 +71,7 @@ func (c *Client) Join(role events.Role) *Client {
 	return member
 }
 
-// Stay says that a new member stays in the client's tenant.
+// Stay confirms a new member's membership in the client's tenant.
 func (c *Client) Stay() *Client {
 	c.Service.T.Helper()
 	anywhere := *c
@@ -80,7 +80,7 @@ func (c *Client) Stay() *Client {
 	return c
 }
 
-// Machine makes an OAuth client of the client's tenant, with a token for all of its scopes.
+// Machine creates an OAuth client in the client's tenant, with a token for all of its scopes.
 func (c *Client) Machine(scopes ...string) *Client {
 	c.Service.T.Helper()
 	id, secret := c.OAuthClient("Machine", scopes...)
@@ -90,14 +90,14 @@ func (c *Client) Machine(scopes ...string) *Client {
 	return m
 }
 
-// OAuthClient makes an OAuth client in the client's tenant.
+// OAuthClient creates an OAuth client in the client's tenant.
 func (c *Client) OAuthClient(name string, scopes ...string) (id, secret string) {
 	c.Service.T.Helper()
 	body := c.Call("POST", "/api/v1/oauth/clients", map[string]any{"name": name, "scopes": scopes}).Want(201).Object()
 	return body["clientId"].(string), body["clientSecret"].(string)
 }
 
-// Trade asks the token endpoint for a token, with a form of names and values.
+// Trade requests a token from the token endpoint, with a form of names and values.
 func (c *Client) Trade(form ...string) *Answer {
 	c.Service.T.Helper()
 	values := url.Values{}
@@ -108,23 +108,23 @@ func (c *Client) Trade(form ...string) *Answer {
 		Call("POST", "/api/v1/oauth/token", values.Encode(), "Content-Type", "application/x-www-form-urlencoded")
 }
 
-// Address makes an e-mail address that nobody else has.
+// Address returns a unique e-mail address.
 func Address() string { return strings.ToLower(rand.Text()) + "@example.com" }
 
-// httpClient gives up after a time that no call takes, so that no test hangs.
+// httpClient has a timeout that no call reaches, so that no test hangs.
 var httpClient = &http.Client{Timeout: 2 * time.Minute}
 
-// Lenient is the client for calls that send, on purpose, what the OpenAPI document does not have and the service takes
-// all the same: null for what is left out, or what it ignores.
+// Lenient returns the client for calls that deliberately send what the OpenAPI document does not describe and the
+// service accepts: null for an omitted member, or a member that it ignores.
 func (c *Client) Lenient() *Client {
 	lenient := *c
 	lenient.lenient = true
 	return &lenient
 }
 
-// Call makes a call, and checks that the OpenAPI document tells of its answer and, where the service accepts it, of all
-// that was sent. A body that is a string or bytes is sent as it is, anything else as JSON; headers are pairs of name
-// and value, of which an empty value leaves the header out.
+// Call makes a call. It checks the response, and the request if it was accepted, against the OpenAPI document. A string
+// or bytes are sent as they are, any other body as JSON. headers are pairs of name and value; an empty value removes
+// the header.
 func (c *Client) Call(method, path string, body any, headers ...string) *Answer {
 	c.Service.T.Helper()
 	var text []byte
@@ -195,14 +195,14 @@ func (c *Client) Document() (whole map[string]any, operations map[string]map[str
 	return whole, operations
 }
 
-// WithToken is the client with another token.
+// WithToken returns the client with another token.
 func (c *Client) WithToken(token string) *Client {
 	m := *c
 	m.Token = token
 	return &m
 }
 
-// Credentials is the form of a request for a token, for Trade.
+// Credentials returns the form of a token request, for Trade.
 func Credentials(id, secret string, more ...string) []string {
 	return append([]string{"grant_type", "client_credentials", "client_id", id, "client_secret", secret}, more...)
 }

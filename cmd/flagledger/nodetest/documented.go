@@ -12,9 +12,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// documented is the OpenAPI document, once for all services: it does not differ but for its URL. Schemas are compiled
-// when they are first needed.
-var documented struct {
+// openAPI is the OpenAPI document, shared by all services because only its URL differs. Schemas are compiled on
+// first use.
+var openAPI struct {
 	sync.Once
 	whole      map[string]any
 	operations map[string]map[string]any
@@ -23,20 +23,18 @@ var documented struct {
 	schemas    map[string]*jsonschema.Schema // by their place in the document
 }
 
-// largestChecked is the most bytes of a body whose members are compared with the document: a longer one is a list with
-// more of the same.
+// largestChecked is the largest body that is validated. Larger ones are long lists of equal entries.
 const largestChecked = 256 << 10
 
-// checkDocumented checks that the document tells of an answer that a call got: its status, its media type, and each
-// member of its body.
+// checkDocumented checks that the document describes a response: its status, media type and each member of its body.
 func (s *Service) checkDocumented(a *Answer) {
 	s.T.Helper()
 	media, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
-	// net/http answers by itself with text.
+	// net/http itself responds with text.
 	if _, benchmark := s.T.(*testing.B); benchmark || strings.HasSuffix(a.Call, "/openapi.json") || media == "text/plain" {
 		return
 	}
-	documented.Do(s.readDocument)
+	openAPI.Do(s.readDocument)
 	name, place := operationOf(a.Call), []string{"components", "responses", "not-found", "content", media, "schema"}
 	if strings.Contains(a.Call, " /ofrep/") {
 		place[2] = "ofrep-not-found"
@@ -44,20 +42,20 @@ func (s *Service) checkDocumented(a *Answer) {
 	if name != "" {
 		method, path, _ := strings.Cut(name, " ")
 		status := strconv.Itoa(a.Status)
-		response, _ := documented.operations[name]["responses"].(map[string]any)[status].(map[string]any)
+		response, _ := openAPI.operations[name]["responses"].(map[string]any)[status].(map[string]any)
 		if response == nil {
-			s.T.Errorf("%s is not documented to answer %s: %s", name, status, a.Body)
+			s.T.Errorf("%s returns the undocumented status %s: %s", name, status, a.Body)
 			return
 		}
 		place = []string{"paths", path, strings.ToLower(method), "responses", status}
 		if ref, ok := response["$ref"].(string); ok {
 			place = strings.Split(strings.TrimPrefix(ref, "#/"), "/")
-			response = documented.whole["components"].(map[string]any)["responses"].(map[string]any)[place[2]].(map[string]any)
+			response = openAPI.whole["components"].(map[string]any)["responses"].(map[string]any)[place[2]].(map[string]any)
 		}
 		content, _ := response["content"].(map[string]any)
 		described, _ := content[media].(map[string]any)
 		if described == nil && (len(content) > 0 || len(a.Body) > 0) && a.Status != 304 {
-			s.T.Errorf("%s is not documented to answer %s with a body of the type %q: %s", name, status, media, a.Body)
+			s.T.Errorf("%s returns %s with the undocumented media type %q: %s", name, status, media, a.Body)
 		}
 		if described["schema"] == nil {
 			return
@@ -75,7 +73,7 @@ func (s *Service) checkDocumented(a *Answer) {
 	}
 }
 
-// checkAddresses checks that what an answer of the service at a URL leads to is below the service's URL.
+// checkAddresses checks that the links in a response are below the service's URL.
 func (s *Service) checkAddresses(a *Answer, at *url.URL) {
 	s.T.Helper()
 	addresses := a.Header.Values("Location")
@@ -86,12 +84,12 @@ func (s *Service) checkAddresses(a *Answer, at *url.URL) {
 	for _, address := range addresses {
 		led, err := at.Parse(address)
 		if err != nil || !strings.HasPrefix(led.String(), s.URL+"/") {
-			s.T.Errorf("%s leads to %s, which is not below %s", a.Call, address, s.URL)
+			s.T.Errorf("%s links to %s, which is not below %s", a.Call, address, s.URL)
 		}
 	}
 }
 
-// path is the path of the service's URL, empty without one.
+// path returns the path of the service's URL, or "".
 func (s *Service) path() string {
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -100,10 +98,10 @@ func (s *Service) path() string {
 	return u.Path
 }
 
-// CheckExample checks that an example of what an operation answers, such as "GET /health", is as the document says.
+// CheckExample checks that an example response of an operation, such as "GET /health", matches the document.
 func (s *Service) CheckExample(operation, status, media string, example any) {
 	s.T.Helper()
-	documented.Do(s.readDocument)
+	openAPI.Do(s.readDocument)
 	body, err := json.Marshal(example)
 	if err != nil {
 		s.T.Fatal(err)
@@ -117,24 +115,24 @@ func (s *Service) CheckExample(operation, status, media string, example any) {
 func (s *Service) readDocument() {
 	s.T.Helper()
 	a := s.Anonymous().Call("GET", "/openapi.json", nil).Want(200)
-	documented.whole, documented.operations = s.Anonymous().Document()
+	openAPI.whole, openAPI.operations = s.Anonymous().Document()
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	documented.compiler, documented.schemas = jsonschema.NewCompiler(), map[string]*jsonschema.Schema{}
-	documented.compiler.AssertFormat()
+	openAPI.compiler, openAPI.schemas = jsonschema.NewCompiler(), map[string]*jsonschema.Schema{}
+	openAPI.compiler.AssertFormat()
 	for bits, name := range map[int]string{32: "int32", 64: "int64"} {
-		documented.compiler.RegisterFormat(
+		openAPI.compiler.RegisterFormat(
 			&jsonschema.Format{Name: name, Validate: func(v any) error { return fitsInteger(v, bits) }},
 		)
 	}
-	if err := documented.compiler.AddResource("document", parsed); err != nil {
+	if err := openAPI.compiler.AddResource("document", parsed); err != nil {
 		s.T.Fatal(err)
 	}
 }
 
-// checkSchema checks the body of an answer against the schema at a place in the document.
+// checkSchema checks the body of a response against the schema at a place in the document.
 func (s *Service) checkSchema(a *Answer, place []string) {
 	s.T.Helper()
 	schema, err := schemaAt(place)
@@ -151,7 +149,7 @@ func (s *Service) checkSchema(a *Answer, place []string) {
 	}
 }
 
-// fitsInteger reports a number that a client generated from the document could not hold.
+// fitsInteger reports a number that is too large for a client generated from the document.
 func fitsInteger(v any, bits int) error {
 	number, ok := v.(json.Number)
 	if !ok {
@@ -168,28 +166,28 @@ func schemaAt(place []string) (schema *jsonschema.Schema, err error) {
 	for _, name := range place {
 		fragment += "/" + escapePointer.Replace(name)
 	}
-	documented.mu.Lock()
-	defer documented.mu.Unlock()
-	if schema = documented.schemas[fragment]; schema == nil {
-		schema, err = documented.compiler.Compile("document#" + (&url.URL{Fragment: fragment}).EscapedFragment())
-		documented.schemas[fragment] = schema
+	openAPI.mu.Lock()
+	defer openAPI.mu.Unlock()
+	if schema = openAPI.schemas[fragment]; schema == nil {
+		schema, err = openAPI.compiler.Compile("document#" + (&url.URL{Fragment: fragment}).EscapedFragment())
+		openAPI.schemas[fragment] = schema
 	}
 	return schema, err
 }
 
-// Operation returns the operation of the document that was called, empty if the document has none.
+// Operation returns the operation of the document that was called, or "".
 func (a *Answer) Operation() string {
 	a.T.Helper()
 	return operationOf(a.Call)
 }
 
-// operationOf is the operation of the document that a call is of, empty where it is of none.
+// operationOf returns the document's operation for a call, or "".
 func operationOf(call string) (name string) {
 	method, path, _ := strings.Cut(call, " ")
 	path, _, _ = strings.Cut(path, "?")
-	for candidate := range documented.operations {
+	for candidate := range openAPI.operations {
 		template, ok := strings.CutPrefix(candidate, method+" ")
-		// Of two that fit, the one is meant whose words stand in place of the other's parameters.
+		// If several match, the one with fewer parameters wins.
 		if ok && fits(template, path) && (name == "" || strings.Count(candidate, "{") < strings.Count(name, "{")) {
 			name = candidate
 		}
@@ -197,9 +195,9 @@ func operationOf(call string) (name string) {
 	return name
 }
 
-// fits reports whether a path is one of a template.
+// fits reports whether a path matches a template.
 func fits(template, path string) bool {
-	if strings.Count(template, "/") != strings.Count(path, "/") { // of nearly all, so that they are not split
+	if strings.Count(template, "/") != strings.Count(path, "/") { //  skips the split of most paths
 		return false
 	}
 	t, p := strings.Split(template, "/"), strings.Split(path, "/")

@@ -8,11 +8,11 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// eventStoreDB is the name of the subtest in which BothEngines runs a test on EventStoreDB.
+// eventStoreDB is the name of BothEngines' subtest on EventStoreDB.
 const eventStoreDB = "EventStoreDB"
 
-// BothEngines runs a test twice, beside others: with the facts in Postgres, and with the facts in EventStoreDB. It is
-// for what is stored and read back, replayed, streamed or rebuilt.
+// BothEngines runs a test in parallel on both engines: with the facts in Postgres and in EventStoreDB. It is for tests
+// of storage, replay, streams and rebuilds.
 func BothEngines(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	t.Parallel()
@@ -22,11 +22,11 @@ func BothEngines(t *testing.T, test func(t *testing.T)) {
 
 func onEventStoreDB(t testing.TB) bool { return strings.Contains(t.Name()+"/", "/"+eventStoreDB+"/") }
 
-// eventStores are the connection strings of event stores by the database whose read models follow them.
+// eventStores holds the connection string of each database's event store.
 var eventStores sync.Map
 
-// EventStoreURL is the connection string of the event store that belongs to a database. It is empty for Postgres: only
-// in a test that BothEngines runs on EventStoreDB is there one.
+// EventStoreURL returns the connection string of a database's event store. It is empty except in BothEngines' subtest
+// on EventStoreDB.
 func EventStoreURL(t testing.TB, databaseURL string) string {
 	if !onEventStoreDB(t) {
 		return ""

@@ -17,33 +17,33 @@ import (
 	"time"
 )
 
-// FaultyProvider stands between a node and a provider outside, such as Stripe, and fails in the ways that such a
-// provider may.
+// FaultyProvider is a proxy between a node and an external provider such as Stripe. It simulates the provider's
+// failures.
 type FaultyProvider struct {
 	URL  string // of an HTTP proxy
 	Addr string
 
 	mu     sync.Mutex
 	fault  Fault
-	call   string        // that fails, such as "POST /v1/customers"; empty for all
-	mended chan struct{} // closed when the fault is over
+	call   string        //  the failing call, such as "POST /v1/customers"; empty for all
+	mended chan struct{} //  closed when the fault ends
 	failed atomic.Int64
 }
 
-// Fault is a way to fail.
+// Fault is a kind of failure.
 type Fault string
 
-// The ways to fail.
+// The kinds of failure.
 const (
-	Down       Fault = "down"        // connections break off
-	Hanging    Fault = "hanging"     // nothing is answered for 30 s
-	Garbage    Fault = "garbage"     // the answer is a page
+	Down       Fault = "down"        //  connections are closed
+	Hanging    Fault = "hanging"     //  no response for 30 s
+	Garbage    Fault = "garbage"     //  the response is an HTML page
 	Busy       Fault = "busy"        // 429, or 421 of SMTP
-	AnswerLost Fault = "answer lost" // what is asked is done, and the connection breaks off before the answer
-	AnswerLate Fault = "answer late" // what is asked is done, and nothing is answered for 30 s; over HTTP alone
+	AnswerLost Fault = "answer lost" //  the call succeeds, and the connection is closed before the response
+	AnswerLate Fault = "answer late" //  the call succeeds, and the response is 30 s late; only over HTTP
 )
 
-// Faults are the ways in which any provider may fail.
+// Faults lists the failures that any provider may have.
 var Faults = []Fault{Down, Hanging, Garbage, Busy, AnswerLost}
 
 const (
@@ -51,10 +51,10 @@ const (
 	garbagePage = "<html>somebody@example.com is at lunch</html>"
 )
 
-// Break makes all further calls fail in a way, until Mend.
+// Break makes all later calls fail, until Mend.
 func (o *FaultyProvider) Break(f Fault) { o.BreakCall("", f) }
 
-// BreakCall is Break for one call over HTTP alone, such as "POST /v1/customers".
+// BreakCall makes a single HTTP call, such as "POST /v1/customers", fail until Mend.
 func (o *FaultyProvider) BreakCall(call string, f Fault) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -62,7 +62,7 @@ func (o *FaultyProvider) BreakCall(call string, f Fault) {
 	o.failed.Store(0)
 }
 
-// Mend ends the fault, and the calls that hang.
+// Mend ends the fault and the hanging calls.
 func (o *FaultyProvider) Mend() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,10 +72,10 @@ func (o *FaultyProvider) Mend() {
 	o.fault = ""
 }
 
-// Failed counts the calls that have failed since Break.
+// Failed returns the number of failed calls since Break.
 func (o *FaultyProvider) Failed() int64 { return o.failed.Load() }
 
-// take counts a call that is to fail, and returns how; empty where there is no fault.
+// take counts a failing call and returns its fault, or "".
 func (o *FaultyProvider) take(call string) (f Fault, mended <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -86,7 +86,7 @@ func (o *FaultyProvider) take(call string) (f Fault, mended <-chan struct{}) {
 	return o.fault, o.mended
 }
 
-// FaultyHTTP starts a proxy of a provider over HTTP that works until it is broken. It ends with the test.
+// FaultyHTTP starts a proxy of an HTTP provider that works until Break. It stops with the test.
 func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 	t.Helper()
 	target, err := url.Parse(provider)
@@ -96,7 +96,7 @@ func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 	o := &FaultyProvider{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		// as where the caller has given up
+		// the caller may have timed out
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +105,7 @@ func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 			proxy.ServeHTTP(w, r)
 			return
 		}
-		body, err := io.ReadAll(r.Body) // after which it is noticed when the caller gives up
+		body, err := io.ReadAll(r.Body) //  needed to notice when the caller disconnects
 		if err != nil {
 			return
 		}
@@ -138,7 +138,7 @@ func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 	return o
 }
 
-// FaultySMTP is FaultyHTTP for a mail server.
+// FaultySMTP starts a proxy of a mail server, like FaultyHTTP.
 func FaultySMTP(t testing.TB, server string) *FaultyProvider {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -180,7 +180,7 @@ func (o *FaultyProvider) serveSMTP(caller net.Conn, server string) {
 		}
 	case Garbage:
 		_, _ = io.WriteString(caller, garbagePage+"\r\n")
-		_, _ = bufio.NewReader(caller).ReadString('\n') // until the caller is heard or gives up
+		_, _ = bufio.NewReader(caller).ReadString('\n') //  until the caller sends something or disconnects
 	case Busy:
 		_, _ = io.WriteString(caller, "421 4.7.0 too many connections\r\n")
 	default:

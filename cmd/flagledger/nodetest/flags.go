@@ -9,7 +9,7 @@ import (
 	"flagledger/events"
 )
 
-// CreateFlag makes a flag with the given fields, of the type boolean where they name none.
+// CreateFlag creates a flag with the given fields, by default of the type boolean.
 func (c *Client) CreateFlag(key string, fields map[string]any) map[string]any {
 	c.Service.T.Helper()
 	body := map[string]any{"key": key, "type": "boolean"}
@@ -19,7 +19,7 @@ func (c *Client) CreateFlag(key string, fields map[string]any) map[string]any {
 	return c.Call("POST", "/api/v1/flags", body).Want(201).Object()
 }
 
-// CreateEnabledFlag is CreateFlag for a flag that is on in production.
+// CreateEnabledFlag creates a flag that is on in production.
 func (c *Client) CreateEnabledFlag(key string, fields map[string]any) map[string]any {
 	c.Service.T.Helper()
 	flag := c.CreateFlag(key, fields)
@@ -27,8 +27,8 @@ func (c *Client) CreateEnabledFlag(key string, fields map[string]any) map[string
 	return flag
 }
 
-// SwitchOften appends so many facts to a flag's stream, which has one: it is switched on and off in an environment of
-// another tenant. The read models show them when it returns.
+// SwitchOften appends n facts to a flag's existing stream, which switch it on and off in another tenant's environment.
+// It returns when the read models show them.
 func (c *Client) SwitchOften(key string, n int) {
 	c.Service.T.Helper()
 	environment := events.EnvironmentRef{ID: "e", Name: "qa"}
@@ -51,7 +51,7 @@ func (c *Client) SwitchOften(key string, n int) {
 	})
 }
 
-// FlagPath is the path of a flag, or of something of it: FlagPath("k", "/history").
+// FlagPath returns the path of a flag or below it: FlagPath("k", "/history").
 func FlagPath(key string, rest ...string) string {
 	return fmt.Sprintf("/api/v1/flags/%s%s", key, strings.Join(rest, ""))
 }
@@ -62,7 +62,7 @@ func (c *Client) Evaluate(key string, body any, headers ...string) *Answer {
 	return c.Call("POST", FlagPath(key, "/evaluate"), body, headers...)
 }
 
-// FlagKeys lists the keys of the flags that a query finds.
+// FlagKeys lists the keys of the flags that match a query.
 func (c *Client) FlagKeys(query string) []any {
 	c.Service.T.Helper()
 	return Column(c.Call("GET", "/api/v1/flags"+query, nil).Want(200).List(), "key")
@@ -92,7 +92,7 @@ func (c *Client) SetRules(key, body string, headers ...string) *Answer {
 	return c.Call("PUT", FlagPath(key, "/rules"), body, headers...)
 }
 
-// SetFallthrough sets what is served where no rule matches.
+// SetFallthrough sets what is served if no rule matches.
 func (c *Client) SetFallthrough(key, body string, headers ...string) *Answer {
 	c.Service.T.Helper()
 	return c.Call("PUT", FlagPath(key, "/fallthrough"), body, headers...)
@@ -104,7 +104,7 @@ func (c *Client) Rules(key string, headers ...string) *Answer {
 	return c.Call("GET", FlagPath(key, "/rules"), nil, headers...).Want(200)
 }
 
-// TwoVariations makes a flag of text with two variations and returns their ids.
+// TwoVariations creates a text flag with two variations and returns their ids.
 func (c *Client) TwoVariations(key string) (a, b string) {
 	c.Service.T.Helper()
 	c.CreateFlag(key, map[string]any{"type": "string"})
@@ -112,14 +112,14 @@ func (c *Client) TwoVariations(key string) (a, b string) {
 	return id(`{"name":"a","value":"A"}`), id(`{"name":"b","value":"B"}`)
 }
 
-// CreateProject makes a project.
+// CreateProject creates a project.
 func (c *Client) CreateProject(name string) (id, path string) {
 	c.Service.T.Helper()
 	id = c.Call("POST", "/api/v1/projects", map[string]string{"name": name}).Want(201).Object()["id"].(string)
 	return id, "/api/v1/projects/" + id
 }
 
-// ProjectFlagsPath is the path of the flags of a project, or of one of them.
+// ProjectFlagsPath returns the path of a project's flags, or of one of them.
 func ProjectFlagsPath(project string, rest ...string) string {
 	return "/api/v1/flags/projects/" + project + "/flags" + strings.Join(rest, "")
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// LargestHeap is the largest heap seen until stop is closed, in bytes.
+// LargestHeap returns the largest heap size until stop is closed, in bytes.
 func LargestHeap(stop <-chan struct{}) (largest uint64) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -9,20 +9,20 @@ import (
 	"flagledger/events"
 )
 
-// JobsDone waits until what follows from all that was done so far is done as well.
+// JobsDone waits until the jobs of all earlier calls are done.
 func (s *Service) JobsDone() {
 	s.T.Helper()
-	// Invitations that wait for those before them look again now.
+	// Pending invitations are retried now.
 	s.jobsDone(`queue = 'mails' and state = 'scheduled'`)
 }
 
-// JobsRetried is JobsDone, and has jobs that failed, or fail meanwhile, done again at once.
+// JobsRetried is JobsDone with immediate retries of failed jobs.
 func (s *Service) JobsRetried() {
 	s.T.Helper()
 	s.jobsDone(`queue = 'mails' and state = 'scheduled' or state = 'retryable'`)
 }
 
-// jobsDone waits until all jobs are done, and has those that wait done now.
+// jobsDone waits until all jobs are done and runs scheduled ones at once.
 func (s *Service) jobsDone(waitingJobs string) {
 	s.T.Helper()
 	head, err := s.Store().Head(s.T.Context())
@@ -52,14 +52,14 @@ func (s *Service) jobsDone(waitingJobs string) {
 	})
 }
 
-// RetryJobs has jobs that failed done now.
+// RetryJobs retries failed jobs at once.
 func (s *Service) RetryJobs() {
 	s.T.Helper()
 	s.Exec(`update jobs.river_job set state = 'available', scheduled_at = now() where state = 'retryable'`)
 }
 
-// ResumeJobs has jobs begun again that were under way when their node was killed: else that is a minute after their
-// beginning, or ten for periodic ones.
+// ResumeJobs restarts jobs of a killed node at once. Otherwise they resume a minute after their start, periodic ones
+// after ten.
 func (s *Service) ResumeJobs(killed time.Time) {
 	s.T.Helper()
 	s.Exec(
@@ -69,7 +69,7 @@ func (s *Service) ResumeJobs(killed time.Time) {
 	)
 }
 
-// Exec carries out SQL in the database of the service.
+// Exec runs SQL in the service's database.
 func (s *Service) Exec(sql string, arguments ...any) {
 	s.T.Helper()
 	db, err := pgx.Connect(s.T.Context(), s.DatabaseURL)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// LogBook keeps what is logged.
+// LogBook collects log lines.
 type LogBook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -19,12 +19,12 @@ func (b *LogBook) Write(line []byte) (int, error) {
 	return b.text.Write(line)
 }
 
-// Logger writes JSON to the book, of all levels.
+// Logger returns a logger that writes JSON of all levels to the book.
 func (b *LogBook) Logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// String is all that was logged so far.
+// String returns all log lines so far.
 func (b *LogBook) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

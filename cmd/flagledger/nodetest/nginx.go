@@ -14,15 +14,14 @@ import (
 	"flagledger/commands/tooltest"
 )
 
-// Nginx starts a real nginx with a server block that holds the directives of server, and returns the URL that it
-// listens at. Directives that stand outside the server block, such as an upstream, follow in outside. The test is
-// skipped if nginx is not installed.
+// Nginx starts a real nginx and returns its URL. server holds the directives of its server block, outside directives
+// beside it, such as an upstream. The test is skipped if nginx is not installed.
 func Nginx(t testing.TB, server string, outside ...string) (url string) {
 	t.Helper()
 	binary := tooltest.Find(t, "nginx")
 	dir, address := t.TempDir(), FreeAddress(t)
 	user := ""
-	if os.Geteuid() == 0 { // another user may not enter the folder of the test
+	if os.Geteuid() == 0 { //  another user may not enter the test's folder
 		user = "user root;"
 	}
 	config := fmt.Sprintf(`
@@ -62,7 +61,7 @@ http {
 		close(exited)
 	}()
 	t.Cleanup(func() {
-		_ = nginx.Process.Signal(syscall.SIGTERM) // killed, it would leave its workers behind
+		_ = nginx.Process.Signal(syscall.SIGTERM) //  if killed, it would leave its workers behind
 		<-exited
 		if t.Failed() {
 			t.Logf("nginx printed:\n%s", tail(output.String(), 40))

@@ -14,7 +14,7 @@ import (
 	"flagledger/migrations/embedded"
 )
 
-// DataFolder makes a data folder for a private Postgres, which may have to run as another user.
+// DataFolder creates a data folder for a private Postgres, which may run as another user.
 func DataFolder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "flagledger-test-")
@@ -28,8 +28,7 @@ func DataFolder(t testing.TB) string {
 	return dir
 }
 
-// OwnPostgres starts a Postgres that nobody else's tests use, so that it may be killed. settings are of the form
-// name=value.
+// OwnPostgres starts a Postgres for this test alone, so that it may be killed. settings have the form name=value.
 func OwnPostgres(t testing.TB, settings ...string) (dir string, p *embedded.Postgres) {
 	t.Helper()
 	if testing.Short() {
@@ -48,7 +47,7 @@ func OwnPostgres(t testing.TB, settings ...string) (dir string, p *embedded.Post
 	return dir, p
 }
 
-// Postmaster is the id of the process that runs Postgres on a data folder, or that is about to; 0 where there is none.
+// Postmaster returns the id of the process that runs Postgres on a data folder or is about to, or 0.
 func Postmaster(dir string) int {
 	file, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
 	if err != nil {
@@ -59,7 +58,7 @@ func Postmaster(dir string) int {
 	if err != nil {
 		return 0
 	}
-	// The file outlives a process that is killed.
+	// The file stays after the process is killed.
 	command, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil || !strings.Contains(string(command), "postgres -D "+dir) {
 		return 0
@@ -67,8 +66,7 @@ func Postmaster(dir string) int {
 	return pid
 }
 
-// Outage ends Postgres, and keeps it down until end is called: without its control file, none that is started gets
-// ready.
+// Outage stops Postgres and prevents its start until end is called, by removing its control file.
 func Outage(t testing.TB, dir string) (end func()) {
 	t.Helper()
 	control := filepath.Join(dir, "postgres", "global", "pg_control")

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// WaitForPostgres waits until a server takes connections.
+// WaitForPostgres waits until a server accepts connections.
 func WaitForPostgres(t testing.TB, url string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -43,7 +43,7 @@ func Execute(t testing.TB, url string, statements ...string) {
 	}
 }
 
-// postgresUser is the user that programs run as which refuse to run as root: 0 for the user of the test.
+// postgresUser returns the user for programs that refuse to run as root: 0 for the test's user.
 func postgresUser(t testing.TB) uint32 {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -60,8 +60,8 @@ func postgresUser(t testing.TB) uint32 {
 	return uint32(id)
 }
 
-// OwnedByPostgres gives files to the user that AsPostgres runs programs as.
-func OwnedByPostgres(t testing.TB, paths ...string) {
+// ChownToPostgres makes the user of AsPostgres the owner of files.
+func ChownToPostgres(t testing.TB, paths ...string) {
 	t.Helper()
 	id := postgresUser(t)
 	for _, path := range paths {

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Program is a built binary, with a data folder and an address of its own.
+// Program is a compiled binary with its own data folder and address.
 type Program struct {
 	T      testing.TB
 	Binary string
@@ -26,15 +26,15 @@ type Program struct {
 	Addr   string
 }
 
-// built is the binary of Build.
+// built holds the binary of Build.
 var built struct {
 	sync.Once
 	binary string
 	err    error
 }
 
-// Build builds the program as this test is built: with the race detector, if that is on. It does so once in a process,
-// whose TestMain must call Main.
+// Build builds the program, with the race detector if the test has it. It does so once in a process, whose TestMain
+// must call Main.
 func Build(t testing.TB) *Program {
 	t.Helper()
 	if testing.Short() {
@@ -65,13 +65,13 @@ func build() (binary string, err error) {
 	return binary, nil
 }
 
-// In is the same binary with a data folder and an address of its own.
+// In returns the same binary with its own data folder and address.
 func (p *Program) In(t testing.TB) *Program {
 	return &Program{T: t, Binary: p.Binary, Dir: DataFolder(t), Addr: FreeAddress(t)}
 }
 
-// FreeAddress is a loopback address on a port that the system gives to no outgoing connection: a caller that knocks at
-// a server which is down could take it.
+// FreeAddress returns a loopback address outside the port range of outgoing connections. A client that retries a
+// stopped server could otherwise occupy its port.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -85,11 +85,11 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Command prepares a run of the binary. settings are of the form NAME=value and come before the program's own.
+// Command prepares a run of the binary. settings have the form NAME=value and come before the program's own.
 func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 	c := exec.Command(p.Binary, arguments...)
-	// What is set for whoever runs the tests is not for the server: it would reach their account at Stripe or Google. A
-	// test of Firebase in the same process sets where its emulator is.
+	// Settings of the person who runs the tests must not reach the server: it would use their account at Stripe or Google.
+	// A Firebase test in the same process sets the emulator's address.
 	foreign := func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
 		return slices.ContainsFunc([]string{"FLAGLEDGER_", "FIREBASE_", "GOOGLE_", "STRIPE_"},
@@ -98,21 +98,21 @@ func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 	}
 	c.Env = append(
 		slices.DeleteFunc(os.Environ(), foreign),
-		// the race detector waits a second before each end otherwise
+		// otherwise the race detector waits a second at each exit
 		"FLAGLEDGER_DATA="+p.Dir,
 		"FLAGLEDGER_ADDR="+p.Addr,
 		"FLAGLEDGER_SECRET="+Secret,
 		"FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000",
 		"GORACE=atexit_sleep_ms=0",
 	)
-	c.Env = append(c.Env, settings...) // of two of one name, the last one counts
+	c.Env = append(c.Env, settings...) //  the last setting of a name counts
 	return c
 }
 
-// Service is the service of a server of the program.
+// Service returns the service of a server process.
 func (p *Program) Service() *Service { return &Service{T: p.T, URL: "http://" + p.Addr} }
 
-// Process is a process that serves.
+// Process is a server process.
 type Process struct {
 	*exec.Cmd
 	Program *Program
@@ -121,7 +121,7 @@ type Process struct {
 	Exited  chan struct{}
 }
 
-// Output is what a process prints.
+// Output collects the output of a process.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -134,14 +134,14 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// String is all that was printed so far.
+// String returns all output so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
-// Serve starts a server and waits until it is healthy. One that still runs when the test ends is killed.
+// Serve starts a server and waits until it is healthy. The end of the test kills it.
 func (p *Program) Serve(settings ...string) *Process {
 	p.T.Helper()
 	s := &Process{Cmd: p.Command(settings), Program: p, Output: &Output{}, Exited: make(chan struct{})}
@@ -160,7 +160,7 @@ func (p *Program) Serve(settings ...string) *Process {
 			p.T.Logf("process %d printed:\n%s", s.Process.Pid, tail(s.Output.String(), 40))
 		}
 	})
-	p.Service().Eventually("a server is healthy", func() bool {
+	p.Service().Eventually("the server is healthy", func() bool {
 		select {
 		case <-s.Exited:
 			p.T.Fatalf("the server ended: %v", s.ProcessState)
@@ -183,7 +183,7 @@ func (s *Process) Kill() {
 	<-s.Exited
 }
 
-// End asks the process to end, and gives the code that it ends with.
+// End signals the process and returns its exit code.
 func (s *Process) End(how syscall.Signal) (code int) {
 	s.Program.T.Helper()
 	if err := s.Process.Signal(how); err != nil {
@@ -192,12 +192,12 @@ func (s *Process) End(how syscall.Signal) (code int) {
 	select {
 	case <-s.Exited:
 	case <-time.After(2 * time.Minute):
-		s.Program.T.Fatalf("the server goes on after %v", how)
+		s.Program.T.Fatalf("the server still runs after %v", how)
 	}
 	return s.ProcessState.ExitCode()
 }
 
-// Processes are those that run Postgres on the data folder.
+// Processes lists the processes that run Postgres on the data folder.
 func (p *Program) Processes() (pids []int) {
 	p.T.Helper()
 	list, err := exec.Command("ps", "-A", "-o", "pid=,command=").Output()
@@ -206,22 +206,21 @@ func (p *Program) Processes() (pids []int) {
 	}
 	for line := range strings.Lines(string(list)) {
 		if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil &&
-			(strings.Contains(line, p.Dir) || worksIn(pid, p.Dir)) {
+			(strings.Contains(line, p.Dir) || runsIn(pid, p.Dir)) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-// worksIn tells of a process that does not show its folder in its command, as those that Postgres forks. It knows on
-// Linux alone.
-func worksIn(pid int, dir string) bool {
+// runsIn recognizes a process without its folder in its command, such as a child of Postgres. It works only on Linux.
+func runsIn(pid int, dir string) bool {
 	cwd, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
 	return err == nil && strings.HasPrefix(cwd, dir)
 }
 
-// Alone waits until no process is left on the data folder.
+// Alone waits until no process uses the data folder.
 func (p *Program) Alone(after string) {
 	p.T.Helper()
-	p.Service().Eventually("no process is left after "+after, func() bool { return len(p.Processes()) == 0 })
+	p.Service().Eventually("no process remains after "+after, func() bool { return len(p.Processes()) == 0 })
 }

@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// Drawn is a TB that fails a property, which then looks for a smaller example.
+// Drawn is a TB for properties: a failure makes rapid look for a smaller example.
 type Drawn struct {
 	testing.TB
 	Property *rapid.T
@@ -28,16 +28,16 @@ func (d Drawn) Fatal(args ...any) { d.Property.Fatal(args...) }
 // Fatalf implements testing.TB.
 func (d Drawn) Fatalf(format string, args ...any) { d.Property.Fatalf(format, args...) }
 
-// jsonSpace is what may stand between the tokens of JSON.
+// jsonSpace draws white space between the tokens of JSON.
 var jsonSpace = rapid.SampledFrom([]string{"", "", "", " ", "\n\t", "\r\n  "})
 
-// jsonNumber are numbers in all spellings, which fit float64.
+// jsonNumber draws numbers in all notations that fit float64.
 var jsonNumber = rapid.OneOf(
 	rapid.StringMatching(`-?(0|[1-9][0-9]{0,3}|[1-9][0-9]{15,40})(\.[0-9]{1,20})?([eE][-+]?[0-9]{1,2})?`),
 	rapid.SampledFrom([]string{"-0", "0e0", "9007199254740993", "1E+2", "1.0", "1.10", "-0.0e-0", "1e-400", "0.1e1"}),
 )
 
-// jsonString are strings with characters of all planes, raw and escaped.
+// jsonString draws strings with characters of all planes, raw and escaped.
 var jsonString = rapid.Map(rapid.SliceOfN(rapid.OneOf(
 	rapid.StringMatching(`[ -!#-\[\]-~]{1,4}`),
 	rapid.SampledFrom([]string{
@@ -81,7 +81,7 @@ var jsonString = rapid.Map(rapid.SliceOfN(rapid.OneOf(
 	}),
 ), 0, 6), func(parts []string) string { return `"` + strings.Join(parts, "") + `"` })
 
-// DrawJSON draws any JSON, with white space where it may stand.
+// DrawJSON draws any JSON with random white space.
 func DrawJSON(t *rapid.T, depth int) string {
 	space := func() string { return jsonSpace.Draw(t, "space") }
 	kind := rapid.IntRange(0, 6).Draw(t, "kind")

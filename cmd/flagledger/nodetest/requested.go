@@ -13,41 +13,40 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// request is what a call sent.
+// request is a sent call.
 type request struct {
 	*http.Request
 	path string // below the service's URL
 	body []byte
-	// named are the headers that the test itself named: the client adds others to each call, whether or not an operation
-	// reads them.
+	// named are the headers that the test sets. The client adds others to each call, whether or not an operation reads
+	// them.
 	named []string
 }
 
-// checkRequested checks that the document tells of all that a call sent which the service has accepted: its parameters,
-// its headers, and its body.
+// checkRequested checks that the document describes an accepted call: its parameters, headers and body.
 func (s *Service) checkRequested(r request, a *Answer) {
 	s.T.Helper()
 	if _, benchmark := s.T.(*testing.B); benchmark || a.Status < 200 || a.Status > 299 || r.path == "/openapi.json" {
 		return
 	}
-	documented.Do(s.readDocument)
+	openAPI.Do(s.readDocument)
 	name := operationOf(a.Call)
 	if name == "" { // a page, or a HEAD
 		return
 	}
 	method, path, _ := strings.Cut(name, " ")
 	place := []string{"paths", path, strings.ToLower(method)}
-	for _, err := range slices.Concat(r.checkParameters(path, place, documented.operations[name]),
-		r.checkBody(place, documented.operations[name])) {
-		s.T.Errorf("%s is accepted, and what it sends is not as documented: %v", a.Call, err)
+	for _, err := range slices.Concat(r.checkParameters(path, place, openAPI.operations[name]),
+		r.checkBody(place, openAPI.operations[name])) {
+		s.T.Errorf("%s is accepted, but is not as documented: %v", a.Call, err)
 	}
-	if secured := documented.operations[name]["security"]; secured != nil && len(secured.([]any)) > 0 &&
+	if secured := openAPI.operations[name]["security"]; secured != nil && len(secured.([]any)) > 0 &&
 		r.Header.Get("Authorization") == "" {
-		s.T.Errorf("%s is accepted without a token, which the document demands", a.Call)
+		s.T.Errorf("%s is accepted without a token, but the document requires one", a.Call)
 	}
 }
 
-// checkParameters checks what stands in the path, the query and the headers.
+// checkParameters checks parameters in the path, the query and the headers.
 func (r request) checkParameters(template string, place []string, operation map[string]any) (errs []error) {
 	list, _ := operation["parameters"].([]any)
 	known := map[string]bool{}
@@ -66,11 +65,11 @@ func (r request) checkParameters(template string, place []string, operation map[
 			values = r.Header.Values(name)
 		}
 		if required, _ := parameter["required"].(bool); required && len(values) == 0 {
-			errs = append(errs, fmt.Errorf("it leaves out the %s %s", in, name))
+			errs = append(errs, fmt.Errorf("it lacks the %s %s", in, name))
 		}
 		schema, _ := parameter["schema"].(map[string]any)
 		for _, value := range values {
-			if err := validate(append(at, "schema"), parsed(value, schema)); err != nil {
+			if err := validate(append(at, "schema"), parseText(value, schema)); err != nil {
 				errs = append(errs, fmt.Errorf("the %s %s is %q: %w", in, name, value, err))
 			}
 		}
@@ -88,7 +87,7 @@ func (r request) checkParameters(template string, place []string, operation map[
 	return errs
 }
 
-// everywhere are the headers that HTTP itself or the head of the document gives a meaning, for all operations.
+// everywhere lists the headers that HTTP itself or the document's introduction define for all operations.
 var everywhere = []string{
 	"Accept",
 	"Accept-Encoding",
@@ -148,7 +147,7 @@ func validate(place []string, value any) error {
 	return schema.Validate(value)
 }
 
-// pathValue is what stands in a path in the place of a template's parameter.
+// pathValue returns the value of a template's parameter in a path.
 func pathValue(template, path, name string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range strings.Split(template, "/") {
@@ -160,8 +159,8 @@ func pathValue(template, path, name string) string {
 	return ""
 }
 
-// parsed is the value that a text stands for by a schema.
-func parsed(text string, schema map[string]any) any {
+// parseText returns the value that a text represents by a schema.
+func parseText(text string, schema map[string]any) any {
 	switch schema["type"] {
 	case "integer", "number", "boolean":
 		if value, err := jsonschema.UnmarshalJSON(strings.NewReader(text)); err == nil {

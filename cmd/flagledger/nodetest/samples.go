@@ -21,18 +21,18 @@ func (s *Samples) Add(d time.Duration) {
 	s.List = append(s.List, d)
 }
 
-// Percentile is the duration that so many percent do not exceed.
+// Percentile returns the duration that the given percentage of samples does not exceed.
 func (s *Samples) Percentile(percent int) time.Duration {
 	slices.Sort(s.List)
 	return s.List[min(len(s.List)*percent/100, len(s.List)-1)]
 }
 
-// Report adds a percentile to a benchmark's figures, in milliseconds.
+// Report adds a percentile to a benchmark's metrics, in milliseconds.
 func (s *Samples) Report(b *testing.B, percent int) {
 	b.ReportMetric(float64(s.Percentile(percent).Microseconds())/1000, fmt.Sprintf("p%d-ms", percent))
 }
 
-// String tells how many there are, and how long they took.
+// String summarizes the number of samples and their durations.
 func (s *Samples) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

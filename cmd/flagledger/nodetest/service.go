@@ -1,4 +1,4 @@
-// Package nodetest gives tests a running node over real databases, and a client that calls it. It is for tests alone.
+// Package nodetest provides tests with a running node over real databases, and a client that calls it.
 package nodetest
 
 import (
@@ -23,44 +23,43 @@ import (
 	"flagledger/projections/models"
 )
 
-// Secret is the secret of all nodes of tests.
+// Secret is the secret of all test nodes.
 const Secret = "the secret of all nodes of tests"
 
-// Service is a node that serves on a loopback address. T fails when a call or a check does.
+// Service is a node that serves on a loopback address. A failed call or check fails T.
 type Service struct {
 	T           testing.TB
 	URL         string
 	DatabaseURL string
 	Config      node.Config
 	Node        *node.Node
-	// Chunked has clients send each call without the length of its body, as some proxies do.
+	// Chunked makes clients send every call without its body's length, as some proxies do.
 	Chunked bool
-	// Seen, unless it is nil, is called with each answer that a client gets.
+	// Seen, if set, is called with each response to a client.
 	Seen func(*Answer)
 
-	opened *openedStore // of Store; nil for a server of the program
+	opened *openedStore //  for Store; nil for a server process
 }
 
-// openedStore is an event store that is opened when it is first asked for, and closed with its service: each opening
-// takes new connections.
+// openedStore opens an event store on first use and closes it with its service, because each opening takes new
+// connections.
 type openedStore struct {
 	sync.Mutex
 	t     testing.TB
 	store events.Store
 }
 
-// New starts a service over a new database. It ends with the test.
+// New starts a service over a new database. It stops with the test.
 func New(t testing.TB) *Service {
 	t.Helper()
 	return On(t, Database(t))
 }
 
-// migrated are the URLs of databases that are known to be at the newest schema: looking at each takes a node four
-// connections.
+// migrated holds the URLs of migrated databases: checking one takes a node four connections.
 var migrated sync.Map
 
-// Database makes a database as a first node leaves it: it has the tables of the read models and a signing key. Its
-// event store has no events.
+// Database creates a database as a first node leaves it, with read model tables and a signing key. Its event store has
+// no events.
 func Database(t testing.TB) (url string) {
 	t.Helper()
 	defer func() { migrated.Store(url, true) }()
@@ -85,12 +84,12 @@ func Database(t testing.TB) (url string) {
 			return err
 		}
 		defer n.Stop()
-		return whenBuilt(ctx, c, url, log)
+		return waitUntilBuilt(ctx, c, url, log)
 	})
 }
 
-// whenBuilt waits until all read models of a database are built, two minutes at most.
-func whenBuilt(ctx context.Context, c node.Config, url string, log *slog.Logger) error {
+// waitUntilBuilt waits up to two minutes until all read models of a database are built.
+func waitUntilBuilt(ctx context.Context, c node.Config, url string, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	store, closeStore, err := node.OpenStore(ctx, c, url, log)
@@ -115,28 +114,28 @@ func whenBuilt(ctx context.Context, c node.Config, url string, log *slog.Logger)
 	}
 }
 
-// On starts a service over a database, which may have been used before.
+// On starts a service over a database, new or used.
 func On(t testing.TB, databaseURL string) *Service {
 	t.Helper()
 	return WithLog(t, databaseURL, Log(t))
 }
 
-// WithLog is On with a log.
+// WithLog starts a service over a database, with a log.
 func WithLog(t testing.TB, databaseURL string, log *slog.Logger) *Service {
 	t.Helper()
 	return Start(t, databaseURL, node.Config{Environment: "development"}, log)
 }
 
-// Generous are rate limits that no test reaches.
+// Generous holds rate limits that no test reaches.
 var Generous = quota.Limits{
 	Plans:     map[events.Plan]int{events.FreePlan: 1_000_000_000},
 	Anonymous: 1_000_000_000,
 	Auth:      1_000_000_000,
 }
 
-// Start starts a service over a database and an event store that may have been used before, and returns when it is
-// healthy and has built its read models. It listens at c.Addr, or else at a free port. Limits that are not set are
-// Generous, and so are the bounds of invitations then.
+// Start starts a service over a database and an event store, new or used, and returns when it is healthy and has built
+// its read models. It listens on c.Addr, or else on a free port. Unset limits are Generous, and so are then the limits
+// of invitations.
 func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
 	t.Helper()
 	if c.EventStoreURL == "" {
@@ -164,7 +163,7 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 		c.Now = time.Now
 	}
 	if _, benchmark := t.(*testing.B); !benchmark {
-		c = quickened(c)
+		c = quickConfig(c)
 	}
 	if c.Limits.Anonymous == 0 {
 		c.Limits, c.InvitationsPerDay = Generous, cmp.Or(c.InvitationsPerDay, 1_000_000)
@@ -186,15 +185,15 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 	s.Eventually("the service is healthy", func() bool {
 		return strings.Contains(string(s.Anonymous().Call("GET", "/health", nil).Body), `"status":"ok"`)
 	})
-	if c.EventStoreURL != "" { // a log that others share may be long
-		if err := whenBuilt(t.Context(), c, databaseURL, log); err != nil {
+	if c.EventStoreURL != "" { //  a shared log may be long
+		if err := waitUntilBuilt(t.Context(), c, databaseURL, log); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return s
 }
 
-// listenAt makes a server listen at an address in place of its own.
+// listenAt makes a server listen on an address instead of its own.
 func listenAt(t testing.TB, server *httptest.Server, address string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
@@ -205,10 +204,10 @@ func listenAt(t testing.TB, server *httptest.Server, address string) {
 	server.Listener = listener
 }
 
-// quickened has what is not set take little time.
-func quickened(c node.Config) node.Config {
+// quickConfig shortens what a test need not wait for, unless it is set.
+func quickConfig(c node.Config) node.Config {
 	if c.HashMemory == 0 {
-		c.HashMemory = 8 // the least of argon2: with the race detector, the recommended ones take most of a test's time
+		c.HashMemory = 8 //  the minimum of argon2: with the race detector, the recommended one takes most of a test's time
 	}
 	if c.FlushEvery == 0 {
 		c.FlushEvery = 100 * time.Millisecond
@@ -216,18 +215,17 @@ func quickened(c node.Config) node.Config {
 	return c
 }
 
-// In is the same service for a subtest, which fails by itself.
+// In returns the same service for a subtest.
 func (s *Service) In(t testing.TB) *Service {
 	c := *s
 	c.T = t
 	return &c
 }
 
-// Cases are subtests, by the behaviour that they show. They run on the Shared service, share a person, and have a
-// tenant each.
+// Cases are subtests by the behaviour that they show. They share a person on the Shared service, with a tenant each.
 type Cases map[string]func(t *testing.T, me *Client)
 
-// Run runs the cases one after another, beside other tests.
+// Run runs the cases one after another, in parallel with other tests.
 func (c Cases) Run(t *testing.T) {
 	t.Parallel()
 	owner := Shared(t).SignUp(Address())
@@ -240,7 +238,7 @@ func (c Cases) Run(t *testing.T) {
 	}
 }
 
-// Log is a log that is shown when FLAGLEDGER_TEST_LOG is set.
+// Log returns a log that is printed if FLAGLEDGER_TEST_LOG is set.
 func Log(t testing.TB) *slog.Logger {
 	if os.Getenv("FLAGLEDGER_TEST_LOG") == "" {
 		return slog.New(slog.DiscardHandler)
@@ -248,12 +246,12 @@ func Log(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Eventually waits until a condition holds. The test fails after two minutes.
+// Eventually waits until a condition holds. It fails the test after two minutes.
 func (s *Service) Eventually(what string, holds func() bool) {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	// asking takes a few milliseconds itself
+	// a check takes a few milliseconds itself
 	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 100*time.Millisecond) {
 		select {
 		case <-time.After(pause):
@@ -269,8 +267,8 @@ func (s *Service) SecondNode() *Service {
 	return Start(s.T, s.DatabaseURL, s.Config, Log(s.T))
 }
 
-// Written names the facts after a position of the log that mine picks. Other tests may share the event store, and write
-// to it meanwhile.
+// Written lists the names of the facts after a position for which mine returns true. Other tests may write to the same
+// store.
 func (s *Service) Written(store events.Store, after events.Position, mine func(events.Recorded) bool) (names []string) {
 	s.T.Helper()
 	for page, err := range store.Subscribe(s.T.Context(), after) {
@@ -289,7 +287,7 @@ func (s *Service) Written(store events.Store, after events.Position, mine func(e
 	return names
 }
 
-// Store is the event store of the service, opened once more.
+// Store returns the service's event store, opened once more.
 func (s *Service) Store() events.Store {
 	s.T.Helper()
 	opened := s.opened

@@ -13,7 +13,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// sharedService is the service of Shared on an engine.
+// sharedService holds the shared service of one engine.
 type sharedService struct {
 	sync.Once
 	service *Service
@@ -22,11 +22,11 @@ type sharedService struct {
 
 var onPostgres, onOther sharedService
 
-// atEnd has the cleanups that wait for the end of the process.
+// atEnd holds the cleanups that run when the process ends.
 var atEnd process
 
-// Shared is one service on each engine for all tests of the process that ask for it: each works with people and tenants
-// of its own, and changes nothing of the whole service. The package's TestMain must call Main.
+// Shared returns one service for each engine, for all tests of the process that work with people and tenants of their
+// own and change no global state. The package's TestMain must call Main.
 func Shared(t testing.TB) *Service {
 	t.Helper()
 	if testing.Short() {
@@ -38,7 +38,7 @@ func Shared(t testing.TB) *Service {
 	}
 	shared.Do(func() {
 		shared.process.TB = t
-		// So much goes on in it at once that its database may lag on a busy machine.
+		// Its load is high, so its database may lag on a busy machine.
 		c := node.Config{
 			Environment: "development",
 			Patience:    time.Minute,
@@ -52,7 +52,7 @@ func Shared(t testing.TB) *Service {
 	return shared.service.In(t)
 }
 
-// Main is pgtest.Main for a package whose tests use Shared or Build.
+// Main is pgtest.Main for packages whose tests use Shared or Build.
 func Main(m *testing.M) {
 	pgtest.Main(m, func() {
 		onPostgres.process.end()
@@ -61,7 +61,7 @@ func Main(m *testing.M) {
 	})
 }
 
-// process is a TB whose cleanups wait for the end of the process.
+// process is a TB whose cleanups run when the process ends.
 type process struct {
 	testing.TB
 	mu       sync.Mutex
@@ -78,7 +78,7 @@ func (p *process) Cleanup(f func()) {
 // Context implements testing.TB.
 func (p *process) Context() context.Context { return context.Background() }
 
-// Output implements testing.TB: that of the test would not outlast it.
+// Output implements testing.TB. The test's own output ends with the test.
 func (p *process) Output() io.Writer { return os.Stderr }
 
 func (p *process) end() {

@@ -12,8 +12,7 @@ import (
 	"flagledger/migrations/embedded"
 )
 
-// Standby starts a standby of a Postgres. The primary waits for it with each commit, which is applied there before it
-// is acknowledged.
+// Standby starts a standby of a Postgres. Each commit on the primary waits until the standby has applied it.
 func Standby(t testing.TB, primary *embedded.Postgres) (databaseURL string) {
 	t.Helper()
 	command, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", primary.PID()))
@@ -24,7 +23,7 @@ func Standby(t testing.TB, primary *embedded.Postgres) (databaseURL string) {
 	_, missing := os.Stat(filepath.Join(bin, "pg_basebackup"))
 	tooltest.Require(t, "pg_basebackup", missing)
 	cluster := filepath.Join(DataFolder(t), "postgres")
-	OwnedByPostgres(t, filepath.Dir(cluster))
+	ChownToPostgres(t, filepath.Dir(cluster))
 	backup := AsPostgres(t, filepath.Join(bin, "pg_basebackup"), "--dbname="+primary.URL(), "--pgdata="+cluster,
 		"--checkpoint=fast", "--write-recovery-conf")
 	if out, err := backup.CombinedOutput(); err != nil {

@@ -5,7 +5,7 @@ import (
 	"flagledger/events"
 )
 
-// Subscribe records a subscription of the client's tenant as the payment provider would tell of it. The client's node
+// Subscribe records a subscription of the client's tenant, as after a report of the payment provider. The client's node
 // shows it at once.
 func (c *Client) Subscribe(s events.Subscription) {
 	c.Service.T.Helper()

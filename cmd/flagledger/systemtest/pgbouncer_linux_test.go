@@ -37,7 +37,7 @@ func pgbouncer(t *testing.T, databaseURL string, settings ...string) (pooledURL 
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		nodetest.OwnedByPostgres(t, name)
+		nodetest.ChownToPostgres(t, name)
 	}
 	nodetest.Background(t, nodetest.AsPostgres(t, program, file))
 	nodetest.WaitForPostgres(t, pooler.String())

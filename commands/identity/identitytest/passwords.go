@@ -24,13 +24,13 @@ func forgottenPassword(t *testing.T, s Subject) {
 		refused(t, err, commands.Invalid, "token")
 	}
 	s.Later(t)
-	unset := must(s.PrepareReset(t.Context(), token, another))(t) // and left
+	unset := must(s.PrepareReset(t.Context(), token, another))(t) //  and not applied
 	between := must(s.SignIn(t.Context(), email, secret))(t)
 	if unset.Ends.UserID != up.UserID || !unset.Ends.Before.After(up.AuthTime) {
 		t.Errorf("a session that began at %v ends by %+v", up.AuthTime, unset.Ends)
 	}
 	if unset.FirstVerifies != s.KnowsFirst {
-		t.Errorf("the address was not verified, and that the new password does so first is said to be %v",
+		t.Errorf("the new password verifies the address for the first time, but it reports %v",
 			unset.FirstVerifies)
 	}
 	s.Later(t)
@@ -48,7 +48,7 @@ func forgottenPassword(t *testing.T, s Subject) {
 	}
 	in := must(s.SignIn(t.Context(), email, another))(t)
 	if in.AuthTime.Before(ended.Before) || !in.EmailVerified {
-		t.Errorf("the session that follows is %+v, and those before %v have ended", in.Claims, ended.Before)
+		t.Errorf("the next session is %+v, and sessions before %v have ended", in.Claims, ended.Before)
 	}
 }
 
@@ -62,7 +62,7 @@ func changedPassword(t *testing.T, s Subject) {
 	_, err = s.updatePassword(t.Context(), in.Claims, "", "short")
 	refused(t, err, commands.Invalid, "currentPassword", "newPassword")
 	s.Later(t)
-	must(s.PrepareUpdate(t.Context(), in.Claims, secret, another))(t) // and left
+	must(s.PrepareUpdate(t.Context(), in.Claims, secret, another))(t) //  and not applied
 	ended := must(s.updatePassword(t.Context(), in.Claims, secret, another))(t)
 	if ended.UserID != up.UserID || !ended.Before.After(in.AuthTime) || ended.Except != in.SessionID {
 		t.Errorf("a session that began at %v goes on after %+v", in.AuthTime, ended)
@@ -70,7 +70,7 @@ func changedPassword(t *testing.T, s Subject) {
 	_, err = s.SignIn(t.Context(), email, secret)
 	refused(t, err, commands.Unauthenticated)
 	if after := must(s.SignIn(t.Context(), email, another))(t); after.AuthTime.Before(ended.Before) {
-		t.Errorf("the session that follows began at %v, and those before %v have ended", after.AuthTime, ended.Before)
+		t.Errorf("the next session began at %v, and sessions before %v have ended", after.AuthTime, ended.Before)
 	}
 	_, err = s.updatePassword(t.Context(), commands.Claims{UserID: "nobody", Email: address()}, secret, another)
 	refused(t, err, commands.Unauthenticated)
@@ -86,7 +86,7 @@ func verifiedAddress(t *testing.T, s Subject) {
 		refused(t, s.VerifyEmail(t.Context(), token, wrong, anyone), commands.Invalid, "password")
 	}
 	if must(s.SignIn(t.Context(), email, secret))(t).EmailVerified {
-		t.Error("somebody who does not know the password has verified it")
+		t.Error("a person without the password has verified the address")
 	}
 	if err := s.VerifyEmail(t.Context(), token, secret, anyone); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func verifiedAddress(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	if must(s.PrepareReset(t.Context(), s.Token(t, email, false, ""), another))(t).FirstVerifies {
-		t.Error("the address was verified, and a new password is said to do so first")
+		t.Error("the address was verified already, but a new password reports its first verification")
 	}
 }
 

@@ -51,7 +51,7 @@ func verifiedSignUp(t *testing.T, s Subject) {
 		t.Errorf("got %+v", up)
 	}
 	if got := must(s.Admit(t.Context(), up.IDToken))(t); got.UserID != up.UserID || got.SessionID != up.SessionID {
-		t.Errorf("the token is that of %+v, want %+v", got, up.Claims)
+		t.Errorf("the token belongs to %+v, want %+v", got, up.Claims)
 	}
 	for what, session := range map[string]commands.Session{
 		"refreshed": must(s.refresh(t.Context(), up.RefreshToken))(t),
@@ -72,7 +72,7 @@ func markedVerified(t *testing.T, s Subject) {
 	email := address()
 	up := must(s.SignUp(t.Context(), email, secret, ""))(t)
 	if up.EmailVerified {
-		t.Error("an address is taken on trust")
+		t.Error("an address is trusted without verification")
 	}
 	for range 2 {
 		if err := s.MarkVerified(t.Context(), up.UserID); err != nil {
@@ -131,19 +131,19 @@ func refusedAlike(t *testing.T, s Subject) {
 		details[refused(t, err, commands.Unauthenticated)] = true
 	}
 	if len(details) != 1 {
-		t.Errorf("they are told apart: %v", details)
+		t.Errorf("the errors differ: %v", details)
 	}
 }
 
 func refreshGoesOn(t *testing.T, s Subject) {
 	email := address()
 	must(s.SignUp(t.Context(), email, secret, "Ada"))(t)
-	// Firebase's emulator puts every session of an account at its last sign-in, and the link of a sign-up is mailed by
-	// another one
+	// Firebase's emulator dates every session of an account to its last sign-in, and the link of a sign-up is mailed by a
+	// different one.
 	in := must(s.SignIn(t.Context(), email, secret))(t)
 	_, err := s.Refresh(t.Context(), in.RefreshToken, func(c commands.Claims) error {
 		if c.UserID != in.UserID || c.SessionID != in.SessionID || !c.AuthTime.Equal(in.AuthTime) || c.Email != in.Email {
-			t.Errorf("the session of %+v is said to be %+v", in.Claims, c)
+			t.Errorf("the session of %+v has the claims %+v", in.Claims, c)
 		}
 		return errBroken
 	})
@@ -175,7 +175,7 @@ func revokedIsNotRefreshed(t *testing.T, s Subject) {
 		t.Errorf("revoked again: %v", err)
 	}
 	if err := s.Revoke(t.Context(), "nobody", "none"); err != nil {
-		t.Errorf("revoked for nobody: %v", err)
+		t.Errorf("revoked for an unknown person: %v", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package identitytest is what every identity provider does, as tests.
+// Package identitytest is the conformance suite of identity providers.
 package identitytest
 
 import (
@@ -13,24 +13,24 @@ import (
 	"flagledger/commands"
 )
 
-// Subject is a provider that is tested, with nobody in it whom the suite knows. It does not take addresses on trust.
+// Subject is the provider under test, without people of earlier runs. It does not trust unverified addresses.
 type Subject struct {
 	commands.Identity
-	// Token gives that of the link which was mailed to an address last, to set a new password or to verify it, once it is
-	// another than last.
+	// Token returns the token of the newest link that was mailed to an address, to set a new password or to verify it. It
+	// waits until the token differs from last.
 	Token func(t testing.TB, email string, verify bool, last string) string
-	// Later passes until the next second: sessions tell their beginning in whole ones.
+	// Later waits until the next second, because sessions record their start in seconds.
 	Later func(t testing.TB)
-	// KnowsFirst tells that the provider knows whether an address was ever verified before.
+	// KnowsFirst says that the provider knows whether an address was verified before.
 	KnowsFirst bool
 }
 
-// refresh is for sessions that nothing speaks against.
+// refresh refreshes a session without a check.
 func (s Subject) refresh(ctx context.Context, token string) (commands.Session, error) {
 	return s.Refresh(ctx, token, func(commands.Claims) error { return nil })
 }
 
-// resetPassword sets a password and tells which sessions have ended.
+// resetPassword sets a password and returns the ended sessions.
 func (s Subject) resetPassword(ctx context.Context, token, password string) (commands.EndSessions, error) {
 	return set(ctx)(s.PrepareReset(ctx, token, password))
 }
@@ -50,7 +50,7 @@ func set(ctx context.Context) func(commands.PasswordChange, error) (commands.End
 	}
 }
 
-var errBroken = &commands.Error{Kind: commands.Unavailable, Detail: "nobody can be told"}
+var errBroken = &commands.Error{Kind: commands.Unavailable, Detail: "the service is down"}
 
 const (
 	secret  = "correct horse battery"
@@ -69,7 +69,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// refused checks the kind of an error and which fields it names.
+// refused checks the kind and the fields of an error, and returns its detail.
 func refused(t testing.TB, err error, kind commands.Kind, fields ...string) string {
 	t.Helper()
 	e, ok := errors.AsType[*commands.Error](err)
@@ -78,7 +78,7 @@ func refused(t testing.TB, err error, kind commands.Kind, fields ...string) stri
 		return ""
 	}
 	if got := slices.Sorted(maps.Keys(e.Fields)); !slices.Equal(got, slices.Sorted(slices.Values(fields))) {
-		t.Errorf("fields %v are at fault, want %v", e.Fields, fields)
+		t.Errorf("the error names the fields %v, want %v", e.Fields, fields)
 	}
 	return e.Detail
 }

@@ -21,42 +21,42 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Mail is one that the server has got.
+// Mail is a received mail.
 type Mail struct {
 	From, To, Subject, Text string
 	Header                  mail.Header
 	TLS                     bool
-	User                    string // who signed in to send it
+	User                    string //  the signed-in sender
 }
 
-// Options are what a server demands.
+// Options are the requirements of a server.
 type Options struct {
-	TLS            bool // STARTTLS is offered
-	Implicit       bool // TLS from the first byte on
+	TLS            bool //  offer STARTTLS
+	Implicit       bool //  TLS from the first byte
 	User, Password string
-	// Refuse is asked for each mail, counted from 1: also for several at once.
+	// Refuse is called for each mail with its number, from 1. Calls may be concurrent.
 	Refuse func(n int) error
-	// RefuseRecipient is asked for each recipient; nil for none.
+	// RefuseRecipient, if set, is called for each recipient.
 	RefuseRecipient func(address string) error
 }
 
-// Server is a running server. It ends with the test.
+// Server is a running server. It stops with the test.
 type Server struct {
 	Addr  string
-	Roots *x509.CertPool // whom to trust
+	Roots *x509.CertPool //  certificates to trust
 
 	o     Options
 	mu    sync.Mutex
 	mails []Mail
 	tries int
-	more  chan struct{} // closed when a mail comes in
+	more  chan struct{} //  closed when a mail arrives
 }
 
 // New starts a server on the loopback interface.
 func New(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{o: o, more: make(chan struct{}), Roots: x509.NewCertPool()}
-	certified := httptest.NewTLSServer(nil) // it makes a certificate for 127.0.0.1 and example.com
+	certified := httptest.NewTLSServer(nil) //  has a certificate for 127.0.0.1 and example.com
 	config := &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}
 	s.Roots.AddCert(certified.Certificate())
 	certified.Close()
@@ -84,7 +84,7 @@ func New(t testing.TB, o Options) *Server {
 	}()
 	t.Cleanup(func() {
 		_ = server.Close()
-		_ = listener.Close() // which Close does not know before Serve has begun
+		_ = listener.Close() //  Close does not know it before Serve starts
 		<-done
 	})
 	return s
@@ -95,14 +95,14 @@ type quiet struct{}
 func (quiet) Printf(string, ...any) {}
 func (quiet) Println(...any)        {}
 
-// Mails are all that came in so far.
+// Mails returns all mails so far.
 func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Mail(nil), s.mails...)
 }
 
-// Wait returns the nth mail to an address, counted from 1. It waits half a minute at most.
+// Wait returns the nth mail to an address, from 1. It waits up to half a minute.
 func (s *Server) Wait(t testing.TB, to string, n int) Mail {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -122,7 +122,7 @@ func (s *Server) Wait(t testing.TB, to string, n int) Mail {
 		select {
 		case <-more:
 		case <-ctx.Done():
-			t.Fatalf("waited in vain for mail %d to %s", n, to)
+			t.Fatalf("mail %d to %s did not arrive", n, to)
 		}
 	}
 }

@@ -19,10 +19,10 @@ type subscription struct {
 	Metadata                          map[string]string
 	Begin, End                        time.Time
 	CancelAtEnd                       bool
-	CancelAt                          time.Time // zero for none
+	CancelAt                          time.Time //  zero if it does not end
 }
 
-// page is a page that customers open.
+// page is a page for customers.
 type page struct {
 	ID, URL string
 	Created int64
@@ -163,7 +163,7 @@ func (s *Server) checkout(form url.Values) (int, map[string]any) {
 	return http.StatusOK, s.newPage("cs", "/c/pay/", "checkout.session", form, false)
 }
 
-// checkouts lists the pages that a customer can pay on.
+// checkouts lists the open payment pages of a customer.
 func (s *Server) checkouts(customerID string) (int, map[string]any) {
 	if s.customers[customerID] == nil {
 		return missing(http.StatusBadRequest, "customer")

@@ -9,12 +9,11 @@ import (
 	"github.com/stripe/stripe-go/v76/webhook"
 )
 
-// What follows is done by customers on the pages that they are led to, by banks and by time. Each tells of itself in
-// events.
+// Customers on their pages, banks and time cause these changes. Each change creates events.
 
 const month = 30 * 24 * time.Hour
 
-// Pay completes a checkout, and returns the id of the subscription that it began; empty for a payment.
+// Pay completes a checkout and returns the id of the new subscription, or "" for a single payment.
 func (s *Server) Pay(checkoutURL string) string {
 	s.t.Helper()
 	s.mu.Lock()
@@ -39,7 +38,7 @@ func (s *Server) Pay(checkoutURL string) string {
 	return sub.ID
 }
 
-// Subscribe begins a subscription as the operator can at Stripe, without metadata.
+// Subscribe starts a subscription without metadata, as an operator can at Stripe.
 func (s *Server) Subscribe(customerID, price string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +63,7 @@ func (s *Server) subscribe(customerID, price string, metadata map[string]string)
 	return sub
 }
 
-// Confirm confirms what a page of the portal asks: another price, or the end of the subscription with its period.
+// Confirm confirms the change of a portal page: another price, or the end of the subscription after its period.
 func (s *Server) Confirm(portalURL string) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -80,7 +79,7 @@ func (s *Server) Confirm(portalURL string) {
 		sub.CancelAtEnd = true
 		s.updated(sub)
 	default:
-		s.t.Fatalf("the page %s asks nothing", portalURL)
+		s.t.Fatalf("the page %s offers no change", portalURL)
 	}
 }
 
@@ -103,15 +102,15 @@ func (s *Server) Change(id string, change func(*Subscription)) {
 	s.updated(sub)
 }
 
-// Subscription is what can be changed of a subscription.
+// Subscription holds the fields of a subscription that Change may change.
 type Subscription struct {
 	Status, Price string
 	CancelAtEnd   bool
-	CancelAt      time.Time // zero for none
+	CancelAt      time.Time //  zero if it does not end
 	Begin, End    time.Time
 }
 
-// FailPayment has the renewal of a subscription fail.
+// FailPayment makes the renewal of a subscription fail.
 func (s *Server) FailPayment(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +132,7 @@ func (s *Server) end(sub *subscription) {
 	s.tell("customer.subscription.deleted", sub.json(s.prices))
 }
 
-// DeleteCustomer deletes a customer with their subscriptions.
+// DeleteCustomer deletes a customer and their subscriptions.
 func (s *Server) DeleteCustomer(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +154,7 @@ func (s *Server) Payable(checkoutURL string) bool {
 	return p != nil && !p.Portal && !p.Closed
 }
 
-// Status is the state of a subscription.
+// Status returns the status of a subscription.
 func (s *Server) Status(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +199,7 @@ func (s *Server) tell(kind string, object map[string]any) {
 	s.events = append(s.events, Event{kind, payload})
 }
 
-// Events are those that have not been taken yet, in order.
+// Events returns and removes the waiting events, in order.
 func (s *Server) Events() []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,14 +208,14 @@ func (s *Server) Events() []Event {
 	return list
 }
 
-// Sign is the signature of a payload at a time.
+// Sign returns the signature of a payload at a time.
 func Sign(payload []byte, at time.Time) string {
 	return webhook.GenerateTestSignedPayload(
 		&webhook.UnsignedPayload{Payload: payload, Secret: WebhookSecret, Timestamp: at},
 	).Header
 }
 
-// Deliver sends an event to a webhook as Stripe does, and returns the status of the answer.
+// Deliver sends an event to a webhook as Stripe does, and returns the response's status.
 func (s *Server) Deliver(endpoint string, e Event) int {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, endpoint, bytes.NewReader(e.Payload))

@@ -1,5 +1,5 @@
-// Package paymenttest is a small Stripe for tests: HTTP on loopback that keeps what it is told, tells of it in signed
-// events, and breaks when asked to. It refuses what Stripe refuses of the calls that the service makes.
+// Package paymenttest is a small Stripe for tests: an HTTP server on loopback with state, signed events and simulated
+// failures. It refuses what Stripe refuses of the calls that the service makes.
 package paymenttest
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // The credentials of the account.
 const (
-	SecretKey     = "sk_test_flagledger" //nolint:gosec // which no account of Stripe has
-	WebhookSecret = "whsec_flagledger"   //nolint:gosec // likewise
+	SecretKey     = "sk_test_flagledger" //nolint:gosec // no real account
+	WebhookSecret = "whsec_flagledger"   //nolint:gosec // no real account
 )
 
-// Server is an account at Stripe. It may be used by many goroutines at once.
+// Server is an account at Stripe. It is safe for concurrent use.
 type Server struct {
 	t    testing.TB
 	http *httptest.Server
@@ -29,52 +29,52 @@ type Server struct {
 
 	mu            sync.Mutex
 	broken        Failure
-	ended         chan struct{} // closed when the server ends, for calls that hang
+	ended         chan struct{} //  closed when the server stops, to end hanging calls
 	next          int
 	calls         []Call
 	prices        map[string]string // interval by price
-	portalPrices  map[string]bool   // that the portal may switch to
+	portalPrices  map[string]bool   //  prices offered by the portal
 	products      map[string]bool
 	coupons       map[string]bool
 	promotions    map[string]string // id by code
 	customers     map[string]*customer
-	subscriptions []*subscription // the newest last
+	subscriptions []*subscription //  the newest last
 	pages         map[string]*page
 	answers       map[string]answer // by Idempotency-Key
 	events        []Event
 }
 
-// Call is a call that the server has taken.
+// Call is a received call.
 type Call struct {
 	Method, Path string
 	Form         url.Values
 	Key          string // its Idempotency-Key
 }
 
-// Failure is a way to break.
+// Failure is a kind of failure.
 type Failure string
 
-// The ways to break.
+// The kinds of failure.
 const (
 	Working   Failure = ""
-	Down      Failure = "down"         // connections break off
-	Hanging   Failure = "hanging"      // no answer
-	Garbage   Failure = "garbage"      // 200 with a page
-	Empty     Failure = "empty"        // 200 with JSON that is nothing of Stripe's
+	Down      Failure = "down"         //  connections are closed
+	Hanging   Failure = "hanging"      //  no response
+	Garbage   Failure = "garbage"      //  200 with an HTML page
+	Empty     Failure = "empty"        //  200 with unrelated JSON
 	Strange   Failure = "strange"      // 200 with lists of null
 	Busy      Failure = "busy"         // 429
 	Failing   Failure = "failing"      // 500
-	Recorded  Failure = "recorded"     // 500, which is repeated for the Idempotency-Key later
+	Recorded  Failure = "recorded"     //  500, also for later calls with the same Idempotency-Key
 	Forbidden Failure = "unauthorized" // 401
 )
 
 type answer struct {
 	status  int
 	body    map[string]any
-	request string // what must be the same for the key
+	request string //  must be equal for the same key
 }
 
-// New starts an account that ends with the test. now tells the time, which is also that of signatures.
+// New starts an account that is removed after the test. now returns the time, also of signatures.
 func New(t testing.TB, now func() time.Time) *Server {
 	t.Helper()
 	s := &Server{
@@ -98,26 +98,26 @@ func New(t testing.TB, now func() time.Time) *Server {
 	return s
 }
 
-// Clock is a clock on which ten minutes have just begun, during which the service sends the same Idempotency-Key for
-// what is done once: a test that counts calls or pages is over before they are. It is at most a second ahead of the
-// machine's.
+// Clock returns a clock at the start of a ten-minute period, in which the service sends the same Idempotency-Key for
+// the same action: a test that counts calls or pages ends before the period does. The clock is at most a second ahead
+// of the machine's.
 func Clock() func() time.Time {
 	now := time.Now()
 	ahead := now.Truncate(10 * time.Minute).Add(time.Second).Sub(now)
 	return func() time.Time { return time.Now().Add(ahead) }
 }
 
-// URL is the address of the API.
+// URL returns the address of the API.
 func (s *Server) URL() string { return s.http.URL }
 
-// AddPrice adds a price that is paid every month or year, which customers may switch to.
+// AddPrice adds a monthly or yearly price that customers may switch to.
 func (s *Server) AddPrice(id, interval string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prices[id], s.portalPrices[id] = interval, true
 }
 
-// ForbidSwitch takes a price from those that customers may switch to.
+// ForbidSwitch forbids customers to switch to a price.
 func (s *Server) ForbidSwitch(price string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *Server) AddCoupon(id string) {
 	s.coupons[id] = true
 }
 
-// AddPromotion adds a promotion code, and returns its id.
+// AddPromotion adds a promotion code and returns its id.
 func (s *Server) AddPromotion(code string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,17 +153,17 @@ func (s *Server) AddCustomer(metadata map[string]string) string {
 	return s.newCustomer(metadata).ID
 }
 
-// Break makes all further calls fail in a way; Working mends them.
+// Break makes all later calls fail; Working ends the failure.
 func (s *Server) Break(how Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = how
 }
 
-// Now is the time on the clock of the account.
+// Now returns the time of the account's clock.
 func (s *Server) Now() time.Time { return s.now() }
 
-// Calls are the calls with a method and a path, in order.
+// Calls lists the calls with a method and a path, in order.
 func (s *Server) Calls(method, path string) (list []Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	write(w, a.status, a.body)
 }
 
-// answer answers a call, as before where its Idempotency-Key is known.
+// answer responds to a call, with the earlier response if its Idempotency-Key is known.
 func (s *Server) answer(r *http.Request, form url.Values, body string) answer {
 	key, request := r.Header.Get("Idempotency-Key"), identity(r, body)
 	if r.Method != http.MethodPost {
@@ -227,13 +227,13 @@ func (s *Server) answer(r *http.Request, form url.Values, body string) answer {
 	}
 	a := answer{request: request}
 	a.status, a.body = s.route(r.Method, r.URL.Path, form)
-	if key != "" && a.status == http.StatusOK { // Stripe keeps no answer to what it refuses
+	if key != "" && a.status == http.StatusOK { //  Stripe stores no response of a refused call
 		s.answers[key] = a
 	}
 	return a
 }
 
-// identity is what must be the same of calls with one Idempotency-Key.
+// identity returns what must be equal in all calls with the same Idempotency-Key.
 func identity(r *http.Request, body string) string { return r.Method + r.URL.Path + "?" + body }
 
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, how Failure) {

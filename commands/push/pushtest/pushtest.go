@@ -1,4 +1,4 @@
-// Package pushtest is an FCM for tests.
+// Package pushtest is a small FCM for tests.
 package pushtest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Server takes messages as FCM does, at http://.../v1/projects/ID/messages:send.
+// Server accepts messages as FCM does, at http://.../v1/projects/ID/messages:send.
 type Server struct {
 	Endpoint string // for option.WithEndpoint
 
@@ -21,7 +21,7 @@ type Server struct {
 	tried  map[string]int
 }
 
-// Message is what a device gets.
+// Message is a message to a device.
 type Message struct {
 	Token        string
 	Notification struct{ Title, Body string }
@@ -31,17 +31,17 @@ type Message struct {
 	Webpush      struct{ Notification struct{ Tag string } }
 }
 
-// Answer is how a message is answered: the zero Answer takes it.
+// Answer describes the response to a message. The zero Answer accepts it.
 type Answer struct {
-	Status int             // of a refusal
-	Code   string          // FCM's code of a refusal, such as UNREGISTERED
-	Body   string          // sent instead of an answer that can be read, with Status
+	Status int             //  an error status
+	Code   string          //  FCM's error code, such as UNREGISTERED
+	Body   string          //  with Status, a body in place of a readable response
 	Drop   bool            // the connection is closed without an answer
-	Hang   <-chan struct{} // nothing is answered until it is closed or the caller gives up
-	Lost   bool            // the message is taken, and its answer hangs
+	Hang   <-chan struct{} //  no response until it is closed or the caller disconnects
+	Lost   bool            //  the message is accepted, but its response hangs
 }
 
-// New starts a server, which ends with the test.
+// New starts a server, which stops with the test.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{tried: map[string]int{}}
@@ -51,21 +51,21 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Answer decides from now on how messages are answered. attempt counts those to one token, from 1.
+// Answer sets how later messages are answered. attempt counts the messages to a token, from 1.
 func (s *Server) Answer(answer func(attempt int, m Message) Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
 }
 
-// Taken returns the messages that were taken, in their order.
+// Taken returns the accepted messages in order.
 func (s *Server) Taken() []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Message(nil), s.taken...)
 }
 
-// Titles returns the titles of the messages that a device has taken, in their order.
+// Titles returns the titles of the messages that a device has received, in order.
 func (s *Server) Titles(token string) (titles []string) {
 	for _, m := range s.Taken() {
 		if m.Token == token {
@@ -75,7 +75,7 @@ func (s *Server) Titles(token string) (titles []string) {
 	return titles
 }
 
-// Tried counts the messages to a device, taken or not.
+// Tried counts the messages to a device, accepted or not.
 func (s *Server) Tried(token string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

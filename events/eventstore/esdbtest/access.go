@@ -18,16 +18,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// RequireCredentials lets only one user read and append, while anyone may still ask for gossip and the version, as with
-// a real server. Called once more with other credentials, it lets subscriptions that have begun go on.
+// RequireCredentials restricts reads and appends to one user. Gossip and the version stay public, as with a real
+// server. A change of credentials does not end existing subscriptions.
 func (s *Server) RequireCredentials(user, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.user, s.password = user, password
 }
 
-// admit refuses calls to streams without the right credentials, with the codes of a real server: one for none, another
-// for wrong ones.
+// admit refuses calls to streams with missing or wrong credentials, each with the code of a real server.
 func (s *Server) admit(ctx context.Context, method string) error {
 	s.mu.Lock()
 	user, password := s.user, s.password
@@ -45,7 +44,7 @@ func (s *Server) admit(ctx context.Context, method string) error {
 	return nil
 }
 
-// selfSigned makes a certificate for the loopback address.
+// selfSigned creates a certificate for the loopback address.
 func selfSigned(t testing.TB) *tls.Config {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

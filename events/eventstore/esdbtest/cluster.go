@@ -17,16 +17,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// cluster is servers with one log, of which one leads.
+// cluster is a group of servers that share one log and have one leader.
 type cluster struct {
 	mu      sync.Mutex
 	members []*Server
 	leader  *Server
-	dead    map[*Server]bool // as the others see it
+	dead    map[*Server]bool //  from the view of the other servers
 }
 
-// NewCluster starts n servers that share a log, of which the first one leads. Followers answer reads, and refuse
-// appends as a real one does.
+// NewCluster starts n servers with a shared log. The first one leads. Followers answer reads and refuse appends, as
+// real ones do.
 func NewCluster(t testing.TB, n int) []*Server {
 	l, c := newLog(), &cluster{}
 	list := make([]*Server, n)
@@ -36,7 +36,7 @@ func NewCluster(t testing.TB, n int) []*Server {
 	return list
 }
 
-// ClusterURL is the connection string that names all servers of a cluster.
+// ClusterURL returns the connection string with all servers of a cluster.
 func ClusterURL(servers []*Server) string {
 	addresses := make([]string, len(servers))
 	for i, s := range servers {
@@ -54,7 +54,7 @@ func (c *cluster) join(s *Server) {
 	}
 }
 
-// Elect makes the server the leader of its cluster. All members say so from now on, and that the old leader is dead.
+// Elect makes the server the leader of its cluster. From then on all members report it, and the old leader as dead.
 func (s *Server) Elect() {
 	s.cluster.mu.Lock()
 	defer s.cluster.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *Server) lead(call grpc.ServerStream) error {
 	return status.Error(codes.NotFound, fmt.Sprintf("Leader info available: %s", leader.address))
 }
 
-// gossipService tells who belongs to the cluster and who leads it.
+// gossipService reports the members of the cluster and its leader.
 type gossipService struct {
 	gossip.UnimplementedGossipServer
 	s *Server

@@ -9,16 +9,16 @@ import (
 	"google.golang.org/grpc"
 )
 
-// faults are the switches of a server.
+// faults holds the simulated faults of a server.
 type faults struct {
 	mu            sync.Mutex
 	delay         time.Duration
 	delayChanged  chan struct{} // closed when delay changes
 	dropped       chan struct{} // closed to drop subscriptions
-	dropAfter     int           // subscriptions are dropped after so many events; 0 for never
-	thawed        chan struct{} // closed when the server does not hang any more; nil while it does not
-	resetBefore   int           // so many appends are not applied, and their connections reset
-	resetAfter    int           // the same, once they are applied
+	dropAfter     int           //  events before a subscription is dropped; 0 for never
+	thawed        chan struct{} //  closed when the server stops hanging; nil if it does not hang
+	resetBefore   int           //  appends whose connection is reset before they are applied
+	resetAfter    int           //  appends whose connection is reset after they are applied
 	refuseRepeats bool
 	omitPositions bool
 	omitCreated   bool
@@ -31,7 +31,7 @@ func (f *faults) init() {
 	f.held = map[string]chan struct{}{}
 }
 
-// SetDelay makes the server wait for a time before each answer, also before those that wait already.
+// SetDelay delays each response, also pending ones.
 func (s *Server) SetDelay(d time.Duration) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -40,8 +40,8 @@ func (s *Server) SetDelay(d time.Duration) {
 	s.faults.delayChanged = make(chan struct{})
 }
 
-// ResetAppends breaks all connections at each of the next n appends: before the append is applied, or after that and
-// before the answer.
+// ResetAppends breaks all connections at each of the next n appends, before the append is applied, or after it and
+// before the response.
 func (s *Server) ResetAppends(n int, applied bool) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Server) ResetAppends(n int, applied bool) {
 	}
 }
 
-// DropSubscriptions ends all subscriptions with an error; connections stay.
+// DropSubscriptions ends all subscriptions with an error. Connections stay open.
 func (s *Server) DropSubscriptions() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -60,15 +60,14 @@ func (s *Server) DropSubscriptions() {
 	s.faults.dropped = make(chan struct{})
 }
 
-// DropSubscriptionsAfter drops each subscription once it has brought n events.
+// DropSubscriptionsAfter drops each subscription after n events.
 func (s *Server) DropSubscriptionsAfter(n int) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.dropAfter = n
 }
 
-// Freeze makes the server hang, as a stopped process does: connections are accepted and stay open, and nothing is
-// answered until Thaw.
+// Freeze makes the server hang like a stopped process: it accepts connections, but responds to nothing until Thaw.
 func (s *Server) Freeze() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -97,29 +96,29 @@ func (f *faults) frozen() {
 	}
 }
 
-// OmitCreated lets the server send events without the time of their creation.
+// OmitCreated makes the server omit the creation time of events.
 func (s *Server) OmitCreated() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.omitCreated = true
 }
 
-// RefuseRepeats makes the server answer an append that has been applied before as one at the wrong revision.
+// RefuseRepeats makes the server report a repeated append as a conflict.
 func (s *Server) RefuseRepeats() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.refuseRepeats = true
 }
 
-// OmitPositions lets the server answer appends without a position, as a real one does for a repeated append that it has
-// not indexed yet.
+// OmitPositions makes the server omit the position of an append, as a real one does for a repeated append that is not
+// indexed yet.
 func (s *Server) OmitPositions() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.omitPositions = true
 }
 
-// Hold makes appends to a stream wait until release is called.
+// Hold blocks appends to a stream until release is called.
 func (s *Server) Hold(stream string) (release func()) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -133,7 +132,7 @@ func (s *Server) Hold(stream string) (release func()) {
 	}
 }
 
-// Inject appends n events of the given type to a stream, each in an append of its own, as another client would.
+// Inject appends n events of a type to a stream, one by one, as another client would.
 func (s *Server) Inject(stream, eventType string, n int) {
 	for range n {
 		s.log.append(stream, expectation{kind: anything},
@@ -141,7 +140,7 @@ func (s *Server) Inject(stream, eventType string, n int) {
 	}
 }
 
-// Empty gives the server a new log.
+// Empty replaces the log with a new one.
 func (s *Server) Empty() { s.log.empty() }
 
 // Tombstone deletes a stream for good.
@@ -162,7 +161,7 @@ func (f *faults) hold(ctx context.Context, stream string) error {
 	}
 }
 
-// take reports whether the connections are to break at this append.
+// take reports whether this append must break the connections.
 func (f *faults) take(applied bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -177,7 +176,7 @@ func (f *faults) take(applied bool) bool {
 	return true
 }
 
-// slow waits for the delay of an answer. It fails when the caller has gone.
+// slow delays a response. It fails if the caller disconnects.
 func (f *faults) slow(ctx context.Context) error {
 	began := time.Now()
 	for {

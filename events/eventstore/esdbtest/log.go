@@ -18,14 +18,14 @@ type record struct {
 	custom, data    []byte
 }
 
-// proposed is an event that is to be appended.
+// proposed is an event to append.
 type proposed struct {
 	id           uuid.UUID
 	metadata     map[string]string
 	custom, data []byte
 }
 
-// expectation is what an append says of its stream.
+// expectation is the expected revision of an append.
 type expectation struct {
 	kind     expectationKind
 	revision uint64
@@ -40,8 +40,8 @@ const (
 	anything
 )
 
-// log is all events in order, with positions that grow like offsets in a file. The events of one append share a commit
-// position after the last of them, so that a test fails which confuses the two halves of a position.
+// log holds all events in order, with positions that grow like offsets in a file. The events of one append share a
+// commit position after their last prepare position, so that a test fails if code confuses the two.
 type log struct {
 	mu      sync.Mutex
 	end     uint64
@@ -52,9 +52,9 @@ type log struct {
 
 type stream struct {
 	records   []*record
-	first     map[uuid.UUID]int // where each event id stands first
-	truncated int               // so many records are deleted
-	tombstone bool              // and nothing is ever appended again
+	first     map[uuid.UUID]int //  the first record of each event id
+	truncated int               //  number of deleted records
+	tombstone bool              //  no append is possible any more
 }
 
 func newLog() *log {
@@ -63,12 +63,12 @@ func newLog() *log {
 	return l
 }
 
-// empty gives the server a new log.
+// empty replaces the log with a new one.
 func (l *log) empty() {
 	l.mu.Lock()
 	l.records, l.streams, l.end = nil, map[string]*stream{}, 1000
 	l.mu.Unlock()
-	// No real log is empty: the server's own events come first.
+	// A real log starts with the server's own events.
 	l.append("$settings", expectation{kind: anything},
 		[]proposed{{id: uuid.New(), metadata: meta("$UpdateSettings"), data: []byte("{}")}})
 }
@@ -77,16 +77,16 @@ func meta(eventType string) map[string]string {
 	return map[string]string{"type": eventType, "content-type": "application/json"}
 }
 
-// outcome is the result of an append or a deletion. If it was refused, last is nil.
+// outcome is the result of an append or a deletion; last is nil if it was refused.
 type outcome struct {
 	deleted  bool
-	repeated bool // it had been applied before
+	repeated bool //  it was applied before
 	last     *record
 	current  int64 // revision of the stream, -1 if it does not exist
 }
 
-// append adds events as the real server does: an append whose ids stand right after the expected revision, or, where no
-// revision is expected, anywhere in the stream, has been applied before and succeeds again.
+// append adds events as the real server does. An append is a repetition and succeeds if its ids follow the expected
+// revision, or, without one, occur anywhere in the stream.
 func (l *log) append(name string, expected expectation, list []proposed) outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	if s.tombstone {
 		return outcome{deleted: true, current: current}
 	}
-	after := current // the revision that the first event comes after
+	after := current //  the revision before the first event
 	switch expected.kind {
 	case exact:
 		after = int64(expected.revision)
@@ -151,7 +151,7 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	return outcome{last: s.records[len(s.records)-1], current: int64(len(s.records)) - 1}
 }
 
-// holds reports whether the events stand in the stream right after a revision, in that order.
+// holds reports whether these events follow a revision in the stream, in this order.
 func (s *stream) holds(after int64, list []proposed) bool {
 	for i, p := range list {
 		at := after + 1 + int64(i)
@@ -162,7 +162,7 @@ func (s *stream) holds(after int64, list []proposed) bool {
 	return true
 }
 
-// delete hides what is in a stream, or ends it for good.
+// delete hides a stream's events, or closes the stream for good.
 func (l *log) delete(name string, tombstone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +175,7 @@ func (l *log) delete(name string, tombstone bool) {
 	s.tombstone = tombstone
 }
 
-// all returns the log and a channel that is closed when it has grown.
+// all returns the log and a channel that is closed when it grows.
 func (l *log) all() ([]*record, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package esdbtest is a small EventStoreDB server for tests. It speaks the parts of the protocol that the official
-// client uses, keeps its log in memory, and can be made to fail in the ways that a real one does.
+// Package esdbtest is a small EventStoreDB server for tests. It implements the part of the protocol that the official
+// client uses, stores its log in memory, and simulates the faults of a real server.
 package esdbtest
 
 import (
@@ -22,13 +22,13 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Version is the release of EventStoreDB that a Server says it is, unless told otherwise.
+// Version is the EventStoreDB release that a Server reports by default.
 const Version = "24.2.0"
 
 // Server is the server. It is safe for concurrent use.
 type Server struct {
 	t       testing.TB
-	address string      // from the first Start on
+	address string      //  set by the first Start
 	tls     *tls.Config // nil without TLS
 
 	log     *log
@@ -36,18 +36,18 @@ type Server struct {
 	faults  faults
 	sent    atomic.Int64 // events
 
-	mu             sync.Mutex // guards what follows
+	mu             sync.Mutex //  guards the fields below
 	version        string
 	server         *grpc.Server // nil while stopped
 	conns          map[*trackedConn]struct{}
 	dials          int
-	user, password string // which streams demand, unless empty
+	user, password string //  required for streams, unless empty
 }
 
-// New starts a server on a free port of the loopback interface. It ends with the test.
+// New starts a server on a free loopback port. It stops with the test.
 func New(t testing.TB) *Server { return NewCluster(t, 1)[0] }
 
-// NewTLS is New for a server that speaks only TLS, with a self-signed certificate.
+// NewTLS starts a server that speaks only TLS, with a self-signed certificate.
 func NewTLS(t testing.TB) *Server { return start(t, newLog(), &cluster{}, selfSigned(t)) }
 
 func start(t testing.TB, l *log, c *cluster, tls *tls.Config) *Server {
@@ -59,10 +59,10 @@ func start(t testing.TB, l *log, c *cluster, tls *tls.Config) *Server {
 	return s
 }
 
-// URL is the connection string of the server, without credentials.
+// URL returns the server's connection string, without credentials.
 func (s *Server) URL() string { return s.url("") }
 
-// URLAs is the connection string of the server for a user.
+// URLAs returns the server's connection string for a user.
 func (s *Server) URLAs(user, password string) string { return s.url(user + ":" + password + "@") }
 
 func (s *Server) url(credentials string) string {
@@ -73,13 +73,13 @@ func (s *Server) url(credentials string) string {
 	return "esdb://" + credentials + s.address + options
 }
 
-// anyAddress has a random port below those that the system gives to whoever asks for any. One of those could be taken
-// while the server is stopped.
+// anyAddress returns a random port below the range of outgoing connections, which could occupy it while the server is
+// stopped.
 func anyAddress() string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000))) //nolint:gosec // no secret
 }
 
-// Start lets the server listen, at its old address if it has been stopped. Its log is kept.
+// Start makes the server listen, after a stop on its old address and with its old log.
 func (s *Server) Start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *Server) Start() {
 		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 		return err == nil
 	}
-	if !HoldsIn(20*time.Second, listens) { // the port is free only when its last connection is gone
+	if !WaitFor(20*time.Second, listens) { //  the port is free when its last connection is closed
 		s.t.Errorf("esdbtest: %v", err)
 		return
 	}
@@ -117,7 +117,7 @@ func (s *Server) Start() {
 	go func(server *grpc.Server) { _ = server.Serve(tracked{listener, s}) }(s.server)
 }
 
-// Stop breaks all connections and lets nobody connect until Start.
+// Stop breaks all connections and refuses new ones until Start.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	server := s.server
@@ -130,7 +130,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Reset breaks all connections with a TCP reset, also in the middle of a call.
+// Reset breaks all connections with a TCP reset, even during a call.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,17 +142,17 @@ func (s *Server) Reset() {
 	}
 }
 
-// Connections returns how many connections are open, and how many there have been in all.
+// Connections returns the numbers of open connections and of all connections so far.
 func (s *Server) Connections() (open, ever int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns), s.dials
 }
 
-// Sent returns how many events the server has sent to clients, in answers and over subscriptions.
+// Sent returns how many events the server has sent, in responses and over subscriptions.
 func (s *Server) Sent() int { return int(s.sent.Load()) }
 
-// SetVersion lets the server say that it is another release.
+// SetVersion changes the release that the server reports.
 func (s *Server) SetVersion(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (f featuresService) GetSupportedMethods(context.Context, *shared.Empty) (*s
 	return &serverfeatures.SupportedMethods{EventStoreServerVersion: f.s.version}, nil
 }
 
-// tracked notes the connections of a listener.
+// tracked is a listener that records its connections.
 type tracked struct {
 	net.Listener
 	s *Server
@@ -181,7 +181,7 @@ func (l tracked) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &trackedConn{conn, l.s} // of a server that hangs too: the system accepts for it
+	c := &trackedConn{conn, l.s} //  also while the server hangs: the system accepts for it
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.s.conns[c] = struct{}{}

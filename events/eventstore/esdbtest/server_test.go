@@ -32,7 +32,7 @@ func event(eventType string) esdb.EventData {
 	return esdb.EventData{EventID: uuid.New(), EventType: eventType, ContentType: esdb.ContentTypeJson, Data: []byte(`{}`)}
 }
 
-// code tells the client's code of an error, -1 for none.
+// code returns the client's code of an error, -1 for none.
 func code(err error) esdb.ErrorCode {
 	if e, ok := errors.AsType[*esdb.Error](err); ok {
 		return e.Code()
@@ -72,16 +72,16 @@ func TestExpectedRevisions(t *testing.T) {
 		{esdb.StreamExists{}, ab, 0, wrong},
 		{esdb.Revision(0), ab, 0, wrong},
 		{esdb.NoStream{}, ab, 1, -1},
-		{esdb.NoStream{}, ab, 1, -1}, // applied before
-		{esdb.Any{}, ab, 1, -1},      // the same
+		{esdb.NoStream{}, ab, 1, -1}, //  a repetition
+		{esdb.Any{}, ab, 1, -1},      //  a repetition
 		{esdb.StreamExists{}, []esdb.EventData{b}, 1, -1},
 		{esdb.NoStream{}, []esdb.EventData{c}, 0, wrong},
 		{esdb.NoStream{}, []esdb.EventData{a, c}, 0, wrong},
 		{esdb.NoStream{}, []esdb.EventData{a, b, c}, 0, wrong},
 		{esdb.Revision(0), []esdb.EventData{c}, 0, wrong},
 		{esdb.Revision(1), []esdb.EventData{c}, 2, -1},
-		{esdb.Revision(0), []esdb.EventData{b, c}, 2, -1}, // applied before, if not in one
-		{esdb.Revision(0), []esdb.EventData{b}, 1, -1},    // with one after it
+		{esdb.Revision(0), []esdb.EventData{b, c}, 2, -1}, //  a repetition of parts of two appends
+		{esdb.Revision(0), []esdb.EventData{b}, 1, -1},    //  followed by another event
 		{esdb.Any{}, []esdb.EventData{event("d")}, 3, -1},
 	} {
 		result, err := client.AppendToStream(
@@ -203,7 +203,7 @@ func TestSubscriptions(t *testing.T) {
 			}
 		}
 		if want := map[bool]int{true: 3}[c.filter != nil]; came != c.want || checkpoints != want {
-			t.Errorf("subscription %d brought %d events and %d checkpoints, want %d and %d", i, came, checkpoints, c.want, want)
+			t.Errorf("subscription %d delivered %d events and %d checkpoints, want %d and %d", i, came, checkpoints, c.want, want)
 		}
 		server.DropSubscriptions()
 		for m := subscription.Recv(); m.SubscriptionDropped == nil; m = subscription.Recv() {

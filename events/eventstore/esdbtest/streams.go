@@ -20,16 +20,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-const maxAppendSize = 1 << 20 // of the data of one append, as real servers have it unless configured otherwise
+const maxAppendSize = 1 << 20 //  of the data of one append, the default of real servers
 
-// streamsService answers for the streams.
+// streamsService implements the calls on streams.
 type streamsService struct {
 	streams.UnimplementedStreamsServer
 	s *Server
 }
 
-// Append implements streams.StreamsServer. It reads all that the client sends before it refuses: the client takes an
-// earlier answer for a broken connection.
+// Append implements streams.StreamsServer. It reads the whole request before it refuses: the client would take an
+// earlier response for a broken connection.
 func (v streamsService) Append(call streams.Streams_AppendServer) error {
 	var options *streams.AppendReq_Options
 	var list []proposed
@@ -126,7 +126,7 @@ func fromExpected(o *streams.AppendReq_Options) (expectation, error) {
 	return expectation{}, status.Error(codes.InvalidArgument, "an append needs an expected revision")
 }
 
-// wrong is the answer to an append at the wrong revision. It is no error of the call.
+// wrong returns the response to an append at the wrong revision, which is no gRPC error.
 func wrong(o *streams.AppendReq_Options, current int64) *streams.AppendResp_WrongExpectedVersion {
 	w := &streams.AppendResp_WrongExpectedVersion{
 		CurrentRevisionOption: &streams.AppendResp_WrongExpectedVersion_CurrentNoStream{CurrentNoStream: &shared.Empty{}},
@@ -149,14 +149,14 @@ func wrong(o *streams.AppendReq_Options, current int64) *streams.AppendResp_Wron
 	return w
 }
 
-// deleted is the error of a call to a stream that has a tombstone.
+// deleted returns the error of a call to a stream with a tombstone.
 func deleted(call grpc.ServerStream, name string) error {
 	call.SetTrailer(metadata.Pairs("exception", "stream-deleted", "stream-name", name))
 	return status.Errorf(codes.FailedPrecondition, "Event stream '%s' is deleted.", name)
 }
 
-// Delete implements streams.StreamsServer: what is in the stream is hidden, and it may be appended to again. It expects
-// no revision.
+// Delete implements streams.StreamsServer: it hides the stream's events, and later appends may follow. It ignores the
+// expected revision.
 func (v streamsService) Delete(_ context.Context, req *streams.DeleteReq) (*streams.DeleteResp, error) {
 	v.s.log.delete(string(req.GetOptions().GetStreamIdentifier().GetStreamName()), false)
 	return &streams.DeleteResp{
@@ -164,7 +164,7 @@ func (v streamsService) Delete(_ context.Context, req *streams.DeleteReq) (*stre
 	}, nil
 }
 
-// Tombstone implements streams.StreamsServer. It expects no revision.
+// Tombstone implements streams.StreamsServer. It ignores the expected revision.
 func (v streamsService) Tombstone(_ context.Context, req *streams.TombstoneReq) (*streams.TombstoneResp, error) {
 	v.s.log.delete(string(req.GetOptions().GetStreamIdentifier().GetStreamName()), true)
 	return &streams.TombstoneResp{
@@ -213,7 +213,7 @@ func (v streamsService) readStream(o *streams.ReadReq_Options, call streams.Stre
 	return v.send(list, backwards, o.GetCount(), call)
 }
 
-// readAll reads $all. Going back from a position, what stands there is left out, for it ends after that position.
+// readAll reads $all. Backwards from a position, it skips the event at that position, which ends after it.
 func (v streamsService) readAll(o *streams.ReadReq_Options, call streams.Streams_ReadServer) error {
 	list, _ := v.s.log.all()
 	backwards := o.GetReadDirection() == streams.ReadReq_Options_Backwards
@@ -253,8 +253,8 @@ func (v streamsService) send(list []*record, backwards bool, count uint64, call 
 	return nil
 }
 
-// subscribe follows $all from after a position: first what is there, then CaughtUp, then what comes. With a filter, a
-// checkpoint tells the position after each window times interval of events that were looked at.
+// subscribe follows $all after a position: existing events, then CaughtUp, then new events. With a filter, it sends a
+// checkpoint after every window times interval of examined events.
 func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Streams_ReadServer) error {
 	wanted, interval, err := filter(o.GetFilter())
 	if err != nil {
@@ -321,7 +321,7 @@ func (v streamsService) subscribe(o *streams.ReadReq_Options, call streams.Strea
 	}
 }
 
-// filter returns what a subscription wants and after how many events it is told a checkpoint, 0 for never.
+// filter returns the filter of a subscription and the number of events between checkpoints, 0 for none.
 func filter(o *streams.ReadReq_Options_FilterOptions) (wanted func(*record) bool, interval int, err error) {
 	if o == nil {
 		return func(*record) bool { return true }, 0, nil

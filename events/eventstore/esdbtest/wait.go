@@ -2,8 +2,8 @@ package esdbtest
 
 import "time"
 
-// HoldsIn waits for a condition, and reports whether it held within a time limit.
-func HoldsIn(limit time.Duration, holds func() bool) bool {
+// WaitFor waits up to a time limit for a condition, and reports whether it holds.
+func WaitFor(limit time.Duration, holds func() bool) bool {
 	deadline := time.After(limit)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

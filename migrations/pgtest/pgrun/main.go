@@ -39,18 +39,17 @@ func main() {
 	os.Exit(code)
 }
 
-// memoryFolder is what Linux holds in memory.
+// memoryFolder is a folder that Linux holds in memory.
 const memoryFolder = "/dev/shm"
 
-// roomInMemory reports whether memoryFolder has room for what all tests write: some 3 GiB, most of it logs of Postgres.
+// roomInMemory reports whether memoryFolder has room for the files of all tests, about 3 GiB, mostly Postgres logs.
 func roomInMemory() bool {
 	var disk syscall.Statfs_t
 	return syscall.Statfs(memoryFolder, &disk) == nil &&
 		uint64(disk.Bavail)*uint64(disk.Bsize) >= 6<<30 //nolint:unconvert // the types differ between systems
 }
 
-// runsPrograms reports whether programs in a folder may be run. Containers often do not allow it where memory is
-// shared.
+// runsPrograms reports whether programs in a folder may run. Containers often forbid it for shared memory.
 func runsPrograms(folder string) bool {
 	const noexec = 8 // ST_NOEXEC, see statvfs(3)
 	var disk syscall.Statfs_t
@@ -71,10 +70,10 @@ func run(inMemory bool, args []string) (code int, err error) {
 			return 1, failed
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(files)) }()
-		if err := os.Chmod(files, 0o755); err != nil { // a Postgres may have to run as another user
+		if err := os.Chmod(files, 0o755); err != nil { //  Postgres may run as another user
 			return 1, err
 		}
-		if runsPrograms(files) { // tests run some that they have made
+		if runsPrograms(files) { //  some tests build programs and run them
 			cmd.Env = append(cmd.Env, "TMPDIR="+files, "GOTMPDIR="+parent)
 		}
 		parent = files

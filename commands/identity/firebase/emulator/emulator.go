@@ -1,5 +1,5 @@
-// Package emulator runs the Firebase auth emulator for tests: the auth server of npm's firebase-tools alone, which
-// needs no Java.
+// Package emulator runs the Firebase auth emulator for tests: only the auth server of npm's firebase-tools, which needs
+// no Java.
 package emulator
 
 import (
@@ -28,16 +28,16 @@ import (
 //go:embed testdata/package.json testdata/package-lock.json testdata/serve.js
 var files embed.FS
 
-// Project is the id of the emulator's project, which people of all tests are in.
+// Project is the id of the emulator's project, which all tests share.
 const Project = "demo-flagledger"
 
-const startTakes = 3 * time.Minute // at most, on a machine that is busy
+const startTakes = 3 * time.Minute //  at most, on a busy machine
 
-// Emulator is a running emulator. It ends with the test's process.
+// Emulator is a running emulator. It stops with the test process.
 type Emulator struct {
-	Host string // and port, for FIREBASE_AUTH_EMULATOR_HOST
+	Host string //  host and port, for FIREBASE_AUTH_EMULATOR_HOST
 
-	input io.Closer // with which it ends
+	input io.Closer //  its end stops the emulator
 }
 
 const name = "firebase-emulator"
@@ -53,7 +53,7 @@ var start = sync.OnceValues(func() (*Emulator, error) {
 	}
 	command := exec.CommandContext(context.Background(), "node", filepath.Join(folder, "serve.js"), Project)
 	command.Stderr = os.Stderr
-	input, err := command.StdinPipe() // which ends with this process, and the emulator with it
+	input, err := command.StdinPipe() //  ends with this process, which stops the emulator
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,9 @@ var start = sync.OnceValues(func() (*Emulator, error) {
 	return nil, fmt.Errorf("the emulator did not start: %w", errors.Join(lines.Err(), command.Wait()))
 })
 
-// Start gives the emulator of this process, which is installed where it is missing and named to the Admin SDK by the
-// environment. Where npm cannot be reached the test is skipped, which `make test` tells at its end, and fails in CI.
+// Start returns the emulator of this process. It installs it if necessary and sets the environment variable by which
+// the Admin SDK finds it. If npm cannot be reached, the test is skipped, which `make test` reports at its end, or fails
+// in CI.
 func Start(t testing.TB) *Emulator {
 	t.Helper()
 	e, err := start()
@@ -86,8 +87,8 @@ func Start(t testing.TB) *Emulator {
 	return e
 }
 
-// Code is the oobCode of the last link that was mailed to an address: requestType is PASSWORD_RESET or VERIFY_EMAIL. It
-// waits until there is another one than the last.
+// Code returns the oobCode of the newest link that was mailed to an address. requestType is PASSWORD_RESET or
+// VERIFY_EMAIL. It waits until the code differs from last.
 func (e *Emulator) Code(t testing.TB, email, requestType, last string) string {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -111,21 +112,21 @@ func (e *Emulator) Code(t testing.TB, email, requestType, last string) string {
 	return ""
 }
 
-// Protect switches the protection against finding out addresses, and with it the vocabulary of errors.
+// Protect switches the protection against enumeration of addresses, which also changes the error codes.
 func (e *Emulator) Protect(t testing.TB, on bool) {
 	t.Helper()
 	e.Call(t, "PATCH", "/emulator/v1/projects/"+Project+"/config",
 		map[string]any{"emailPrivacyConfig": map[string]bool{"enableImprovedEmailPrivacy": on}}, nil)
 }
 
-// Update changes a person as an operator may, such as {"disableUser": true}.
+// Update changes an account as an operator can, such as {"disableUser": true}.
 func (e *Emulator) Update(t testing.TB, userID string, fields map[string]any) {
 	t.Helper()
 	fields["localId"] = userID
 	e.Call(t, "POST", "/identitytoolkit.googleapis.com/v1/projects/"+Project+"/accounts:update", fields, nil)
 }
 
-// Federated signs somebody in with a provider such as google.com, and gives the ID token.
+// Federated signs a person in with a provider such as google.com, and returns the ID token.
 func (e *Emulator) Federated(t testing.TB, provider, email string) string {
 	t.Helper()
 	identity, err := json.Marshal(
@@ -151,7 +152,7 @@ func (e *Emulator) Federated(t testing.TB, provider, email string) string {
 	return in.IDToken
 }
 
-// Call makes a call as an operator, and reads the answer.
+// Call makes a call as an operator and decodes the response.
 func (e *Emulator) Call(t testing.TB, method, path string, body, answer any) {
 	t.Helper()
 	text, err := json.Marshal(body)

@@ -11,9 +11,9 @@ import (
 	"flagledger/events/state"
 )
 
-// What is drawn comes from few names and values, so that it often meets.
+// All draws use few names and values, so that they often match.
 
-// Environments are those of drawn flags.
+// Environments are the environments of drawn flags.
 var Environments = []events.EnvironmentRef{Production, {ID: "e2", Name: "development"}}
 
 // Keys are targeting keys.
@@ -68,13 +68,13 @@ var (
 	}
 )
 
-// Sample draws one of a list.
+// Sample draws an element of a list.
 func Sample[T any](t *rapid.T, from []T) T { return rapid.SampledFrom(from).Draw(t, "one of") }
 
 // OneIn draws true once in n times.
 func OneIn(t *rapid.T, n int) bool { return rapid.IntRange(1, n).Draw(t, "one in") == n }
 
-// drawScalar draws the JSON of a value that conditions compare.
+// drawScalar draws the JSON of a value for conditions.
 func drawScalar(t *rapid.T) string {
 	switch rapid.IntRange(0, 5).Draw(t, "kind") {
 	case 0:
@@ -90,7 +90,7 @@ func drawScalar(t *rapid.T) string {
 	}
 }
 
-// drawOperand draws a value that mostly suits an operator.
+// drawOperand draws a value that usually suits an operator.
 func drawOperand(t *rapid.T, op events.Operator) json.RawMessage {
 	operator, _ := rules.Find(op)
 	for {
@@ -106,7 +106,7 @@ func drawOperand(t *rapid.T, op events.Operator) json.RawMessage {
 	}
 }
 
-// DrawAttributes draws the JSON of a context's attributes, with objects and lists of a depth.
+// DrawAttributes draws the JSON of a context's attributes, nested up to a depth.
 func DrawAttributes(t *rapid.T, depth int) string {
 	var members []string
 	some := rapid.SampledFrom([]string{
@@ -153,7 +153,7 @@ func drawServe(t *rapid.T, variations []events.Variation) events.Serve {
 	for range rapid.IntRange(1, 4).Draw(t, "shares") {
 		s.Rollout = append(s.Rollout, events.Share{VariationID: Sample(t, ids), Weight: drawWeight(t)})
 	}
-	s.Rollout[0].Weight++ // not all are nothing
+	s.Rollout[0].Weight++ //  not all weights are zero
 	return s
 }
 
@@ -165,7 +165,7 @@ func drawFlagValue(t *rapid.T) json.RawMessage {
 	return json.RawMessage(Sample(t, []string{"true", "false", `"text"`, "9007199254740993", "1.50", `{"a":[1]}`, "null"}))
 }
 
-// drawRules draws the rules that come after others: some of these stay, some change, some go, and some are new.
+// drawRules draws new rules after earlier ones: some stay, change or are removed, others are new.
 func drawRules(t *rapid.T, before []events.Rule, variations []events.Variation) []events.Rule {
 	list := make([]events.Rule, rapid.IntRange(0, 5).Draw(t, "rules"))
 	kept := rapid.Permutation(before).Draw(t, "order")
@@ -197,7 +197,7 @@ func drawRules(t *rapid.T, before []events.Rule, variations []events.Variation) 
 	return list
 }
 
-// drawFact draws what can happen to a flag.
+// drawFact draws a change of a flag.
 func drawFact(t *rapid.T, s *state.Flag) events.Fact {
 	environment, variations := Sample(t, Environments), s.Variations
 	switch kind := rapid.IntRange(0, 15).Draw(t, "fact"); {
@@ -261,8 +261,7 @@ func drawVariation(t *rapid.T) events.Variation {
 	}
 }
 
-// DrawFlag draws a flag's events as they are read from a store, and calls after with each of them and the state that
-// it leaves.
+// DrawFlag draws a flag's events as a store returns them, and calls after with each event and the state after it.
 func DrawFlag(t *rapid.T, after func(events.Recorded, *state.Flag)) {
 	var s state.Flag
 	var next []events.Fact
@@ -297,7 +296,7 @@ func DrawFlag(t *rapid.T, after func(events.Recorded, *state.Flag)) {
 	}
 }
 
-// Stored returns a fact as it is read from a store.
+// Stored returns a fact as a store returns it.
 func Stored(revision events.Revision, fact events.Fact) events.Recorded {
 	stored, err := events.Encode(events.Event{Fact: fact})
 	if err != nil {
@@ -315,7 +314,7 @@ func Stored(revision events.Revision, fact events.Fact) events.Recorded {
 	}
 }
 
-// DrawNumber draws JSON numbers, of which many are equal or close to each other.
+// DrawNumber draws JSON numbers, many of them equal or close to each other.
 func DrawNumber(t *rapid.T) string {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -359,7 +358,7 @@ func DrawNumber(t *rapid.T) string {
 	).Draw(t, "number")
 }
 
-// quoted returns a text as JSON.
+// quoted returns a text as a JSON string.
 func quoted(text string) string {
 	b, err := events.Marshal(text)
 	if err != nil {

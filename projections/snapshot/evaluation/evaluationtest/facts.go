@@ -1,4 +1,4 @@
-// Package evaluationtest has facts of flags for tests, some fixed and some drawn.
+// Package evaluationtest provides facts of flags for tests, some fixed and some drawn.
 package evaluationtest
 
 import (
@@ -21,10 +21,10 @@ func Choice(id, value string, weight events.Weight) events.Variation {
 	return events.Variation{ID: id, Name: "name of " + id, Value: []byte(value), Weight: weight}
 }
 
-// Ruled puts a list in the place of all rules in Production.
+// Ruled replaces all rules in Production.
 func Ruled(list ...events.Rule) events.RulesChanged { return RulesIn(Production, list...) }
 
-// RulesIn puts a list in the place of all rules in an environment.
+// RulesIn replaces all rules in an environment.
 func RulesIn(environment events.EnvironmentRef, list ...events.Rule) events.RulesChanged {
 	c := events.ChangeRules(environment, nil, list)
 	if c.Order == nil {
@@ -48,7 +48,7 @@ func Otherwise(s events.Serve) events.FallthroughChanged {
 	return events.FallthroughChanged{Environment: Production, To: &s}
 }
 
-// Rolled serves a rollout.
+// Rolled serves a percentage rollout.
 func Rolled(bucketBy string, shares ...events.Share) events.Serve {
 	return events.Serve{Rollout: shares, BucketBy: bucketBy}
 }
