@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// Whatever could still be billed is cancelled for a tenant that was deleted.
+// All subscriptions of a deleted tenant are cancelled.
 func TestFollowingADeletedTenant(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -42,8 +42,8 @@ func TestFollowingADeletedTenant(t *testing.T) {
 	}
 }
 
-// Somebody who has read the subscription long ago and writes it last leaves what Stripe has, also where others had
-// nothing to write meanwhile.
+// A slow node that read the subscription long ago and writes it last leaves Stripe's newest state, even if other nodes
+// had nothing to write meanwhile.
 func TestFollowingWithOldNews(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -55,7 +55,7 @@ func TestFollowingWithOldNews(t *testing.T) {
 		}
 	}
 	follow(b)
-	for _, last := range []string{"price_2", "price_1"} { // another plan than before, and the same
+	for _, last := range []string{"price_2", "price_1"} { //  a different plan than before, and the same
 		before := "price_2"
 		server.Change(id, func(s *paymenttest.Subscription) { s.Price = before })
 		late, once := *b, false
@@ -78,7 +78,7 @@ func TestFollowingWithOldNews(t *testing.T) {
 	}
 }
 
-// A customer who is deleted is no longer noted. If another has replaced them by then, that one stays.
+// A deleted customer is removed, unless another has replaced them meanwhile.
 func TestFollowingLateDeletionOfReplacedCustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -129,8 +129,8 @@ func TestFollowingLateDeletionOfReplacedCustomer(t *testing.T) {
 	has(third)
 }
 
-// A subscription that Stripe does not know, as where the settings name another account, ends nothing; nor does one at a
-// price that is not known.
+// A subscription that Stripe does not know, or at an unknown price, ends nothing. The settings may name a different
+// account.
 func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -153,8 +153,8 @@ func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	}
 }
 
-// Of several subscriptions the noted one counts, as long as it can be managed; the end of an older one takes no plan
-// away. A checkout changes the one that counts.
+// The recorded subscription counts while it can be managed. The end of an older one takes no plan away. A checkout
+// changes the recorded one.
 func TestFollowingSeveralSubscriptions(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -191,8 +191,8 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 	has(events.EnhancedPlan, events.Canceled)
 }
 
-// What the operator sells to the same customer besides plans is none of the service's business: it fails nothing, is
-// not changed by a checkout, and goes on when the tenant is deleted.
+// Other products that the operator sells to the same customer are ignored: they cause no error, a checkout does not
+// change them, and they survive the tenant's deletion.
 func TestWhatIsSoldBesidePlans(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -231,8 +231,8 @@ func TestWhatIsSoldBesidePlans(t *testing.T) {
 	}
 }
 
-// A sandbox that pays, although at a price that is not known, is not deleted: the operator is told, and it has its plan
-// once the price is known.
+// A sandbox that pays an unknown price is not deleted: the operator is told, and it gets its plan once the price is
+// known.
 func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)

@@ -16,11 +16,11 @@ import (
 	"flagledger/events"
 )
 
-// till is Stripe whose pages are steps, and whose answers of subscriptions may be held back.
+// till is Stripe with calls as steps, whose subscription answers may be delayed.
 type till struct {
 	commands.Payments
 	*steps
-	read func() // is called once the subscriptions have been read
+	read func() //  called after the subscriptions are read
 }
 
 func (p till) NewCustomer(ctx context.Context, key, tenantID string) (string, error) {
@@ -45,7 +45,7 @@ func (p till) Subscriptions(ctx context.Context, customerID string) ([]commands.
 	return list, err
 }
 
-// billing sells standard and enhanced at a Stripe of the test's own.
+// billing sells standard and enhanced at a Stripe of this test.
 func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Billing {
 	t.Helper()
 	server.AddPrice("price_1", "month")
@@ -78,7 +78,7 @@ func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Bill
 	return b
 }
 
-// newBilling returns a world that bills through a Stripe of its own.
+// newBilling returns a world with a Stripe of its own.
 func newBilling(t *testing.T) (*world, *paymenttest.Server, *commands.Billing) {
 	t.Helper()
 	w, server := newWorld(t), paymenttest.New(t, paymenttest.Clock())
@@ -109,7 +109,7 @@ func (w *world) pay(
 	return tenant, server.Pay(url)
 }
 
-// Whichever step of a first checkout fails, nothing is sold, and the checkout made again has one customer.
+// If any step of a first checkout fails, nothing is sold, and the retry has one customer.
 func TestACheckoutThatFails(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -128,7 +128,7 @@ func TestACheckoutThatFails(t *testing.T) {
 			}
 		}
 		want := all
-		if failing == len(all) { // the customer is known by then
+		if failing == len(all) { //  the customer is known then
 			want = all[2:]
 		}
 		if diff := cmp.Diff(want, w.taken); diff != "" {
@@ -151,7 +151,7 @@ func TestACheckoutThatFails(t *testing.T) {
 	}
 }
 
-// A tenant that takes no changes, as a sandbox that has ended, can check out for the first time and have its plan.
+// An ended sandbox, which refuses changes, can check out for the first time and get its plan.
 func TestPayingForASandboxThatEnded(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -175,11 +175,11 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 	}
 }
 
-// ended has every tenant end at once.
+// ended ends every tenant at once.
 func ended(string) time.Time { return time.Now().Add(-time.Hour) }
 
-// A customer that Stripe does not know is a conflict for a checkout, and makes room for another one once that is
-// followed.
+// A checkout with a customer that Stripe does not know conflicts, until billing is followed: then a new customer is
+// created.
 func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -203,8 +203,7 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A checkout that is made again, as after an answer that got lost, has the page that was made first, and it can be paid
-// on.
+// A retried checkout, as after a lost response, returns the first page, which can still be paid.
 func TestACheckoutThatIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -221,8 +220,7 @@ func TestACheckoutThatIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A failure that Stripe repeats for a key stands in the way for some minutes alone, whether a customer or a page was to
-// be made.
+// A failure that Stripe repeats for a key lasts only some minutes, for a customer and for a page.
 func TestAFailureOfStripePasses(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -234,7 +232,7 @@ func TestAFailureOfStripePasses(t *testing.T) {
 	if _, _, err := b.Checkout(t.Context(), commands.By{}, first); err != nil {
 		t.Fatal(err)
 	}
-	// The tenant of page is a customer by now.
+	// The tenant of page is now a customer.
 	for what, c := range map[string]commands.Checkout{"a customer": customer, "a page": page} {
 		server.Break(paymenttest.Recorded)
 		if _, _, err := b.Checkout(t.Context(), commands.By{}, c); commands.KindOf(err) != commands.Unavailable {
@@ -248,7 +246,7 @@ func TestAFailureOfStripePasses(t *testing.T) {
 	}
 }
 
-// Two checkouts that make a customer each, with different keys, have the one that is noted first.
+// Two concurrent checkouts with different keys that each create a customer end with the one recorded first.
 func TestCheckoutsAtOnceHaveOneCustomer(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
@@ -281,7 +279,7 @@ func TestCheckoutsAtOnceHaveOneCustomer(t *testing.T) {
 	}
 }
 
-// rival is Stripe where something else happens once a customer was made.
+// rival is Stripe with a concurrent action after a customer was created.
 type rival struct {
 	commands.Payments
 	then func()

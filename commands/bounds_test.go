@@ -12,8 +12,7 @@ import (
 	"flagledger/events"
 )
 
-// lagging is a node whose snapshot sees what is made only when the head of the log is waited for; whoever waits for
-// less gives up before.
+// lagging is a node whose snapshot shows new things only after a wait for the head of the log. Shorter waits time out.
 type lagging struct {
 	*Writer
 	shown atomic.Int64
@@ -33,7 +32,7 @@ func (m *memory) lagging() *lagging {
 	return n
 }
 
-// create makes a flag of a tenant that has all but ten of those that it may have.
+// create creates a flag in a tenant that has all but ten of its flags.
 func (n *lagging) create(ctx context.Context, key string) error {
 	flags, release, err := n.Admit(ctx, "flags of t", MaxFlags, func() int { return MaxFlags - 10 + int(n.shown.Load()) })
 	if err != nil {
@@ -44,8 +43,8 @@ func (n *lagging) create(ctx context.Context, key string) error {
 	return err
 }
 
-// However many make the last flags of a tenant at once, a node makes no more than there may be, and each further node
-// at most one.
+// A node never exceeds the limit, however many callers create the last flags at once. Each further node may exceed it
+// by one.
 func TestABoundIsHeld(t *testing.T) {
 	for nodes := 1; nodes <= 4; nodes++ {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
@@ -101,7 +100,7 @@ func (noTenantsCreated) CountCreated(context.Context, string, time.Time) (tenant
 	return 0, 0, nil
 }
 
-// Somebody may ask for many tenants at once, and has none shown yet.
+// A person may create many tenants at once before any of them is shown.
 func TestTenantsAreCountedByTurnsFromTheFirst(t *testing.T) {
 	_, w := newMemory()
 	_, release, err := CountCreated(t.Context(), w, noTenantsCreated{}, "u")
@@ -116,7 +115,7 @@ func TestTenantsAreCountedByTurnsFromTheFirst(t *testing.T) {
 	release()
 }
 
-// A list that is behind does not show all that they have created.
+// A stale list does not show all tenants that a person has created.
 func TestTenantsAreNotCountedWhileTheirListIsBehind(t *testing.T) {
 	store, w := newMemory()
 	given(t, w, 0)

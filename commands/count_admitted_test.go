@@ -8,18 +8,18 @@ import (
 	"flagledger/events"
 )
 
-// countingWriter is a writer whose snapshot holds all that is appended.
+// countingWriter is a writer whose snapshot shows all appended events.
 func countingWriter(t *testing.T) *Writer {
 	t.Helper()
 	store, _ := newMemory()
 	return NewWriter(store, func(context.Context, events.Position, []string) bool { return true }, time.Now)
 }
 
-// However many are asked for before the first of them is shown, each is counted.
+// Reservations count before their results are shown.
 func TestThoseUnderWayAreCounted(t *testing.T) {
 	w := countingWriter(t)
 	const shown = 500
-	for i := range 401 { // up to 900, and the first one that is counted exactly
+	for i := range 401 { //  up to 900, and the first that is counted exactly
 		n, _, err := w.Admit(t.Context(), "projects", 1000, func() int { return shown })
 		if err != nil || n != shown+i {
 			t.Fatalf("the %d. of them counts %d (%v)", i+1, n, err)
@@ -33,7 +33,7 @@ func TestThoseUnderWayAreCounted(t *testing.T) {
 	}
 }
 
-// What is shown before it is released is not counted twice: whoever is near the bound waits until it is.
+// At the limit, a result that is shown before its release is not counted twice: the next caller waits for the release.
 func TestNothingIsCountedTwiceAtTheBound(t *testing.T) {
 	w := countingWriter(t)
 	shown := 8
@@ -62,7 +62,7 @@ func TestNothingIsCountedTwiceAtTheBound(t *testing.T) {
 	}
 }
 
-// The flags of all unpaid tenants of a creator stay within their bound, though none of many changes is shown yet.
+// The flags of all free tenants of a creator stay within their limit, even if no change is shown yet.
 func TestBytesUnderWayAreCounted(t *testing.T) {
 	w := countingWriter(t)
 	const bound, growth = 64 << 20, 30_000
@@ -73,7 +73,7 @@ func TestBytesUnderWayAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if admitted += growth; len(w.counting.keys) > 0 { // it is counted exactly, and the next one waits for it
+		if admitted += growth; len(w.counting.keys) > 0 { //  it is counted exactly, and the next waits for it
 			release()
 			break
 		}

@@ -14,7 +14,7 @@ import (
 	"flagledger/events/state"
 )
 
-// scenario is given facts, when a command is decided.
+// scenario holds the given facts of a decision.
 type scenario[S any] struct {
 	t     *testing.T
 	facts []events.Fact

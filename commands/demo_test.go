@@ -57,8 +57,7 @@ func TestDemoFlags(t *testing.T) {
 	}
 }
 
-// Whatever was done to a demo flag, resetting it brings it back with the ids and salts that decide what it serves to
-// whom.
+// A reset demo flag has its old ids and salts, which decide what it serves to each person, whatever was done to it.
 func TestResettingADemoFlag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SampledFrom(DemoFlags()).Draw(t, "key")
@@ -195,7 +194,7 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	}
 	when[state.Tenant](t, has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}), clean).refused(Conflict)
 	when[state.Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Canceled}), clean).then()
-	long := time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC) // ago: a renewal that was not heard of
+	long := time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC) //  long ago: its renewal was missed
 	when[state.Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}),
 		clean).refused(Conflict)
 	when[state.Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
@@ -214,20 +213,20 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	when[state.Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)}).then()
 	when[state.Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxKeptAfterEnd))).then()
 	over := paid
-	over.To.PeriodEnd = end.Add(-time.Hour) // whose renewal was not heard of
+	over.To.PeriodEnd = end.Add(-time.Hour) //  its renewal was missed
 	when[state.Tenant](t, []events.Fact{sandbox, over}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
 	unpaid := over
 	unpaid.To.Status = events.Unpaid
 	when[state.Tenant](t, []events.Fact{sandbox, unpaid}, remove(end.Add(2*SandboxKeptAfterEnd))).then(events.TenantDeleted{})
 	unknown := paid
-	unknown.To.Plan = events.SandboxPlan // at a price that is no plan's
+	unknown.To.Plan = events.SandboxPlan //  at a price without a plan
 	when[state.Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
 	when[state.Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxKeptAfterEnd))).then()
 	when[state.Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},
 		remove(end.Add(10*SandboxKeptAfterEnd))).then()
 }
 
-// What was changed after a cleanup was asked for stays, however late it is made.
+// A cleanup deletes only what was there when it was requested, however late it runs.
 func TestACleanupHasAMoment(t *testing.T) {
 	before := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	asked, after := before.Add(time.Minute), before.Add(time.Hour)

@@ -68,7 +68,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// The canonical form is its own, and ASCII; nothing but the case of ASCII letters makes two addresses one.
+// The canonical form is ASCII and its own canonical form. Addresses that differ in more than ASCII case stay different.
 func TestTheCanonicalFormOfAnAddress(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -21,13 +21,13 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// tablesWith are the tables of schema keep in which a text stands.
+// tablesWith lists the tables of schema keep that contain a text.
 func (w *world) tablesWith(t *testing.T, texts ...string) []string {
 	t.Helper()
 	return pgtest.TablesWith(t, w.pool, "keep", texts...)
 }
 
-// person is somebody of whom every keeping holds something.
+// person has data in every keeping.
 type person struct{ id, email, tenant string }
 
 var keptOfAPerson = []string{
@@ -48,7 +48,7 @@ var keptOfAPerson = []string{
 	"tenant_use",
 }
 
-// known makes a person of whom every keeping holds something.
+// known creates a person with data in every keeping.
 func (w *world) known(t *testing.T) person {
 	t.Helper()
 	p := person{email: "ada-" + uuid.NewString() + "@example.com", tenant: uuid.NewString()}
@@ -95,7 +95,7 @@ func (w *world) known(t *testing.T) person {
 	return p
 }
 
-// stepEraser is what erasing calls, each call a step.
+// stepEraser counts each call of an erasure as a step.
 type stepEraser struct {
 	*steps
 	keeping commands.PersonalData
@@ -189,7 +189,7 @@ func TestErasingLeavesNothing(t *testing.T) {
 	}
 }
 
-// Whichever step fails, erasing again ends as if none had.
+// A repeated erasure completes, whichever step failed.
 func TestErasingIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

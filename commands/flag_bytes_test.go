@@ -13,10 +13,10 @@ import (
 	"flagledger/events/state"
 )
 
-// textValue is a text that takes n bytes as JSON.
+// textValue returns a text of n bytes as JSON.
 func textValue(n int) json.RawMessage { return raw(`"` + strings.Repeat("x", n-2) + `"`) }
 
-// ofText is a flag of texts, with values of n bytes.
+// ofText returns a text flag with values of n bytes.
 func ofText(n int) events.FlagCreated {
 	return created(func(f *events.FlagCreated) {
 		f.Type, f.DefaultValue, f.Variations = events.StringFlag, textValue(n), []events.Variation{
@@ -54,7 +54,7 @@ func TestAValueHasABound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n, given := range map[int][]events.Fact{
 				maxValueBytes:       append([]events.Fact{ofText(2)}, ruled(rule(3))),
-				maxValueBytes + 100: large, // as an earlier release has taken them
+				maxValueBytes + 100: large, //  an earlier release accepted them
 				maxValueBytes + 50:  large,
 			} {
 				if err := when(t, given, change(n)).err; err != nil {
@@ -174,8 +174,8 @@ func TestNumbersInValuesFit(t *testing.T) {
 	}
 }
 
-// The largest facts that commands make, with the longest metadata, leave a quarter of an event's bytes. Those of rules
-// are tested in TestRulesThatFitOnceCanAlwaysBeChanged.
+// The largest facts of commands, with the longest metadata, leave a quarter of an event's bytes free.
+// TestRulesThatFitOnceCanAlwaysBeChanged tests facts of rules.
 func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 	worst := func(n int, c string) string { return strings.Repeat(c, n) }
 	text := func(i int) string { return worst(maxName-3, "\x01") + fmt.Sprintf("%03d", i) }
@@ -193,7 +193,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		create.Variations = append(create.Variations,
 			NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")})
 	}
-	for { // as many as are taken
+	for { //  as many as are accepted
 		facts, err := create.decide(state.Flag{})
 		if err == nil {
 			given = facts
@@ -255,7 +255,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 	}
 }
 
-// storedBytes is what the facts of a change take in the store together, with the longest metadata.
+// storedBytes returns the stored size of all facts of a change, with the longest metadata.
 func storedBytes(t *testing.T, facts ...events.Fact) (n int) {
 	t.Helper()
 	for _, fact := range facts {

@@ -14,7 +14,7 @@ import (
 	"flagledger/events/state"
 )
 
-// doing carries out commands as one request does.
+// doing runs commands as one request does.
 func doing[S any, P state.State[S]](w *world, by commands.By) commands.Runner[S] {
 	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
 		return commands.Do[S, P](ctx, w.writer, by, cmd)
@@ -52,7 +52,7 @@ func (w *world) inviter() *commands.Inviter {
 	}
 }
 
-// newTenant makes a tenant.
+// newTenant creates a tenant.
 func (w *world) newTenant(t *testing.T) commands.TenantRef {
 	t.Helper()
 	ref := commands.TenantRef{TenantID: uuid.NewString()}
@@ -65,7 +65,7 @@ func (w *world) newTenant(t *testing.T) commands.TenantRef {
 	return ref
 }
 
-// Whichever step fails, inviting again makes one pending member, whose address is known before.
+// If any step fails, the retry leaves one pending member, whose address is stored first.
 func TestInvitingAMember(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

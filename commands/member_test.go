@@ -92,7 +92,7 @@ func TestMembers(t *testing.T) {
 			{hasLeft, true},
 			{then(hasJoined, "boss", left), false}, // an admin removed them
 			{then(stateOf[state.Tenant](given), "boss", pending, events.MemberRemoved{UserID: "p"}), false},
-			{then(then(hasLeft, "u", pending, joined), "boss", left), false}, // they had accepted since they left
+			{then(then(hasLeft, "u", pending, joined), "boss", left), false}, //  they accepted after they left
 			{then(hasLeft, "u", pending, joined, left), true},
 		} {
 			_, err := add.decide(c.tenant)
@@ -176,7 +176,7 @@ func TestMembers(t *testing.T) {
 	})
 }
 
-// Nobody can sign in as a demo person: the admins of a sandbox are others.
+// Demo people cannot sign in, so they are no admins of a sandbox.
 func TestADemoPersonIsNoAdmin(t *testing.T) {
 	dana := DemoPeople("t")[0]
 	given := []events.Fact{

@@ -14,7 +14,7 @@ import (
 	"flagledger/events/state"
 )
 
-// joins makes a person a member of a tenant whom another one has invited, and returns when they joined.
+// joins adds an invited person to a tenant, and returns when they joined.
 func (w *world) joins(t *testing.T, tenant commands.TenantRef, userID string) time.Time {
 	t.Helper()
 	id := uuid.NewString()
@@ -107,12 +107,12 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 	}
 }
 
-// do carries out a command as a request does.
+// do runs a command as a request does.
 func (w *world) do(ctx context.Context, cmd commands.Command[state.Tenant]) (state.Tenant, commands.Done, error) {
 	return commands.Do(ctx, w.writer, commands.By{}, cmd)
 }
 
-// invites adds a person to a tenant again, after they have declined its invitation.
+// invites invites a person again who has declined the tenant's invitation.
 func (w *world) invites(t *testing.T, tenant commands.TenantRef, c commands.Claims) {
 	t.Helper()
 	if err := w.directory.NoteDeclined(t.Context(), tenant.TenantID, c.UserID); err != nil {
@@ -128,7 +128,7 @@ func (w *world) invites(t *testing.T, tenant commands.TenantRef, c commands.Clai
 	}
 }
 
-// Whichever step of an answer to an invitation fails, the address is forgotten by the next attempt at the latest.
+// If any step of an answer to an invitation fails, at the latest the next attempt forgets the address.
 func TestAnswerThatFailsIsCompletedByTheNext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

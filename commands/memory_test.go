@@ -13,14 +13,14 @@ import (
 	"flagledger/events"
 )
 
-// memory is a store in memory that dies after so many appends.
+// memory is a store in memory that fails after a number of appends.
 type memory struct {
 	events.Store
 	mu          sync.Mutex
 	streams     map[string][]events.Recorded
 	appendsLeft int
 	commit      uint64
-	read        int // events
+	read        int //  number of events read
 	reads       int
 	failing     error // of appends
 }
@@ -33,7 +33,7 @@ func newMemory() (*memory, *Writer) {
 	return store, store.writer()
 }
 
-// writer is that of one more node.
+// writer returns the writer of one more node.
 func (m *memory) writer() *Writer {
 	return NewWriter(m, NoWait, time.Now)
 }

@@ -15,7 +15,7 @@ import (
 	"flagledger/events/state"
 )
 
-// titles are those of all notifications of a person, the newest first.
+// titles lists the titles of a person's notifications, the newest first.
 func (w *world) titles(t *testing.T, userID string) (titles []string) {
 	t.Helper()
 	page, err := w.inbox.List(t.Context(), userID, inbox.List{Limit: 100})
@@ -55,7 +55,7 @@ func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 	w.directory.NoteVisit(userID, tenantID, time.Time{})
 }
 
-// Whatever is wrong with a recipient, a sender is told the same.
+// The sender gets the same error, whatever is wrong with a recipient.
 func TestRecipients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,7 +128,7 @@ func TestTheServiceNotifiesOnce(t *testing.T) {
 	}
 }
 
-// deletingInbox has a tenant deleted right before a notification is added.
+// deletingInbox deletes the tenant right before it adds a notification.
 type deletingInbox struct {
 	*inbox.Inbox
 	deleted func()

@@ -53,8 +53,8 @@ func TestIDsOfARequest(t *testing.T) {
 	}
 }
 
-// A retry after an update finds what the request did before it. Whoever gives a command's type another name notes the
-// one before in storedNames.
+// A retry after an update of the program finds the facts of the first attempt. Before you rename a command's type, add
+// its old name to storedNames.
 func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
 	want := strings.Fields(`
 		AcceptInvitation AddEnvironment AddMember AddVariation ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateFlag

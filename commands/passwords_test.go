@@ -47,7 +47,7 @@ const (
 	newPassword = "another horse battery"
 )
 
-// Whichever step fails, the old password is good, and so is the request when it is made again.
+// If any step fails, the old password stays valid, and the same request succeeds when repeated.
 func TestSettingAPassword(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,8 +17,7 @@ import (
 	"flagledger/events/state"
 )
 
-// oneOfEach is a command of each type, with what JSON could lose: values that are null, lists that are empty or not
-// sent.
+// oneOfEach holds a command of each type, with values that JSON could lose: null, empty lists and absent lists.
 func oneOfEach() []any {
 	ref := FlagRef{TenantID: "t", Key: "k", ProjectID: "p", IfVersions: []events.Revision{}}
 	tenant, user, now := TenantRef{"t"}, UserRef{"u"}, time.Date(2026, 3, 14, 15, 9, 26, 535_000_000, time.UTC)
@@ -146,7 +145,7 @@ func oneOfEach() []any {
 	}
 }
 
-// Commands can be kept as JSON, and are the same when they are read again.
+// Commands survive a round trip through JSON.
 func TestCommandsArePlainData(t *testing.T) {
 	missing := commandTypes(t)
 	for _, cmd := range oneOfEach() {
@@ -194,7 +193,7 @@ func checkPlain(t *testing.T, kind reflect.Type, place string) {
 	}
 }
 
-// commandTypes are the names of the types that decide.
+// commandTypes lists the names of the types with a decide method.
 func commandTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

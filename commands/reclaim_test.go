@@ -16,8 +16,8 @@ import (
 	"flagledger/events"
 )
 
-// A new password that verifies the address drops what the account made and joined before. Whichever step fails, the old
-// password is good and the same request does the rest.
+// A new password that verifies the address removes what the account created and joined before. If any step fails, the
+// old password stays valid, and the repeated request does the rest.
 func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,7 +38,7 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 		writer := commands.NewWriter(
 			stepping{w.store, w.steps},
 			func(_ context.Context, _ events.Position, names []string) bool {
-				if names == nil { // the head of the log: until then this node has not heard of the tenant
+				if names == nil { //  the head of the log: this node does not know the tenant before
 					heard.tenants = []string{made}
 				}
 				return true

@@ -70,7 +70,8 @@ func TestOriginsOfReturnURLs(t *testing.T) {
 	}
 }
 
-// authority is where a browser would go: it reads a backslash as a slash, and leaves out tabs and line breaks.
+// authority returns the host that a browser would open: it reads a backslash as a slash, and ignores tabs and line
+// breaks.
 func authority(text string) string {
 	text = strings.NewReplacer("\t", "", "\n", "", "\r", "", "\\", "/").
 		Replace(strings.Trim(text, "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f "))
@@ -82,7 +83,7 @@ func authority(text string) string {
 	return strings.ToLower(rest[strings.LastIndexByte(rest, '@')+1:])
 }
 
-// Whatever is allowed leads a browser to an origin that is allowed.
+// Every accepted URL leads a browser to an allowed origin.
 func FuzzReturnURL(f *testing.F) {
 	for _, text := range []string{
 		"https://app.example.com/x", "//evil.example", "https://app.example.com@evil.example", "https://app.example.com\\@evil.example", "javascript:alert(1)",

@@ -18,7 +18,7 @@ import (
 
 var development = events.EnvironmentRef{ID: "e2", Name: "development"}
 
-// split is a flag of numbers with the variations v1 and v2.
+// split is a number flag with the variations v1 and v2.
 var split = created(func(f *events.FlagCreated) {
 	f.Variations = []events.Variation{{ID: "v1", Name: "low", Value: raw("1")}, {ID: "v2", Name: "high", Value: raw("2")}}
 })
@@ -31,7 +31,7 @@ func onPlan(values ...string) []events.Condition {
 	return []events.Condition{c}
 }
 
-// storedRule is a rule of an environment, whose salt is salt-<id>.
+// storedRule returns a rule of an environment, with the salt salt-<id>.
 func storedRule(id string) events.Rule {
 	return events.Rule{
 		ID:         id,
@@ -42,7 +42,7 @@ func storedRule(id string) events.Rule {
 	}
 }
 
-// sentRule is what a caller sends for a storedRule; one without id is new.
+// sentRule returns a storedRule as a caller sends it; one without id is new.
 func sentRule(id string, change ...func(*NewRule)) NewRule {
 	r := NewRule{
 		NewID:      "new",
@@ -60,7 +60,7 @@ func sentRule(id string, change ...func(*NewRule)) NewRule {
 	return r
 }
 
-// ruled gives production its first rules.
+// ruled sets the first rules in production.
 func ruled(rules ...events.Rule) events.RulesChanged {
 	return events.ChangeRules(production, nil, rules)
 }
@@ -182,8 +182,8 @@ func TestSetRules(t *testing.T) {
 	})
 }
 
-// The largest lists that are taken differ in every rule and in their order: the change must fit in one event, with the
-// longest reason.
+// The largest accepted lists differ in every rule and in their order: the change must fit in one event with the longest
+// reason.
 func TestRulesThatFitOnceCanAlwaysBeChanged(t *testing.T) {
 	list := func(fill string) []events.Rule {
 		rules := make([]events.Rule, MaxRules)
@@ -229,7 +229,7 @@ func TestRulesThatFitOnceCanAlwaysBeChanged(t *testing.T) {
 	}
 }
 
-// However rules are set, the facts lead to the list that was decided.
+// After any SetRules, the facts lead to the decided list.
 func TestSetRulesLeavesTheListThatWasSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		given := []events.Fact{split}
@@ -263,7 +263,7 @@ func TestSetRulesLeavesTheListThatWasSent(t *testing.T) {
 	})
 }
 
-// What is accepted and sent once more changes nothing, also after it was stored and read.
+// Accepted rules change nothing when they are sent again, even after they were stored and read.
 func TestRulesSentAgainChangeNothing(t *testing.T) {
 	for _, serve := range []*NewServe{
 		{VariationID: new("v1")}, {Value: raw(`1.50`)}, {Rollout: []events.Share{{VariationID: "v1", Weight: 33_333}, {VariationID: "v2", Weight: 66_667}}, BucketBy: new("a.b")},

@@ -11,7 +11,7 @@ import (
 	"flagledger/events/state"
 )
 
-// A draft of rules is what SetRules and SetFallthrough would make of a flag, which stays as it is.
+// A draft returns the rules that SetRules and SetFallthrough would store, without changing the flag.
 func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 	t.Parallel()
 	given := []events.Fact{split, ruled(storedRule("r1"), storedRule("r2"))}

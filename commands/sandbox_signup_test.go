@@ -19,7 +19,7 @@ import (
 	"flagledger/events"
 )
 
-// twoStepIdentity signs up as Firebase does: the account first, and then that its address is verified.
+// twoStepIdentity signs up in two steps as Firebase does: first the account, then its verified address.
 type twoStepIdentity struct {
 	*local.Provider
 	*steps
@@ -43,7 +43,7 @@ func (i twoStepIdentity) MarkVerified(ctx context.Context, userID string) error 
 	return i.Provider.MarkVerified(ctx, userID)
 }
 
-// steppingLinks are links that are used up in a step.
+// steppingLinks uses up links in a step.
 type steppingLinks struct {
 	*jobs.Links
 	*steps
@@ -63,14 +63,14 @@ func (d steppingDirectory) SaveDemoPeople(ctx context.Context, people []commands
 	return d.Directory.SaveDemoPeople(ctx, people)
 }
 
-// noTenants have been created.
+// noTenants is a list without tenants.
 type noTenants struct{}
 
 func (noTenants) CountCreated(context.Context, string, time.Time) (tenants, recent int, err error) {
 	return 0, 0, nil
 }
 
-// sandboxSignUp has all that a link does but facts of the sandbox as steps: those are appended at once.
+// sandboxSignUp has all actions of a link as steps, except the sandbox's facts, which are appended at once.
 func (w *world) sandboxSignUp(heard commands.People) *commands.SandboxSignUp {
 	signIn := w.signIn(nil)
 	signIn.People = heard
@@ -87,7 +87,7 @@ func (w *world) sandboxSignUp(heard commands.People) *commands.SandboxSignUp {
 	}
 }
 
-// sandboxLink is the token of a link to a sandbox that an address got.
+// sandboxLink returns the token of a sandbox link mailed to an address.
 func (w *world) sandboxLink(t *testing.T, email string) (token string) {
 	t.Helper()
 	token = uuid.NewString()
@@ -101,7 +101,7 @@ func (w *world) sandboxLink(t *testing.T, email string) (token string) {
 	return token
 }
 
-// sandboxes are the ids of the sandboxes that a person created, or of all.
+// sandboxes lists the ids of the sandboxes that a person created, or of all.
 func (w *world) sandboxes(t *testing.T, creator string) (ids []string) {
 	t.Helper()
 	for page, err := range w.store.Subscribe(t.Context(), events.Position{}) {
@@ -133,7 +133,7 @@ var opening = []string{
 	"close",
 }
 
-// Whichever step of a link fails, its next use ends as if none had: with one verified account, and one sandbox in it.
+// If any step of a link fails, its next use completes it: with one verified account and one sandbox.
 func TestALinkToASandboxIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -169,7 +169,7 @@ func TestALinkToASandboxIsUsedAgain(t *testing.T) {
 	}
 }
 
-// Whoever has a link and the password of an account with its address has shown that both are theirs.
+// A person with a link and the password of the account with its address has proved that both are theirs.
 func TestALinkToASandboxVerifiesAnAccount(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -191,7 +191,7 @@ func TestALinkToASandboxVerifiesAnAccount(t *testing.T) {
 	}
 }
 
-// atOnceIdentity lets people on once all have signed in.
+// atOnceIdentity waits until all callers have signed in.
 type atOnceIdentity struct {
 	*local.Provider
 	all *sync.WaitGroup
@@ -215,7 +215,7 @@ func (i atOnceIdentity) SignIn(ctx context.Context, email, password string) (com
 	return session, err
 }
 
-// atOnce opens links at the same time, for somebody who has created so many other tenants.
+// atOnce opens links concurrently for a person who has created n other tenants.
 func (w *world) atOnce(t *testing.T, heard commands.People, others int, tokens ...string) (errs []error) {
 	t.Helper()
 	all := &sync.WaitGroup{}
@@ -245,7 +245,7 @@ func TestALinkToASandboxIsUsedTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// counted counts a person's sandboxes, beside so many other tenants.
+// counted counts a person's sandboxes beside their other tenants.
 type counted struct {
 	t      *testing.T
 	w      *world
@@ -256,7 +256,7 @@ func (c counted) CountCreated(context.Context, string, time.Time) (tenants, rece
 	return c.others + len(c.w.sandboxes(c.t, "")), 0, nil
 }
 
-// A node does not pass the bound of tenants by itself.
+// A node alone does not exceed the limit of tenants.
 func TestLinksToSandboxesAtTheBound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

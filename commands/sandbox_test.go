@@ -13,13 +13,13 @@ import (
 	"flagledger/events"
 )
 
-// contents fails to list what a tenant has.
+// contents fails to list the content of a tenant.
 type contents struct{ err error }
 
 func (c contents) FlagProjects(context.Context, string) (map[string]string, error) { return nil, c.err }
 func (c contents) ProjectIDs(context.Context, string) ([]string, error)            { return nil, c.err }
 
-// noted tells whether a cleanup is noted as a job.
+// noted records whether a cleanup has a job.
 type noted bool
 
 func (n *noted) NoteCleanup(
@@ -32,7 +32,7 @@ func (n *noted) NoteCleanup(
 	}, nil
 }
 
-// A cleanup that goes on by itself says so, and one that does not is not noted any more.
+// A cleanup that continues in a job reports so; a completed one has no job any more.
 func TestACleanupTellsWhetherItGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -70,7 +70,7 @@ func TestACleanupTellsWhetherItGoesOn(t *testing.T) {
 	}
 }
 
-// lateFlag is the contents of a tenant with one project, in which a flag is made after the flags were listed first.
+// lateFlag is the content of a tenant with one project, in which a flag is created after the first list of flags.
 type lateFlag struct {
 	project string
 	listed  int
@@ -87,7 +87,7 @@ func (c *lateFlag) ProjectIDs(context.Context, string) ([]string, error) {
 	return []string{c.project}, nil
 }
 
-// neverRestarted is a meter of which no cleanup has been completed.
+// neverRestarted is a meter without a completed cleanup.
 type neverRestarted struct{}
 
 func (neverRestarted) Restart(context.Context, string, time.Time) error { return nil }

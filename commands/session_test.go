@@ -18,13 +18,13 @@ import (
 	"flagledger/events/state"
 )
 
-// people is a snapshot that has heard of what a test says.
+// people is a snapshot with the test's people.
 type people struct {
 	registered, shutOut bool
 	role                events.PlatformRole
 	tenants             []string
 	creator             string
-	joined              map[string]time.Time // by tenant, of one to which another person added them
+	joined              map[string]time.Time //  by tenant, of people added by another
 }
 
 func (p *people) Registered(string) bool                      { return p.registered }
@@ -41,7 +41,7 @@ func (p *people) RoleIn(tenantID, _ string) (role events.Role) {
 	return ""
 }
 
-// steppingDirectory is a directory whose calls are steps.
+// steppingDirectory is a directory with calls as steps.
 type steppingDirectory struct {
 	*directory.Directory
 	*steps
@@ -84,7 +84,7 @@ func (d steppingDirectory) Visits(ctx context.Context, userID string) ([]command
 	return d.Directory.Visits(ctx, userID)
 }
 
-// steppingSessions is an identity provider in which the end of a session is a step.
+// steppingSessions is an identity provider that ends sessions in a step.
 type steppingSessions struct {
 	*local.Provider
 	*steps
@@ -109,14 +109,14 @@ func (w *world) signIn(heard *people, superUsers ...string) *commands.SignIn {
 	}
 }
 
-// refreshes reports whether the identity provider itself takes a refresh token.
+// refreshes reports whether the identity provider itself accepts a refresh token.
 func (w *world) refreshes(t *testing.T, token string) bool {
 	t.Helper()
 	_, err := w.identity.Refresh(t.Context(), token, func(commands.Claims) error { return nil })
 	return err == nil
 }
 
-// Of a refresh token that is used twice either use may be a thief's: the session ends everywhere.
+// If a refresh token is used twice, one use may be a thief's: the session ends everywhere.
 func TestARefreshTokenThatIsUsedTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -137,7 +137,7 @@ func TestARefreshTokenThatIsUsedTwice(t *testing.T) {
 			if !errors.Is(err, errStep) {
 				t.Errorf("got %v", err)
 			}
-			_, _, err = signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken) // the next use tries again
+			_, _, err = signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken) //  the next use retries
 		}
 		if commands.KindOf(err) != commands.Unauthenticated {
 			t.Errorf("got %v", err)

@@ -17,7 +17,7 @@ import (
 	"flagledger/events/state"
 )
 
-// newcomer is somebody with a verified address that a tenant has invited, and that is on the list of super users.
+// newcomer is an invited person with a verified address on the list of super users.
 func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID string) {
 	t.Helper()
 	c = commands.Claims{
@@ -54,7 +54,7 @@ var lettingIn = []string{
 	"visits",
 }
 
-// Whichever step of a first sign-in fails, the next one ends as if none had.
+// If any step of a first sign-in fails, the next sign-in completes it.
 func TestAFirstSignIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -109,7 +109,7 @@ func TestWhoIsShutOutIsNotNoted(t *testing.T) {
 	}
 }
 
-// A node that has not heard that somebody was erased notes the name, and drops it again when it hears.
+// A node that does not know of an erasure yet stores the name, and removes it later.
 func TestSigningInWhileBeingErased(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -188,7 +188,7 @@ func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-// stuck is a store in which the streams of tenants are read until whoever reads gives up.
+// stuck is a store that never finishes reading the streams of tenants.
 type stuck struct {
 	events.Store
 	streams []string
@@ -204,8 +204,7 @@ func (s stuck) Read(ctx context.Context, stream string, from events.Revision) it
 	}
 }
 
-// Whoever invites many addresses to tenants that are kept busy holds nobody's sign-in up for long, nor keeps them from
-// other tenants.
+// Invitations to many busy tenants do not delay a person's sign-in for long, and do not keep them out of other tenants.
 func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -231,7 +230,7 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 20*time.Second { // each alone takes 5 s
+	if took := time.Since(began); took > 20*time.Second { //  each takes 5 s
 		t.Errorf("the sign-in took %v", took)
 	}
 	if !slices.Contains(w.facts(t, events.TenantStream(sound.TenantID)), "tenant.member_joined") {

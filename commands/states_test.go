@@ -22,7 +22,7 @@ import (
 	"flagledger/events/state"
 )
 
-// breaking is a store whose readings break off after so many events.
+// breaking is a store whose reads fail after a number of events.
 type breaking struct {
 	*memory
 	after int
@@ -44,8 +44,8 @@ func (b breaking) Read(ctx context.Context, stream string, from events.Revision)
 	}
 }
 
-// A stream that takes longer to fold than a command may take would be locked for ever if each command began at the
-// first event.
+// A stream that folds longer than a command may take would be locked for ever if each command started at the first
+// event.
 func TestFoldingGoesOnWhereItBrokeOff(t *testing.T) {
 	store, w := newMemory()
 	given(t, w, 25)
@@ -56,7 +56,7 @@ func TestFoldingGoesOnWhereItBrokeOff(t *testing.T) {
 	}
 }
 
-// What somebody else has written to the log is told, and ends no program.
+// Foreign events in the log cause an error, not a panic.
 func TestStreamsThatNobodyHereWroteDoNotPanic(t *testing.T) {
 	for name, test := range map[string]struct {
 		fact   events.Fact
@@ -84,10 +84,10 @@ func TestStreamsThatNobodyHereWroteDoNotPanic(t *testing.T) {
 	}
 }
 
-// pairOfNodes is a node that keeps states, and one that keeps none, each over its own log.
+// pairOfNodes is a node that caches states and one that does not, each over its own log.
 type pairOfNodes struct{ keeping, plain *Writer }
 
-// returned is a state as a command returned it, and what it said then.
+// returned holds the state and the result of a command.
 type returned struct {
 	state any
 	then  string
@@ -97,7 +97,7 @@ var equalStates = cmp.Options{cmp.Exporter(func(reflect.Type) bool { return true
 
 var ignoreTimes = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().Type().String() == "time.Time" }, cmp.Ignore())
 
-// With states kept and without, two nodes that write in turn come to the same facts and the same answers.
+// Two nodes that write in turn make the same facts and answers with and without cached states.
 func TestKeptStatesChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keeping, first := newMemory()
@@ -137,7 +137,7 @@ func TestKeptStatesChangeNothing(t *testing.T) {
 	})
 }
 
-// both carries out a command, or checks it, with states kept and without.
+// both runs or checks a command with and without cached states.
 func both[S any, P state.State[S]](t *rapid.T, nodes pairOfNodes, by By, cmd Command[S]) returned {
 	check := rapid.IntRange(0, 4).Draw(t, "check") == 0
 	run := func(w *Writer) (s S, done Done, err error) {
@@ -233,7 +233,7 @@ func drawProjectCommand(t *rapid.T) Command[state.Project] {
 	}).Draw(t, "command")
 }
 
-// timeOf is the time of the ith command.
+// timeOf returns the time of the ith command.
 func timeOf(i int) time.Time { return time.Date(2026, 3, 14, i, 0, 0, 0, time.UTC) }
 
 func drawUserCommand(t *rapid.T, i int) Command[state.User] {
@@ -275,7 +275,7 @@ func switchTo(on bool) SwitchFlag {
 	return SwitchFlag{FlagRef: theFlag, Environment: production, On: on}
 }
 
-// given makes the flag and switches it so many times.
+// given creates the flag and toggles it n times.
 func given(t *testing.T, w *Writer, switches int) {
 	t.Helper()
 	if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.BooleanFlag}); err != nil {
@@ -316,7 +316,7 @@ func TestAChangeReadsOnlyWhatItMust(t *testing.T) {
 	reading("the first one once more, after another", w, request("a"), switchTo(false), 1+16)
 }
 
-// holding is a store whose readings wait, and tell which streams they are of.
+// holding is a store whose reads block and report their streams.
 type holding struct {
 	*memory
 	begun   chan string
@@ -330,7 +330,7 @@ func (h holding) Read(ctx context.Context, stream string, from events.Revision) 
 	return h.memory.Read(ctx, stream, from)
 }
 
-// A store has few connections that read streams: one person's tenants get one of them at once.
+// A store has few connections for reads of streams: the tenants of one person use one of them at a time.
 func TestOneStreamOfACreatorIsReadFromItsBeginningAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, _ := newMemory()
@@ -380,7 +380,7 @@ func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
 			replace(store, theFlag.stream())
 			want := len(store.streams[theFlag.stream()])
 			for range 2 {
-				flag, _, err := Do(t.Context(), w, By{}, switchTo(false)) // which changes nothing where the flag is off
+				flag, _, err := Do(t.Context(), w, By{}, switchTo(false)) //  no change if the flag is off
 				if on := stateOf[state.Flag](factsOf(store)[theFlag.stream()]).Enabled.Has(production.ID); on {
 					t.Error("the flag is on")
 				}
@@ -403,7 +403,7 @@ func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
 	}
 }
 
-// What cannot be decoded is not decided from, whether it stands among what is kept or after it.
+// A command fails if an event cannot be decoded, whether the state before it is cached or not.
 func TestAnEventThatCannotBeDecoded(t *testing.T) {
 	bad := errors.New("unknown type")
 	for name, kept := range map[string]bool{"with a cached state": true, "without": false} {
@@ -457,7 +457,7 @@ func TestKeptStatesAreBounded(t *testing.T) {
 	}
 }
 
-// Of many who change the same flags at once on two nodes, none loses its change, and none sees a state half changed.
+// Concurrent changes of the same flags on two nodes lose no change and never see a half-changed state.
 func TestChangesOfTheSameFlagsAtOnce(t *testing.T) {
 	store, w := newMemory()
 	nodes := []*Writer{w, store.writer()}

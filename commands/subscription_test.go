@@ -24,12 +24,12 @@ func paid(id string, status events.SubscriptionStatus, change ...func(*events.Su
 	return s
 }
 
-// pastDueSince is since when a payment is missing.
+// pastDueSince is when a payment was first missing.
 func pastDueSince(at time.Time) func(*events.Subscription) {
 	return func(s *events.Subscription) { s.PastDueSince = at }
 }
 
-// subscribed are the facts of a tenant whose subscription went from one to the next.
+// subscribed returns the facts of a tenant with these subscriptions, one after another.
 func subscribed(list ...events.Subscription) []events.Fact {
 	facts := []events.Fact{events.TenantCreated{ID: "t", Name: "Acme", Plan: events.FreePlan}}
 	from := free

@@ -54,7 +54,7 @@ func (w *world) tenancies() *commands.Tenancies {
 	}
 }
 
-// Whichever step fails, the same request made again ends as if none had.
+// If any step fails, the repeated request completes it.
 func TestTenantsWithTheirContacts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -63,7 +63,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 	for failing := range 4 {
 		id, key := uuid.NewString(), 0
 		email, name, newEmail := uuid.NewString()+"@example.com", "Ada Lovelace", uuid.NewString()+"@example.com"
-		// twice makes a request that fails at a step, and the same request again.
+		// twice makes a request that fails at a step, and repeats it.
 		twice := func(want []string, request func(do commands.Runner[state.Tenant]) error) {
 			t.Helper()
 			key++
@@ -136,7 +136,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 	}
 }
 
-// largeUses are not forgotten within the time of a request.
+// largeUses takes longer to delete than a request may take.
 type largeUses struct{ forgotten *int }
 
 func (u largeUses) ForgetTenant(ctx context.Context, _ string) error {
@@ -145,8 +145,8 @@ func (u largeUses) ForgetTenant(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-// What a tenant counted may take longer to forget than a request: the rest is the job's. What ended the request is
-// told.
+// The deletion of a tenant's usage may take longer than a request: a job does the rest. The reason for the interruption
+// is reported.
 func TestDeletingATenantWithManyUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forgotten := 0
@@ -173,7 +173,7 @@ func TestDeletingATenantWithManyUses(t *testing.T) {
 	})
 }
 
-// Nothing is noted for somebody who may create no more tenants.
+// No contact is stored for a person who may create no more tenants.
 func TestNoContactWithoutATenant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -192,7 +192,7 @@ func TestNoContactWithoutATenant(t *testing.T) {
 	}
 }
 
-// interruptedDirectory has something happen between what a change of a contact asks and what it writes.
+// interruptedDirectory runs an action between the read and the write of a change of a contact.
 type interruptedDirectory struct {
 	steppingDirectory
 	interrupt func()
@@ -206,7 +206,7 @@ func (d interruptedDirectory) ContactChanges(
 	return changes, err
 }
 
-// contact is what is kept of a tenant's contact, and how many facts tell that it changed.
+// contact returns a tenant's contact and the number of facts about its changes.
 func (w *world) contact(t *testing.T, tenantID string) (email, name string, facts int) {
 	t.Helper()
 	err := w.pool.QueryRow(t.Context(), `select coalesce(primary_email, ''), coalesce(contact_name, '') from keep.tenant_contacts where tenant_id = $1`, tenantID).
@@ -232,8 +232,8 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 	for _, c := range []struct {
 		what        string
 		first, then commands.Contact
-		// interrupted is true where the second change is made while the first one is under way, and not between two attempts
-		// at the first, of which one fails.
+		// interrupted is true if the second change happens during the first, and false if it happens between two attempts at
+		// the first.
 		interrupted bool
 		email, name string
 		facts       int
@@ -266,7 +266,7 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 			err = update(&commands.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}}, 1,
 				c.first)
 		} else {
-			*w.steps = steps{failing: 2} // the fact is appended, and the contact is not noted
+			*w.steps = steps{failing: 2} //  the fact is appended, but the contact is not stored
 			if err := update(tenancies, 1, c.first); !errors.Is(err, errStep) {
 				t.Errorf("%s: %v", c.what, err)
 			}

@@ -12,8 +12,8 @@ import (
 	"flagledger/events/state"
 )
 
-// However many grow a tenant's flags at once, a node makes them no larger than they may be, and each further node by
-// one change at most.
+// A node never exceeds the limit of a tenant's flags in bytes, however many callers change them. Each further node may
+// exceed it by one change.
 func TestTheBytesOfATenantAreBounded(t *testing.T) {
 	const size = 10_000
 	for nodes := 1; nodes <= 3; nodes++ {

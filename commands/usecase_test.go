@@ -25,9 +25,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 var errStep = errors.New("the step fails")
 
-// steps counts what a use case does outside of itself, and fails one of it.
+// steps counts the external calls of a use case and fails one of them.
 type steps struct {
-	failing int // the first is 1; 0 fails none
+	failing int //  from 1; 0 fails none
 
 	mu    sync.Mutex
 	taken []string
@@ -43,7 +43,7 @@ func (s *steps) take(name string) error {
 	return nil
 }
 
-// stepping is a store whose appends are steps.
+// stepping is a store with appends as steps.
 type stepping struct {
 	events.Store
 	*steps
@@ -58,7 +58,7 @@ func (s stepping) Append(
 	return s.Store.Append(ctx, stream, expected, list)
 }
 
-// world is what use cases work with: the real parts over a database of the test's own.
+// world holds the real parts of use cases over a database of this test.
 type world struct {
 	*steps
 	pool      *pgxpool.Pool
@@ -70,7 +70,7 @@ type world struct {
 	inbox     *inbox.Inbox
 }
 
-// shown says that all can be read that was written: the tests read the store.
+// shown reports that everything is current: the tests read the store.
 func shown(context.Context, events.Position, []string) bool { return true }
 
 func newWorld(t *testing.T) *world {
@@ -110,7 +110,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// facts are the stored names of the facts of a stream.
+// facts lists the stored names of the facts of a stream.
 func (w *world) facts(t *testing.T, stream string) (names []string) {
 	t.Helper()
 	for r, err := range w.store.Read(t.Context(), stream, 0) {
@@ -122,7 +122,7 @@ func (w *world) facts(t *testing.T, stream string) (names []string) {
 	return names
 }
 
-// signUp makes a person with an account.
+// signUp creates a person with an account.
 func (w *world) signUp(t *testing.T, email string) commands.Session {
 	t.Helper()
 	session, err := w.identity.SignUp(t.Context(), email, "correct horse battery", "Ada Lovelace")

@@ -13,7 +13,7 @@ import (
 	"flagledger/events/state"
 )
 
-// A repeated request is the one with the same identity and beginning.
+// A repeated request has the same identity and start.
 func request(key string) By { return By{Once: NewOnce([]byte(key), time.UnixMilli(0))} }
 
 func TestCheckAndFind(t *testing.T) {
@@ -37,7 +37,7 @@ func TestCheckAndFind(t *testing.T) {
 	if _, found := find(request("a")); found || len(store.streams[stream]) > 0 {
 		t.Fatalf("before anything is done, %v is there", store.streams[stream])
 	}
-	// In the request that makes the flag, what is checked or looked for before does not change the ids.
+	// Earlier checks and searches in the creating request do not change its ids.
 	by := request("a")
 	if _, err := Check(t.Context(), w, by, create); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 		}
 		for i := range 4 {
 			go do(i%2 == 0)
-			synctest.Wait() // they come in this order
+			synctest.Wait() //  they arrive in this order
 		}
 		if made() != 1 {
 			t.Errorf("%d changes are made before the first can be read", made())
@@ -193,7 +193,7 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 	})
 }
 
-// The wait for a stream takes seconds at times. A fact that is appended later is not to seem older.
+// The wait for a stream may take seconds. A later fact must not seem older.
 func TestTheTimeOfAFactIsThatOfItsDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, w := newMemory()
@@ -222,7 +222,7 @@ func TestTheTimeOfAFactIsThatOfItsDecision(t *testing.T) {
 	})
 }
 
-// Whoever is answered can read what the answer rests on, or is told that it may take a while: a repeated request too.
+// When a call returns, the caller can read its result, or is told that this may take a while; a repeated request too.
 func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 	store, _ := newMemory()
 	for name, shown := range map[string]bool{"shown": true, "hidden": false} {

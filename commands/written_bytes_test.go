@@ -54,7 +54,7 @@ func TestBytesWrittenOnADay(t *testing.T) {
 	}
 }
 
-// A short fact counts with what the read models keep of the past because of it.
+// A short fact counts with the history that the read models store because of it.
 func TestWhatIsKeptOfThePastCounts(t *testing.T) {
 	store, _ := newMemory()
 	w := NewWriter(store, NoWait, time.Now)
@@ -104,7 +104,7 @@ func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
 	store, _ := newMemory()
 	w := NewWriter(store, NoWait, time.Now)
 	unpaid := map[string]string{"t1": "me", "t2": "me", "t3": "other"}
-	w.UnpaidCreator = func(tenantID string) string { return unpaid[tenantID] } // and no sum is asked for
+	w.UnpaidCreator = func(tenantID string) string { return unpaid[tenantID] } //  no sum is requested
 	for i, tenant := range []string{"t1", "t2", "t3", "paid"} {
 		w.NoteWritten(tenant, 1<<i)
 	}

@@ -25,7 +25,7 @@ func open(t testing.TB, pool *pgxpool.Pool) *Client {
 	return c
 }
 
-// run has a node work jobs until the test ends, or stop is called.
+// run starts a node that runs jobs until the test ends or stop is called.
 func run(t testing.TB, c *Client, w Work) (stop func()) {
 	t.Helper()
 	if w.Attempted == nil {
@@ -48,7 +48,7 @@ func run(t testing.TB, c *Client, w Work) (stop func()) {
 	return stop
 }
 
-// eventually waits for a condition, a minute at most.
+// eventually waits up to a minute for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -84,7 +84,7 @@ func states(t testing.TB, pool *pgxpool.Pool, kind string) map[string]int {
 	return found
 }
 
-// Of several nodes one runs a task, once in its interval, also when another takes over.
+// One node runs a task, once in its interval, even if another takes over.
 func TestATaskIsRunOnceForAllNodes(t *testing.T) {
 	pool := pgtest.Pool(t)
 	var runs, sentinels atomic.Int64
@@ -95,7 +95,7 @@ func TestATaskIsRunOnceForAllNodes(t *testing.T) {
 	for _, stop := range stops {
 		stop()
 	}
-	// Another node begins with its tasks once it leads. That which it alone knows shows that it has.
+	// Another node starts its tasks when it leads. A task that only this node knows shows that it does.
 	run(t, open(t, pool),
 		Work{Upkeep: []Task{daily, {"sentinel", time.Hour, func(context.Context) error { sentinels.Add(1); return nil }}}})
 	eventually(t, "another node leads", func() bool { return sentinels.Load() == 1 })
@@ -104,7 +104,7 @@ func TestATaskIsRunOnceForAllNodes(t *testing.T) {
 	}
 }
 
-// A task that fails is tried a few times; it is told how each attempt went.
+// A failing task is retried a few times, and each attempt's error is recorded.
 func TestATaskThatFails(t *testing.T) {
 	pool := pgtest.Pool(t)
 	var failed, completed atomic.Int64
@@ -136,8 +136,8 @@ func TestATaskThatFails(t *testing.T) {
 	eventually(t, "the job is done", func() bool { return states(t, pool, "upkeep")["completed"] == 1 })
 }
 
-// A node that stops waits for the jobs under way, though not for ever: another node does what was not finished, and
-// that was no attempt.
+// A stopping node waits a limited time for its running jobs. Another node completes the others, and the interrupted run
+// does not count as an attempt.
 func TestAJobThatOutlastsItsNodeIsDoneByAnother(t *testing.T) {
 	pool := pgtest.Pool(t)
 	underWay := make(chan struct{})
@@ -164,7 +164,7 @@ func TestAJobThatOutlastsItsNodeIsDoneByAnother(t *testing.T) {
 	eventually(t, "another node does it", func() bool { return completed.Load() == 1 })
 }
 
-// A task that was given up, and succeeded at its next time, is no reason to look.
+// A task that failed and later succeeded needs no attention.
 func TestATaskThatWasGivenUpAndIsDoneSinceDoesNotFail(t *testing.T) {
 	pool := pgtest.Pool(t)
 	c := open(t, pool)

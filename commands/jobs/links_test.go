@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Whoever asks for links with somebody's address has few mailed to it, and cannot keep the address without a good one.
+// An attacker who requests links with a person's address causes only a few mails, and cannot exclude them from good
+// links.
 func TestLinksToAnAddressAreBounded(t *testing.T) {
 	t.Parallel()
 	client := open(t, newOffice(t).pool)
@@ -17,7 +18,7 @@ func TestLinksToAnAddressAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind string
 		ask  func(email string, at time.Time) error
-		want []int // links that were asked for after each of these times
+		want []int //  number of links after each of these times
 		at   []time.Duration
 	}{
 		"to a new password": {
@@ -44,7 +45,7 @@ func TestLinksToAnAddressAreBounded(t *testing.T) {
 				ask(strings.ToUpper(email[:5])+email[5:], start.Add(time.Duration(minute)*time.Minute))
 			}
 			for i, after := range c.at {
-				for range 2 { // within the minute it is one
+				for range 2 { //  within a minute they are one link
 					ask(email, start.Add(after))
 				}
 				if i == len(c.at)-1 {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// The bound is one for all nodes, in whatever case the address is written. A node that starts later knows what was
-// mailed before.
+// All nodes share one limit, whatever the case of the address. A node that starts later knows the earlier mails.
 func TestAnAddressGetsFewInvitations(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -70,7 +69,7 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 		kept != 3 {
 		t.Errorf("%d invitations are kept in mind: %v", kept, err)
 	}
-	// Nothing waits for ever.
+	// No job waits forever.
 	invite(3, me)
 	waiting(1)
 	if _, err := o.pool.Exec(
@@ -84,7 +83,7 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 	}
 }
 
-// A mail that was not sent takes no place from others. It waits for one until it is sent.
+// An unsent mail uses no slot. It waits for one until it is sent.
 func TestInvitationsThatFailAreNotLost(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -111,7 +110,7 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 		return failed == maxMails && places == 0
 	})
 	stop()
-	// Whoever is invited meanwhile is first.
+	// Other addresses are invited first meanwhile.
 	o.refuse(nil)
 	if _, err := o.pool.Exec(
 		t.Context(),
@@ -128,7 +127,7 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 		return got["scheduled"] == 1 && got["completed"] == maxMails && postponed.Load() > 0
 	}
 	eventually(t, "one waits for a place", waits)
-	// Now that the others have been sent, it goes on waiting.
+	// The others have been sent; it continues to wait.
 	postponed.Store(0)
 	o.wake()
 	eventually(t, "it waits once more", waits)
@@ -139,7 +138,7 @@ func TestInvitationsThatFailAreNotLost(t *testing.T) {
 	}
 }
 
-// A mail that is not sent gives up its place.
+// An unsent mail releases its slot.
 func TestPlacesOfMails(t *testing.T) {
 	t.Parallel()
 	limit := NewMailLimit(newOffice(t).pool)
@@ -156,13 +155,13 @@ func TestPlacesOfMails(t *testing.T) {
 	}
 	take(10, email, false)
 	stopped, stop := context.WithCancel(t.Context())
-	stop() // the node
+	stop() //  stops the node
 	if err := limit.giveBack(stopped, 0); err != nil {
 		t.Fatal(err)
 	}
 	take(10, email, true)
 	take(11, email, false)
-	// Somebody has changed their address, and the job is tried once more.
+	// The address has changed, and the job runs once more.
 	take(10, "new@example.com", true)
 	take(11, email, true)
 	for job := range int64(maxMails - 1) {
@@ -171,7 +170,7 @@ func TestPlacesOfMails(t *testing.T) {
 	take(30, "new@example.com", false)
 }
 
-// Whoever asks for sandboxes with somebody's address keeps no invitation from it, nor the other way round.
+// Sandbox requests with a person's address do not block invitations to it, nor the reverse.
 func TestEachPurposeHasItsOwnPlaces(t *testing.T) {
 	t.Parallel()
 	limit := NewMailLimit(newOffice(t).pool)
@@ -186,8 +185,7 @@ func TestEachPurposeHasItsOwnPlaces(t *testing.T) {
 	}
 }
 
-// Of jobs that run at once no more mail than may. An attempt of a job that has its place already takes none of
-// another's.
+// Concurrent jobs send no more mails than allowed. A retried job reuses its own slot.
 func TestJobsThatInviteAtOnce(t *testing.T) {
 	t.Parallel()
 	limit := NewMailLimit(newOffice(t).pool)

@@ -22,7 +22,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// office is what mails need, over a database of the test's own.
+// office provides what mails need, over a database of this test.
 type office struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
@@ -34,7 +34,7 @@ type office struct {
 	attempted func(string, Outcome)
 
 	mu      sync.Mutex
-	sent    []string // to whom
+	sent    []string //  recipients
 	refusal error
 }
 
@@ -92,7 +92,7 @@ func (o *office) run() (stop func()) {
 	)
 }
 
-// invited notes that a tenant has invited addresses, and adds the jobs.
+// invited records that a tenant has invited addresses, and adds the jobs.
 func (o *office) invited(addresses ...string) (tenantID string) {
 	o.t.Helper()
 	tenantID = uuid.NewString()
@@ -132,7 +132,7 @@ func (o *office) add(list ...Job) {
 	}
 }
 
-// wake has jobs worked now that wait.
+// wake runs waiting jobs now.
 func (o *office) wake() {
 	o.t.Helper()
 	if _, err := o.pool.Exec(
@@ -149,7 +149,7 @@ func (o *office) refuse(err error) {
 	o.refusal = err
 }
 
-// done waits until all mails are done with. It wakes those that wait for a place.
+// done waits until all mails are processed. It wakes those that wait for a slot.
 func (o *office) done() {
 	o.t.Helper()
 	eventually(o.t, "all mails are done with", func() bool {
@@ -166,7 +166,7 @@ func addresses(n int) (list []string) {
 	return list
 }
 
-// A thousand mails of one tenant do not hold up another's one.
+// A thousand mails of one tenant do not delay a mail of another.
 func TestMailsAreFairBetweenTenants(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -176,13 +176,13 @@ func TestMailsAreFairBetweenTenants(t *testing.T) {
 	stop := o.run()
 	eventually(t, "the late mail is sent", func() bool { return slices.Contains(o.mails(), late[0]) })
 	stop()
-	// of 1000: while the late one is on its way, others are sent
+	// of 1000: others are sent before the late one
 	if before := slices.Index(o.mails(), late[0]); before > 100 {
 		t.Errorf("%d mails of a busy tenant went before another's one", before)
 	}
 }
 
-// What a job was about may be over when it runs. Its arguments tell nothing of anybody.
+// The subject of a job may be gone when it runs. Its arguments contain no personal data.
 func TestNobodyIsMailedWhoWasErasedMeanwhile(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -207,7 +207,7 @@ func TestNobodyIsMailedWhoWasErasedMeanwhile(t *testing.T) {
 	}
 }
 
-// A job that is inserted twice for one fact is one job, also after it has been done.
+// A job that is inserted twice for one fact runs once, even if the first has finished.
 func TestAJobIsDoneOnceForItsCause(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -222,7 +222,7 @@ func TestAJobIsDoneOnceForItsCause(t *testing.T) {
 	}
 }
 
-// A mail that fails is tried again; what is refused for good is given up, and the operator may have it tried once more.
+// A failed mail is retried. A permanently refused one is discarded, and the operator may retry it.
 func TestMailsThatFail(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -252,7 +252,7 @@ func TestMailsThatFail(t *testing.T) {
 	}
 }
 
-// Whoever asks for another link gets one; the same cause makes no second one.
+// A request for another link sends one; a repetition for the same cause sends none.
 func TestVerificationLinksAreUniqueByCause(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

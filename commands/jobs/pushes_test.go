@@ -20,7 +20,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// pushing is an inbox whose notifications are pushed through an FCM of the test's own.
+// pushing is an inbox whose notifications are pushed through an FCM of this test.
 type pushing struct {
 	t      *testing.T
 	pool   *pgxpool.Pool
@@ -50,12 +50,12 @@ func (p *pushing) run() (stop func()) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	// of the platform: no tenant is asked
+	// of the platform: it has no tenant
 	return run(p.t, p.client,
 		Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out, Recipients: &commands.Notifications{}}})
 }
 
-// person is somebody with devices, whose tokens are returned.
+// person creates a person with devices and returns their tokens.
 func (p *pushing) person(devices int) (id string, tokens []string) {
 	p.t.Helper()
 	id = uuid.NewString()
@@ -87,7 +87,7 @@ func (p *pushing) notify(userID, title string) commands.Notification {
 	return n
 }
 
-// gets waits until a device has taken notifications with these titles, and no others.
+// gets waits until a device has received exactly the notifications with these titles.
 func (p *pushing) gets(token string, titles ...string) {
 	p.t.Helper()
 	eventually(p.t, "all notifications are pushed", func() bool { return len(p.fcm.Titles(token)) >= len(titles) })
@@ -97,7 +97,7 @@ func (p *pushing) gets(token string, titles ...string) {
 	}
 }
 
-// settled waits until nothing is to be pushed any more.
+// settled waits until no push is pending.
 func (p *pushing) settled() {
 	p.t.Helper()
 	eventually(p.t, "all jobs are done", func() bool {
@@ -117,8 +117,8 @@ func sequence(n int) (list []string) {
 	return list
 }
 
-// A device that FCM fails gets all later, in order and once, and no other device waits for it. What jobs and their
-// errors hold names no token and no words.
+// A device that failed at FCM receives everything later, in order and once, and delays no other device. Jobs and their
+// errors contain no token and no text.
 func TestPushesComeInOrder(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(2)
@@ -147,7 +147,7 @@ func TestPushesComeInOrder(t *testing.T) {
 	}
 }
 
-// While a job ends, more is added: nothing is forgotten, overtaken or pushed twice.
+// More notifications arrive while a job ends: none is lost, reordered or pushed twice.
 func TestNothingIsForgottenBetweenJobs(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(3)
@@ -157,7 +157,7 @@ func TestNothingIsForgottenBetweenJobs(t *testing.T) {
 	for i, title := range titles {
 		p.notify(me, title)
 		if i%4 == 0 {
-			p.settled() // the next one meets a job that has just ended, or ends
+			p.settled() //  the next one meets a job that has just ended or is ending
 		}
 	}
 	stop()
@@ -166,7 +166,7 @@ func TestNothingIsForgottenBetweenJobs(t *testing.T) {
 	}
 }
 
-// What is sent late in a long outage is tried for as long as anything else, however often its device was tried before.
+// Late notifications of a long outage get as many attempts as others, however often their device was tried before.
 func TestAttemptsDoNotRunOut(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(1)
@@ -218,7 +218,8 @@ func TestADeviceThatIsGoneIsRemoved(t *testing.T) {
 	}
 }
 
-// What has been read, is of somebody shut out, or waits for a device that has passed to somebody else, is not pushed.
+// A notification is not pushed if it was read, if its person is shut out, or if its device now belongs to another
+// person.
 func TestWhatIsNotPushed(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(2)
@@ -242,8 +243,8 @@ func TestWhatIsNotPushed(t *testing.T) {
 	}
 }
 
-// A node that stops while FCM hangs leaves its pushes to the next one. Only the one under way, of which nobody knows
-// whether it was taken, may come twice.
+// A node that stops while FCM hangs leaves its pushes to the next one. Only the push in progress, with an unknown
+// outcome, may come twice.
 func TestPushesOutliveTheirNode(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(1)
@@ -270,7 +271,7 @@ func TestPushesOutliveTheirNode(t *testing.T) {
 	}
 }
 
-// The pushes of a node that died are made by another, and so are those that were added in between.
+// Another node completes the pushes of a dead node, also those added meanwhile.
 func TestPushesOutliveTheDeathOfTheirNode(t *testing.T) {
 	p := newPushing(t)
 	me, tokens := p.person(1)

@@ -10,7 +10,7 @@ import (
 	"flagledger/commands"
 )
 
-// A job that was given up is told of until an operator cancels it.
+// A discarded job is reported until an operator cancels it.
 func TestJobsThatWereGivenUpAreCounted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -35,7 +35,7 @@ func TestJobsThatWereGivenUpAreCounted(t *testing.T) {
 	}
 }
 
-// What a mail that failed for a reason says of health.
+// reason is what health reports about a mail that failed.
 func TestWhenMailsThatFailAreCounted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -111,7 +111,7 @@ func TestWhenMailsThatFailAreCounted(t *testing.T) {
 	}
 }
 
-// The mails of a relay that refuses every recipient fail until it is mended, and are counted.
+// If a relay refuses every recipient, the mails fail until it is repaired, and are counted.
 func TestARelayThatRefusesAllIsCounted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

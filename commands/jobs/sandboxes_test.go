@@ -15,8 +15,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// While a job cleans up a sandbox, on whichever node, nobody else does: what is done after their cleanup would be
-// undone by the rest of the job's.
+// While a job cleans up a sandbox, no other cleanup of it runs on any node: the rest of the job would undo it.
 func TestACleanupWaitsForTheJobUnderWay(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
@@ -54,7 +53,7 @@ func TestACleanupWaitsForTheJobUnderWay(t *testing.T) {
 	}
 }
 
-// Each of two cleanups at once takes back its own job alone: the later one does what the earlier would.
+// Each of two concurrent cleanups cancels only its own job: the later one does what the earlier would.
 func TestCleanupsAtOnce(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)

@@ -83,7 +83,7 @@ func TestNothingIsSentUnprotected(t *testing.T) {
 	plain := mailtest.New(t, mailtest.Options{})
 	elsewhere := open(t, "smtp://"+plain.Addr+"?from=flags@example.com", plain)
 	far := *elsewhere
-	far.host = strings.Replace(far.host, "127.0.0.1", "localhost.", 1) // the same machine, which does not look like it
+	far.host = strings.Replace(far.host, "127.0.0.1", "localhost.", 1) //  the same machine under a different name
 	if err := far.Send(t.Context(), letter); err == nil {
 		t.Error("a mail was sent to another machine without TLS")
 	}
@@ -98,7 +98,7 @@ func TestNothingIsSentUnprotected(t *testing.T) {
 	}
 }
 
-// A server whose answer does not end fills nobody's memory.
+// An endless answer of a server does not fill the memory.
 func TestAnAnswerWithoutEndIsGivenUp(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -179,37 +179,37 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// What a server says of the recipient is that mail's own failure, and ends it where there is no such mailbox. All else
-// concerns every mail.
+// A reply about the recipient concerns only that mail, and is final if the mailbox does not exist. Other replies
+// concern every mail.
 func TestWhoARefusalConcerns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		code     int
 		status   smtp.EnhancedCode
-		want     error // nil for one that concerns every mail
-		atTheEnd bool  // of the mail, and not for its recipient
+		want     error //  nil if it concerns every mail
+		atTheEnd bool  //  about the mail, not about its recipient
 	}{
 		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrRecipientRefused, false},
 		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrRecipientRefused, true},
 		{552, smtp.EnhancedCode{5, 2, 2}, commands.ErrRecipientRefused, false},
-		{550, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false}, // as Exim says that it does not relay
+		{550, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false}, //  Exim's reply that it does not relay
 		{450, smtp.EnhancedCode{4, 2, 1}, commands.ErrRecipientDeferred, false},
 		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, false},
 		{450, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false},
-		{550, smtp.EnhancedCode{5, 4, 1}, commands.ErrRecipientRefused, false}, // Microsoft: there is no such mailbox
-		// the address has letters that the server does not know
+		{550, smtp.EnhancedCode{5, 4, 1}, commands.ErrRecipientRefused, false}, //  Microsoft: no such mailbox
+		// the server does not support the letters of the address
 		{553, smtp.EnhancedCode{5, 6, 7}, commands.ErrRecipientRefused, false},
-		// no right to relay, or to write to this mailbox
+		// not allowed to relay, or to write to this mailbox
 		{554, smtp.EnhancedCode{5, 7, 1}, commands.ErrRecipientDeferred, false},
 		{450, smtp.EnhancedCode{4, 1, 2}, commands.ErrRecipientDeferred, false}, // the domain is not found
 		{452, smtp.EnhancedCode{4, 3, 1}, commands.ErrRecipientDeferred, false},
 		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, true},
-		{550, smtp.EnhancedCode{5, 1, 8}, nil, false}, // the sender is not known
+		{550, smtp.EnhancedCode{5, 1, 8}, nil, false}, //  unknown sender
 		{550, smtp.EnhancedCode{5, 1, 8}, nil, true},
 		{450, smtp.EnhancedCode{4, 1, 8}, nil, false},
 		{550, smtp.NoEnhancedCode, nil, true},
 		{452, smtp.EnhancedCode{4, 3, 1}, nil, true}, // the disk is full
-		{554, smtp.EnhancedCode{5, 7, 1}, nil, true}, // the text is taken for spam
+		{554, smtp.EnhancedCode{5, 7, 1}, nil, true}, //  the text was classified as spam
 	} {
 		refusal := &smtp.SMTPError{Code: c.code, EnhancedCode: c.status, Message: "no, " + letter.To}
 		o := mailtest.Options{RefuseRecipient: func(string) error { return refusal }}

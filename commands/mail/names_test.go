@@ -9,7 +9,7 @@ import (
 	"flagledger/events/state"
 )
 
-// Names in mails are whatever somebody has typed, and lead nowhere.
+// Names in mails are unchecked input, and must not become links.
 func TestNamesInMailsHoldNoLinks(t *testing.T) {
 	for name, want := range map[string]string{
 		"Acme Inc.":                       "Acme Inc.",

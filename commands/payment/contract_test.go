@@ -15,15 +15,14 @@ import (
 	"flagledger/commands/tooltest"
 )
 
-// mockVersion is the version of Stripe's own mock server, which checks calls against the description of Stripe's API
-// that it comes with.
+// mockVersion is the version of Stripe's mock server, which checks calls against its description of Stripe's API.
 const mockVersion = "v0.185.0"
 
-// buildTakes is how long the mock server takes to be downloaded and built, at most.
+// buildTakes limits the download and build of the mock server.
 const buildTakes = 10 * time.Minute
 
-// mock starts Stripe's mock server, and returns its address. Where it cannot be downloaded the test is skipped, which
-// `make test` tells at its end; in CI it fails.
+// mock starts Stripe's mock server and returns its address. If it cannot be downloaded, the test is skipped, which
+// `make test` reports at its end, or fails in CI.
 func mock(t *testing.T) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), buildTakes)
@@ -65,8 +64,7 @@ func mock(t *testing.T) string {
 	return ""
 }
 
-// Each call is one that Stripe's own description of its API allows, and each answer is understood that is shaped as
-// there.
+// Stripe's description of its API allows each call, and we understand each answer of the described shape.
 func TestCallsKeepToStripesDescription(t *testing.T) {
 	t.Parallel()
 	ctx, s := t.Context(), payment.Open(payment.Settings{SecretKey: "sk_test_123", Currency: "eur", Base: mock(t)})

@@ -33,7 +33,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		change func(*payment.Settings)
-		named  string // empty where they are good
+		named  string //  empty if they are valid
 	}{
 		{func(*payment.Settings) {}, ""},
 		{func(s *payment.Settings) { s.SecretKey = "rk_live_51Nabc" }, ""},
@@ -83,7 +83,7 @@ func everyCall(ctx context.Context, s *payment.Stripe) map[string]error {
 	return failed
 }
 
-// However Stripe breaks, each call says that it is unavailable, and nothing of what Stripe sent.
+// However Stripe fails, each call returns Unavailable, without any text from Stripe.
 func TestABrokenStripeIsUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, how := range []paymenttest.Failure{
@@ -108,7 +108,7 @@ func TestABrokenStripeIsUnavailable(t *testing.T) {
 	}
 }
 
-// A call ends with its caller's patience, and is not repeated.
+// A call ends at its caller's timeout and is not retried.
 func TestAHangingStripeIsGivenUp(t *testing.T) {
 	t.Parallel()
 	server := paymenttest.New(t, paymenttest.Clock())
@@ -123,7 +123,7 @@ func TestAHangingStripeIsGivenUp(t *testing.T) {
 	}
 }
 
-// Answers without an end are cut off.
+// Endless answers are cut off.
 func TestAnEndlessAnswerIsCutOff(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +142,7 @@ func TestAnEndlessAnswerIsCutOff(t *testing.T) {
 	}
 }
 
-// No answer, whatever JSON it is, makes a call panic.
+// No call panics, whatever JSON the answer is.
 func TestNoAnswerPanics(t *testing.T) {
 	t.Parallel()
 	var text string
@@ -315,7 +315,7 @@ func TestEventsAreSigned(t *testing.T) {
 	}
 }
 
-// Only events about subscriptions and their customers concern anybody.
+// Events about other things than subscriptions and their customers are ignored.
 func TestEventsOfOtherKindsConcernNobody(t *testing.T) {
 	t.Parallel()
 	s, now := open(""), time.Now()
@@ -347,8 +347,7 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// A page closes the earlier ones alone, so that of two requests at once, or of one that is made again, a page is left
-// to pay on.
+// A page closes only earlier pages, so that one page stays open after concurrent or repeated requests.
 func TestACheckoutClosesEarlierPages(t *testing.T) {
 	t.Parallel()
 	server := paymenttest.New(t, paymenttest.Clock())

@@ -70,7 +70,7 @@ func TestWhatIsTooLargeIsLeftOut(t *testing.T) {
 	}
 }
 
-// Every token has its own outcome, also beyond the bound of a batch.
+// Every token has its own outcome, also in more than one batch.
 func TestManyDevices(t *testing.T) {
 	s := pushtest.New(t)
 	s.Answer(func(_ int, m pushtest.Message) pushtest.Answer {
@@ -94,11 +94,11 @@ func TestManyDevices(t *testing.T) {
 	}
 }
 
-// Only what FCM says of a device or a message itself is final.
+// Only FCM's errors about a device or a message are final.
 func TestOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer pushtest.Answer
-		want   error // nil for one that is tried again
+		want   error //  nil if it is retried
 	}{
 		"unregistered":      {pushtest.Answer{Status: 404, Code: "UNREGISTERED"}, commands.ErrDeviceGone},
 		"no such project":   {pushtest.Answer{Status: 404, Code: "NOT_FOUND"}, nil},

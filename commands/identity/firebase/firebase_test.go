@@ -21,8 +21,7 @@ import (
 	"flagledger/commands/identity/identitytest"
 )
 
-// running is a provider on the emulator that ends with the test, and the sessions that it says have ended: all of
-// somebody who is gone.
+// running is a provider on the emulator that stops with the test. It records ended sessions: all of an erased person.
 func running(t *testing.T, e *emulator.Emulator) (*Provider, chan commands.EndSessions) {
 	t.Helper()
 	return runningAt(t, e, time.Now)
@@ -70,7 +69,7 @@ func (l atOnce) QueueReset(ctx context.Context, email string, _ time.Time) error
 	return l.MailResetLink(ctx, email, 1)
 }
 
-// nextSecond waits for it.
+// nextSecond waits for the next second.
 func nextSecond(testing.TB) {
 	for now := time.Now().Unix(); time.Now().Unix() == now; {
 		time.Sleep(10 * time.Millisecond)
@@ -198,7 +197,7 @@ func TestSessionsOfADisabledAccountEndOnce(t *testing.T) {
 	}
 }
 
-// It is refused before any of their sessions ends.
+// The refusal comes before any session ends.
 func TestADisabledAccountGetsNoNewPassword(t *testing.T) {
 	e := emulator.Start(t)
 	p, _ := running(t, e)
@@ -222,7 +221,7 @@ func TestADisabledAccountGetsNoNewPassword(t *testing.T) {
 
 func TestSessionsThatGoOnAreNotEnded(t *testing.T) {
 	e := emulator.Start(t)
-	var ahead atomic.Int64 // of the clock
+	var ahead atomic.Int64 //  of the clock
 	p, ended := runningAt(t, e, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 	up, err := p.SignUp(t.Context(), strings.ToLower(rand.Text())+"@example.com", "correct horse", "")
 	if err != nil {
@@ -287,7 +286,7 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 	}
 }
 
-// Nobody listens where the emulator is said to be.
+// No server listens on the emulator's address.
 func TestFirebaseThatCannotBeReached(t *testing.T) {
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", "127.0.0.1:1")
 	p, err := New(t.Context(),
@@ -313,7 +312,7 @@ func TestFirebaseThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// Anyone may ask for a link to any address: what Firebase will never mail is not tried again and again.
+// Any caller may request a link to any address. Links that Firebase will never mail are not retried.
 func TestLinksThatFirebaseDoesNotMail(t *testing.T) {
 	for code, want := range map[string]struct{ fails, forGood bool }{
 		"EMAIL_NOT_FOUND": {false, false}, "INVALID_EMAIL": {true, true}, "USER_DISABLED": {true, true}, "TOO_MANY_ATTEMPTS_TRY_LATER : Wait": {true, false},

@@ -34,12 +34,12 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// google stands in for Google's servers: those that publish keys, give access tokens and know people.
+// google replaces Google's servers for keys, access tokens and accounts.
 type google struct {
 	t      *testing.T
 	mu     sync.Mutex
-	keys   map[string]*rsa.PrivateKey // that are published
-	users  map[string]map[string]any  // by id, as accounts:lookup tells of them
+	keys   map[string]*rsa.PrivateKey //  published keys
+	users  map[string]map[string]any  //  by id, as accounts:lookup returns them
 	down   bool
 	calls  atomic.Int32
 	server *httptest.Server
@@ -54,7 +54,7 @@ func newKey(t testing.TB) *rsa.PrivateKey {
 	return key
 }
 
-// certificate is one of a key's own.
+// certificate returns a certificate of the key.
 func certificate(t testing.TB, key *rsa.PrivateKey, names ...string) []byte {
 	t.Helper()
 	template := &x509.Certificate{
@@ -75,7 +75,7 @@ func certificate(t testing.TB, key *rsa.PrivateKey, names ...string) []byte {
 	return der
 }
 
-// newGoogle has all of this test's calls to googleapis.com answered here.
+// newGoogle answers all calls of this test to googleapis.com.
 func newGoogle(t *testing.T) *google {
 	t.Helper()
 	g := &google{t: t, keys: map[string]*rsa.PrivateKey{"k1": newKey(t)}, users: map[string]map[string]any{}}
@@ -139,7 +139,7 @@ func (g *google) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.down {
-		w.WriteHeader(http.StatusNotFound) // which nobody repeats
+		w.WriteHeader(http.StatusNotFound) //  clients do not retry it
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -191,7 +191,7 @@ func (g *google) change(change func()) {
 
 const project = "flags-1234"
 
-// words are what a good token says.
+// words are the claims of a valid token.
 func words() map[string]any {
 	now := time.Now().Unix()
 	return map[string]any{
@@ -346,7 +346,7 @@ func TestPeopleAreKnownWhileGoogleCannotBeReached(t *testing.T) {
 		t.Errorf("who has been seen cannot be asked after: %v", err)
 	}
 
-	fresh := production(t, Options{Now: time.Now}) // a start in the outage
+	fresh := production(t, Options{Now: time.Now}) //  starts during the outage
 	_, err = fresh.Verify(t.Context(), good)
 	kindOf(t, err, commands.Unavailable)
 	g.change(func() { g.down = false })
@@ -376,7 +376,7 @@ func TestKeysThatAreNewAreFound(t *testing.T) {
 	g.change(func() { g.keys["k2"] = next })
 	token := signed(t, jose.RS256, next, "k2", words())
 	before := g.calls.Load()
-	for range 100 { // ids that somebody makes up
+	for range 100 { //  invented ids
 		_, err := p.Verify(t.Context(), signed(t, jose.RS256, next, rand.Text(), words()))
 		kindOf(t, err, commands.Unauthenticated)
 	}

@@ -10,7 +10,7 @@ import (
 	"flagledger/commands"
 )
 
-// A sign-in with the old password that is still hashing while the password is changed must not begin a session.
+// A sign-in with the old password that still hashes during the change must not start a session.
 func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 	m := withMail(t, true)
 	ctx := t.Context()
@@ -58,7 +58,7 @@ func TestOldPasswordBeginsNoSessionOnceItIsChanged(t *testing.T) {
 	}
 }
 
-// lapse lets the time run out in which a new password may be set.
+// lapse waits until a new password may no longer be set.
 func (m mailing) lapse(t *testing.T) {
 	t.Helper()
 	if _, err := m.pool.Exec(
@@ -84,7 +84,7 @@ func TestSessionsThatBeginWhileAPasswordIsChanged(t *testing.T) {
 	}
 	_, err := m.refresh(ctx, between.RefreshToken)
 	wantKind(t, err, commands.Unauthenticated)
-	must(m.refresh(ctx, up.RefreshToken))(t) // of whoever changed it
+	must(m.refresh(ctx, up.RefreshToken))(t) //  the session that changed the password
 	if after := must(m.SignIn(ctx, "ada@example.com", another))(t); after.AuthTime.Before(change.Ends.Before) {
 		t.Errorf("a session of %v with the new password ends with those before %v", after.AuthTime, change.Ends.Before)
 	}
@@ -110,8 +110,8 @@ func TestAPasswordIsNotSetTooLate(t *testing.T) {
 	must(m.SignIn(ctx, "ada@example.com", another))(t)
 }
 
-// Each change ends sessions of its own: were the first set beside the second, sessions that began in between would go
-// on.
+// Each change ends its own sessions: applied beside the second, the first one would leave sessions that began in
+// between.
 func TestALaterChangeOfAPasswordGoesFirst(t *testing.T) {
 	m := withMail(t, true)
 	ctx := t.Context()
@@ -129,7 +129,7 @@ func TestALaterChangeOfAPasswordGoesFirst(t *testing.T) {
 	must(m.SignIn(ctx, "ada@example.com", another))(t)
 }
 
-// A session that a node began whose clock is ahead ends with the old password all the same.
+// A session of a node whose clock is ahead ends with the old password too.
 func TestClocksOfNodesDiffer(t *testing.T) {
 	m := withMail(t, true)
 	ctx := t.Context()
@@ -156,14 +156,14 @@ func TestPasswordsOfAnErasedPersonAreNotSet(t *testing.T) {
 	wantKind(t, update.Set(ctx), commands.Unauthenticated)
 }
 
-// A request with a link that another one uses meanwhile ends no session.
+// A request ends no session if another uses its link meanwhile.
 func TestALinkThatIsUsedTwiceAtOnce(t *testing.T) {
 	m := withMail(t, true)
 	ctx := t.Context()
 	must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
 	link := m.forgot(t, "ada@example.com")
 	hashing := m.o.Hash
-	m.o.Hash = func(ctx context.Context, hash func()) error { // the link has been looked up
+	m.o.Hash = func(ctx context.Context, hash func()) error { //  after the link was looked up
 		m.o.Hash = hashing
 		must(m.resetPassword(ctx, link, another))(t)
 		return hashing(ctx, hash)

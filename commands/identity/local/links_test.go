@@ -20,7 +20,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// mailing is a provider whose jobs are worked, with the mails that it sends.
+// mailing is a provider with running jobs and the mails that it sends.
 type mailing struct {
 	*Provider
 	c    *clock
@@ -59,7 +59,7 @@ func withMail(t *testing.T, verified bool) mailing {
 
 var link = regexp.MustCompile(`http://localhost:8080(/[a-z-]+)\?token=([A-Za-z0-9_-]{43})\n`)
 
-// token gives that of the one mail that was sent, which must be to an address and lead to a page.
+// token returns the token of the only mail that was sent, and checks its address and page.
 func (m mailing) token(t *testing.T, to, page string) string {
 	t.Helper()
 	m.settle(t)
@@ -74,7 +74,7 @@ func (m mailing) token(t *testing.T, to, page string) string {
 	return found[2]
 }
 
-// settle waits until all mails that were asked for are sent.
+// settle waits until all requested mails are sent.
 func (m mailing) settle(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -98,7 +98,7 @@ func (m mailing) forgot(t *testing.T, email string) string {
 	return m.token(t, "ada@example.com", "/reset-password")
 }
 
-// resetPassword sets a password and tells which sessions have ended.
+// resetPassword sets a password and returns the ended sessions.
 func (m mailing) resetPassword(ctx context.Context, token, password string) (commands.EndSessions, error) {
 	return set(ctx)(m.PrepareReset(ctx, token, password))
 }
@@ -195,12 +195,12 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 		}
 		wantKind(t, m.VerifyEmail(ctx, token, secret, anyone), commands.Invalid)
 	}
-	wantKind(t, m.VerifyEmail(ctx, newer, secret, anyone), commands.Invalid) // it is for something else
+	wantKind(t, m.VerifyEmail(ctx, newer, secret, anyone), commands.Invalid) //  the token is for a different purpose
 	results := make([]error, 4)
 	var all sync.WaitGroup
 	for i := range results {
 		all.Go(func() {
-			for { // a change that was prepared later goes first
+			for { //  a change that was prepared later wins
 				if _, results[i] = m.resetPassword(ctx, newer, another); commands.KindOf(results[i]) != commands.Unavailable {
 					return
 				}
@@ -269,7 +269,7 @@ func TestVerifyEmail(t *testing.T) {
 	}
 	token := m.token(t, "ada@example.com", "/verify-email")
 	_, err := m.resetPassword(ctx, token, another)
-	wantKind(t, err, commands.Invalid) // it is for something else
+	wantKind(t, err, commands.Invalid) //  the token is for a different purpose
 	m.c.add(3*24*time.Hour - time.Second)
 	if err := m.VerifyEmail(ctx, token, secret, anyone); err != nil {
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func TestUpdatePassword(t *testing.T) {
 	wantKind(t, err, commands.Invalid)
 }
 
-// fragile takes a mail, and says of the first that it failed.
+// fragile accepts mails, but reports a failure for the first.
 type fragile struct {
 	sentMails
 	tries *atomic.Int64
@@ -339,7 +339,7 @@ func (f fragile) Send(ctx context.Context, m commands.Mail) error {
 	return nil
 }
 
-// A mail that failed may have arrived. The next attempt has a link of its own, and drops the other.
+// A failed mail may have arrived. The next attempt has a new link and removes the old one.
 func TestAnAttemptDropsTheLinkOfTheOneBefore(t *testing.T) {
 	m := withMail(t, true)
 	m.o.Mailer = fragile{m.sent, &atomic.Int64{}}
@@ -358,7 +358,7 @@ func TestAnAttemptDropsTheLinkOfTheOneBefore(t *testing.T) {
 	must(m.resetPassword(ctx, second, another))(t)
 }
 
-// What is done for an address tells nothing of it: it is noted, and a job that holds an id alone looks it up.
+// A request does the same for every address, so it reveals nothing: a job with only an id looks the address up.
 func TestAskingForALinkDoesTheSameForEachAddress(t *testing.T) {
 	m := withMail(t, true)
 	must(m.SignUp(t.Context(), "ada@example.com", secret, ""))(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// From the tests of argon2's reference implementation.
+// The values come from the tests of argon2's reference implementation.
 const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 
 func TestPasswordOfTheReferenceImplementation(t *testing.T) {

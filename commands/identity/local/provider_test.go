@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const secret = "correct horse battery"
 
-// clock is a time that a test moves.
+// clock is a clock that a test sets.
 type clock struct {
 	sync.Mutex
 	t time.Time
@@ -72,7 +72,7 @@ func start(t testing.TB, pool *pgxpool.Pool, o Options) *Provider {
 	return New(pool, o)
 }
 
-// must is for calls that are to succeed.
+// must fails the test on an error.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -83,7 +83,7 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-// refusal gives the error as the *commands.Error that it is to be.
+// refusal checks that the error is a *commands.Error and returns it.
 func refusal(t testing.TB, err error, kind commands.Kind) *commands.Error {
 	t.Helper()
 	e, ok := errors.AsType[*commands.Error](err)
@@ -262,7 +262,7 @@ func TestSignInDoesNotTellWhatIsWrong(t *testing.T) {
 	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
 	must(p.SignUp(t.Context(), "ada@example.com", secret, ""))(t)
-	// Somebody who is in the directory through another provider has no password here.
+	// A person who signed up with another provider has no password here.
 	if _, err := pool.Exec(
 		t.Context(), `insert into keep.people (user_id, email, created_at) values ('x', 'bob@example.com', now())`,
 	); err != nil {
@@ -284,7 +284,7 @@ func TestSignInDoesNotTellWhatIsWrong(t *testing.T) {
 		})
 	}
 
-	// An unknown address waits for a slot to hash as a known one does.
+	// An unknown address waits for a hashing slot, as a known one does.
 	busy := &commands.Error{Kind: commands.Unavailable, Detail: "too many sign-ins"}
 	p.o.Hash = func(context.Context, func()) error { return busy }
 	for _, email := range []string{"ada@example.com", "eve@example.com"} {
@@ -325,7 +325,7 @@ func TestDatabaseTrouble(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `alter table keep.folk rename to people; `+readOnly); err != nil {
 		t.Fatal(err)
 	}
-	pool.Reset() // a standby, as the service finds it after a failover
+	pool.Reset() //  a standby, as after a failover
 	_, err = p.SignIn(t.Context(), "ada@example.com", secret)
 	wantKind(t, err, commands.Unavailable)
 

@@ -17,7 +17,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// refresh is for sessions that nothing speaks against.
+// refresh refreshes a session without a check.
 func (p *Provider) refresh(ctx context.Context, token string) (commands.Session, error) {
 	return p.Refresh(ctx, token, func(commands.Claims) error { return nil })
 }
@@ -60,7 +60,7 @@ func TestRefresh(t *testing.T) {
 		t.Error("the refresh token was not rotated")
 	}
 
-	// Each token has 30 days of its own.
+	// Each token is valid for 30 days.
 	c.add(29 * 24 * time.Hour)
 	next = must(p.refresh(t.Context(), next.RefreshToken))(t)
 	c.add(30*24*time.Hour - time.Second)
@@ -131,7 +131,7 @@ func TestRefreshesOfOneTokenAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever ends a session must also end the token that a refresh, not yet committed, has added to it.
+// The end of a session must also end the token that a concurrent refresh has added, which is not committed yet.
 func TestRevokeWaitsForARefreshUnderWay(t *testing.T) {
 	pool := pgtest.Pool(t)
 	p := start(t, pool, options(newClock()))
@@ -139,14 +139,14 @@ func TestRevokeWaitsForARefreshUnderWay(t *testing.T) {
 	s := session{id: up.SessionID, userID: up.UserID, authTime: p.now()}
 
 	tx := must(pool.Begin(t.Context()))(t)
-	defer tx.Rollback(context.Background()) //nolint:errcheck // done
+	defer tx.Rollback(context.Background()) //nolint:errcheck //  already committed
 	if err := lock(t.Context(), tx, s); err != nil {
 		t.Fatal(err)
 	}
 	added := must(grant(t.Context(), tx, s, p.now()))(t)
 	revoked := make(chan error, 1)
 	go func() { revoked <- p.Revoke(t.Context(), up.UserID, up.SessionID) }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // at most, on a machine that is busy
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) //  at most, on a busy machine
 	defer cancel()
 	for waiting := false; !waiting; time.Sleep(5 * time.Millisecond) {
 		if len(revoked) > 0 {

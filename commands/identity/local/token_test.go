@@ -30,7 +30,7 @@ var testKey = sync.OnceValue(func() *rsa.PrivateKey {
 	return key
 })
 
-// withKey is a provider that has one key, k1, which the tests know.
+// withKey is a provider with a single key, k1, which the tests know.
 func withKey(t testing.TB, c *clock) *Provider {
 	t.Helper()
 	pool := pgtest.Pool(t)
@@ -142,7 +142,7 @@ func TestVerify(t *testing.T) {
 			(&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k1")),
 	)(t)
 	list := must(known.Sign([]byte("[1]")))(t)
-	// The last character of 256 bytes has four bits that stand for nothing.
+	// The last character of 256 bytes has four unused bits.
 	stray := string(alphabet[strings.IndexByte(alphabet, parts[2][len(parts[2])-1])+1])
 
 	const (

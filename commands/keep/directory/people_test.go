@@ -29,7 +29,7 @@ func TestWhomTheDirectoryMeets(t *testing.T) {
 		return commands.Claims{UserID: who, Email: email, EmailVerified: verified}
 	}
 	for name, c := range map[string]struct {
-		tokens []commands.Claims // in which @ stands for the domain of this case
+		tokens []commands.Claims //  @ stands for the domain of this case
 		want   map[string]noted
 	}{
 		"the address is gone":                      {[]commands.Claims{says("a", "a@", true), says("a", "", false)}, map[string]noted{"a": {"", false}}},
@@ -127,7 +127,7 @@ func TestVisitsOfDeletedTenantsAreRemoved(t *testing.T) {
 	}
 }
 
-// Postgres and the service agree on which addresses are the same, whatever the locale of the database.
+// Postgres and the service agree which addresses are equal, in any locale of the database.
 func TestAddressesAreTheSameInPostgres(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
@@ -150,7 +150,7 @@ func TestAddressesAreTheSameInPostgres(t *testing.T) {
 		if !ok {
 			return
 		}
-		stored := b // as an earlier release may have stored it
+		stored := b //  an earlier release may have stored it
 		if other, ok := commands.ParseEmail(b); ok {
 			stored = other
 		}
@@ -160,7 +160,7 @@ func TestAddressesAreTheSameInPostgres(t *testing.T) {
 	})
 }
 
-// Invitations that must be accepted keep none of the others from joining.
+// Invitations that require acceptance do not prevent the others from joining.
 func TestInvitationsToAcceptLeaveRoomForOthers(t *testing.T) {
 	t.Parallel()
 	d := directory.New(pgtest.Pool(t), time.Now)

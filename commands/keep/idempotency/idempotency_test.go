@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// newKeys are keys in a database of their own, by a clock that stands.
+// newKeys returns keys in a database of their own, with a clock that stands still.
 func newKeys(t testing.TB) (k *Requests, clock *time.Time) {
 	t.Helper()
 	clock = new(time.Date(2026, 3, 14, 15, 9, 26, 535_897_932, time.UTC))
@@ -25,7 +25,7 @@ func newKeys(t testing.TB) (k *Requests, clock *time.Time) {
 
 var request = Request{Key: "k", Scope: "tenant user POST /flags", Content: `{"key":"f"}`}
 
-// outcome is what Begin comes to, in a word.
+// outcome describes the result of Begin in a word.
 func outcome(t testing.TB, k *Requests, r Request) (word string, a *Attempt, answer *Answer) {
 	t.Helper()
 	a, answer, err := k.Begin(t.Context(), r)
@@ -52,7 +52,7 @@ func begin(t testing.TB, k *Requests, r Request, want string) (*Attempt, *Answer
 	return a, answer
 }
 
-// resume checks what Resume comes to, in a word.
+// resume checks the result of Resume in a word.
 func resume(t testing.TB, k *Requests, r Request, want string) (a *Attempt) {
 	t.Helper()
 	a, answer, err := k.Resume(t.Context(), r)
@@ -174,7 +174,7 @@ func TestADeadNode(t *testing.T) {
 	if heir.Once.NewID() != dead.Once.NewID() {
 		t.Error("made again, the request has other ids")
 	}
-	// Should it not have been dead, it no longer has a say.
+	// If the first caller was not dead, it can no longer decide.
 	if err := dead.Finish(t.Context(), Answer{Status: 500}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestWhatIsAbandonedIsMadeAgainAtOnce(t *testing.T) {
 	k, _ := newKeys(t)
 	first, _ := begin(t, k, request, "attempt")
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // its caller is gone
+	cancel() //  its caller disconnects
 	if err := first.Abandon(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -17,12 +17,12 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// noPushes has nothing pushed.
+// noPushes pushes nothing.
 type noPushes struct{}
 
 func (noPushes) EnqueuePushesTx(context.Context, pgx.Tx, []string) error { return nil }
 
-// world is the inboxes at a time that the test sets.
+// world has the inboxes and a clock that the test sets.
 type world struct {
 	*Inbox
 	t    *testing.T
@@ -65,7 +65,7 @@ func (w *world) list(userID string, l List) Page {
 	return p
 }
 
-// An inbox keeps its order, whatever the clocks of the nodes say.
+// An inbox keeps its order, even if the nodes' clocks differ.
 func TestOrder(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()
@@ -110,7 +110,7 @@ func TestOneIsAddedOnce(t *testing.T) {
 	}
 }
 
-// The oldest that have been read go first, and then the oldest.
+// The oldest read notifications are removed first, and then the oldest.
 func TestAFullInbox(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()
@@ -158,8 +158,7 @@ func TestAFullInbox(t *testing.T) {
 	}
 }
 
-// A tenant that sends without end pushes out only what it sent itself: the oldest that have been read, and then the
-// oldest.
+// A tenant that sends without limit pushes out only its own notifications: the oldest read ones, and then the oldest.
 func TestATenantPushesOutItsOwn(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()
@@ -198,7 +197,7 @@ func TestATenantPushesOutItsOwn(t *testing.T) {
 	}
 }
 
-// What a tenant sends without end stays in the inbox, and no longer rings on devices.
+// Beyond its limit, a tenant's notifications stay in the inbox but are not pushed.
 func TestPushesOfATenantAreBounded(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()
@@ -229,7 +228,7 @@ func TestPushesOfATenantAreBounded(t *testing.T) {
 	}
 }
 
-// waiting is how many notifications wait for devices.
+// waiting returns how many notifications wait for devices.
 func (w *world) waiting(t *testing.T) (n int) {
 	t.Helper()
 	if err := w.pool.QueryRow(t.Context(), `select count(*) from keep.pushes`).Scan(&n); err != nil {
@@ -253,7 +252,7 @@ func TestOldNotificationsAreRemoved(t *testing.T) {
 	}
 }
 
-// A token that two people register at once is a device of the later one, who gets it as new.
+// If two people register a token at the same time, the device belongs to the later one, as a new device.
 func TestATokenThatTwoRegisterAtOnce(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.person(), w.person()

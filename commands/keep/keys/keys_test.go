@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// clock is a time that a test moves.
+// clock is a clock that a test sets.
 type clock struct {
 	sync.Mutex
 	t time.Time
@@ -66,7 +66,7 @@ func tryOpen(t testing.TB, pool *pgxpool.Pool, c *clock, secret string) (*Keys, 
 	return Open(t.Context(), pool, must(ParseSecret(secret))(t), "", c.now, slog.New(slog.DiscardHandler))
 }
 
-// must is for calls that are to succeed.
+// must fails the test on an error.
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
@@ -114,13 +114,13 @@ func accepts(t testing.TB, k *Keys, text string) {
 	}
 }
 
-// signedBy is the id of the key that a token is signed with.
+// signedBy returns the id of the key that signed a token.
 func signedBy(t testing.TB, text string) string {
 	t.Helper()
 	return must(jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.RS256}))(t).Headers[0].KeyID
 }
 
-// published are the ids of the keys in the JWKS.
+// published returns the ids of the keys in the JWKS.
 func published(k *Keys) (ids []string) {
 	for _, key := range k.JWKS().Keys {
 		ids = append(ids, key.KeyID)
@@ -135,7 +135,7 @@ func same(t testing.TB, what string, got, want any) {
 	}
 }
 
-// countLoads counts how often the keys are read.
+// countLoads counts the reads of the keys.
 func countLoads(k *Keys) *atomic.Int32 {
 	var n atomic.Int32
 	load := k.load
@@ -167,7 +167,7 @@ func addKey(t testing.TB, pool *pgxpool.Pool, from time.Time) (id string) {
 	return id
 }
 
-// forged is a token with a key id that nobody has.
+// forged returns a token with an unknown key id.
 func forged(t testing.TB) string {
 	t.Helper()
 	signer := must(
@@ -238,14 +238,14 @@ func TestUnknownKeysDoNotFloodTheDatabase(t *testing.T) {
 	if n := loads.Load(); n != 2 {
 		t.Errorf("%d reads of the keys, want 2", n)
 	}
-	c.add(-time.Hour) // a clock set back does not stop them
+	c.add(-time.Hour) //  a clock that runs back does not stop them
 	flood()
 	if n := loads.Load(); n != 3 {
 		t.Errorf("%d reads of the keys, want 3", n)
 	}
 }
 
-// A caller who goes away must not fail the read that others wait for.
+// A caller that disconnects must not fail a read that others wait for.
 func TestReadOfKeysOutlivesItsCaller(t *testing.T) {
 	k := open(t, pgtest.Pool(t), newClock())
 	begun, proceed := make(chan struct{}), make(chan struct{})
@@ -294,7 +294,7 @@ func TestWhileTheDatabaseIsDown(t *testing.T) {
 	}
 }
 
-// A standby is read from after a failover: a key that is due then is published later.
+// After a failover the database is a standby: a key that is due then is published later.
 func TestADatabaseThatIsReadOnly(t *testing.T) {
 	c := newClock()
 	pool := pgtest.Pool(t)
@@ -319,7 +319,7 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantKind(t, verify(t.Context(), k, forged(t)), commands.Internal)
-	accepts(t, k, token) // the keys that it had stay
+	accepts(t, k, token) //  the known keys stay
 	accepts(t, k, sign(t, k))
 
 	for _, bad := range []string{"hunter22", string(must(x509.MarshalPKCS8PrivateKey(must(x509.ParsePKCS8PrivateKey(ed25519))(t)))(t))} {
@@ -339,7 +339,7 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// ed25519 is a key of another kind (RFC 8410, 10.3).
+// ed25519 is a key of a different kind (RFC 8410, 10.3).
 var ed25519 = append(
 	[]byte("\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20"),
 	bytes.Repeat([]byte{7}, 32)...)

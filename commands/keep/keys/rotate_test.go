@@ -39,7 +39,7 @@ func TestNodesThatStartAtOnceShareOneKey(t *testing.T) {
 	}
 }
 
-// Two nodes look after the keys for three months, each in its own rhythm, and a third does nothing but verify.
+// Two nodes maintain the keys for three months, each at its own times, and a third one only verifies.
 func TestKeysAreRotated(t *testing.T) {
 	c := newClock()
 	pool := pgtest.Pool(t)
@@ -125,7 +125,7 @@ func TestAKeyIsRemovedOnceItsTokensHaveExpired(t *testing.T) {
 	wantDetail(t, verify(t.Context(), k, last), "the token is signed with an unknown key")
 }
 
-// A service that was down when the next key was due publishes it late, and still a day before it signs.
+// A service that was down when the next key was due publishes it late, but still a day before it signs.
 func TestANextKeyThatIsLateIsPublishedFirst(t *testing.T) {
 	c := newClock()
 	pool := pgtest.Pool(t)

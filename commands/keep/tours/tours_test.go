@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// A person has 500 tours at most, however many are noted at once.
+// A person has at most 500 tours, also with concurrent calls.
 func TestAPersonsToursAreBounded(t *testing.T) {
 	pool := pgtest.Pool(t)
 	tours, me, now := New(pool), uuid.NewString(), time.Now()
@@ -76,7 +76,7 @@ func TestAPersonsToursAreBounded(t *testing.T) {
 	}
 }
 
-// Admins of tenants that a person is in cannot keep them from noting tours.
+// Admins of a person's tenants cannot prevent them from recording tours.
 func TestToursThatOthersSetTakeNoRoom(t *testing.T) {
 	pool := pgtest.Pool(t)
 	tours, me, now := New(pool), uuid.NewString(), time.Now()
@@ -97,7 +97,7 @@ func TestToursThatOthersSetTakeNoRoom(t *testing.T) {
 			t.Errorf("the person sets %s: %v", key, err)
 		}
 	}
-	for _, key := range []string{"mine", "other1", "other2", "more"} { // of which the person has taken one up
+	for _, key := range []string{"mine", "other1", "other2", "more"} { //  the person has started one of them
 		if _, err := tours.Set(t.Context(), me, key, nil, false, now); err != nil {
 			t.Errorf("others set %s: %v", key, err)
 		}
