@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -110,8 +109,8 @@ func TestCallsBeforeTheAddressIsVerified(t *testing.T) {
 	for range 3 {
 		l.CountAddress(r)
 	}
-	if left := call("grace"); !left.Exceeded || l.people.holds("grace", l.second()) ||
-		l.tenants.holds("tenant of grace", l.second()) {
+	if left := call("grace"); !left.Exceeded || l.holds(personRequests, "grace") ||
+		l.holds(tenantRequests, "tenant of grace") {
 		t.Error("a call that the address's limit refuses counts for the person, or is let in")
 	}
 }
@@ -132,15 +131,15 @@ func TestSettingLimits(t *testing.T) {
 
 // However many requests come at once, a window lets as many through as its limit.
 func TestCountingAtOnce(t *testing.T) {
-	ws := newWindows[string](60)
-	for round := range uint32(3) {
+	var clock atomic.Int64
+	l := NewLimiter(Limits{}, nil, func() time.Time { return time.Unix(clock.Load(), 0) })
+	for round := range 3 {
 		var passed atomic.Int64
 		var callers sync.WaitGroup
-		for caller := range uint32(8) {
+		for range 8 {
 			callers.Go(func() {
-				now := round*60 + caller%2 // some read the clock later than others
 				for range 1000 {
-					if !ws.take("k", newRate(500), now).Exceeded {
+					if !l.takeUpTo(tenantRequests, "k", 500).Exceeded {
 						passed.Add(1)
 					}
 				}
@@ -149,6 +148,20 @@ func TestCountingAtOnce(t *testing.T) {
 		callers.Wait()
 		if n := passed.Load(); n != 500 {
 			t.Errorf("%d passed in window %d, want 500", n, round)
+		}
+		clock.Add(60)
+	}
+}
+
+func TestAClockThatIsSetBackBeginsAWindow(t *testing.T) {
+	l, clock := newLimiter(1)
+	r := from("192.0.2.1:1")
+	*clock = clock.Add(time.Hour)
+	l.CountAddress(r)
+	for i, back := range []time.Duration{30 * time.Second, time.Hour} {
+		*clock = clock.Add(-back)
+		if left := l.CountAddress(r); left.Exceeded != (i == 0) || left.Reset > 60 {
+			t.Errorf("set back by %v: %+v", back, left)
 		}
 	}
 }
@@ -164,12 +177,12 @@ func TestAFloodOfAddresses(t *testing.T) {
 		if count(i).Exceeded {
 			t.Fatal("a first request is refused")
 		}
-		if n := l.addresses.byKey.Size(); n > maxWindows {
+		if n := l.counters[addressRequests].byKey.Size(); n > maxWindows {
 			t.Fatalf("%d addresses are kept", n)
 		}
 	}
 	t.Run("which forgets half of them and not all", func(t *testing.T) {
-		if n := l.addresses.byKey.Size(); n < maxWindows/3 {
+		if n := l.counters[addressRequests].byKey.Size(); n < maxWindows/3 {
 			t.Errorf("%d addresses are kept", n)
 		}
 	})
@@ -214,8 +227,8 @@ func TestGuesses(t *testing.T) {
 	for range 100 {
 		right(t, l, "person me@example.com", here)
 	}
-	for i := range maxAttempts {
-		if in, left, _ := guess(t, l, "person me@example.com", here); !in || left.Remaining != maxAttempts-i-1 {
+	for i := range table[networkSecrets].max {
+		if in, left, _ := guess(t, l, "person me@example.com", here); !in || left.Remaining != table[networkSecrets].max-i-1 {
 			t.Fatalf("guess %d: %+v", i, left)
 		}
 	}
@@ -247,7 +260,7 @@ func TestGuessesFromManyNetworks(t *testing.T) {
 		}
 		own := netip.MustParseAddr("192.0.2.1")
 		right(t, l, account, own)
-		for i := range maxAccountAttempts {
+		for i := range table[accountSecrets].max {
 			if in, _, wait := guess(t, l, account, network()); !in || wait != 0 {
 				t.Fatalf("guess %d is let in: %t, after %v", i, in, wait)
 			}
@@ -267,13 +280,13 @@ func TestGuessesFromManyNetworks(t *testing.T) {
 		})
 		const tries = 60
 		for i := range tries {
-			if in, left, wait := guess(t, l, account, netip.AddrFrom4([4]byte{10, 0, byte(i), 1})); !in || wait > roundTime {
+			if in, left, wait := guess(t, l, account, netip.AddrFrom4([4]byte{10, 0, byte(i), 1})); !in || wait > slowedFor {
 				t.Errorf("from a network that never guessed: %+v after %v", left, wait)
 			}
 		}
 		stop()
 		all.Wait()
-		if most := (tries + 1) * roundDrawn; int(flooded.Load()) > most {
+		if most := (tries + 1) * slowedAtOnce; int(flooded.Load()) > most {
 			t.Errorf("%d guesses of the flood are let in, want %d at most", flooded.Load(), most)
 		}
 		for range 100 {
@@ -288,45 +301,11 @@ func TestGuessesFromManyNetworks(t *testing.T) {
 		if in, left, wait := guess(t, l, "person you@example.com", network()); !in || wait != 0 {
 			t.Errorf("another account: %+v after %v", left, wait)
 		}
-		if n := len(l.slowed.byKey); n != 0 {
-			t.Errorf("%d rounds are left", n)
-		}
-	})
-}
-
-// Of a wide network, everybody is drawn some time, however many others wait.
-func TestEverybodyIsDrawnSomeTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rs := newRounds()
-		for _, attempts := range []int{1, roundDrawn, 40} {
-			drawn := make([]int, attempts)
-			for range 400 {
-				var all sync.WaitGroup
-				var most atomic.Int64
-				for i := range attempts {
-					all.Go(func() {
-						if in, _ := rs.wait(t.Context(), [32]byte{}); in {
-							drawn[i]++
-							most.Add(1)
-						}
-					})
-					synctest.Wait()
-				}
-				all.Wait()
-				if int(most.Load()) != min(attempts, roundDrawn) {
-					t.Fatalf("of %d, %d are drawn", attempts, most.Load())
-				}
-			}
-			if slices.Contains(drawn, 0) {
-				t.Errorf("of %d, some are never drawn: %v", attempts, drawn)
-			}
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := rs.wait(ctx, [32]byte{}); !errors.Is(err, context.Canceled) {
+		gone, goAway := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, goAway)
+		if _, _, err := l.CountAttempt(gone, account, network()); !errors.Is(err, context.Canceled) {
 			t.Errorf("who goes away is answered %v", err)
 		}
-		time.Sleep(roundTime)
 	})
 }
 
@@ -336,7 +315,7 @@ func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
 	call := func(person string, best events.Plan, tenant string, plan events.Plan, limit, remaining int) {
 		t.Helper()
 		b := l.CountPerson(person, best, tenant, plan)
-		if exceeded := remaining < 0; b.max != limit || b.Remaining != max(remaining, 0) || b.Exceeded != exceeded {
+		if exceeded := remaining < 0; b.Max != limit || b.Remaining != max(remaining, 0) || b.Exceeded != exceeded {
 			t.Errorf("%s calls %s: %+v", person, tenant, b)
 		}
 	}

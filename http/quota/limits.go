@@ -18,7 +18,7 @@ type Limits struct {
 
 // Default returns the default limits.
 func Default() Limits {
-	limits := Limits{Plans: map[events.Plan]int{}, Anonymous: 300, Auth: 60}
+	limits := Limits{Plans: map[events.Plan]int{}, Anonymous: table[addressRequests].max, Auth: table[signIns].max}
 	for _, terms := range events.Plans {
 		limits.Plans[terms.Plan] = terms.RequestsPerMinute
 	}
