@@ -52,6 +52,7 @@ type CreateFlag struct {
 	// OwnerMissing reports that the owner is no member of the tenant. It may miss a concurrent departure.
 	OwnerMissing bool
 	Links        []events.Link
+	Rules        events.FlagRules // of the tenant
 	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags.
 	FlagCount  int
 	Salt       string // new
@@ -77,6 +78,7 @@ func (c CreateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	wrong.check(c.Type != "", "type", "is required")
 	wrong.check(keyPattern.MatchString(c.Key), "key", "must match %s", keyPattern)
 	wrong.check(!slices.Contains(reservedKeys, c.Key), "key", "%q is reserved", c.Key)
+	c.checkFlagRules(wrong)
 	wrong.check(knownType(c.Type), "type", "must be one of boolean, string, number, json")
 	checkText(wrong, "description", c.Description, 0, maxDescription)
 	checkTags(wrong, c.Tags)

@@ -431,3 +431,36 @@ func TestVariations(t *testing.T) {
 		).refused(NotFound)
 	})
 }
+
+func TestFlagRules(t *testing.T) {
+	tenant := []events.Fact{
+		events.TenantCreated{ID: "t", Name: "Acme"}, events.EnvironmentAdded{Environment: production},
+	}
+	ref := TenantRef{"t"}
+	rules := events.FlagRules{
+		Naming:        &events.FlagNaming{Pattern: "a|bc", Example: "bc", Hint: "short"},
+		RequireReason: []events.EnvironmentRef{production}, RequireOwner: true,
+	}
+	set := SetFlagRules{
+		TenantRef: ref, Naming: rules.Naming, RequireReason: []string{"production", "production"}, RequireOwner: true,
+	}
+	changed := events.FlagRulesChanged{To: rules}
+	when(t, tenant, set).then(changed)
+	when(t, append(tenant, changed), set).then()
+	when(t, append(tenant, changed), SetFlagRules{TenantRef: ref}).then(events.FlagRulesChanged{From: rules})
+	when(t, append(tenant, changed, events.EnvironmentDeleted{Environment: production}), set).
+		refused(Invalid, "requireReason[0]", "requireReason[1]")
+	when(t, nil, set).refused(NotFound)
+	for _, n := range []events.FlagNaming{{Pattern: "(", Example: "a"}, {Pattern: strings.Repeat("a", 201), Example: "a"}} {
+		wrong := fields{}
+		if checkNaming(wrong, &n); wrong["naming.pattern"] == "" {
+			t.Errorf("the pattern %.10s is accepted: %v", n.Pattern, wrong)
+		}
+	}
+
+	of := func(key, owner string) CreateFlag {
+		return creating(func(c *CreateFlag) { c.Key, c.Owner, c.Rules = key, owner, rules })
+	}
+	when(t, nil, of("bc", "u")).then(created(func(f *events.FlagCreated) { f.Key, f.Name, f.Owner = "bc", "bc", "u" }))
+	when(t, nil, of("abc", "")).refused(Invalid, "key", "owner")
+}

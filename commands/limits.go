@@ -69,10 +69,11 @@ func ListLimits() []events.Limit {
 
 		field(maxFlagKey, characters, "key"),
 		field(maxEnvironmentName, characters, "environment"),
-		field(maxName, characters, "name", "displayName", "contactName"),
+		field(maxName, characters, "name", "displayName", "hint", "contactName"),
 		field(maxDescription, characters, "description"),
 		field(maxTag, characters, "tags"),
 		field(maxLinkURL, characters, "url"),
+		field(maxKeyPattern, characters, "pattern"),
 		field(maxAttribute, characters, "attribute", "bucketBy"),
 		field(int(events.MaxWeight/1000), "", "weight"),
 		field(maxEmail, events.UnitBytes, "email", "primaryEmail"),

@@ -60,7 +60,7 @@ func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
 		AcceptInvitation AddEnvironment AddMember AddVariation ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateFlag
 		CreateInvitation CreateProject CreateTenant DeactivateUser DeleteClient DeleteEndedSandbox DeleteEnvironment DeleteFlag DeleteProject DeleteTenant
 		EndSession EndSessions EraseUser GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveMember
-		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevokeInvitation RotateSecret SetFallthrough SetPlan SetRules
+		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevokeInvitation RotateSecret SetFallthrough SetFlagRules SetPlan SetRules
 		SetSubscription SwitchFlag UpdateFlag UpdateProject UpdateTenant UpdateVariation`)
 	for i := range want {
 		want[i] = "commands." + want[i]

@@ -113,6 +113,7 @@ func oneOfEach() []any {
 		DeleteEndedSandbox{TenantRef: tenant, EndsAt: now, Now: now},
 		UpdateTenant{TenantRef: tenant, Name: new("n")},
 		DeleteTenant{TenantRef: tenant},
+		SetFlagRules{TenantRef: tenant, Naming: &events.FlagNaming{Pattern: ".", Example: "a"}, RequireReason: []string{}},
 		AddEnvironment{TenantRef: tenant, Environment: production},
 		DeleteEnvironment{TenantRef: tenant, Name: "production"},
 		InviteMember{TenantRef: tenant, ID: "p", Role: events.ViewerRole, Person: "u"},

@@ -61,7 +61,7 @@ const cleanupTimeout = 30 * time.Second
 // It returns Conflict for a tenant that is not a sandbox or is paid for, and Unavailable if it is incomplete and a job
 // continues it.
 func (s *Sandboxes) Cleanup(ctx context.Context, by By, tenantID string) error {
-	by.Once = nil
+	by.Once, by.ReasonRequired = nil, nil
 	asked := s.Now().UTC().Truncate(time.Millisecond) // the precision of facts
 	if _, err := s.checkCleanup(ctx, by, tenantID); err != nil {
 		return err

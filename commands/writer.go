@@ -96,7 +96,9 @@ type By struct {
 	RequestID     string
 	CorrelationID string
 	Reason        string
-	Once          *Once // nil if the request has no Idempotency-Key
+	// ReasonRequired are the environments in which a change of a flag is refused, as the request has no reason.
+	ReasonRequired []events.EnvironmentRef
+	Once           *Once // nil if the request has no Idempotency-Key
 	// Pause, if set, is called before a command waits for its stream, and resume afterwards: it frees the request's
 	// slot meanwhile.
 	Pause func() (resume func(context.Context) error)
@@ -210,7 +212,7 @@ func carryOut[S any, P state.State[S]](
 		if err := w.mayChange(cmd, cmd.tenant()); err != nil {
 			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
-		facts, err := cmd.decide(s)
+		facts, err := decideWithReason(by, cmd, s)
 		if err != nil || len(facts) == 0 {
 			if fromMemory {
 				fromMemory = false
@@ -355,7 +357,7 @@ func Check[S any, P state.State[S]](ctx context.Context, w *Writer, by By, cmd C
 	if err := w.mayChange(cmd, cmd.tenant()); err != nil {
 		return s, err
 	}
-	if _, err = cmd.decide(s); err != nil && last.revision > 0 {
+	if _, err = decideWithReason(by, cmd, s); err != nil && last.revision > 0 {
 		w.await(ctx, last.position, last.factPrefixes())
 	}
 	return s, err

@@ -60,6 +60,7 @@ var kinds = map[string]kind{
 	"tenant.environment_added":    {1, decode[EnvironmentAdded], nil},
 	"tenant.environment_deleted":  {1, decode[EnvironmentDeleted], nil},
 	"tenant.updated":              {2, decode[TenantUpdated], nil},
+	"tenant.flag_rules_changed":   {1, decode[FlagRulesChanged], nil},
 	"tenant.deleted":              {1, decode[TenantDeleted], nil},
 	"tenant.member_added":         {1, decode[MemberAdded], nil},
 	"tenant.member_invited":       {1, decode[MemberInvited], nil},

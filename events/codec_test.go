@@ -121,6 +121,14 @@ var examples = []Fact{
 	MemberAdded{UserID: "u1", Role: AdminRole},
 	EnvironmentDeleted{EnvironmentRef{ID: "e1", Name: "staging"}},
 	TenantUpdated{Name: &Change[string]{"Acme", "Acme Inc."}, Contact: []ContactField{PrimaryEmail, ContactName}},
+	FlagRulesChanged{
+		From: FlagRules{RequireOwner: true},
+		To: FlagRules{
+			Naming:        &FlagNaming{Pattern: "[a-z]+-.+", Example: "shop-cart", Hint: "the team first"},
+			RequireReason: []EnvironmentRef{{ID: "e1", Name: "production"}},
+			RequireOwner:  true,
+		},
+	},
 	TenantDeleted{},
 	MemberInvited{ID: "m1", Role: ViewerRole},
 	MemberJoined{ID: "m1", UserID: "u1", Role: ViewerRole},

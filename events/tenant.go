@@ -1,6 +1,9 @@
 package events
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const tenantStreams = "tenant-"
 
@@ -62,6 +65,35 @@ const (
 	ContactName  ContactField = "contactName"
 )
 
+// FlagRulesChanged changes what a tenant demands of changes to its flags.
+type FlagRulesChanged struct {
+	From FlagRules `json:"from"`
+	To   FlagRules `json:"to"`
+}
+
+// FlagRules are what a tenant demands of changes to its flags.
+type FlagRules struct {
+	Naming        *FlagNaming      `json:"naming,omitempty"`        // of new flags; nil for any key
+	RequireReason []EnvironmentRef `json:"requireReason,omitempty"` // a change in one of them needs a reason
+	RequireOwner  bool             `json:"requireOwner,omitempty"`  // of new flags
+}
+
+// FlagNaming says what keys must look like.
+type FlagNaming struct {
+	Pattern string `json:"pattern"` // RE2; matches the whole key
+	Example string `json:"example"`
+	Hint    string `json:"hint"`
+}
+
+// WithoutEnvironment returns the rules without a deleted environment.
+func (r FlagRules) WithoutEnvironment(id string) FlagRules {
+	r.RequireReason = slices.DeleteFunc(slices.Clone(r.RequireReason), func(e EnvironmentRef) bool { return e.ID == id })
+	if len(r.RequireReason) == 0 {
+		r.RequireReason = nil
+	}
+	return r
+}
+
 // TenantDeleted deletes a tenant and everything in it.
 type TenantDeleted struct{}
 
@@ -103,6 +135,7 @@ func (TenantCreated) StoredName() string      { return "tenant.created" }
 func (EnvironmentAdded) StoredName() string   { return "tenant.environment_added" }
 func (EnvironmentDeleted) StoredName() string { return "tenant.environment_deleted" }
 func (TenantUpdated) StoredName() string      { return "tenant.updated" }
+func (FlagRulesChanged) StoredName() string   { return "tenant.flag_rules_changed" }
 func (TenantDeleted) StoredName() string      { return "tenant.deleted" }
 func (MemberAdded) StoredName() string        { return "tenant.member_added" }
 func (MemberInvited) StoredName() string      { return "tenant.member_invited" }
@@ -114,6 +147,7 @@ func (TenantCreated) tenantFact()      {}
 func (EnvironmentAdded) tenantFact()   {}
 func (EnvironmentDeleted) tenantFact() {}
 func (TenantUpdated) tenantFact()      {}
+func (FlagRulesChanged) tenantFact()   {}
 func (TenantDeleted) tenantFact()      {}
 func (MemberAdded) tenantFact()        {}
 func (MemberInvited) tenantFact()      {}

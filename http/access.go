@@ -110,7 +110,7 @@ func callMetadata(ctx context.Context) commands.By {
 	if p.machine != nil {
 		actor = events.Actor{Kind: events.ClientActor, ID: p.machine.clientID}
 	}
-	return commands.By{
+	by := commands.By{
 		Actor:         actor,
 		RequestID:     req.id,
 		CorrelationID: req.correlation,
@@ -118,6 +118,10 @@ func callMetadata(ctx context.Context) commands.By {
 		Once:          req.once,
 		Pause:         req.pauseChange(),
 	}
+	if p.tenant != nil && req.reason == "" {
+		by.ReasonRequired = p.tenant.FlagRules().RequireReason
+	}
+	return by
 }
 
 // bearer verifies the token or the ticket of a request.

@@ -189,6 +189,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addOAuth()
 	a.addTenants()
 	a.addEnvironments()
+	a.addFlagRules()
 	a.addMembers()
 	a.addUsage()
 	a.addBilling()

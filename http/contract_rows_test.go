@@ -353,6 +353,8 @@ var sameShape = []string{
 
 // additions are the operations that the interface does not list, each with the reason why it is there.
 var additions = map[string]string{
+	"GET /api/v1/tenants/{tenantId}/flag-rules":                    "large tenants agree on names, owners and reasons",
+	"PUT /api/v1/tenants/{tenantId}/flag-rules":                    "large tenants agree on names, owners and reasons",
 	"POST /api/v1/tenants/{tenantId}/membership/accept":            "people say whether they stay in a tenant that another one added them to",
 	"POST /api/v1/tenants/{tenantId}/membership/decline":           "as accept",
 	"POST /api/v1/auth/refresh":                                    "an ID token ends after an hour, and its owner needs another",

@@ -483,6 +483,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 		Tags:         n.Tags,
 		Permanent:    n.Permanent,
 		Links:        links(n.Links),
+		Rules:        tenant.FlagRules(),
 		Salt:         commands.NewSalt(),
 	}
 	if n.Owner != nil {

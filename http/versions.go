@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"flagledger/events"
 	"flagledger/events/state"
@@ -65,6 +66,9 @@ func (o orNull[T]) MarshalJSON() ([]byte, error) {
 	err := strictjson.Write(&b, o.value)
 	return b.Bytes(), err
 }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *orNull[T]) UnmarshalJSON(data []byte) error { return jsonv2.Unmarshal(data, &o.value) }
 
 // Schema implements huma.SchemaProvider.
 func (orNull[T]) Schema(r huma.Registry) *huma.Schema {

@@ -225,6 +225,7 @@ func (l *workload) tenantItself() (stream string, facts []events.Fact) {
 	default:
 		return events.TenantStream(l.tenant), []events.Fact{
 			events.TenantUpdated{Name: maybe(l, l.text()), Contact: []events.ContactField{events.PrimaryEmail}},
+			events.FlagRulesChanged{To: events.FlagRules{RequireReason: l.environments, RequireOwner: true}},
 		}
 	}
 }

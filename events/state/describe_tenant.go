@@ -1,6 +1,7 @@
 package state
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,17 @@ func describeTenant(e events.Recorded) (Description, error) {
 		addChange(changes, "name", fact.Name)
 		for _, field := range fact.Contact {
 			changes.addUntold(string(field))
+		}
+	case events.FlagRulesChanged:
+		from, to := fact.From, fact.To
+		if !events.StoredEqual(from.Naming, to.Naming) {
+			changes.add("naming", from.Naming, to.Naming)
+		}
+		if !slices.Equal(from.RequireReason, to.RequireReason) {
+			changes.add("requireReason", environmentNames(from.RequireReason), environmentNames(to.RequireReason))
+		}
+		if from.RequireOwner != to.RequireOwner {
+			changes.add("requireOwner", from.RequireOwner, to.RequireOwner)
 		}
 	case events.TenantDeleted:
 		entry.Gone = "name"
@@ -87,6 +99,14 @@ func describeTenant(e events.Recorded) (Description, error) {
 		entry.Part, entry.Gone = &fact.ClientID, "name"
 	}
 	return entry, nil
+}
+
+func environmentNames(list []events.EnvironmentRef) []string {
+	names := []string{}
+	for _, e := range list {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 func subscriptionChanges(changes Changes, from, to events.Subscription) {

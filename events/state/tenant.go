@@ -18,6 +18,7 @@ type Tenant struct {
 	Members      map[string]Member      // by user id, pending ones by an id of their own
 	Subscription events.Subscription
 	Customers    int // how often the customer at the payment provider has changed
+	FlagRules    events.FlagRules
 	CreatedAt    time.Time
 
 	EnvironmentsDay   time.Time // the beginning of the day, in UTC, on which an environment was last added
@@ -58,6 +59,8 @@ func (t *Tenant) Apply(r events.Recorded) {
 		}
 	case events.TenantUpdated:
 		fact.Name.Apply(&t.Name)
+	case events.FlagRulesChanged:
+		t.FlagRules = fact.To
 	case events.TenantDeleted:
 		t.Exists = false
 	case events.EnvironmentAdded:
@@ -71,6 +74,7 @@ func (t *Tenant) Apply(r events.Recorded) {
 		t.noteChange(fact.Environment.Name, r.Time)
 		t.Environments = slices.DeleteFunc(t.Environments,
 			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+		t.FlagRules = t.FlagRules.WithoutEnvironment(fact.Environment.ID)
 	case events.MemberAdded:
 		t.noteChange(fact.UserID, r.Time)
 		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.At}
@@ -142,7 +146,8 @@ func (t *Tenant) Clone() Tenant {
 
 // Size implements State.
 func (t *Tenant) Size() int {
-	n := 1024 + len(t.Name) + 128*len(t.Environments) + 1024*len(t.Clients) + 192*len(t.Members) +
+	n := 1024 + len(t.Name) + 128*(len(t.Environments)+len(t.FlagRules.RequireReason)) + 1024*len(t.Clients) +
+		192*len(t.Members) +
 		96*(len(t.FormerMembers)+len(t.Leavers)+len(t.ChangedAt))
 	for _, c := range t.Clients {
 		n += 24 * len(c.Previous)

@@ -116,7 +116,8 @@ func fromTenant(e events.Recorded) []jobs.Job {
 		if fact.Sandbox {
 			return []jobs.Job{jobs.SeedSandbox{EventID: e.ID.String(), TenantID: tenantID}}
 		}
-	case events.TenantUpdated, events.EnvironmentAdded, events.EnvironmentDeleted, events.MemberRemoved,
+	case events.TenantUpdated, events.FlagRulesChanged, events.EnvironmentAdded, events.EnvironmentDeleted,
+		events.MemberRemoved,
 		events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil

@@ -97,6 +97,11 @@ func everyFact() []events.Recorded {
 					Name:    &events.Change[string]{To: "Acme Inc."},
 					Contact: []events.ContactField{events.PrimaryEmail, events.ContactName},
 				},
+				events.FlagRulesChanged{To: events.FlagRules{
+					Naming:        &events.FlagNaming{Pattern: "[a-z]+-.+", Example: "shop-cart", Hint: "the team first"},
+					RequireReason: []events.EnvironmentRef{production, development},
+					RequireOwner:  true,
+				}},
 				events.MemberAdded{UserID: "u1", Role: events.AdminRole},
 				events.MemberAdded{UserID: "u2", Role: events.AdminRole},
 				events.MemberInvited{

@@ -101,6 +101,11 @@ func drawChange(t *rapid.T) (stream string, fact events.Fact) {
 	case 3:
 		return ofTenant(events.EnvironmentDeleted{Environment: environment})
 	case 4:
+		if evaluationtest.OneIn(t, 2) {
+			return ofTenant(events.FlagRulesChanged{To: events.FlagRules{
+				Naming: &events.FlagNaming{Pattern: pick("A", "B")}, RequireReason: []events.EnvironmentRef{environment},
+			}})
+		}
 		return ofTenant(events.TenantUpdated{Name: &events.Change[string]{To: pick("A", "B")}})
 	case 5:
 		if evaluationtest.OneIn(t, 3) {

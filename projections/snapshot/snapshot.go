@@ -256,6 +256,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		s.addMember(t, next.Creator, fact.UserID, member{Role: fact.Role})
 	case events.TenantUpdated:
 		fact.Name.Apply(&next.Name)
+	case events.FlagRulesChanged:
+		next.FlagRules = fact.To
 	case events.TenantDeleted:
 		s.created.remove(next.Creator, t)
 		next = tenantState{}
@@ -275,6 +277,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	case events.EnvironmentDeleted:
 		next.Environments = slices.DeleteFunc(slices.Clone(next.Environments),
 			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+		next.FlagRules = next.FlagRules.WithoutEnvironment(fact.Environment.ID)
 	case events.MemberInvited:
 	case events.MemberJoined:
 		if _, ok := t.members.Load(fact.UserID); !ok {

@@ -37,6 +37,7 @@ type tenantState struct {
 	SandboxEnd   time.Time // as recorded
 	Subscription events.Subscription
 	Environments []events.EnvironmentRef
+	FlagRules    events.FlagRules
 }
 
 // flagKeys holds the sorted keys of a tenant's flags at a generation.
@@ -123,6 +124,9 @@ func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
 
 // Environments returns the tenant's environments in the order of their creation. The caller must not change them.
 func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().Environments }
+
+// FlagRules returns what the tenant demands of changes to its flags. The caller must not change them.
+func (t *Tenant) FlagRules() events.FlagRules { return t.state.Load().FlagRules }
 
 // Role returns the role of a member, and false for a person who is not a member.
 func (t *Tenant) Role(userID string) (events.Role, bool) {

@@ -73,6 +73,7 @@ export const audit = {
     'tenant.environment_added': 'added',
     'tenant.environment_deleted': 'deleted',
     'tenant.updated': 'changed',
+    'tenant.flag_rules_changed': 'changed the rules for flags of',
     'tenant.deleted': 'deleted',
     'tenant.member_added': 'added',
     'tenant.member_invited': 'invited',
