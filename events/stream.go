@@ -15,8 +15,23 @@ func NewByStream[T any](flag, project, tenant, user, invitation T) ByStream[T] {
 // a dot for the hyphen: the facts of flag- streams are flag.created and so on.
 var prefixes = NewByStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams)
 
-// tenantScoped marks the kinds that belong to a tenant: their facts are its audit trail.
-var tenantScoped = NewByStream(true, true, true, false, false)
+// tenants find the tenant of a fact, whose audit trail it is in, by kind of stream; nil for a kind of no tenant. They
+// return false if an earlier fact of the stream names the tenant.
+var tenants = NewByStream(flagTenant, projectTenant, tenantTenant, nil, nil)
+
+func flagTenant(e Recorded) (id string, known bool) {
+	id, _ = ParseFlagStream(e.Stream)
+	return id, true
+}
+
+func projectTenant(e Recorded) (id string, known bool) {
+	created, known := e.Fact.(ProjectCreated)
+	return created.TenantID, known
+}
+
+func tenantTenant(e Recorded) (id string, known bool) {
+	return strings.TrimPrefix(e.Stream, tenantStreams), true
+}
 
 // KnownStream reports whether a stream is of a known kind.
 func KnownStream(stream string) bool {
@@ -26,14 +41,24 @@ func KnownStream(stream string) bool {
 
 // OfTenant reports whether a stream's kind belongs to a tenant.
 func OfTenant(stream string) bool {
-	of, _ := tenantScoped.Lookup(stream)
-	return of
+	find, _ := tenants.Lookup(stream)
+	return find != nil
+}
+
+// TenantOf returns the tenant of a fact, empty if its stream's kind belongs to none. It returns false if an earlier fact
+// of the stream names the tenant.
+func TenantOf(e Recorded) (id string, known bool) {
+	find, _ := tenants.Lookup(e.Stream)
+	if find == nil {
+		return "", true
+	}
+	return find(e)
 }
 
 // TenantFactPrefixes returns the prefixes of the names of facts in tenants' streams.
 func TenantFactPrefixes() (list []string) {
-	for i, of := range tenantScoped.values {
-		if of {
+	for i, find := range tenants.values {
+		if find != nil {
 			list = append(list, strings.TrimSuffix(prefixes.values[i], "-")+".")
 		}
 	}

@@ -49,15 +49,20 @@ type auditedFact struct {
 	Version                  events.Revision
 }
 
+// streamNames return the stream of a tenant's resource by kind of stream; nil for a kind of no tenant.
+var streamNames = events.NewByStream(
+	events.FlagStream,
+	func(_, id string) string { return events.ProjectStream(id) },
+	func(tenantID, _ string) string { return events.TenantStream(tenantID) },
+	nil,
+	nil,
+)
+
 func (a auditedFact) stream(tenantID string) string {
-	switch a.ResourceType {
-	case "flag":
-		return events.FlagStream(tenantID, a.ResourceID)
-	case "project":
-		return events.ProjectStream(a.ResourceID)
-	default: // of the tenant, its environments, members, clients and subscription
-		return events.TenantStream(tenantID)
+	if name, _ := streamNames.Lookup(a.ResourceType + "-"); name != nil {
+		return name(tenantID, a.ResourceID)
 	}
+	return events.TenantStream(tenantID) // of its environments, members, clients and subscription
 }
 
 // Next reads the next facts: at most `most`, and at most one piece. It returns none at the end.

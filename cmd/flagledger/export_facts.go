@@ -61,7 +61,7 @@ func exportFacts(
 	if err := file.Chmod(0o600); err != nil { // fails for another user's file
 		return 0, "", err
 	}
-	wanted := tenantFilter{tenantID: tenantID, projects: map[string]bool{}}
+	wanted := tenantFilter{tenantID: tenantID, streams: map[string]bool{}}
 	var last events.Recorded
 	w, err := export.Resume(file, export.NewHeader(identity.ID, tenantID, key), func(e events.Recorded) {
 		last = e

@@ -224,7 +224,7 @@ func (r *replay) belongs(e events.Recorded) bool {
 		var created events.ProjectCreated
 		_ = json.Unmarshal(e.Stored.Data, &created)
 		if mine = created.TenantID == r.Tenant; mine {
-			r.mine.projects[e.Stream] = true
+			r.mine.streams[e.Stream] = true
 		}
 	}
 	return mine

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -175,7 +174,7 @@ func (cmd verifyTrailCommand) verifyFile() error {
 				return err
 			}
 			line++
-			if strings.HasPrefix(e.Stream, events.ProjectStream("")) && e.Revision == 1 { // it names the project's tenant
+			if _, known := events.TenantOf(e.Recorded); !known && e.Revision == 1 { // it names the stream's tenant
 				e.Event, e.Err = events.Decode(e.Stored)
 			}
 			ours, err := v.take(e.Recorded)

@@ -3,7 +3,6 @@ package models
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -80,22 +79,10 @@ func (t *trail) Load(ctx context.Context, use func(func(*pgx.Conn) error) error,
 	return use(func(conn *pgx.Conn) error { return t.loadEnds(ctx, conn, tenants) })
 }
 
-// platform replaces the tenant's id for facts of no tenant.
-var platform = new("")
-
 // tenantOf returns the tenant of an event, empty for the platform; nil if unknown.
 func (t *trail) tenantOf(e events.Recorded) *string {
-	if !events.OfTenant(e.Stream) {
-		return platform
-	}
-	if created, ok := e.Fact.(events.ProjectCreated); ok {
-		return &created.TenantID
-	}
-	if tenantID, key := events.ParseFlagStream(e.Stream); key != "" {
+	if tenantID, known := events.TenantOf(e); known {
 		return &tenantID
-	}
-	if id, ok := strings.CutPrefix(e.Stream, events.TenantStream("")); ok {
-		return &id
 	}
 	return t.names[e.Stream].tenantID
 }
