@@ -45,8 +45,8 @@ func OfTenant(stream string) bool {
 	return find != nil
 }
 
-// TenantOf returns the tenant of a fact, empty if its stream's kind belongs to none. It returns false if an earlier fact
-// of the stream names the tenant.
+// TenantOf returns the tenant of a fact, empty if its stream's kind belongs to none. It returns false if an
+// earlier fact of the stream names the tenant.
 func TenantOf(e Recorded) (id string, known bool) {
 	find, _ := tenants.Lookup(e.Stream)
 	if find == nil {
