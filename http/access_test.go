@@ -8,7 +8,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// leastRoles says of each operation who may call it. One that is added to the interface is to be added here.
+// leastRoles maps each operation to the least role that may call it. New operations need an entry.
 var leastRoles = map[string]string{
 	"GET /":                                                           "anyone",
 	"GET /health":                                                     "anyone",
@@ -146,10 +146,10 @@ var leastRoles = map[string]string{
 	"POST /api/v1/flags/projects/{projectId}/flags/{flagKey}/disable": "developer",
 }
 
-// leastRole says who may call an operation.
+// leastRole returns the least role for an operation.
 func leastRole(name string) string { return leastRoles[current(name)] }
 
-// current is the operation that one of an old path stands for, which those may call who may call this.
+// current returns the current operation of a legacy path. Both require the same role.
 func current(name string) string {
 	if strings.Contains(name, " /api/v1/") {
 		return name
@@ -157,7 +157,7 @@ func current(name string) string {
 	return strings.NewReplacer(" /v1/", " /api/v1/", " /api/", " /api/v1/").Replace(name)
 }
 
-// roleRank orders who may call operations: each may call what those before may.
+// roleRank orders the roles: each may call what the lower ones may.
 func roleRank(who string) int {
 	return slices.Index(
 		[]string{"anyone", "person", "viewer", "developer", "admin", "platform viewer", "platform admin", "super user"}, who,

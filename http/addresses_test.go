@@ -8,8 +8,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// lookAlikes are texts that fold to an address, look like it, or are another spelling of it to some programs, and are
-// not the same address.
+// lookAlikes are addresses that fold to a given address, look like it, or mean it to some programs, but are different
+// addresses.
 func lookAlikes(local, domain string) []string {
 	fold := strings.NewReplacer("k", "\u212A", "i", "\u0130", "s", "\u017F")
 	wide := func(text string) string {
@@ -41,8 +41,8 @@ func lookAlikes(local, domain string) []string {
 	}
 }
 
-// Whoever signs up with an address that folds to another's, or looks like it, gets nothing that is meant for it: no
-// place on the platform, no membership, no invitation, no account.
+// A person who signs up with a look-alike of another's address gets nothing meant for that address: no platform role,
+// membership, invitation or account.
 func TestLookAlikeAddressesGetNothing(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
@@ -74,7 +74,7 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 		t.Error("nobody could sign up with an address of their own")
 	}
 	for _, email := range lookAlikes("kim", "example.com") {
-		if email == "kim+@example.com" || strings.Contains(email, "\u0430") { // addresses of their own
+		if email == "kim+@example.com" || strings.Contains(email, "\u0430") { //  separate addresses
 			continue
 		}
 		body := map[string]string{"email": email, "role": "admin"}
@@ -98,7 +98,7 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 	s.Anonymous().
 		Call("POST", "/auth/signin", map[string]string{"email": "kIm@EXAMPLE.com", "password": nodetest.Password}).
 		Want(200)
-	for range 7 { // guesses count for the address, however it is spelt
+	for range 7 { //  guesses count for the address in any spelling
 		for _, email := range []string{"kim@example.com", " KIM@example.COM"} {
 			s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "wrong horse"}).Refused(401)
 		}
@@ -111,7 +111,7 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 		Refused(429)
 }
 
-// An address that an earlier release has stored in another form matches nothing, although it counted as verified.
+// An address that an earlier release stored in another form matches nothing, even if it was verified.
 func TestAnAddressThatWasStoredInAnotherForm(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{

@@ -20,7 +20,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// attackFor is how long each attack goes on, by turns with as long a quiet time. FLAGLEDGER_ATTACK=30s has it longer.
+// attackFor is the duration of each attack and of the quiet time after it. FLAGLEDGER_ATTACK=30s extends it.
 func attackFor(b *testing.B) time.Duration {
 	b.Helper()
 	text := os.Getenv("FLAGLEDGER_ATTACK")
@@ -34,22 +34,22 @@ func attackFor(b *testing.B) time.Duration {
 	return d
 }
 
-// attack is what many clients of one tenant do at once.
+// attack is a load by many clients of one tenant.
 type attack struct {
 	name    string
 	clients int
 	method  string
 	path    string
 	body    string
-	unread  bool // the clients do not read their answers
-	past    bool // by the tenant of armedWithPast, whose two times take the place of TIME by turns
-	spent   bool // by the tenant of armedWithSpentDay, with enable and disable in place of TIME by turns
-	crowd   bool // each call comes from another network, without a token
+	unread  bool //  the clients do not read the responses
+	past    bool //  uses the tenant of armedWithPast, with its two times in turn in place of TIME
+	spent   bool //  uses the tenant of armedWithSpentDay, with enable and disable in turn in place of TIME
+	crowd   bool //  each call comes from a different network, without a token
 }
 
 const costlyRules = `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`
 
-// attacks are what was found to hurt others. They need what armed makes.
+// attacks are loads that once hurt other tenants. They need the data of armed.
 func attacks() []attack {
 	longText := strings.Repeat("a", 4000)
 	values := make([]string, 900)
@@ -172,7 +172,7 @@ func attacks() []attack {
 	}
 }
 
-// armed is a tenant that has what the attacks use.
+// armed creates a tenant with the data that the attacks use.
 func armed(s *nodetest.Service) *nodetest.Client {
 	c := s.SignUp(nodetest.Address())
 	value := strings.Repeat("v", 60_000)
@@ -194,8 +194,7 @@ func armed(s *nodetest.Service) *nodetest.Client {
 	return c
 }
 
-// armedWithPast is a tenant with 20 flags of 350 KB and 300 small ones, all of which have changed since each of two
-// times.
+// armedWithPast creates a tenant with 20 flags of 350 KB and 300 small ones. All have changed since each of two times.
 func armedWithPast(s *nodetest.Service) (c *nodetest.Client, times []string) {
 	c = s.SignUp(nodetest.Address())
 	rules := func(round int) string {
@@ -230,7 +229,7 @@ func armedWithPast(s *nodetest.Service) (c *nodetest.Client, times []string) {
 	return c, times[:2]
 }
 
-// armedWithSpentDay is a tenant with 20 flags that has written as much today as a sandbox of a MiB may.
+// armedWithSpentDay creates a tenant with 20 flags that has written a free tenant's daily quota.
 func armedWithSpentDay(s *nodetest.Service) *nodetest.Client {
 	c := newSandbox(s.SignUp(nodetest.Address()))
 	for i := range 20 {
@@ -246,7 +245,7 @@ func armedWithSpentDay(s *nodetest.Service) *nodetest.Client {
 	return nil
 }
 
-// run attacks until stop is called, which tells how often which status was answered.
+// run attacks until stop is called, which returns the count of each status.
 func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func() string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
@@ -254,7 +253,7 @@ func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func
 	var mu sync.Mutex
 	answers := map[string]int{}
 	before, after, keyed := strings.Cut(a.body, `KEY`)
-	start, end := []byte(before), []byte(after) // copied for no call: attackers have machines of their own
+	start, end := []byte(before), []byte(after) //  shared by all calls: real attackers have their own machines
 	if len(times) == 0 {
 		times = []string{""}
 	}
@@ -290,7 +289,7 @@ func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func
 	}
 }
 
-// once makes a call on a connection of its own, and waits at its answer where that is not read.
+// once makes a call on its own connection, and waits if the response is not read.
 func (a attack) once(ctx context.Context, c *nodetest.Client, path string, body ...[]byte) (status string, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(c.Service.URL, "http://"))
 	if err != nil {
@@ -335,13 +334,13 @@ func (a attack) once(ctx context.Context, c *nodetest.Client, path string, body 
 	return strconv.Itoa(answer.StatusCode), err
 }
 
-// bystander is how long another tenant's calls take.
+// bystander holds the durations of another tenant's calls.
 type bystander struct {
 	evaluations, changes, signIns, health nodetest.Samples
 	failed                                atomic.Int64
 }
 
-// call makes calls of another tenant for a time.
+// call makes calls of another tenant for a while.
 func (y *bystander) call(c *nodetest.Client, d time.Duration) {
 	end := time.Now().Add(d)
 	var all sync.WaitGroup
@@ -366,9 +365,9 @@ func (y *bystander) call(c *nodetest.Client, d time.Duration) {
 	all.Wait()
 }
 
-// BenchmarkAttacks measures another tenant's calls while one tenant attacks, beside those of quiet times. The ratios of
-// the p99 of evaluations and of changes are to be at most 3, none may fail (nor a sign-in from the person's own
-// network), /health takes 100 ms at most and memory grows by 100 MB at most.
+// BenchmarkAttacks compares another tenant's calls during an attack with quiet times. The p99 ratios of evaluations and
+// of changes should be at most 3. No call and no sign-in from the person's own network may fail, /health takes at most
+// 100 ms, and memory grows by at most 100 MB.
 func BenchmarkAttacks(b *testing.B) {
 	program := nodetest.Build(b)
 	// or most changes are refused
@@ -394,7 +393,7 @@ func BenchmarkAttacks(b *testing.B) {
 				attacker, times = spender, []string{"enable", "disable"}
 			}
 			a.body = strings.ReplaceAll(a.body, "VICTIM", other.Email)
-			for range 2 { // longer than -benchtime asks for, so that it is run once
+			for range 2 { //  longer than -benchtime, so that it runs once
 				quiet.call(other, d)
 				stop := a.run(b, attacker, times)
 				beside.call(other, d)
@@ -422,7 +421,7 @@ func BenchmarkAttacks(b *testing.B) {
 	}
 }
 
-// memory is what a process has of memory, in bytes. It is known on Linux alone.
+// memory returns the memory use of a process in bytes. It works only on Linux.
 func memory(b *testing.B, pid int) int {
 	b.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")

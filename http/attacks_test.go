@@ -17,7 +17,7 @@ import (
 func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 	s := nodetest.New(t)
 	attacker, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
-	const clients, flags = 20, 5 // of which each takes milliseconds: together more than a second
+	const clients, flags = 20, 5 //  each flag takes milliseconds: together more than a second
 	for i := range flags {
 		key := fmt.Sprintf("costly-%d", i)
 		attacker.CreateEnabledFlag(key, nil)
@@ -30,7 +30,7 @@ func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 	for range clients {
 		all.Go(func() {
 			for begun.Add(1); !over.Load(); {
-				// On a busy machine it may wait for a slot in vain, or the evaluation take too long.
+				// On a busy machine the wait for a slot or the evaluation may time out.
 				if reply := attacker.Attempt(
 					"POST", manyPath, `{"attributes":{"a":"`+strings.Repeat("a", 4000)+`"}}`,
 				); reply.Status != 200 && reply.Status != 429 &&
@@ -69,7 +69,7 @@ func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "lock table read.flags"); err != nil {
 		t.Fatal(err)
 	}
-	const clients = 110 // more than one that reads and 100 that wait
+	const clients = 110 //  more than one reader and 100 that wait
 	var refused atomic.Int64
 	var all sync.WaitGroup
 	for range clients {
@@ -78,7 +78,7 @@ func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
 			case reply.Status == http.StatusTooManyRequests && reply.Header.Get("Retry-After") == "1" && reply.Header.Get("RateLimit-Reset") == "1":
 				refused.Add(1)
 			case reply.Status != http.StatusOK && reply.Status != http.StatusServiceUnavailable:
-				// after 10 s Postgres ends what hangs
+				// Postgres cancels it after 10 s
 				t.Errorf("an attacker is answered %v", reply)
 			}
 		})

@@ -13,11 +13,11 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// benchFacts is how many facts the trail has that BenchmarkAudit reads.
+// benchFacts is the size of the trail in BenchmarkAudit.
 const benchFacts = 1_000_000
 
-// BenchmarkAudit is a page of 50 of a trail of a million facts, with each filter, and an export of all of them. Each
-// filter by time asks for a month in the middle.
+// BenchmarkAudit reads a page of 50 with each filter from a trail of a million facts, and exports all. Filters by time
+// select a month in the middle.
 func BenchmarkAudit(b *testing.B) {
 	me := nodetest.New(b).SignUp("me@example.com")
 	fillTrail(me)
@@ -91,8 +91,8 @@ func benchExport(b *testing.B, me *nodetest.Client, format string) {
 	}
 }
 
-// fillTrail writes facts into the trail of a tenant, as the projection would: of a thousand flags and a hundred people
-// over a year, some of projects, one in a hundred with a reason.
+// fillTrail writes facts into a tenant's trail, as the projection would: a thousand flags and a hundred people over a
+// year, some projects, and a reason for every hundredth.
 func fillTrail(c *nodetest.Client) {
 	c.Service.T.Helper()
 	sql(c.Service, fmt.Sprintf(`
@@ -106,8 +106,7 @@ func fillTrail(c *nodetest.Client) {
 		analyze read.audit; analyze keep.people`, c.Tenant, c.UserID, benchFacts))
 }
 
-// completeTree has the tenant change until the trail has added the nodes of its tree that are missing, which it does at
-// one fact of 64.
+// completeTree changes the tenant until the trail has all nodes of its tree, which it adds at every 64th fact.
 func completeTree(c *nodetest.Client) {
 	c.Service.T.Helper()
 	conn, err := pgx.Connect(c.Service.T.Context(), c.Service.DatabaseURL)

@@ -10,14 +10,14 @@ import (
 	"flagledger/events"
 )
 
-// trailEntry is what an entry of the trail must say. An id or changes that are empty are not compared.
+// trailEntry is an expected entry of the trail. Empty ids and changes are not compared.
 type trailEntry struct {
 	action, resource, id string
 	name, environment    any
 	changes              map[string]any
 }
 
-// sameTrail checks that the trail has exactly these entries, behind the four of every new tenant.
+// sameTrail checks that the trail has exactly these entries, after the four of every new tenant.
 func sameTrail(t *testing.T, me *nodetest.Client, want ...trailEntry) {
 	t.Helper()
 	got := trail(me, "")[4:]
@@ -52,7 +52,7 @@ func checkEntry(t *testing.T, entry map[string]any, want trailEntry) {
 	}
 }
 
-// Every change of anything is in the trail, with what was before and after.
+// The trail has every change, with the values before and after.
 func TestAuditTrailHasEveryChange(t *testing.T) {
 	nodetest.BothEngines(t, testAuditTrailHasEveryChange)
 }

@@ -12,7 +12,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// exported reads an export, by line.
+// exported returns the lines of an export.
 func exported(c *nodetest.Client, query string) []map[string]any {
 	c.Service.T.Helper()
 	list := []map[string]any{}
@@ -65,7 +65,7 @@ func testAuditExport(t *testing.T) {
 					strings.Join(wholeLines[:after+2], "")+string(goesOn.Body), string(a.Body))
 			}
 			formulas := map[string]bool{}
-			text := func(value any) string { // as a cell, in which it is no formula for a spreadsheet
+			text := func(value any) string { //  a spreadsheet must not read it as a formula
 				if text := value.(string); strings.HasPrefix(text, "=") {
 					formulas[text] = true
 					return "'" + text

@@ -27,8 +27,8 @@ func TestCursorOfAuditTrail(t *testing.T) {
 	}.Run(t)
 }
 
-// Whatever is written meanwhile: a walk along the links, of pages of any size, finds each entry from where it began
-// exactly once, and an export all up to its own end.
+// While facts arrive, a walk along the links with any page size finds each entry after its start exactly once. So does
+// an export up to its own end.
 func TestPagesNeitherSkipNorRepeatWhileFactsArrive(t *testing.T) {
 	nodetest.BothEngines(t, testPagesNeitherSkipNorRepeatWhileFactsArrive)
 }

@@ -14,7 +14,7 @@ import (
 	"flagledger/events/proof"
 )
 
-// leaves are the hashes of the tenant's facts, of its flags, projects and itself, in the order of the log.
+// leaves returns the hashes of the facts of a tenant and its flags and projects, in log order.
 func leaves(c *nodetest.Client, projects ...string) (list []tlog.Hash, ids []string) {
 	c.Service.T.Helper()
 	for page, err := range c.Service.Store().Subscribe(c.Service.T.Context(), events.Position{}) {

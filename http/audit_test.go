@@ -12,10 +12,10 @@ import (
 
 const auditPath, exportPath = "/api/v1/audit", "/api/v1/audit/export"
 
-// recordedPattern is a recorded time: UTC with microseconds and Z.
+// recordedPattern matches a recorded time: UTC with microseconds and Z.
 var recordedPattern = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`)
 
-// trail reads all of a tenant's trail that a query finds, page by page, oldest first.
+// trail returns all entries of a tenant's trail that match a query, page by page, oldest first.
 func trail(c *nodetest.Client, query string) []map[string]any {
 	c.Service.T.Helper()
 	list := []map[string]any{}
@@ -27,7 +27,7 @@ func trail(c *nodetest.Client, query string) []map[string]any {
 	return list
 }
 
-// linked is the path of the next page, empty where there is none.
+// linked returns the path of the next page, or "".
 func linked(page *nodetest.Answer) string {
 	if match := nextLink.FindStringSubmatch(nextPage(page)); match != nil {
 		return match[1]

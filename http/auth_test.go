@@ -13,7 +13,7 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// account is what a legacy sign-up or sign-in gave.
+// account is the response to a legacy sign-up or sign-in.
 type account struct {
 	email                string
 	token, refresh, user string
@@ -35,12 +35,12 @@ func signUpAs(s *nodetest.Service, email string) account {
 	return a
 }
 
-// withToken is a client with another token and no tenant.
+// withToken returns a client with another token and no tenant.
 func withToken(c *nodetest.Client, token string) *nodetest.Client {
 	return &nodetest.Client{Service: c.Service, Token: token}
 }
 
-// signIn is a further session of the account.
+// signIn starts a further session of the account.
 func (a account) signIn(c *nodetest.Client) account {
 	body := c.Service.Anonymous().
 		Call("POST", "/auth/signin", map[string]string{"email": a.email, "password": nodetest.Password}).
@@ -50,7 +50,7 @@ func (a account) signIn(c *nodetest.Client) account {
 	return a
 }
 
-// outside is an account that the identity provider knows and the service has never seen.
+// outside creates an account that the identity provider knows and the service has never seen.
 func outside(c *nodetest.Client) commands.Session {
 	c.Service.T.Helper()
 	pool, err := node.OpenPool(c.Service.T.Context(), c.Service.DatabaseURL)
@@ -113,7 +113,7 @@ func checkLegacy(t *testing.T, a *nodetest.Answer) {
 	}
 }
 
-// badTokens are tokens that do not hold, by what is wrong with them.
+// badTokens are invalid tokens by their fault.
 func badTokens(good string) map[string]string {
 	part := strings.Split(good, ".")
 	return map[string]string{
@@ -126,7 +126,7 @@ func badTokens(good string) map[string]string {
 	}
 }
 
-// statuses makes n calls at once and counts their statuses.
+// statuses makes n concurrent calls and counts their statuses.
 func statuses(n int, call func(i int) *nodetest.Answer) map[int]int {
 	answers := make([]*nodetest.Answer, n)
 	var all sync.WaitGroup
@@ -141,7 +141,7 @@ func statuses(n int, call func(i int) *nodetest.Answer) map[int]int {
 	return count
 }
 
-// sameProblem checks that two problems differ in nothing but the request's id.
+// sameProblem checks that two problems differ only in the request's id.
 func sameProblem(t *testing.T, a, b *nodetest.Answer) {
 	t.Helper()
 	x, y := a.Object(), b.Object()
@@ -277,7 +277,7 @@ func TestSigningUpAndIn(t *testing.T) {
 			all.Wait()
 			users := map[any]bool{}
 			for i, a := range answers {
-				if a.Status != 409 { // whoever has the same password may be let in as well, until the first is
+				if a.Status != 409 { //  callers with the same password may be let in too, until the first one is
 					users[a.Want(201).Object()["user"].(map[string]any)["id"]] = true
 					nodetest.Same(t, "the other password", answers[1-i%2].Status, 409)
 				}

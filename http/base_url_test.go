@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A client finds its stream where it found the service.
+// A stream's URL has the base URL of the client's request.
 func TestBaseURLFollowsRequest(t *testing.T) {
 	t.Parallel()
 	const public = "http://localhost:8080"

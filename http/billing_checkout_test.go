@@ -24,13 +24,13 @@ const (
 	portalPath   = "/api/v1/billing/portal"
 )
 
-// shop is a service with an account at Stripe.
+// shop is a service with a Stripe account.
 type shop struct {
 	*nodetest.Service
 	stripe *paymenttest.Server
 }
 
-// newShop starts a service that sells standard and enhanced by the month, and enterprise also by the year.
+// newShop starts a service that sells standard and enhanced monthly, and enterprise also yearly.
 func newShop(t *testing.T, change ...func(*node.Config)) shop {
 	t.Helper()
 	return shopOn(t, nodetest.Database(t), paymenttest.New(t, paymenttest.Clock()), change...)
@@ -58,7 +58,7 @@ func shopOn(t *testing.T, database string, stripe *paymenttest.Server, change ..
 	return shop{nodetest.Start(t, database, c, nodetest.Log(t)), stripe}
 }
 
-// purchase is the body of a checkout of a plan, with changes of its members.
+// purchase returns the body of a checkout of a plan, with changed members.
 func purchase(plan string, changes ...any) map[string]any {
 	body := map[string]any{
 		"type":       "subscription",
@@ -74,7 +74,7 @@ func purchase(plan string, changes ...any) map[string]any {
 	return body
 }
 
-// checkout begins to pay, and returns the page's address and the type.
+// checkout starts a checkout, and returns the page's address and the type.
 func checkout(me *nodetest.Client, body any) (url, kind string) {
 	me.Service.T.Helper()
 	answer := me.Call("POST", checkoutPath, body).Want(200).Object()
@@ -82,7 +82,7 @@ func checkout(me *nodetest.Client, body any) (url, kind string) {
 	return answer["checkoutUrl"].(string), answer["type"].(string)
 }
 
-// deliver has Stripe tell of all that has happened, and waits until it is followed.
+// deliver sends all pending Stripe events and waits until they are followed.
 func (s shop) deliver() {
 	s.T.Helper()
 	for _, e := range s.stripe.Events() {
@@ -139,7 +139,7 @@ func TestCheckoutRefusesWhatIsWrong(t *testing.T) {
 	me.Join("developer").Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(403)
 }
 
-// The calls to Stripe say what the body asks for, and whose it is.
+// Calls to Stripe contain the plan of the body and the tenant.
 func TestCheckoutTellsStripe(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -148,7 +148,7 @@ func TestCheckoutTellsStripe(t *testing.T) {
 	promotion := s.stripe.AddPromotion("SPRING")
 	for _, c := range []struct {
 		body map[string]any
-		want map[string]string // of the form that Stripe gets
+		want map[string]string //  of the form for Stripe
 		kind string
 	}{
 		{purchase("standard", "referralId", "partner-7"), map[string]string{
@@ -178,7 +178,7 @@ func TestCheckoutTellsStripe(t *testing.T) {
 	}
 }
 
-// A change of plan asks for the price of the plan, with what takes something off it.
+// A change of plan requests the price of the plan, with its discount.
 func TestAPlanChangeTellsStripe(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -207,7 +207,7 @@ func TestAPlanChangeTellsStripe(t *testing.T) {
 	}
 }
 
-// A tenant names its own customer alone, whatever metadata another one bears that is not ours.
+// A customer belongs only to the tenant that we recorded, whatever other metadata says.
 func TestACustomerIsOneTenantsAlone(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -242,8 +242,8 @@ func TestACustomerIsOneTenantsAlone(t *testing.T) {
 	}
 }
 
-// A request that is made again with its key is answered alike, and Stripe is told the same key, which is not ours. So
-// is one of many at once.
+// A repeated request with the same key gets the same response, and Stripe gets the same key, which is not the caller's.
+// So do concurrent requests.
 func TestACheckoutIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -278,7 +278,7 @@ func TestACheckoutIsMadeOnce(t *testing.T) {
 	}
 }
 
-// From the first checkout to the end: what is paid for is the tenant's as soon as Stripe has told of it.
+// From the first checkout to the end, a tenant has what it paid for as soon as Stripe reports it.
 func TestASubscriptionsLife(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -335,13 +335,13 @@ func TestASubscriptionsLife(t *testing.T) {
 	}
 }
 
-// Whoever pays twice before Stripe has told of the first payment is led to the subscription that there is.
+// A person who pays again before Stripe has reported the first payment is led to the existing subscription.
 func TestACheckoutAsksStripeForASubscription(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	url, _ := checkout(me, purchase("standard"))
-	s.stripe.Pay(url) // and no event comes
+	s.stripe.Pay(url) //  but no event arrives
 	me.Call("POST", checkoutPath, purchase("standard")).Refused(409)
 	if _, kind := checkout(me, purchase("enhanced")); kind != "plan_change" {
 		t.Errorf("it is a %s", kind)
@@ -379,8 +379,8 @@ func TestWithoutStripeNothingIsSold(t *testing.T) {
 	me.Call("POST", checkoutPath, `{}`).Refused(422, "type", "successUrl", "cancelUrl")
 }
 
-// However Stripe breaks, it answers 503 in ten seconds, nothing is half done, and the same request succeeds later.
-// Other calls do not notice.
+// If Stripe fails in any way, the call returns 503 within ten seconds, nothing is half done, and the same request
+// succeeds later. Other calls are not affected.
 func TestStripeBreaks(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -398,20 +398,20 @@ func TestStripeBreaks(t *testing.T) {
 		if a := (<-refusal).Refused(503); a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: no Retry-After", how)
 		}
-		if took := time.Since(began); took > 30*time.Second { // on a machine that is busy; the service gives up after nine
+		if took := time.Since(began); took > 30*time.Second { //  on a busy machine; the service's timeout is nine
 			t.Errorf("%s: it took %v", how, took)
 		}
 		s.stripe.Break(paymenttest.Working)
 		me.Call("POST", checkoutPath, purchase("standard"), "Idempotency-Key", key).Want(200)
 		s.stripe.Break(how)
-		if how != paymenttest.Hanging { // once is enough
+		if how != paymenttest.Hanging { //  one attempt is enough
 			me.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(503)
 		}
 		s.stripe.Break(paymenttest.Working)
 	}
 }
 
-// A call that Stripe has kept waiting leaves its connection as it was, for the next call that comes over it.
+// After a slow Stripe call, the connection works normally for the next call.
 func TestAConnectionOutlivesASlowCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -457,7 +457,7 @@ func TestAConnectionOutlivesASlowCall(t *testing.T) {
 	}
 }
 
-// The service has one limit at Stripe for all its tenants: nobody spends it by making tenants that cost nothing.
+// All tenants share the service's limit at Stripe. A person with many free tenants cannot use it up.
 func TestCheckoutsOfAnHourAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -60,8 +60,8 @@ func TestSubscription(t *testing.T) {
 	}.Run(t)
 }
 
-// A plan is in force in every answer, on every node, from when it is known until it ends, although nothing happens
-// then.
+// Every node and every response shows the plan in force from the time it is known until it ends, even if no event marks
+// its end.
 func TestThePlanInForceOnEveryNode(t *testing.T) {
 	nodetest.BothEngines(t, testThePlanInForceOnEveryNode)
 }

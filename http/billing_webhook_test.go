@@ -18,7 +18,7 @@ import (
 
 const webhookPath = "/api/v1/billing/webhook"
 
-// changes are the subscriptions that a tenant has had, in order: plan, status and whether it ends with its period.
+// changes lists a tenant's subscriptions in order: plan, status and whether it ends with its period.
 func (s shop) changes(tenantID string) (list []string) {
 	s.T.Helper()
 	for r, err := range s.Store().Read(s.T.Context(), events.TenantStream(tenantID), 0) {
@@ -32,7 +32,7 @@ func (s shop) changes(tenantID string) (list []string) {
 	return list
 }
 
-// subscriber is a person whose tenant has a subscription to standard, which all know of.
+// subscriber is a person whose tenant has a subscription to standard that every part knows.
 func (s shop) subscriber() (me *nodetest.Client, subscription string) {
 	s.T.Helper()
 	me = s.SignUp(nodetest.Address())
@@ -43,8 +43,7 @@ func (s shop) subscriber() (me *nodetest.Client, subscription string) {
 	return me, subscription
 }
 
-// Events that come late, repeatedly, in any order and at once leave what Stripe says, with a fact for a change and none
-// for a repetition.
+// Late, repeated, reordered or concurrent events leave the state at Stripe, with one fact for each change.
 func TestEventsComeInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -77,7 +76,7 @@ func TestEventsComeInAnyOrder(t *testing.T) {
 	}
 }
 
-// An event that comes again is answered, and nothing is done for it.
+// A repeated event is acknowledged and ignored.
 func TestAnEventIsFollowedOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -108,7 +107,7 @@ func TestAnEventIsFollowedOnce(t *testing.T) {
 	nodetest.Same(t, "the jobs when all came again", deliver(), first)
 }
 
-// While a subscription changes without pause, those who follow it end with what it is in the end.
+// While a subscription changes continuously, its followers end with its final state.
 func TestTheLastStateIsKept(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -172,7 +171,7 @@ func TestForgedEventsAreRefused(t *testing.T) {
 	if calls := stripe.Calls("GET", "/v1/customers/cus_1"); len(calls) > 0 {
 		t.Error("a forged event is followed")
 	}
-	// What is signed goes through all the same.
+	// Signed events are still accepted.
 	nobody.Call("POST", webhookPath, body, "Stripe-Signature", paymenttest.Sign(body, now)).Want(200)
 	for line := range strings.Lines(book.String()) {
 		if strings.Contains(line, webhookPath) && !strings.Contains(line, `"level":"DEBUG"`) &&
@@ -182,7 +181,7 @@ func TestForgedEventsAreRefused(t *testing.T) {
 	}
 }
 
-// Where events are not configured, calls of the webhook are limited as well, and leave no line in the log.
+// If events are not configured, calls of the webhook are limited too, and leave no line in the log.
 func TestEventsThatNobodyCanSign(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string]node.PaymentSettings{
@@ -193,7 +192,7 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 			t.Parallel()
 			book := &nodetest.LogBook{}
 			limits := nodetest.Generous
-			limits.Anonymous = 100 // the test asks for the health while the service starts
+			limits.Anonymous = 100 //  the test calls health while the service starts
 			s := nodetest.Start(t, nodetest.Database(t),
 				node.Config{Environment: "development", Limits: limits, Payment: settings}, book.Logger())
 			nobody := s.Anonymous()
@@ -203,7 +202,7 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 				if nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature).Status == 429 {
 					break
 				}
-				if i > 3*limits.Anonymous { // of two minutes, at most
+				if i > 3*limits.Anonymous { //  two minutes at most
 					t.Fatal("calls are not limited")
 				}
 			}
@@ -227,7 +226,7 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 	}
 }
 
-// Whose subscription it is says the metadata that the service noted, and nothing else.
+// The metadata that the service recorded decides to whom a subscription belongs.
 func TestEventsOfStrangersChangeNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -240,13 +239,13 @@ func TestEventsOfStrangersChangeNothing(t *testing.T) {
 	if list := s.changes(me.Tenant); len(list) > 0 {
 		t.Errorf("the tenant has %v", list)
 	}
-	// One that the operator made at Stripe for the tenant counts.
+	// A subscription that the operator created at Stripe for the tenant counts.
 	s.stripe.Subscribe(s.stripe.AddCustomer(map[string]string{"flagledger_tenant": me.Tenant}), "price_enterprise_year")
 	s.deliver()
 	subscribed(me, "enterprise", "active")
 }
 
-// While Stripe is down events are taken in, and followed once it is back.
+// Events during an outage of Stripe are accepted, and followed after it.
 func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -265,7 +264,7 @@ func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
 	subscribed(me, "standard", "past_due")
 }
 
-// onAnotherDay stops the node and starts another, which compares all subscriptions once more.
+// onAnotherDay restarts the node, which compares all subscriptions again.
 func (s shop) onAnotherDay(t *testing.T, change ...func(*node.Config)) shop {
 	t.Helper()
 	s.Node.Stop()
@@ -273,20 +272,20 @@ func (s shop) onAnotherDay(t *testing.T, change ...func(*node.Config)) shop {
 	return shopOn(t, s.DatabaseURL, s.stripe, change...)
 }
 
-// The daily comparison mends what no event has told of.
+// The daily comparison repairs what no event reported.
 func TestTheComparisonMends(t *testing.T) {
 	t.Parallel()
 	database, stripe := nodetest.Database(t), paymenttest.New(t, time.Now)
 	s := shopOn(t, database, stripe)
 	me, subscription := s.subscriber()
 	stripe.End(subscription)
-	stripe.Events()                                                          // which never come
+	stripe.Events()                                                          //  they are never delivered
 	later := s.onAnotherDay(t, func(c *node.Config) { c.PublicURL = s.URL }) // which issues the tokens
 	me.Service = later.Service
 	subscribed(me, "free", "canceled")
 }
 
-// A tenant that is deleted pays no longer, and nobody can pay for it on a page that is still open.
+// A deleted tenant pays no longer, and an open page cannot be paid.
 func TestADeletedTenantPaysNoLonger(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -307,7 +306,7 @@ func TestADeletedTenantPaysNoLonger(t *testing.T) {
 	}
 }
 
-// A tenant has one page at a time on which it can subscribe, and none once it has a subscription: nobody pays for two.
+// A tenant has one open page for a subscription, and none once it has one, so that it never pays twice.
 func TestOnePageForAPlan(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -330,7 +329,8 @@ func TestOnePageForAPlan(t *testing.T) {
 	payable("with a subscription", false, false, true, true)
 }
 
-// The daily comparison also cancels what a deleted tenant was subscribed to later, or could not be cancelled at once.
+// The daily comparison also cancels late subscriptions of a deleted tenant, and those that could not be cancelled at
+// once.
 func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 	t.Parallel()
 	database, stripe := nodetest.Database(t), paymenttest.New(t, time.Now)
@@ -340,13 +340,13 @@ func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 	me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
 	s.Eventually("the subscription is cancelled", func() bool { return stripe.Status(subscription) == "canceled" })
 	left := stripe.Subscribe(customer, "price_standard")
-	stripe.Events() // which never come
+	stripe.Events() //  they are never delivered
 	later := s.onAnotherDay(t)
 	later.Eventually("the subscription that was left is cancelled",
 		func() bool { return stripe.Status(left) == "canceled" })
 }
 
-// A customer that was deleted at Stripe makes room for another one.
+// After the deletion of a customer at Stripe, a new one can be created.
 func TestADeletedCustomer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -388,7 +388,7 @@ func TestSubscriptionShowsEndOnlyAtPeriodEnd(t *testing.T) {
 	nodetest.Same(t, "never", ends(func(time.Time) time.Time { return time.Time{} }), false)
 }
 
-// Whose a customer is, their own note says, and not what an event is about.
+// The customer's own metadata, not the event, decides which tenant it belongs to.
 func TestPaymentEventChangesOnlyCustomersTenant(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// served notes what a flag served in an environment, where it was evaluated a minute ago.
+// served records what a flag served in an environment a minute ago.
 func (l lifecycles) served(key, environment, outcome, variationID, variationName, value string) {
 	l.t.Helper()
 	l.given(key, use{environmentID: l.environmentID(environment), evaluated: time.Minute, outcome: outcome})
@@ -29,7 +29,7 @@ func (l lifecycles) served(key, environment, outcome, variationID, variationName
 	}
 }
 
-// calledBy notes who evaluated a flag in an hour, and on its day: the service may count that day as added up already.
+// calledBy records who evaluated a flag in an hour and on its day, because that day may already be rolled up.
 func (l lifecycles) calledBy(key string, hour time.Time, clients string) {
 	l.t.Helper()
 	var b pgx.Batch
@@ -116,7 +116,7 @@ func TestCleanup(t *testing.T) {
 	nodetest.Same(t, "for a machine", machine.Call("GET", path, nil).Want(200).List()[0]["flagKey"], "unused")
 	keys := nodetest.Column(list, "flagKey")
 	checkPages(t, l.me, path, "flagKey", keys)
-	l.given("unused", use{evaluated: time.Minute, outcome: "x", varied: time.Minute}) // the list may be one that was kept
+	l.given("unused", use{evaluated: time.Minute, outcome: "x", varied: time.Minute}) //  the list may be cached
 	nodetest.Same(t, "once it is evaluated", nodetest.Column(l.me.Call("GET", path, nil).Want(200).List(), "flagKey"),
 		keys[1:])
 }

@@ -1,19 +1,19 @@
 package http_test
 
-// contractRow is a row of the interface: what it states of one operation.
+// contractRow is a row of the interface specification about one operation.
 type contractRow struct {
 	name string // method and path
-	// headers are those that the row states, apart from Authorization. X-Tenant-ID must be sent where it is among them.
+	// headers are the headers of the row, except Authorization. X-Tenant-ID is required if it is listed.
 	headers string
-	// body has each member that the row states; of a GET it is the query. What stands between double angle brackets is
-	// made for the call, as the path's parameters are.
+	// body has each member of the row; for a GET it is the query. Names in double angle brackets, also in the path, are
+	// replaced by things created for the call.
 	body   string
 	status int
 	answer any // a shape, nil for none
 }
 
-// contractRows has each row of the interface. Where a row states no answer, it is what semantics of this kind of call
-// say: the resource as it now is, or success.
+// contractRows has every row of the interface. A row without an answer follows the rule for its kind of call: the
+// resource in its current state, or success.
 var contractRows = []contractRow{
 	// Token and user authentication
 	{
@@ -319,7 +319,7 @@ var contractRows = []contractRow{
 	{"POST /admin/invitations", "", `{"email":"<<newEmail>>","role":"vendor_support"}`, 201, invitationShape},
 }
 
-// sameShape are the old paths whose operations are as those under /api/v1 with the same tail.
+// sameShape lists the legacy paths whose operations equal those under /api/v1 with the same tail.
 var sameShape = []string{
 	"GET /api/flags",
 	"POST /api/flags",
@@ -351,7 +351,7 @@ var sameShape = []string{
 	"GET /api/sandbox/demo-data",
 }
 
-// additions are the operations that the interface does not list, each with the reason why it is there.
+// additions are operations beyond the interface, each with the reason for it.
 var additions = map[string]string{
 	"GET /api/v1/tenants/{tenantId}/flag-rules":                    "large tenants agree on names, owners and reasons",
 	"PUT /api/v1/tenants/{tenantId}/flag-rules":                    "large tenants agree on names, owners and reasons",

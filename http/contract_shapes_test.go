@@ -8,12 +8,12 @@ import (
 	"flagledger/events"
 )
 
-// A shape says of each member that the interface states which type it has: the name of one, a shape, a list with the
-// shape of its entries, or an object whose members all have one shape. An answer may have more members.
+// A shape states the type of each member of an answer: a type name, a shape, a list of one shape, or an object whose
+// members share a shape. An answer may have more members.
 type (
 	shape map[string]any
-	list1 []any          // of one entry: what each entry is like, of which there is one at least
-	mapOf map[string]any // of one entry: what each member is like
+	list1 []any          //  a list with at least one entry, all of this shape
+	mapOf map[string]any //  an object whose members have this shape
 )
 
 var (

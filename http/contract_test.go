@@ -17,12 +17,12 @@ import (
 	"flagledger/events"
 )
 
-// Each row of the interface is called once as it should be, and once as nobody may: the path and the method, the
-// headers, what is sent, the status, each member of the answer with its type, and the shape of an error. The OpenAPI
-// document has these rows, the additions, and nothing else.
+// Each row of the interface is called once correctly and once without permission. The test checks the path, method,
+// headers, body, status, the type of each member of the answer, and the shape of an error. The OpenAPI document has
+// exactly these rows and the additions.
 func TestContract(t *testing.T) {
 	t.Parallel()
-	// Its clock is the machine's: tokens from outside are of that time.
+	// Its clock is the machine's, because external tokens use it.
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now),
 		func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} })
 	s.stripe.AddProduct("prod_1")
@@ -39,7 +39,7 @@ func TestContract(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			if !strings.Contains(row.name, "/admin/users") { // which list everybody, also those who are just signing up
+			if !strings.Contains(row.name, "/admin/users") { //  these list all people, including new ones
 				t.Parallel()
 			}
 			w := newWorld(t, s, row, root, owner)
@@ -61,15 +61,15 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// world is what a row's call is about, and who makes it.
+// world creates the things for a row's call.
 type world struct {
 	contractRow
 	t            *testing.T
 	shop         shop
 	root         *nodetest.Client
-	me           *nodetest.Client // a tenant's admin; root for the calls of the platform
+	me           *nodetest.Client //  a tenant's admin; root for calls of the platform
 	method, path string
-	things       map[string]string // that have been made for the call, by name
+	things       map[string]string //  created for the call, by name
 }
 
 func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Client) *world {
@@ -130,12 +130,12 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 
 var thingPattern = regexp.MustCompile(`\{(\w+)\}|<<(\w+)>>`)
 
-// filled is a path or a body with the names of things that there are.
+// filled returns a path or a body with names of existing things.
 func (w *world) filled(text string) string {
 	return thingPattern.ReplaceAllStringFunc(text, func(name string) string { return w.thing(strings.Trim(name, "{}<>")) })
 }
 
-// thing is one that a call names. It is made when it is first asked for.
+// thing returns something that a call names. It is created on first use.
 func (w *world) thing(name string) string {
 	if w.things[name] == "" {
 		w.things[name] = w.newThing(name)
@@ -221,11 +221,11 @@ func (w *world) newThing(name string) string {
 	return ""
 }
 
-// isForm reports whether the row's body is a form, which is that of the token endpoint.
+// isForm reports whether the row's body is a form, as for the token endpoint.
 func (row contractRow) isForm() bool { return strings.HasPrefix(row.body, "grant_type=") }
 
-// checkDocumented checks that the document shows the row's headers, each member that it sends, and its status as the
-// only one of success; a device that is registered again is answered with 200.
+// checkDocumented checks that the document has the row's headers, each member that it sends, and its status as the only
+// success. A repeated registration of a device returns 200.
 func (w *world) checkDocumented(operation map[string]any) {
 	w.t.Helper()
 	if operation == nil {
@@ -242,7 +242,7 @@ func (w *world) checkDocumented(operation map[string]any) {
 	}
 	responses := object(operation["responses"])
 	for status := range responses {
-		// Where something is made that may be there already, the answer may be 200 too.
+		// If the thing may exist already, the answer may be 200 too.
 		if status[0] == '2' && status != strconv.Itoa(w.status) && (w.status != 201 || status != "200") ||
 			responses[strconv.Itoa(w.status)] == nil {
 			w.t.Errorf("the document shows %s, want %d", status, w.status)
@@ -260,7 +260,7 @@ func (w *world) checkDocumented(operation map[string]any) {
 	}
 }
 
-// query is what the row sends in the path.
+// query returns the query that the row sends.
 func (w *world) query() url.Values {
 	if w.method != "GET" {
 		return nil
@@ -272,7 +272,7 @@ func (w *world) query() url.Values {
 	return values
 }
 
-// headersBut are the headers that the row states, as pairs for Call. One of them may be left out.
+// headersBut returns the headers of the row as pairs for Call, without one of them.
 func (w *world) headersBut(left string) (pairs []string) {
 	values := map[string]string{"X-Tenant-ID": w.me.Tenant, "X-Environment": "production", "Idempotency-Key": "contract"}
 	values[left] = ""
@@ -317,8 +317,8 @@ func (w *world) checkAnswer() {
 	hasShape(w.t, "the body", a.JSON(), w.answer)
 }
 
-// checkHeaders checks where what was made is, the version of a single flag, and what an old path says of itself. A
-// sign-up makes nothing that has a path.
+// checkHeaders checks the location of a new thing, the version of a flag, and the headers of a legacy path. A sign-up
+// creates nothing with a path.
 func (w *world) checkHeaders(a *nodetest.Answer) {
 	w.t.Helper()
 	if location := a.Header.Get("Location"); w.status == 201 && !strings.HasSuffix(w.path, "/signup") &&
@@ -340,7 +340,7 @@ func (w *world) checkHeaders(a *nodetest.Answer) {
 	}
 }
 
-// checkRefusal checks what somebody without a token gets, and of a call that needs none what the wrong method gets.
+// checkRefusal checks the answer to a caller without a token, or to a wrong method if the call needs no token.
 func (w *world) checkRefusal() {
 	w.t.Helper()
 	nobody := w.me.Service.Anonymous()

@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// statedValues are the values that the interface lists for a member of a body that is sent.
+// statedValues are the values that the interface lists for a member of a request body.
 var statedValues = []struct{ name, member, values string }{
 	{"POST /api/v1/oauth/token", "grant_type", "client_credentials"},
 	{"POST /oauth/token", "grant_type", "client_credentials"},
@@ -56,7 +56,7 @@ func TestTheDocumentListsTheStatedValues(t *testing.T) {
 	}
 }
 
-// bodySchemas are the ways that a body may be, by its schema.
+// bodySchemas returns the alternative schemas of a body.
 func bodySchemas(whole, schema map[string]any) (ways []map[string]any) {
 	schema = resolve(whole, schema)
 	for _, way := range list(schema["oneOf"]) {
@@ -65,7 +65,7 @@ func bodySchemas(whole, schema map[string]any) (ways []map[string]any) {
 	return append(ways, schema)
 }
 
-// What a call leaves out has the value that the interface states, by the document too.
+// The document states the interface's default for each optional member.
 func TestTheDocumentShowsTheStatedDefaults(t *testing.T) {
 	t.Parallel()
 	_, operations := nodetest.Shared(t).Anonymous().Document()
@@ -80,7 +80,7 @@ func TestTheDocumentShowsTheStatedDefaults(t *testing.T) {
 	}
 }
 
-// What lists and metrics of the use of flags take is in the document, with what they take where a call says nothing.
+// The document describes the parameters of usage lists and metrics, with their defaults.
 func TestTheDocumentShowsTheUseOfFlags(t *testing.T) {
 	t.Parallel()
 	_, operations := nodetest.Shared(t).Anonymous().Document()

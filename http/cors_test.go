@@ -10,13 +10,13 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// browser makes calls as the page of an origin does.
+// browser makes calls like a page of an origin.
 func browser(c *nodetest.Client, origin, method, path string, body any, headers ...string) *nodetest.Answer {
 	c.Service.T.Helper()
 	return c.Call(method, path, body, append([]string{"Origin", origin}, headers...)...)
 }
 
-// preflight asks, as a browser does before it makes a call, whether the page of an origin may make it.
+// preflight makes the request by which a browser checks whether a page of the origin may make a call.
 func preflight(s *nodetest.Service, origin, path, method, headers string) *nodetest.Answer {
 	s.T.Helper()
 	return s.Anonymous().
@@ -137,19 +137,19 @@ func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 	})
 }
 
-// A page cannot read why a preflight request is refused, and all who sit behind one address would share its limit.
+// A page cannot read why a preflight request is refused, and all people behind one address would share its limit.
 func TestPreflightRequestsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example.com"
 	limits := nodetest.Generous
-	limits.Anonymous = 500 // the service is asked for its health until it has started
+	limits.Anonymous = 500 //  the test calls health until the service has started
 	began := time.Now()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment:   "development",
 		Origins:       []string{app},
 		Limits:        limits,
 		ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Now:           func() time.Time { return began }, // so that no minute ends
+		Now:           func() time.Time { return began }, //  no minute ends
 	}, nodetest.Log(t))
 	from := func(method string) *nodetest.Answer {
 		return s.Anonymous().

@@ -14,7 +14,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// wantCounts waits until the metrics show so many evaluations and prefetches, and no more.
+// wantCounts waits until the metrics show exactly these numbers of evaluations and prefetches.
 func wantCounts(c *nodetest.Client, path string, evaluations, prefetches int) {
 	c.Service.T.Helper()
 	c.Service.Eventually(
@@ -258,7 +258,7 @@ func TestCountsWhileFlagsChange(t *testing.T) {
 	}.Run(t)
 }
 
-// What an answer has is counted before it is sent, each flag once: a reader may take long for it, or leave.
+// Each flag of a response is counted once, before the response is sent: the reader may be slow or disconnect.
 func TestEvaluationsOfManyFlagsCountBeforeTheyAreRead(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
@@ -276,7 +276,7 @@ func TestEvaluationsOfManyFlagsCountBeforeTheyAreRead(t *testing.T) {
 		}
 	}
 	named := `{"flagKeys":["` + strings.Join(keys, `","`) + `"]}`
-	// what the first flag, the last one and the tenant have of evaluations and prefetches
+	// the evaluations and prefetches of the first flag, the last flag and the tenant
 	want := func(of [3][2]int) {
 		t.Helper()
 		for i, path := range []string{first, last, tenantMetricsPath(me, "")} {
@@ -300,7 +300,7 @@ func TestEvaluationsOfManyFlagsCountBeforeTheyAreRead(t *testing.T) {
 		t.Error("the answer for all flags is broken off")
 	}
 	want([3][2]int{{2, 1}, {1, 1}, {33, 1}})
-	goOn = begin(`{"flagKeys":["k029"]}`, true) // which is the last piece too
+	goOn = begin(`{"flagKeys":["k029"]}`, true) //  also the last piece
 	want([3][2]int{{2, 1}, {2, 1}, {34, 1}})
 	goOn()
 }

@@ -9,8 +9,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// A tenant adds as many members a day as its plan lets it, a person no more in all of theirs, whichever nodes they
-// call.
+// A tenant adds as many members a day as its plan allows, and a person no more in all their tenants, whichever nodes
+// they call.
 func TestInvitationsOfADay(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t),
@@ -28,7 +28,7 @@ func TestInvitationsOfADay(t *testing.T) {
 	for i := range 24 {
 		add(me, i).Want(201)
 		if i%10 == 0 {
-			add(me, i).Refused(409) // which does not count
+			add(me, i).Refused(409) //  does not count
 		}
 	}
 	add(me, 24, "Idempotency-Key", "last").Want(201)
@@ -45,7 +45,7 @@ func TestInvitationsOfADay(t *testing.T) {
 	refused(me)
 	refused(&there)
 	refused(me.NewTenant("another"))
-	for range 2 { // the key does not keep it: it may be made another day
+	for range 2 { //  the key does not store the refusal: a retry on another day may succeed
 		notReplayed(add(me, 25, "Idempotency-Key", "refused").Refused(429))
 	}
 	forgetAnswers(s)

@@ -28,8 +28,8 @@ func keptKeys(s *nodetest.Service) (n int) {
 	return n
 }
 
-// What is kept for the Idempotency-Keys of a person's calls about no tenant counts with what their unpaid tenants write
-// in a day.
+// Stored answers of Idempotency-Keys for calls without a tenant count towards the daily quota of the person's free
+// tenants.
 func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	t.Parallel()
 	const ofTenant, bound = 8 << 10, 4 * 8 * (8 << 10)
@@ -68,7 +68,7 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	me.Call("POST", "/api/v1/notifications/send", note).Want(201)
 	me.NewTenant("without a key")
 	forgetAnswers(s)
-	for range 2 { // it is made from the facts, and not kept once more
+	for range 2 { //  built from the facts, and not stored again
 		carriedOutAgain(keyed(me, "made", "POST", path, `{"name":"made"}`), made)
 	}
 	keyed(s.SignUp("other@example.com"), "k", "POST", path, `{"name":"n"}`).Want(201)
@@ -81,7 +81,7 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	}
 }
 
-// A key is not free because its answer is short, or not kept.
+// Every key counts, even with a short answer or none.
 func TestEachKeyCounts(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: withinADay().now},
@@ -101,8 +101,7 @@ func TestEachKeyCounts(t *testing.T) {
 	nodetest.Same(t, "keys", keptKeys(s), 2*calls)
 }
 
-// What changes without a body take in a day is bounded as well, and then each person still switches flags, whatever
-// others do.
+// Bodiless changes have a daily limit too. Beyond it each person can still toggle flags, whatever other people do.
 func TestSwitchesAreBounded(t *testing.T) {
 	t.Parallel()
 	const bound = 8 * (64 << 10)

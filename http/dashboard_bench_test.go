@@ -9,8 +9,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// BenchmarkDashboard has a browser that has seen nothing yet open the page of a tenant's 20,000 flags, search it, and
-// switch a flag that somebody else sees too.
+// BenchmarkDashboard opens the page of a tenant's 20,000 flags in a new browser, searches it, and toggles a flag that
+// another person sees too.
 func BenchmarkDashboard(b *testing.B) {
 	chromium := findBrowser(b)
 	me := nodetest.New(b).SignUp("me@example.com")

@@ -14,7 +14,7 @@ import (
 	"flagledger/events"
 )
 
-// The dashboard offers what its table of permissions lets a role do: the service allows exactly that.
+// The dashboard's table of permissions offers each role exactly what the service allows.
 func TestDashboardOffersWhatRolesMay(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
@@ -25,7 +25,7 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 		t.Fatal(err)
 	}
 	type call struct{ method, path, body string }
-	// What a role that may do it is told is wrong, or not there. Only a role that may not is answered with 403.
+	// A role with permission gets a 4xx about the request's content. Only a role without permission gets 403.
 	const nobody = "0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"
 	tenant := func(id string) map[string][]call {
 		path := "/api/v1/tenants/" + id
@@ -153,7 +153,7 @@ func callsOfDashboard(t *testing.T) (operations []string) {
 	return operations
 }
 
-// readLeastRoles reads a table of the dashboard: the least role for each act.
+// readLeastRoles reads a table of the dashboard: the least role for each action.
 func readLeastRoles(t *testing.T, text []byte, table string) map[string]string {
 	t.Helper()
 	block := regexp.MustCompile(`(?s)const ` + table + ` = \{\n(.*?)\n\}`).FindSubmatch(text)

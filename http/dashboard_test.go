@@ -22,7 +22,7 @@ import (
 	"flagledger/http/dashboard"
 )
 
-// A browser that opens the service's address is led to the dashboard. All others get JSON there.
+// A browser that opens the service's address is redirected to the dashboard. All other clients get JSON.
 func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
@@ -49,13 +49,13 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 	}
 }
 
-// Many people open the dashboard from one address: the dozens of files that a page loads are no requests to count.
+// Many people open the dashboard from one address, so the dozens of files of a page do not count as requests.
 func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 	t.Parallel()
 	limits, began := nodetest.Generous, time.Now()
-	limits.Anonymous = 500 // the service is asked for its health until it has started
+	limits.Anonymous = 500 //  the test calls health until the service has started
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", Limits: limits, Now: func() time.Time { return began }, // so that no minute ends
+		Environment: "development", Limits: limits, Now: func() time.Time { return began }, //  no minute ends
 	}, nodetest.Log(t))
 	left := func(path string) int {
 		_, remaining, _ := budget(s.Anonymous().Call("GET", path, nil))
@@ -85,15 +85,14 @@ func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 	}
 }
 
-// storyRequest is what a story has the test do, or asks it: of a service, an address, or a page of the payment
-// provider.
+// storyRequest is a request of a story to the test, for a service, an address, or a page of the payment provider.
 type storyRequest struct {
 	what, of string
-	done     chan any // with the answer
+	done     chan any //  receives the answer
 }
 
-// People use the dashboard in a browser: the stories are in dashboard/stories. One of them has a server of its own
-// killed and started again, some get mails and pay.
+// The stories in dashboard/stories use the dashboard in a browser. One kills and restarts a server of its own; some get
+// mails and pay.
 func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
@@ -106,9 +105,9 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	}
 	running := serve()
 	mails := mailtest.New(t, mailtest.Options{})
-	later := &atomic.Int64{} // how far the clock of stale is ahead
+	later := &atomic.Int64{} //  how far stale's clock is ahead
 	stale := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", StaleFor: 30 * time.Minute, // in which a session does not end
+		Environment: "development", StaleFor: 30 * time.Minute, //  no session ends in it
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))
 	production := nodetest.Start(t, nodetest.Database(t), node.Config{
@@ -169,7 +168,7 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	}
 }
 
-// People of Firebase use the dashboard as all others do.
+// People with Firebase accounts use the dashboard like all others.
 func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
 	t.Parallel()
 	chromium := findBrowser(t)
@@ -185,8 +184,8 @@ func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
 	}
 }
 
-// findBrowser returns the path of the browser that plays stories: the one without windows, which takes half the time,
-// or else the other. It skips the test if the browser or the dashboard is missing.
+// findBrowser returns the path of a browser for the stories: the headless one, which takes half the time, or the full
+// one. It skips the test if the browser or the dashboard is missing.
 func findBrowser(t testing.TB) string {
 	t.Helper()
 	if !dashboard.Built() {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// DEPRECATIONS.md lists the legacy paths as legacyRoutes does, and names those whose shape differs.
+// DEPRECATIONS.md lists the legacy paths of legacyRoutes, and those with a different shape.
 func TestDeprecationsListLegacyRoutes(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../DEPRECATIONS.md")

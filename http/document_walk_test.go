@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// walkSchema visits a schema and all that it contains. A place is written as in "[].flag.createdAt".
+// walkSchema visits a schema and its parts. A place is written as in "[].flag.createdAt".
 func walkSchema(whole, schema map[string]any, place string, visit func(place string, schema map[string]any)) {
 	walkPart(whole, schema, place, nil, visit)
 }
@@ -39,14 +39,14 @@ func walkPart(whole, schema map[string]any, place string, within []string, visit
 	}
 }
 
-// parameter is something that a caller may send.
+// parameter is a parameter of an operation.
 type parameter struct {
 	operation, in string // in is path, query, header or body
 	name          string // a place if it is in the body
 	schema        map[string]any
 }
 
-// parameters lists all that callers may send, in a fixed order.
+// parameters lists all parameters in a fixed order.
 func parameters(whole map[string]any, operations map[string]map[string]any) (all []parameter) {
 	for _, name := range slices.Sorted(maps.Keys(operations)) {
 		for _, p := range asMaps(operations[name]["parameters"]) {
@@ -71,7 +71,7 @@ func parameters(whole map[string]any, operations map[string]map[string]any) (all
 	return all
 }
 
-// rowOf is the row of the interface of an operation, or of the one under /api/v1 that an old path stands for.
+// rowOf returns the interface's row of an operation, or of the current operation of a legacy path.
 func rowOf(t *testing.T, name string) contractRow {
 	t.Helper()
 	for _, name := range []string{name, current(name)} {
@@ -85,7 +85,7 @@ func rowOf(t *testing.T, name string) contractRow {
 	return contractRow{}
 }
 
-// additionRows has a call of additions, as contractRows has of the interface.
+// additionRows has a call of each addition, like contractRows.
 var additionRows = []contractRow{
 	{"PATCH /api/v1/tenants/{tenantId}/users/{userId}", "", `{"role":"admin"}`, 200, nil},
 	{"GET /api/v1/oauth/clients", "", "", 200, nil},
@@ -109,7 +109,7 @@ var additionRows = []contractRow{
 	{"PUT /api/v1/flags/{flagKey}/fallthrough", "", `{"serve":null}`, 200, nil},
 }
 
-// call makes the row's call in a world of its own, with more behind its path, and wants it to succeed.
+// call makes the row's call in a new world, with more appended to its path. It must succeed.
 func (s shop) call(t *testing.T, row contractRow, root, owner *nodetest.Client, query string) *nodetest.Answer {
 	t.Helper()
 	w := newWorld(t, s, row, root, owner)

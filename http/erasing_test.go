@@ -104,7 +104,7 @@ func testErasing(t *testing.T) {
 	}.run(t)
 }
 
-// A node that dies between the fact and what follows from it leaves nothing personal of a tenant behind.
+// If a node dies between the fact and its consequences, no personal data of the tenant remains.
 func TestADeletedTenantIsForgottenThoughItsNodeDied(t *testing.T) {
 	nodetest.BothEngines(t, testADeletedTenantIsForgottenThoughItsNodeDied)
 }
@@ -128,7 +128,7 @@ func testADeletedTenantIsForgottenThoughItsNodeDied(t *testing.T) {
 			}
 			defer pool.Close()
 			kept := func() []string { return pgtest.TablesWith(t, pool, "keep", contact, pending, title, dana) }
-			// The addresses that were mailed are kept for an hour, for the bound of invitations.
+			// The mailed addresses are stored for an hour, for the limit of invitations.
 			nodetest.Same(t, "what is kept", kept(),
 				[]string{"mailed_invitations", "notifications", "pending_members", "people", "product_tours", "tenant_contacts"})
 

@@ -14,14 +14,14 @@ import (
 
 const manyPath = "/api/v1/flags/evaluate"
 
-// split is a flag whose traffic is split by the targeting key.
+// split creates a flag whose traffic is split by the targeting key.
 func split(c *nodetest.Client, key string) {
 	c.Service.T.Helper()
 	c.CreateEnabledFlag(key,
 		map[string]any{"type": "string", "flag_variations": []any{map[string]any{"name": "all", "value": "v", "weight": 1}}})
 }
 
-// order are the members of an object in the order of the text.
+// order returns the members of an object in textual order.
 func order(t testing.TB, object string) []string {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(object))
@@ -129,7 +129,7 @@ func TestEvaluatingManyFlags(t *testing.T) {
 			me.Call("POST", manyPath, `{} {}`).Refused(400)
 			me.Call("POST", manyPath, ``).Refused(400)
 			me.Call("POST", manyPath, `{}`, "Content-Type", "text/plain").Refused(415)
-			me.Call("GET", manyPath, nil).Refused(404) // a flag's key cannot be so
+			me.Call("GET", manyPath, nil).Refused(404) //  no flag can have this key
 		},
 		"the header may choose the tenant": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)

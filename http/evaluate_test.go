@@ -335,7 +335,7 @@ func testValuesKeepTheirSpelling(t *testing.T) {
 	}.Run(t)
 }
 
-// other is a value of a flag's type that none of the spellings has.
+// other returns a value of a flag's type that differs from all spellings.
 func other(kind string) any {
 	switch kind {
 	case "number":

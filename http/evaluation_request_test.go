@@ -50,7 +50,7 @@ func TestAnEvaluationRequestIsReadWhole(t *testing.T) {
 		"object": map[string]any{"a": map[string]any{}},
 		"":       "no name",
 	}
-	for range 3 { // memory is used again
+	for range 3 { //  reuses memory
 		q, err := decoded(
 			t,
 			` { "targetingKey" : "u\u00e9", "attributes":{"text":"a\"\u00e9\ud83d\ude80\n","empty":"","yes":true,"no":false,"nothing":null,
@@ -73,8 +73,8 @@ func TestAnEvaluationRequestIsReadWhole(t *testing.T) {
 	}
 }
 
-// FuzzContext reads bodies token by token and by reflection: both must agree whether one is malformed, does not fit, or
-// holds.
+// FuzzEvaluationRequest reads bodies token by token and by reflection: both must agree whether a body is malformed,
+// does not fit, or is valid.
 func FuzzEvaluationRequest(f *testing.F) {
 	for _, body := range []string{
 		``, ` `, `null`, `{}`, `[]`, `{"targetingKey":"u","attributes":{"a":{"b":[true,{"c":1e400}]}},"environment":"production"}`, `{"flagKeys":["a",null]}`, `{"flagKeys":["a",["b"]]}`,
@@ -103,8 +103,7 @@ func FuzzEvaluationRequest(f *testing.F) {
 		if strings.TrimSpace(body) == "null" {
 			other = strictjson.FieldError{Field: "body", Text: "is not of the right type"}
 		}
-		// Either stops at the first fault; which one that is may differ, so that what is malformed too may only be found by
-		// one of them.
+		// Each reader stops at its first fault, which may differ, so one of them may not find that the body is malformed.
 		if (err == nil) != (other == nil) {
 			t.Errorf("%q: %v, by reflection %v", body, err, other)
 		}

@@ -8,17 +8,16 @@ import (
 	"flagledger/http/quota"
 )
 
-// OccupyTokens takes all that a flow may have where tokens are signed, the places of those that wait included, until
-// free is called.
+// OccupyTokens takes all slots and waiting places of a flow in the queue for signing tokens, until free is called.
 func (a *API) OccupyTokens(flow string) (free func()) { return occupy(a.queues.signing, flow) }
 
-// OccupyChanges is OccupyTokens for costly changes of flags.
+// OccupyChanges is OccupyTokens for expensive changes of flags.
 func (a *API) OccupyChanges(flow string) (free func()) { return occupy(a.queues.changes, flow) }
 
-// OccupyPast is OccupyTokens for adding up what flags were.
+// OccupyPast is OccupyTokens for the history of flags.
 func (a *API) OccupyPast(flow string) (free func()) { return occupy(a.queues.past, flow) }
 
-// OccupyPeople is OccupyTokens for changes about no tenant.
+// OccupyPeople is OccupyTokens for changes without a tenant.
 func (a *API) OccupyPeople(flow string) (free func()) { return occupy(a.queues.people, flow) }
 
 func occupy(q *quota.Queue, flow string) (free func()) {
@@ -26,7 +25,7 @@ func occupy(q *quota.Queue, flow string) (free func()) {
 	full := make(chan struct{})
 	once := sync.OnceFunc(func() { close(full) })
 	var all sync.WaitGroup
-	for range q.FlowSlots() + signingWaiting + 1 { // one more than may be: it is refused at once
+	for range q.FlowSlots() + signingWaiting + 1 { //  one more than allowed: it is refused at once
 		all.Go(func() {
 			slot, err := q.Enter(ctx, flow)
 			if err != nil {
@@ -44,12 +43,12 @@ func occupy(q *quota.Queue, flow string) (free func()) {
 	}
 }
 
-// MachineAnswerQuota is whose quota of unread answers the machines of a tenant use.
+// MachineAnswerQuota returns the key of the quota of unread responses of a tenant's machines.
 func (a *API) MachineAnswerQuota(tenantID string) string {
 	return a.answerQuota(&request{credential: &credential{machine: &machine{tenantID: tenantID}}})
 }
 
-// StreamID is the id of a position for a tenant's streams.
+// StreamID returns the id of a position for a tenant's streams.
 func (a *API) StreamID(tenantID string, p events.Position) string {
 	ids, err := a.streamIDsOf(tenantID)
 	if err != nil {
@@ -58,7 +57,7 @@ func (a *API) StreamID(tenantID string, p events.Position) string {
 	return ids.id(p)
 }
 
-// StreamPosition is the position that an id of a tenant's streams stands for.
+// StreamPosition returns the position of an id of a tenant's streams.
 func (a *API) StreamPosition(tenantID, id string) (events.Position, bool) {
 	ids, err := a.streamIDsOf(tenantID)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"flagledger/commands/keep/directory"
 )
 
-// onFirebase is a service whose people are in the emulator of Firebase.
+// onFirebase starts a service with accounts in the Firebase emulator.
 func onFirebase(t *testing.T) (*nodetest.Service, *emulator.Emulator) {
 	t.Helper()
 	e := emulator.Start(t)
@@ -88,8 +88,7 @@ func TestFirebase(t *testing.T) {
 			withToken(me, account.token).Call("POST", "/api/v1/auth/logout", nil).Want(200)
 			withToken(me, account.token).Call("GET", "/api/v1/tenants", nil).Refused(401)
 			there.Service.Eventually("the other node refuses the token", refused(there))
-			// The emulator goes on refreshing after that, as Firebase does not; commands/identity/firebase tests what a refused
-			// refresh is.
+			// Unlike Firebase, the emulator still refreshes after that; commands/identity/firebase tests a refused refresh.
 			me.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": account.token}).Refused(401)
 		},
 		"what ends at Firebase ends on every node": func(t *testing.T, s *nodetest.Service, me *nodetest.Client) {
@@ -162,7 +161,7 @@ func TestFirebase(t *testing.T) {
 	}
 }
 
-// knows tells whether the directory knows somebody.
+// knows reports whether the directory knows a person.
 func knows(t *testing.T, s *nodetest.Service, userID string) bool {
 	t.Helper()
 	pool, err := node.OpenPool(t.Context(), s.DatabaseURL)

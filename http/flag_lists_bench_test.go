@@ -10,8 +10,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// BenchmarkFlagLists reads pages of 50 of a tenant's 20,000 flags, in each order and with each filter, while no flag
-// changes, and some of them each time after one has changed.
+// BenchmarkFlagLists reads pages of 50 of a tenant's 20,000 flags in each order and with each filter. No flag changes
+// meanwhile, or one changes before each page.
 func BenchmarkFlagLists(b *testing.B) {
 	me := nodetest.New(b).SignUp("bench@example.com")
 	appendFlags(me, 20_000)

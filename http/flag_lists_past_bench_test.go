@@ -15,8 +15,8 @@ import (
 	"flagledger/events"
 )
 
-// BenchmarkFlagListsOfThePast reads pages of 50 of the 20,000 flags that a tenant had at a time, each with 20 versions
-// by now: of a time that nobody has asked for, and further pages of it.
+// BenchmarkFlagListsOfThePast reads pages of 50 of the 20,000 flags of a past time, with 20 versions each today. It
+// reads a page of a new time, and further pages of it.
 func BenchmarkFlagListsOfThePast(b *testing.B) {
 	const flags, rounds, perRound = 20_000, 4, 5
 	me := nodetest.New(b).SignUp("bench@example.com")
@@ -83,14 +83,14 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 		me.Service.Eventually("the flags are listed", func() bool {
 			return me.Attempt("GET", "/api/v1/flags?limit=1&q=k19999&at="+times[round].UTC().Format(time.RFC3339Nano), "").Status == 200
 		})
-		// as the database does by itself in a while
+		// as the database does itself after a while
 		for _, table := range []string{"flags", "flag_environments", "flag_spans", "flag_environment_spans", "flag_versions"} {
 			if _, err := db.Exec(b.Context(), "vacuum analyze read."+table); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	at := func() string { // between the first round and the last one
+	at := func() string { //  between the first and the last round
 		return times[0].Add(rand.N(times[rounds-1].Sub(times[0]))).UTC().Format(time.RFC3339Nano)
 	}
 	read := func(b *testing.B, query func() string) {

@@ -145,7 +145,7 @@ func TestUpdatingFlags(t *testing.T) {
 				}
 				nodetest.Same(t, "the flag after the refusals", string(me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Body),
 					before)
-				// Proxies that compress an answer make its tag weak, or add the encoding to it.
+				// Proxies that compress a response make its tag weak or add the encoding to it.
 				good := []string{`"%d"`, "*", `"77", "%d"`, `W/"1","%d"`, `W/"%d"`, `"%d-gzip"`, `W/"77",W/"%d-br"`, `"%d--gzip"`}
 				if a := send(strings.ReplaceAll(good[i%len(good)], "%d", fmt.Sprint(version))); a.Status >= 300 {
 					t.Errorf("%s with If-Match %s: %d %s", a.Call, good[i%len(good)], a.Status, a.Body)
@@ -245,7 +245,7 @@ func TestSwitchingFlags(t *testing.T) {
 			for _, environment := range []string{"staging", "Production", "production ", "\xff"} {
 				for _, call := range calls {
 					if environment == "production " {
-						continue // HTTP itself drops the space
+						continue //  HTTP itself removes the space
 					}
 					var body any
 					if call.body != "" {

@@ -8,7 +8,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// shownAs checks that a GET and the list show a flag as an answer to a change did.
+// shownAs checks that a GET and the list show a flag as the response to a change did.
 func shownAs(c *nodetest.Client, t *testing.T, written *nodetest.Answer) {
 	t.Helper()
 	body := written.Object()

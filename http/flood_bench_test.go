@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	floodRounds  = 10 // of each kind, by turns
-	floodCallers = 64 // who sign in at once
+	floodRounds  = 10 //  of each kind, in turn
+	floodCallers = 64 //  concurrent sign-ins
 )
 
-// BenchmarkEvaluateUnderSignInFlood is evaluation over HTTP, by turns alone and beside as many sign-ins as come
-// through: hashing their passwords must not starve it. p99-ratio is to be at most 2.
+// BenchmarkEvaluateUnderSignInFlood evaluates over HTTP, alone and beside a flood of sign-ins in turn. Password hashing
+// must not starve evaluation: p99-ratio should be at most 2.
 func BenchmarkEvaluateUnderSignInFlood(b *testing.B) {
 	s := nodetest.New(b)
 	me := s.SignUp(nodetest.Address())

@@ -8,8 +8,8 @@ import (
 	"flagledger/projections/snapshot/evaluation"
 )
 
-// BenchmarkToggleBesideFlush switches a flag while another tenant's 20,000 flags are evaluated each second, so that all
-// of them are written down every five seconds, and by turns while nobody evaluates: ten seconds each, twice.
+// BenchmarkToggleBesideFlush toggles a flag while another tenant's 20,000 flags are evaluated every second, so that all
+// usage is written every five seconds. In turn, it toggles without evaluations: ten seconds each, twice.
 func BenchmarkToggleBesideFlush(b *testing.B) {
 	me := nodetest.New(b).SignUp("me@example.com")
 	keys := appendFlags(me, 20_000)
@@ -44,7 +44,7 @@ func BenchmarkToggleBesideFlush(b *testing.B) {
 		for range 2 {
 			toggle(&alone, func() {})
 			toggle(&beside, evaluate)
-			// nothing is left to be written beside the next ten seconds
+			// nothing is left to write in the next ten seconds
 			wantCounts(me, tenantMetricsPath(me, ""), evaluations, 0)
 		}
 	}

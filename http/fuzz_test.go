@@ -10,8 +10,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// FuzzBody throws bodies at the calls that take a flag's values or a context. Whatever comes in, the service neither
-// fails nor answers other than in JSON.
+// FuzzBody sends bodies to the calls that take a flag's values or a context. The service never fails and always answers
+// in JSON.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		``, ` `, `null`, `[]`, `"`, `{`, `{}`, `{"key":"k","type":"boolean"}`, `{"key":"k","KEY":"l","type":"json","defaultValue":{"a":[1e999,"\u0000",null]}}`,
@@ -57,9 +57,8 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// FuzzRules throws bodies at the calls that set rules and a fallthrough; VARIATION in them stands for a variation of
-// the flag, which is of JSON. What is taken is shown and evaluated, and changes nothing when it is sent once more as it
-// is shown.
+// FuzzRules sends bodies to the calls that set rules and a fallthrough. VARIATION stands for a variation of the JSON
+// flag. Accepted rules are shown and evaluated, and change nothing when they are sent back as shown.
 func FuzzRules(f *testing.F) {
 	for _, body := range []string{
 		``, `null`, `[]`, `{}`, `{"rules":null}`, `{"rules":[]}`, `{"rules":{}}`, `{"rules":[null]}`, `{"rules":[{}]}`, `{"serve":null}`, `{"serve":{}}`, `{"serve":[]}`, `{"serve":{"value":null}}`,

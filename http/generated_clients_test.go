@@ -12,10 +12,10 @@ import (
 	"flagledger/commands/tooltest"
 )
 
-// Clients that are made from the OpenAPI document compile, and tell the main story: sign up, create a flag, evaluate
-// it, switch it on, evaluate it again, read its history.
+// Generated clients of the OpenAPI document compile and pass the main story: sign up, create a flag, evaluate it,
+// switch it on, evaluate it again, read its history.
 
-// workshop is a folder in which a client is made, with the document in openapi.json.
+// workshop is a folder for a generated client, with the document in openapi.json.
 type workshop struct {
 	t      *testing.T
 	folder string
@@ -35,14 +35,14 @@ func newWorkshop(t *testing.T, files string) workshop {
 	return w
 }
 
-// run runs a program in the folder, five minutes at most.
+// run runs a program in the folder for up to five minutes.
 func (w workshop) run(program string, arguments ...string) error {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, arguments...)
 	command.Dir = w.folder
-	// -trimpath has Go find in its cache what it has built in another folder.
+	// With -trimpath, Go finds in its cache what it built in another folder.
 	command.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "SERVICE_URL="+w.s.URL,
 		"STORY_EMAIL="+nodetest.Address())
 	out, err := command.CombinedOutput()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A call that comes while the server ends is answered, on a connection that waited for it, on one that is new, and on
-// one whose answer is under way.
+// A call that arrives during the shutdown is answered: on an idle connection, on a new one, and on one with a response
+// in progress.
 func TestShutdownAnswersLateCalls(t *testing.T) {
 	t.Parallel()
 	slow, begun := make(chan struct{}), make(chan struct{})
@@ -123,7 +123,7 @@ func TestShutdownClosesIdleConnections(t *testing.T) {
 	}
 }
 
-// unreachable reports whether nobody listens at an address.
+// unreachable reports whether no server listens on an address.
 func unreachable(address net.Addr) bool {
 	conn, err := net.Dial("tcp", address.String())
 	if err == nil {

@@ -25,7 +25,7 @@ func hashFrom(ctx context.Context, h *Hashing, limiter *quota.Limiter, address s
 		func() { time.Sleep(40 * time.Millisecond) })
 }
 
-// A flood of sign-ins from many networks keeps one from another network waiting for one of each at most.
+// During a flood of sign-ins from many networks, a sign-in from another network waits for one of each at most.
 func TestHashingIsSharedByNetworks(t *testing.T) {
 	for name, address := range map[string]func(network, i int) string{
 		"IPv4 /24": func(network, i int) string { return fmt.Sprintf("10.0.%d.%d:1", network, i) },
@@ -34,7 +34,7 @@ func TestHashingIsSharedByNetworks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const networks, each = 30, 20
-				// as on two cores
+				// with two slots
 				h := &Hashing{
 					quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: queueTimeout}),
 				}

@@ -208,7 +208,7 @@ func testHistory(t *testing.T) {
 			account := newAccount(me)
 			nameless := withToken(me, account.token).NewTenant("t")
 			nameless.CreateFlag("k", nil)
-			// somebody else has verified the address
+			// another person has verified the address
 			sql(me.Service, `update keep.people set email = null where user_id = $1`, account.user)
 			nodetest.Same(t, "name", nameless.History("k", "")[0]["userName"], account.user)
 		},

@@ -30,14 +30,14 @@ const (
 	benchBody  = `{"targetingKey":"user-42","attributes":{"plan":"pro","country":"DE","seats":12},"environment":"production"}`
 )
 
-// bareAnswer is what the bare server answers: three fields of an evaluation.
+// bareAnswer is the response of the bare server: three fields of an evaluation.
 type bareAnswer struct {
 	Enabled bool   `json:"enabled"`
 	Value   bool   `json:"value"`
 	Reason  string `json:"reason"`
 }
 
-// benchFlag makes the flag that is evaluated: benchBody meets its second rule.
+// benchFlag creates the evaluated flag. benchBody matches its second rule.
 func benchFlag(c *nodetest.Client) {
 	c.Service.T.Helper()
 	c.CreateEnabledFlag(
@@ -52,8 +52,8 @@ func benchFlag(c *nodetest.Client) {
 		c.Variations("checkout")[0]["id"])).Want(200)
 }
 
-// serveBare is what the service is measured against: a chi handler that decodes the same body, looks the token up in a
-// map and encodes an answer of three fields. The test binary does this instead of testing if BENCH_BARE is set.
+// serveBare is the baseline: a chi handler that decodes the same body, looks the token up in a map and encodes three
+// fields. The test binary runs it instead of tests if BENCH_BARE is set.
 func serveBare(token string) {
 	users := map[string]string{token: "user-1"}
 	router := chi.NewRouter()
@@ -80,13 +80,13 @@ func serveBare(token string) {
 	}
 	fmt.Println(listener.Addr())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent is gone
+		_, _ = io.Copy(io.Discard, os.Stdin) //  until the parent ends
 		os.Exit(0)
 	}()
 	log.Fatal((&http.Server{Handler: router, ReadHeaderTimeout: time.Second}).Serve(listener))
 }
 
-// httpLoad is what a client asks of a server, and what that costs the server's process.
+// httpLoad is a request to a server and its cost in the server's process.
 type httpLoad struct {
 	name   string
 	pid    int
@@ -94,7 +94,7 @@ type httpLoad struct {
 	rounds []float64 // microseconds of CPU a request
 }
 
-// round lets wrk load the server over 32 connections.
+// round loads the server with wrk over 32 connections.
 func (l *httpLoad) round(b *testing.B) {
 	b.Helper()
 	wrk := exec.CommandContext(b.Context(), "wrk", "-t1", "-c32", "-d"+benchRound, "-s", "testdata/evaluate.lua",
@@ -118,7 +118,7 @@ func median(list []float64) float64 {
 	return (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2
 }
 
-// cpuTime is what a process has used of the processors, in user and in kernel mode. It is known on Linux alone.
+// cpuTime returns the user and kernel CPU time of a process. It works only on Linux.
 func cpuTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -134,10 +134,10 @@ func cpuTime(b *testing.B, pid int) time.Duration {
 		}
 		ticks += n
 	}
-	return time.Duration(ticks) * time.Second / 100 // as all architectures that Go runs on have it
+	return time.Duration(ticks) * time.Second / 100 //  the value on all architectures of Go
 }
 
-// startBare starts the bare server, which knows the token of a client, and returns a client of it.
+// startBare starts the bare server with the token of a client, and returns a client of it.
 func startBare(b *testing.B, like *nodetest.Client) (pid int, there *nodetest.Client) {
 	b.Helper()
 	bare := exec.CommandContext(b.Context(), os.Args[0])
@@ -166,9 +166,8 @@ func startBare(b *testing.B, like *nodetest.Client) (pid int, there *nodetest.Cl
 	return bare.Process.Pid, &c
 }
 
-// BenchmarkEvaluateHTTP is what an evaluation over HTTP costs the server's process, authentication, rate limit, metrics
-// and metering included, beside what a bare handler costs its own. wrk loads them in turn; each iteration is a round of
-// two seconds of each.
+// BenchmarkEvaluateHTTP measures the CPU time of an evaluation over HTTP in the server's process, with authentication,
+// rate limit, metrics and metering, beside a bare handler. wrk loads them in turn, two seconds each per iteration.
 func BenchmarkEvaluateHTTP(b *testing.B) {
 	if runtime.GOOS != "linux" {
 		b.Skip("the CPU time of a process is read from /proc")
@@ -217,7 +216,7 @@ func BenchmarkEvaluateHTTP(b *testing.B) {
 	}
 }
 
-// answerSink is where a benchmark's answers go.
+// answerSink receives a benchmark's responses.
 type answerSink struct {
 	header http.Header
 	status int
@@ -231,8 +230,8 @@ func (s *answerSink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkEvaluateHandler is what the service does for an evaluation, without net/http's own part: all middleware,
-// authentication, limits, metrics, metering.
+// BenchmarkEvaluateHandler measures the service's part of an evaluation without net/http: middleware, authentication,
+// limits, metrics, metering.
 func BenchmarkEvaluateHandler(b *testing.B) {
 	user := nodetest.New(b).SignUp("me@example.com")
 	benchFlag(user)

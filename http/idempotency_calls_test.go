@@ -17,10 +17,10 @@ import (
 type act struct {
 	method, path, body string
 	status             int
-	stream             func(*nodetest.Answer) string // that the fact goes to
+	stream             func(*nodetest.Answer) string //  the stream of the fact
 }
 
-// acts are calls that change something, each in a tenant of its own that setting it up makes ready.
+// acts are calls that change something, each with a tenant prepared by its setup.
 var acts = map[string]func(me *nodetest.Client) act{
 	"create a flag": func(me *nodetest.Client) act {
 		return act{
@@ -292,7 +292,7 @@ func testAChangeIsMadeOnce(t *testing.T) {
 	}
 }
 
-// Whatever changes something honours a key: here, on things that do not exist.
+// Every change honours a key: here, on missing things.
 func TestEveryChangeHonoursAKey(t *testing.T) {
 	t.Parallel()
 	s := serviceOfRoot(t)

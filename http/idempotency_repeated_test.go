@@ -12,7 +12,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// What others did meanwhile does not show in the answer to a request that is made again.
+// The response to a repeated request does not show changes made meanwhile.
 func TestMadeAgainAfterOthers(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
@@ -25,11 +25,11 @@ func TestMadeAgainAfterOthers(t *testing.T) {
 	carriedOutAgain(keyed(me, "1", "POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`), first)
 	carriedOutAgain(keyed(me, "2", "PATCH", nodetest.FlagPath("k"), `{"name":"second"}`, "If-Match", `"1"`), second)
 	me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"type": "string", "version": 4})
-	// With another key it is another request.
+	// With another key it is a new request.
 	keyed(me, "3", "PATCH", nodetest.FlagPath("k"), `{"name":"second"}`, "If-Match", `"1"`).Refused(412)
 }
 
-// An invitation is found again by who accepted it with this request.
+// An accepted invitation is found again by the request that accepted it.
 func TestAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	s := serviceOfRoot(t)
@@ -45,8 +45,8 @@ func TestAcceptedOnce(t *testing.T) {
 	root.Call("GET", path, nil).Want(200).Shows(map[string]any{"status": "accepted"})
 }
 
-// What takes the caller's own access is found again as well by a request whose answer was lost, and never done by one
-// that did nothing.
+// A repeated request finds a change that took the caller's own access, if its response was lost. A request that did
+// nothing never does it.
 func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	t.Parallel()
 	setUps := map[string]func(me *nodetest.Client) act{
@@ -116,7 +116,7 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	}
 }
 
-// An invitation that was made, or only noted, by a node that died is made again, whatever has become of it since.
+// An invitation by a node that died, recorded or not, is completed by the retry, whatever has happened to it since.
 func TestInvitedOnce(t *testing.T) {
 	t.Parallel()
 	s := serviceOfRoot(t)
@@ -166,7 +166,7 @@ func TestInvitedOnce(t *testing.T) {
 	})
 }
 
-// A secret that was lost with its answer is replaced.
+// A secret that was lost with its response is replaced.
 func TestTheSecretOfAClientMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

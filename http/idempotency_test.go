@@ -23,7 +23,7 @@ func keyed(c *nodetest.Client, key, method, path string, body any, headers ...st
 	return c.Call(method, path, body, append(headers, "Idempotency-Key", key)...)
 }
 
-// replays checks that the answer is the one that a call had before.
+// replays checks that the response equals an earlier one.
 func replays(a *nodetest.Answer, first *nodetest.Answer) *nodetest.Answer {
 	a.T.Helper()
 	if a.Header.Get("Idempotent-Replayed") != "true" {
@@ -32,10 +32,10 @@ func replays(a *nodetest.Answer, first *nodetest.Answer) *nodetest.Answer {
 	return isSameAs(a, first)
 }
 
-// accessed is what moves on while somebody uses the service.
+// accessed lists the members that change when a person uses the service.
 var accessed = regexp.MustCompile(`"lastAccessedAt":("[^"]*"|null)`)
 
-// isSameAs checks that an answer is as another one.
+// isSameAs checks that a response equals another.
 func isSameAs(a *nodetest.Answer, first *nodetest.Answer) *nodetest.Answer {
 	a.T.Helper()
 	type shown struct {
@@ -65,15 +65,15 @@ func notReplayed(a *nodetest.Answer) *nodetest.Answer {
 	return a
 }
 
-// carriedOutAgain checks that a call was carried out once more, with the answer of the first time. Whether the lists
-// show the change is told anew: first then has what this answer tells.
+// carriedOutAgain checks that a call ran again with the response of the first time. Whether the lists show the change
+// may differ: first then takes the new value.
 func carriedOutAgain(a *nodetest.Answer, first *nodetest.Answer) *nodetest.Answer {
 	a.T.Helper()
 	first.Header["Preference-Applied"] = a.Header["Preference-Applied"]
 	return isSameAs(notReplayed(a), first)
 }
 
-// sql changes the database of the service.
+// sql runs SQL in the service's database.
 func sql(s *nodetest.Service, statement string, arguments ...any) {
 	s.T.Helper()
 	conn, err := pgx.Connect(s.T.Context(), s.DatabaseURL)
@@ -86,7 +86,7 @@ func sql(s *nodetest.Service, statement string, arguments ...any) {
 	}
 }
 
-// forgetAnswers makes it as if a node had died each time between what it did and its answer, half a minute ago.
+// forgetAnswers simulates that a node died between each action and its response, half a minute ago.
 func forgetAnswers(s *nodetest.Service) {
 	s.T.Helper()
 	sql(s, `update keep.idempotency set answer = null, claimed_until = now() - interval '1 second'`)
@@ -104,7 +104,7 @@ func facts(t testing.TB, store events.Store, stream string) (n int) {
 	return n
 }
 
-// serviceOfRoot is a service on which root@example.com is a super user.
+// serviceOfRoot starts a service with root@example.com as a super user.
 func serviceOfRoot(t *testing.T) *nodetest.Service {
 	t.Helper()
 	return nodetest.Start(t, nodetest.Database(t),
@@ -281,7 +281,7 @@ func TestAKeyThatTheDatabaseCannotTake(t *testing.T) {
 		[]any{"q", "p"})
 }
 
-// While nothing can be appended, a request is under way; then it fails, and may be made again.
+// While appends block, a request is in progress; then it fails and may be repeated.
 func TestARequestUnderWayOnPostgres(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

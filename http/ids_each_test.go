@@ -15,19 +15,19 @@ import (
 	"flagledger/commands/payment/paymenttest"
 )
 
-// otherIDs are parameters that are called ids and are taken as they are: ids of the payment provider, texts of callers,
-// and where a stream was.
+// otherIDs are parameters with id in their name that are taken literally: ids of the payment provider, texts of
+// callers, and positions of streams.
 var otherIDs = []string{".customerId", ".planId", ".productId", ".referralId", ".referenceId", "Last-Event-ID"}
 
 func isID(p parameter) bool {
 	name := p.name[strings.LastIndex(p.name, ".")+1:]
 	named := name == "id" || name == "event" || name == "client_id" || strings.HasSuffix(name, "Id") ||
 		strings.HasSuffix(name, "-ID")
-	// The old path of an evaluation has the unit as userId.
+	// The legacy path of an evaluation has the unit as userId.
 	return named && !slices.Contains(otherIDs, p.name) && p.operation != "POST /api/flags/{flagKey}/evaluate"
 }
 
-// idRows are calls with the ids that contractRows and additionRows do not send.
+// idRows are calls with ids that contractRows and additionRows do not send.
 var idRows = []contractRow{
 	{"GET /api/v1/flags", "", "projectId=<<projectId>>", 200, nil},
 	{"POST /api/v1/flags", "", `{"key":"new","type":"boolean","projectId":"<<projectId>>"}`, 201, nil},
@@ -81,7 +81,7 @@ func (row contractRow) sends(t *testing.T, p parameter) bool {
 	return hasPlace(body, p.name)
 }
 
-// hasPlace reports whether JSON has a value at a place as walkSchema writes it.
+// hasPlace reports whether JSON has a value at a place, as walkSchema writes it.
 func hasPlace(value any, place string) bool {
 	switch {
 	case place == "":
@@ -98,7 +98,7 @@ func hasPlace(value any, place string) bool {
 	}
 }
 
-// Every id that a caller may send is taken in capitals, and means the same.
+// Every id may be sent in capitals and means the same.
 func TestEachIDIsTakenInCapitals(t *testing.T) {
 	t.Parallel()
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
@@ -117,7 +117,7 @@ func TestEachIDIsTakenInCapitals(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		t.Run(name, func(t *testing.T) {
-			missing, owner := ids[name], s.SignUp(nodetest.Address()) // who can make so many tenants alone
+			missing, owner := ids[name], s.SignUp(nodetest.Address()) //  a person may create enough tenants alone
 			for _, row := range rowsOf(name) {
 				sent := slices.DeleteFunc(slices.Clone(missing), func(p parameter) bool { return !row.sends(t, p) })
 				if len(sent) == 0 {
@@ -128,7 +128,7 @@ func TestEachIDIsTakenInCapitals(t *testing.T) {
 				checkCapitals(t, newWorld(t, s, row, root, owner))
 			}
 			for _, p := range missing {
-				if p.name != "X-Tenant-ID" { // which is read before the operation is known
+				if p.name != "X-Tenant-ID" { //  it is read before the operation is known
 					t.Errorf("no call sends the %s %s", p.in, p.name)
 				}
 			}
@@ -136,7 +136,7 @@ func TestEachIDIsTakenInCapitals(t *testing.T) {
 	}
 }
 
-// rowsOf lists the calls of an operation, or of the one under /api/v1 that an old path stands for.
+// rowsOf lists the calls of an operation, or of the current operation of a legacy path.
 func rowsOf(name string) (rows []contractRow) {
 	all := slices.Concat(idRows, contractRows, additionRows)
 	for _, name := range []string{name, current(name)} {
@@ -152,7 +152,7 @@ func rowsOf(name string) (rows []contractRow) {
 	return rows
 }
 
-// checkCapitals makes a call with all ids in capitals. A read is answered as with those in lower case.
+// checkCapitals makes a call with all ids in capitals. A read returns the same as with lower case.
 func checkCapitals(t *testing.T, w *world) {
 	t.Helper()
 	path, body := w.filled(w.path), w.filled(w.body)

@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// A fault of the service is told as such: where to find it, and nothing of what it is.
+// An internal error returns its request id, but no detail.
 func TestAFaultOfTheService(t *testing.T) {
 	t.Parallel()
 	book := &nodetest.LogBook{}
@@ -42,7 +42,7 @@ func TestAFaultOfTheService(t *testing.T) {
 	nodetest.Same(t, "entries with the reason", reasons, 1)
 }
 
-// After an update a read model stands in its former shape until it is rebuilt.
+// After an update, a read model keeps its old shape until it is rebuilt.
 func TestAReadModelOfAFormerVersionCannotBeReadYet(t *testing.T) {
 	t.Parallel()
 	s := nodetest.On(t, nodetest.Database(t))

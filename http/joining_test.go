@@ -13,7 +13,7 @@ import (
 	"flagledger/commands/keep/directory"
 )
 
-// noted counts the pending members that an address is noted for.
+// noted counts the pending members recorded for an address.
 func noted(s *nodetest.Service, email string) (n int) {
 	s.T.Helper()
 	conn, err := pgx.Connect(s.T.Context(), s.DatabaseURL)
@@ -43,13 +43,13 @@ func TestAFewTenantsAreJoinedAtASignIn(t *testing.T) {
 	// one is their own
 	joined := func() int { return len(colleague.Call("GET", "/api/v1/tenants", nil).Want(200).List()) - 1 }
 	nodetest.Same(t, "joined at first", joined(), 20)
-	// who has just been invited does not wait
+	// a person who was just invited does not wait
 	colleague.Call("GET", usersPath(tenants[21]), nil, "X-Tenant-ID", tenants[21].Tenant).Want(200)
 	account{email: email}.signIn(colleague)
 	nodetest.Same(t, "joined then", []int{joined(), noted(s, email)}, []int{22, 0})
 }
 
-// The address is noted before the fact: whoever signs in between is not forgotten.
+// The address is stored before the fact, so that a concurrent sign-in does not lose the invitation.
 func TestSigningInWhileBeingInvited(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
@@ -66,13 +66,13 @@ func TestSigningInWhileBeingInvited(t *testing.T) {
 	}
 	colleague := s.SignUp(email)
 	nodetest.Same(t, "noted while the fact is under way", noted(s, email), 1)
-	// Had the fact never come, the note would not stay.
+	// If the fact had never followed, the stored address would be removed.
 	sql(s, `update keep.pending_members set created_at = now() - interval '1 hour' where id = $1`, pending)
 	account{email: email}.signIn(colleague)
 	nodetest.Same(t, "noted in vain", noted(s, email), 0)
 }
 
-// A pending member whose address has been verified since is a member already, although they have not signed in again.
+// A pending member with a newly verified address is a member already, before they sign in again.
 func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 	t.Parallel()
 	s, server := mailed(t, "production")
@@ -91,7 +91,7 @@ func TestInvitedBeforeTheAddressIsVerified(t *testing.T) {
 	boss.Call("POST", usersPath(boss), invitation).Refused(409)
 }
 
-// Whoever was invited and has joined since is shown as they were invited to a request that is made again.
+// A repeated invitation request shows the person as invited, even if they have joined since.
 func TestInvitedAgainUnderTheKey(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

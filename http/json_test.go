@@ -13,7 +13,7 @@ import (
 	"flagledger/events"
 )
 
-// compacted is JSON without the white space between its tokens, which is all that may be lost of it.
+// compacted returns JSON without white space between tokens, the only permitted loss.
 func compacted(t testing.TB, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -23,7 +23,7 @@ func compacted(t testing.TB, text string) string {
 	return b.String()
 }
 
-// A value comes back byte for byte wherever it is shown.
+// A value is returned byte for byte wherever it is shown.
 func TestJSONValuesSurvive(t *testing.T) {
 	t.Parallel()
 	owner := nodetest.Shared(t).SignUp(nodetest.Address())

@@ -18,7 +18,7 @@ import (
 	"flagledger/http/quota"
 )
 
-// dribble is a body of which a piece comes every so often, and never the end.
+// dribble is a body that arrives in slow pieces and never ends.
 type dribble struct{ every time.Duration }
 
 func (d dribble) Read(b []byte) (int, error) {
@@ -49,7 +49,7 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 			_, err := read("slow", dribble{20 * time.Millisecond})
 			alone <- err
 		}()
-		refused(<-alone, http.StatusBadRequest) // which is larger than 1 MiB at its end, and nobody waits
+		refused(<-alone, http.StatusBadRequest) //  it exceeds 1 MiB at its end, and no other call waits
 
 		slow := make(chan error)
 		go func() {
@@ -141,7 +141,7 @@ func TestAChangeWithCostlyRulesWaitsAsALargeOneDoes(t *testing.T) {
 	}
 }
 
-// deadlines keeps the last read deadline.
+// deadlines records the last read deadline.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	last time.Time
@@ -152,8 +152,8 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// The server lifts a deadline when a body ends. Where that is with a whole piece, the next piece must leave none
-// behind: it would cancel the call 3 s later.
+// The server removes a deadline when a body ends. If the body ends exactly with a piece, the next read must not leave a
+// deadline behind: it would cancel the call 3 s later.
 func TestNoDeadlineOutlivesABody(t *testing.T) {
 	for _, size := range []int{largeBody + 1, largeBody + 2, 2*largeBody + 1} {
 		connection := &deadlines{ResponseRecorder: httptest.NewRecorder()}

@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// legacyPath is an old path of a new one.
+// legacyPath returns a legacy path of a current one.
 func legacyPath(path string) string { return strings.Replace(path, "/api/v1/", "/api/", 1) }
 
 func TestLegacyRoutes(t *testing.T) {
@@ -34,7 +34,7 @@ func TestLegacyRoutes(t *testing.T) {
 					isCheckout := name == "POST /api/billing/checkout"
 					if part == "requestBody" && (strings.HasSuffix(name, "/evaluate") || isCheckout) ||
 						part == "responses" && isCheckout {
-						continue // which is another
+						continue //  a different one
 					}
 					nodetest.Same(t, part+" of "+name, old[part], now[part])
 				}
@@ -159,7 +159,7 @@ func TestLegacyRoutes(t *testing.T) {
 
 var deprecation = regexp.MustCompile(`^@\d+$`)
 
-// deprecatedFor checks that an answer says that its route is deprecated, and which one to take instead.
+// deprecatedFor checks that a response reports its route as deprecated, and names the successor.
 func deprecatedFor(a *nodetest.Answer, path string) *nodetest.Answer {
 	a.T.Helper()
 	if !deprecation.MatchString(a.Header.Get("Deprecation")) {

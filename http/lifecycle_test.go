@@ -15,7 +15,7 @@ import (
 
 const staleTime = 30 * 24 * time.Hour
 
-// lifecycles is a tenant of a service whose clock the test moves, and whose use of flags the test writes.
+// lifecycles is a tenant of a service with a test clock and usage written by the test.
 type lifecycles struct {
 	t     *testing.T
 	me    *nodetest.Client
@@ -35,7 +35,7 @@ func newLifecycles(t *testing.T) lifecycles {
 	return lifecycles{t, s.SignUp("me@example.com"), db, later}
 }
 
-// now is the service's time.
+// now returns the service's time.
 func (l lifecycles) now() time.Time { return l.me.Service.Config.Now().UTC() }
 
 func (l lifecycles) environmentID(name string) (id string) {
@@ -47,15 +47,15 @@ func (l lifecycles) environmentID(name string) (id string) {
 	return id
 }
 
-// use is what the test notes of a flag: how long ago each was.
+// use describes a flag's usage by the age of each time.
 type use struct {
-	environmentID         string // that of production where empty
+	environmentID         string //  production if empty
 	evaluated, prefetched time.Duration
-	varied                time.Duration // since the beginning of the hour
+	varied                time.Duration //  since the start of the hour
 	outcome               string
 }
 
-// given notes a use of the flag that has a key now, in place of the one before.
+// given replaces the usage of the flag that has a key now.
 func (l lifecycles) given(key string, u use) {
 	l.t.Helper()
 	if u.environmentID == "" {
@@ -90,7 +90,7 @@ func (l lifecycles) given(key string, u use) {
 	}
 }
 
-// wait has time pass: all that has been noted of the tenant's flags is so much longer ago.
+// wait moves all recorded usage of the tenant's flags further into the past.
 func (l lifecycles) wait(d time.Duration) {
 	l.t.Helper()
 	for _, statement := range []string{
@@ -103,12 +103,12 @@ func (l lifecycles) wait(d time.Duration) {
 	}
 }
 
-// then checks the lifecycle of a flag as it is shown alone, in the list, and by the filter of lists.
+// then checks the lifecycle of a flag by itself, in the list, and with the filter of lists.
 func (l lifecycles) then(key, want string) {
 	l.t.Helper()
 	one := l.me.Call("GET", nodetest.FlagPath(key), nil).Want(200).Object()
 	nodetest.Same(l.t, key, one["lifecycle"], want)
-	l.later.Add(int64(61 * time.Second)) // no list is kept longer
+	l.later.Add(int64(61 * time.Second)) //  lists are not cached longer
 	for _, lifecycle := range []string{"archived", "new", "unused", "settled", "live"} {
 		listed := slices.Contains(l.me.FlagKeys("?lifecycle="+lifecycle), any(key))
 		nodetest.Same(l.t, fmt.Sprintf("%s is listed as %s", key, lifecycle), listed, lifecycle == want)
@@ -117,7 +117,7 @@ func (l lifecycles) then(key, want string) {
 
 func TestLifecycles(t *testing.T) {
 	t.Parallel()
-	const little = 10 * time.Minute // more than a list may be kept, whenever it is asked for
+	const little = 10 * time.Minute //  longer than any list is cached
 	for what, test := range map[string]func(l lifecycles){
 		"a flag is new until the stale time has passed": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
@@ -223,12 +223,12 @@ func TestLifecycles(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			test(newLifecycles(t)) // whose clock no other test has moved: facts have the store's time
+			test(newLifecycles(t)) //  facts have the store's time, so no other test may move this clock
 		})
 	}
 }
 
-// The times of use are shown with flags, sort and filter them, and are no part of the past.
+// Usage times appear with flags, sort and filter them, and are not part of history.
 func TestUseInLists(t *testing.T) {
 	t.Parallel()
 	l := newLifecycles(t)

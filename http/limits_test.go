@@ -24,7 +24,7 @@ func limited(t *testing.T, free, anonymous, auth int) *nodetest.Service {
 	}, nodetest.Log(t))
 }
 
-// budget is what an answer shows of its limit.
+// budget is the limit that a response shows.
 func budget(a *nodetest.Answer) (limit, remaining, reset int) {
 	a.T.Helper()
 	for name, n := range map[string]*int{"RateLimit-Limit": &limit, "RateLimit-Remaining": &remaining, "RateLimit-Reset": &reset} {
@@ -41,7 +41,7 @@ func budget(a *nodetest.Answer) (limit, remaining, reset int) {
 	return limit, remaining, reset
 }
 
-// isLimited checks that the answer refuses because of a limit.
+// isLimited checks that the response reports an exceeded limit.
 func isLimited(a *nodetest.Answer) {
 	a.T.Helper()
 	a.Refused(429)
@@ -51,7 +51,7 @@ func isLimited(a *nodetest.Answer) {
 	}
 }
 
-// saysWhenToRetry checks that Retry-After says the same as the other headers.
+// saysWhenToRetry checks that Retry-After agrees with the other headers.
 func saysWhenToRetry(a *nodetest.Answer) {
 	a.T.Helper()
 	if _, _, reset := budget(a); a.Header.Get("Retry-After") != strconv.Itoa(reset) {
@@ -103,7 +103,7 @@ func TestTheLimitOfATenant(t *testing.T) {
 	}
 	isLimited(me.Call("GET", "/api/v1/tenants", nil, "X-Tenant-ID", ""))
 	isLimited(me.Call("GET", "/nowhere", nil))
-	isLimited(another.Call("GET", "/api/v1/flags", nil)) // a person has one limit in all their tenants
+	isLimited(another.Call("GET", "/api/v1/flags", nil)) //  a person has one limit in all their tenants
 
 	if left(other.Call("GET", "/api/v1/flags", nil).Want(200)) < 40 {
 		t.Error("another tenant pays as well")
@@ -113,7 +113,7 @@ func TestTheLimitOfATenant(t *testing.T) {
 	for _, a := range []*nodetest.Answer{
 		you.Call("GET", path+"/environments", nil, "X-Tenant-ID", "").Want(200), // the tenant of the path pays
 		you.Call("GET", "/api/tenants/"+other.Tenant, nil, "X-Tenant-ID", other.Tenant).Want(200),
-		you.Call("GET", path+"/usage", nil).Refused(400), // which is not the tenant of the header
+		you.Call("GET", path+"/usage", nil).Refused(400), //  a tenant other than the header's
 		other.Call("POST", "/api/v1/auth/update-password", map[string]string{"currentPassword": "wrong", "newPassword": "a new password"}).Refused(422, "currentPassword"),
 	} {
 		before--
@@ -133,10 +133,10 @@ func TestTheLimitOfATenant(t *testing.T) {
 
 	maker := s.SignUp("maker@example.com")
 	machines := []*nodetest.Client{maker.Machine("flags:read"), maker.NewTenant("second").Machine("flags:read")}
-	for i := range 50 - len(machines) { // each token has taken one
+	for i := range 50 - len(machines) { //  each token has used one
 		machines[i%2].Call("GET", "/api/v1/flags", nil).Want(200)
 	}
-	for _, machine := range machines { // of free tenants of one person
+	for _, machine := range machines { //  of one person's free tenants
 		isLimited(machine.Call("GET", "/api/v1/flags", nil))
 	}
 	maker.Call("GET", "/api/v1/flags", nil).Want(200)
@@ -216,7 +216,7 @@ func TestGuessingSecrets(t *testing.T) {
 			}
 		}
 	}
-	trade(known, secret).Want(200) // nobody can shut a client out
+	trade(known, secret).Want(200) //  attackers cannot lock a client out
 }
 
 func TestGuessingPasswords(t *testing.T) {
@@ -249,10 +249,10 @@ func TestGuessingPasswords(t *testing.T) {
 	isLimited(signIn(1, "known@example.com", nodetest.Password))
 	isLimited(signIn(1, "KNOWN@example.com", nodetest.Password))
 	signIn(1, "other@example.com", nodetest.Password).Want(200)
-	signIn(99, "known@example.com", nodetest.Password).Want(200) // nobody can shut the owner out from elsewhere
+	signIn(99, "known@example.com", nodetest.Password).Want(200) //  attackers elsewhere cannot lock the owner out
 }
 
-// Whoever reads the mails has the link, and not the password.
+// A thief of mails has the link, but not the password.
 func TestGuessingThePasswordWithALink(t *testing.T) {
 	t.Parallel()
 	s, server := mailed(t, "production")
@@ -287,7 +287,7 @@ func TestGuessingOnesOwnPassword(t *testing.T) {
 	isLimited(guess("Idempotency-Key", "k"))
 }
 
-// Whoever signs up, or asks for links, for others causes so many mails a day, whatever a minute allows.
+// The mails that a network causes for other people, by sign-ups or links, have a daily limit, whatever a minute allows.
 func TestMailsThatANetworkCausesInADay(t *testing.T) {
 	t.Parallel()
 	c := &clock{}
@@ -305,7 +305,7 @@ func TestMailsThatANetworkCausesInADay(t *testing.T) {
 		return s.Anonymous().Call("POST", path, body, "X-Forwarded-For", from)
 	}
 	ask(signUp, "me@example.com", network).Want(201)
-	ask(signUp, "me@example.com", network).Refused(409) // which mails nothing
+	ask(signUp, "me@example.com", network).Refused(409) //  no mail
 	ask(subscribe, "you@example.com", network).Want(202)
 	for i := range 8 {
 		ask(forgot, fmt.Sprintf("other%d@example.com", i), network).Want(200)
@@ -320,7 +320,7 @@ func TestMailsThatANetworkCausesInADay(t *testing.T) {
 	ask("/auth/signin", "me@example.com", network).Want(200)
 	ask(signUp, "you@example.com", "192.0.2.2").Want(201)
 	ask(signUp, "you@example.com", network).Refused(429)
-	interrupted := outside(s.Anonymous()).Email // a link to verify it went out before
+	interrupted := outside(s.Anonymous()).Email //  a link to verify it was sent before
 	if a := ask(signUp, interrupted, network).Want(201); a.Header.Get("RateLimit-Limit") == "10" {
 		t.Errorf("a sign-up that goes on shows the limit of mails: %v", a.Header)
 	}

@@ -12,11 +12,11 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// atNow is the time of now for the parameter at.
+// atNow returns the current time for the parameter at.
 func atNow() string { return "at=" + url.QueryEscape(time.Now().UTC().Format(time.RFC3339Nano)) }
 
-// What is asked for must be a time, and not in the future. Before there was anything, lists are empty, and what is
-// looked for in them is not found.
+// The parameter at must be a time and not in the future. Before anything existed, lists are empty and things are not
+// found.
 func TestTimesThatAreAskedFor(t *testing.T) { nodetest.BothEngines(t, testTimesThatAreAskedFor) }
 
 func testTimesThatAreAskedFor(t *testing.T) {
@@ -47,7 +47,8 @@ func testTimesThatAreAskedFor(t *testing.T) {
 	me.Call("GET", "/api/v1/flags?at=x&limit=0&type=y", nil).Refused(422, "at", "limit", "type")
 }
 
-// An environment's name means the one that bore it then: one that is made again starts with all flags off.
+// An environment's name means the environment that had it at that time: a new one with the same name starts with all
+// flags off.
 func TestEnvironmentsOfThePast(t *testing.T) { nodetest.BothEngines(t, testEnvironmentsOfThePast) }
 
 func testEnvironmentsOfThePast(t *testing.T) {
@@ -85,7 +86,7 @@ func testEnvironmentsOfThePast(t *testing.T) {
 	enabled("q=k").Refused(404)
 }
 
-// A pending member of the past is shown by what is known today of the person that they became.
+// A former pending member is shown with the current name of the person that they became.
 func TestPendingMembersOfThePast(t *testing.T) { nodetest.BothEngines(t, testPendingMembersOfThePast) }
 
 func testPendingMembersOfThePast(t *testing.T) {

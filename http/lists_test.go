@@ -36,18 +36,18 @@ func checkTimes(t *testing.T, object map[string]any) {
 
 var nextLink = regexp.MustCompile(`^<([^>]+)>; rel="next"$`)
 
-// nextPage is the link to the next page in an answer, empty where it has none.
+// nextPage returns the link to the next page, or "".
 func nextPage(a *nodetest.Answer) string {
 	for _, link := range a.Header.Values("Link") {
-		if !strings.HasSuffix(link, `rel="successor-version"`) { // which old paths have
+		if !strings.HasSuffix(link, `rel="successor-version"`) { //  legacy paths have one
 			return link
 		}
 	}
 	return ""
 }
 
-// checkPages reads a list whole, by pages of two along its links, and past its end. want is a member of each entry, in
-// the list's order.
+// checkPages reads a whole list in pages of two along its links, and past its end. want is a member of each entry, in
+// order.
 func checkPages(t *testing.T, c *nodetest.Client, path, member string, want []any) {
 	t.Helper()
 	total := strconv.Itoa(len(want))

@@ -112,7 +112,7 @@ func TestTheLog(t *testing.T) {
 		s.Anonymous().Call("DELETE", path+"/device-tokens/"+token, nil).Refused(401)
 		me.Call("DELETE", path+"/device-tokens/"+token, nil).Want(204)
 		me.Call("DELETE", path+"/device-tokens/"+strings.ReplaceAll(token, ":", "%3A"), nil).Refused(404)
-		// Paths that no route takes, or that another one takes than was meant.
+		// Paths without a route, and paths that match an unexpected one.
 		for _, wrong := range []string{
 			"/api/notifications/device-tokens/", "/api/v1//notifications/device-tokens/", "/api/v1/notifications/device%2Dtokens/", "/api/v1/notifications/device-tokens%2F",
 			"/api/v1/notifications/device-tokens%252F", "/api/v1/notifications/devices/", "/api/v1/device-tokens/", "/reset-password/", "/sandbox/",

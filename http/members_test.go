@@ -151,7 +151,7 @@ func TestMembers(t *testing.T) {
 		},
 		"the last admin can be neither removed nor demoted": func(_ *testing.T, me *nodetest.Client) {
 			me.Join("developer")
-			// who is pending, and does not count
+			// they are pending and do not count
 			me.Call("POST", usersPath(me), map[string]any{"email": nodetest.Address(), "role": "admin"}).Want(201)
 			me.Call("DELETE", usersPath(me, me.UserID), nil).Refused(409)
 			me.Call("PATCH", usersPath(me, me.UserID), `{"role":"viewer"}`).Refused(409)
@@ -239,7 +239,7 @@ func TestEnvironments(t *testing.T) {
 	}.Run(t)
 }
 
-// A use is shown of a person whom nobody added, although the clock of their node is behind that of the event store.
+// The visit of a person whom no one added is shown, even if their node's clock is behind the event store's.
 func TestLastVisitIsShownIfTheClockIsBehind(t *testing.T) {
 	t.Parallel()
 	behind := func() time.Time { return time.Now().Add(-time.Hour) }

@@ -10,13 +10,13 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// bootstrapOf signs a person in again and returns the data of the answer.
+// bootstrapOf signs a person in again and returns the data of the response.
 func bootstrapOf(c *nodetest.Client) map[string]any {
 	c.Service.T.Helper()
 	return c.Call("POST", "/api/v1/auth/login", map[string]string{"idToken": c.Token}).Want(200).Object()["data"].(map[string]any)
 }
 
-// answerMembership says that a person accepts or declines their membership of a tenant.
+// answerMembership accepts or declines a person's membership of a tenant.
 func answerMembership(c, tenant *nodetest.Client, choice string) *nodetest.Answer {
 	c.Service.T.Helper()
 	anywhere := *c
@@ -40,7 +40,7 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 	tour := func(member *nodetest.Client) string {
 		return "/api/v1/users/" + member.UserID + "/product-tours/welcome"
 	}
-	// hidden checks what admins of a tenant learn of a member who has not answered.
+	// hidden checks what admins see of a member who has not answered.
 	hidden := func(t *testing.T, boss, member *nodetest.Client) {
 		t.Helper()
 		nodetest.Same(t, "last visit", shown(boss, member)["lastAccessedAt"], nil)
@@ -243,7 +243,7 @@ func TestMembersEvaluateDuringAnOutage(t *testing.T) {
 	boss := s.SignUp(nodetest.Address())
 	boss.CreateEnabledFlag("f", nil)
 	second := boss.NewTenant("second")
-	// joins makes a new member of tenants, without a tenant of their own, who names no tenant.
+	// joins creates a new member of tenants without a tenant of their own, who names no tenant.
 	joins := func(tenants ...*nodetest.Client) *nodetest.Client {
 		member := s.SignUp(nodetest.Address())
 		member.Call("DELETE", "/api/v1/tenants/"+member.Tenant, nil).Want(204)
@@ -295,7 +295,7 @@ func TestUnconfirmedMembersUseNoQuotaOfTheTenant(t *testing.T) {
 	began := time.Now()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", Limits: nodetest.Generous,
-		Now: func() time.Time { return began }, // so that no minute ends
+		Now: func() time.Time { return began }, //  no minute ends
 	}, nodetest.Log(t))
 	boss := s.SignUp(nodetest.Address())
 	member := s.SignUp(nodetest.Address())
@@ -311,7 +311,7 @@ func TestUnconfirmedMembersUseNoQuotaOfTheTenant(t *testing.T) {
 		}
 		return n
 	}
-	// The tenant's calls must outnumber those of its admin, whose own limit is as high.
+	// The tenant needs more calls than its admin, whose own limit is as high.
 	counted := func() int {
 		const calls = 100
 		before := left()

@@ -22,7 +22,7 @@ func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
 			t.Errorf("from %s: %d", near, w.Code)
 		}
 	}
-	// a page of a browser here may ask by a name of its own
+	// a local web page may use a name of its own
 	for host, want := range map[string]int{"localhost:8080": 200, "127.0.0.1": 200, "[::1]:8080": 200, "localhost.example.com": 404, "example.com:8080": 404, "": 404} {
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.RemoteAddr, r.Host = "127.0.0.1:1", host
@@ -84,7 +84,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 
 func TestEveryAnswerForbidsToGuessItsType(t *testing.T) {
 	a := newAPI(anonymous(20))
-	for range 3 { // the last ones are over the limit
+	for range 3 { //  the last ones exceed the limit
 		for _, call := range [][]string{
 			{"GET", "/"}, {"GET", "/health"}, {"GET", "/nowhere"}, {"DELETE", "/health"}, {"GET", "/docs"}, {"GET", "/docs/page.js"}, {"GET", "/docs/none"}, {"GET", "/openapi.json"},
 			{"POST", "/api/v1/flags/f/evaluate"}, {"POST", "/ofrep/v1/evaluate/flags"}, {"GET", "/api/v1/flags/stream"}, {"GET", "/metrics"}, {"GET", "/reset-password"},

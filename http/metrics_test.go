@@ -116,17 +116,17 @@ func TestPeriodsOfMetrics(t *testing.T) {
 	}.Run(t)
 }
 
-// emptyPoint is a flag's point without uses.
+// emptyPoint is a flag's point without usage.
 func emptyPoint(at string) map[string]any {
 	return map[string]any{"time": at, "evaluations": 0, "prefetches": 0, "reasons": map[string]any{}, "outcomes": []any{}}
 }
 
-// usesShown is what metrics show, all points together.
+// usesShown sums the usage that all points of the metrics show.
 type usesShown struct {
 	Evaluations, Prefetches int
-	Outcomes                map[string]int // by variationName, or value where there is none
+	Outcomes                map[string]int //  by variationName, or value if there is none
 	Reasons                 map[string]int
-	Clients                 map[string]int // by name, people's without one
+	Clients                 map[string]int //  by name; people without one
 	Flags                   map[string]int
 }
 
@@ -301,7 +301,7 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 			for interval, step := range map[string]time.Duration{"hour": time.Hour, "day": 24 * time.Hour} {
 				wantCounts(me, metricsPath("k", "?interval="+interval), 43, 0)
 				if !time.Now().UTC().Truncate(step).Equal(began.Truncate(step)) {
-					continue // another has begun meanwhile, with 20 outcomes of its own
+					continue //  another hour has started with 20 outcomes of its own
 				}
 				points := asMaps(me.Call("GET", metricsPath("k", "?interval="+interval), nil).Want(200).Object()["points"])
 				shown := list(points[len(points)-1]["outcomes"])
@@ -337,7 +337,7 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 	}.Run(t)
 }
 
-// No label of the totals has a value that a tenant decides.
+// No label value of the totals comes from a tenant.
 func TestEvaluationsAreTotalledByReason(t *testing.T) {
 	t.Parallel()
 	me := nodetest.New(t).SignUp("me@example.com")

@@ -18,7 +18,7 @@ import (
 	"flagledger/commands/mail/mailtest"
 )
 
-// The service works behind nginx however that is configured: all that clients meet is told once through each.
+// The service works behind nginx in each configuration. Each runs all that clients need once.
 func TestServiceWorksBehindNginx(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ const (
 )
 
 // behindNginx starts a service behind an nginx with a server block, in which SERVICE stands for its address. Calls go
-// to nginx, under a path.
+// to nginx under a path.
 func behindNginx(t *testing.T, path, server string) (*nodetest.Service, *mailtest.Server) {
 	t.Helper()
 	address, mails := nodetest.FreeAddress(t), mailtest.New(t, mailtest.Options{})
@@ -65,7 +65,7 @@ func behindNginx(t *testing.T, path, server string) (*nodetest.Service, *mailtes
 	return s, mails
 }
 
-// changesOnlyWhatItHasSeen sends a flag's ETag back as it came.
+// changesOnlyWhatItHasSeen sends a flag's ETag back unchanged.
 func changesOnlyWhatItHasSeen(t *testing.T, me *nodetest.Client, weak bool) {
 	t.Helper()
 	me.CreateFlag("k", nil)
@@ -78,7 +78,7 @@ func changesOnlyWhatItHasSeen(t *testing.T, me *nodetest.Client, weak bool) {
 	me.Call("DELETE", nodetest.FlagPath("k"), nil).Want(204)
 }
 
-// followsAddresses goes to where answers lead: Location, Link, types of problems, the keys of tokens.
+// followsAddresses follows the links of responses: Location, Link, types of problems, the keys of tokens.
 func followsAddresses(t *testing.T, me *nodetest.Client, path string) {
 	t.Helper()
 	for _, key := range []string{"a", "b", "c"} {
@@ -116,7 +116,7 @@ func followsAddresses(t *testing.T, me *nodetest.Client, path string) {
 	nodetest.Same(t, "the servers of the document", whole["servers"], any([]any{map[string]any{"url": me.Service.URL}}))
 }
 
-// hearsOfChanges listens by the header and by the URL that OFREP's answer has.
+// hearsOfChanges opens streams by the header and by the URL in OFREP's response.
 func hearsOfChanges(t *testing.T, me *nodetest.Client) {
 	t.Helper()
 	streams := []*listening{listen(me), openStream(me.Service.Anonymous(), streamURL(me))}
@@ -128,7 +128,7 @@ func hearsOfChanges(t *testing.T, me *nodetest.Client) {
 	callOFREP(me, "a", `{"targetingKey":"u"}`).Want(200)
 }
 
-// loadsPages opens the pages of the service, with all that they load.
+// loadsPages loads the pages of the service with their files.
 func loadsPages(t *testing.T, s *nodetest.Service) {
 	t.Helper()
 	nobody := s.Anonymous()
@@ -169,7 +169,7 @@ func resetsPassword(t *testing.T, me *nodetest.Client, mails *mailtest.Server) {
 	s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": me.Email, "password": "another horse"}).Want(200)
 }
 
-// The dashboard, and the page of the API, under a path of a host that others share.
+// The dashboard and the API's page work under a path of a shared host.
 func TestDashboardWorksBehindNginxInABrowser(t *testing.T) {
 	t.Parallel()
 	chromium := findBrowser(t)

@@ -11,13 +11,13 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// Some proxies send every call with Transfer-Encoding: chunked, whether it has a body or not.
+// Some proxies send every call with Transfer-Encoding: chunked, even without a body.
 func TestChunkedCallsMayHaveNoBody(t *testing.T) {
 	nodetest.Cases{
 		"and are as those without": func(t *testing.T, me *nodetest.Client) {
 			_, operations := me.Document()
 			for name := range operations {
-				// The stream does not end, and a token is asked for by a form alone.
+				// A stream does not end, and a token request must be a form.
 				if strings.HasSuffix(name, "/stream") || strings.HasSuffix(name, "/oauth/token") {
 					continue
 				}
@@ -57,8 +57,8 @@ func TestChunkedCallsMayHaveNoBody(t *testing.T) {
 	}.Run(t)
 }
 
-// callerWithFlag returns a caller for an operation, in a tenant with the flag k: a new one if the operation ends
-// what others need, or is limited.
+// callerWithFlag returns a caller in a tenant with the flag k: a new one if the operation ends something that others
+// need, or has a limit.
 func callerWithFlag(t *testing.T, me *nodetest.Client, operation string) *nodetest.Client {
 	t.Helper()
 	caller := *me
@@ -74,7 +74,7 @@ func callerWithFlag(t *testing.T, me *nodetest.Client, operation string) *nodete
 	return &caller
 }
 
-// chunkedRequest makes a request that does not say how long its body is.
+// chunkedRequest creates a request without a content length.
 func chunkedRequest(c *nodetest.Client, method, path, body string) *http.Request {
 	c.Service.T.Helper()
 	sent := io.NopCloser(strings.NewReader(body))

@@ -25,7 +25,7 @@ func send(c *nodetest.Client, to, title string) string {
 	return c.Call("POST", inboxPath+"/send", body).Want(201).Object()["id"].(string)
 }
 
-// inboxOf lists a person's notifications with a query, and the next page's path.
+// inboxOf lists a person's notifications with a query, and returns the next page's path.
 func inboxOf(c *nodetest.Client, query string) (list []map[string]any, next string) {
 	c.Service.T.Helper()
 	return inboxAt(c, inboxPath+query)
@@ -40,7 +40,7 @@ func inboxAt(c *nodetest.Client, path string) (list []map[string]any, next strin
 	return asMaps(a.Object()["notifications"]), next
 }
 
-// noticed waits until the service has notified a person of something, and returns that notification.
+// noticed waits until the service has sent a person a notification, and returns it.
 func noticed(c *nodetest.Client, kind string) (found map[string]any) {
 	c.Service.T.Helper()
 	c.Service.Eventually("there is a notification of "+kind, func() bool {
@@ -51,7 +51,7 @@ func noticed(c *nodetest.Client, kind string) (found map[string]any) {
 	return found
 }
 
-// welcomed makes a new member, whose inbox is empty once more.
+// welcomed creates a new member and empties their inbox.
 func welcomed(me *nodetest.Client) *nodetest.Client {
 	me.Service.T.Helper()
 	dev := me.Join("developer").Stay()
@@ -169,7 +169,7 @@ func TestNotifications(t *testing.T) {
 				len(slices.DeleteFunc(list, func(n map[string]any) bool { return n["title"] != "once" })), 1)
 		},
 		"old paths do the same": func(t *testing.T, me *nodetest.Client) {
-			me = me.Service.SignUp(nodetest.Address()) // the other's inbox may get notices of other cases
+			me = me.Service.SignUp(nodetest.Address()) //  the other's inbox may get notices of other cases
 			me.Call("DELETE", "/api/notifications/clear", nil).Want(200)
 			me.Call("POST", "/api/notifications/send", map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": "old", "type": "x"}).
 				Want(201)
@@ -197,7 +197,7 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 		send(me, first.UserID, "x")
 	}
 	other := me.NewTenant("Of the same creator")
-	other.Call("POST", inboxPath+"/send", body(other, first)).Want(404) // no member, which does not count
+	other.Call("POST", inboxPath+"/send", body(other, first)).Want(404) //  no member, so it does not count
 	send(me, first.UserID, "the last")
 	first.Call("DELETE", inboxPath+"/clear", nil).Want(200)
 	refused := me.Call("POST", inboxPath+"/send", body(me, first)).Want(429)
@@ -229,7 +229,7 @@ func TestPagesOfNotifications(t *testing.T) {
 			page, next := inboxOf(dev, "?limit=2&unreadOnly=true")
 			for {
 				got = append(got, titles(page)...)
-				for _, n := range page { // what is read does not shift the pages either
+				for _, n := range page { //  reading does not shift the pages
 					dev.Call("PATCH", inboxPath+"/"+n["id"].(string)+"/read", nil).Want(200)
 				}
 				send(me, dev.UserID, "later")
@@ -262,8 +262,7 @@ func TestPagesOfNotifications(t *testing.T) {
 	}.Run(t)
 }
 
-// Changes of a person's inbox wait for each other in the database. Only one of them does so at once, and keeps one
-// connection from others.
+// Concurrent changes of a person's inbox wait in the service, so that one person uses one database connection.
 func TestOnePersonsChangesAreMadeOneAtATime(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

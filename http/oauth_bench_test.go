@@ -7,7 +7,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// BenchmarkTokens is 10,000 requests to the token endpoint. heap-B/request is what of one stays in memory.
+// BenchmarkTokens makes 10,000 token requests. heap-B/request is the memory that each leaves behind.
 func BenchmarkTokens(b *testing.B) {
 	const requests = 10_000
 	me := nodetest.New(b).SignUp("me@example.com")

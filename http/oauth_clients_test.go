@@ -92,7 +92,7 @@ func TestOAuthClients(t *testing.T) {
 			second := me.Service.SecondNode()
 			there := me.WithToken(accessToken(me.Trade(nodetest.Credentials(id, secret)...)))
 			there.Service = second
-			// Tokens bear the address of the service, which all nodes have.
+			// Tokens contain the address of the service, which all nodes share.
 			second.Eventually("the other node knows the client", func() bool { return there.Evaluate("k", `{}`).Status == 200 })
 			me.Call("DELETE", clients+"/"+id, nil).Want(204)
 			second.Eventually("the other node refuses its token", func() bool { return there.Evaluate("k", `{}`).Status == 401 })

@@ -22,7 +22,7 @@ import (
 
 const clients = "/api/v1/oauth/clients"
 
-// denied checks that an answer is an error of the token endpoint: a problem in JSON that OAuth's clients understand.
+// denied checks that a response is an error of the token endpoint: a JSON problem that OAuth clients understand.
 func denied(a *nodetest.Answer, status int, name string) *nodetest.Answer {
 	a.T.Helper()
 	a.Want(status)
@@ -191,14 +191,13 @@ func TestTokenEndpoint(t *testing.T) {
 	}.Run(t)
 }
 
-// clock is a time that a test moves.
+// clock is a clock that a test sets.
 type clock struct {
 	mu     sync.Mutex
 	offset time.Duration
 }
 
-// withinADay is a clock on which the day in UTC does not end for ten minutes: a test that counts what is done in a day
-// is over by then.
+// withinADay returns a clock whose UTC day lasts at least ten more minutes, longer than a test that counts by day.
 func withinADay() *clock {
 	c, now := &clock{}, time.Now().UTC()
 	if left := now.Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now); left < 10*time.Minute {
@@ -272,10 +271,10 @@ func TestOAuthInTime(t *testing.T) {
 	nodetest.Same(t, "who signs", trade(there), newest)
 	on := *me
 	on.Token = withTokenOf(me, there, id, second)
-	on.Call("GET", "/api/v1/flags", nil).Want(200) // on the first node, which reads the keys again when it meets a new one
+	on.Call("GET", "/api/v1/flags", nil).Want(200) //  on the first node, which reads the keys again when it sees a new one
 }
 
-// withTokenOf is a token that a node issues.
+// withTokenOf returns a client with a token from a node.
 func withTokenOf(c *nodetest.Client, s *nodetest.Service, id, secret string) string {
 	c.Service.T.Helper()
 	on := *c
@@ -283,8 +282,8 @@ func withTokenOf(c *nodetest.Client, s *nodetest.Service, id, secret string) str
 	return accessToken(on.Trade(nodetest.Credentials(id, secret)...))
 }
 
-// A token costs a signature, which takes as long as hundreds of evaluations: what a client asks for counts as its
-// tenant's other calls, from wherever it asks.
+// A token costs a signature, as much as hundreds of evaluations: a client's token requests count for its tenant from
+// any address.
 func TestTokensCountForTheTenant(t *testing.T) {
 	t.Parallel()
 	const most = 60
@@ -328,8 +327,8 @@ func TestTokensCountForTheTenant(t *testing.T) {
 	trade(0).Want(200)
 }
 
-// Tokens are signed in a queue, in which a creator's unpaid tenants count as one. Sessions are refreshed in another,
-// one of a site at once.
+// Token signatures wait in a queue in which a creator's free tenants share one flow. Session refreshes wait in another,
+// with one flow for each site.
 func TestTokensAndSessionsWaitInQueues(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

@@ -54,7 +54,7 @@ func TestMachineAccess(t *testing.T) {
 			machine.Call("POST", "/api/v1/projects", `{"name":"by default"}`).Want(201)
 			nodetest.Same(t, "projects", nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"),
 				[]string{"mine", "by default"})
-			machine.Call("GET", "/api/v1/projects", nil).Refused(400) // where it must be sent, it must
+			machine.Call("GET", "/api/v1/projects", nil).Refused(400) //  required here
 			machine.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).Refused(400)
 		},
 		"a machine may enter no other tenant, whether that exists or not": func(t *testing.T, me *nodetest.Client) {
@@ -102,7 +102,7 @@ func TestMachineAccess(t *testing.T) {
 	}.Run(t)
 }
 
-// forgedTokens are variants of a machine's token, by what is wrong with them, beside those that are wrong of any token.
+// forgedTokens are variants of a machine's token by their fault, beside those of any token.
 func forgedTokens(t *testing.T, machine *nodetest.Client) map[string]string {
 	t.Helper()
 	f := newForger(t, machine.Service, machine.Token)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The interface over nothing has no keys to show: to ask for them panics.
+// This API has no parts: a request for its keys panics.
 func TestAPanicIsAFaultOfTheService(t *testing.T) {
 	var log bytes.Buffer
 	a := newAPI(anonymous(100))
@@ -54,7 +54,7 @@ func TestAPanicIsAFaultOfTheService(t *testing.T) {
 	}
 }
 
-// The route of an evaluation does not go through the router: it must look as if it did.
+// Evaluations bypass the router, but must be counted under their route.
 func TestAnEvaluationIsCountedByItsRoute(t *testing.T) {
 	a := newAPI(anonymous(100))
 	for path, status := range map[string]int{
@@ -86,7 +86,7 @@ func TestAnEvaluationIsCountedByItsRoute(t *testing.T) {
 	}
 }
 
-// A handler that writes nothing, such as that of HEAD for a stream, has answered 200.
+// A handler that writes nothing, such as HEAD of a stream, returns 200.
 func TestAnAnswerWithoutABodyIsNoFault(t *testing.T) {
 	a := newAPI(anonymous(100))
 	a.router.Get("/nothing", func(http.ResponseWriter, *http.Request) {})
@@ -97,7 +97,7 @@ func TestAnAnswerWithoutABodyIsNoFault(t *testing.T) {
 	}
 }
 
-// Anybody may send long paths and methods: they would fill the disk of the log.
+// Long paths and methods of any caller must not fill the log.
 func TestTheLogOfARequestIsShort(t *testing.T) {
 	a := newAPI(anonymous(100))
 	var log bytes.Buffer

@@ -10,7 +10,7 @@ import (
 
 const ofrepPath = "/ofrep/v1/evaluate/flags"
 
-// ofrep evaluates a flag as OpenFeature's clients do, or all flags where the key is empty.
+// callOFREP evaluates a flag as OpenFeature's clients do, or all flags if the key is empty.
 func callOFREP(c *nodetest.Client, key, context string, headers ...string) *nodetest.Answer {
 	c.Service.T.Helper()
 	path := ofrepPath
@@ -20,7 +20,7 @@ func callOFREP(c *nodetest.Client, key, context string, headers ...string) *node
 	return c.Call("POST", path, `{"context":`+context+`}`, headers...)
 }
 
-// failedWith checks that an answer is a problem, and an error of the protocol.
+// failedWith checks that a response is a problem and an error of the protocol.
 func failedWith(a *nodetest.Answer, status int, key, code string) *nodetest.Answer {
 	a.T.Helper()
 	a.Refused(status)

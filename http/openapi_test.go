@@ -16,7 +16,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// routeSpy is a log that finds the router in the context of a request.
+// routeSpy is a log handler that finds the router in a request's context.
 type routeSpy struct {
 	slog.Handler
 	router *atomic.Pointer[chi.Routes]
@@ -26,13 +26,13 @@ func (routeSpy) Enabled(context.Context, slog.Level) bool { return true }
 func (s routeSpy) WithAttrs([]slog.Attr) slog.Handler     { return s }
 func (s routeSpy) Handle(ctx context.Context, _ slog.Record) error {
 	if route := chi.RouteContext(ctx); route != nil && route.Routes != nil {
-		routes := route.Routes // whose place in the context is used again
+		routes := route.Routes //  the context reuses its array
 		s.router.Store(&routes)
 	}
 	return nil
 }
 
-// aside are the routes beside the interface, which the document leaves out.
+// aside are the routes outside the interface, which the document omits.
 var aside = []string{
 	"GET /app",
 	"GET /app/*",
@@ -44,7 +44,7 @@ var aside = []string{
 	"GET /metrics",
 	"GET /openapi.json",
 	"GET /problems/{kind}",
-	// pages that mails lead to
+	// pages linked from mails
 	"GET /reset-password",
 	"POST /reset-password",
 	"GET /verify-email",
@@ -106,8 +106,8 @@ func TestTheDocumentShowsExactlyWhatIsServed(t *testing.T) {
 		[]string{"3.1.", "1.0.0", s.URL})
 }
 
-// checkOperation checks that an operation shows what its callers need: parameters, a body for what sends one, good and
-// bad answers.
+// checkOperation checks that the document of an operation is complete: parameters, a body if it sends one, good and bad
+// responses.
 func checkOperation(t *testing.T, name string, operation map[string]any) {
 	t.Helper()
 	parameters := map[string]bool{}
@@ -179,8 +179,7 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	}
 }
 
-// checkExamples checks that a body that an operation takes and its good answers come with examples, whole ones or one
-// of each member, and that its errors do.
+// checkExamples checks that each accepted body, good response and error has an example, whole or of each member.
 func checkExamples(t *testing.T, whole map[string]any, name string, operation map[string]any) {
 	t.Helper()
 	check := func(what string, content any) {
@@ -206,7 +205,7 @@ func checkExamples(t *testing.T, whole map[string]any, name string, operation ma
 	}
 }
 
-// exampleless are the members of a schema, or of a body that has one, which have no example.
+// exampleless lists the members of a schema or body without an example.
 func exampleless(whole, schema map[string]any, at string) (missing []string) {
 	if schema["schema"] != nil && schema["example"] == nil && schema["examples"] == nil {
 		schema = object(schema["schema"])
@@ -235,7 +234,7 @@ func exampleless(whole, schema map[string]any, at string) (missing []string) {
 	return missing
 }
 
-// sample is the example of a body, put together from those of its members.
+// sample returns the example of a body, composed of its members' examples.
 func sample(whole, schema map[string]any) any {
 	if schema["schema"] != nil {
 		if schema["example"] != nil {
@@ -267,7 +266,7 @@ func sample(whole, schema map[string]any) any {
 	}
 }
 
-// object is a part of the document that is an object, nil where it is none, as list is one that is a list.
+// object returns a part of the document as an object, or nil; list does the same for lists.
 func object(part any) map[string]any {
 	o, _ := part.(map[string]any)
 	return o
@@ -285,7 +284,7 @@ func asMaps(part any) (maps []map[string]any) {
 	return maps
 }
 
-// resolve follows the reference that a part of the document may be.
+// resolve follows the reference of a part of the document, if it is one.
 func resolve(whole, part map[string]any) map[string]any {
 	ref, ok := part["$ref"].(string)
 	if !ok {
@@ -339,12 +338,12 @@ func TestTheExamplesAreTaken(t *testing.T) {
 				case name == "POST /api/v1/auth/reset-password" || name == "POST /api/v1/auth/verify-email":
 					a.Refused(422, "token") // which comes by mail
 				case name == "POST /api/v1/billing/webhook":
-					a.Refused(400) // for want of a signature
+					a.Refused(400) // without a signature
 				case strings.HasSuffix(name, "/flag-rules"):
 					a.Want(200)
-					me.Call("PUT", flagRulesPath(me), `{}`).Want(200) // the other examples need not meet them
+					me.Call("PUT", flagRulesPath(me), `{}`).Want(200) // the other examples need not match them
 				case strings.HasSuffix(name, "/billing/checkout") || strings.HasSuffix(name, "/billing/portal"):
-					a.Refused(503) // for want of Stripe
+					a.Refused(503) //  without Stripe
 				case a.Status == 400 || a.Status == 415 || a.Status == 422 || a.Status >= 500:
 					t.Errorf("%s answers its own example with %d: %s", name, a.Status, a.Body)
 				}
@@ -363,7 +362,7 @@ func TestTheExamplesAreTaken(t *testing.T) {
 			shown, got := object(of(object(create["responses"])["201"])), me.Call("POST", "/api/v1/flags", string(text)).
 				Want(201).
 				Object()
-			for _, flag := range []map[string]any{shown, got} { // without what is drawn
+			for _, flag := range []map[string]any{shown, got} { //  without random values
 				for _, drawn := range []string{"id", "createdAt", "updatedAt"} {
 					delete(flag, drawn)
 				}
@@ -376,7 +375,7 @@ func TestTheExamplesAreTaken(t *testing.T) {
 	}.Run(t)
 }
 
-// checkReferences checks that each $ref leads somewhere.
+// checkReferences checks that each $ref resolves.
 func checkReferences(t *testing.T, whole map[string]any, part any) {
 	t.Helper()
 	switch part := part.(type) {

@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write http/dashboard/openapi.json")
 
-// The document that the dashboard's types are made of, and that shows in a review what a change does to the API, is
-// that of the code.
+// The committed document equals the code's. The dashboard's types are generated from it, and it shows changes of the
+// API in reviews.
 func TestWrittenOpenAPIDocumentIsThatOfTheCode(t *testing.T) {
 	t.Parallel()
 	const file = "dashboard/openapi.json"

@@ -19,8 +19,8 @@ import (
 	flagledgerhttp "flagledger/http"
 )
 
-// setStage makes the flags that OpenFeature's clients are tried on: one of each type, one for each reason, one for each
-// error. The clients' tests in testdata/openfeature know them too.
+// setStage creates the flags for OpenFeature's clients: one of each type, reason and error. The clients' tests in
+// testdata/openfeature know them too.
 func setStage(c *nodetest.Client) {
 	c.Service.T.Helper()
 	variations := []any{map[string]any{"name": "on", "value": "yes"}, map[string]any{"name": "off", "value": "no"}}
@@ -63,7 +63,7 @@ func openFeature(c *nodetest.Client, headers ...string) *openfeature.Client {
 	return openfeature.NewClient(domain)
 }
 
-// details checks what a client was told: value, reason, variant and error, and of an error that it is explained.
+// details checks the result of a client: value, reason, variant and error with an explanation.
 func details[T any](
 	t *testing.T, got openfeature.GenericEvaluationDetails[T], value any, reason openfeature.Reason, variant string,
 	code openfeature.ErrorCode,
@@ -124,7 +124,7 @@ func TestOpenFeatureForGo(t *testing.T) {
 			openfeature.TargetingMatchReason, "on", noError)
 		details(t, ask("by-number", user(map[string]any{"seats": int64(9007199254740992)})), "rest",
 			openfeature.DefaultReason, "", noError)
-		// the provider passes over the flag's default, which is true
+		// the provider ignores the flag's default, true
 		disabled, _ := c.BooleanValueDetails(ctx, "disabled", false, user(nil))
 		details(t, disabled, false, openfeature.DisabledReason, "", noError)
 		nodetest.Same(t, "metadata", ask("ruled", user(pro)).FlagMetadata, map[string]any{
@@ -154,7 +154,7 @@ func TestOpenFeatureForGo(t *testing.T) {
 		fails(ask(c, "boolean", user(nil)), openfeature.TypeMismatchCode)
 		fails(ask(sdk(t, "Authorization", "Bearer none"), "string", user(nil)), openfeature.GeneralCode)
 		fails(ask(sdk(t, "X-Tenant-ID", "none"), "string", user(nil)), openfeature.GeneralCode)
-		fails(ask(sdk(t, "X-Environment", "none"), "string", user(nil)), openfeature.FlagNotFoundCode) // as it takes any 404
+		fails(ask(sdk(t, "X-Environment", "none"), "string", user(nil)), openfeature.FlagNotFoundCode) //  it takes any 404 for it
 		off, _ := sdk(t, "X-Environment", "development").StringValueDetails(ctx, "string", "code", user(nil))
 		details(t, off, "code", openfeature.DisabledReason, "", noError)
 	})
@@ -172,9 +172,9 @@ func TestOpenFeatureForJavaScript(t *testing.T) {
 	folder, err := tooltest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	tooltest.Check(t, "openfeature", err)
 	me := nodetest.Start(t, nodetest.Database(t), node.Config{
-		// so that clients come back
+		// clients shall reconnect
 		Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}),
-		// nobody listens there: the addresses of streams follow the calls
+		// no server listens there: the addresses of streams follow the calls
 		PublicURL: "http://localhost:1", PublicURLAssumed: true,
 	}, nodetest.Log(t)).SignUp("me@example.com").NewTenant("stage")
 	setStage(me)

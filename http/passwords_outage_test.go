@@ -12,7 +12,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// While the sessions cannot be ended the password stays as it is, so that the same request can be made again.
+// If sessions cannot be ended, the password stays unchanged, so that the request can be repeated.
 func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
 	mails, store := mailtest.New(t, mailtest.Options{}), esdbtest.New(t)
@@ -56,8 +56,8 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	signIn(third).Want(200)
 }
 
-// A refresh that cannot be answered does not use the token up, and one of a stolen token ends its session as soon as
-// that can be done.
+// A refresh during an outage does not use up the token. A refresh with a stolen token ends the session as soon as
+// possible.
 func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
 	book, store := &nodetest.LogBook{}, esdbtest.New(t)
@@ -68,7 +68,7 @@ func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 	refresh := func(token string) *nodetest.Answer {
 		return s.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": token})
 	}
-	// Of somebody without a tenant the event store is asked.
+	// The event store is asked about a person without a tenant.
 	first := withToken(nobody, account.token).Call("GET", "/api/v1/tenants", nil).Want(200).List()[0]["id"].(string)
 	withToken(nobody, account.token).Call("DELETE", "/api/v1/tenants/"+first, nil).Want(204)
 	store.Stop()
@@ -83,7 +83,7 @@ func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 		return a.Status == 200
 	})
 	store.Stop()
-	refresh(account.refresh).Refused(503) // a second time
+	refresh(account.refresh).Refused(503) //  again
 	store.Start()
 	var a *nodetest.Answer
 	s.Eventually("the session has ended", func() bool { a = refresh(account.refresh); return a.Status == 401 })

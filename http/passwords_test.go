@@ -14,13 +14,13 @@ import (
 	"flagledger/commands/mail/mailtest"
 )
 
-// mailed is a service whose mails arrive.
+// mailed starts a service with a mail server.
 func mailed(t *testing.T, environment string) (*nodetest.Service, *mailtest.Server) {
 	t.Helper()
 	return mailedHashing(t, environment, 0)
 }
 
-// mailedHashing is mailed where the hash of a password takes so many KiB.
+// mailedHashing is mailed with a memory size in KiB for hashes.
 func mailedHashing(t *testing.T, environment string, hashMemory uint32) (*nodetest.Service, *mailtest.Server) {
 	t.Helper()
 	server := mailtest.New(t, mailtest.Options{})
@@ -34,7 +34,7 @@ func mailedHashing(t *testing.T, environment string, hashMemory uint32) (*nodete
 
 var mailedLink = regexp.MustCompile(`(?m)^(http://\S+\?token=(\S+))$`)
 
-// linkTo gives the link and the token of the nth mail to an address.
+// linkTo returns the link and the token of the nth mail to an address.
 func linkTo(t *testing.T, server *mailtest.Server, email string, n int) (link, token string) {
 	t.Helper()
 	found := mailedLink.FindStringSubmatch(server.Wait(t, email, n).Text)
@@ -203,7 +203,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// verified tells what an ID token says of the address.
+// verified returns whether an ID token has a verified address.
 func verified(t *testing.T, token string) bool {
 	t.Helper()
 	var claims struct {
@@ -228,7 +228,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	if verified(t, account.token) {
 		t.Error("an address is taken on trust")
 	}
-	link, token := linkTo(t, server, account.email, 1) // before the invitation, which is mailed to the same address
+	link, token := linkTo(t, server, account.email, 1) //  before the invitation, which is mailed to the same address
 	owner.Call("POST", "/api/v1/tenants/"+owner.Tenant+"/users", map[string]string{"email": account.email, "role": "viewer"}).
 		Want(201)
 	tenants := func(token string) int {
@@ -242,7 +242,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	s.Anonymous().
 		Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": nodetest.Password}).
 		Refused(422, "token")
-	for _, wrong := range []string{"", "wrong horse"} { // of somebody who has not signed up, but reads the mails
+	for _, wrong := range []string{"", "wrong horse"} { //  a person who has not signed up, but reads the mails
 		if page := postForm(s, link, url.Values{"password": {wrong}}, 422); !strings.Contains(page, "The password is") ||
 			!strings.Contains(page, "<form") {
 			t.Errorf("a wrong password: %s", page)
@@ -276,9 +276,9 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	s.Anonymous().Call("POST", "/api/v1/auth/verify-email", `{}`).Refused(422, "token", "password")
 }
 
-// In body, in headers and in what the service does: nobody learns whether an address is known. Hashing takes nearly all
-// the time of a sign-in, and its memory shows that it is done, however fast the machine is.
-func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { // beside no other, whose memory would count too
+// Body, headers and work are the same for known and unknown addresses. Hashing takes nearly all the time of a sign-in;
+// its memory use shows that it happens, on any machine.
+func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { //  alone, because its memory is measured
 	const hash = 16 << 20
 	s, _ := mailedHashing(t, "production", hash>>10)
 	account := newAccount(s.Anonymous())

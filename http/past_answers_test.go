@@ -21,28 +21,28 @@ import (
 	"flagledger/projections/snapshot/evaluation/evaluationtest"
 )
 
-// request is a call that changes nothing, and can be made about the past.
+// request is a read that can ask about the past.
 type request struct {
 	path, environment string
-	context           string // that of an evaluation
-	key               string // of the flag that it is about; empty where it can be asked by time alone
-	lasting           bool   // its answer never changes, so it is asked again as it was
-	first             int    // the version that a page of versions begins with; 0 for other requests
+	context           string //  the context of an evaluation
+	key               string //  its flag; empty if it can only be asked by time
+	lasting           bool   //  its response never changes, so it is repeated unchanged
+	first             int    //  the first version of a page of versions; 0 for other requests
 }
 
-// answered is what a request was answered.
+// answered is the response to a request.
 type answered struct {
 	status int
 	total  string
-	body   string // of 200, but for what people's keepings tell
+	body   string //  of a 200, without people's data from keepings
 }
 
-// useOfFlag is what answers about now show beside those about the past.
+// useOfFlag lists the usage members that only current responses have.
 var useOfFlag = regexp.MustCompile(
 	`,"lastEvaluatedAt":(null|"[^"]*"),"lastPrefetchedAt":(null|"[^"]*"),"lifecycle":"[a-z]+"`,
 )
 
-// ask makes a request about now, or about the moment that a query names.
+// ask makes a request about now, or about the time or version of a query.
 func ask(c *nodetest.Client, r request, moment string) answered {
 	c.Service.T.Helper()
 	target := r.path
@@ -78,30 +78,29 @@ func ask(c *nodetest.Client, r request, moment string) answered {
 	return got
 }
 
-// pastAnswer is a request with the answer that was given, the time, and the version of its flag then; empty where it is
-// not asked by that.
+// pastAnswer is a request with its response, time, and the version of its flag at that time, if any.
 type pastAnswer struct {
 	request
 	answer      answered
 	at, version string
 }
 
-// evolving is a tenant that changes, and what it answered in between.
+// evolving is a tenant that changes, with its responses in between.
 type evolving struct {
 	me       *nodetest.Client
 	noted    []pastAnswer
 	members  []string
 	projects []string
-	types    map[string]string // of flags, by key
+	types    map[string]string //  of flags, by key
 	clients  []string
-	times    []string // of the past
-	// throughProject counts the changes of flags that were made through the path of a project.
+	times    []string //  past times
+	// throughProject counts the changes of flags through the path of a project.
 	throughProject int
-	plans          int // so many were set
-	descriptions   int // so many of flags were changed
-	leftProject    int // so many flags did
-	// environmentsSince is when an environment was last made or deleted: versions from before it do not tell what there is
-	// in it now.
+	plans          int //  number of plans set
+	descriptions   int //  number of changed descriptions
+	leftProject    int //  number of flags that left a project
+	// environmentsSince is when an environment was last created or deleted: older versions do not tell which environments
+	// exist now.
 	environmentsSince time.Time
 }
 
@@ -111,17 +110,17 @@ var (
 	someTypes = []string{"boolean", "string", "number", "json"}
 )
 
-// countedKinds are texts in the requests of some kinds, of which the log tells how many were answered.
+// countedKinds are texts in the requests of some kinds, whose responses are counted in the log.
 var countedKinds = []string{`"flagKeys"`, "/versions?", "/versions/", "/diff?", "/rules", "explain="}
 
 var allReasons = []evaluation.Reason{evaluation.Archived, evaluation.Off, evaluation.RuleMatch, evaluation.Fallthrough}
 
-// draws makes what is sent, possible or not.
+// draws draws requests, valid or not.
 type draws struct{ *rapid.T }
 
 func (d draws) of(what string, from ...string) string { return rapid.SampledFrom(from).Draw(d.T, what) }
 
-// value draws a value that mostly fits the type of a flag.
+// value draws a value that usually fits the type of a flag.
 func (d draws) value(kind string) string {
 	fitting := map[string][]string{
 		"boolean": {
@@ -140,7 +139,7 @@ func (d draws) value(kind string) string {
 
 func (d draws) weight() string { return d.of("weight", "0", "1", "12.5", "80") }
 
-// serve draws what a rule of a flag serves: one of its variations, a split of them, or a value.
+// serve draws what a rule serves: a variation of its flag, a split, or a value.
 func (d draws) serve(kind string, variations []string) string {
 	variation := d.of("variation", append(variations, "none")...)
 	switch d.of("serve", "variation", "variation", "variation", "rollout", "rollout", "value") {
@@ -169,7 +168,7 @@ func (d draws) rules(kind string, variations []string) string {
 	return fmt.Sprintf(`{"rules":[%s]}`, strings.Join(rules, ","))
 }
 
-// changeFlag makes a change of a flag that is drawn, possible or not.
+// changeFlag draws and makes a change of a flag, valid or not.
 func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
 	d := draws{rt}
 	key, environment := d.of("key", someKeys...), d.of("environment", someNames...)
@@ -183,7 +182,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	call := func(method, tail, body string) *nodetest.Answer {
 		return send(method, nodetest.FlagPath(key, tail), body)
 	}
-	// either is call, or for some the same through the path of a project, of which the flag mostly is one.
+	// either makes a call directly or through the path of a project that usually contains the flag.
 	either := func(method, tail, body string) *nodetest.Answer {
 		if !rapid.Bool().Draw(rt, "through a project") {
 			return call(method, tail, body)
@@ -217,7 +216,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	case "create", "create in project":
 		path := "/api/v1/flags"
 		if kind != "create" {
-			first := e.projects[0] // which is never deleted
+			first := e.projects[0] //  never deleted
 			path = nodetest.ProjectFlagsPath(d.of("project", append(e.projects, first, first, "none")...))
 		}
 		flagType := d.of("type", someTypes...)
@@ -285,7 +284,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	}
 }
 
-// changeTenant makes a change of anything else that is drawn, possible or not.
+// changeTenant draws and makes a change of anything else, valid or not.
 func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
 	d := draws{rt}
 	tenant := "/api/v1/tenants/" + me.Tenant
@@ -361,7 +360,7 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 	}
 }
 
-// change makes a change that is drawn. The read models show it then.
+// change makes a drawn change, and waits until the read models show it.
 func (e *evolving) change(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
 	change := e.changeFlag
 	if rapid.IntRange(0, 2).Draw(rt, "whose") == 0 {
@@ -371,7 +370,7 @@ func (e *evolving) change(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
 	if a.Status >= 500 {
 		rt.Fatalf("%s: %d: %s", a.Call, a.Status, a.Body)
 	}
-	// the lists may not show it yet, but wait for it where they are asked for a time
+	// lists may not show it yet, but wait for it if they are asked for a time
 	if a.Header.Get("Preference-Applied") != "" {
 		me.Service.Eventually("the lists show the change", func() bool {
 			return me.Call("GET", "/api/v1/projects?"+atNow(), nil).Status == 200 &&
@@ -381,8 +380,8 @@ func (e *evolving) change(rt *rapid.T, me *nodetest.Client) *nodetest.Answer {
 	return a
 }
 
-// versionOf is the version of a flag, as a parameter; empty where there is no such flag, or the version is from before
-// environments last came or went.
+// versionOf returns the version of a flag as a parameter; empty without such a flag, or if the version is older than
+// the last change of environments.
 func (e *evolving) versionOf(me *nodetest.Client, key, environment string) string {
 	if me.Call("GET", nodetest.FlagPath(key), nil).Status != 200 {
 		return ""
@@ -398,7 +397,7 @@ func (e *evolving) versionOf(me *nodetest.Client, key, environment string) strin
 	return fmt.Sprint("version=", newest["version"])
 }
 
-// newestVersion is the newest version of a flag's key; 0 for a key that no flag ever had.
+// newestVersion returns the newest version of a flag's key, or 0.
 func newestVersion(me *nodetest.Client, key string) (version int) {
 	me.Service.T.Helper()
 	a := me.Call("GET", nodetest.FlagPath(key, "/versions?limit=1"), nil)
@@ -412,7 +411,7 @@ func newestVersion(me *nodetest.Client, key string) (version int) {
 	return version
 }
 
-// drawLasting draws a request about versions that a flag has; false where it has none.
+// drawLasting draws a request about versions of a flag; false if it has none.
 func (e *evolving) drawLasting(d draws, me *nodetest.Client, key string) (r request, drawn bool) {
 	newest := newestVersion(me, key)
 	if newest == 0 {
@@ -435,7 +434,7 @@ func (e *evolving) drawLasting(d draws, me *nodetest.Client, key string) (r requ
 	return r, true
 }
 
-// note makes requests that are drawn.
+// note makes drawn requests and records the responses.
 func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 	d := draws{rt}
 	tenant := "/api/v1/tenants/" + e.me.Tenant
@@ -501,7 +500,7 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 	e.times = append(e.times, now)
 }
 
-// check asks again for what was noted.
+// check repeats the recorded requests.
 func (e *evolving) check(t rapid.TB, me *nodetest.Client, n pastAnswer) {
 	for _, moment := range []string{n.at, n.version} {
 		if moment == "" && !n.lasting {
@@ -513,8 +512,7 @@ func (e *evolving) check(t rapid.TB, me *nodetest.Client, n pastAnswer) {
 	}
 }
 
-// makeOneOfEachReason makes flags that no draw names, so that evaluations of all flags show each reason, whatever is
-// drawn.
+// makeOneOfEachReason creates flags outside the draws, so that evaluations of all flags always include each reason.
 func makeOneOfEachReason(me *nodetest.Client) {
 	me.Service.T.Helper()
 	me.CreateFlag("z-off", nil)
@@ -525,8 +523,7 @@ func makeOneOfEachReason(me *nodetest.Client) {
 	me.Call("PATCH", nodetest.FlagPath("z-archived"), `{"status":"archived"}`).Want(200)
 }
 
-// Whatever happens in a tenant, each of its answers can be had later as it was, by time and by the flag's version, also
-// from read models that are rebuilt.
+// Each response of a tenant can be reproduced later by time and by the flag's version, also from rebuilt read models.
 func TestAnswersCanBeHadAsTheyWere(t *testing.T) {
 	nodetest.BothEngines(t, testAnswersCanBeHadAsTheyWere)
 }

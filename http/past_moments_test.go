@@ -17,7 +17,7 @@ import (
 	"flagledger/events"
 )
 
-// An answer about the last moments waits for the changes that were being recorded then, so that it is the same later.
+// A response about the last moments waits for concurrent changes, so that it is the same later.
 func TestChangesUnderWayBelongToThePast(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development"}, nodetest.Log(t))
@@ -120,13 +120,13 @@ func TestChangesUnderWayBelongToThePast(t *testing.T) {
 	}
 }
 
-// Whether a time is past is decided by the clock of the store: a time that it recorded can be asked for on every node.
+// The store's clock decides whether a time is past: each time that it recorded works on every node.
 func TestPastIsByTheStoresClock(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		ahead time.Duration // of the node's clock
-		at    time.Duration // from when the flag was recorded
+		at    time.Duration //  after the flag was recorded
 		want  int
 	}{
 		{"a node whose clock is behind", -30 * time.Second, 0, 200},

@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// pastCall is a call and what it was answered at a moment.
+// pastCall is a call and its response at a moment.
 type pastCall struct {
 	method, path, environment, body string
 	answer                          *nodetest.Answer
@@ -17,7 +17,7 @@ type pastCall struct {
 	at                              time.Time
 }
 
-// observe makes the calls whose answers of the past are asked for later. The flag has the version.
+// observe makes the calls that are later repeated for the past. The flag has the version.
 func observe(me *nodetest.Client, key string, version int) (calls []pastCall) {
 	me.Service.T.Helper()
 	for _, environment := range []string{"production", "development", "staging"} {
@@ -95,7 +95,7 @@ func testThePast(t *testing.T) {
 			call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Want(201)
 			for _, c := range seen {
 				queries := []string{atQuery(c.at)}
-				if c.version > 0 && c.environment != "staging" { // which came and went between versions
+				if c.version > 0 && c.environment != "staging" { //  it changed between versions
 					queries = append(queries, fmt.Sprintf("?version=%d", c.version))
 				}
 				for _, query := range queries {

@@ -6,7 +6,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// That a flag is permanent is part of it: it has a history, a past, and comes back with a revert.
+// A permanent flag has that in its history, in its past, and after a revert.
 func TestPermanentFlags(t *testing.T) {
 	nodetest.Cases{
 		"the history, versions and their differences tell it": func(t *testing.T, me *nodetest.Client) {

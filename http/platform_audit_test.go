@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// The platform reads the trails of all, in one order, those of deleted tenants among them.
+// The platform reads the trails of all tenants in one order, including deleted ones.
 func TestThePlatformsTrail(t *testing.T) { nodetest.BothEngines(t, testThePlatformsTrail) }
 
 func testThePlatformsTrail(t *testing.T) {

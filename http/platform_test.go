@@ -25,7 +25,7 @@ func entry(list []map[string]any, name string, value any) map[string]any {
 	return nil
 }
 
-// superUsers are the super user of each shared service, who signs up once.
+// superUsers holds the super user of each shared service, who signs up once.
 var superUsers = struct {
 	sync.Mutex
 	by map[string]nodetest.Client // by URL
@@ -59,7 +59,7 @@ func (c platformCases) run(t *testing.T) {
 	}
 }
 
-// In production a role is for who has verified the address that it is meant for, not for who signed up with it.
+// In production, only a person who has verified an address gets its platform role.
 func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
@@ -95,7 +95,7 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403)
 	unverified.Call("GET", usersOfPlatform, nil).Refused(403)
 	invited := verified(email, 2)
-	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403) // with a token from before
+	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403) //  with an older token
 	invited.Call("POST", invitationsPath+"/accept", nil).
 		Want(200).
 		Shows(map[string]any{"status": "accepted", "role": "admin"})
@@ -150,7 +150,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 		!strings.Contains(text, "as viewer") {
 		t.Errorf("the mail says %q", text)
 	}
-	// However often somebody is invited, they get few mails, and whatever a tenant is called, its name is one short line.
+	// A person gets few mails, however often they are invited, and a tenant's name is one short line.
 	victim := nodetest.Address()
 	for range 8 {
 		pest := root.NewTenant("You have won!\n\nClaim it\u2028at\r\nhttp://example.com " + strings.Repeat("x", 150))
@@ -180,8 +180,7 @@ func TestInvitationsAreMailed(t *testing.T) {
 	nodetest.Same(t, "mails", []int{sent[victim], sent[last]}, []int{5, 1})
 }
 
-// erase runs the command over the service's database, and waits until the read models, which the command does not wait
-// for, show it.
+// erase runs the command over the service's database, and waits until the read models show it.
 func erase(t *testing.T, s *nodetest.Service, userID string) {
 	t.Helper()
 	if err := node.EraseUser(

@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// Nothing stops a project from being deleted in the moment in which a flag is created in it. The flag then leaves it.
+// A project may be deleted while a flag is created in it. The flag then leaves it.
 func TestAFlagOfADeletedProject(t *testing.T) { nodetest.BothEngines(t, testAFlagOfADeletedProject) }
 
 func testAFlagOfADeletedProject(t *testing.T) {

@@ -149,7 +149,7 @@ func testProjects(t *testing.T) {
 	}.Run(t)
 }
 
-// sameBut checks that two problems differ in nothing but the request's id and what was asked for.
+// sameBut checks that two problems differ only in the request's id and the requested thing.
 func sameBut(t *testing.T, a *nodetest.Answer, asked string, b *nodetest.Answer, askedToo string) {
 	t.Helper()
 	x, y := *a, *b

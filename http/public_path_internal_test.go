@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A public path that begins like a route would make two meanings of one path.
+// A public path must not start like a route, because the path would be ambiguous.
 func TestOwnSegmentsCoverAllRoutes(t *testing.T) {
 	t.Parallel()
 	api := New(Options{

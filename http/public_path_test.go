@@ -7,7 +7,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// Clients are given a base URL that ends in a slash, or end a path with one.
+// Clients may have a base URL or a path that ends in a slash.
 func TestSlashesAroundAPathAreIgnored(t *testing.T) {
 	nodetest.Cases{
 		"of calls": func(t *testing.T, me *nodetest.Client) {
@@ -32,7 +32,7 @@ func TestSlashesAroundAPathAreIgnored(t *testing.T) {
 				}
 				for _, path := range paths {
 					got := string(me.Call(c[0], path, body).Want(200).Body)
-					if c[1] != "/health" { // which has the time
+					if c[1] != "/health" { //  it contains the time
 						nodetest.Same(t, "the answer to "+path, got, want)
 					}
 				}

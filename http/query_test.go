@@ -8,7 +8,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// All but the first would be ignored.
+// Further values would be ignored.
 func TestReadsRefuseAParameterThatIsSentTwice(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())
@@ -34,8 +34,7 @@ func TestReadsRefuseAParameterThatIsSentTwice(t *testing.T) {
 	me.Call(http.MethodGet, "/api/flags/k/history?action=created&action=created", nil).Want(200)
 }
 
-// An empty one would count as left out: `sort=` would be answered in the order of the keys, as if that had been asked
-// for.
+// An empty parameter would count as absent: `sort=` would return the order of keys, as if requested.
 func TestReadsRefuseAnEmptyParameter(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())

@@ -128,7 +128,7 @@ func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
 	}
 }
 
-// Whoever has an IPv6 /48 has 65,536 networks, and as many accounts as mail addresses that nobody asks for.
+// The owner of an IPv6 /48 has 65,536 networks, and can have any number of accounts with unverified addresses.
 func TestASiteHasOneShare(t *testing.T) {
 	t.Parallel()
 	for name, claims := range map[string]commands.Claims{"not signed in": {}, "not verified": {UserID: "someone"}} {

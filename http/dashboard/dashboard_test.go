@@ -63,7 +63,7 @@ func TestServing(t *testing.T) {
 	}
 }
 
-// checkPolicy fails where a policy lets in what is not the service's own, or lets a script make markup of a text.
+// checkPolicy fails if a policy allows foreign sources, or lets a script turn a text into markup.
 func checkPolicy(t *testing.T, policy string) {
 	t.Helper()
 	allowed := map[string]string{}

@@ -11,8 +11,7 @@ import (
 	"flagledger/http/dashboard"
 )
 
-// The page of flags, as somebody who is signed in opens it first, and all pages together have a bound on what is
-// transferred for them.
+// The first visit to the list of flags, and all pages together, have a limit of transferred bytes.
 func TestTheDashboardIsSmall(t *testing.T) {
 	t.Parallel()
 	if !dashboard.Built() {
@@ -51,7 +50,7 @@ func TestTheDashboardIsSmall(t *testing.T) {
 	}
 }
 
-// chunk is what Vite's manifest says of what a source became.
+// chunk is an output in Vite's manifest.
 type chunk struct {
 	File         string
 	Imports, CSS []string
@@ -70,7 +69,7 @@ func manifest(t *testing.T, files fs.FS) map[string]chunk {
 	return chunks
 }
 
-// addLoaded adds the files that a browser loads for a source, but for those that it loads when they are needed.
+// addLoaded adds the files that a browser loads for a source at once, without those loaded on demand.
 func addLoaded(t *testing.T, chunks map[string]chunk, source string, loaded map[string]bool) {
 	t.Helper()
 	c, ok := chunks[source]
@@ -91,7 +90,7 @@ func addLoaded(t *testing.T, chunks map[string]chunk, source string, loaded map[
 
 func compressedSize(t *testing.T, files fs.FS, name string) int64 {
 	t.Helper()
-	if name != "index.html" { // which the server completes, so that it is not compressed
+	if name != "index.html" { //  the server completes it, so it is not compressed
 		name += ".br"
 	}
 	info, err := fs.Stat(files, name)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The dashboard shows what it has no words for by its stored name: a new fact, and a new kind of thing in the audit
-// trail, need some.
+// The dashboard shows the stored name of anything that it has no words for. New facts and new kinds in the audit trail
+// need words.
 func TestTheDashboardHasWordsForAllFacts(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("src/words/audit.ts")
