@@ -16,7 +16,7 @@ type accepting struct {
 	t     *testing.T
 	store *memory
 	w     *Writer
-	once  bool //  calls share an Idempotency-Key
+	once  bool // calls share an Idempotency-Key
 
 	invitations []string
 }
@@ -69,7 +69,7 @@ func (a *accepting) role() events.PlatformRole {
 
 func TestAcceptingAnInvitation(t *testing.T) {
 	for name, once := range map[string]bool{"with a key": true, "without": false} {
-		for appends := range 3 { //  facts before the node dies
+		for appends := range 3 { // facts before the node dies
 			t.Run(name, func(t *testing.T) {
 				a := newAccepting(t, once)
 				a.store.appendsLeft = appends

@@ -55,7 +55,7 @@ func TestFollowingWithOldNews(t *testing.T) {
 		}
 	}
 	follow(b)
-	for _, last := range []string{"price_2", "price_1"} { //  a different plan than before, and the same
+	for _, last := range []string{"price_2", "price_1"} { // a different plan than before, and the same
 		before := "price_2"
 		server.Change(id, func(s *paymenttest.Subscription) { s.Price = before })
 		late, once := *b, false

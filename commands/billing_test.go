@@ -20,7 +20,7 @@ import (
 type till struct {
 	commands.Payments
 	*steps
-	read func() //  called after the subscriptions are read
+	read func() // called after the subscriptions are read
 }
 
 func (p till) NewCustomer(ctx context.Context, key, tenantID string) (string, error) {
@@ -128,7 +128,7 @@ func TestACheckoutThatFails(t *testing.T) {
 			}
 		}
 		want := all
-		if failing == len(all) { //  the customer is known then
+		if failing == len(all) { // the customer is known then
 			want = all[2:]
 		}
 		if diff := cmp.Diff(want, w.taken); diff != "" {

@@ -19,7 +19,7 @@ func countingWriter(t *testing.T) *Writer {
 func TestThoseUnderWayAreCounted(t *testing.T) {
 	w := countingWriter(t)
 	const shown = 500
-	for i := range 401 { //  up to 900, and the first that is counted exactly
+	for i := range 401 { // up to 900, and the first that is counted exactly
 		n, _, err := w.Admit(t.Context(), "projects", 1000, func() int { return shown })
 		if err != nil || n != shown+i {
 			t.Fatalf("the %d. of them counts %d (%v)", i+1, n, err)
@@ -73,7 +73,7 @@ func TestBytesUnderWayAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if admitted += growth; len(w.counting.keys) > 0 { //  it is counted exactly, and the next waits for it
+		if admitted += growth; len(w.counting.keys) > 0 { // it is counted exactly, and the next waits for it
 			release()
 			break
 		}

@@ -194,7 +194,7 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 	}
 	when[state.Tenant](t, has(events.Subscription{Plan: events.EnterprisePlan, Status: events.NoSubscription}), clean).refused(Conflict)
 	when[state.Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Canceled}), clean).then()
-	long := time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC) //  long ago: its renewal was missed
+	long := time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC) // long ago: its renewal was missed
 	when[state.Tenant](t, has(events.Subscription{ID: "s", Plan: events.StandardPlan, Status: events.Active, PeriodEnd: long}),
 		clean).refused(Conflict)
 	when[state.Tenant](t, append(sandbox, events.TenantDeleted{}), clean).refused(NotFound)
@@ -213,13 +213,13 @@ func TestDeletingSandboxesThatEnded(t *testing.T) {
 	when[state.Tenant](t, []events.Fact{sandbox}, DeleteEndedSandbox{TenantRef{"t"}, end.Add(-1), end.Add(SandboxKeptAfterEnd)}).then()
 	when[state.Tenant](t, []events.Fact{sandbox, paid}, remove(end.Add(SandboxKeptAfterEnd))).then()
 	over := paid
-	over.To.PeriodEnd = end.Add(-time.Hour) //  its renewal was missed
+	over.To.PeriodEnd = end.Add(-time.Hour) // its renewal was missed
 	when[state.Tenant](t, []events.Fact{sandbox, over}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
 	unpaid := over
 	unpaid.To.Status = events.Unpaid
 	when[state.Tenant](t, []events.Fact{sandbox, unpaid}, remove(end.Add(2*SandboxKeptAfterEnd))).then(events.TenantDeleted{})
 	unknown := paid
-	unknown.To.Plan = events.SandboxPlan //  at a price without a plan
+	unknown.To.Plan = events.SandboxPlan // at a price without a plan
 	when[state.Tenant](t, []events.Fact{sandbox, unknown}, remove(end.Add(2*SandboxKeptAfterEnd))).then()
 	when[state.Tenant](t, []events.Fact{sandbox, events.TenantDeleted{}}, remove(end.Add(SandboxKeptAfterEnd))).then()
 	when[state.Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}},

@@ -21,7 +21,7 @@ func TestMergeFieldErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		wrong map[string]string
 		err   error
-		want  map[string]string //  nil: err unchanged
+		want  map[string]string // nil: err unchanged
 	}{
 		"nothing":                                  {nil, nil, nil},
 		"no shape":                                 {nil, ofRules, nil},

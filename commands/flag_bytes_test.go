@@ -54,7 +54,7 @@ func TestAValueHasABound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for n, given := range map[int][]events.Fact{
 				maxValueBytes:       append([]events.Fact{ofText(2)}, ruled(rule(3))),
-				maxValueBytes + 100: large, //  an earlier release accepted them
+				maxValueBytes + 100: large, // an earlier release accepted them
 				maxValueBytes + 50:  large,
 			} {
 				if err := when(t, given, change(n)).err; err != nil {
@@ -193,7 +193,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		create.Variations = append(create.Variations,
 			NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")})
 	}
-	for { //  as many as are accepted
+	for { // as many as are accepted
 		facts, err := create.decide(state.Flag{})
 		if err == nil {
 			given = facts

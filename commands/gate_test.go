@@ -28,7 +28,7 @@ func TestGate(t *testing.T) {
 				if n := inside[key].Add(1); n > 3 {
 					t.Errorf("%d are inside", n)
 				}
-				runtime.Gosched() //  lets others enter meanwhile
+				runtime.Gosched() // lets others enter meanwhile
 				inside[key].Add(-1)
 				leave()
 			})

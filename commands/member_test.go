@@ -92,7 +92,7 @@ func TestMembers(t *testing.T) {
 			{hasLeft, true},
 			{then(hasJoined, "boss", left), false}, // an admin removed them
 			{then(stateOf[state.Tenant](given), "boss", pending, events.MemberRemoved{UserID: "p"}), false},
-			{then(then(hasLeft, "u", pending, joined), "boss", left), false}, //  they accepted after they left
+			{then(then(hasLeft, "u", pending, joined), "boss", left), false}, // they accepted after they left
 			{then(hasLeft, "u", pending, joined, left), true},
 		} {
 			_, err := add.decide(c.tenant)

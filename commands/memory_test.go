@@ -20,7 +20,7 @@ type memory struct {
 	streams     map[string][]events.Recorded
 	appendsLeft int
 	commit      uint64
-	read        int //  number of events read
+	read        int // number of events read
 	reads       int
 	failing     error // of appends
 }

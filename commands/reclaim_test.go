@@ -38,7 +38,7 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 		writer := commands.NewWriter(
 			stepping{w.store, w.steps},
 			func(_ context.Context, _ events.Position, names []string) bool {
-				if names == nil { //  the head of the log: this node does not know the tenant before
+				if names == nil { // the head of the log: this node does not know the tenant before
 					heard.tenants = []string{made}
 				}
 				return true

@@ -181,8 +181,8 @@ func TestRevertFlag(t *testing.T) {
 		when(t, facts, gone).refused(Conflict)
 		now := to(len(facts))
 		now.Environments, now.ProjectMissing = both[:1], true
-		when(t, facts, now).then() //  nothing to restore
-		unused := to(3)            //  staging had no settings then
+		when(t, facts, now).then() // nothing to restore
+		unused := to(3)            // staging had no settings then
 		unused.Environments = both[:1]
 		if s := when(t, facts, unused); s.err != nil {
 			t.Error(s.err)
@@ -201,7 +201,7 @@ func TestRevertFlag(t *testing.T) {
 		only.Only = &staging
 		when(t, facts, only).then()
 		only.Only = &production
-		when(t, facts, only).refused(Conflict) //  v2 no longer exists
+		when(t, facts, only).refused(Conflict) // v2 no longer exists
 		when(t, facts[:7], only).then(
 			events.RulesChanged{
 				Environment: production,

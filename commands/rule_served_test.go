@@ -112,7 +112,7 @@ func TestAVariationThatIsServedStays(t *testing.T) {
 	for name, c := range map[string]struct {
 		given        []events.Fact
 		environments []events.EnvironmentRef
-		detail       string //  empty if the variation is removed
+		detail       string // empty if the variation is removed
 	}{
 		"by nothing":             {nil, both, ""},
 		"by rules":               {[]events.Fact{inProduction}, both, "the variation is still served by rule 1 (n) in production, rule 2 in production"},

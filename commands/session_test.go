@@ -24,7 +24,7 @@ type people struct {
 	role                events.PlatformRole
 	tenants             []string
 	creator             string
-	joined              map[string]time.Time //  by tenant, of people added by another
+	joined              map[string]time.Time // by tenant, of people added by another
 }
 
 func (p *people) Registered(string) bool                      { return p.registered }
@@ -137,7 +137,7 @@ func TestARefreshTokenThatIsUsedTwice(t *testing.T) {
 			if !errors.Is(err, errStep) {
 				t.Errorf("got %v", err)
 			}
-			_, _, err = signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken) //  the next use retries
+			_, _, err = signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken) // the next use retries
 		}
 		if commands.KindOf(err) != commands.Unauthenticated {
 			t.Errorf("got %v", err)

@@ -230,7 +230,7 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took > 20*time.Second { //  each takes 5 s
+	if took := time.Since(began); took > 20*time.Second { // each takes 5 s
 		t.Errorf("the sign-in took %v", took)
 	}
 	if !slices.Contains(w.facts(t, events.TenantStream(sound.TenantID)), "tenant.member_joined") {

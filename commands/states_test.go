@@ -380,7 +380,7 @@ func TestALogThatIsNotTheOneOfTheKeptState(t *testing.T) {
 			replace(store, theFlag.stream())
 			want := len(store.streams[theFlag.stream()])
 			for range 2 {
-				flag, _, err := Do(t.Context(), w, By{}, switchTo(false)) //  no change if the flag is off
+				flag, _, err := Do(t.Context(), w, By{}, switchTo(false)) // no change if the flag is off
 				if on := stateOf[state.Flag](factsOf(store)[theFlag.stream()]).Enabled.Has(production.ID); on {
 					t.Error("the flag is on")
 				}

@@ -266,7 +266,7 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 			err = update(&commands.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}}, 1,
 				c.first)
 		} else {
-			*w.steps = steps{failing: 2} //  the fact is appended, but the contact is not stored
+			*w.steps = steps{failing: 2} // the fact is appended, but the contact is not stored
 			if err := update(tenancies, 1, c.first); !errors.Is(err, errStep) {
 				t.Errorf("%s: %v", c.what, err)
 			}

@@ -27,7 +27,7 @@ var errStep = errors.New("the step fails")
 
 // steps counts the external calls of a use case and fails one of them.
 type steps struct {
-	failing int //  from 1; 0 fails none
+	failing int // from 1; 0 fails none
 
 	mu    sync.Mutex
 	taken []string

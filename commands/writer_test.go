@@ -164,7 +164,7 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 		}
 		for i := range 4 {
 			go do(i%2 == 0)
-			synctest.Wait() //  they arrive in this order
+			synctest.Wait() // they arrive in this order
 		}
 		if made() != 1 {
 			t.Errorf("%d changes are made before the first can be read", made())

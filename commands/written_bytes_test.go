@@ -104,7 +104,7 @@ func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
 	store, _ := newMemory()
 	w := NewWriter(store, NoWait, time.Now)
 	unpaid := map[string]string{"t1": "me", "t2": "me", "t3": "other"}
-	w.UnpaidCreator = func(tenantID string) string { return unpaid[tenantID] } //  no sum is requested
+	w.UnpaidCreator = func(tenantID string) string { return unpaid[tenantID] } // no sum is requested
 	for i, tenant := range []string{"t1", "t2", "t3", "paid"} {
 		w.NoteWritten(tenant, 1<<i)
 	}

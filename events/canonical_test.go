@@ -22,12 +22,12 @@ func recorded(t *testing.T) Recorded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored.Version = 2 // as it was when the bytes below were written down
+	stored.Version = 2 // the value when the bytes below were recorded
 	at := time.Date(2026, 1, 2, 4, 4, 5, 120_000_000, time.FixedZone("CET", 3600))
 	return Recorded{Event: e, Stream: "flag-t1.checkout", Revision: 7, At: at, Name: stored.Name, Stored: stored}
 }
 
-// These bytes are what signed checkpoints stand for: they never change.
+// Signed checkpoints cover these bytes, so they never change.
 func TestCanonicalBytes(t *testing.T) {
 	const want = `flagledger fact v1
 flag-t1.checkout

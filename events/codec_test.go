@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of versions that have none")
 
-// examples has one fact of every kind, all fields set that its first release had.
+// examples has a fact of every kind, with all fields of its first release.
 var examples = []Fact{
 	FlagCreated{
 		TenantID:     "t1",
@@ -191,7 +191,7 @@ func goldenFile(name string, version int) string {
 	return filepath.Join("testdata", fmt.Sprintf("%s.v%d.json", name, version))
 }
 
-// What is written today is what the golden file of today's version says: a change of shape needs a new version.
+// The current encoding equals the golden file of the current version: a change of shape needs a new version.
 func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 	seen := map[string]bool{}
 	for _, fact := range examples {
@@ -228,7 +228,7 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 	}
 }
 
-// A field that was added without a new version is written under its name, and left out if it is empty.
+// A field that was added without a new version is written under its name, and omitted if empty.
 func TestFieldsThatWereAddedLater(t *testing.T) {
 	for want, fact := range map[string]Fact{
 		`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
@@ -251,7 +251,7 @@ func TestFieldsThatWereAddedLater(t *testing.T) {
 	}
 }
 
-// Every version that was ever written has a golden file, and each of them decodes today.
+// Every version that was ever written has a golden file that still decodes.
 func TestGoldenFilesDecode(t *testing.T) {
 	for name, k := range kinds {
 		for version := 1; version <= k.version; version++ {
@@ -277,7 +277,7 @@ func is[F Fact](fact Fact) bool {
 	return ok
 }
 
-// The stored name of a fact says which kind of stream it stands in, and each kind has its sealed interface.
+// The stored name of a fact includes the kind of its stream, and each kind has a sealed interface.
 func TestTheNameOfEveryFactTellsItsStream(t *testing.T) {
 	unions := NewByStream(is[FlagFact], is[ProjectFact], is[TenantFact], is[UserFact], is[InvitationFact])
 	for _, fact := range examples {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rulesGen draws lists of rules: few ids, so that two lists share some of them.
+// rulesGen draws lists of rules with few ids, so that two lists share some rules.
 var rulesGen = rapid.Custom(func(t *rapid.T) []Rule {
 	ids := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}), 0, 6, rapid.ID[string]).
 		Draw(t, "ids")
@@ -65,7 +65,7 @@ func sortedRules(rules []Rule) []Rule {
 		func(a, b Rule) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) })
 }
 
-// Facts hold what others decided: however odd, they make some list, and one that has no rule twice.
+// Any facts of other writers fold to some list without duplicate rules.
 func TestAnyChangeOfRulesMakesAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := ChangeRules(EnvironmentRef{ID: "e"}, rulesGen.Draw(t, "from"), rulesGen.Draw(t, "to"))
@@ -128,7 +128,7 @@ func TestVersion1OfRulesChangedIsReadAsVersion2(t *testing.T) {
 	}))
 }
 
-// A change of one rule of many costs that rule, twice.
+// The fact of a change of one rule has that rule twice, and no others.
 func TestAChangeOfOneRuleCostsThatRule(t *testing.T) {
 	rules := make([]Rule, 60)
 	for i := range rules {

@@ -22,7 +22,7 @@ func TestThePlanInForce(t *testing.T) {
 	const never = -1000 * day
 	for name, c := range map[string]struct {
 		s    Subscription
-		ends time.Duration // after the end of the period; never where it has not begun, 0 where it ends with the period
+		ends time.Duration // after the end of the period; never if it has not started, 0 if it ends with the period
 	}{
 		"active, and to be cancelled":             {with(Active, cancelled), 0},
 		"active, without news of its renewal":     {with(Active), 7 * day},
@@ -73,8 +73,7 @@ func TestThePlanInForce(t *testing.T) {
 	}
 }
 
-// Whatever the subscription, its plan ends once and for good as time goes by, and never later than a week after what
-// was paid.
+// The plan of any subscription ends once, as time passes, and at most a week after the paid period.
 func TestAPlanEndsOnce(t *testing.T) {
 	base := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	moment := rapid.Map(rapid.Int64Range(0, 100*24*3600),

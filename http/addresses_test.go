@@ -74,7 +74,7 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 		t.Error("nobody could sign up with an address of their own")
 	}
 	for _, email := range lookAlikes("kim", "example.com") {
-		if email == "kim+@example.com" || strings.Contains(email, "\u0430") { //  separate addresses
+		if email == "kim+@example.com" || strings.Contains(email, "\u0430") { // separate addresses
 			continue
 		}
 		body := map[string]string{"email": email, "role": "admin"}
@@ -98,7 +98,7 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 	s.Anonymous().
 		Call("POST", "/auth/signin", map[string]string{"email": "kIm@EXAMPLE.com", "password": nodetest.Password}).
 		Want(200)
-	for range 7 { //  guesses count for the address in any spelling
+	for range 7 { // guesses count for the address in any spelling
 		for _, email := range []string{"kim@example.com", " KIM@example.COM"} {
 			s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": email, "password": "wrong horse"}).Refused(401)
 		}

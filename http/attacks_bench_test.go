@@ -41,10 +41,10 @@ type attack struct {
 	method  string
 	path    string
 	body    string
-	unread  bool //  the clients do not read the responses
-	past    bool //  uses the tenant of armedWithPast, with its two times in turn in place of TIME
-	spent   bool //  uses the tenant of armedWithSpentDay, with enable and disable in turn in place of TIME
-	crowd   bool //  each call comes from a different network, without a token
+	unread  bool // the clients do not read the responses
+	past    bool // uses the tenant of armedWithPast, with its two times in turn in place of TIME
+	spent   bool // uses the tenant of armedWithSpentDay, with enable and disable in turn in place of TIME
+	crowd   bool // each call comes from a different network, without a token
 }
 
 const costlyRules = `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`
@@ -253,7 +253,7 @@ func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func
 	var mu sync.Mutex
 	answers := map[string]int{}
 	before, after, keyed := strings.Cut(a.body, `KEY`)
-	start, end := []byte(before), []byte(after) //  shared by all calls: real attackers have their own machines
+	start, end := []byte(before), []byte(after) // shared by all calls: real attackers have their own machines
 	if len(times) == 0 {
 		times = []string{""}
 	}
@@ -393,7 +393,7 @@ func BenchmarkAttacks(b *testing.B) {
 				attacker, times = spender, []string{"enable", "disable"}
 			}
 			a.body = strings.ReplaceAll(a.body, "VICTIM", other.Email)
-			for range 2 { //  longer than -benchtime, so that it runs once
+			for range 2 { // longer than -benchtime, so that it runs once
 				quiet.call(other, d)
 				stop := a.run(b, attacker, times)
 				beside.call(other, d)

@@ -17,7 +17,7 @@ import (
 func TestCostlyEvaluationsOfATenantLetOthersPass(t *testing.T) {
 	s := nodetest.New(t)
 	attacker, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
-	const clients, flags = 20, 5 //  each flag takes milliseconds: together more than a second
+	const clients, flags = 20, 5 // each flag takes milliseconds: together more than a second
 	for i := range flags {
 		key := fmt.Sprintf("costly-%d", i)
 		attacker.CreateEnabledFlag(key, nil)
@@ -69,7 +69,7 @@ func TestReadsOfATenantThatHangLeaveOthersTheirs(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "lock table read.flags"); err != nil {
 		t.Fatal(err)
 	}
-	const clients = 110 //  more than one reader and 100 that wait
+	const clients = 110 // more than one reader and 100 that wait
 	var refused atomic.Int64
 	var all sync.WaitGroup
 	for range clients {

@@ -65,7 +65,7 @@ func testAuditExport(t *testing.T) {
 					strings.Join(wholeLines[:after+2], "")+string(goesOn.Body), string(a.Body))
 			}
 			formulas := map[string]bool{}
-			text := func(value any) string { //  a spreadsheet must not read it as a formula
+			text := func(value any) string { // a spreadsheet must not read it as a formula
 				if text := value.(string); strings.HasPrefix(text, "=") {
 					formulas[text] = true
 					return "'" + text

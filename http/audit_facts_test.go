@@ -50,7 +50,7 @@ func TestFactsOfATenant(t *testing.T) {
 		me.OAuthClient("c", "flags:read")
 		me.CreateEnabledFlag("k", map[string]any{"projectId": project})
 		me.NewTenant("other").CreateFlag("k", nil)
-		for i := range 40 { //  more facts than one read returns
+		for i := range 40 { // more facts than one read returns
 			me.Call("PATCH", path, fmt.Sprintf(`{"name":"p%d"}`, i)).Want(200)
 			me.Call("PATCH", nodetest.FlagPath("k"), fmt.Sprintf(`{"name":"k%d","defaultValue":%v}`, i, i%2 == 0)).Want(200)
 		}

@@ -277,7 +277,7 @@ func TestSigningUpAndIn(t *testing.T) {
 			all.Wait()
 			users := map[any]bool{}
 			for i, a := range answers {
-				if a.Status != 409 { //  callers with the same password may be let in too, until the first one is
+				if a.Status != 409 { // callers with the same password may be let in too, until the first one is
 					users[a.Want(201).Object()["user"].(map[string]any)["id"]] = true
 					nodetest.Same(t, "the other password", answers[1-i%2].Status, 409)
 				}

@@ -148,7 +148,7 @@ func TestCheckoutTellsStripe(t *testing.T) {
 	promotion := s.stripe.AddPromotion("SPRING")
 	for _, c := range []struct {
 		body map[string]any
-		want map[string]string //  of the form for Stripe
+		want map[string]string // of the form for Stripe
 		kind string
 	}{
 		{purchase("standard", "referralId", "partner-7"), map[string]string{
@@ -341,7 +341,7 @@ func TestACheckoutAsksStripeForASubscription(t *testing.T) {
 	s := newShop(t)
 	me := s.SignUp(nodetest.Address())
 	url, _ := checkout(me, purchase("standard"))
-	s.stripe.Pay(url) //  but no event arrives
+	s.stripe.Pay(url) // but no event arrives
 	me.Call("POST", checkoutPath, purchase("standard")).Refused(409)
 	if _, kind := checkout(me, purchase("enhanced")); kind != "plan_change" {
 		t.Errorf("it is a %s", kind)
@@ -398,13 +398,13 @@ func TestStripeBreaks(t *testing.T) {
 		if a := (<-refusal).Refused(503); a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: no Retry-After", how)
 		}
-		if took := time.Since(began); took > 30*time.Second { //  on a busy machine; the service's timeout is nine
+		if took := time.Since(began); took > 30*time.Second { // on a busy machine; the service's timeout is nine
 			t.Errorf("%s: it took %v", how, took)
 		}
 		s.stripe.Break(paymenttest.Working)
 		me.Call("POST", checkoutPath, purchase("standard"), "Idempotency-Key", key).Want(200)
 		s.stripe.Break(how)
-		if how != paymenttest.Hanging { //  one attempt is enough
+		if how != paymenttest.Hanging { // one attempt is enough
 			me.Call("POST", portalPath, map[string]any{"returnUrl": "https://app.example.com"}).Refused(503)
 		}
 		s.stripe.Break(paymenttest.Working)

@@ -192,7 +192,7 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 			t.Parallel()
 			book := &nodetest.LogBook{}
 			limits := nodetest.Generous
-			limits.Anonymous = 100 //  the test calls health while the service starts
+			limits.Anonymous = 100 // the test calls health while the service starts
 			s := nodetest.Start(t, nodetest.Database(t),
 				node.Config{Environment: "development", Limits: limits, Payment: settings}, book.Logger())
 			nobody := s.Anonymous()
@@ -202,7 +202,7 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 				if nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature).Status == 429 {
 					break
 				}
-				if i > 3*limits.Anonymous { //  two minutes at most
+				if i > 3*limits.Anonymous { // two minutes at most
 					t.Fatal("calls are not limited")
 				}
 			}
@@ -279,7 +279,7 @@ func TestTheComparisonMends(t *testing.T) {
 	s := shopOn(t, database, stripe)
 	me, subscription := s.subscriber()
 	stripe.End(subscription)
-	stripe.Events()                                                          //  they are never delivered
+	stripe.Events()                                                          // they are never delivered
 	later := s.onAnotherDay(t, func(c *node.Config) { c.PublicURL = s.URL }) // which issues the tokens
 	me.Service = later.Service
 	subscribed(me, "free", "canceled")
@@ -340,7 +340,7 @@ func TestTheComparisonIncludesDeletedTenants(t *testing.T) {
 	me.Call("DELETE", "/api/v1/tenants/"+me.Tenant, nil).Want(204)
 	s.Eventually("the subscription is cancelled", func() bool { return stripe.Status(subscription) == "canceled" })
 	left := stripe.Subscribe(customer, "price_standard")
-	stripe.Events() //  they are never delivered
+	stripe.Events() // they are never delivered
 	later := s.onAnotherDay(t)
 	later.Eventually("the subscription that was left is cancelled",
 		func() bool { return stripe.Status(left) == "canceled" })

@@ -116,7 +116,7 @@ func TestCleanup(t *testing.T) {
 	nodetest.Same(t, "for a machine", machine.Call("GET", path, nil).Want(200).List()[0]["flagKey"], "unused")
 	keys := nodetest.Column(list, "flagKey")
 	checkPages(t, l.me, path, "flagKey", keys)
-	l.given("unused", use{evaluated: time.Minute, outcome: "x", varied: time.Minute}) //  the list may be cached
+	l.given("unused", use{evaluated: time.Minute, outcome: "x", varied: time.Minute}) // the list may be cached
 	nodetest.Same(t, "once it is evaluated", nodetest.Column(l.me.Call("GET", path, nil).Want(200).List(), "flagKey"),
 		keys[1:])
 }

@@ -73,7 +73,7 @@ func testChangesAtOnce(t *testing.T) {
 		},
 		"of deletions exactly one succeeds": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
-			unknown := atomic.Int64{} //  the deletion may be one of those that succeeded
+			unknown := atomic.Int64{} // the deletion may be one of those that succeeded
 			count := statuses(callers, func(int) (a *nodetest.Answer) {
 				me.Service.Eventually("a busy machine answers", func() bool {
 					a = me.Call("DELETE", nodetest.FlagPath("k"), nil)

@@ -12,8 +12,8 @@ import (
 // members share a shape. An answer may have more members.
 type (
 	shape map[string]any
-	list1 []any          //  a list with at least one entry, all of this shape
-	mapOf map[string]any //  an object whose members have this shape
+	list1 []any          // a list with at least one entry, all of this shape
+	mapOf map[string]any // an object whose members have this shape
 )
 
 var (

@@ -39,7 +39,7 @@ func TestContract(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			if !strings.Contains(row.name, "/admin/users") { //  these list all people, including new ones
+			if !strings.Contains(row.name, "/admin/users") { // these list all people, including new ones
 				t.Parallel()
 			}
 			w := newWorld(t, s, row, root, owner)
@@ -67,9 +67,9 @@ type world struct {
 	t            *testing.T
 	shop         shop
 	root         *nodetest.Client
-	me           *nodetest.Client //  a tenant's admin; root for calls of the platform
+	me           *nodetest.Client // a tenant's admin; root for calls of the platform
 	method, path string
-	things       map[string]string //  created for the call, by name
+	things       map[string]string // created for the call, by name
 }
 
 func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Client) *world {

@@ -142,14 +142,14 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	const app = "https://app.example.com"
 	limits := nodetest.Generous
-	limits.Anonymous = 500 //  the test calls health until the service has started
+	limits.Anonymous = 500 // the test calls health until the service has started
 	began := time.Now()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment:   "development",
 		Origins:       []string{app},
 		Limits:        limits,
 		ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-		Now:           func() time.Time { return began }, //  no minute ends
+		Now:           func() time.Time { return began }, // no minute ends
 	}, nodetest.Log(t))
 	from := func(method string) *nodetest.Answer {
 		return s.Anonymous().

@@ -300,7 +300,7 @@ func TestEvaluationsOfManyFlagsCountBeforeTheyAreRead(t *testing.T) {
 		t.Error("the answer for all flags is broken off")
 	}
 	want([3][2]int{{2, 1}, {1, 1}, {33, 1}})
-	goOn = begin(`{"flagKeys":["k029"]}`, true) //  also the last piece
+	goOn = begin(`{"flagKeys":["k029"]}`, true) // also the last piece
 	want([3][2]int{{2, 1}, {2, 1}, {34, 1}})
 	goOn()
 }

@@ -28,7 +28,7 @@ func TestInvitationsOfADay(t *testing.T) {
 	for i := range 24 {
 		add(me, i).Want(201)
 		if i%10 == 0 {
-			add(me, i).Refused(409) //  does not count
+			add(me, i).Refused(409) // does not count
 		}
 	}
 	add(me, 24, "Idempotency-Key", "last").Want(201)
@@ -45,7 +45,7 @@ func TestInvitationsOfADay(t *testing.T) {
 	refused(me)
 	refused(&there)
 	refused(me.NewTenant("another"))
-	for range 2 { //  the key does not store the refusal: a retry on another day may succeed
+	for range 2 { // the key does not store the refusal: a retry on another day may succeed
 		notReplayed(add(me, 25, "Idempotency-Key", "refused").Refused(429))
 	}
 	forgetAnswers(s)

@@ -68,7 +68,7 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	me.Call("POST", "/api/v1/notifications/send", note).Want(201)
 	me.NewTenant("without a key")
 	forgetAnswers(s)
-	for range 2 { //  built from the facts, and not stored again
+	for range 2 { // built from the facts, and not stored again
 		carriedOutAgain(keyed(me, "made", "POST", path, `{"name":"made"}`), made)
 	}
 	keyed(s.SignUp("other@example.com"), "k", "POST", path, `{"name":"n"}`).Want(201)

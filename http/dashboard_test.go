@@ -53,9 +53,9 @@ func TestTheAddressLeadsToTheDashboard(t *testing.T) {
 func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 	t.Parallel()
 	limits, began := nodetest.Generous, time.Now()
-	limits.Anonymous = 500 //  the test calls health until the service has started
+	limits.Anonymous = 500 // the test calls health until the service has started
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", Limits: limits, Now: func() time.Time { return began }, //  no minute ends
+		Environment: "development", Limits: limits, Now: func() time.Time { return began }, // no minute ends
 	}, nodetest.Log(t))
 	left := func(path string) int {
 		_, remaining, _ := budget(s.Anonymous().Call("GET", path, nil))
@@ -88,7 +88,7 @@ func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 // storyRequest is a request of a story to the test, for a service, an address, or a page of the payment provider.
 type storyRequest struct {
 	what, of string
-	done     chan any //  receives the answer
+	done     chan any // receives the answer
 }
 
 // The stories in dashboard/stories use the dashboard in a browser. One kills and restarts a server of its own; some get
@@ -105,9 +105,9 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	}
 	running := serve()
 	mails := mailtest.New(t, mailtest.Options{})
-	later := &atomic.Int64{} //  how far stale's clock is ahead
+	later := &atomic.Int64{} // how far stale's clock is ahead
 	stale := nodetest.Start(t, nodetest.Database(t), node.Config{
-		Environment: "development", StaleFor: 30 * time.Minute, //  no session ends in it
+		Environment: "development", StaleFor: 30 * time.Minute, // no session ends in it
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))
 	production := nodetest.Start(t, nodetest.Database(t), node.Config{

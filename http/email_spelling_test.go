@@ -18,7 +18,7 @@ func TestAddressSpellingsNameOneAccount(t *testing.T) {
 				name + "@u\u0308ber.EXAMPLE\t",
 				name + "@XN--BER-goa.example",
 			}
-			anyone := me.Service.Anonymous().Lenient() //  the document allows no blanks around an address
+			anyone := me.Service.Anonymous().Lenient() // the document allows no blanks around an address
 			anyone.Call("POST", "/api/v1/auth/signup", map[string]string{"email": spellings[0], "password": nodetest.Password}).
 				Want(201)
 			for _, email := range spellings {

@@ -129,7 +129,7 @@ func TestEvaluatingManyFlags(t *testing.T) {
 			me.Call("POST", manyPath, `{} {}`).Refused(400)
 			me.Call("POST", manyPath, ``).Refused(400)
 			me.Call("POST", manyPath, `{}`, "Content-Type", "text/plain").Refused(415)
-			me.Call("GET", manyPath, nil).Refused(404) //  no flag can have this key
+			me.Call("GET", manyPath, nil).Refused(404) // no flag can have this key
 		},
 		"the header may choose the tenant": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)

@@ -104,7 +104,7 @@ func testEvaluatingThePast(t *testing.T) {
 		"a key or an environment that is no text is one that there was not": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("f", nil)
 			at := atQuery(time.Now())
-			for _, key := range []string{"%25FF", "%2500"} { //  these decode to %FF and %00
+			for _, key := range []string{"%25FF", "%2500"} { // these decode to %FF and %00
 				for _, query := range []string{"", at, "?version=1"} {
 					me.Call("POST", nodetest.FlagPath(key, "/evaluate")+query, `{"targetingKey":"u"}`).Refused(404)
 				}

@@ -50,7 +50,7 @@ func TestAnEvaluationRequestIsReadWhole(t *testing.T) {
 		"object": map[string]any{"a": map[string]any{}},
 		"":       "no name",
 	}
-	for range 3 { //  reuses memory
+	for range 3 { // reuses memory
 		q, err := decoded(
 			t,
 			` { "targetingKey" : "u\u00e9", "attributes":{"text":"a\"\u00e9\ud83d\ude80\n","empty":"","yes":true,"no":false,"nothing":null,

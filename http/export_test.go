@@ -25,7 +25,7 @@ func occupy(q *quota.Queue, flow string) (free func()) {
 	full := make(chan struct{})
 	once := sync.OnceFunc(func() { close(full) })
 	var all sync.WaitGroup
-	for range q.FlowSlots() + signingWaiting + 1 { //  one more than allowed: it is refused at once
+	for range q.FlowSlots() + signingWaiting + 1 { // one more than allowed: it is refused at once
 		all.Go(func() {
 			slot, err := q.Enter(ctx, flow)
 			if err != nil {

@@ -90,7 +90,7 @@ func BenchmarkFlagListsOfThePast(b *testing.B) {
 			}
 		}
 	}
-	at := func() string { //  between the first and the last round
+	at := func() string { // between the first and the last round
 		return times[0].Add(rand.N(times[rounds-1].Sub(times[0]))).UTC().Format(time.RFC3339Nano)
 	}
 	read := func(b *testing.B, query func() string) {

@@ -245,7 +245,7 @@ func TestSwitchingFlags(t *testing.T) {
 			for _, environment := range []string{"staging", "Production", "production ", "\xff"} {
 				for _, call := range calls {
 					if environment == "production " {
-						continue //  HTTP itself removes the space
+						continue // HTTP itself removes the space
 					}
 					var body any
 					if call.body != "" {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	floodRounds  = 10 //  of each kind, in turn
-	floodCallers = 64 //  concurrent sign-ins
+	floodRounds  = 10 // of each kind, in turn
+	floodCallers = 64 // concurrent sign-ins
 )
 
 // BenchmarkEvaluateUnderSignInFlood evaluates over HTTP, alone and beside a flood of sign-ins in turn. Password hashing

@@ -80,7 +80,7 @@ func serveBare(token string) {
 	}
 	fmt.Println(listener.Addr())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) //  until the parent ends
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent ends
 		os.Exit(0)
 	}()
 	log.Fatal((&http.Server{Handler: router, ReadHeaderTimeout: time.Second}).Serve(listener))
@@ -134,7 +134,7 @@ func cpuTime(b *testing.B, pid int) time.Duration {
 		}
 		ticks += n
 	}
-	return time.Duration(ticks) * time.Second / 100 //  the value on all architectures of Go
+	return time.Duration(ticks) * time.Second / 100 // the value on all architectures of Go
 }
 
 // startBare starts the bare server with the token of a client, and returns a client of it.

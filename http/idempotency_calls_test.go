@@ -17,7 +17,7 @@ import (
 type act struct {
 	method, path, body string
 	status             int
-	stream             func(*nodetest.Answer) string //  the stream of the fact
+	stream             func(*nodetest.Answer) string // the stream of the fact
 }
 
 // acts are calls that change something, each with a tenant prepared by its setup.

@@ -117,7 +117,7 @@ func TestEachIDIsTakenInCapitals(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		t.Run(name, func(t *testing.T) {
-			missing, owner := ids[name], s.SignUp(nodetest.Address()) //  a person may create enough tenants alone
+			missing, owner := ids[name], s.SignUp(nodetest.Address()) // a person may create enough tenants alone
 			for _, row := range rowsOf(name) {
 				sent := slices.DeleteFunc(slices.Clone(missing), func(p parameter) bool { return !row.sends(t, p) })
 				if len(sent) == 0 {
@@ -128,7 +128,7 @@ func TestEachIDIsTakenInCapitals(t *testing.T) {
 				checkCapitals(t, newWorld(t, s, row, root, owner))
 			}
 			for _, p := range missing {
-				if p.name != "X-Tenant-ID" { //  it is read before the operation is known
+				if p.name != "X-Tenant-ID" { // it is read before the operation is known
 					t.Errorf("no call sends the %s %s", p.in, p.name)
 				}
 			}

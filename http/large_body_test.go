@@ -49,7 +49,7 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 			_, err := read("slow", dribble{20 * time.Millisecond})
 			alone <- err
 		}()
-		refused(<-alone, http.StatusBadRequest) //  it exceeds 1 MiB at its end, and no other call waits
+		refused(<-alone, http.StatusBadRequest) // it exceeds 1 MiB at its end, and no other call waits
 
 		slow := make(chan error)
 		go func() {

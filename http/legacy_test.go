@@ -34,7 +34,7 @@ func TestLegacyRoutes(t *testing.T) {
 					isCheckout := name == "POST /api/billing/checkout"
 					if part == "requestBody" && (strings.HasSuffix(name, "/evaluate") || isCheckout) ||
 						part == "responses" && isCheckout {
-						continue //  a different one
+						continue // a different one
 					}
 					nodetest.Same(t, part+" of "+name, old[part], now[part])
 				}

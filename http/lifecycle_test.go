@@ -49,9 +49,9 @@ func (l lifecycles) environmentID(name string) (id string) {
 
 // use describes a flag's usage by the age of each time.
 type use struct {
-	environmentID         string //  production if empty
+	environmentID         string // production if empty
 	evaluated, prefetched time.Duration
-	varied                time.Duration //  since the start of the hour
+	varied                time.Duration // since the start of the hour
 	outcome               string
 }
 
@@ -108,7 +108,7 @@ func (l lifecycles) then(key, want string) {
 	l.t.Helper()
 	one := l.me.Call("GET", nodetest.FlagPath(key), nil).Want(200).Object()
 	nodetest.Same(l.t, key, one["lifecycle"], want)
-	l.later.Add(int64(61 * time.Second)) //  lists are not cached longer
+	l.later.Add(int64(61 * time.Second)) // lists are not cached longer
 	for _, lifecycle := range []string{"archived", "new", "unused", "settled", "live"} {
 		listed := slices.Contains(l.me.FlagKeys("?lifecycle="+lifecycle), any(key))
 		nodetest.Same(l.t, fmt.Sprintf("%s is listed as %s", key, lifecycle), listed, lifecycle == want)
@@ -117,7 +117,7 @@ func (l lifecycles) then(key, want string) {
 
 func TestLifecycles(t *testing.T) {
 	t.Parallel()
-	const little = 10 * time.Minute //  longer than any list is cached
+	const little = 10 * time.Minute // longer than any list is cached
 	for what, test := range map[string]func(l lifecycles){
 		"a flag is new until the stale time has passed": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
@@ -223,7 +223,7 @@ func TestLifecycles(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			test(newLifecycles(t)) //  facts have the store's time, so no other test may move this clock
+			test(newLifecycles(t)) // facts have the store's time, so no other test may move this clock
 		})
 	}
 }

@@ -103,7 +103,7 @@ func TestTheLimitOfATenant(t *testing.T) {
 	}
 	isLimited(me.Call("GET", "/api/v1/tenants", nil, "X-Tenant-ID", ""))
 	isLimited(me.Call("GET", "/nowhere", nil))
-	isLimited(another.Call("GET", "/api/v1/flags", nil)) //  a person has one limit in all their tenants
+	isLimited(another.Call("GET", "/api/v1/flags", nil)) // a person has one limit in all their tenants
 
 	if left(other.Call("GET", "/api/v1/flags", nil).Want(200)) < 40 {
 		t.Error("another tenant pays as well")
@@ -113,7 +113,7 @@ func TestTheLimitOfATenant(t *testing.T) {
 	for _, a := range []*nodetest.Answer{
 		you.Call("GET", path+"/environments", nil, "X-Tenant-ID", "").Want(200), // the tenant of the path pays
 		you.Call("GET", "/api/tenants/"+other.Tenant, nil, "X-Tenant-ID", other.Tenant).Want(200),
-		you.Call("GET", path+"/usage", nil).Refused(400), //  a tenant other than the header's
+		you.Call("GET", path+"/usage", nil).Refused(400), // a tenant other than the header's
 		other.Call("POST", "/api/v1/auth/update-password", map[string]string{"currentPassword": "wrong", "newPassword": "a new password"}).Refused(422, "currentPassword"),
 	} {
 		before--
@@ -133,10 +133,10 @@ func TestTheLimitOfATenant(t *testing.T) {
 
 	maker := s.SignUp("maker@example.com")
 	machines := []*nodetest.Client{maker.Machine("flags:read"), maker.NewTenant("second").Machine("flags:read")}
-	for i := range 50 - len(machines) { //  each token has used one
+	for i := range 50 - len(machines) { // each token has used one
 		machines[i%2].Call("GET", "/api/v1/flags", nil).Want(200)
 	}
-	for _, machine := range machines { //  of one person's free tenants
+	for _, machine := range machines { // of one person's free tenants
 		isLimited(machine.Call("GET", "/api/v1/flags", nil))
 	}
 	maker.Call("GET", "/api/v1/flags", nil).Want(200)
@@ -216,7 +216,7 @@ func TestGuessingSecrets(t *testing.T) {
 			}
 		}
 	}
-	trade(known, secret).Want(200) //  attackers cannot lock a client out
+	trade(known, secret).Want(200) // attackers cannot lock a client out
 }
 
 func TestGuessingPasswords(t *testing.T) {
@@ -249,7 +249,7 @@ func TestGuessingPasswords(t *testing.T) {
 	isLimited(signIn(1, "known@example.com", nodetest.Password))
 	isLimited(signIn(1, "KNOWN@example.com", nodetest.Password))
 	signIn(1, "other@example.com", nodetest.Password).Want(200)
-	signIn(99, "known@example.com", nodetest.Password).Want(200) //  attackers elsewhere cannot lock the owner out
+	signIn(99, "known@example.com", nodetest.Password).Want(200) // attackers elsewhere cannot lock the owner out
 }
 
 // A thief of mails has the link, but not the password.
@@ -305,7 +305,7 @@ func TestMailsThatANetworkCausesInADay(t *testing.T) {
 		return s.Anonymous().Call("POST", path, body, "X-Forwarded-For", from)
 	}
 	ask(signUp, "me@example.com", network).Want(201)
-	ask(signUp, "me@example.com", network).Refused(409) //  no mail
+	ask(signUp, "me@example.com", network).Refused(409) // no mail
 	ask(subscribe, "you@example.com", network).Want(202)
 	for i := range 8 {
 		ask(forgot, fmt.Sprintf("other%d@example.com", i), network).Want(200)
@@ -320,7 +320,7 @@ func TestMailsThatANetworkCausesInADay(t *testing.T) {
 	ask("/auth/signin", "me@example.com", network).Want(200)
 	ask(signUp, "you@example.com", "192.0.2.2").Want(201)
 	ask(signUp, "you@example.com", network).Refused(429)
-	interrupted := outside(s.Anonymous()).Email //  a link to verify it was sent before
+	interrupted := outside(s.Anonymous()).Email // a link to verify it was sent before
 	if a := ask(signUp, interrupted, network).Want(201); a.Header.Get("RateLimit-Limit") == "10" {
 		t.Errorf("a sign-up that goes on shows the limit of mails: %v", a.Header)
 	}

@@ -39,7 +39,7 @@ var nextLink = regexp.MustCompile(`^<([^>]+)>; rel="next"$`)
 // nextPage returns the link to the next page, or "".
 func nextPage(a *nodetest.Answer) string {
 	for _, link := range a.Header.Values("Link") {
-		if !strings.HasSuffix(link, `rel="successor-version"`) { //  legacy paths have one
+		if !strings.HasSuffix(link, `rel="successor-version"`) { // legacy paths have one
 			return link
 		}
 	}

@@ -295,7 +295,7 @@ func TestUnconfirmedMembersUseNoQuotaOfTheTenant(t *testing.T) {
 	began := time.Now()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development", Limits: nodetest.Generous,
-		Now: func() time.Time { return began }, //  no minute ends
+		Now: func() time.Time { return began }, // no minute ends
 	}, nodetest.Log(t))
 	boss := s.SignUp(nodetest.Address())
 	member := s.SignUp(nodetest.Address())

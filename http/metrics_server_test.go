@@ -84,7 +84,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 
 func TestEveryAnswerForbidsToGuessItsType(t *testing.T) {
 	a := newAPI(anonymous(20))
-	for range 3 { //  the last ones exceed the limit
+	for range 3 { // the last ones exceed the limit
 		for _, call := range [][]string{
 			{"GET", "/"}, {"GET", "/health"}, {"GET", "/nowhere"}, {"DELETE", "/health"}, {"GET", "/docs"}, {"GET", "/docs/page.js"}, {"GET", "/docs/none"}, {"GET", "/openapi.json"},
 			{"POST", "/api/v1/flags/f/evaluate"}, {"POST", "/ofrep/v1/evaluate/flags"}, {"GET", "/api/v1/flags/stream"}, {"GET", "/metrics"}, {"GET", "/reset-password"},

@@ -124,9 +124,9 @@ func emptyPoint(at string) map[string]any {
 // usesShown sums the usage that all points of the metrics show.
 type usesShown struct {
 	Evaluations, Prefetches int
-	Outcomes                map[string]int //  by variationName, or value if there is none
+	Outcomes                map[string]int // by variationName, or value if there is none
 	Reasons                 map[string]int
-	Clients                 map[string]int //  by name; people without one
+	Clients                 map[string]int // by name; people without one
 	Flags                   map[string]int
 }
 
@@ -301,7 +301,7 @@ func TestMetricsShowWhatWasUsed(t *testing.T) {
 			for interval, step := range map[string]time.Duration{"hour": time.Hour, "day": 24 * time.Hour} {
 				wantCounts(me, metricsPath("k", "?interval="+interval), 43, 0)
 				if !time.Now().UTC().Truncate(step).Equal(began.Truncate(step)) {
-					continue //  another hour has started with 20 outcomes of its own
+					continue // another hour has started with 20 outcomes of its own
 				}
 				points := asMaps(me.Call("GET", metricsPath("k", "?interval="+interval), nil).Want(200).Object()["points"])
 				shown := list(points[len(points)-1]["outcomes"])

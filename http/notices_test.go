@@ -74,7 +74,7 @@ func TestNotices(t *testing.T) {
 			still := events.SubscriptionChanged{From: unpaid.To, To: unpaid.To}
 			active, over := unpaid.To, unpaid.To
 			active.Status, over.Status = events.Active, events.Unpaid
-			givenUp := events.SubscriptionChanged{From: unpaid.To, To: over} //  they were notified before
+			givenUp := events.SubscriptionChanged{From: unpaid.To, To: over} // they were notified before
 			paid, atOnce := events.SubscriptionChanged{
 				From: over,
 				To:   active,
@@ -101,7 +101,7 @@ func TestNotices(t *testing.T) {
 			}
 			me.Service.JobsDone()
 			list, _ := inboxOf(me, "")
-			nodetest.Same(t, "how often", len(list), 2+2) //  and of two accepted invitations
+			nodetest.Same(t, "how often", len(list), 2+2) // and of two accepted invitations
 			list, _ = inboxOf(dev, "")
 			nodetest.Same(t, "others", nodetest.Column(list, "type"), []string{"tenant.member_added"})
 		},

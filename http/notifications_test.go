@@ -169,7 +169,7 @@ func TestNotifications(t *testing.T) {
 				len(slices.DeleteFunc(list, func(n map[string]any) bool { return n["title"] != "once" })), 1)
 		},
 		"old paths do the same": func(t *testing.T, me *nodetest.Client) {
-			me = me.Service.SignUp(nodetest.Address()) //  the other's inbox may get notices of other cases
+			me = me.Service.SignUp(nodetest.Address()) // the other's inbox may get notices of other cases
 			me.Call("DELETE", "/api/notifications/clear", nil).Want(200)
 			me.Call("POST", "/api/notifications/send", map[string]any{"userId": me.UserID, "tenantId": me.Tenant, "title": "old", "type": "x"}).
 				Want(201)
@@ -197,7 +197,7 @@ func TestAPersonIsSentABoundedNumberOfNotificationsADay(t *testing.T) {
 		send(me, first.UserID, "x")
 	}
 	other := me.NewTenant("Of the same creator")
-	other.Call("POST", inboxPath+"/send", body(other, first)).Want(404) //  no member, so it does not count
+	other.Call("POST", inboxPath+"/send", body(other, first)).Want(404) // no member, so it does not count
 	send(me, first.UserID, "the last")
 	first.Call("DELETE", inboxPath+"/clear", nil).Want(200)
 	refused := me.Call("POST", inboxPath+"/send", body(me, first)).Want(429)
@@ -229,7 +229,7 @@ func TestPagesOfNotifications(t *testing.T) {
 			page, next := inboxOf(dev, "?limit=2&unreadOnly=true")
 			for {
 				got = append(got, titles(page)...)
-				for _, n := range page { //  reading does not shift the pages
+				for _, n := range page { // reading does not shift the pages
 					dev.Call("PATCH", inboxPath+"/"+n["id"].(string)+"/read", nil).Want(200)
 				}
 				send(me, dev.UserID, "later")

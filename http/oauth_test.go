@@ -271,7 +271,7 @@ func TestOAuthInTime(t *testing.T) {
 	nodetest.Same(t, "who signs", trade(there), newest)
 	on := *me
 	on.Token = withTokenOf(me, there, id, second)
-	on.Call("GET", "/api/v1/flags", nil).Want(200) //  on the first node, which reads the keys again when it sees a new one
+	on.Call("GET", "/api/v1/flags", nil).Want(200) // on the first node, which reads the keys again when it sees a new one
 }
 
 // withTokenOf returns a client with a token from a node.

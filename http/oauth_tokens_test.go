@@ -54,7 +54,7 @@ func TestMachineAccess(t *testing.T) {
 			machine.Call("POST", "/api/v1/projects", `{"name":"by default"}`).Want(201)
 			nodetest.Same(t, "projects", nodetest.Column(me.Call("GET", "/api/v1/projects", nil).Want(200).List(), "name"),
 				[]string{"mine", "by default"})
-			machine.Call("GET", "/api/v1/projects", nil).Refused(400) //  required here
+			machine.Call("GET", "/api/v1/projects", nil).Refused(400) // required here
 			machine.Call("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).Refused(400)
 		},
 		"a machine may enter no other tenant, whether that exists or not": func(t *testing.T, me *nodetest.Client) {

@@ -26,7 +26,7 @@ func (routeSpy) Enabled(context.Context, slog.Level) bool { return true }
 func (s routeSpy) WithAttrs([]slog.Attr) slog.Handler     { return s }
 func (s routeSpy) Handle(ctx context.Context, _ slog.Record) error {
 	if route := chi.RouteContext(ctx); route != nil && route.Routes != nil {
-		routes := route.Routes //  the context reuses its array
+		routes := route.Routes // the context reuses its array
 		s.router.Store(&routes)
 	}
 	return nil
@@ -343,7 +343,7 @@ func TestTheExamplesAreTaken(t *testing.T) {
 					a.Want(200)
 					me.Call("PUT", flagRulesPath(me), `{}`).Want(200) // the other examples need not match them
 				case strings.HasSuffix(name, "/billing/checkout") || strings.HasSuffix(name, "/billing/portal"):
-					a.Refused(503) //  without Stripe
+					a.Refused(503) // without Stripe
 				case a.Status == 400 || a.Status == 415 || a.Status == 422 || a.Status >= 500:
 					t.Errorf("%s answers its own example with %d: %s", name, a.Status, a.Body)
 				}
@@ -362,7 +362,7 @@ func TestTheExamplesAreTaken(t *testing.T) {
 			shown, got := object(of(object(create["responses"])["201"])), me.Call("POST", "/api/v1/flags", string(text)).
 				Want(201).
 				Object()
-			for _, flag := range []map[string]any{shown, got} { //  without random values
+			for _, flag := range []map[string]any{shown, got} { // without random values
 				for _, drawn := range []string{"id", "createdAt", "updatedAt"} {
 					delete(flag, drawn)
 				}

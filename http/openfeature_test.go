@@ -154,7 +154,7 @@ func TestOpenFeatureForGo(t *testing.T) {
 		fails(ask(c, "boolean", user(nil)), openfeature.TypeMismatchCode)
 		fails(ask(sdk(t, "Authorization", "Bearer none"), "string", user(nil)), openfeature.GeneralCode)
 		fails(ask(sdk(t, "X-Tenant-ID", "none"), "string", user(nil)), openfeature.GeneralCode)
-		fails(ask(sdk(t, "X-Environment", "none"), "string", user(nil)), openfeature.FlagNotFoundCode) //  it takes any 404 for it
+		fails(ask(sdk(t, "X-Environment", "none"), "string", user(nil)), openfeature.FlagNotFoundCode) // it takes any 404 for it
 		off, _ := sdk(t, "X-Environment", "development").StringValueDetails(ctx, "string", "code", user(nil))
 		details(t, off, "code", openfeature.DisabledReason, "", noError)
 	})

@@ -83,7 +83,7 @@ func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 		return a.Status == 200
 	})
 	store.Stop()
-	refresh(account.refresh).Refused(503) //  again
+	refresh(account.refresh).Refused(503) // again
 	store.Start()
 	var a *nodetest.Answer
 	s.Eventually("the session has ended", func() bool { a = refresh(account.refresh); return a.Status == 401 })

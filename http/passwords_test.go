@@ -228,7 +228,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	if verified(t, account.token) {
 		t.Error("an address is taken on trust")
 	}
-	link, token := linkTo(t, server, account.email, 1) //  before the invitation, which is mailed to the same address
+	link, token := linkTo(t, server, account.email, 1) // before the invitation, which is mailed to the same address
 	owner.Call("POST", "/api/v1/tenants/"+owner.Tenant+"/users", map[string]string{"email": account.email, "role": "viewer"}).
 		Want(201)
 	tenants := func(token string) int {
@@ -242,7 +242,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 	s.Anonymous().
 		Call("POST", "/api/v1/auth/reset-password", map[string]string{"token": token, "newPassword": nodetest.Password}).
 		Refused(422, "token")
-	for _, wrong := range []string{"", "wrong horse"} { //  a person who has not signed up, but reads the mails
+	for _, wrong := range []string{"", "wrong horse"} { // a person who has not signed up, but reads the mails
 		if page := postForm(s, link, url.Values{"password": {wrong}}, 422); !strings.Contains(page, "The password is") ||
 			!strings.Contains(page, "<form") {
 			t.Errorf("a wrong password: %s", page)
@@ -278,7 +278,7 @@ func TestAddressesAreVerifiedInProduction(t *testing.T) {
 
 // Body, headers and work are the same for known and unknown addresses. Hashing takes nearly all the time of a sign-in;
 // its memory use shows that it happens, on any machine.
-func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { //  alone, because its memory is measured
+func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { // alone, because its memory is measured
 	const hash = 16 << 20
 	s, _ := mailedHashing(t, "production", hash>>10)
 	account := newAccount(s.Anonymous())

@@ -24,17 +24,17 @@ import (
 // request is a read that can ask about the past.
 type request struct {
 	path, environment string
-	context           string //  the context of an evaluation
-	key               string //  its flag; empty if it can only be asked by time
-	lasting           bool   //  its response never changes, so it is repeated unchanged
-	first             int    //  the first version of a page of versions; 0 for other requests
+	context           string // the context of an evaluation
+	key               string // its flag; empty if it can only be asked by time
+	lasting           bool   // its response never changes, so it is repeated unchanged
+	first             int    // the first version of a page of versions; 0 for other requests
 }
 
 // answered is the response to a request.
 type answered struct {
 	status int
 	total  string
-	body   string //  of a 200, without people's data from keepings
+	body   string // of a 200, without people's data from keepings
 }
 
 // useOfFlag lists the usage members that only current responses have.
@@ -91,14 +91,14 @@ type evolving struct {
 	noted    []pastAnswer
 	members  []string
 	projects []string
-	types    map[string]string //  of flags, by key
+	types    map[string]string // of flags, by key
 	clients  []string
-	times    []string //  past times
+	times    []string // past times
 	// throughProject counts the changes of flags through the path of a project.
 	throughProject int
-	plans          int //  number of plans set
-	descriptions   int //  number of changed descriptions
-	leftProject    int //  number of flags that left a project
+	plans          int // number of plans set
+	descriptions   int // number of changed descriptions
+	leftProject    int // number of flags that left a project
 	// environmentsSince is when an environment was last created or deleted: older versions do not tell which environments
 	// exist now.
 	environmentsSince time.Time
@@ -216,7 +216,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 	case "create", "create in project":
 		path := "/api/v1/flags"
 		if kind != "create" {
-			first := e.projects[0] //  never deleted
+			first := e.projects[0] // never deleted
 			path = nodetest.ProjectFlagsPath(d.of("project", append(e.projects, first, first, "none")...))
 		}
 		flagType := d.of("type", someTypes...)

@@ -126,7 +126,7 @@ func TestPastIsByTheStoresClock(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		ahead time.Duration // of the node's clock
-		at    time.Duration //  after the flag was recorded
+		at    time.Duration // after the flag was recorded
 		want  int
 	}{
 		{"a node whose clock is behind", -30 * time.Second, 0, 200},

@@ -95,7 +95,7 @@ func testThePast(t *testing.T) {
 			call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Want(201)
 			for _, c := range seen {
 				queries := []string{atQuery(c.at)}
-				if c.version > 0 && c.environment != "staging" { //  it changed between versions
+				if c.version > 0 && c.environment != "staging" { // it changed between versions
 					queries = append(queries, fmt.Sprintf("?version=%d", c.version))
 				}
 				for _, query := range queries {

@@ -95,7 +95,7 @@ func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403)
 	unverified.Call("GET", usersOfPlatform, nil).Refused(403)
 	invited := verified(email, 2)
-	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403) //  with an older token
+	unverified.Call("POST", invitationsPath+"/accept", nil).Refused(403) // with an older token
 	invited.Call("POST", invitationsPath+"/accept", nil).
 		Want(200).
 		Shows(map[string]any{"status": "accepted", "role": "admin"})

@@ -121,7 +121,7 @@ func TestFlagsOfAProject(t *testing.T) {
 				nodetest.Same(t, "flags of the list", len(list), 1)
 			}
 			enabled("production", false)
-			for i := range 2 { //  the second call does nothing
+			for i := range 2 { // the second call does nothing
 				a := me.Call("POST", nodetest.ProjectFlagsPath(project, "/k/enable"), nil, "X-Environment", "development", "X-Change-Reason", "a trial").
 					Want(200)
 				nodetest.Same(t, "the answer", a.Object(), map[string]any{"success": true})

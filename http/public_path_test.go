@@ -32,7 +32,7 @@ func TestSlashesAroundAPathAreIgnored(t *testing.T) {
 				}
 				for _, path := range paths {
 					got := string(me.Call(c[0], path, body).Want(200).Body)
-					if c[1] != "/health" { //  it contains the time
+					if c[1] != "/health" { // it contains the time
 						nodetest.Same(t, "the answer to "+path, got, want)
 					}
 				}

@@ -26,7 +26,7 @@ func TestWhoseQuotaOfRequestsIsUsed(t *testing.T) {
 	}
 }
 
-// Whoever signs up often has no more calls than one address has, until an address is verified.
+// A person with many accounts has no more calls than one address until an address is verified.
 func TestCallsOfUnverifiedAccountsCountForTheirAddress(t *testing.T) {
 	a := newAPI(quota.Limits{Plans: map[events.Plan]int{events.FreePlan: 20}, Anonymous: 30, Auth: 1})
 	passed := func(address string, verified bool, accounts int) (n int) {

@@ -20,13 +20,13 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// newAPI is an interface over nothing, which stays "starting". Its clock stands still.
+// newAPI returns an API without parts, which stays "starting". Its clock stands still.
 func newAPI(limits quota.Limits) *API {
 	a, _ := newAPIWithClock(limits)
 	return a
 }
 
-// newAPIWithClock is newAPI with a clock that the test moves.
+// newAPIWithClock is newAPI with a test clock.
 func newAPIWithClock(limits quota.Limits) (*API, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return New(Options{
@@ -55,7 +55,7 @@ func (a *API) from(address, method, path string, headers ...string) *httptest.Re
 	return w
 }
 
-// shows checks the three headers of an answer.
+// shows checks the three headers of a response.
 func shows(t *testing.T, w *httptest.ResponseRecorder, status, limit, remaining, reset int) {
 	t.Helper()
 	h := w.Result().Header
@@ -95,7 +95,7 @@ func TestAWindow(t *testing.T) {
 	call(429, 0, 30)
 	*clock = clock.Add(29 * time.Second)
 	call(429, 0, 1)
-	*clock = clock.Add(time.Second) // as long as the last answer told to wait
+	*clock = clock.Add(time.Second) // as long as the last response said
 	call(503, 1, 60)
 	*clock = clock.Add(time.Hour)
 	call(503, 1, 60)
@@ -154,7 +154,7 @@ func TestSigningInHasALimitOfItsOwn(t *testing.T) {
 	call("/auth/signin", 429, 2, 0)
 }
 
-// A path with an escaped letter is another one, as the router has it: it has the limit of an unknown path.
+// A path with an escaped letter is different for the router, so it has the limit of an unknown path.
 func TestEscapedPathsAreLimited(t *testing.T) {
 	for _, path := range []string{"/api/v1/billing/%77ebhook", "/%61pi/v1/billing/webhook", "/api/v1/oauth/%74oken"} {
 		a := newAPI(quota.Limits{Anonymous: 2, Auth: 1})
@@ -165,7 +165,7 @@ func TestEscapedPathsAreLimited(t *testing.T) {
 	}
 }
 
-// What may have been mailed counts, though the call failed.
+// A mail that may have been sent counts, even if the call failed.
 func TestMailsThatMayHaveGoneOutCount(t *testing.T) {
 	a := newAPI(quota.Limits{Auth: 1})
 	req := &request{answer: http.Header{}, serviceLog: a.Log, received: httptest.NewRequest(http.MethodPost, "/", nil)}

@@ -21,7 +21,8 @@ import (
 	"flagledger/events"
 )
 
-// otherTimes are the times in answers that are not of facts, each as the end of an operation's path and the member.
+// otherTimes are the times in responses that are not times of facts, each as the end of an operation's path and the
+// member.
 var otherTimes = map[string][]string{
 	"": {
 		"lastEvaluatedAt",
@@ -56,13 +57,13 @@ func isOtherTime(operation, place string) bool {
 	return false
 }
 
-// sixDigits matches times as answers show those of facts. No other time has six digits.
+// sixDigits matches times of facts in responses. No other time has six digits.
 var sixDigits = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}Z`)
 
-// timesOfFacts lists the places of times of facts in the answers of each operation: "GET /api/v1/flags [].createdAt",
-// or with a media type that is no JSON, or a header.
+// timesOfFacts lists the places with times of facts in each operation's responses: "GET /api/v1/flags [].createdAt", or
+// with a media type other than JSON, or a header.
 func timesOfFacts(whole map[string]any, operations map[string]map[string]any) map[string]bool {
-	places := map[string]bool{"GET /api/v1/flags/{flagKey}/diff .patch[].value": true} // whose values have no type
+	places := map[string]bool{"GET /api/v1/flags/{flagKey}/diff .patch[].value": true} // its values have no type
 	for name, operation := range operations {
 		for status, response := range object(operation["responses"]) {
 			if status[0] != '2' {
@@ -89,16 +90,16 @@ func timesOfFacts(whole map[string]any, operations map[string]map[string]any) ma
 	return places
 }
 
-// recordedTimes collects the times at which the store recorded its facts, and checks answers by them.
+// recordedTimes collects the times of the store's facts and checks responses by them.
 type recordedTimes struct {
 	store   events.Store
 	after   events.Position
 	times   map[string]bool
 	places  map[string]bool // of timesOfFacts
-	checked map[string]int  // how many times were checked, by place
+	checked map[string]int  // number of checked times by place
 }
 
-// operations lists those whose answers show times of facts.
+// operations lists those whose responses contain times of facts.
 func (r *recordedTimes) operations() map[string]bool {
 	names := map[string]bool{}
 	for place := range r.places {
@@ -113,7 +114,7 @@ func (r *recordedTimes) includes(t testing.TB, at string) bool {
 	if r.times[at] {
 		return true
 	}
-	for page, err := range r.store.Subscribe(context.Background(), r.after) { // what was appended since the last call
+	for page, err := range r.store.Subscribe(context.Background(), r.after) { // events since the last call
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +128,7 @@ func (r *recordedTimes) includes(t testing.TB, at string) bool {
 	return r.times[at]
 }
 
-// check reports times of facts in an answer that are not times at which the store recorded one.
+// check reports times in a response that the store did not record for a fact.
 func (r *recordedTimes) check(a *nodetest.Answer) {
 	a.T.Helper()
 	if a.Status > 299 || a.Operation() == "" {
@@ -161,7 +162,7 @@ func (r *recordedTimes) check(a *nodetest.Answer) {
 	}
 }
 
-// walk counts the times in a part of an answer.
+// walk counts the times in a part of a response.
 func (r *recordedTimes) walk(a *nodetest.Answer, place string, value any) {
 	switch value := value.(type) {
 	case []any:
@@ -177,8 +178,7 @@ func (r *recordedTimes) walk(a *nodetest.Answer, place string, value any) {
 	}
 }
 
-// count notes that a place was checked. What stands there must have six digits, unless it may be something else than a
-// time.
+// count records that a place was checked. Its value must have six digits, unless it need not be a time.
 func (r *recordedTimes) count(a *nodetest.Answer, place, value string) {
 	place = a.Operation() + place
 	if !r.places[place] {
@@ -191,14 +191,14 @@ func (r *recordedTimes) count(a *nodetest.Answer, place, value string) {
 	}
 }
 
-// Every time of a fact, in every answer, is the time at which the store recorded it: sent as at, it includes the fact.
+// Every time of a fact in every response is the time at which the store recorded it: sent as at, it includes the fact.
 func TestTimesOfFactsMatchStore(t *testing.T) { nodetest.BothEngines(t, testTimesOfFactsMatchStore) }
 
 func testTimesOfFactsMatchStore(t *testing.T) {
 	t.Parallel()
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
 		c.SuperUsers = []string{"root@example.com"}
-		c.StaleFor = time.Nanosecond // so that the list of what can go has flags
+		c.StaleFor = time.Nanosecond // gives the cleanup list flags
 	})
 	root := s.SignUp("root@example.com")
 	whole, operations := root.Document()
@@ -239,7 +239,7 @@ func testTimesOfFactsMatchStore(t *testing.T) {
 		me.Call("GET", "/api/v1/audit/export?format=csv", nil).Want(200)
 		checkAt(rt, &me, key)
 	})
-	clear(recorded.checked) // what was drawn does not count
+	clear(recorded.checked) // drawn responses do not count
 	for name := range recorded.operations() {
 		row, query := rowOf(t, name), ""
 		row.name = name
@@ -259,7 +259,7 @@ func testTimesOfFactsMatchStore(t *testing.T) {
 	}
 }
 
-// checkAt asks for what there was at the times that answers show.
+// checkAt reads the state at the times that responses show.
 func checkAt(t rapid.TB, me *nodetest.Client, key string) {
 	at := func(time any) string { return "at=" + url.QueryEscape(fmt.Sprint(time)) }
 	if a := me.Call("GET", nodetest.FlagPath(key, "/history"), nil); a.Status == 200 {

@@ -12,8 +12,8 @@ import (
 	"flagledger/events"
 )
 
-// BenchmarkRevertMany brings back many flags that all changed, call by call, while another tenant switches a flag
-// without pause. It compares those switches with the ones that are made before.
+// BenchmarkRevertMany reverts many changed flags, call by call, while another tenant toggles a flag. It compares those
+// toggles with earlier ones.
 func BenchmarkRevertMany(b *testing.B) {
 	const flags = 2_000
 	me := nodetest.New(b).SignUp("me@example.com")

@@ -18,10 +18,10 @@ import (
 
 const revertPath = "/api/v1/flags/revert"
 
-// now is a time between the changes before and those after the call, as a body shows it.
+// now returns a time between earlier and later changes, as in a body.
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
-// keysOf are the members of a list of strings.
+// keysOf returns the members of a list of strings.
 func keysOf(list any) (keys []string) {
 	for _, key := range list.([]any) {
 		keys = append(keys, key.(string))
@@ -29,7 +29,7 @@ func keysOf(list any) (keys []string) {
 	return keys
 }
 
-// appendFlags makes many flags at once, and returns their keys in order.
+// appendFlags creates many flags at once and returns their keys in order.
 func appendFlags(me *nodetest.Client, n int) (keys []string) {
 	me.Service.T.Helper()
 	store := me.Service.Store()
@@ -77,7 +77,7 @@ func newEvent(me *nodetest.Client, fact events.Fact) events.Event {
 	}
 }
 
-// revertedAs are the flags of a tenant that were reverted under a correlation id, in the order of their keys.
+// revertedAs lists a tenant's flags that were reverted under a correlation id, by key.
 func revertedAs(me *nodetest.Client, id string) (keys []string) {
 	me.Service.T.Helper()
 	for page, err := range me.Service.Store().Subscribe(me.Service.T.Context(), events.Position{}) {
@@ -99,7 +99,7 @@ func revertedAs(me *nodetest.Client, id string) (keys []string) {
 }
 
 func TestRevertMany(t *testing.T) {
-	// shown is what all flags of a tenant show in two environments, without what each change has of its own.
+	// shown returns what all flags of a tenant show in two environments, without values unique to each change.
 	shown := func(me *nodetest.Client) string {
 		me.Service.T.Helper()
 		var all strings.Builder
@@ -212,7 +212,7 @@ func TestRevertMany(t *testing.T) {
 			body := fmt.Sprintf(`{"at":%q}`, at)
 			first := me.Call("POST", revertPath, body, "Idempotency-Key", "undo").Want(200).Object()
 			me.Call("PATCH", nodetest.FlagPath("a"), `{"name":"after"}`).Want(200)
-			// As if the first call had been cut off before it reached b and its answer was kept.
+			// This simulates that the first call was interrupted before b, and its response stored.
 			me.Call("PATCH", nodetest.FlagPath("b"), `{"name":"after"}`).Want(200)
 			forgetAnswers(me.Service)
 			again := me.Call("POST", revertPath, body, "Idempotency-Key", "undo").Want(200).Object()
@@ -277,7 +277,7 @@ func TestRevertMany(t *testing.T) {
 	}.Run(t)
 }
 
-// A call ends once the tenant has written what it may in a day, and its cursor goes on the day after.
+// A call ends when the tenant's daily quota is used up, and its cursor continues the next day.
 func TestRevertManyEndsAtDailyLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 8 * (64 << 10)

@@ -12,7 +12,7 @@ import (
 func TestRevert(t *testing.T) { nodetest.BothEngines(t, testRevert) }
 
 func testRevert(t *testing.T) {
-	// seen is what a flag shows and serves, without what each change has of its own.
+	// seen returns what a flag shows and serves, without values unique to each change.
 	seen := func(me *nodetest.Client) string {
 		me.Service.T.Helper()
 		var all strings.Builder
@@ -38,7 +38,7 @@ func testRevert(t *testing.T) {
 		me.Service.T.Helper()
 		return me.Call("POST", nodetest.FlagPath("k", "/revert"), body, headers...)
 	}
-	// fill makes a flag whose split and rules depend on ids, salts and orders, and returns its version.
+	// fill creates a flag whose split and rules depend on ids, salts and orders, and returns its version.
 	fill := func(me *nodetest.Client) (version int, variation string) {
 		me.Service.T.Helper()
 		flag := me.CreateEnabledFlag(
@@ -66,7 +66,7 @@ func testRevert(t *testing.T) {
 			free := me.Service.Node.API.OccupyChanges(me.UserID)
 			defer free()
 			revert(me, `{"version":1}`).Refused(429)
-			// what it was is read before: who waits for that keeps no large change waiting
+			// the old state is read first: a caller that waits for it does not block a large change
 			revert(me, `{"version":99}`).Refused(404)
 			free()
 			revert(me, `{"version":1}`).Want(200)

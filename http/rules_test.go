@@ -10,7 +10,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// ruleIDs are those of the rules in an answer.
+// ruleIDs returns the ids of the rules in a response.
 func ruleIDs(a *nodetest.Answer) (ids []string) {
 	a.T.Helper()
 	for _, rule := range a.Object()["rules"].([]any) {
@@ -19,7 +19,7 @@ func ruleIDs(a *nodetest.Answer) (ids []string) {
 	return ids
 }
 
-// everyOperator is a rule with a condition of each operator, its values in spellings that something could change.
+// everyOperator is a rule with a condition of each operator, with values in unusual spellings.
 const everyOperator = `{"name":"Röt <&> \"all\"","conditions":[
 	{"attribute":"targetingKey","op":"in","values":["\u00e9\/<&>","é",9007199254740993,1.50,-0,1e2,true,false]},{"attribute":"a.b c.é","op":"contains","values":["x",""],"negate":true},
 	{"attribute":"a","op":"starts_with","values":["x"]},{"attribute":"a","op":"ends_with","values":["x"],"negate":false},{"attribute":"a","op":"matches","values":["^a+\\.(b|c)$"]},

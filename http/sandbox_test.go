@@ -27,7 +27,7 @@ func newSandbox(c *nodetest.Client) *nodetest.Client {
 	return &s
 }
 
-// demoState is all that a sandbox's demo data says, but for the ids and times of its flags.
+// demoState returns the content of a sandbox's demo data, without the ids and times of its flags.
 func demoState(t *testing.T, c *nodetest.Client) any {
 	t.Helper()
 	get := func(path string, drop ...string) any {
@@ -252,7 +252,7 @@ func TestSandbox(t *testing.T) {
 				}
 				s.Service.JobsDone()
 			}
-			late(developer.UserID) // who was an admin then
+			late(developer.UserID) // an admin at that time
 			s.Call("GET", nodetest.FlagPath("before"), nil).Want(200)
 			late(s.UserID)
 			s.Call("GET", nodetest.FlagPath("before"), nil).Refused(404)
@@ -375,7 +375,7 @@ func TestSubscribing(t *testing.T) {
 			Want(202)
 	}
 	known := s.SignUp(nodetest.Address())
-	server.Wait(t, known.Email, 1) // the link that verifies it
+	server.Wait(t, known.Email, 1) // the verification link
 	email := nodetest.Address()
 	mine, theirs := subscribe(email), subscribe(strings.ToUpper(known.Email))
 	nodetest.Same(t, "the answers", []string{string(mine.Body), string(theirs.Body)},
@@ -414,7 +414,7 @@ func TestSubscribing(t *testing.T) {
 	nodetest.Same(t, "the tenant", sandbox["isSandbox"], true)
 	nodetest.Same(t, "its flags", len(me.Call("GET", "/api/v1/flags", nil).Want(200).List()), 10)
 
-	unnamed := nodetest.Address() // whose link was asked for without a name
+	unnamed := nodetest.Address() // requested without a name
 	s.Anonymous().Call("POST", sandboxPath+"/subscribe", map[string]string{"email": unnamed}).Want(202)
 	link, _ = linkTo(t, server, unnamed, 1)
 	for name, problem := range map[string]string{strings.Repeat("x", 201): "The name must have at most 200 characters.", "\xff": "The name must be UTF-8."} {
@@ -462,8 +462,8 @@ func TestSubscribing(t *testing.T) {
 	}
 }
 
-// The admins of a sandbox are told that it ends, and that it is deleted, once each and in time; also when the service
-// was down at that time.
+// The admins of a sandbox are notified before it ends and when it is deleted, once each and in time, even if the
+// service was down then.
 func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
@@ -478,7 +478,7 @@ func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 	}
 	defer func() { _ = db.Close(t.Context()) }()
 	me := s.SignUp(nodetest.Address())
-	at := func(days int) { // lets the time come, and does then what is done each hour, twice
+	at := func(days int) { // moves the clock, and runs the hourly tasks twice
 		t.Helper()
 		later.Store(int64(time.Duration(days)*24*time.Hour + time.Hour))
 		me.Token = s.Anonymous().Call("POST", "/auth/signin", map[string]string{"email": me.Email, "password": nodetest.Password}).Want(200).Object()["token"].(string)

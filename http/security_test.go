@@ -23,8 +23,8 @@ import (
 	"flagledger/events"
 )
 
-// scopeOf is the scope that a machine needs for an operation, empty where no machine may call it: the table of the
-// interface, by path.
+// scopeOf returns the scope that a machine needs for an operation, "" if no machine may call it: the interface's table,
+// by path.
 func scopeOf(name string) string {
 	method, path, _ := strings.Cut(current(name), " ")
 	reads := method == "GET"
@@ -46,12 +46,12 @@ func scopeOf(name string) string {
 
 var scopes = []string{"flags:read", "flags:write", "flags:evaluate", "projects:read", "projects:write"}
 
-// forger makes tokens that are like a real one but for one thing.
+// forger makes tokens with a single fault.
 type forger struct {
 	t      *testing.T
 	claims map[string]any
 	header map[string]any
-	key    *rsa.PrivateKey // that the service signs with
+	key    *rsa.PrivateKey // the service's signing key
 }
 
 func newForger(t *testing.T, s *nodetest.Service, token string) forger {
@@ -122,7 +122,7 @@ func (f forger) sign(algorithm jose.SignatureAlgorithm, key any, claims map[stri
 	return token
 }
 
-// forgeries are tokens that prove nothing, by what is wrong with them.
+// forgeries are invalid tokens by their fault.
 func (f forger) forgeries() map[string]string {
 	f.t.Helper()
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -150,19 +150,19 @@ func (f forger) forgeries() map[string]string {
 	}
 }
 
-// caller is one of those who try each operation.
+// caller is a caller of the matrix.
 type caller struct {
 	*nodetest.Client
 	forged bool
-	// refusal is the status that an operation refuses them with, 0 where it lets them in.
+	// refusal returns the status of a refused operation, or 0.
 	refusal func(name, least string) int
 }
 
-// shareOfForged: each forged token is tried on every fourth operation. All tokens pass the same check: each operation
-// is tried with several of them, and each of them on many operations.
+// shareOfForged is 4: each forged token is tried on every fourth operation. All tokens pass the same check, so each
+// operation still meets several tokens, and each token many operations.
 const shareOfForged = 4
 
-// everyone is all those of the matrix, all of whom name the tenant of the owner.
+// everyone lists all callers of the matrix, who all name the owner's tenant.
 func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 	t.Helper()
 	as := func(c *nodetest.Client, refusal func(name, least string) int) caller {
@@ -228,8 +228,8 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 	return all
 }
 
-// ending are operations that end what the others of the matrix need, and one that does not end by itself: they are
-// tried where they refuse.
+// ending lists operations that end what other callers need, and one that does not end by itself. They are tried only by
+// callers without permission.
 var ending = []string{
 	"POST /api/v1/auth/logout",
 	"DELETE /api/v1/tenants/{tenantId}",
@@ -238,8 +238,8 @@ var ending = []string{
 	"POST /api/v1/tenants/{tenantId}/membership/decline",
 }
 
-// Every operation is tried by everybody: each is let in or refused as the tables say, and nothing is written where they
-// are refused. An operation without an entry in leastRoles fails.
+// Every caller tries every operation: each is admitted or refused as the tables say, and a refused call writes nothing.
+// An operation without an entry in leastRoles fails.
 func TestSecurityMatrix(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t),
@@ -298,7 +298,7 @@ func TestSecurityMatrix(t *testing.T) {
 	}
 }
 
-// tryAll calls operations on things that do not exist, so that nothing comes of it, and hands on the answers.
+// tryAll calls operations on missing things, so that nothing changes, and passes on the responses.
 func tryAll(
 	c *nodetest.Client, operations map[string]map[string]any, chosen func(name, least string) bool,
 	check func(name, least string, a *nodetest.Answer),
@@ -319,7 +319,7 @@ func tryAll(
 
 var parameterPattern = regexp.MustCompile(`\{[a-zA-Z]+\}`)
 
-// filled is a path in the client's tenant of things that do not exist.
+// filled returns a path of missing things in the client's tenant.
 func filled(c *nodetest.Client, path string) string {
 	return parameterPattern.ReplaceAllStringFunc(
 		strings.Replace(path, "{tenantId}", c.Tenant, 1),
@@ -332,7 +332,7 @@ func filled(c *nodetest.Client, path string) string {
 	)
 }
 
-// Members that a body does not take are refused, however they are spelt, and so is one that comes twice.
+// Unknown members are refused in any spelling, and so are duplicates.
 func TestMassAssignment(t *testing.T) {
 	nodetest.Cases{
 		"bodies": func(_ *testing.T, me *nodetest.Client) {

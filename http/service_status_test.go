@@ -7,7 +7,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// While others write, some read model is always behind: the test has a node of its own.
+// During writes of other tests some read model always lags, so the test has its own node.
 func TestStatusOfReadModels(t *testing.T) { nodetest.BothEngines(t, testStatusOfReadModels) }
 
 func testStatusOfReadModels(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// rawCall sends a call with headers and as much of a body as is given, on a connection of its own.
+// rawCall sends a call with headers and the given part of a body, on its own connection.
 func rawCall(c *nodetest.Client, call, headers, body string) *bufio.Reader {
 	t := c.Service.T
 	t.Helper()
@@ -31,7 +31,7 @@ func rawCall(c *nodetest.Client, call, headers, body string) *bufio.Reader {
 	return bufio.NewReader(conn)
 }
 
-// rawAnswer is the status and the body of what is answered to a rawCall.
+// rawAnswer returns the status and the body of the response to a rawCall.
 func rawAnswer(t testing.TB, from *bufio.Reader) (status int, body string) {
 	t.Helper()
 	answer, err := http.ReadResponse(from, nil)
@@ -50,13 +50,13 @@ const chunked = "Transfer-Encoding: chunked\r\n"
 
 func inChunks(body string) string { return fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body) }
 
-// A body takes a place among the large ones once more than 32 KiB of it has come.
+// A body takes a slot for large bodies once more than 32 KiB have arrived.
 func TestWhoSendsSlowlyHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
 	me, nobody := s.SignUp(nodetest.Address()), s.Anonymous()
 	me.CreateFlag("k", nil)
-	for range 8 { // as many as may hold a place
+	for range 8 { // all slots
 		rawCall(me, "POST /api/v1/flags", "Content-Length: 100000\r\n", "{")
 		rawCall(nobody, "POST /api/v1/auth/login", chunked, "1\r\n{\r\n")
 		rawCall(me, "POST "+nodetest.FlagPath("k", "/evaluate"), chunked, "")
@@ -76,7 +76,7 @@ func TestWhoSendsSlowlyHoldsNoPlace(t *testing.T) {
 	}
 }
 
-// It takes as long as a slow body may, which is seconds.
+// It lasts as long as a slow body may, several seconds.
 func TestALargeBodyThatDoesNotComeIsEnded(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())

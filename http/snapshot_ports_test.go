@@ -42,7 +42,7 @@ func TestWhatIsRevoked(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		credential *credential
-		status     int // 0 where it holds
+		status     int // 0 if it is valid
 	}{
 		"a person":                         {&credential{claims: commands.Claims{UserID: "me", SessionID: "s"}}, 0},
 		"a session that has ended":         {&credential{claims: commands.Claims{UserID: "me", SessionID: "over"}}, 401},
@@ -66,7 +66,7 @@ func TestWhatIsRevoked(t *testing.T) {
 	}
 }
 
-// problemFor is the problem that a refusal is answered with.
+// problemFor returns the problem for a refusal.
 func problemFor(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p

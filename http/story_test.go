@@ -8,8 +8,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// One story, from the first sign-up on: a colleague is invited, signs up, toggles a flag and is removed, and the flag's
-// history names both.
+// From the first sign-up, a colleague is invited, signs up, toggles a flag and is removed. The flag's history names
+// both people.
 func TestAStory(t *testing.T) { nodetest.BothEngines(t, testAStory) }
 
 func testAStory(t *testing.T) {

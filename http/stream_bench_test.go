@@ -9,7 +9,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// BenchmarkStream is the time from a change's being asked for until each of 1,000 streams has heard of it.
+// BenchmarkStream measures the time from a change's request until each of 1,000 streams reports it.
 func BenchmarkStream(b *testing.B) {
 	s := nodetest.New(b)
 	me := s.SignUp("me@example.com")

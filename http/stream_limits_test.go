@@ -18,7 +18,7 @@ import (
 	flagledgerhttp "flagledger/http"
 )
 
-// streaming starts a service with limits of streams, where they are given.
+// streaming starts a service with stream limits, if given.
 func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Service {
 	t.Helper()
 	t.Parallel()
@@ -41,7 +41,7 @@ func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimit
 	return l
 }
 
-// openStreams is how many streams the service has open, as its metrics say.
+// openStreams returns the service's number of open streams from its metrics.
 func openStreams(s *nodetest.Service) string {
 	s.T.Helper()
 	for line := range strings.Lines(string(s.Anonymous().Call("GET", "/metrics", nil).Body)) {
@@ -97,7 +97,7 @@ func TestATenantsStreamsAreLimited(t *testing.T) {
 	listen(me.NewTenant("other"))
 	nodetest.Same(t, "open streams", openStreams(me.Service), "3")
 	third := me.NewTenant("third")
-	saysWhenToRetry(third.Call("GET", streamPath, nil).Refused(429)) // one's tenants that cost nothing count together
+	saysWhenToRetry(third.Call("GET", streamPath, nil).Refused(429)) // one creator's free tenants count together
 	saysWhenToRetry(third.Machine("flags:evaluate").Call("GET", streamPath, nil).Refused(429))
 	listen(me.Service.SignUp("you@example.com")).hangUp()
 	me.Service.Eventually("another's stream has ended", func() bool { return openStreams(me.Service) == "3" })
@@ -129,8 +129,7 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 	machines.ends()
 }
 
-// A stream outlives what the server allows for reading a request and for answering it, and is no duration among the
-// metrics.
+// A stream lives longer than the server's read and write timeouts, and is not in the metrics' durations.
 func TestAStreamOutlivesTheTimeOfARequest(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
@@ -188,7 +187,7 @@ func TestAStreamEndsWithTheService(t *testing.T) {
 	}
 }
 
-// smallBuffers makes the network between client and server hold little.
+// smallBuffers makes the network between client and server buffer little.
 type smallBuffers struct{ net.Listener }
 
 func (l smallBuffers) Accept() (net.Conn, error) {
@@ -199,7 +198,7 @@ func (l smallBuffers) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// dialUnread starts a server and returns a connection to it that holds little of what is not read.
+// dialUnread starts a server and returns a connection to it that buffers little unread data.
 func dialUnread(t *testing.T, server *httptest.Server) net.Conn {
 	t.Helper()
 	server.Listener = smallBuffers{server.Listener}

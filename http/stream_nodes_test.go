@@ -11,7 +11,7 @@ import (
 	flagledgerhttp "flagledger/http"
 )
 
-// The other node of this test is one that knows the position of a change before there is one.
+// The other node of this test knows the position of a change before there is one.
 func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
 	nodetest.BothEngines(t, testWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt)
 }
@@ -61,13 +61,13 @@ func testAStreamHearsOfOtherNodes(t *testing.T) {
 		nodetest.Same(t, "what changed", e.flags(), fmt.Sprintf("k%d 1", i))
 		t.Logf("heard on the other node %v after the change was asked for", e.at.Sub(began))
 	}
-	// A client goes on at the node that it reaches next.
+	// A client resumes at the node that it reaches next.
 	l.hangUp()
 	enable(me, "k0", "production")
 	resumed := openStream(me, streamPath, "Last-Event-ID", l.last)
 	resumed.hears("k0 2")
 	resumed.next()
-	// A node that is restarted has not forgotten.
+	// A restarted node still knows.
 	third := first.SecondNode()
 	there.Service = third
 	openStream(&there, streamPath, "Last-Event-ID", l.last).hears("k0 2")
@@ -75,7 +75,7 @@ func testAStreamHearsOfOtherNodes(t *testing.T) {
 	resumed.ends()
 }
 
-// Whoever hears of a change and reads at once finds it, on the node that told of it.
+// A client that learns of a change and reads at once finds it on the same node.
 func TestAStreamTellsOfAChangeWhenListsShowIt(t *testing.T) {
 	nodetest.BothEngines(t, testAStreamTellsOfAChangeWhenListsShowIt)
 }

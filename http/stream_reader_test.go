@@ -32,7 +32,7 @@ type told struct {
 	}
 }
 
-// flags is what an event names, in short.
+// flags lists the keys of an event in short.
 func (e told) flags() string {
 	var list []string
 	for _, f := range e.Data.Flags {
@@ -55,11 +55,11 @@ type listening struct {
 	header http.Header
 	retry  string
 	hangUp func()
-	first  told   // of one that was opened by listen
-	last   string // the id of the last event that was looked at
+	first  told   // the first event of a stream opened by listen
+	last   string // the id of the last event that was read
 }
 
-// listen opens a stream, and waits until it is connected.
+// listen opens a stream and waits until it is connected.
 func listen(c *nodetest.Client, headers ...string) *listening {
 	c.Service.T.Helper()
 	l := openStream(c, streamPath, headers...)
@@ -86,7 +86,7 @@ func openStream(c *nodetest.Client, path string, headers ...string) *listening {
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	slow := time.AfterFunc(testTimeout, cancel) // to begin with
+	slow := time.AfterFunc(testTimeout, cancel) // initially
 	defer slow.Stop()
 	response, err := http.DefaultClient.Do(r) //nolint:bodyclose // the reader below closes it
 	if err != nil {
@@ -131,11 +131,11 @@ func openStream(c *nodetest.Client, path string, headers ...string) *listening {
 	return l
 }
 
-// testTimeout is the longest wait for what must come. No test is slower for it.
+// testTimeout limits the wait for expected events. It slows no successful test.
 const testTimeout = time.Minute
 
-// await waits for the next event that is no heartbeat, or for the end of the stream: then ok is false. Heartbeats do not
-// extend the time, so that a stream that should have ended fails its test.
+// await waits for the next event except heartbeats, or for the end of the stream: then ok is false. Heartbeats do not
+// extend the timeout, so that a stream that should have ended fails its test.
 func (l *listening) await(what string) (e told, ok bool) {
 	l.t.Helper()
 	timeout := time.After(testTimeout)
@@ -154,7 +154,7 @@ func (l *listening) await(what string) (e told, ok bool) {
 	}
 }
 
-// next waits for the next event that is no heartbeat.
+// next waits for the next event except heartbeats.
 func (l *listening) next() told {
 	l.t.Helper()
 	e, ok := l.await("the next event")
@@ -164,7 +164,7 @@ func (l *listening) next() told {
 	return e
 }
 
-// hears checks that the next event tells of changes of these flags.
+// hears checks that the next event reports changes of these flags.
 func (l *listening) hears(flags string) {
 	l.t.Helper()
 	if e := l.next(); e.Data.Type != "refetchEvaluation" || e.flags() != flags {
@@ -172,7 +172,7 @@ func (l *listening) hears(flags string) {
 	}
 }
 
-// ends waits for the end of the stream, before which there is no other event.
+// ends waits for the end of the stream, before any other event.
 func (l *listening) ends() {
 	l.t.Helper()
 	for {
@@ -184,7 +184,7 @@ func (l *listening) ends() {
 	}
 }
 
-// createHeard creates a flag and waits until streams have told of it: those opened later begin after it.
+// createHeard creates a flag and waits until streams have reported it: later streams start after it.
 func createHeard(c *nodetest.Client, key string) {
 	c.Service.T.Helper()
 	l := listen(c)

@@ -139,7 +139,7 @@ func testStreamOfAllEnvironments(t *testing.T) {
 			me.CreateFlag("a", nil)
 			enableTwice("production")
 			enableTwice("spare")
-			for version := uint64(0); version < 5; { // streams tell of a change once the lists show it
+			for version := uint64(0); version < 5; { // streams report a change once the lists show it
 				for _, flag := range watching.next().Data.Flags {
 					version = uint64(flag.Version)
 				}
@@ -197,7 +197,7 @@ func testStreamResumesAfterLastEvent(t *testing.T) {
 	}.Run(t)
 }
 
-// An event names as many flags as it is worth, and beyond that none: its reader fetches all.
+// An event names a limited number of flags. Beyond it, it names none, and its reader fetches all.
 func TestStreamEventNamesUpTo500Flags(t *testing.T) {
 	t.Parallel()
 	me := nodetest.New(t).SignUp("me@example.com")

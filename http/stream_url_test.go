@@ -12,7 +12,7 @@ import (
 	flagledgerhttp "flagledger/http"
 )
 
-// streamURL is the path and the query of the stream that OFREP's bulk answer tells of.
+// streamURL returns the path and the query of the stream in OFREP's bulk response.
 func streamURL(c *nodetest.Client, headers ...string) string {
 	c.Service.T.Helper()
 	streams := callOFREP(c, "", `{}`, headers...).Want(200).Object()["eventStreams"].([]any)

@@ -17,15 +17,15 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// reader is a client's end of an answer. Where gate is set, each write waits until that is closed, but for the first
-// bytes, which a server's buffers take.
+// reader is the client's end of a response. If gate is set, each write blocks until it is closed, except the first
+// bytes, which fit into a server's buffers.
 type reader struct {
 	header  http.Header
 	status  int
 	body    bytes.Buffer
 	gate    chan struct{}
-	leaves  bool          // once gate is closed, and reads no more
-	waiting *atomic.Int64 // how many writes of all readers wait
+	leaves  bool          // disconnects when gate is closed
+	waiting *atomic.Int64 // number of blocked writes of all readers
 	largest int           // write
 }
 
@@ -44,7 +44,7 @@ func (r *reader) Write(b []byte) (int, error) {
 	return r.body.Write(b)
 }
 
-// answer lets a service answer a reader. It reports whether the answer was broken off.
+// answer lets a service respond to a reader. It reports whether the response was aborted.
 func answer(c *nodetest.Client, method, path, body string, to *reader) (broken bool) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -64,7 +64,7 @@ func answer(c *nodetest.Client, method, path, body string, to *reader) (broken b
 	return false
 }
 
-// fill makes flags of together some megabytes, of which every third is large, and returns their keys in order.
+// fill creates flags of several megabytes in total, every third of them large, and returns their keys in order.
 func fill(c *nodetest.Client, flags int) (keys []string) {
 	c.Service.T.Helper()
 	large := strings.Repeat("v", 60_000)
@@ -145,7 +145,7 @@ func TestAnAnswerThatCannotBeReadToItsEndIsBrokenOff(t *testing.T) {
 	me.Call("GET", "/api/v1/flags", nil).Want(200)
 }
 
-// stalled are so many readers of each call who take nothing of a long answer, and leave when release is called.
+// stalled starts readers of each call that read nothing of a long response, and disconnect when release is called.
 func stalled(c *nodetest.Client, each int, calls ...[3]string) (release func()) {
 	c.Service.T.Helper()
 	var waiting atomic.Int64
@@ -174,7 +174,7 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// Readers who stall must hold neither the answers' memory nor what others need.
+// Stalled readers hold neither the memory of their responses nor resources of others.
 func TestReadersWhoStallHoldLittle(t *testing.T) {
 	s := nodetest.New(t)
 	me, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
@@ -193,9 +193,8 @@ func TestReadersWhoStallHoldLittle(t *testing.T) {
 	release()
 }
 
-// Whoever leaves many answers unread gets no more of them, and nobody else notices. The answers to it that are in
-// memory are those that hold most: an entry of a history that replaced all rules by others, a flag of 500 KB, and a
-// file of such facts.
+// A caller that leaves many responses unread gets no more, and other callers are not affected. The test uses the
+// largest responses in memory: a history entry that replaced all rules, a flag of 500 KB, and a file of such facts.
 func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 	s := nodetest.New(t)
 	me, other := s.SignUp("me@example.com"), s.SignUp("other@example.com")
@@ -220,7 +219,7 @@ func TestACallerWhoReadsNothingIsAnsweredNoMore(t *testing.T) {
 		if held := heap() - before; held > 90<<20 {
 			t.Errorf("%s: 100 readers hold %d MB", path, held>>20)
 		}
-		// On a busy machine some of the readers were refused as too many at once, so that fewer stall.
+		// On a busy machine some readers are refused as too many, so fewer stall.
 		releases := []func(){release}
 		var refused *nodetest.Answer
 		s.Eventually("a further one is refused", func() bool {

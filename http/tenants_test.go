@@ -243,7 +243,7 @@ func testNobodysNameOrAddressStaysOfATenantThatIsDeleted(t *testing.T) {
 	nodetest.Same(t, "what is kept", kept(), 2)
 	first := keyed(me, "k", "DELETE", path, nil).Want(204)
 	nodetest.Same(t, "what is kept after the end", kept(), 0)
-	sql(me.Service, `insert into keep.tenant_contacts values ($1, $2)`, me.Tenant, contact) // as if the node had died
+	sql(me.Service, `insert into keep.tenant_contacts values ($1, $2)`, me.Tenant, contact) // simulates a dead node
 	forgetAnswers(me.Service)
 	isSameAs(keyed(me, "k", "DELETE", path, nil), first)
 	nodetest.Same(t, "what is kept after the end of a second attempt", kept(), 0)

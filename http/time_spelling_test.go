@@ -14,8 +14,8 @@ import (
 	"flagledger/events"
 )
 
-// RFC 3339 allows t and z in lower case, and seconds that are added to a month in UTC. Each time that a caller may send
-// is read so, and no other spelling.
+// RFC 3339 allows t and z in lower case, and a leap second at the end of a month in UTC. Every time of a caller accepts
+// these spellings, and no others.
 func TestTimesAreTakenInEachSpelling(t *testing.T) {
 	t.Parallel()
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
@@ -31,7 +31,7 @@ func TestTimesAreTakenInEachSpelling(t *testing.T) {
 			row := rowOf(t, p.operation)
 			row.name, row.headers = p.operation, strings.ReplaceAll(row.headers, "Idempotency-Key", "")
 			w := newWorld(t, s, row, root, owner)
-			w.filled(w.path) // what the path names is there before the times that are asked for
+			w.filled(w.path) // the things in the path exist before the times
 			send := func(text string) *nodetest.Answer {
 				t.Helper()
 				call := *w
@@ -59,12 +59,12 @@ func TestTimesAreTakenInEachSpelling(t *testing.T) {
 	}
 }
 
-// drawn matches what an answer shows of its own call.
+// drawn matches values that differ with each call.
 var drawn = regexp.MustCompile(`"(correlationId|updated_at)":"[^"]*"`)
 
 func withoutDrawn(a *nodetest.Answer) string { return drawn.ReplaceAllString(string(a.Body), "") }
 
-// bodyWith is a body with another member; a version is left out, in place of which a time is sent.
+// bodyWith returns a body with one more member, and without a version, because a time replaces it.
 func bodyWith(t *testing.T, body, member string, value any) string {
 	t.Helper()
 	var members map[string]any

@@ -18,8 +18,7 @@ import (
 	"flagledger/events/state"
 )
 
-// BenchmarkToggle switches flags through HTTP. Clients wait for each answer, and so until read models and snapshot show
-// the change.
+// BenchmarkToggle toggles flags over HTTP. A client waits for each response, which waits for read models and snapshot.
 func BenchmarkToggle(b *testing.B) {
 	me := nodetest.New(b).SignUp("me@example.com")
 	b.Run("alone", func(b *testing.B) {
@@ -71,7 +70,7 @@ func BenchmarkToggle(b *testing.B) {
 	}
 }
 
-// benchWriters lets wrk switch flags of some tenants over 32 connections, in rounds of a second.
+// benchWriters toggles flags of some tenants with wrk over 32 connections, in rounds of a second.
 func benchWriters(b *testing.B, me *nodetest.Client, tenants int) {
 	b.Helper()
 	if _, err := exec.LookPath("wrk"); err != nil {
@@ -110,8 +109,8 @@ func benchWriters(b *testing.B, me *nodetest.Client, tenants int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// benchBeside toggles a flag of one tenant alone, and while 20 clients of another change something without pause, by
-// turns: two seconds each, five times, so that each p99 is that of thousands, and of the same minute.
+// benchBeside toggles a flag of one tenant alone, and while 20 clients of another change something, in turn: two
+// seconds each, five times, so that both p99 come from thousands of calls in the same minute.
 func benchBeside(b *testing.B, me *nodetest.Client, change func()) {
 	b.Helper()
 	t := newToggler(b, me, "beside")
@@ -153,7 +152,7 @@ func benchBeside(b *testing.B, me *nodetest.Client, change func()) {
 	b.ReportMetric(beside.over(&alone, 99), "p99-times-alone")
 }
 
-// fatRules gives the flag "rules" 270 KB of rules: 60 of 150 values, and returns them as they are sent back.
+// fatRules gives the flag "rules" 270 KB of rules, 60 with 150 values each, and returns them as they are sent back.
 func fatRules(b *testing.B, c *nodetest.Client) (body string) {
 	b.Helper()
 	newToggler(b, c, "rules")
@@ -180,7 +179,7 @@ func fatRules(b *testing.B, c *nodetest.Client) (body string) {
 	return r.Body
 }
 
-// toggler switches a flag on and off by turns.
+// toggler switches a flag on and off in turn.
 type toggler struct {
 	b      *testing.B
 	client *nodetest.Client
@@ -191,12 +190,12 @@ type toggler struct {
 
 type samples struct{ nodetest.Samples }
 
-// over is how many times as long a percentile is as that of others.
+// over returns the ratio of a percentile to another toggler's.
 func (s *samples) over(others *samples, percent int) float64 {
 	return float64(s.Percentile(percent)) / float64(others.Percentile(percent))
 }
 
-// newToggler makes a flag to toggle.
+// newToggler creates a flag to toggle.
 func newToggler(b *testing.B, c *nodetest.Client, key string) *toggler {
 	b.Helper()
 	if r := c.Attempt("POST", "/api/v1/flags", `{"key":"`+key+`","type":"boolean"}`); r.Status != 201 && r.Status != 409 {
@@ -207,7 +206,7 @@ func newToggler(b *testing.B, c *nodetest.Client, key string) *toggler {
 	return t
 }
 
-// warm toggles without counting, until connections are open and states kept.
+// warm toggles without counting, until connections are open and states cached.
 func (t *toggler) warm() {
 	for range 20 {
 		t.toggle()
@@ -224,7 +223,7 @@ func (t *toggler) toggle() {
 	t.took.Add(r.Took)
 }
 
-// writeManyEvents switches a flag 10,000 times.
+// writeManyEvents toggles a flag 10,000 times.
 func writeManyEvents(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 	b.Helper()
 	for i := range 10_000 {
@@ -232,7 +231,7 @@ func writeManyEvents(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 	}
 }
 
-// writeFatRules gives a flag 270 KB of rules, and changes each of them at times, a hundred times in all.
+// writeFatRules gives a flag 270 KB of rules, and changes each of them a hundred times.
 func writeFatRules(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 	b.Helper()
 	set := commands.SetRules{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "e"}}
@@ -258,7 +257,7 @@ func writeFatRules(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 	}
 }
 
-// fatValues is how many values each of the 60 rules lists.
+// fatValues is the number of values in each of the 60 rules.
 const fatValues = 150
 
 func fatValue(rule, n int) string { return fmt.Sprintf("value of a long list %02d %04d", rule, n) }

@@ -22,7 +22,7 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// benchAPI is an interface with a person and an OAuth client, each of whom has a token.
+// benchAPI is an API with a person and an OAuth client, and a token for each.
 func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	b.Helper()
 	ctx, log, url := b.Context(), slog.New(slog.DiscardHandler), pgtest.Migrated(b)
@@ -98,8 +98,8 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	return a, map[string]string{"machine": token, "person": session.IDToken}
 }
 
-// BenchmarkAuthenticate finds out who makes a request: "first" verifies the token's signature, as the first request
-// with a token does.
+// BenchmarkAuthenticate identifies the caller of a request. "first" verifies the token's signature, as the first
+// request with a token does.
 func BenchmarkAuthenticate(b *testing.B) {
 	a, tokens := benchAPI(b)
 	for who, token := range tokens {

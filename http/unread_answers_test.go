@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// One caller may leave 48 answers unread; the more are unread, the fewer are anybody's: four at least until very many
-// are, and one always.
+// One caller may leave 48 responses unread. The more responses are unread in total, the fewer each caller may have: at
+// least four until the total is very large, and always one.
 func TestUnreadAnswers(t *testing.T) {
 	u := unread{by: map[string]int{}}
 	for i, want := range []int{48, 42, 38} {

@@ -6,8 +6,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// Whoever makes many tenants that nobody pays for has one quota of unread answers, for their machines and for
-// themselves.
+// A person with many free tenants has one quota of unread responses, for the tenants' machines and for themselves.
 func TestUnpaidTenantsShareOneQuotaOfUnreadAnswers(t *testing.T) {
 	t.Parallel()
 	me := nodetest.Shared(t).SignUp(nodetest.Address())

@@ -11,7 +11,7 @@ import (
 	"flagledger/http/quota"
 )
 
-// usage is what a call for it shows.
+// usage returns the response of a call for it.
 func usage(c *nodetest.Client) (flags, evaluations, users int) {
 	c.Service.T.Helper()
 	a := c.Call("GET", "/api/v1/tenants/"+c.Tenant+"/usage", nil).Want(200)
@@ -70,10 +70,10 @@ func TestUsage(t *testing.T) {
 	}.Run(t)
 }
 
-// What a tenant's flags take is shown, and they grow as far as the plan in force lets them.
+// The size of a tenant's flags is shown, and may grow up to the limit of the plan in force.
 func TestBytesOfFlags(t *testing.T) {
 	t.Parallel()
-	const bound = 1 << 18 // of a tenant; what is refused is in proportion
+	const bound = 1 << 18 // of a tenant; the other limits are in proportion
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development",
 		Limits: quota.Limits{
@@ -234,8 +234,8 @@ func TestBytesOfFlags(t *testing.T) {
 		nodetest.Same(t, "the first one, made again", keyed(0).Want(200).Object(), first.Object())
 		newClient().Want(201)
 		forgetAnswers(s)
-		newClient().Refused(429) // it would rotate the secret, which is lost with the answer
-		for range 2 {            // made from the facts, and not kept once more
+		newClient().Refused(429) // it would rotate the secret, which is lost with the response
+		for range 2 {            // built from the facts, and not stored again
 			retried := carriedOutAgain(keyed(0), first)
 			nodetest.Same(t, "the limit of a retry, which is that of requests", retried.Header["Ratelimit-Limit"],
 				[]string{"1000000"})

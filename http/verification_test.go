@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// verifyAddress verifies the address of a person without a mail, and signs them in again.
+// verifyAddress verifies a person's address without a mail, and signs them in again.
 func verifyAddress(c *nodetest.Client) *nodetest.Client {
 	c.Service.T.Helper()
 	sql(c.Service, `update keep.people set email_verified = true where user_id = $1`, c.UserID)
@@ -20,8 +20,8 @@ func verifyAddress(c *nodetest.Client) *nodetest.Client {
 	return &verified
 }
 
-// openToUnverified are the operations beside reads that a person may call whose address is not verified: they change
-// nothing, end the session, or have a link mailed.
+// openToUnverified lists the operations besides reads that a person with an unverified address may call: they change
+// nothing, end the session, or send a link.
 var openToUnverified = []string{
 	"POST /api/v1/flags/{flagKey}/evaluate",
 	"POST /api/v1/flags/evaluate",
@@ -32,8 +32,8 @@ var openToUnverified = []string{
 	"POST /api/v1/auth/resend-verification",
 }
 
-// Every operation is tried by somebody whose address is not verified, as admin of their tenant: they read it, and
-// change nothing.
+// A person with an unverified address, as admin of their tenant, tries every operation: they may read it, but change
+// nothing.
 func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 	t.Parallel()
 	s, _ := mailed(t, "production")
@@ -53,7 +53,7 @@ func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 		operations,
 		func(name, least string) bool { return least != "anyone" && !isOpen(name) },
 		func(name, _ string, a *nodetest.Answer) {
-			// by which the dashboard knows it
+			// the dashboard recognizes it by this
 			if a.Status != 403 || !strings.Contains(string(a.Body), `"detail":"the e-mail address is not verified`) {
 				t.Errorf("%s: %d: %s", name, a.Status, a.Body)
 			}
@@ -78,13 +78,13 @@ func TestWhatAnUnverifiedAccountMayDo(t *testing.T) {
 	}
 	me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Refused(403)
 	verifyAddress(me).CreateFlag("k", nil)
-	me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Refused(403) // with a token from before
+	me.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Refused(403) // with an older token
 	me.Evaluate("k", `{}`).Want(200)
 	me.Call("POST", "/api/v1/auth/logout", nil).Want(200)
 }
 
-// Whoever joined a tenant of others and counts as not verified since, as after an update, is shown nothing of it until
-// their address is verified.
+// A person who joined a tenant of others and became unverified, as after an update, sees nothing of it until their
+// address is verified.
 func TestAnUnverifiedAccountIsShownNoTenantOfOthers(t *testing.T) {
 	t.Parallel()
 	s, _ := mailed(t, "production")
@@ -139,7 +139,7 @@ func TestAnotherLinkThatVerifiesAnAddress(t *testing.T) {
 	ask := func(headers ...string) *nodetest.Answer {
 		return me.Call("POST", "/api/v1/auth/resend-verification", nil, headers...)
 	}
-	later := func() { // as if all was asked for and mailed a minute earlier
+	later := func() { // moves all requests and mails into the past by a minute
 		sql(s, `update jobs.river_job set created_at = created_at - interval '61 seconds'`)
 		sql(s, `update keep.mailed_tokens set issued_at = issued_at - interval '61 seconds'`)
 	}
@@ -154,7 +154,7 @@ func TestAnotherLinkThatVerifiesAnAddress(t *testing.T) {
 	}
 	later()
 	ask().Refused(429)
-	other := s.SignUp(nodetest.Address()) // whom that does not concern
+	other := s.SignUp(nodetest.Address()) // not affected
 	later()
 	other.Call("POST", "/api/v1/auth/resend-verification", nil).Want(200)
 	sql(s, `update jobs.river_job set created_at = created_at - interval '1 day'`)
@@ -169,8 +169,7 @@ func TestAnotherLinkThatVerifiesAnAddress(t *testing.T) {
 		Refused(409)
 }
 
-// What development takes on trust counts for nothing in production, which serves the same data: nobody has proved the
-// address.
+// Addresses that development trusts are unverified for production with the same data.
 func TestDevelopmentProvesNoAddress(t *testing.T) {
 	t.Parallel()
 	email := nodetest.Address()
@@ -207,7 +206,7 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 	id, secret := planter.OAuthClient("planted", "flags:read")
 	server.Wait(t, email, 1) // the invitation
 
-	planter = resetIn(s, "a new one for development", 2) // loses nothing
+	planter = resetIn(s, "a new one for development", 2) // and loses nothing
 	inOther := *planter
 	inOther.Tenant = other.Tenant
 	mayRead(planter, "/api/v1/admin/tenants", 200)
@@ -246,11 +245,11 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 	owner.Tenant = other.Tenant
 	mayRead(owner, "/api/v1/flags", 403)
 	owner.Trade("grant_type", "client_credentials", "client_id", id, "client_secret", secret).Want(401)
-	mayRead(owner, "/api/v1/admin/tenants", 200) // whoever has the address is on the list
+	mayRead(owner, "/api/v1/admin/tenants", 200) // the address is on the list
 }
 
-// An account of an earlier release, or of another environment, may have made and joined things before its address was
-// verified. Whoever reads the mails to the address gets it as if it were new.
+// An account of an earlier release or another environment may have created and joined things before its address was
+// verified. The person who reads its mails gets it like a new account.
 func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 	t.Parallel()
 	s, server := mailed(t, "production")
@@ -266,7 +265,7 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 	planter.UserID, planter.Email = user, email
 	planter.Tenant = planter.Call("GET", "/api/v1/tenants", nil).Want(200).List()[0]["id"].(string)
 
-	// Alone in the tenant as admin, with members, clients and flags.
+	// It is alone in the tenant as admin, with members, clients and flags.
 	join := func(in *nodetest.Client, role string) *nodetest.Client {
 		in.Call("POST", usersPath(in), map[string]string{"email": other.Email, "role": role}).Want(201)
 		joined := *other
@@ -280,7 +279,7 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 	id, secret := planter.OAuthClient("planted", "flags:read")
 	planter.CreateFlag("planted", nil)
 	sandbox := newSandbox(planter)
-	// With another admin, in a tenant of theirs and in one of another's.
+	// With another admin in one tenant of its own and one of theirs.
 	shared := planter.NewTenant("shared")
 	admin := join(shared, "admin")
 	joined := other.NewTenant("joined")
@@ -316,7 +315,7 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 	}
 	reset("the owner's own")
 
-	// Nobody who was let in before gets in.
+	// All people with earlier access have lost it.
 	for _, token := range []string{first, before.token} {
 		withToken(planter, token).Call("GET", "/api/v1/tenants", nil).Refused(401)
 	}
@@ -332,7 +331,7 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 		in.Call("GET", "/api/v1/flags", nil).Refused(403)
 	}
 
-	// The owner has an account like a new one, and a tenant that nobody else is in.
+	// The owner has an account like a new one, and a tenant without others.
 	owner := func() *nodetest.Client {
 		a := s.Anonymous().
 			Call("POST", "/auth/signin", map[string]string{"email": email, "password": "the owner's own"}).
@@ -365,7 +364,7 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 	me.CreateFlag("mine", nil)
 	me.OAuthClient("mine", "flags:read")
 
-	// What others have goes on without the account.
+	// Other people's tenants continue without the account.
 	for _, c := range []*nodetest.Client{admin, joined} {
 		nodetest.Same(t, "members", nodetest.Column(c.Call("GET", usersPath(c), nil).Want(200).List(), "email"),
 			[]string{other.Email})
@@ -374,7 +373,7 @@ func TestAResetThatVerifiesAnAddressDropsWhatWasMadeBefore(t *testing.T) {
 		t.Error("somebody has joined a tenant that is gone")
 	}
 
-	// A further reset drops nothing: the address is verified.
+	// A further reset removes nothing: the address is verified.
 	reset("the owner's own")
 	me = owner()
 	me.Call("GET", nodetest.FlagPath("mine"), nil).Want(200)

@@ -14,7 +14,7 @@ import (
 	"flagledger/events"
 )
 
-// Members that a body must not have, types that do not fit and rules that are broken are told in one answer.
+// One response reports all unknown members, wrong types and broken rules of a body.
 func TestAllThatIsWrongWithABodyIsToldAtOnce(t *testing.T) {
 	nodetest.Cases{
 		"of a flag": func(_ *testing.T, me *nodetest.Client) {
@@ -60,8 +60,7 @@ func TestAllThatIsWrongWithABodyIsToldAtOnce(t *testing.T) {
 	}.Run(t)
 }
 
-// A body that is right but for one member that it must not have changes nothing, whatever the operation: no fact, and
-// nothing that is kept.
+// A valid body with one unknown member changes nothing in any operation: it adds no fact and no keeping.
 func TestARefusedBodyChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := serviceOfRoot(t)
@@ -118,7 +117,7 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 	}
 }
 
-// kept is all that is kept beside the facts, but for who used which tenant last.
+// kept returns all keepings, except visits of tenants.
 func kept(s *nodetest.Service, db *pgx.Conn) (rows string) {
 	s.T.Helper()
 	for _, table := range []string{"people", "tenant_contacts", "passwords", "refresh_tokens", "signing_keys", "pending_members", "invitations", "mailed_tokens"} {

@@ -13,8 +13,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// Several nodes that start at once bring a database to the newest schema between them, and a later one finds nothing to
-// do.
+// Several nodes that start together migrate a database to the newest schema once, and a later one finds nothing to do.
 func TestSeveralNodesMigrateAtOnce(t *testing.T) {
 	url := pgtest.URL(t)
 	var nodes sync.WaitGroup
@@ -44,7 +43,7 @@ func TestSeveralNodesMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// A migration whose number is below one that a database has had comes to it all the same.
+// A missing migration with a lower number than the newest applied one is applied too.
 func TestAMissingMigrationIsMadeUpFor(t *testing.T) {
 	url, log := pgtest.Migrated(t), slog.New(slog.DiscardHandler)
 	conn, err := pgx.Connect(t.Context(), url)
@@ -63,7 +62,7 @@ func TestAMissingMigrationIsMadeUpFor(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `select from keep.mailed_invitations`); err != nil {
 		t.Error(err)
 	}
-	// Versions of development had these two under other numbers.
+	// Development versions had these two under other numbers.
 	if _, err := conn.Exec(t.Context(), `delete from flagledger_migrations where version_id in (12, 13)`); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// Facts that stand already were recorded when their time, and the times of all before them, had come; no later than
-// now.
+// Existing facts get the latest time so far in the log as their recorded time, but none after now.
 func TestStandingFactsGetARecordedTime(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Migrated(t)
@@ -28,7 +27,7 @@ func TestStandingFactsGetARecordedTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The schema of before, with all that the migration asks of it.
+	// The schema before the migration, as far as it needs it.
 	exec(`alter table events.event drop recorded; alter table events.head drop recorded; drop function events.append;
 		create function events.append() returns int language sql as 'select 1';
 		delete from flagledger_migrations where version_id = 31;

@@ -10,8 +10,7 @@ import (
 	"flagledger/queries"
 )
 
-// What a settled flag serves is printed as it can stand in code, and what tenants have named with nothing that moves a
-// terminal's cursor.
+// The value of a settled flag is printed as in code. Names that tenants chose contain no control characters.
 func TestWhatASettledFlagServesIsPrinted(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)

@@ -24,7 +24,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// ran is what a command that has ended leaves.
+// ran is the result of a finished command.
 type ran struct {
 	t              testing.TB
 	stdout, stderr string
@@ -40,7 +40,7 @@ func run(i *nodetest.Program, settings []string, arguments ...string) ran {
 	if err := command.Start(); err != nil {
 		i.T.Fatal(err)
 	}
-	// A command that does not end fails its test by its code.
+	// A command that does not end fails its test by its exit code.
 	stuck := time.AfterFunc(time.Minute, func() { _ = command.Process.Kill() })
 	defer stuck.Stop()
 	if err := command.Wait(); err != nil {
@@ -51,7 +51,7 @@ func run(i *nodetest.Program, settings []string, arguments ...string) ran {
 	return ran{i.T, stdout.String(), stderr.String(), command.ProcessState.ExitCode()}
 }
 
-// refused checks that the command ended with code 1 and one line on stderr, which has all of the words.
+// refused checks that the command failed with code 1 and one line on stderr that contains all the words.
 func (r ran) refused(words ...string) {
 	r.t.Helper()
 	if r.code != 1 || r.stdout != "" || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, "\n") {
@@ -65,7 +65,7 @@ func (r ran) refused(words ...string) {
 	}
 }
 
-// succeeded checks that the command ended with code 0, and gives what it printed.
+// succeeded checks that the command ended with code 0, and returns its output.
 func (r ran) succeeded() ran {
 	r.t.Helper()
 	if r.code != 0 {
@@ -74,7 +74,7 @@ func (r ran) succeeded() ran {
 	return r
 }
 
-// readModels are the names of all read models.
+// readModels lists the names of all read models.
 func readModels() (names []string) {
 	for _, p := range models.All() {
 		names = append(names, p.Name)
@@ -82,7 +82,7 @@ func readModels() (names []string) {
 	return names
 }
 
-// TestSettingsThatAreBadAreNamed of package node has those that are found without a start.
+// TestSettingsThatAreBadAreNamed of package node has the settings that are refused before a start.
 func TestStartsWithBadSettingsEnd(t *testing.T) {
 	t.Parallel()
 	i := nodetest.Build(t)
@@ -222,7 +222,7 @@ func TestCommandsBesideARunningServerAndAlone(t *testing.T) {
 	run(i, nil, "plan", "--tenant", c.Tenant, "gold").refused("gold", "free, sandbox, standard")
 	run(i, nil, "plan", "--tenant", "nobody", "free").refused("nobody")
 	run(i, nil, "plan", "free").refused("--tenant")
-	c.CreateFlag("later", nil) // the server has not been disturbed
+	c.CreateFlag("later", nil) // the server was not disturbed
 	c.Call("GET", nodetest.FlagPath("later"), nil).Want(200)
 	if code := running.End(syscall.SIGTERM); code != 0 {
 		t.Errorf("the server ended with code %d", code)
@@ -304,7 +304,7 @@ func TestADatabaseOfTheOperatorsOwn(t *testing.T) {
 	}
 }
 
-// unread is what a server answers to something that it cannot read as a request.
+// unread returns a server's answer to an unreadable request.
 func unread(t *testing.T, address string) string {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -322,7 +322,7 @@ func unread(t *testing.T, address string) string {
 	return string(answer)
 }
 
-// tools runs the commands that look after a database in which the tenant has a flag named seen.
+// tools runs the database commands; the tenant has a flag named seen.
 func tools(i *nodetest.Program, tenant string, settings ...string) {
 	i.T.Helper()
 	run(i, settings, "migrate").succeeded()
@@ -337,7 +337,7 @@ func tools(i *nodetest.Program, tenant string, settings ...string) {
 		if n > 0 && !slices.Equal(fields[3:], []string{"0", "0s", "0"}) {
 			i.T.Errorf("projections status prints %q: want nothing behind or parked", status[n])
 		}
-		// One that follows nothing of what has happened may still stand at the beginning of the log.
+		// A read model without events of its own may still be at the start of the log.
 		if want == "flags" && strings.HasPrefix(fields[2], "0/") {
 			i.T.Errorf("projections status prints %q: want a position", status[n])
 		}
@@ -373,7 +373,7 @@ func tools(i *nodetest.Program, tenant string, settings ...string) {
 	}
 }
 
-// oldServer is a server that says that it is Postgres 13, whatever it is asked.
+// oldServer is a server that always reports Postgres 13.
 func oldServer(t *testing.T) (databaseURL string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -406,7 +406,7 @@ func serveOld(b *pgproto3.Backend) error {
 	version := &pgproto3.RowDescription{
 		Fields: []pgproto3.FieldDescription{{Name: []byte("version"), DataTypeOID: int4, DataTypeSize: 4, Format: 1}},
 	}
-	begin := &pgproto3.RowDescription{} // of the query that each connection begins with
+	begin := &pgproto3.RowDescription{} // of the first query of each connection
 	for _, name := range []string{"read_only", "started", "timeout", "idle", "interval", "count", "user_timeout"} {
 		begin.Fields = append(begin.Fields, pgproto3.FieldDescription{Name: []byte(name)})
 	}
@@ -449,7 +449,7 @@ func serveOld(b *pgproto3.Backend) error {
 	}
 }
 
-// A server under test has none of the accounts and proxies that are set for whoever runs the tests.
+// Servers under test must not inherit the accounts and proxies of the person who runs the tests.
 func TestServersUnderTestHaveNoAccountsOfOthers(t *testing.T) {
 	for _, name := range []string{"STRIPE_SECRET_KEY", "GOOGLE_APPLICATION_CREDENTIALS", "FIREBASE_PROJECT_ID", "FLAGLEDGER_SMTP_URL", "HTTPS_PROXY", "http_proxy"} {
 		t.Setenv(name, "of somebody")

@@ -18,7 +18,7 @@ func TestCompletionScriptsParse(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script := run(i, nil, "completion", shell).succeeded().stdout
 		if _, err := exec.LookPath(shell); err != nil && shell != "bash" {
-			continue // which is no part of a usual machine
+			continue // not on a usual machine
 		}
 		check := exec.CommandContext(t.Context(), shell, "-n")
 		check.Stdin = strings.NewReader(script)
@@ -29,7 +29,7 @@ func TestCompletionScriptsParse(t *testing.T) {
 	run(i, nil, "completion", "tcsh").refused("tcsh", "bash")
 }
 
-// bash asks the program by the script, also if a blank is in its path.
+// bash calls the program through the script, even if its path contains a blank.
 func TestBashCompletesCommands(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")

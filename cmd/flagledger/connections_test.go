@@ -61,8 +61,8 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 	}
 }
 
-// A client reads an answer to its end while it still sends: net/http ends its own answers so, and a moment later closes
-// the connection, which resets it.
+// A client reads a response to its end while it still sends. net/http does the same with its own responses, and soon
+// closes the connection, which resets it.
 func TestAConnectionIsHalfClosed(t *testing.T) {
 	t.Parallel()
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

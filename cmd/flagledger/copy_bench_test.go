@@ -10,8 +10,8 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// BenchmarkCopy moves 100,000 events from Postgres to EventStoreDB and back to another Postgres, and compares the
-// digests of all streams each time. EventStoreDB is the server of the tests, which keeps all in memory.
+// BenchmarkCopy copies 100,000 events from Postgres to EventStoreDB and back to another Postgres, and compares the
+// digests of all streams each time. EventStoreDB is the tests' server, which stores all in memory.
 func BenchmarkCopy(b *testing.B) {
 	const flags, each = 20_000, 5
 	for b.Loop() {

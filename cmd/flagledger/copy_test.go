@@ -44,7 +44,7 @@ func emptyEventStore(t *testing.T) events.Store {
 	return store
 }
 
-// write appends facts to a stream of a store, after those that it has.
+// write appends facts to the end of a stream.
 func write(t *testing.T, store events.Store, stream string, after events.Revision, facts ...events.Fact) {
 	t.Helper()
 	var batch []events.Event
@@ -59,7 +59,7 @@ func write(t *testing.T, store events.Store, stream string, after events.Revisio
 		)
 	}
 	_, err := store.Append(t.Context(), stream, after, batch)
-	// a busy machine may take longer than the store waits: asking again is safe
+	// a busy machine may exceed the store's timeout: the append is idempotent
 	for errors.Is(err, events.ErrUnavailable) {
 		_, err = store.Append(t.Context(), stream, after, batch)
 	}
@@ -68,7 +68,7 @@ func write(t *testing.T, store events.Store, stream string, after events.Revisio
 	}
 }
 
-// fill writes facts of several streams, among them values whose spelling matters, and a fact of an older version.
+// fill writes facts of several streams, with values whose spelling matters and a fact of an older version.
 func fill(t *testing.T, store events.Store) {
 	t.Helper()
 	for i := range 50 {
@@ -96,7 +96,7 @@ func fill(t *testing.T, store events.Store) {
 	}
 }
 
-// betweenEngines are the ways that facts are taken from one engine to the other.
+// betweenEngines are the ways to move facts between engines.
 var betweenEngines = map[string][2]func(*testing.T) events.Store{
 	"from Postgres to EventStoreDB": {emptyPostgres, emptyEventStore},
 	"from EventStoreDB to Postgres": {emptyEventStore, emptyPostgres},
@@ -212,8 +212,7 @@ func TestFactsRecordedAtOtherTimesDiffer(t *testing.T) {
 	}
 }
 
-// What follows from the last facts is done after a move too: the servers may have stopped before they made jobs from
-// them.
+// The jobs of the last facts run after a move too: the servers may have stopped before they created them.
 func TestAMoveLosesNoJobs(t *testing.T) {
 	t.Parallel()
 	url, target := pgtest.Migrated(t), esdbtest.New(t).URL()
@@ -227,7 +226,7 @@ func TestAMoveLosesNoJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close(t.Context()) }()
-	// as a server at its start
+	// as a server does at its start
 	if _, err := db.Exec(
 		t.Context(), `insert into keep.reactions (engine, commit, prepare, updated_at) values ('postgres', 0, 0, now())`,
 	); err != nil {
@@ -247,7 +246,7 @@ func TestAMoveLosesNoJobs(t *testing.T) {
 	}
 }
 
-// What a server writes meanwhile would be missed in the copy.
+// A copy would miss the writes of a running server.
 func TestNothingIsCopiedBesideAServerNorOntoItself(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

@@ -17,14 +17,14 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// docExample is some commands of a page, and the lines that they are said to print.
+// docExample holds commands of a page and their expected output.
 type docExample struct {
 	page             string
 	commands, prints []string
 }
 
-// docExamples returns the examples of a page: the commands of its `sh` blocks, and after them what they print, behind
-// "# ". A stream, which prints without end, is left out.
+// docExamples returns the examples of a page: the commands of its `sh` blocks and their output behind "# ". It omits
+// streams, which print without end.
 func docExamples(t *testing.T, page string) (list []docExample) {
 	t.Helper()
 	e, inside := docExample{page: page}, false
@@ -56,8 +56,8 @@ func docExamples(t *testing.T, page string) (list []docExample) {
 
 var refusedAnswer = regexp.MustCompile(`"status":[45]\d\d`)
 
-// The examples of the documents print what the pages say, on a new installation. The other pages continue from the
-// quickstart, each in a shell and a folder of its own, so that none needs another.
+// The examples of the documents print what the pages say, on a new installation. Each page continues from the
+// quickstart in its own shell and folder, so that no page needs another.
 func TestExamplesInDocuments(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl"} {

@@ -85,7 +85,7 @@ func TestDocumentsNameExistingFiles(t *testing.T) {
 	}
 }
 
-// Lines of documents fit into a terminal, and README into the two minutes in which a reader decides.
+// Lines of documents fit into a terminal, and README into two minutes of reading.
 func TestDocumentsAreShort(t *testing.T) {
 	t.Parallel()
 	for _, page := range documents(t) {

@@ -55,7 +55,7 @@ func TestFactsAreExportedAndImported(t *testing.T) {
 			if err := compareStores(t.Context(), from, to, nodetest.Log(t)); err != nil {
 				t.Error(err)
 			}
-			// The store goes on, and the file is imported once more: all stands.
+			// The store continues, and the file is imported again: everything exists already.
 			write(t, to, "flag-t.1", 2, events.FlagDeleted{})
 			if added, present, err := imported(t, to, path); err != nil || added != 0 || present != n {
 				t.Errorf("%d facts were added, %d were there: %v; want %d that were", added, present, err, n)
@@ -81,7 +81,7 @@ func TestATenantIsExported(t *testing.T) {
 	write(t, from, events.FlagStream("t22", "a"), 0, events.FlagCreated{TenantID: "t22", Key: "a"})
 	path := filepath.Join(t.TempDir(), "facts.ndjson")
 	exported(t, from, "t2", path)
-	// As after a crash: the end of the file is lost, and facts come meanwhile.
+	// This simulates a crash: the end of the file is lost, and facts arrive meanwhile.
 	file, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

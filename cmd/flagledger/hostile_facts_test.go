@@ -38,7 +38,7 @@ func fact(stream string, revision events.Revision, at time.Time, f events.Fact) 
 	return events.Recorded{Event: e, Stream: stream, Revision: revision, At: at, Name: stored.Name, Stored: stored}
 }
 
-// factsFile writes a whole and undamaged file, whatever its facts say, and rewrites its lines before the last.
+// factsFile writes a complete, undamaged file with any facts, and rewrites its lines before the last.
 func factsFile(
 	t *testing.T, tenantID string, rewrite func(lines string) string, list ...events.Recorded,
 ) (path string) {
@@ -70,7 +70,7 @@ func factsFile(
 	return path
 }
 
-// A file with its SHA-256 is easily made: what it says is checked before anything is written.
+// Anyone can make a file with a valid SHA-256, so its content is checked before anything is written.
 func TestNothingIsImportedOfAHostileFile(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 120_000_000, time.UTC)
@@ -142,7 +142,7 @@ func TestNothingIsImportedOfAHostileFile(t *testing.T) {
 			if n := length(t, to) - len(held); n > 0 {
 				t.Errorf("%d facts were written", n)
 			}
-			if c.rewrite != nil { // no form but one is verified either
+			if c.rewrite != nil { // files of other forms are not verified either
 				if err := (verifyTrailCommand{Export: path}).verifyFile(); err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("verify: %v, want an error with %q", err, c.want)
 				}
@@ -173,7 +173,7 @@ func TestAnIDOfTheStoreIsNotImportedElsewhere(t *testing.T) {
 	}
 }
 
-// A log whose clock ran ahead can be restored, and copied, once its operator says until when it did.
+// A log whose clock ran ahead can be restored and copied if its operator states until when it did.
 func TestFactsFromTheFutureAreTakenUntilATimeThatIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, open := range betweenEngines {
@@ -212,7 +212,7 @@ func TestFactsFromTheFutureAreTakenUntilATimeThatIsNamed(t *testing.T) {
 			if err := copyEvents(t.Context(), from, copied, accept, nodetest.Log(t)); err != nil {
 				t.Error(err)
 			}
-			write(t, to, "tenant-t", 1, events.TenantDeleted{}) // the log goes on
+			write(t, to, "tenant-t", 1, events.TenantDeleted{}) // the log continues
 		})
 	}
 }
@@ -255,7 +255,7 @@ func TestNothingIsCopiedOfAHostileStore(t *testing.T) {
 	}
 }
 
-// Only an export that was cut off is gone on with; any other file stays as it is.
+// An export continues only an interrupted export; any other file stays unchanged.
 func TestAnExportOverwritesNoOtherFile(t *testing.T) {
 	t.Parallel()
 	from := emptyPostgres(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Ids are taken in any case, as by the API. Those of people are not rewritten here: Firebase has its own.
+// Ids may be in any case, as in the API. People's ids are not changed here, because Firebase has its own.
 func TestCommandsTakeIDsInCapitals(t *testing.T) {
 	var read cli
 	parser, ids, times := newParser(&read), 0, 0

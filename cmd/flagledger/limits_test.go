@@ -77,7 +77,7 @@ func limitsTables() string {
 	return b.String()
 }
 
-// writeFields writes a row for each limit of fields, with as many of the fields that have it as fit into a line.
+// writeFields writes a row for each limit of fields, with as many of its fields as fit into a line.
 func writeFields(b *strings.Builder) {
 	b.WriteString("| member, parameter or header | most | beyond it |\n|---|---|---|\n")
 	type row struct{ fields, limit string }
@@ -99,7 +99,7 @@ func writeFields(b *strings.Builder) {
 	}
 }
 
-// beyond says how a request is answered beyond a limit, and what else happens.
+// beyond describes the response beyond a limit and its other effects.
 func beyond(l events.Limit) string {
 	var parts []string
 	if l.Status != 0 {
@@ -158,7 +158,7 @@ func TestLimitsAreWhole(t *testing.T) {
 	}
 }
 
-// The OpenAPI document limits members and parameters as the code does. Its tags cannot be computed.
+// The OpenAPI document has the limits of the code. Its tags cannot be computed.
 func TestOpenAPIHasTheLimitsOfTheCode(t *testing.T) {
 	t.Parallel()
 	var document any
@@ -215,7 +215,7 @@ func TestOpenAPIHasTheLimitsOfTheCode(t *testing.T) {
 		}
 	}
 	check("", document)
-	// What the document does not say: the lengths that commands alone check.
+	// The lengths that only commands check, missing in the document.
 	silent := []string{"password", "newPassword", "data", "tags", "tourKey", "X-Correlation-ID"}
 	for _, l := range allLimits() {
 		for _, name := range l.Fields {
@@ -226,12 +226,12 @@ func TestOpenAPIHasTheLimitsOfTheCode(t *testing.T) {
 	}
 }
 
-// handTyped is a limit in a text of the code whose number stands there, in place of the constant that enforces it.
+// handTyped is a limit in a text of the code with a typed number in place of its constant.
 var handTyped = regexp.MustCompile(`["\x60][^"\x60]*(` +
 	`\b(at most|up to|larger than|longer than|takes over) [0-9][0-9,]*\b[^%]|[^%][0-9]+ at most|` +
 	`\b[0-9][0-9,]* (KiB|MiB|characters|bytes)\b)`)
 
-// Texts of the service say no limit whose number was typed by hand: they print the constant or name no number.
+// Texts of the service print the constant of a limit or no number.
 func TestNoLimitIsTypedByHand(t *testing.T) {
 	t.Parallel()
 	for _, folder := range []string{"commands", "http", "queries", "projections", "events", "cmd/flagledger/node"} {
@@ -257,7 +257,7 @@ func TestNoLimitIsTypedByHand(t *testing.T) {
 	}
 }
 
-// The dashboard says the limits of the code.
+// The dashboard states the limits of the code.
 func TestDashboardSaysTheLimitsOfTheCode(t *testing.T) {
 	t.Parallel()
 	of := func(field string) int {

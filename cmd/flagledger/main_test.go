@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { nodetest.Main(m) }
 
-// A terminal obeys what a file that somebody sent holds, unless that is escaped.
+// An error must escape the control characters of a foreign file, which a terminal would obey.
 func TestAnErrorHasNoControlCharactersOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "facts.ndjson")
 	file, err := os.Create(path)

@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// A rebuild beside a server can be interrupted and killed, and goes on; one that finds wrong rows tells of them.
+// A rebuild beside a server can be interrupted or killed, and resumes. A rebuild that finds wrong rows reports them.
 func TestRebuildsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	me := nodetest.New(t).SignUp(nodetest.Address())
@@ -71,7 +71,7 @@ func TestRebuildsOnTheCommandLine(t *testing.T) {
 	run(p, settings, "projections", "verify", "flags").succeeded()
 }
 
-// What a read model has parked is listed and shown, and followed again once the cause is mended.
+// A parked stream is listed and shown, and followed again after its cause is fixed.
 func TestParkedStreamsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	me := nodetest.New(t).SignUp(nodetest.Address())

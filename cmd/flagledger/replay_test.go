@@ -19,7 +19,7 @@ import (
 	"flagledger/queries"
 )
 
-// noNames are the names in a database that has no read models yet: ids stand in their place.
+// noNames are the names in a database without read models: ids replace them.
 func noNames(t *testing.T) *queries.Queries {
 	t.Helper()
 	url := pgtest.URL(t)
@@ -34,7 +34,7 @@ func noNames(t *testing.T) *queries.Queries {
 	return trail.Queries
 }
 
-// printed is what a replay prints.
+// printed returns the output of a replay.
 func printed(t *testing.T, store events.Store, names *queries.Queries, cmd replayCommand) (string, error) {
 	t.Helper()
 	at, err := cmd.moment(time.Now())
@@ -46,7 +46,7 @@ func printed(t *testing.T, store events.Store, names *queries.Queries, cmd repla
 	return out.String(), err
 }
 
-// history writes facts to a store that were recorded a second after each other.
+// history writes facts to a store that were recorded a second apart.
 type history struct {
 	t     *testing.T
 	store events.Store
@@ -81,8 +81,8 @@ func (h *history) write(stream, reason string, fact events.Fact) {
 	h.at = h.at.Add(time.Second)
 }
 
-// fill writes the life of a tenant, with facts of a newer release, text that would drive a terminal, and facts of
-// another tenant.
+// fill writes the life of a tenant, with facts of a newer release, text with control characters, and facts of another
+// tenant.
 func (h *history) fill() {
 	tenant, flag := events.TenantStream("t"), events.FlagStream("t", "k")
 	production := events.EnvironmentRef{ID: "e1", Name: "production"}
@@ -285,7 +285,7 @@ func TestAReplayInJSON(t *testing.T) {
 	}
 }
 
-// Whatever the text, what is printed of it is on one line, and drives no terminal; JSON keeps its meaning.
+// Any text is printed on one line without control characters; JSON keeps its meaning.
 func TestTextOfFactsDrivesNoTerminal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
@@ -324,8 +324,7 @@ func printsOnly(r *rapid.T, text string) {
 	}
 }
 
-// Beside a server, people have their names of today, those who were erased have none, and a state is what the interface
-// shows.
+// Beside a server, people have their current names, erased people have none, and a state is what the API shows.
 func TestReplaysBesideAServer(t *testing.T) {
 	t.Parallel()
 	me := nodetest.New(t).SignUp(nodetest.Address())

@@ -56,7 +56,7 @@ func TestAServiceIsRestored(t *testing.T) {
 			t.Errorf("with a token %s, the flag serves %v", what, value)
 		}
 		now := restored.Call("GET", nodetest.FlagPath("new-checkout"), nil).Want(200).Object()
-		for _, used := range []string{"lastEvaluatedAt", "lifecycle"} { // it has been evaluated since
+		for _, used := range []string{"lastEvaluatedAt", "lifecycle"} { // it was evaluated since
 			delete(flag, used)
 			delete(now, used)
 		}
@@ -81,7 +81,7 @@ func copyKeepings(t *testing.T, fromURL, toURL string) {
 	}
 	from, to := connect(fromURL), connect(toURL)
 	defer func() { _, _ = from.Close(t.Context()), to.Close(t.Context()) }()
-	// which refers to others
+	// it refers to other tables
 	rows, err := from.Query(t.Context(),
 		`select quote_ident(tablename) from pg_tables where schemaname = 'keep' order by tablename = 'pushes'`)
 	if err != nil {

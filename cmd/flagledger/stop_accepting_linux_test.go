@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Each connection that is opened is accepted, although the listener is closed meanwhile.
+// Each opened connection is accepted, even if the listener is closed meanwhile.
 func TestStopAcceptingResetsNoConnection(t *testing.T) {
 	t.Parallel()
 	listener, err := listen(t.Context(), "FLAGLEDGER_ADDR", "127.0.0.1:0")

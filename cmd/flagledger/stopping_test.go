@@ -18,12 +18,12 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// callers are clients that evaluate a flag again and again, each on a connection of its own that it keeps while the
-// server lets it.
+// callers are clients that evaluate a flag repeatedly, each on its own connection, which it reuses while the server
+// allows.
 type callers struct {
 	url      string
 	as       *nodetest.Client
-	ended    chan struct{} // closed to end them; they also end once nobody listens at the URL
+	ended    chan struct{} // closed to end them; they also end when no server listens on the URL
 	running  sync.WaitGroup
 	answered atomic.Int64
 
@@ -31,7 +31,7 @@ type callers struct {
 	lost []string
 }
 
-// startCallers starts 200 callers of a flag k: half of them pause between their calls.
+// startCallers starts 200 callers of a flag k. Half of them pause between calls.
 func startCallers(as *nodetest.Client, url string) *callers {
 	c := &callers{url: url, as: as, ended: make(chan struct{})}
 	for i := range 200 {
@@ -88,7 +88,7 @@ func (c *callers) call(client *http.Client) error {
 	return err
 }
 
-// more waits until so many further calls have been answered.
+// more waits until that many further calls were answered.
 func (c *callers) more(n int64) {
 	c.as.Service.T.Helper()
 	want := c.answered.Load() + n
@@ -105,8 +105,8 @@ func (c *callers) lostNone() {
 	}
 }
 
-// One process at a time serves, and each is told to stop while all clients call. Whoever finds no listener has not
-// begun a call.
+// One process serves at a time, and each is stopped while all clients call. A client that finds no listener has not
+// started a call.
 func TestStoppingServerLosesNoCall(t *testing.T) {
 	t.Parallel()
 	p := nodetest.Build(t)
@@ -148,7 +148,7 @@ func TestStoppingServerLosesNoCall(t *testing.T) {
 	}
 }
 
-// Two nodes behind nginx are stopped and started again one after the other, as README.md has it.
+// Two nodes behind nginx are restarted one after the other, as documented.
 func TestRollingRestartLosesNoCall(t *testing.T) {
 	t.Parallel()
 	a := nodetest.Build(t)
@@ -183,7 +183,7 @@ func TestRollingRestartLosesNoCall(t *testing.T) {
 	c.lostNone()
 }
 
-// A second signal ends a server that would serve on for a minute.
+// A second signal ends a server that would still serve for a minute.
 func TestSecondSignalEndsServerAtOnce(t *testing.T) {
 	t.Parallel()
 	p := nodetest.Build(t)

@@ -26,7 +26,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// auditKey makes a key that signs checkpoints, and the one that verifies them.
+// auditKey creates a key that signs checkpoints, and the public key that verifies them.
 func auditKey(t *testing.T) (signer note.Signer, verifier string) {
 	t.Helper()
 	private, verifier, err := note.GenerateKey(rand.Reader, "flagledger")
@@ -39,7 +39,7 @@ func auditKey(t *testing.T) (signer note.Signer, verifier string) {
 	return signer, verifier
 }
 
-// factsIn are the facts in a whole file.
+// factsIn returns the facts of a complete file.
 func factsIn(t *testing.T, path string) (facts []events.Recorded) {
 	t.Helper()
 	err := readFacts(path, func(r *export.Reader) error {
@@ -92,7 +92,7 @@ func foreignFact(stream string) events.Recorded {
 	}
 }
 
-// Whatever is altered in an export, and however well the file is made, a checkpoint that was kept elsewhere shows it.
+// A checkpoint stored elsewhere reveals any change of an export, however consistent the file is.
 func TestAnAlteredExportIsFound(t *testing.T) {
 	t.Parallel()
 	signer, key := auditKey(t)
@@ -146,7 +146,7 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 		!strings.Contains(err.Error(), "revision 1 after") {
 		t.Errorf("a fact that stands twice: %v", err)
 	}
-	// Two of different streams.
+	// Two facts of different streams.
 	const at = 60
 	other := at + 1
 	for facts[other].Stream == facts[at].Stream {
@@ -209,8 +209,8 @@ func TestAnAlteredExportIsFound(t *testing.T) {
 	}
 }
 
-// An export that was begun before there was a key, and went on when there was one, is verified as any other: with the
-// key that is given.
+// An export that started before there was a key, and continued when there was one, is verified like any other: with the
+// given key.
 func TestAnExportThatWasBegunBeforeThereWasAKeyIsVerified(t *testing.T) {
 	t.Parallel()
 	signer, key := auditKey(t)
@@ -242,7 +242,7 @@ func TestAnExportThatWasBegunBeforeThereWasAKeyIsVerified(t *testing.T) {
 	}
 }
 
-// A key in the file shows no more than that whoever made the file made the checkpoint too, and the command says so.
+// A key in the file only shows that the file's author made the checkpoint too, and the command says so.
 func TestVerifyTellsThatTheKeyIsTheFilesOwn(t *testing.T) {
 	t.Parallel()
 	signer, key := auditKey(t)
@@ -301,7 +301,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Exec(`alter table events.event disable trigger never_changed`)
-	// so that positions can be exchanged
+	// this makes positions interchangeable
 	s.Exec(`alter table events.event drop constraint event_pkey, add primary key (position) deferrable`)
 	restore := `drop table if exists saved; create table saved as select * from events.event`
 	s.Exec(restore)
@@ -320,8 +320,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	alter("metadata", stream+"@2",
 		`update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`,
 		stream)
-	// With the same hash, since encoding/json looks for members without case, takes the last and drops what it does not
-	// know.
+	// The hash stays the same, because encoding/json ignores case, takes the last duplicate and drops unknown members.
 	for what, sql := range map[string]string{
 		"metadata with two actors":        `replace(metadata::text, '"actor":', '"actor":{"id":"EVE"},"Actor":')::json`,
 		"metadata with an unknown member": `replace(metadata::text, '"actor":', '"approvedBy":"CEO","actor":')::json`,
@@ -343,7 +342,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		update events.event e set position = e.position - 1 from gone where e.position > gone.position`,
 		stream,
 	)
-	// All before move down; the first fact of the log, which is a person's, goes out of sight.
+	// All earlier facts move down; the log's first fact, a person's, is lost.
 	alter(
 		"a fact more",
 		"entry %n is not what the audit trail has: the store has flag-"+me.Tenant+".new@1",
@@ -365,7 +364,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		t.Fatalf("restored: %v", err)
 	}
 
-	// What is gone of others is not held against the tenant, where the trails know whose it was.
+	// Missing facts of others are not the tenant's fault if the trails know whose they were.
 	s.Exec(`delete from events.event where stream like 'user-%'`)
 	if err := verified(s, me.Tenant); err != nil {
 		t.Errorf("a person's facts are gone: %v", err)
@@ -378,7 +377,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	s.Exec(`truncate events.event`)
 	s.Exec(`insert into events.event select * from saved order by position`)
 
-	// A trail that ends before the facts do, or lacks one of them, is no trail of them.
+	// A trail that ends before the facts do, or lacks one of them, does not match them.
 	s.Exec(`create table kept as select * from read.audit`)
 	s.Exec(`alter table kept drop column time`) // it is generated
 	for what, which := range map[string]string{"the end": `n >= $2 - 2`, "one amid": `n = $2 - 2`} {
@@ -394,7 +393,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		t.Fatalf("the trail is restored: %v", err)
 	}
 
-	// Before the trail is built, as after a restore, the checkpoints are what facts are compared with.
+	// Before the trail is built, as after a restore, facts are compared with the checkpoints.
 	s.Exec(`alter table read.audit rename to not_yet`)
 	if err := verified(s, me.Tenant); err != nil {
 		t.Errorf("there is no trail: %v", err)
@@ -403,7 +402,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 		`update events.event set data = '{"id":"e","name":"production"}' where stream = $1 and revision = 2`, stream)
 	s.Exec(`alter table read.not_yet rename to audit`)
 
-	// Whoever alters the facts and has the trail rebuilt is found by the checkpoint that was signed before.
+	// A checkpoint that was signed earlier reveals changed facts even if the trail was rebuilt.
 	s.Exec(
 		`update events.event set metadata = '{"time":"2026-01-01T00:00:00Z","actor":{"kind":"user","id":"x"}}' where stream = $1 and revision = 2`,
 		stream,
@@ -422,7 +421,7 @@ func TestAnAlteredStoreIsFound(t *testing.T) {
 	me.Call("GET", "/api/v1/audit/checkpoint", nil).Want(200)
 }
 
-// An export has the key of checkpoints before anybody has asked for one.
+// An export contains the checkpoints' key before the first checkpoint is requested.
 func TestAServerMakesTheAuditKey(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
@@ -436,7 +435,7 @@ func TestAServerMakesTheAuditKey(t *testing.T) {
 	})
 }
 
-// On either engine, erasing a person and rebuilding leave the facts as they are.
+// On both engines, erasing a person and rebuilding leave the facts unchanged.
 func TestAStoreIsVerifiedOnceSomebodyIsErased(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]func(testing.TB) string{"Postgres": func(testing.TB) string { return "" }, "EventStoreDB": func(t testing.TB) string { return esdbtest.New(t).URL() }} {

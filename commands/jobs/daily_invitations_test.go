@@ -40,7 +40,7 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 	}
 	take(now, nil, other, person)
 	take(now, &person, other, person)
-	take(now, nil, other) //  the refused one did not count
+	take(now, nil, other) // the refused one did not count
 	take(now, nil, other)
 	take(now, &other, other)
 	take(now.Add(time.Minute), nil, tenant, person)

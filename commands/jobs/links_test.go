@@ -18,7 +18,7 @@ func TestLinksToAnAddressAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind string
 		ask  func(email string, at time.Time) error
-		want []int //  number of links after each of these times
+		want []int // number of links after each of these times
 		at   []time.Duration
 	}{
 		"to a new password": {
@@ -45,7 +45,7 @@ func TestLinksToAnAddressAreBounded(t *testing.T) {
 				ask(strings.ToUpper(email[:5])+email[5:], start.Add(time.Duration(minute)*time.Minute))
 			}
 			for i, after := range c.at {
-				for range 2 { //  within a minute they are one link
+				for range 2 { // within a minute they are one link
 					ask(email, start.Add(after))
 				}
 				if i == len(c.at)-1 {

@@ -155,7 +155,7 @@ func TestPlacesOfMails(t *testing.T) {
 	}
 	take(10, email, false)
 	stopped, stop := context.WithCancel(t.Context())
-	stop() //  stops the node
+	stop() // stops the node
 	if err := limit.giveBack(stopped, 0); err != nil {
 		t.Fatal(err)
 	}

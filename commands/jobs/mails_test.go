@@ -34,7 +34,7 @@ type office struct {
 	attempted func(string, Outcome)
 
 	mu      sync.Mutex
-	sent    []string //  recipients
+	sent    []string // recipients
 	refusal error
 }
 

@@ -157,7 +157,7 @@ func TestNothingIsForgottenBetweenJobs(t *testing.T) {
 	for i, title := range titles {
 		p.notify(me, title)
 		if i%4 == 0 {
-			p.settled() //  the next one meets a job that has just ended or is ending
+			p.settled() // the next one meets a job that has just ended or is ending
 		}
 	}
 	stop()

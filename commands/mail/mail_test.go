@@ -83,7 +83,7 @@ func TestNothingIsSentUnprotected(t *testing.T) {
 	plain := mailtest.New(t, mailtest.Options{})
 	elsewhere := open(t, "smtp://"+plain.Addr+"?from=flags@example.com", plain)
 	far := *elsewhere
-	far.host = strings.Replace(far.host, "127.0.0.1", "localhost.", 1) //  the same machine under a different name
+	far.host = strings.Replace(far.host, "127.0.0.1", "localhost.", 1) // the same machine under a different name
 	if err := far.Send(t.Context(), letter); err == nil {
 		t.Error("a mail was sent to another machine without TLS")
 	}
@@ -186,17 +186,17 @@ func TestWhoARefusalConcerns(t *testing.T) {
 	for _, c := range []struct {
 		code     int
 		status   smtp.EnhancedCode
-		want     error //  nil if it concerns every mail
-		atTheEnd bool  //  about the mail, not about its recipient
+		want     error // nil if it concerns every mail
+		atTheEnd bool  // about the mail, not about its recipient
 	}{
 		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrRecipientRefused, false},
 		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrRecipientRefused, true},
 		{552, smtp.EnhancedCode{5, 2, 2}, commands.ErrRecipientRefused, false},
-		{550, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false}, //  Exim's reply that it does not relay
+		{550, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false}, // Exim's reply that it does not relay
 		{450, smtp.EnhancedCode{4, 2, 1}, commands.ErrRecipientDeferred, false},
 		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, false},
 		{450, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false},
-		{550, smtp.EnhancedCode{5, 4, 1}, commands.ErrRecipientRefused, false}, //  Microsoft: no such mailbox
+		{550, smtp.EnhancedCode{5, 4, 1}, commands.ErrRecipientRefused, false}, // Microsoft: no such mailbox
 		// the server does not support the letters of the address
 		{553, smtp.EnhancedCode{5, 6, 7}, commands.ErrRecipientRefused, false},
 		// not allowed to relay, or to write to this mailbox
@@ -204,12 +204,12 @@ func TestWhoARefusalConcerns(t *testing.T) {
 		{450, smtp.EnhancedCode{4, 1, 2}, commands.ErrRecipientDeferred, false}, // the domain is not found
 		{452, smtp.EnhancedCode{4, 3, 1}, commands.ErrRecipientDeferred, false},
 		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, true},
-		{550, smtp.EnhancedCode{5, 1, 8}, nil, false}, //  unknown sender
+		{550, smtp.EnhancedCode{5, 1, 8}, nil, false}, // unknown sender
 		{550, smtp.EnhancedCode{5, 1, 8}, nil, true},
 		{450, smtp.EnhancedCode{4, 1, 8}, nil, false},
 		{550, smtp.NoEnhancedCode, nil, true},
 		{452, smtp.EnhancedCode{4, 3, 1}, nil, true}, // the disk is full
-		{554, smtp.EnhancedCode{5, 7, 1}, nil, true}, //  the text was classified as spam
+		{554, smtp.EnhancedCode{5, 7, 1}, nil, true}, // the text was classified as spam
 	} {
 		refusal := &smtp.SMTPError{Code: c.code, EnhancedCode: c.status, Message: "no, " + letter.To}
 		o := mailtest.Options{RefuseRecipient: func(string) error { return refusal }}

@@ -33,7 +33,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		change func(*payment.Settings)
-		named  string //  empty if they are valid
+		named  string // empty if they are valid
 	}{
 		{func(*payment.Settings) {}, ""},
 		{func(s *payment.Settings) { s.SecretKey = "rk_live_51Nabc" }, ""},

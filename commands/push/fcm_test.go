@@ -98,7 +98,7 @@ func TestManyDevices(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer pushtest.Answer
-		want   error //  nil if it is retried
+		want   error // nil if it is retried
 	}{
 		"unregistered":      {pushtest.Answer{Status: 404, Code: "UNREGISTERED"}, commands.ErrDeviceGone},
 		"no such project":   {pushtest.Answer{Status: 404, Code: "NOT_FOUND"}, nil},

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-const installTakes = 10 * time.Minute //  at most, on a busy machine
+const installTakes = 10 * time.Minute // at most, on a busy machine
 
 // ErrUnreachable means that npm or its registry cannot be reached.
 var ErrUnreachable = errors.New("npm cannot be reached")
@@ -43,7 +43,7 @@ func Install(name string, files fs.FS) (folder string, err error) {
 		return "", err
 	}
 	defer func() { _ = one.Close() }()
-	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil { //  tests of other packages may install it at the same time
+	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil { // tests of other packages may install it at the same time
 		return "", err
 	}
 	if err := write(folder, files); err != nil {

@@ -51,7 +51,7 @@ func Skip(t testing.TB, tool string, missing error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	note := filepath.Join(tools, "not-tested-"+tool) //  a file, because go test does not show why it skips tests
+	note := filepath.Join(tools, "not-tested-"+tool) // a file, because go test does not show why it skips tests
 	if missing == nil {
 		_ = os.Remove(note)
 		return

@@ -120,7 +120,7 @@ func testCopiesFromTheFuture(t *testing.T, engine Engine) {
 		}
 	}
 	mustAppend(t, to, "project-1", 2, copied(time.Hour, 2*time.Hour))
-	mustAppend(t, to, "project-1", 3, renamed("b")) //  the log's time is ahead, and appends still work
+	mustAppend(t, to, "project-1", 3, renamed("b")) // the log's time is ahead, and appends still work
 	if n := len(collect(t, to.Read(t.Context(), "project-1", 0))); n != 4 {
 		t.Errorf("there are %d events, want 4", n)
 	}

@@ -334,7 +334,7 @@ func mustAppendAll(
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	appended, err := s.Append(ctx, stream, expected, facts)
-	for errors.Is(err, events.ErrUnavailable) && ctx.Err() == nil { //  the machine may be too busy
+	for errors.Is(err, events.ErrUnavailable) && ctx.Err() == nil { // the machine may be too busy
 		appended, err = s.Append(ctx, stream, expected, facts)
 	}
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// The client looks for a node without credentials, so that it finds one whatever they are.
+// The client searches for a node without credentials, so it finds one even if they are wrong.
 func TestOpenEndsWhenCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
 	secure, plain := esdbtest.NewTLS(t), esdbtest.New(t)
@@ -86,7 +86,7 @@ func TestCredentialsAreRefusedLater(t *testing.T) {
 		}
 	}
 	for range 20 {
-		// The client sees no more than the end of its stream when the server refuses it before all has been sent.
+		// If the server refuses a stream before the client has sent everything, the client only sees the end of the stream.
 		if _, err := s.Append(t.Context(), "project-1", 1, []events.Event{renamed("b")}); !errors.Is(err, events.ErrUnavailable) {
 			t.Errorf("append: %v, want ErrUnavailable", err)
 		}
@@ -117,7 +117,7 @@ func TestOpenNamesTheSettingOfTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// As long as the client has not been answered, nothing is wrong: the server may be away.
+			// Without a response the credentials may be right: the server may be away.
 			for limit := time.Second; limit < time.Minute; limit *= 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				_, err := openURL(ctx, strings.Replace(c.server.URL(), c.from, c.to, 1))
@@ -136,7 +136,7 @@ func TestOpenNamesTheSettingOfTLS(t *testing.T) {
 	}
 }
 
-// Another node may lag, and its log then seems to end before positions that were read from the leader.
+// Another node may lag, so its log may seem to end before positions read from the leader.
 func TestOpenRefusesAnotherNodeThanTheLeader(t *testing.T) {
 	t.Parallel()
 	server := esdbtest.New(t)
@@ -149,7 +149,7 @@ func TestOpenRefusesAnotherNodeThanTheLeader(t *testing.T) {
 	connect(t, server.URL()+"&nodePreference=leader")
 }
 
-// A server that is away at the start is waited for.
+// A start waits for an unavailable server.
 func TestOpenWaitsForTheServer(t *testing.T) {
 	t.Parallel()
 	server := esdbtest.New(t)

@@ -28,7 +28,7 @@ func TestOutage(t *testing.T) {
 	s.server.Stop()
 	second := renamed("second")
 	var calls sync.WaitGroup
-	for range 8 { // the first of them find the connection broken, and later ones none at all
+	for range 8 { // the first find the connection broken, and later ones find none
 		for _, d := range []time.Duration{200 * time.Millisecond, time.Second} {
 			calls.Go(func() {
 				ctx, check := within(t, d)
@@ -78,7 +78,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// The client gives up after ten attempts by default, one each 100 ms, and is dead from then on.
+// By default the client gives up after ten attempts, one each 100 ms, and never recovers.
 func TestOutageLongerThanTheClientsPatience(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -94,13 +94,13 @@ func TestOutageLongerThanTheClientsPatience(t *testing.T) {
 	expect(t, pages, 1, 1)
 }
 
-// revive starts a server for a client that may still be looking for it though its store is closed, and tells whether
-// the client finds it and goes.
+// revive starts a server for the client of a closed store that may still search for it, and reports whether the client
+// finds it and ends.
 func revive(server *esdbtest.Server) bool {
 	_, dialed := server.Connections()
 	server.Start()
 	if !esdbtest.WaitFor(time.Second, func() bool { _, ever := server.Connections(); return ever > dialed }) {
-		return true // it is not looking
+		return true // it is not searching
 	}
 	return esdbtest.WaitFor(30*time.Second, func() bool { open, _ := server.Connections(); return open == 0 })
 }
@@ -147,8 +147,8 @@ func TestCloseDuringAnOutage(t *testing.T) {
 		}
 		s.Close()
 		calls.Wait()
-		// A client that is asked for a connection just after its own broke leaves the broken one behind, which comes back
-		// alone: one of some 500 closed stores.
+		// A client that needs a connection just after its own broke leaves the broken one behind, which reconnects by itself:
+		// about one in 500 closed stores.
 		if revive(s.server) {
 			continue
 		}
@@ -158,8 +158,8 @@ func TestCloseDuringAnOutage(t *testing.T) {
 	}
 }
 
-// The race detector shows here that the client's goroutines share nothing unguarded with a call that ends; one of some
-// 100 rounds would show it.
+// With the race detector this test shows that the client's goroutines share nothing unguarded with a call that ends.
+// About one in 100 rounds would show it.
 func TestCallersGiveUpWhileTheServerStops(t *testing.T) {
 	t.Parallel()
 	batch := slices.Repeat([]events.Event{renamed("a")}, 40)
@@ -278,8 +278,8 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 	for range reconnects {
 		reconnect()
 	}
-	// The client leaves a connection behind where one breaks while it is still looking, three goroutines and more; that is
-	// seldom. Were each of the reconnects to leave one, it would be sixty.
+	// The client leaks a connection, three goroutines or more, if one breaks during its search, which is rare. A leak at
+	// each reconnect would be sixty.
 	settled := esdbtest.WaitFor(10*time.Second, func() bool {
 		connections, _ := s.server.Connections()
 		return connections <= 2 && runtime.NumGoroutine() <= before+reconnects
@@ -311,7 +311,7 @@ func TestUnavailableServerLeavesNothingBehind(t *testing.T) {
 		flood()
 	}
 	s.server.Start()
-	// Calls that the client hangs in end with the client, which is replaced.
+	// Calls that hang in the client end with the client, which is replaced.
 	mustAppend(t, s, "project-2", 0, renamed("b"))
 	if !esdbtest.WaitFor(20*time.Second, func() bool { return runtime.NumGoroutine() <= before+20 }) {
 		t.Errorf("%d goroutines after 1000 appends without a server, %d before", runtime.NumGoroutine(), before)

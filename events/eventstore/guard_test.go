@@ -18,8 +18,7 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// searches is a log that notices when the client has gone on looking for a server beyond the ten attempts that are its
-// default.
+// searches is a log that notices when the client exceeds its default of ten attempts.
 type searches struct{ long atomic.Bool }
 
 func (s *searches) Write(line []byte) (int, error) {
@@ -29,8 +28,8 @@ func (s *searches) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A client that has lost its server looks for it within each call, and ignores contexts meanwhile. So callers must
-// leave it behind; its calls end once the server is back.
+// A client without its server searches for it within each call and ignores contexts meanwhile. So callers must abandon
+// it; its calls end when the server returns.
 func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	server := esdbtest.New(t)
 	log := &searches{}
@@ -46,7 +45,7 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Stop()
-	for !broken(err) && t.Context().Err() == nil { // then the client knows, and looks for a server
+	for !broken(err) && t.Context().Err() == nil { // then the client knows, and searches for a server
 		_, err = c.client.AppendToStream(t.Context(), "project-1", esdb.AppendToStreamOptions{},
 			esdb.EventData{EventType: "x"})
 	}
@@ -97,7 +96,7 @@ func TestCallersLeaveAClientThatHangs(t *testing.T) {
 	if _, err := s.Head(t.Context()); err != nil {
 		t.Error(err)
 	}
-	// the client leaves its broken connection behind, with a few goroutines; each of the calls would be one more
+	// the client leaks its broken connection with a few goroutines; each of the calls would be one more
 	const left = 6
 	after := 0
 	gone := func() bool {

@@ -12,7 +12,7 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// renamed is an event like any other.
+// renamed returns an event.
 func renamed(to string) events.Event {
 	return events.Event{
 		ID: uuid.Must(uuid.NewV7()),
@@ -24,8 +24,8 @@ func renamed(to string) events.Event {
 	}
 }
 
-// within is a context that ends soon, and a check that a call ends with it: much sooner than a server that is away
-// comes back.
+// within returns a context that ends soon, and a check that a call ends with it, much sooner than an absent server
+// returns.
 func within(t *testing.T, d time.Duration) (ctx context.Context, check func(what string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -39,8 +39,7 @@ func within(t *testing.T, d time.Duration) (ctx context.Context, check func(what
 	}
 }
 
-// mustAppend appends, again and again until the store says whether it did: after a fault, a busy machine may take long
-// to connect.
+// mustAppend appends, with retries until the outcome is known: after a fault, a busy machine may take long to connect.
 func mustAppend(
 	t *testing.T, s events.Store, stream string, expected events.Revision, list ...events.Event,
 ) (p events.Position) {
@@ -61,7 +60,7 @@ func mustAppend(
 	return p
 }
 
-// read reads a stream, again and again until the store can be reached.
+// read reads a stream, with retries until the store can be reached.
 func read(t *testing.T, s events.Store, stream string) (list []events.Recorded) {
 	t.Helper()
 	var failed error
@@ -109,7 +108,7 @@ func follow(t *testing.T, s events.Store, after events.Position) <-chan events.P
 	return pages
 }
 
-// expect takes pages until they brought n events, and checks that these are revisions first and on of one stream.
+// expect reads pages up to n events, and checks that they are consecutive revisions of one stream, starting at first.
 func expect(t *testing.T, pages <-chan events.Page, first events.Revision, n int) {
 	t.Helper()
 	for next := first; next < first+events.Revision(n); {

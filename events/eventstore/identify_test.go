@@ -24,7 +24,7 @@ func fill(t *testing.T, s events.Store, streams int) {
 func identify(t *testing.T, s events.Store) events.Log {
 	t.Helper()
 	log, err := s.Log(t.Context())
-	for errors.Is(err, events.ErrUnavailable) && t.Context().Err() == nil { // the server has just come back
+	for errors.Is(err, events.ErrUnavailable) && t.Context().Err() == nil { // the server has just returned
 		log, err = s.Log(t.Context())
 	}
 	if err != nil {
@@ -67,7 +67,7 @@ func TestAnotherLogAtTheSameAddressIsToldApart(t *testing.T) {
 	}
 }
 
-// Events of others may stand before the first of ours, more than one search gets through.
+// Foreign events may precede our first one, more than one search can read.
 func TestASearchForTheFirstEventGoesOnWhereTheLastOneEnded(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -100,7 +100,7 @@ func TestWaitingForAnotherSearchEndsWithTheContext(t *testing.T) {
 		defer close(ended)
 		_, _ = s.Log(first)
 	}()
-	for range 20 { // the other search is soon under way
+	for range 20 { // the other search starts soon
 		ctx, check := within(t, 50*time.Millisecond)
 		if _, err := s.Log(ctx); !errors.Is(err, events.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)

@@ -10,15 +10,15 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// cluster starts three servers and a store that is connected to the first, their leader. Without keepalive, nothing but
-// an unanswered call shows that a server hangs.
+// cluster starts three servers and a store connected to the first, their leader. Without keepalive, only an unanswered
+// call shows that a server hangs.
 func cluster(t *testing.T) ([]*esdbtest.Server, *eventstore.Store) {
 	t.Helper()
 	servers := esdbtest.NewCluster(t, 3)
 	return servers, connect(t, esdbtest.ClusterURL(servers)+"&keepAliveInterval=-1")
 }
 
-// The old leader hangs with its connections open, and never comes back.
+// The old leader hangs with open connections and never returns.
 func TestAnAppendFindsTheNewLeader(t *testing.T) {
 	t.Parallel()
 	servers, s := cluster(t)
@@ -29,7 +29,7 @@ func TestAnAppendFindsTheNewLeader(t *testing.T) {
 	expect(t, pages, 2, 1) // the subscription has left the old leader too
 }
 
-// An append that is already waiting for the new leader does not fail with the old one.
+// An append that waits for the new leader does not fail with the old one.
 func TestAnAppendOutlivesTheOldLeader(t *testing.T) {
 	t.Parallel()
 	servers, s := cluster(t)
@@ -39,8 +39,7 @@ func TestAnAppendOutlivesTheOldLeader(t *testing.T) {
 	appendDuringElection(t, servers, s, servers[0].Reset)
 }
 
-// appendDuringElection makes the first server hang, appends, and has the second elected once the store looks for a
-// leader.
+// appendDuringElection makes the first server hang, appends, and elects the second when the store looks for a leader.
 func appendDuringElection(t *testing.T, servers []*esdbtest.Server, s *eventstore.Store, before func()) {
 	t.Helper()
 	b := renamed("b")
@@ -92,7 +91,7 @@ func TestAReadLeavesALeaderThatHangs(t *testing.T) {
 	}
 }
 
-// A server that is slow, and does not hang, is asked once more at most, and its answer counts whenever it comes.
+// A slow server that does not hang is asked at most twice, and its response counts whenever it arrives.
 func TestASlowAppendSucceeds(t *testing.T) {
 	t.Parallel()
 	s := open(t)

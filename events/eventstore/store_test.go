@@ -17,7 +17,7 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// testStore remembers the server of a store.
+// testStore holds the server of a store.
 type testStore struct {
 	*eventstore.Store
 	server *esdbtest.Server
@@ -63,7 +63,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// The suite's way round a server that holds the events of others is tried here, for want of one.
+// The suite's adaptation to a server with foreign events is tested here, without a real one.
 func TestSuiteAmongOthers(t *testing.T) {
 	server := esdbtest.New(t)
 	server.Inject("project-1", "OrderPlaced", 100)
@@ -81,8 +81,8 @@ func openBench(b *testing.B) events.Store {
 	return open(b)
 }
 
-// realStore puts a name into each stream, and sees no others: a real server holds the events of other tests, and cannot
-// be emptied.
+// realStore puts a unique name into each stream and ignores the others: a real server holds events of other tests and
+// cannot be emptied.
 type realStore struct {
 	*eventstore.Store
 	name string

@@ -18,7 +18,7 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// The client begins at the end where no position is given.
+// Without a position, the client starts at the end.
 func TestSubscriptionFromTheZeroPositionBeginsAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -26,7 +26,7 @@ func TestSubscriptionFromTheZeroPositionBeginsAtTheStart(t *testing.T) {
 	expect(t, follow(t, s, events.Position{}), 1, 2)
 }
 
-// Reads include where they begin; subscriptions do not.
+// Reads include their start; subscriptions exclude it.
 func TestReadIncludesAndSubscriptionExcludesTheirBegin(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -43,7 +43,7 @@ func TestReadIncludesAndSubscriptionExcludesTheirBegin(t *testing.T) {
 	if !slices.Equal(got, []events.Revision{2, 3}) {
 		t.Errorf("read from revision 2 gave %v", got)
 	}
-	// Events of one append share the commit position: to go on between them takes the prepare position too.
+	// Events of one append share the commit position, so a subscription between them needs the prepare position too.
 	list := read(t, s, "project-1")
 	if list[1].Position.Commit != list[2].Position.Commit {
 		t.Fatalf("positions %v and %v do not share their commit", list[1].Position, list[2].Position)
@@ -61,7 +61,7 @@ func TestAppendToAStreamThatShouldNotExist(t *testing.T) {
 	}
 }
 
-// What the server has forgotten of an append, or leaves out of its answer, stands in the stream.
+// If the server has forgotten an append, or omits its position, the stream has the answer.
 func TestRepeatedAppendIsFoundInItsStream(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -132,7 +132,7 @@ func TestTrafficOfOthersIsPassedOver(t *testing.T) {
 	if next.Compare(first) <= 0 {
 		t.Errorf("after 5000 events of others the position is %v, still that of the last event of ours", next)
 	}
-	// A live subscription, too, moves on without events, and what it has passed over is not sent again.
+	// A live subscription also advances without events, and does not send again what it has passed.
 	pages := follow(t, s, next)
 	live(t, pages)
 	s.server.Inject("orders-1", "OrderPlaced", 5000)
@@ -181,7 +181,7 @@ func TestHeadIsTheLastOfOurEvents(t *testing.T) {
 	head(s, p)
 }
 
-// The client ends the process at an event without a time of creation.
+// The client ends the process at an event without a creation time.
 func TestEventWithoutTimeOfCreation(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -222,7 +222,7 @@ func TestOpenFindsTheLeaderOfACluster(t *testing.T) {
 	mustAppend(t, s, "project-1", 0, renamed("a"))
 }
 
-// The client tells such an error by a code of its own, which esdb.FromError does not find in an error that is wrapped.
+// The client reports this error by a code of its own, which esdb.FromError does not find in a wrapped error.
 func TestDeletedStreamIsAnErrorForGood(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -248,7 +248,7 @@ func TestEventsOfOneAppendTogetherAreTooLarge(t *testing.T) {
 	}
 }
 
-// rawClient returns a client of the server that knows nothing of facts.
+// rawClient returns a client of the server without our codec.
 func rawClient(t *testing.T, url string) *esdb.Client {
 	t.Helper()
 	config, err := esdb.ParseConnectionString(url)
@@ -298,7 +298,7 @@ func TestStoredForm(t *testing.T) {
 	}
 }
 
-// What this engine and its server put into metadata is none of a fact's; whatever else stands there was altered.
+// Only metadata of this engine and its server is ignored; anything else means that a fact was altered.
 func TestMetadataOfTheFactAlone(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -339,7 +339,7 @@ func TestMetadataOfTheFactAlone(t *testing.T) {
 	}
 }
 
-// What others write into streams of ours is delivered with an error, and does not stop what comes after.
+// Foreign events in our streams are delivered with an error, and do not stop later ones.
 func TestUnreadableEvent(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -381,8 +381,8 @@ func TestPagesAreFullWhileCatchingUp(t *testing.T) {
 	}
 }
 
-// While it catches up, a subscription may be dropped before a page is full. What came is delivered, and the next
-// subscription begins after it.
+// While it catches up, a subscription may be dropped in the middle of a page. The received events are delivered, and
+// the next subscription starts after them.
 func TestADroppedSubscriptionDeliversWhatCame(t *testing.T) {
 	t.Parallel()
 	s := open(t)

@@ -140,8 +140,8 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// What encoding/json overlooks is found also in a file that is whole, with the right SHA-256: what is hashed would not
-// be what stands there.
+// Faults that encoding/json overlooks are found even in a complete file with the right SHA-256: the hash would cover
+// other content than the text.
 func TestEveryLineIsAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	lines := strings.SplitAfter(string(written(t, 2)), "\n")
@@ -181,7 +181,7 @@ func TestEveryLineIsAsItIsWritten(t *testing.T) {
 	}
 }
 
-// resumed goes on with what stands of a file of three facts, and returns the file then.
+// resumed continues an interrupted file of three facts, and returns the file.
 func resumed(t *testing.T, stands []byte, key string) (result []byte, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "facts")
@@ -215,8 +215,7 @@ func resumed(t *testing.T, stands []byte, key string) (result []byte, err error)
 	return os.ReadFile(path)
 }
 
-// A key that came since is no contradiction: the file goes on under its own first line, over which its SHA-256 was
-// begun.
+// A key that was created since is no contradiction: the file keeps its first line, because its SHA-256 covers it.
 func TestAnExportThatWasBegunBeforeThereWasAKeyGoesOn(t *testing.T) {
 	t.Parallel()
 	whole, err := resumed(t, nil, "")
@@ -241,11 +240,11 @@ func TestAnExportThatWasBegunBeforeThereWasAKeyGoesOn(t *testing.T) {
 	}
 }
 
-// Wherever an export was cut off, the file is in the end as if it had not been.
+// An export interrupted anywhere ends with the same file as an uninterrupted one.
 func TestAnExportThatWasCutOffGoesOn(t *testing.T) {
 	t.Parallel()
 	whole := written(t, 3)
-	var sizes []int // some in each line, and both sides of each line's end
+	var sizes []int // within each line, and at both its ends
 	for i, b := range whole {
 		if i%11 == 0 || b == '\n' || i > 0 && whole[i-1] == '\n' {
 			sizes = append(sizes, i)

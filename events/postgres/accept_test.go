@@ -12,7 +12,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// Appends that are committed together are each accepted by their own deadlines.
+// Appends in one commit are each accepted by their own deadlines.
 func TestACopyIsAcceptedByItsOwnDeadline(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), pgtest.Migrated(t), slog.New(slog.DiscardHandler))

@@ -23,7 +23,7 @@ func (s testStore) exec(t *testing.T, sql string) {
 	}
 }
 
-// length returns how many events a stream holds.
+// length returns the number of events in a stream.
 func (s testStore) length(t *testing.T, stream string) (n int) {
 	t.Helper()
 	for _, err := range s.Read(t.Context(), stream, 0) {
@@ -85,7 +85,7 @@ func TestNoAppendWhenTheSettingChangesLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // the first may still meet the broken connection
+	for range 2 { // the first may still use the broken connection
 		if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{deleted()}); err == nil {
 			t.Error("an append was acknowledged with synchronous_commit off")
 		}
@@ -110,7 +110,7 @@ func TestTheCommitterWaitsForTheDisk(t *testing.T) {
 	}
 }
 
-// refuseAtCommit makes every transaction fail that appends to project-refused: not at the insert, but when it commits.
+// refuseAtCommit makes every transaction with an append to project-refused fail at its commit, not at the insert.
 func (s testStore) refuseAtCommit(t *testing.T) {
 	t.Helper()
 	s.exec(t, `create function refuse_at_commit() returns trigger language plpgsql as $$

@@ -6,17 +6,17 @@ import (
 	"flagledger/events"
 )
 
-// SetPollInterval sets how long a subscription waits for a notification before it looks by itself.
+// SetPollInterval sets how long a subscription waits for a notification before it polls.
 func (s *Store) SetPollInterval(d time.Duration) { s.pollInterval = d }
 
-// ReadConnections returns how many times a connection for reads was taken, and how many are taken now.
+// ReadConnections returns how many read connections were acquired in total, and how many are in use.
 func (s *Store) ReadConnections() (ever int64, now int32) {
 	stat := s.pool.Stat()
 	return stat.AcquireCount(), stat.AcquiredConns()
 }
 
-// AppendGroup appends one event to each of several new streams, as the committer does with appends that wait together,
-// and returns their errors.
+// AppendGroup appends one event to each of several new streams in one commit, as the committer does, and returns their
+// errors.
 func (s *Store) AppendGroup(streams []string, e func() events.Event) ([]error, error) {
 	var group []*pending
 	for _, stream := range streams {

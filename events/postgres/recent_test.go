@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// read is an event as a subscription reads it, with a value of so many bytes.
+// read returns an event as a subscription reads it, with a value of n bytes.
 func read(t *testing.T, id uuid.UUID, size int) events.Recorded {
 	t.Helper()
 	value, err := json.Marshal(strings.Repeat("v", size))
@@ -25,7 +25,7 @@ func read(t *testing.T, id uuid.UUID, size int) events.Recorded {
 	return events.Recorded{Stored: stored}
 }
 
-// valueOf is where the value of a decoded event is in memory.
+// valueOf returns the memory address of a decoded event's value.
 func valueOf(t *testing.T, e events.Recorded) *byte {
 	t.Helper()
 	created, ok := e.Fact.(events.FlagCreated)

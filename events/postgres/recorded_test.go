@@ -13,8 +13,8 @@ import (
 	"flagledger/events"
 )
 
-// Many append, the clock of the database is set back, and facts are copied from elsewhere: an event that is new is
-// never recorded before one ahead of it in the log, and a copy keeps its time.
+// During concurrent appends, copies and a clock that is set back, a new event is never recorded before an earlier one
+// in the log, and a copied event keeps its time.
 func TestRecordedTimesNeverRunBackwards(t *testing.T) {
 	t.Parallel()
 	s, ctx := open(t), t.Context()
@@ -83,11 +83,11 @@ func TestRecordedTimesNeverRunBackwards(t *testing.T) {
 	}
 }
 
-// A caller who wants the first events of a stream does not wait for the others.
+// A caller who wants the first events of a stream does not wait for the rest.
 func TestAStreamIsReadInPieces(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	const n = 700 // several pieces, of the largest ones too
+	const n = 700 // several pieces, even of the largest size
 	list := make([]events.Event, n)
 	for i := range list {
 		list[i] = events.Event{

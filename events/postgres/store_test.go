@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// testStore remembers the database of a store.
+// testStore holds the database of a store.
 type testStore struct {
 	*postgres.Store
 	url string

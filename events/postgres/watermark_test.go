@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// The events of an append under way may have been recorded before the watermark, though they cannot be read yet.
+// Events of a pending append may have times before the watermark, although they cannot be read yet.
 func TestAWatermarkWaitsForAppendsUnderWay(t *testing.T) {
 	s := open(t)
 	commit := begin(t, s, "project-slow", deleted())
@@ -32,7 +32,7 @@ func TestAWatermarkWaitsForAppendsUnderWay(t *testing.T) {
 	}
 }
 
-// While appends and watermarks come at once, all that is recorded before a watermark is in the log by then.
+// During concurrent appends and watermarks, every event with a time before a watermark is in the log by then.
 func TestNothingIsAddedBeforeAWatermark(t *testing.T) {
 	s := open(t)
 	var writing sync.WaitGroup
@@ -80,8 +80,7 @@ func TestNothingIsAddedBeforeAWatermark(t *testing.T) {
 	t.Logf("%d watermarks", len(marks))
 }
 
-// What is known of times up to that of the last event needs no look at the clock, which an append under way would
-// delay.
+// Times up to the last event's need no read of the clock, which a pending append would delay.
 func TestAnEventsTimeIsPastOnceItIsRead(t *testing.T) {
 	s := open(t)
 	if _, err := s.Append(t.Context(), "project-1", 0, []events.Event{deleted()}); err != nil {
@@ -101,7 +100,7 @@ func TestAnEventsTimeIsPastOnceItIsRead(t *testing.T) {
 	}
 }
 
-// However many ask, one connection waits for the append under way.
+// However many callers wait, one connection waits for the pending append.
 func TestOneLooksAtTheClock(t *testing.T) {
 	s := open(t)
 	commit := begin(t, s, "project-slow", deleted())
@@ -127,12 +126,12 @@ func TestOneLooksAtTheClock(t *testing.T) {
 	commit()
 	asking.Wait()
 	ever, _ := s.ReadConnections()
-	if looks := ever - before - askers; looks > 2 { // the second by those that had read the head, and not asked yet
+	if looks := ever - before - askers; looks > 2 { // the second for callers that had read the head before the first
 		t.Errorf("%d looks at the clock, want one for all", looks)
 	}
 }
 
-// Where the clock was set back, events are recorded at the time of the last one and later.
+// If the clock was set back, events get the last event's time or a later one.
 func TestAWatermarkHoldsWhereTheClockIsBehindTheLog(t *testing.T) {
 	s := open(t)
 	if _, err := connect(

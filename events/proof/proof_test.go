@@ -12,7 +12,7 @@ import (
 	"flagledger/events/proof"
 )
 
-// The roots are those of tlog, which follows RFC 6962.
+// The roots equal tlog's, which follows RFC 6962.
 func TestTheRootsAreThoseOfTlog(t *testing.T) {
 	t.Parallel()
 	var tree proof.CompactRange

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every operator that facts may hold is in the table, once.
+// Every operator of facts is in the table once.
 func TestTheTableHasEveryOperator(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../rule.go", nil, 0)
 	if err != nil {

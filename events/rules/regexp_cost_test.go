@@ -37,7 +37,7 @@ func TestRegexpCost(t *testing.T) {
 		`(?s:.)(?m-i:[B-` + "\U0001e942])": {31_000, 32_000},
 		fill("(?i)", `\w`, ""):             {7000, 9000},
 		fill("(?i)", "[[:^ascii:]]", ""):   {1500, 3000},
-		// What takes 20 ms and more.
+		// These take 20 ms or more.
 		fill("[", `\pC\PC`, "]"):           {200_000, 400_000},
 		fill("(?i)[", `\PL`, "]"):          {200_000, 900_000},
 		fill("[", `\p{^C}`, "]"):           {100_000, 400_000},
@@ -61,8 +61,7 @@ func TestNoClassOfUnicodeCostsMoreThanAnUnknownOne(t *testing.T) {
 	}
 }
 
-// Whatever stands before a class, it is read from its beginning, and known to be folded: that makes a large range
-// costly.
+// A class is read from its beginning, whatever precedes it, and known to be folded: that makes a large range expensive.
 func TestTheCostOfALargeRangeIsAlwaysSeen(t *testing.T) {
 	part := rapid.SampledFrom([]string{
 		`\Q`,

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The order is the one that semver.org gives as its examples, and more.
+// The order contains semver.org's examples and more.
 func TestSemanticVersionsInOrder(t *testing.T) {
 	ordered := []string{
 		"0.0.0-0",

@@ -10,8 +10,8 @@ import (
 	"flagledger/events/state"
 )
 
-// However a flag came to be what it is, it has the bytes of one that is made so at once, and at least those of its
-// JSON.
+// A flag's size does not depend on its history: it equals that of a new flag with the same state, and is at least that
+// of its JSON.
 func TestFlagBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{"", "name", "\x01\x02", "größer \u2028", `"\`, "<&>"})

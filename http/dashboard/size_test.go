@@ -90,7 +90,7 @@ func addLoaded(t *testing.T, chunks map[string]chunk, source string, loaded map[
 
 func compressedSize(t *testing.T, files fs.FS, name string) int64 {
 	t.Helper()
-	if name != "index.html" { //  the server completes it, so it is not compressed
+	if name != "index.html" { // the server completes it, so it is not compressed
 		name += ".br"
 	}
 	info, err := fs.Stat(files, name)

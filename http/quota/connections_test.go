@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// acceptAll gives what a listener accepts, until it is closed.
+// acceptAll returns the connections of a listener until it is closed.
 func acceptAll(listener net.Listener) <-chan net.Conn {
 	accepted := make(chan net.Conn, 100)
 	go func() {
@@ -85,8 +85,8 @@ func TestConnectionsOfAnAddressAreBounded(t *testing.T) {
 	}
 }
 
-// Beyond the bound of all together a connection waits until another is closed, also one of a proxy, and whoever waits
-// to accept one is told that the listener is closed.
+// Beyond the total limit a connection waits until another is closed, also one of a proxy. A waiting Accept ends when
+// the listener is closed.
 func TestConnectionsTogetherAreBounded(t *testing.T) {
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 	"flagledger/events"
 )
 
-// newLimiter returns a limiter for clients without a token, with a clock that the test moves.
+// newLimiter returns a limiter for clients without a token, with a test clock.
 func newLimiter(anonymous int) (*Limiter, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return NewLimiter(Limits{Anonymous: anonymous, Auth: anonymous}, nil, func() time.Time { return *clock }), clock
 }
 
-// from is a request from an address.
+// from returns a request from an address.
 func from(address string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.RemoteAddr = address
@@ -85,8 +85,8 @@ func TestTheAddressThatIsCounted(t *testing.T) {
 	})
 }
 
-// A request of somebody whose address is not verified counts for the client address, the person and the tenant, and
-// where one of them refuses it for none.
+// A request of a person with an unverified address counts for the client address, the person and the tenant. If one of
+// them refuses it, it counts for none.
 func TestCallsBeforeTheAddressIsVerified(t *testing.T) {
 	l := NewLimiter(Limits{Plans: map[events.Plan]int{events.FreePlan: 2}, Anonymous: 5, Auth: 5}, nil, time.Now)
 	r := from("192.0.2.1:4711")
@@ -129,7 +129,7 @@ func TestSettingLimits(t *testing.T) {
 	}
 }
 
-// However many requests come at once, a window lets as many through as its limit.
+// A window never admits more concurrent requests than its limit.
 func TestCountingAtOnce(t *testing.T) {
 	var clock atomic.Int64
 	l := NewLimiter(Limits{}, nil, func() time.Time { return time.Unix(clock.Load(), 0) })
@@ -201,7 +201,7 @@ func TestAFloodOfAddresses(t *testing.T) {
 	})
 }
 
-// guess makes an attempt, and tells whether it was let in and after how long.
+// guess makes an attempt, and returns whether it was admitted and after how long.
 func guess(t *testing.T, l *Limiter, account string, network netip.Addr) (in bool, left Budget, wait time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -212,7 +212,7 @@ func guess(t *testing.T, l *Limiter, account string, network netip.Addr) (in boo
 	return !left.Exceeded, left, time.Since(began)
 }
 
-// right makes an attempt with the right secret, whatever comes of it.
+// right makes an attempt with the right secret, whatever the result.
 func right(t *testing.T, l *Limiter, account string, network netip.Addr) {
 	if g, _, err := l.CountAttempt(t.Context(), account, network); err != nil {
 		t.Error(err)
@@ -248,7 +248,7 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// Wrong guesses from ever new networks slow an account's sign-in, and do not shut it.
+// Wrong guesses from many networks slow an account's sign-in, but do not block it.
 func TestGuessesFromManyNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const account = "person me@example.com"
@@ -323,12 +323,12 @@ func TestAPersonHasOneLimitHoweverManyTenants(t *testing.T) {
 		call("ada", events.FreePlan, fmt.Sprint("t", i%4), events.FreePlan, 10, 9-i)
 	}
 	call("ada", events.FreePlan, "t5", events.FreePlan, 10, -1)
-	call("bob", events.FreePlan, "t5", events.FreePlan, 10, 9) // of which ada's refused call took none
+	call("bob", events.FreePlan, "t5", events.FreePlan, 10, 9) // ada's refused call used nothing
 	for i := range 10 {
 		call("cy", events.StandardPlan, "s", events.FreePlan, 10, 9-i)
 	}
 	for range 20 {
-		call("cy", events.StandardPlan, "s", events.FreePlan, 10, -1) // which takes nothing of their own
+		call("cy", events.StandardPlan, "s", events.FreePlan, 10, -1) // which uses nothing of its own
 	}
 	call("cy", events.StandardPlan, "p", events.StandardPlan, 15, 4)
 }

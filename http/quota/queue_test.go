@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// work enters, works in small steps for so long, and leaves. It returns when it was done, since the test began.
+// work enters, works in small steps, and leaves. It returns the time of its end since the start of the test.
 func work(t *testing.T, q *Queue, flow string, began time.Time, steps int, step time.Duration) time.Duration {
 	t.Helper()
 	slot, err := q.Enter(t.Context(), flow)
@@ -117,7 +117,7 @@ func TestWorkThatTakesLongRestsInBetween(t *testing.T) {
 			all.Go(func() { work(t, q, "a", began, 10, 10*time.Millisecond) })
 		}
 		all.Wait()
-		// The first rests ten times, because the second waits; the second need not.
+		// The first yields ten times, because the second waits; the second need not.
 		if took := time.Since(began); took != 300*time.Millisecond {
 			t.Errorf("they took %v together", took)
 		}
@@ -140,7 +140,7 @@ func TestFlowsShareTheTime(t *testing.T) {
 			}
 		})
 		all.Wait()
-		// Half a second of work each takes a second together; then the long one is alone.
+		// Two half seconds of work take a second together; then the long one is alone.
 		if short, long := *done["short"], *done["long"]; short < 900*time.Millisecond || short > 1150*time.Millisecond ||
 			long > 1510*time.Millisecond {
 			t.Errorf("they were done after %v and %v", short, long)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testRules has lists and objects in each other, as bodies do.
+// testRules has nested lists and objects like bodies.
 type testRules struct {
 	Rules []testRule `json:"rules"`
 }
@@ -55,7 +55,7 @@ type testFlag struct {
 	On   *bool    `json:"on,omitempty"`
 }
 
-// fitterOf fits bodies to the schema of a type.
+// fitterOf returns the fitter for the schema of a type.
 func fitterOf[T any]() func(body string) (fits string, wrong map[string]string, err error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := schemas.Schema(reflect.TypeFor[T](), true, "")
@@ -110,7 +110,7 @@ func TestABodyWithManyWrongFieldsNamesTheFirst(t *testing.T) {
 	}
 }
 
-// FuzzFit holds that what fits can be read: commands see it, however bad the rest is.
+// FuzzFit checks that a body that fits can be read: commands see it, however invalid the rest is.
 func FuzzFit(f *testing.F) {
 	for _, body := range []string{
 		`{"rules":[]}`, `{"rules":[{"id":1,"name":null,"conditions":[{"attribute":"a","op":"in","values":[1,{}],"negate":0}],"serve":{"rollout":[{"weight":"1"}]}}],"fallthrough":{"value":1}}`,

@@ -42,8 +42,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzReader reads JSON token by token and by reflection. Both must say alike whether it is malformed, and read the
-// same.
+// FuzzReader reads JSON token by token and by reflection. Both must agree whether it is malformed, and read the same.
 func FuzzReader(f *testing.F) {
 	for _, body := range []string{`{"a":"b","c":null}`, `{}`, `[]`, `{"a":1}`, `{"a":"b"`, `{"a":"b"}}`, `{"a":"\u0000"}`, `{"a":"b","a":"c"}`, `null`, ``, `{"a":{"b":1,"b":2}}`} {
 		f.Add(body)
@@ -74,7 +73,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// One answer about the past has the same bytes as the next.
+// Repeated responses about the past have the same bytes.
 func TestAMapIsWrittenInOneOrder(t *testing.T) {
 	members := map[string]bool{}
 	for i := range 20 {
@@ -91,7 +90,7 @@ func TestAMapIsWrittenInOneOrder(t *testing.T) {
 	}
 }
 
-// The search for the ends of strings must find what looking at each byte finds.
+// The search for the ends of strings must equal a check of each byte.
 func TestTextIsCheckedAsByteForByte(t *testing.T) {
 	byteForByte := func(data []byte) string {
 		depth, inString := 0, false

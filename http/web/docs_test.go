@@ -8,8 +8,8 @@ import (
 	"flagledger/commands/tooltest"
 )
 
-// runPage runs the page's script in Node, at a name of the service that is not its public URL, and prints where two
-// calls of Swagger UI then go.
+// runPage runs the page's script in Node, under a host name other than the public URL, and prints the addresses of two
+// Swagger UI calls.
 const runPage = `
 const settings = {};
 const world = {

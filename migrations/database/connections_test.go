@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The connections of a process end when another server takes writes. Those to a server that takes none stay, unless
-// there are some to one that does.
+// A process closes its connections when another server accepts writes. Connections to a read-only server stay, unless
+// some go to one that accepts writes.
 func TestAnotherWriterTakesOver(t *testing.T) {
 	t.Parallel()
 	all := connectionsTo(t.Name())

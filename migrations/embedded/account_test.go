@@ -43,7 +43,7 @@ func TestFolderThatPostgresCannotEnter(t *testing.T) {
 			t.Error("no capability was needed")
 		}
 		execSQL(t, p.URL(), "CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS n")
-		must(t, syscall.Kill(p.PID(), syscall.SIGTERM)) // a smart shutdown: it is started again
+		must(t, syscall.Kill(p.PID(), syscall.SIGTERM)) // a smart shutdown: it is restarted
 		within(t, "it is back", func() bool {
 			conn, err := pgx.Connect(t.Context(), p.URL())
 			return err == nil && conn.Close(t.Context()) == nil
@@ -56,7 +56,7 @@ func TestFolderThatPostgresCannotEnter(t *testing.T) {
 	must(t, helper.Process.Kill())
 	within(t, "the postmaster is gone", func() bool { return commandLine(postmaster) == "" })
 
-	// Binaries that it cannot reach are passed over.
+	// Unreachable binaries are skipped.
 	a, err := chooseAccount(filepath.Join(dir, "postgres"))
 	must(t, err)
 	hidden, open := filepath.Join(closed, "bin"), filepath.Join(folder(t), "bin")
@@ -68,7 +68,7 @@ func TestFolderThatPostgresCannotEnter(t *testing.T) {
 	}
 }
 
-// Postgres can make no cluster for a user without a name, as containers may run. The error says what to do.
+// Postgres cannot create a cluster for a user without a name, as in some containers. The error says what to do.
 func TestUserWithoutNameMakesNoCluster(t *testing.T) {
 	t.Parallel()
 	asRoot(t)
@@ -84,7 +84,7 @@ func TestUserWithoutNameMakesNoCluster(t *testing.T) {
 	mentions(t, err, "user id 54321", "/etc/passwd", "FLAGLEDGER_DATABASE_URL")
 }
 
-// As root, a cluster that belongs to somebody is run as that somebody.
+// As root, Postgres runs as the owner of the cluster.
 func TestClusterOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	asRoot(t)

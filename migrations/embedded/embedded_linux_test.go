@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The signal on the parent's death must not come when the thread that called
-// Start ends.
+// The parent-death signal must not come when the thread that called Start ends.
 func TestTheThreadThatStartedItEnds(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -17,7 +16,7 @@ func TestTheThreadThatStartedItEnds(t *testing.T) {
 	var err error
 	tid := make(chan int)
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends with this function
+		runtime.LockOSThread() // and never unlocks: the thread ends with this function
 		p, err = Start(t.Context(), Options{Dir: dir})
 		tid <- syscall.Gettid()
 	}()

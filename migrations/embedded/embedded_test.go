@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variables for the tools of Postgres are about another server.
+// The shell's variables for Postgres tools are about another server.
 func TestVariablesOfTheShell(t *testing.T) {
 	for name, value := range map[string]string{
 		"PGHOST": "db.example.com", "PGPORT": "1", "PGUSER": "ada", "PGDATABASE": "other", "PGPASSWORD": "x", "PGSSLMODE": "verify-full", "PGSSLROOTCERT": "/nowhere",
@@ -164,7 +164,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// A port that is taken between the look and the start shows only in the log.
+// A port that is taken between the check and the start shows only in the log.
 func TestPortTakenAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

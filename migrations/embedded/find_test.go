@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// fakePostgres makes a folder with programs that only tell a version.
+// fakePostgres creates a folder with programs that only print a version.
 func fakePostgres(t *testing.T, folder, version string) {
 	t.Helper()
 	must(t, os.MkdirAll(folder, 0o755))

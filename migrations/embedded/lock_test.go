@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A child that another goroutine starts has the file of the lock open until it runs its program.
+// A child process of another goroutine holds the lock's open file until it runs its program.
 func TestALockIsReleasedThoughAChildHasItsFileOpen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// helperFolder makes the test binary a server on that folder, to be killed.
+// helperFolder makes the test binary start a server on that folder and wait to be killed.
 const helperFolder = "EMBEDDED_TEST_HELPER_FOLDER"
 
 func TestMain(m *testing.M) {
@@ -34,8 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// startHelper runs a server in another process and gives that process and the
-// postmaster's id.
+// startHelper runs a server in another process, and returns that process and the postmaster's id.
 func startHelper(t *testing.T, dir string) (*exec.Cmd, int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -59,7 +58,7 @@ func startHelper(t *testing.T, dir string) (*exec.Cmd, int) {
 	return cmd, pid
 }
 
-// folder is a data folder below one that every user may enter.
+// folder returns a data folder in a folder that every user may enter.
 func folder(t *testing.T) string {
 	t.Helper()
 	top, err := os.MkdirTemp("", "flagledger-embedded-*")
@@ -71,8 +70,8 @@ func folder(t *testing.T) string {
 	return filepath.Join(top, "data")
 }
 
-// writeProgram writes a script while nothing is forked: a child would have a
-// copy of the open file for a moment, in which the script could not be run.
+// writeProgram writes a script while no process is forked: a child would briefly hold the open file, so that the script
+// could not run.
 func writeProgram(t *testing.T, path, script string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -90,7 +89,7 @@ func startHere(t *testing.T, dir string) *Postgres {
 	return p
 }
 
-// testLog writes to the test's output what is worth a warning, until it ends.
+// testLog writes warnings to the test's output until the test ends.
 func testLog(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
@@ -120,7 +119,7 @@ func query(t *testing.T, url, sql string) string {
 	return s
 }
 
-// within waits for a condition, for as long as a busy machine may need.
+// within waits for a condition, long enough for a busy machine.
 func within(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {

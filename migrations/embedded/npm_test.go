@@ -52,8 +52,7 @@ func pin(tgz []byte) npmPackage {
 	return npmPackage{"some-os", "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}
 }
 
-// fakeNPM is a program that packs one tarball as npm does, and the file in which
-// it notes its calls.
+// fakeNPM creates a program that packs one tarball like npm, and returns it with the file of its calls.
 func fakeNPM(t *testing.T, tgz []byte) (program, calls string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,12 +115,12 @@ func TestDownload(t *testing.T) {
 	_, err := without.find(t.Context(), 0, dir, testLog(t))
 	must(t, err)
 
-	// What is broken in the cache is fetched again.
+	// A damaged cache entry is fetched again.
 	must(t, os.Remove(filepath.Join(home, "bin/postgres")))
 	_, err = s.find(t.Context(), 18, dir, testLog(t))
 	must(t, err)
 
-	// A cache that cannot be written gives way to the data folder.
+	// If the cache is not writable, the data folder is used.
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
 	s.caches = []string{filepath.Join(file, "cache")}
@@ -142,7 +141,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A child forked while a program is open for writing keeps it from being run.
+// A child forked while a program is open for writing prevents its execution.
 func TestNothingIsForkedWhileAFileIsWritten(t *testing.T) {
 	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())
@@ -229,7 +228,7 @@ func TestWithoutNPM(t *testing.T) {
 	}
 }
 
-// realNPM is the npm of this machine.
+// realNPM returns the npm of this machine.
 func realNPM(t *testing.T) npmSource {
 	t.Helper()
 	if testing.Short() {
@@ -257,7 +256,7 @@ func TestRegistryThatIsNotThere(t *testing.T) {
 	}
 }
 
-// The real package, as this machine's npm finds it.
+// This downloads the real package with this machine's npm.
 func TestDownloadForReal(t *testing.T) {
 	t.Parallel()
 	s := sources{npm: realNPM(t)}

@@ -20,8 +20,7 @@ func TestSupervision(t *testing.T) {
 	execSQL(t, address, "CREATE TABLE kept AS SELECT 0 AS n")
 	for n := 1; n <= 2; n++ {
 		execSQL(t, address, "UPDATE kept SET n = n + 1")
-		// A busy backend does not notice at once that the postmaster is gone,
-		// and holds its shared memory.
+		// A busy backend notices late that the postmaster is gone, and holds its shared memory.
 		busy := connect(t, address)
 		var running sync.WaitGroup
 		running.Go(func() {
@@ -46,7 +45,7 @@ func TestSupervision(t *testing.T) {
 	must(t, p.Stop())
 }
 
-// Stop has to end a server that is just being started again, too.
+// Stop must also end a server that is being restarted.
 func TestStopWhileItIsDown(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -77,7 +76,7 @@ func TestDeathOfTheParent(t *testing.T) {
 		address, err := Connect(t.Context(), dir)
 		must(t, err)
 
-		// Write until the connection breaks; what was acknowledged counts.
+		// It writes until the connection breaks; only acknowledged writes count.
 		conn := connect(t, address)
 		var acknowledged atomic.Int64
 		broken := make(chan struct{})
@@ -93,7 +92,7 @@ func TestDeathOfTheParent(t *testing.T) {
 		within(t, "some writes", func() bool { return acknowledged.Load() > 10 })
 		must(t, helper.Process.Kill())
 		_ = helper.Wait()
-		if n > 1 || runtime.GOOS != "linux" { // at once, while the old server may still be shutting down
+		if n > 1 || runtime.GOOS != "linux" { // at once, while the old server may still shut down
 			p = startHere(t, dir)
 		}
 		within(t, "the postmaster is gone", func() bool { return commandLine(postmaster) == "" })
@@ -103,7 +102,7 @@ func TestDeathOfTheParent(t *testing.T) {
 		}
 		got, err := strconv.ParseInt(query(t, p.URL(), "SELECT count(*)::text FROM kept WHERE n = "+strconv.Itoa(n)), 10, 64)
 		must(t, err)
-		// The last one may be stored and its answer lost.
+		// The last one may be stored without a response.
 		if want := acknowledged.Load(); got != want && got != want+1 {
 			t.Errorf("%d rows were acknowledged, %d are there", want, got)
 		}
@@ -111,7 +110,7 @@ func TestDeathOfTheParent(t *testing.T) {
 	}
 }
 
-// Where there is no signal on the parent's death, the next start ends the old server.
+// Without a parent-death signal, the next start ends the old server.
 func TestServerLeftBehind(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
@@ -134,8 +133,7 @@ func TestServerLeftBehind(t *testing.T) {
 	}
 }
 
-// After a reboot, or in a container, the old postmaster's number may be that of
-// any other program.
+// After a reboot, or in a container, another program may have the old postmaster's process id.
 func TestOldProcessNumberInUse(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

@@ -50,7 +50,7 @@ var server struct {
 	url    string
 	err    error
 	stop   func() error
-	admin  *pgxpool.Pool //  creates and drops databases; nil until first used
+	admin  *pgxpool.Pool // creates and drops databases; nil until first used
 }
 
 // templates holds the databases that this test process copies, by the name of their content.
@@ -78,7 +78,7 @@ func Main(m *testing.M, ends ...func()) {
 		code = max(code, 1)
 	}
 
-	if server.stop == nil { //  the server does not belong to this process
+	if server.stop == nil { // the server does not belong to this process
 		dropTemplates(os.Getenv(EnvURL))
 	}
 	server.Lock()
@@ -145,7 +145,7 @@ func create(t testing.TB, base, source string) (name string) {
 // other test should wait for.
 var drops struct {
 	sync.WaitGroup
-	sync.Mutex //  one drop at a time
+	sync.Mutex // one drop at a time
 	err        error
 }
 

@@ -55,7 +55,7 @@ func TestURL(t *testing.T) {
 		if first == second {
 			t.Fatal("two tests share a database")
 		}
-		for _, address := range []string{first, second} { //  still connected at the drop
+		for _, address := range []string{first, second} { // still connected at the drop
 			if _, err := connect(t, address).Exec(t.Context(), "CREATE TABLE only_here ()"); err != nil {
 				t.Fatal(err)
 			}

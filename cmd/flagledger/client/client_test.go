@@ -51,7 +51,7 @@ func (s shell) typing(text string) shell {
 	return s
 }
 
-// ran is what a command printed, and its code.
+// ran is the output and the exit code of a command.
 type ran struct {
 	t              *testing.T
 	command        string
@@ -65,7 +65,7 @@ func (s shell) command(arguments ...string) *exec.Cmd {
 	return c
 }
 
-// try runs a command. It may be called by several goroutines.
+// try runs a command. It is safe for concurrent use.
 func (s shell) try(arguments ...string) ran {
 	var stdout, stderr bytes.Buffer
 	c := s.command(arguments...)
@@ -253,7 +253,8 @@ func expiring(t *testing.T) (s *nodetest.Service, expire func()) {
 	return s, func() { ahead.Add(int64(2 * time.Hour)) }
 }
 
-// A refresh token that is used twice ends its session. All commands are refused before the first has a new token.
+// A refresh token that is used twice ends its session. The test refuses all commands before the first one has a new
+// token.
 func TestCommandsAtOnceRefreshOnce(t *testing.T) {
 	t.Parallel()
 	s, expire := expiring(t)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// door is a proxy before a service that can be shut: it then ends its connections and answers 503. It counts refreshes,
-// and holds them until the service has refused as many tokens as are awaited.
+// door is a proxy before a service. When shut, it closes connections and answers 503. It counts refreshes, and delays
+// them until the service has refused the expected number of tokens.
 type door struct {
 	*httptest.Server
 	closed                      atomic.Bool

@@ -22,7 +22,7 @@ var operations = []string{
 	"get-flag-history", "compare-flag-versions", "revert-flag", "stream-flags", "evaluate-flag",
 }
 
-// client.gen.go is made of the API's document. go test ./cmd/flagledger/client -run TestGeneratedClient -update
+// client.gen.go is generated from the API's document. go test ./cmd/flagledger/client -run TestGeneratedClient -update
 // writes it.
 func TestGeneratedClientIsCurrent(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestGeneratedClientIsCurrent(t *testing.T) {
 		Generate:    codegen.GenerateOptions{Client: true, Models: true},
 		OutputOptions: codegen.OutputOptions{
 			IncludeOperationIDs: operations,
-			// The commands read answers themselves, to print them as they are.
+			// The commands decode responses themselves, to print them unchanged.
 			UserTemplates: map[string]string{"client-with-responses.tmpl": "{{``}}\n"},
 		},
 	})
@@ -70,7 +70,7 @@ func TestGeneratedClientIsCurrent(t *testing.T) {
 }
 
 // forCommands prepares a part of the document. It removes headers, which all calls of a command share, and what the
-// commands do not ask for: examples, descriptions and lists of allowed values.
+// commands do not need: examples, descriptions and lists of allowed values.
 func forCommands(part any) {
 	switch part := part.(type) {
 	case []any:
@@ -106,7 +106,7 @@ func forCommands(part any) {
 	}
 }
 
-// keepSpelling makes a schema of any JSON, or of a number, one whose values stay as they are spelled.
+// keepSpelling changes schemas of any JSON or of numbers so that values keep their spelling.
 func keepSpelling(schema any) {
 	s, ok := schema.(map[string]any)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"flagledger/commands/tooltest"
 )
 
-// openTerminal returns both sides of a terminal: what the person has, and what the program has.
+// openTerminal returns both ends of a terminal: the person's and the program's.
 func openTerminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

@@ -23,7 +23,7 @@ func TestHealthTellsOfAClockThatDiffersFromTheDatabases(t *testing.T) {
 	}
 }
 
-// The time that the database took for its answer is no difference between clocks.
+// The time that the database takes to respond is no clock skew.
 func TestASlowAnswerIsNoSkew(t *testing.T) {
 	pool := pgtest.Pool(t)
 	asked := false

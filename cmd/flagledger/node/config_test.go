@@ -8,7 +8,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 )
 
-// TestStartsWithBadSettingsEnd of the program has those that only a start finds.
+// TestStartsWithBadSettingsEnd of the program has the settings that only a start can check.
 func TestSettingsThatAreBadAreNamed(t *testing.T) {
 	for setting, values := range map[string][]string{
 		"FLAGLEDGER_ADDR":                    {"8080", "localhost", "127.0.0.1:http:", "127.0.0.1:port", "127.0.0.1:70000", "127.0.0.1:", "a b:80", "a/b:80", "u@h:80", "[::1:80"},
@@ -49,7 +49,7 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 	}
 }
 
-// An address of all interfaces is no host of a URL.
+// An address of all interfaces is not the host of a URL.
 func TestDefaultPublicURLNamesReachableHost(t *testing.T) {
 	for address, want := range map[string]string{
 		":8080": "http://localhost:8080", "0.0.0.0:8080": "http://localhost:8080", "[::]:8080": "http://localhost:8080",

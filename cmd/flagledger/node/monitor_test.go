@@ -23,7 +23,7 @@ import (
 
 func always() bool { return true }
 
-// A node whose database has just come back may know only the public keys yet.
+// A node whose database has just returned may know only the public keys yet.
 func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
 	m := newMonitor(
 		&monitor{
@@ -40,7 +40,7 @@ func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
 	}
 }
 
-// Anyone may ask for the health.
+// Any caller may read the health.
 func TestHealthTellsNeitherWhoseStreamsAreParkedNorHowMuchTenantsChange(t *testing.T) {
 	m := newMonitor(
 		&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always, disk: &diskWatch{}},
@@ -77,7 +77,7 @@ func TestHealthTellsOfJobsThatFail(t *testing.T) {
 	}
 }
 
-// withoutClock has the statement that reads the database's clock run out of time.
+// withoutClock makes the statement that reads the database's clock time out.
 type withoutClock struct{}
 
 func (withoutClock) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
@@ -132,14 +132,14 @@ func TestAClockThatIsNotComparedIsNoOutage(t *testing.T) {
 	}
 }
 
-// downStore is a store that cannot be reached.
+// downStore is an unreachable store.
 type downStore struct{ events.Store }
 
 func (downStore) Head(context.Context) (events.Position, error) {
 	return events.Position{}, events.ErrUnavailable
 }
 
-// Where the database hangs, each look at it takes until its time is up.
+// If the database hangs, each check of it takes until its timeout.
 func TestHealthTellsOfAStoreThatIsDownBeforeItLooksAtTheRest(t *testing.T) {
 	t.Parallel()
 	for inDatabase, want := range map[bool]string{true: "the database cannot be reached", false: "the event store cannot be reached"} {

@@ -58,7 +58,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	}
 }
 
-// Anybody may know an older value that can be guessed, and sign with it.
+// An attacker who guesses an older secret could sign with it.
 func TestTokensOfAnOlderSecretThatCanBeGuessedAreNotTakenInProduction(t *testing.T) {
 	t.Parallel()
 	pool, kind := pgtest.Pool(t), keys.Kind{
@@ -108,10 +108,10 @@ func TestSecretsAndProxiesInProduction(t *testing.T) {
 	random := strings.ToLower(rand.Text() + rand.Text())
 	for _, test := range []struct {
 		secret, proxies string
-		refused         string // the setting, empty where it starts
+		refused         string // the setting, or "" if it starts
 	}{
 		{random, "", ""},
-		// one that is being replaced
+		// a secret that is being replaced
 		{random + "," + strings.Repeat("x", 32), "10.0.0.0/8,fc00::/7,192.0.2.1,2001:db8::1", ""},
 		{strings.Repeat("x", 32) + "," + random, "", "FLAGLEDGER_SECRET"},
 		{"0123456789abcdef0123456789abcdef", "", "FLAGLEDGER_SECRET"},

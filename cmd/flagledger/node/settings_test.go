@@ -30,7 +30,7 @@ func TestSettingsDescribeTheConfig(t *testing.T) {
 	}
 }
 
-// A server that is told the defaults of the description has the settings of one that is told nothing.
+// A server with the described defaults has the settings of one without any.
 func TestDescribedDefaultsMatchServer(t *testing.T) {
 	described := map[string]string{}
 	for _, group := range Settings() {

@@ -14,7 +14,7 @@ import (
 	"flagledger/projections/usage"
 )
 
-// A node whose clock is ahead closes neither days nor months: others still write down what they count of them.
+// A node whose clock is ahead rolls up neither days nor months: others still write usage of them.
 func TestAWrongClockAddsNothingUp(t *testing.T) {
 	url := pgtest.Migrated(t)
 	run := func(sql string) {
@@ -38,7 +38,7 @@ func TestAWrongClockAddsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a function of the test stands for the database's clock
+	// a test function replaces the database's clock
 	config.ConnConfig.RuntimeParams["search_path"] = "public, pg_catalog"
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Reply is the outcome of a call that may fail.
 type Reply struct {
-	Status int //  0 without a response
+	Status int // 0 without a response
 	Header http.Header
 	Body   string
 	Took   time.Duration

@@ -197,7 +197,7 @@ func operationOf(call string) (name string) {
 
 // fits reports whether a path matches a template.
 func fits(template, path string) bool {
-	if strings.Count(template, "/") != strings.Count(path, "/") { //  skips the split of most paths
+	if strings.Count(template, "/") != strings.Count(path, "/") { // skips the split of most paths
 		return false
 	}
 	t, p := strings.Split(template, "/"), strings.Split(path, "/")

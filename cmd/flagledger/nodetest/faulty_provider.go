@@ -25,8 +25,8 @@ type FaultyProvider struct {
 
 	mu     sync.Mutex
 	fault  Fault
-	call   string        //  the failing call, such as "POST /v1/customers"; empty for all
-	mended chan struct{} //  closed when the fault ends
+	call   string        // the failing call, such as "POST /v1/customers"; empty for all
+	mended chan struct{} // closed when the fault ends
 	failed atomic.Int64
 }
 
@@ -35,12 +35,12 @@ type Fault string
 
 // The kinds of failure.
 const (
-	Down       Fault = "down"        //  connections are closed
-	Hanging    Fault = "hanging"     //  no response for 30 s
-	Garbage    Fault = "garbage"     //  the response is an HTML page
+	Down       Fault = "down"        // connections are closed
+	Hanging    Fault = "hanging"     // no response for 30 s
+	Garbage    Fault = "garbage"     // the response is an HTML page
 	Busy       Fault = "busy"        // 429, or 421 of SMTP
-	AnswerLost Fault = "answer lost" //  the call succeeds, and the connection is closed before the response
-	AnswerLate Fault = "answer late" //  the call succeeds, and the response is 30 s late; only over HTTP
+	AnswerLost Fault = "answer lost" // the call succeeds, and the connection is closed before the response
+	AnswerLate Fault = "answer late" // the call succeeds, and the response is 30 s late; only over HTTP
 )
 
 // Faults lists the failures that any provider may have.
@@ -105,7 +105,7 @@ func FaultyHTTP(t testing.TB, provider string) *FaultyProvider {
 			proxy.ServeHTTP(w, r)
 			return
 		}
-		body, err := io.ReadAll(r.Body) //  needed to notice when the caller disconnects
+		body, err := io.ReadAll(r.Body) // needed to notice when the caller disconnects
 		if err != nil {
 			return
 		}
@@ -180,7 +180,7 @@ func (o *FaultyProvider) serveSMTP(caller net.Conn, server string) {
 		}
 	case Garbage:
 		_, _ = io.WriteString(caller, garbagePage+"\r\n")
-		_, _ = bufio.NewReader(caller).ReadString('\n') //  until the caller sends something or disconnects
+		_, _ = bufio.NewReader(caller).ReadString('\n') // until the caller sends something or disconnects
 	case Busy:
 		_, _ = io.WriteString(caller, "421 4.7.0 too many connections\r\n")
 	default:

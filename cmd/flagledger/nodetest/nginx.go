@@ -21,7 +21,7 @@ func Nginx(t testing.TB, server string, outside ...string) (url string) {
 	binary := tooltest.Find(t, "nginx")
 	dir, address := t.TempDir(), FreeAddress(t)
 	user := ""
-	if os.Geteuid() == 0 { //  another user may not enter the test's folder
+	if os.Geteuid() == 0 { // another user may not enter the test's folder
 		user = "user root;"
 	}
 	config := fmt.Sprintf(`
@@ -61,7 +61,7 @@ http {
 		close(exited)
 	}()
 	t.Cleanup(func() {
-		_ = nginx.Process.Signal(syscall.SIGTERM) //  if killed, it would leave its workers behind
+		_ = nginx.Process.Signal(syscall.SIGTERM) // if killed, it would leave its workers behind
 		<-exited
 		if t.Failed() {
 			t.Logf("nginx printed:\n%s", tail(output.String(), 40))

@@ -105,7 +105,7 @@ func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 		"FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000",
 		"GORACE=atexit_sleep_ms=0",
 	)
-	c.Env = append(c.Env, settings...) //  the last setting of a name counts
+	c.Env = append(c.Env, settings...) // the last setting of a name counts
 	return c
 }
 

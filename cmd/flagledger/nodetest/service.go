@@ -38,7 +38,7 @@ type Service struct {
 	// Seen, if set, is called with each response to a client.
 	Seen func(*Answer)
 
-	opened *openedStore //  for Store; nil for a server process
+	opened *openedStore // for Store; nil for a server process
 }
 
 // openedStore opens an event store on first use and closes it with its service, because each opening takes new
@@ -185,7 +185,7 @@ func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *S
 	s.Eventually("the service is healthy", func() bool {
 		return strings.Contains(string(s.Anonymous().Call("GET", "/health", nil).Body), `"status":"ok"`)
 	})
-	if c.EventStoreURL != "" { //  a shared log may be long
+	if c.EventStoreURL != "" { // a shared log may be long
 		if err := waitUntilBuilt(t.Context(), c, databaseURL, log); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func listenAt(t testing.TB, server *httptest.Server, address string) {
 // quickConfig shortens what a test need not wait for, unless it is set.
 func quickConfig(c node.Config) node.Config {
 	if c.HashMemory == 0 {
-		c.HashMemory = 8 //  the minimum of argon2: with the race detector, the recommended one takes most of a test's time
+		c.HashMemory = 8 // the minimum of argon2: with the race detector, the recommended one takes most of a test's time
 	}
 	if c.FlushEvery == 0 {
 		c.FlushEvery = 100 * time.Millisecond

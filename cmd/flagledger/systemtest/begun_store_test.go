@@ -8,7 +8,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// Nothing that is changed before reactions run on a new installation lies before their first checkpoint.
+// The first changes of a new installation are not before the reactions' first checkpoint.
 func TestTheFirstChangesMakeJobs(t *testing.T) { nodetest.BothEngines(t, testTheFirstChangesMakeJobs) }
 
 func testTheFirstChangesMakeJobs(t *testing.T) {
@@ -26,7 +26,7 @@ func testTheFirstChangesMakeJobs(t *testing.T) {
 	if _, err := db.Exec(t.Context(), `delete from keep.reactions`); err != nil {
 		t.Fatal(err)
 	}
-	// Reactions cannot run while another session has their lock.
+	// Reactions cannot run while another session holds their lock.
 	if _, err := lock.Exec(t.Context(), `select pg_advisory_lock(hashtext('flagledger reactions'))`); err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,8 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// BenchmarkCommand is a durable write through a command that creates a flag: read, decide, append. "readable" includes
-// the wait for read models and snapshot, as a caller of the API has it.
+// BenchmarkCommand creates a flag durably: read, decide, append. "readable" includes the wait for read models and
+// snapshot, as in the API.
 func BenchmarkCommand(b *testing.B) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("durable/writers=%d", writers), func(b *testing.B) {
@@ -79,7 +79,7 @@ func benchCommands(b *testing.B, w *commands.Writer, writers int) {
 	took.Report(b, 99)
 }
 
-// benchEvents is the size of the log that is rebuilt from, FLAGLEDGER_BENCH_EVENTS or 500,000.
+// benchEvents returns the size of the log for rebuilds, FLAGLEDGER_BENCH_EVENTS or 500,000.
 func benchEvents() int {
 	n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_BENCH_EVENTS"))
 	if err != nil {
@@ -88,8 +88,8 @@ func benchEvents() int {
 	return n
 }
 
-// BenchmarkRebuild rebuilds a read model from a log of 500,000 events. heap-MB is the largest heap seen meanwhile. Rows
-// are compared with those that an earlier benchmark of the run has made.
+// BenchmarkRebuild rebuilds a read model from a log of 500,000 events. heap-MB is the largest heap meanwhile. The rows
+// are compared with an earlier benchmark's.
 func BenchmarkRebuild(b *testing.B) {
 	url, store := nodetest.BenchStore(b)
 	n := benchEvents()
@@ -119,7 +119,7 @@ func BenchmarkRebuild(b *testing.B) {
 	b.Run("all", rebuild(models.All()...))
 }
 
-// BenchmarkStart is the time from nothing to evaluating flags, over a log of 100,000 facts.
+// BenchmarkStart measures the time from the start to evaluation, over a log of 100,000 facts.
 func BenchmarkStart(b *testing.B) {
 	url, store := nodetest.BenchStore(b)
 	nodetest.Seed(b, store, 20_000)
@@ -139,7 +139,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 }
 
-// BenchmarkSnapshotLag is the time from an acknowledged append to the snapshot of the same node holding it.
+// BenchmarkSnapshotLag measures the time from an acknowledged append until the same node's snapshot holds it.
 func BenchmarkSnapshotLag(b *testing.B) {
 	_, store := nodetest.BenchStore(b)
 	ctx, cancel := context.WithCancel(b.Context())

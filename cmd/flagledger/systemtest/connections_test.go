@@ -20,8 +20,8 @@ import (
 	"flagledger/projections/models"
 )
 
-// ownDatabase is a database with its URL for each of the users, none of whom is a superuser, for whom a server keeps
-// some connections. All work as the one that owns the database.
+// ownDatabase is a database whose server reserves some connections for superusers. Each user works as the database's
+// owner, but is no superuser.
 func ownDatabase(t *testing.T, serverURL string, users ...string) (urls []string) {
 	t.Helper()
 	admin := connect(t, serverURL)
@@ -51,7 +51,7 @@ func ownDatabase(t *testing.T, serverURL string, users ...string) (urls []string
 	return urls
 }
 
-// watchConnections counts connections until stop is called, which returns the most that each user had.
+// watchConnections counts connections until stop is called, which returns each user's maximum.
 func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[string]int)) {
 	t.Helper()
 	console, end, result := connect(t, databaseURL), make(chan struct{}), make(chan map[string]int)
@@ -83,11 +83,11 @@ func watchConnections(t *testing.T, databaseURL string) (stop func() (most map[s
 	})
 }
 
-// busy reports whether something failed because the machine was slow to let it in.
+// busy reports whether a call failed because the machine was too slow.
 func busy(failure string) bool { return strings.Contains(failure, "timeout") }
 
-// Of the 60 connections of the server, three are kept for superusers, 48 are for three nodes and nine are left for psql
-// and the command line. The read models are rebuilt by it during the load, and the node that carries them on ends.
+// The server has 60 connections: three for superusers, 48 for three nodes and nine for psql and the command line, which
+// rebuilds the read models during the load. The node that updates the read models stops.
 func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	t.Parallel()
 	_, p := nodetest.OwnPostgres(t, "max_connections=60")
@@ -112,7 +112,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 				load.Go(func() {
 					for j := range 2 {
 						key := fmt.Sprintf("%s-%d-%d-%d", part, n, i, j)
-						// at last: on a busy machine a call may wait too long for its turn, or for a connection
+						// on a busy machine the wait for a slot or a connection may time out
 						succeeds := func(method, path string, body any, want int, headers ...string) {
 							s.Eventually(method+" "+path+" succeeds", func() bool {
 								a := c.Call(method, path, body, headers...)
@@ -169,7 +169,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	}
 }
 
-// With EventStoreDB facts take no connection to the database: the pool has those as well.
+// With EventStoreDB, facts need no database connections, so the pool gets them as well.
 func TestConnectionsBesideEventStoreDB(t *testing.T) {
 	t.Parallel()
 	config := node.Config{EventStoreURL: esdbtest.New(t).URL(), Environment: "development"}

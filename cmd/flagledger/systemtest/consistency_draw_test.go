@@ -11,7 +11,7 @@ import (
 	"flagledger/events/state"
 )
 
-// drawCommand draws any command on a flag, possible or not.
+// drawCommand draws a command on a flag, valid or not.
 func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Flag] {
 	ref := commands.FlagRef{TenantID: "t", Key: key}
 	kind := f.Type
@@ -162,7 +162,7 @@ func drawRules(t *rapid.T, f state.Flag, ref commands.FlagRef, environment event
 	return set
 }
 
-// drawRule draws a new rule, or one that an environment has, or one that it does not have.
+// drawRule draws a new rule, an existing rule, or a rule of another environment.
 func drawRule(t *rapid.T, f state.Flag, environment events.EnvironmentRef) commands.NewRule {
 	rule := commands.NewRule{
 		NewID:      commands.NewID(),
@@ -203,7 +203,7 @@ func drawServe(t *rapid.T, f state.Flag) *commands.NewServe {
 	return serve
 }
 
-// drawValue draws JSON that is mostly of a flag's type, in spellings that something could change.
+// drawValue draws JSON that usually has a flag's type, in unusual spellings.
 func drawValue(kind events.FlagType) func(t *rapid.T) json.RawMessage {
 	values := map[events.FlagType][]string{
 		events.BooleanFlag: {`true`, `false`, `1`},

@@ -14,8 +14,8 @@ import (
 	"flagledger/projections/snapshot/evaluation"
 )
 
-// checkEvaluation compares what a flag serves with what its state and the rules of evaluation say, and counts how often
-// a rule matched.
+// checkEvaluation compares what a flag serves with its state and the rules of evaluation, and counts the matches of
+// rules.
 func (v views) checkEvaluation(t rapid.TB, key string, f state.Flag) (matches int64) {
 	tenant, ok := v.live.Tenant("t")
 	if !ok {
@@ -50,7 +50,7 @@ func (v views) checkEvaluation(t rapid.TB, key string, f state.Flag) (matches in
 	return matches
 }
 
-// evaluated is the evaluation of a flag, spelled out from its state.
+// evaluated returns the evaluation of a flag computed from its state.
 func evaluated(f state.Flag, environmentID, unit string) (evaluation.Result, error) {
 	r := evaluation.Result{Value: f.DefaultValue, Version: f.Version}
 	switch {
@@ -86,7 +86,7 @@ func evaluated(f state.Flag, environmentID, unit string) (evaluation.Result, err
 	return r, nil
 }
 
-// served is what a rule or a fallthrough serves to somebody of the plan "pro".
+// served returns what a rule or a fallthrough serves to a person with the plan "pro".
 func served(r evaluation.Result, f state.Flag, s events.Serve, salt, unit string) (evaluation.Result, error) {
 	if s.Value != nil {
 		r.Value = s.Value
@@ -123,7 +123,7 @@ func served(r evaluation.Result, f state.Flag, s events.Serve, salt, unit string
 	return r, nil
 }
 
-// someConditions are conditions of which it is known when they hold for somebody of the plan "pro" whose n is 5.
+// someConditions are conditions with a known result for a person with the plan "pro" and n 5.
 var someConditions = []struct {
 	events.Condition
 	holds func(unit string) bool

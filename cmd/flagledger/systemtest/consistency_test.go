@@ -25,8 +25,7 @@ import (
 	"flagledger/queries"
 )
 
-// views are the places that a flag's facts lead to, over one database: what commands fold, what lists read, what is
-// evaluated, and what callers of a service are shown.
+// views are all views of a flag's facts over one database: commands' states, lists, evaluations and API responses.
 type views struct {
 	writer   *commands.Writer
 	store    events.Store
@@ -62,7 +61,7 @@ func newViews(t *testing.T) views {
 	return v
 }
 
-// run runs something until the test ends.
+// run runs a function until the test ends.
 func run(t *testing.T, part func(context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -89,7 +88,7 @@ var (
 	environments = []events.EnvironmentRef{{ID: "e1", Name: "production"}, {ID: "e2", Name: "development"}}
 )
 
-// Whatever is done to a flag, all views show the same flag afterwards, and so do those that are rebuilt from the facts.
+// After any change of a flag, all views show the same flag, and so do views rebuilt from the facts.
 func TestAllViewsOfAFlagAgree(t *testing.T) { nodetest.BothEngines(t, testAllViewsOfAFlagAgree) }
 
 func testAllViewsOfAFlagAgree(t *testing.T) {
@@ -154,7 +153,7 @@ func testAllViewsOfAFlagAgree(t *testing.T) {
 	}
 }
 
-// serveByARule makes a flag with a rule that matches everybody: those that are drawn may match nobody.
+// serveByARule creates a flag with a rule that matches everyone: drawn rules may match no one.
 func (v views) serveByARule(t *testing.T) (flag state.Flag) {
 	t.Helper()
 	ref := commands.FlagRef{TenantID: "t", Key: "served"}
@@ -179,7 +178,7 @@ func (v views) serveByARule(t *testing.T) (flag state.Flag) {
 	return flag
 }
 
-// checkRows compares what is read of a flag with the state that the last command on it returned.
+// checkRows compares the rows of a flag with the state after its last command.
 func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 	for _, e := range environments {
 		row, variations, err := v.read.Flag(context.Background(), "t", e.ID, key)
@@ -202,12 +201,12 @@ func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 			Description:  f.Description,
 			Tags:         f.Tags,
 			Permanent:    f.Permanent,
-			Links:        f.Links, // an owner who is not a member is not shown
+			Links:        f.Links, // an owner who is no member is not shown
 			Status:       string(f.Status),
 			Version:      int64(f.Version),
 			CreatedAt:    f.CreatedAt,
 			UpdatedAt:    f.UpdatedAt,
-			FlagUse:      row.FlagUse, // which facts do not tell
+			FlagUse:      row.FlagUse, // not part of the facts
 		}
 		if diff := cmp.Diff(want, row, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("the row in %s differs from the state (-state +row):\n%s", e.Name, diff)
@@ -224,7 +223,7 @@ func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 			t.Fatalf("the rules in %s differ from the state (-state +row):\n%s", e.Name, diff)
 		}
 	}
-	// Each event has its entry, those of earlier lives under the key as well.
+	// Each event has its entry, including events of earlier lives of the key.
 	history, err := v.read.History(context.Background(), "t", key, queries.HistoryFilter{}, queries.Page{})
 	if errors.Is(err, queries.ErrNotFound) {
 		history, err = &queries.List[queries.HistoryEntry]{}, nil
@@ -234,7 +233,7 @@ func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 	}
 }
 
-// shownFlag is what callers are shown of a flag.
+// shownFlag is the flag in API responses.
 type shownFlag struct {
 	ID, Key, Name, Type  string
 	Enabled              bool
@@ -270,12 +269,12 @@ func shown(f state.Flag, environmentID string) shownFlag {
 	}
 }
 
-// checkAPI compares what callers are shown of a flag with the state that the last command on it returned.
+// checkAPI compares API responses with the state after the flag's last command.
 func (v views) checkAPI(t *testing.T, property *rapid.T, key string, f state.Flag) {
 	d := nodetest.Drawn{TB: t, Property: property}
 	me := *v.api
 	me.Service = v.api.Service.In(d)
-	// A change that changes nothing is answered from the stream, and once its node can show what is in it.
+	// A change without effect is answered from the stream, after its node can show the stream's state.
 	folded := me.Call("PATCH", nodetest.FlagPath(key), `{}`)
 	if !f.Exists {
 		folded.Refused(404)

@@ -17,7 +17,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// serviceOnEventStore starts a service whose facts stand in a server with switches for its faults.
+// serviceOnEventStore starts a service on an EventStoreDB test server with simulated faults.
 func serviceOnEventStore(t *testing.T) (*nodetest.Service, *esdbtest.Server) {
 	t.Helper()
 	server := esdbtest.New(t)
@@ -25,7 +25,7 @@ func serviceOnEventStore(t *testing.T) (*nodetest.Service, *esdbtest.Server) {
 		nodetest.Log(t)), server
 }
 
-// unavailable checks that a write is answered with 503 and Retry-After.
+// unavailable checks that a write returns 503 with Retry-After.
 func unavailable(t *testing.T, me *nodetest.Client, key string) {
 	t.Helper()
 	began := time.Now()
@@ -71,7 +71,7 @@ func TestAnOutageOfTheEventStore(t *testing.T) {
 	stop()
 }
 
-// The leader hangs with its connections open and never comes back, and the others have elected a new one.
+// The leader hangs with open connections and never returns, and the others have elected a new one.
 func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	t.Parallel()
 	servers := esdbtest.NewCluster(t, 3)
@@ -125,14 +125,14 @@ func TestASlowEventStore(t *testing.T) {
 	s.Eventually("writes go on", func() bool {
 		return me.Call("POST", "/api/v1/flags", map[string]string{"key": "after", "type": "boolean"}).Status == 201
 	})
-	// The store may have been slow while the read models were built, which takes longer then than a change is waited for.
+	// The store may have been slow while the read models were built, so they may lag more than a change waits.
 	s.Eventually("the change is listed",
 		func() bool { return me.Call("GET", nodetest.FlagPath("after"), nil).Status == 200 })
 	stop()
 }
 
-// Connections break in the middle of appends, before and after the server has applied them: what is acknowledged is
-// there, once.
+// Connections break during appends, before and after the server has applied them. Each acknowledged append exists
+// exactly once.
 func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 	t.Parallel()
 	s, server := serviceOnEventStore(t)
@@ -173,8 +173,8 @@ func TestAppendsThatAreCutOffAreAppliedOnce(t *testing.T) {
 	t.Logf("%d of %d acknowledged", len(acknowledged), writers*each)
 }
 
-// The checkpoint of a read model may be past others' events, which a rebuild never reaches. The rebuild ends all the
-// same, though no event of ours comes any more.
+// The checkpoint of a read model may be past foreign events, which a rebuild never reaches. The rebuild still ends,
+// without a new event of ours.
 func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	t.Parallel()
 	s, server := serviceOnEventStore(t)
@@ -193,7 +193,7 @@ func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	}
 	before := checkpoint()
 	server.Inject("others", "noise", 1500)
-	store := s.Store() // whose subscriptions meet the others' events at other places than those of the service
+	store := s.Store() // its subscriptions meet the foreign events at other places than the service's
 	server.Inject("others", "noise", 1500)
 	s.Eventually("the checkpoints have moved over others' events", func() bool { return checkpoint() > before })
 	rebuildWithCheckpoints := func(set string, options projections.RebuildOptions) error {
@@ -225,13 +225,13 @@ func TestARebuildOnAQuietEventStoreEnds(t *testing.T) {
 	if err := rebuildWithCheckpoints(atEnd, projections.RebuildOptions{Force: true}); err != nil {
 		t.Error(err)
 	}
-	// Past the end they are taken for those of another log, and rows are not compared.
+	// Past the end they are treated as another log's, and rows are not compared.
 	if err := rebuildWithCheckpoints(
 		"commit = commit + 1000000, prepare = prepare + 1000000", projections.RebuildOptions{},
 	); err != nil {
 		t.Error(err)
 	}
 	me.CreateFlag("l", nil)
-	// The node may have read a checkpoint that the test moved, and taken it for true until it noticed the switch.
+	// The node may have read a checkpoint that the test moved, and used it until it noticed the switch.
 	s.Eventually("both flags are listed after the rebuild", func() bool { return len(me.FlagKeys("")) == 2 })
 }

@@ -11,7 +11,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// A database that is switched to read-only closes no connection.
+// A database that becomes read-only closes no connection.
 func TestReadOnlyDatabaseRefusesChangesAndRecovers(t *testing.T) {
 	t.Parallel()
 	_, p := nodetest.OwnPostgres(t)
@@ -84,8 +84,7 @@ func personWithFlags(s *nodetest.Service) *nodetest.Client {
 	return c
 }
 
-// changesAreRefused waits until the health tells of a database that takes no writes, and checks that changes are
-// answered 503.
+// changesAreRefused waits until health reports a read-only database, and checks that changes return 503.
 func changesAreRefused(t *testing.T, c *nodetest.Client) {
 	t.Helper()
 	c.Service.Eventually("health says that the database takes no writes", func() bool {
@@ -103,7 +102,7 @@ func changesAreRefused(t *testing.T, c *nodetest.Client) {
 	}
 }
 
-// recovers waits until all goes on.
+// recovers waits until everything works.
 func recovers(c *nodetest.Client) {
 	s := c.Service
 	s.T.Helper()
@@ -129,7 +128,7 @@ func parse(t *testing.T, address string) *url.URL {
 	return u
 }
 
-// proxy relays connections to a server that can be changed. Connections stay with the server that they were opened to.
+// proxy relays connections to a server that can be changed. Existing connections stay with their server.
 type proxy struct {
 	address string
 	target  atomic.Pointer[string]

@@ -14,11 +14,11 @@ import (
 	"flagledger/migrations/embedded"
 )
 
-// smallDisk is a data folder with a disk of its own.
+// smallDisk creates a data folder on its own disk.
 func smallDisk(t *testing.T, size string) (dir string) {
 	t.Helper()
 	dir = nodetest.DataFolder(t)
-	// it takes the rights of root
+	// it needs the rights of root
 	tooltest.Skip(t, "small-disk", syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=755,size="+size))
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -28,7 +28,7 @@ func smallDisk(t *testing.T, size string) (dir string) {
 	return dir
 }
 
-// fill leaves no room on a disk. free gives it back.
+// fill fills a disk. free frees the space.
 func fill(t *testing.T, dir string) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
@@ -51,8 +51,7 @@ func fill(t *testing.T, dir string) (free func()) {
 	}
 }
 
-// A full disk stops changes and nothing else. Once there is room, all goes on without a restart, also where Postgres
-// has crashed for want of it.
+// A full disk stops only changes. With space again, everything works without a restart, even if Postgres has crashed.
 func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -113,7 +112,7 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 	}
 	evaluates()
 
-	// One that has crashed cannot start before there is room.
+	// A crashed Postgres cannot start before there is space.
 	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestHealthNamesAReadModelThatFails(t *testing.T) {
 	s.Eventually("health is good", func() bool { return strings.Contains(health(), `"status":"ok"`) })
 }
 
-// A fact from the future moves the times of all that follow it, as Postgres records none before another.
+// A fact from the future moves the times of all later ones, because Postgres records no event before an earlier one.
 func TestHealthReportsLogAheadOfTime(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)

@@ -18,11 +18,11 @@ import (
 // awaitedMail is a mail that must be sent.
 type awaitedMail struct {
 	to, subject string
-	kills       int // since it was asked for
+	kills       int // since it was requested
 }
 
-// Whenever the server is killed, before a mail has its job, before it is sent or meanwhile, it is sent, and not more
-// often than once more for each kill.
+// A mail is sent even if the server is killed before its job exists, before the mail is sent or meanwhile. Each kill
+// causes at most one repetition.
 func TestKillingTheServerLosesNoMail(t *testing.T) {
 	t.Parallel()
 	var answer atomic.Pointer[func() error] // of the mail server
@@ -114,10 +114,10 @@ func TestKillingTheServerLosesNoMail(t *testing.T) {
 	}
 	kill()
 	answerWith(accept)
-	close(goOn) // the mails arrived all the same
+	close(goOn) // the mails arrived anyway
 	restart()
 
-	// No jobs are made from facts while the test has the lock of reactions.
+	// No jobs are created from facts while the test holds the lock of reactions.
 	lock := connect()
 	defer func() { _ = lock.Close(t.Context()) }()
 	me.Service.Eventually("the test has the lock", func() (locked bool) {

@@ -14,7 +14,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// killCount is how often a test kills: FLAGLEDGER_KILLS, or as often as usual.
+// killCount is how often a test kills: FLAGLEDGER_KILLS, or the default.
 func killCount(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("FLAGLEDGER_KILLS")); err == nil {
 		return n
@@ -22,13 +22,13 @@ func killCount(usual int) int {
 	return usual
 }
 
-// How long a caller of these tests waits after an answer: without it, callers alone would take a core.
+// Callers pause between calls. Without a pause, they alone would use a whole core.
 const (
 	betweenWrites = 25 * time.Millisecond
 	betweenReads  = 50 * time.Millisecond
 )
 
-// pause waits for as long as a caller waits between calls, or until ctx ends.
+// pause waits for a caller's pause, or until ctx ends.
 func pause(ctx context.Context, between time.Duration) {
 	select {
 	case <-time.After(between):
@@ -36,8 +36,8 @@ func pause(ctx context.Context, between time.Duration) {
 	}
 }
 
-// keepEvaluating evaluates flags and asks for the health until stop is called. Each evaluation must have in its answer
-// what is wanted of its flag.
+// keepEvaluating evaluates flags and reads the health until stop is called. Each evaluation must return what is wanted
+// of its flag.
 func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -66,15 +66,15 @@ func keepEvaluating(t *testing.T, c *nodetest.Client, want map[string]string) (s
 	})
 }
 
-// load is writers that write all the time and remember what came of each write: each is acknowledged, or nobody knows.
-// Odd ones create a flag, even ones give the writer's own flag a description that no other write gives it.
+// load runs writers and records the outcome of each write: acknowledged or unknown. Odd writes create a flag; even ones
+// give the writer's own flag a unique description.
 type load struct {
 	c            *nodetest.Client
 	acknowledged atomic.Int64
 	async        atomic.Int64 // acknowledged before they could be read
 	unknown      atomic.Int64
-	outcomes     []map[int]bool // of each writer's writes: whether they were acknowledged
-	writing      sync.RWMutex   // write-locked while no write may be made
+	outcomes     []map[int]bool // by writer and write: whether it was acknowledged
+	writing      sync.RWMutex   // write-locked while writes must stop
 	stop         func()
 }
 
@@ -97,7 +97,7 @@ func startLoad(c *nodetest.Client, writers int) *load {
 					if r.Header.Get("Preference-Applied") != "" {
 						l.async.Add(1)
 					}
-				case r.Err != nil || r.Status == 503 || r.Status == 429: // 429 after waiting in vain
+				case r.Err != nil || r.Status == 503 || r.Status == 429: // 429 after a timeout in a queue
 					l.unknown.Add(1)
 				default:
 					c.Service.T.Errorf("write %d of writer %d: %v", n, w, r)
@@ -127,21 +127,20 @@ func (l *load) write(w, n int) nodetest.Reply {
 	return l.c.Attempt("PATCH", nodetest.FlagPath(ownFlag(w)), fmt.Sprintf(`{"description":"write %d"}`, n))
 }
 
-// more waits until so many more writes have been acknowledged.
+// more waits until that many more writes are acknowledged.
 func (l *load) more(n int64) {
 	l.c.Service.T.Helper()
 	before := l.acknowledged.Load()
 	l.c.Service.Eventually("more writes are acknowledged", func() bool { return l.acknowledged.Load() >= before+n })
 }
 
-// hold waits for the answers to the writes under way, and lets no other one be made until release is called, which may
-// be called again.
+// hold waits for pending writes, and blocks new ones until release is called, once or more.
 func (l *load) hold() (release func()) {
 	l.writing.Lock()
 	return sync.OnceFunc(l.writing.Unlock)
 }
 
-// audit checks, once the load has stopped and the read models are current, that each acknowledged write was made once
+// audit checks, after the load has stopped and the read models are current, that each acknowledged write happened once
 // and no write twice.
 func (l *load) audit() {
 	t := l.c.Service.T

@@ -19,7 +19,7 @@ func testTwoNodesAreOneService(t *testing.T) {
 	there := *me
 	there.Service = second
 
-	// Each write is made on one node and read on both at once: its own, and the other one once that has heard of it.
+	// Each write is made on one node and read on both at once: on its own, and on the other after that has received it.
 	nodes := []*nodetest.Client{me, &there}
 	for i := range 20 {
 		key := fmt.Sprintf("flag-%d", i)
@@ -59,7 +59,7 @@ func testTwoNodesAreOneService(t *testing.T) {
 			me.SetRules(key, `{"rules":[{"conditions":[{"attribute":"country","op":"in","values":["DE"]}],"serve":{"value":false}}]}`).
 				Want(200)
 			first.Eventually("the other node has the rule", func() bool {
-				a := there.Call("POST", nodetest.FlagPath(key, "/evaluate?explain=true"), german) // which does not count
+				a := there.Call("POST", nodetest.FlagPath(key, "/evaluate?explain=true"), german) // does not count
 				return a.Status == 200 && a.Object()["reason"] == "RULE_MATCH"
 			})
 			for range 3 {
@@ -89,7 +89,7 @@ func testTwoNodesAreOneService(t *testing.T) {
 	})
 }
 
-// A node that ends hands its projectors on.
+// A stopping node hands its projectors over.
 func TestTheOtherNodeTakesOver(t *testing.T) { nodetest.BothEngines(t, testTheOtherNodeTakesOver) }
 
 func testTheOtherNodeTakesOver(t *testing.T) {
@@ -110,7 +110,7 @@ func testTheOtherNodeTakesOver(t *testing.T) {
 	t.Logf("taken over within %v", time.Since(began))
 }
 
-// BenchmarkOtherNode is the time from an acknowledged change on one node to another node's serving it.
+// BenchmarkOtherNode measures the time from an acknowledged change on one node until another node serves it.
 func BenchmarkOtherNode(b *testing.B) {
 	first := nodetest.New(b)
 	second := first.SecondNode()

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	outageCallers = 32 // who call at once when the outage begins
+	outageCallers = 32 // who call at the start of the outage
 	outageRate    = 10 // further ones a second
 	floodRate     = 1000
 )
 
-// bystander makes calls that need no provider, one after another, and notes how long each kind takes.
+// bystander makes calls that need no provider, one after another, and records the durations by kind.
 type bystander struct {
 	b    *testing.B
 	me   *nodetest.Client
@@ -55,8 +55,8 @@ func (y *bystander) reset() {
 	y.took = map[string]*nodetest.Samples{"evaluate": {}, "toggle": {}, "list": {}}
 }
 
-// benchBeside reports how much longer the calls of a bystander take while something goes on than before: times-quiet is
-// p99 over p99, and is to be at most 1.5.
+// benchBeside reports how much slower a bystander's calls become beside some load: times-quiet is the ratio of p99, and
+// should be at most 1.5.
 func benchBeside(b *testing.B, me *nodetest.Client, begin func() (end func())) {
 	b.Helper()
 	y := &bystander{b: b, me: me}
@@ -81,7 +81,7 @@ func benchBeside(b *testing.B, me *nodetest.Client, begin func() (end func())) {
 	}
 }
 
-// keepCalling makes calls at a rate, each by a caller of its own, until stop is called.
+// keepCalling makes calls at a rate, each by its own caller, until stop is called.
 func keepCalling(rate int, call func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var calls sync.WaitGroup
@@ -103,7 +103,7 @@ func keepCalling(rate int, call func()) (stop func()) {
 	}
 }
 
-// BenchmarkOutage is what calls that need no provider notice while one of them fails, and others go on to call it.
+// BenchmarkOutage measures calls that need no provider while a provider fails and other callers still use it.
 func BenchmarkOutage(b *testing.B) {
 	const ours = "https://app.example.com"
 	account, fcm, mails := paymenttest.New(b, time.Now), pushtest.New(b), mailtest.New(b, mailtest.Options{})
@@ -125,11 +125,11 @@ func BenchmarkOutage(b *testing.B) {
 	}, nodetest.Log(b))
 	me := s.SignUp(nodetest.Address())
 	me.CreateEnabledFlag("k", nil)
-	var payer *nodetest.Client // another for each run: what one asks of providers in an hour is bounded
+	var payer *nodetest.Client // new for each run, because one tenant's calls to providers have an hourly limit
 	for _, provider := range []struct {
 		name   string
 		fails  *nodetest.FaultyProvider
-		status int // of a call while it fails
+		status int // of a call during the failure
 		call   func() nodetest.Reply
 	}{
 		{"stripe", stripe, 503, func() nodetest.Reply {
@@ -153,7 +153,7 @@ func BenchmarkOutage(b *testing.B) {
 				var calls atomic.Int64
 				var over atomic.Bool
 				call := func() {
-					// One caller may have a bounded number of calls under way. Those that hang when the fault is over succeed.
+					// One caller may have a limited number of pending calls. Calls that hang at the end of the fault succeed.
 					if r := provider.call(); r.Status != provider.status && r.Status != 429 && !over.Load() {
 						b.Errorf("a call while %s is %s: %v", provider.name, f, r)
 					}
@@ -181,7 +181,7 @@ func BenchmarkOutage(b *testing.B) {
 			})
 		}
 	}
-	b.Run("webhooks", func(b *testing.B) { // that Stripe has not signed
+	b.Run("webhooks", func(b *testing.B) { // not signed by Stripe
 		body := fmt.Sprintf(
 			`{"id":"evt_forged","type":"customer.subscription.updated","data":{"object":{"customer":"cus_1","description":%q}}}`,
 			strings.Repeat("x", 4000),
@@ -219,7 +219,7 @@ func BenchmarkOutage(b *testing.B) {
 	})
 }
 
-// drain drops the jobs that an outage has left, which would else be done beside the next measurement.
+// drain removes the jobs left by an outage, which would run during the next measurement.
 func drain(b *testing.B, s *nodetest.Service) {
 	b.Helper()
 	pool, err := node.OpenPool(b.Context(), s.DatabaseURL)

@@ -10,9 +10,9 @@ import (
 	"flagledger/commands/identity/firebase/emulator"
 )
 
-// However Firebase fails, sign-in, sign-up and refresh answer 503 in bounded time; who is signed in goes on; and a link
-// that was asked for is mailed once Firebase is back.
-func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK reads the environment
+// If Firebase fails in any way, sign-in, sign-up and refresh return 503 in limited time, existing sessions work, and a
+// requested link is mailed after Firebase returns.
+func TestOutagesOfFirebase(t *testing.T) { // alone: the Admin SDK reads the environment
 	e := emulator.Start(t)
 	firebase := nodetest.FaultyHTTP(t, "http://"+e.Host)
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", firebase.Addr)
@@ -37,7 +37,7 @@ func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK r
 		} {
 			calls = append(calls, startCall(path, func() nodetest.Reply { return me.Attempt("POST", path, body) }))
 		}
-		if f != nodetest.Garbage { // of which the Admin SDK reads the status alone
+		if f != nodetest.Garbage { // the Admin SDK reads only its status
 			calls = append(calls,
 				startCall("logout", func() nodetest.Reply { return leaver.Attempt("POST", "/api/v1/auth/logout", "") }))
 		}
@@ -53,7 +53,7 @@ func TestOutagesOfFirebase(t *testing.T) { // not beside others: the Admin SDK r
 		s.JobsRetried()
 		e.Code(t, me.Email, "PASSWORD_RESET", "")
 		body := map[string]string{"email": newcomer, "password": nodetest.Password}
-		nobody.Call("POST", "/auth/signup", body).Want(201) // also where Firebase has made the account before
+		nobody.Call("POST", "/auth/signup", body).Want(201) // even if Firebase has created the account before
 		nobody.Call("POST", "/auth/signin", body).Want(200)
 	})
 }

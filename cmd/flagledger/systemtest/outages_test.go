@@ -15,7 +15,7 @@ import (
 	"flagledger/events"
 )
 
-// longestWait is more than the service waits for any provider, on a machine that is busy.
+// longestWait is longer than any wait for a provider, on a busy machine.
 const longestWait = 30 * time.Second
 
 // waiting is a call that waits for a provider.
@@ -30,7 +30,7 @@ func startCall(name string, call func() nodetest.Reply) waiting {
 	return w
 }
 
-// refused checks that the call is answered 503 in bounded time.
+// refused checks that the call returns 503 in limited time.
 func (w waiting) refused(t *testing.T) {
 	t.Helper()
 	if r := <-w.reply; r.Status != 503 || r.Header.Get("Retry-After") == "" || r.Took > longestWait ||
@@ -57,7 +57,7 @@ func othersGoOn(me *nodetest.Client) {
 	}
 }
 
-// outages runs a test for each way in which a provider fails. It gets somebody who has a flag, and breaks the provider
+// outages runs a test for each failure of a provider. The test gets a person with a flag, and breaks the provider
 // itself.
 func outages(t *testing.T, c node.Config, test func(t *testing.T, me *nodetest.Client, f nodetest.Fault)) {
 	t.Helper()
@@ -72,8 +72,8 @@ func outages(t *testing.T, c node.Config, test func(t *testing.T, me *nodetest.C
 	}
 }
 
-// However Stripe fails, checkout answers 503 in bounded time, and the same request succeeds later: what Stripe was
-// asked twice had one key. Events are taken in meanwhile, and followed once Stripe is back.
+// If Stripe fails in any way, checkout returns 503 in limited time, and the same request succeeds later: repeated calls
+// to Stripe had one key. Events are accepted meanwhile, and followed after Stripe returns.
 func TestOutagesOfStripe(t *testing.T) {
 	t.Parallel()
 	account := paymenttest.New(t, paymenttest.Clock())
@@ -143,8 +143,8 @@ func TestOutagesOfStripe(t *testing.T) {
 	})
 }
 
-// However the mail server fails, who causes a mail does not wait for it, and the mail is sent once the server is back:
-// once, and once more for each time that the server took it and did not say so.
+// If the mail server fails in any way, no call waits for it. The mail is sent once it returns: once, and again for each
+// time that the server accepted it without a response.
 func TestOutagesOfSMTP(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})

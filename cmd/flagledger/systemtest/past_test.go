@@ -18,7 +18,7 @@ import (
 	"flagledger/queries"
 )
 
-// countingStore counts the events that are read of streams.
+// countingStore counts the events read from streams.
 type countingStore struct {
 	events.Store
 	read int
@@ -37,8 +37,7 @@ func (s *countingStore) Read(
 	}
 }
 
-// Every state of a flag with several lives is found again, by version and by time, as its facts add up to from the
-// first one on.
+// Every state of a flag with several lives is found by version and by time, equal to the fold of its facts.
 func TestAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 	nodetest.BothEngines(t, testAnyStateOfAFlagIsFoundAgain)
 }
@@ -60,7 +59,7 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 	for seed := 0; flag.Version < versions; seed++ {
 		command := draw.Example(seed)
 		ref := commands.FlagRef{TenantID: "t", Key: key}
-		switch { // so that a state is stored of a deleted flag
+		switch { // so that a deleted flag has a stored state
 		case flag.Version == 99:
 			command = commands.DeleteFlag{FlagRef: ref}
 		case flag.Exists && flag.Version >= 90 && flag.Version < 99: // one fact each
@@ -109,7 +108,7 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 		if r.Name == (events.FlagCreated{}).StoredName() {
 			lives++
 		}
-		if around := r.Revision % 100; i%8 == 0 || around < 2 || around == 99 { // a state is kept every 100 versions
+		if around := r.Revision % 100; i%8 == 0 || around < 2 || around == 99 { // a state is stored every 100 versions
 			check(queries.Moment{Version: r.Revision})
 		}
 		if i%16 == 0 && (i+1 == len(all) || all[i+1].At.After(r.At)) {
@@ -134,7 +133,7 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 	}
 }
 
-// checkReverts brings a flag back to some of its versions, and compares it with what it was then.
+// checkReverts reverts a flag to some of its versions and compares the states.
 func (v views) checkReverts(
 	t *testing.T, past *queries.Queries, key string, flag state.Flag, versions int,
 ) (after state.Flag, last events.Position) {

@@ -14,9 +14,8 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// Whenever the server is killed during a checkout, nothing is half done: the request that is made again leads to the
-// one page that there is. And what Stripe has told of before a kill takes effect after it. It takes seconds, for five
-// starts of a server.
+// If the server is killed at any point of a checkout, nothing is half done: the repeated request leads to the only
+// page. Stripe's events from before a kill take effect after it. The test takes seconds, for five starts of a server.
 func TestKillingTheServerLosesNoPayment(t *testing.T) {
 	t.Parallel()
 	account := paymenttest.New(t, paymenttest.Clock())
@@ -42,8 +41,8 @@ func TestKillingTheServerLosesNoPayment(t *testing.T) {
 		killed := time.Now()
 		running = p.Serve(settings...)
 		s.ResumeJobs(killed)
-		// Nobody else answers a request with the same key while the one that was killed might still do so, for half a minute:
-		// that is over.
+		// Another request with the same key waits half a minute, while the killed server might still respond: that time is
+		// over.
 		s.Exec(`update keep.idempotency set claimed_until = '-infinity' where answer is null`)
 	}
 	subscription := func() map[string]any { return me.Call("GET", "/api/v1/billing/subscription", nil).Want(200).Object() }
@@ -52,14 +51,14 @@ func TestKillingTheServerLosesNoPayment(t *testing.T) {
 	key, page := uuid.NewString(), fmt.Sprintf(
 		`{"type":"subscription","planId":"standard","successUrl":%q,"cancelUrl":%[1]q}`, s.URL+"/docs",
 	)
-	// Stripe has done what it was asked, and the server is killed before it knows: with the customer made, with the page
-	// made, with the earlier pages listed.
+	// Stripe has done its part, and the server is killed before it knows: with the customer created, the page created, or
+	// the earlier pages listed.
 	for _, call := range []string{"POST /v1/customers", "POST " + sessions, "GET " + sessions} {
 		stripe.BreakCall(call, nodetest.AnswerLate)
 		answer := startCall(call, func() nodetest.Reply { return me.Attempt("POST", checkout, page, "Idempotency-Key", key) })
 		s.Eventually("Stripe is called", func() bool { return stripe.Failed() > 0 })
 		restart()
-		if r := <-answer.reply; r.Status != 0 && r.Status != 503 { // which says, on a slow machine, that Stripe took too long
+		if r := <-answer.reply; r.Status != 0 && r.Status != 503 { // on a slow machine: Stripe took too long
 			t.Errorf("the server is killed at %s, and answers %v", call, r)
 		}
 		if got := subscription(); got["plan"] != "free" || got["status"] != "none" {
@@ -82,7 +81,7 @@ func TestKillingTheServerLosesNoPayment(t *testing.T) {
 
 	account.Pay(url)
 	stripe.Break(nodetest.Hanging)
-	// more than are followed at once: some are under way when the server is killed, others wait
+	// more than are followed at once: some are running when the server is killed, others wait
 	for _, e := range account.Events() {
 		if status := account.Deliver(s.URL+"/api/v1/billing/webhook", e); status != 200 {
 			t.Errorf("the event %s is answered with %d", e.Type, status)

@@ -44,7 +44,7 @@ func pgbouncer(t *testing.T, databaseURL string, settings ...string) (pooledURL 
 	return pooler.String()
 }
 
-// A pooler that gives each connection a session is like Postgres itself: for the schema, for nodes that share locks and
+// A pooler with a session for each connection works like Postgres: for the schema, for nodes that share locks and
 // notifications, and for rebuilds.
 func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 	t.Parallel()
@@ -81,8 +81,7 @@ func TestNodesWorkBehindPgbouncerSessions(t *testing.T) {
 	sameReadModels(t, before, readModels(t, s.DatabaseURL))
 }
 
-// A pooler that gives each transaction another session ends the start, however it chooses sessions and whatever else
-// goes on.
+// A pooler with a session for each transaction is refused at the start, whatever sessions it chooses.
 func TestTransactionPoolingIsRefusedAtStart(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Migrated(t)
@@ -109,7 +108,7 @@ func TestTransactionPoolingIsRefusedAtStart(t *testing.T) {
 	}
 }
 
-// callThrough has other clients of a pooler make short calls until stop is called.
+// callThrough makes short calls of other clients through a pooler until stop is called.
 func callThrough(t *testing.T, pooled string, clients int) (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	for range clients {

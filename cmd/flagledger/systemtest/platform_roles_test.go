@@ -8,7 +8,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// What was given in development stays: whoever starts the service in production learns of it.
+// Platform roles from development remain: a start in production reports them.
 func TestProductionTellsOfRolesOnThePlatform(t *testing.T) {
 	t.Parallel()
 	database := nodetest.Database(t)

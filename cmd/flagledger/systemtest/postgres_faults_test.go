@@ -56,7 +56,7 @@ func TestAnOutageOfPostgres(t *testing.T) {
 	c.Call("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u1"}`).Want(200)
 }
 
-// allUnavailable makes all kinds of calls that need Postgres, four times each. They must answer 503 with Retry-After.
+// allUnavailable makes all kinds of calls that need Postgres, four times each. They must return 503 with Retry-After.
 func allUnavailable(t *testing.T, c *nodetest.Client) {
 	t.Helper()
 	call := func(method, path, body string) func(int) nodetest.Reply {
@@ -107,7 +107,7 @@ func allUnavailable(t *testing.T, c *nodetest.Client) {
 	}
 }
 
-// recordCommits has the database keep an id of each commit of a read model, in the transaction of that commit.
+// recordCommits makes the database record each commit of a read model in the same transaction.
 func recordCommits(t testing.TB, conn *pgx.Conn) {
 	t.Helper()
 	if _, err := conn.Exec(t.Context(), `
@@ -118,13 +118,13 @@ func recordCommits(t testing.TB, conn *pgx.Conn) {
 	}
 }
 
-// recordedCommits are the commits of read models that have not been taken back.
+// recordedCommits returns the commits of read models that were not lost.
 func recordedCommits(t testing.TB, conn *pgx.Conn) []string {
 	t.Helper()
 	return column[string](t, conn, `select id::text from commits`)
 }
 
-// What is shown stays shown over a crash, though nothing else is written.
+// What was shown stays shown after a crash, even without later writes.
 func TestACrashOfPostgresHidesNothing(t *testing.T) {
 	t.Parallel()
 	crashes := killCount(3)
@@ -148,12 +148,12 @@ func TestACrashOfPostgresHidesNothing(t *testing.T) {
 	}
 }
 
-// The commits of read models do not wait for the disk: a crash may take the last ones back, and the projectors go back
-// to the checkpoints that are left. Postgres is killed some more where no commit has been taken back until then.
+// Commits of read models do not wait for the disk: a crash may lose the last ones, and the projectors resume at the
+// remaining checkpoints. The test kills Postgres until a commit was lost.
 func TestKillingPostgresUnderLoad(t *testing.T) {
 	t.Parallel()
 	kills := killCount(4)
-	// commits of read models are brought to the disk by those of facts alone
+	// commits of read models reach the disk only with commits of facts
 	dir, p := nodetest.OwnPostgres(t, "wal_writer_delay=10s")
 	s := nodetest.On(t, p.URL())
 	c := s.SignUp("me@example.com")
@@ -161,8 +161,8 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 	l.more(20)
 	recordCommits(t, connect(t, p.URL()))
 	var back nodetest.Samples
-	// kill reports whether commits of read models were taken back. Those of the last writes are, as a rule, where no later
-	// fact brings them to the disk.
+	// kill reports whether commits of read models were lost. Usually the last ones are, if no later fact brings them to
+	// the disk.
 	started := time.Now()
 	kill := func(afterWrites bool) (undone bool) {
 		s.Eventually("Postgres is old enough for the next one to be started at once",
@@ -176,7 +176,7 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 		processes := column[int](t, conn, `select pid from pg_stat_activity`)
 		before := recordedCommits(t, conn)
 		began := time.Now()
-		for _, pid := range append([]int{postmaster}, processes...) { // else the others would go on for a moment
+		for _, pid := range append([]int{postmaster}, processes...) { // otherwise the others would run on for a moment
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 				t.Fatal(err)
 			}
@@ -200,7 +200,7 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 		t.Errorf("no commit of a read model was taken back by %d kills", killed)
 	}
 
-	// Long enough for writes to be given up.
+	// This exceeds the timeout of writes.
 	began, given, end := time.Now(), l.unknown.Load(), nodetest.Outage(t, dir)
 	s.Eventually("writes fail", func() bool { return l.unknown.Load() > given+6 })
 	end()
@@ -210,7 +210,7 @@ func TestKillingPostgresUnderLoad(t *testing.T) {
 	settled(s)
 	l.audit()
 
-	// Nor has the snapshot missed anything.
+	// The snapshot has missed nothing either.
 	for _, flag := range c.Call("GET", "/api/v1/flags", nil).Want(200).List() {
 		key := flag["key"].(string)
 		if served := c.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`).

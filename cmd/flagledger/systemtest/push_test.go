@@ -13,8 +13,8 @@ import (
 	"flagledger/commands/push/pushtest"
 )
 
-// While FCM is down, hangs, answers garbage or is too busy, all other calls go on, and what the service does as jobs as
-// well. Each device gets all that it missed once FCM is back, in order.
+// While FCM is down, hangs, returns garbage or is busy, other calls and jobs work. After it returns, each device gets
+// all that it missed, in order.
 func TestAnOutageOfFCM(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
@@ -29,7 +29,7 @@ func TestAnOutageOfFCM(t *testing.T) {
 				nodetest.Log(t))
 			me := s.SignUp(nodetest.Address())
 			var tokens, titles []string
-			for i := range 10 { // more than a node pushes to at once
+			for i := range 10 { // more than a node pushes at once
 				tokens = append(tokens, fmt.Sprint("token-", i))
 				me.Call("POST", "/api/v1/notifications/device-tokens", map[string]string{"deviceToken": tokens[i], "deviceType": "web"}).
 					Want(201)
@@ -62,7 +62,7 @@ func TestAnOutageOfFCM(t *testing.T) {
 	}
 }
 
-// What still waits is not pushed to somebody who has left the tenant that it is of.
+// A pending push is not sent to a person who has left its tenant.
 func TestNothingOfATenantIsPushedToWhoHasLeft(t *testing.T) {
 	t.Parallel()
 	fcm := pushtest.New(t)

@@ -12,8 +12,8 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// Whenever the server is killed, before or during a push, each device gets each notification, in order, and not more
-// often than once more for each kill.
+// If the server is killed before or during a push, each device still gets each notification, in order. Each kill causes
+// at most one repetition.
 func TestKillingTheServerLosesNoPush(t *testing.T) {
 	t.Parallel()
 	fcm := pushtest.New(t)

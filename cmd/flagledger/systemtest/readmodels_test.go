@@ -15,7 +15,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// connect opens a connection that ends with the test.
+// connect opens a connection that is closed after the test.
 func connect(t testing.TB, databaseURL string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), databaseURL)
@@ -26,7 +26,7 @@ func connect(t testing.TB, databaseURL string) *pgx.Conn {
 	return conn
 }
 
-// column is what a query with one column finds.
+// column returns the values of a query with one column.
 func column[T any](t testing.TB, conn *pgx.Conn, sql string) []T {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), sql)
@@ -40,7 +40,7 @@ func column[T any](t testing.TB, conn *pgx.Conn, sql string) []T {
 	return list
 }
 
-// readModels is all rows of all read models, by table.
+// readModels returns all rows of all read models, by table.
 func readModels(t testing.TB, databaseURL string) map[string][]string {
 	t.Helper()
 	conn := connect(t, databaseURL)
@@ -51,7 +51,7 @@ func readModels(t testing.TB, databaseURL string) map[string][]string {
 	return tables
 }
 
-// sameReadModels compares read models table by table, and tells of the first rows that differ.
+// sameReadModels compares read models by table, and reports the first rows that differ.
 func sameReadModels(t testing.TB, before, after map[string][]string) {
 	t.Helper()
 	for _, table := range slices.Sorted(maps.Keys(before)) {
@@ -61,7 +61,7 @@ func sameReadModels(t testing.TB, before, after map[string][]string) {
 			t.Errorf("%s had %d rows; rebuilt, it has %d, of which %d were not there before: %.500v", table, len(before[table]),
 				len(after[table]), len(missing), missing)
 		}
-		// by the load, which makes few facts on a slow machine
+		// by the load, which creates few facts on a slow machine
 		unused := []string{
 			"projects",
 			"project_spans",
@@ -79,7 +79,7 @@ func sameReadModels(t testing.TB, before, after map[string][]string) {
 	}
 }
 
-// settled waits until the service is in good health and its read models hold all of the log.
+// settled waits until the service is healthy and its read models are current.
 func settled(s *nodetest.Service) {
 	s.T.Helper()
 	s.Eventually("the service is well", func() bool {

@@ -10,9 +10,9 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// BenchmarkRebuildBeside rebuilds all read models beside a node with callers, as usual and at full speed
-// (FLAGLEDGER_BENCH_EVENTS events): how long calls take, and how many times as long as before it. stopped-ms is the
-// longest time from when a switch has stopped the live projector until its commit has returned.
+// BenchmarkRebuildBeside rebuilds all read models (FLAGLEDGER_BENCH_EVENTS events) beside a node with callers, normally
+// and at full speed. It measures the durations of calls, and their ratio to earlier ones. stopped-ms is the longest
+// time for which a switch stopped the live projector.
 func BenchmarkRebuildBeside(b *testing.B) {
 	c := nodetest.New(b).SignUp("me@example.com")
 	c.CreateEnabledFlag("on", nil)
@@ -52,8 +52,8 @@ func BenchmarkRebuildBeside(b *testing.B) {
 	}
 }
 
-// measureCalls has callers switch a flag, list flags and evaluate one, each a hundred times a second at most, for as
-// long as run takes.
+// measureCalls has callers toggle a flag, list flags and evaluate one, each up to a hundred times a second, while run
+// runs.
 func measureCalls(b *testing.B, c *nodetest.Client, run func()) map[string]*nodetest.Samples {
 	ctx, cancel := context.WithCancel(b.Context())
 	calls := map[string]func(n int) nodetest.Reply{

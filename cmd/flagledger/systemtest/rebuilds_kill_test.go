@@ -12,8 +12,8 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-// keepListing reads lists and a history until stop is called. Each must be answered, and the list must have all the
-// flags of the load's writers.
+// keepListing reads lists and a history until stop is called. Each must succeed, and the list must have all flags of
+// the load's writers.
 func keepListing(t *testing.T, c *nodetest.Client, writers int) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -23,7 +23,7 @@ func keepListing(t *testing.T, c *nodetest.Client, writers int) (stop func()) {
 		callers.Go(func() {
 			for ; ctx.Err() == nil; pause(ctx, betweenReads) {
 				r := c.Attempt("GET", path, "")
-				if r.Status == 429 { // it waited in vain for the calls before it, on a busy machine
+				if r.Status == 429 { // it timed out in a queue, on a busy machine
 					continue
 				}
 				took.Add(r.Took)
@@ -42,8 +42,8 @@ func keepListing(t *testing.T, c *nodetest.Client, writers int) (stop func()) {
 	})
 }
 
-// All read models are rebuilt again and again under writes, lists and evaluations, and one rebuild is killed: no call
-// fails and no row is lost.
+// All read models are rebuilt repeatedly during writes, lists and evaluations, and one rebuild is killed: no call fails
+// and no row is lost.
 func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 	t.Parallel()
 	const writers = 4
@@ -106,5 +106,5 @@ func TestRebuildsUnderLoadOfWhichOneIsKilled(t *testing.T) {
 	sameReadModels(t, before, readModels(t, s.DatabaseURL))
 }
 
-// stopTime finds in the log of a rebuild for how long a switch stopped the live projector.
+// stopTime finds in the log of a rebuild how long a switch stopped the live projector.
 var stopTime = regexp.MustCompile(`stopped=(\S+)`)

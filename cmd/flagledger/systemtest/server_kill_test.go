@@ -33,7 +33,7 @@ func TestKillingTheServerUnderLoad(t *testing.T) {
 	}
 	l.more(50)
 	running.Kill()
-	if runtime.GOOS == "linux" { // elsewhere the kernel has no signal for it, and the next start does it
+	if runtime.GOOS == "linux" { // elsewhere the kernel has no such signal, and the next start does it
 		i.Alone("a kill")
 	}
 	running = i.Serve()

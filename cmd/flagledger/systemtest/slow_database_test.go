@@ -15,8 +15,7 @@ import (
 	"flagledger/projections"
 )
 
-// A database that is busy while a node starts has it wait. The start does not fail where it has nothing else to go on
-// with.
+// A start waits for a busy database. It does not fail even without a snapshot on disk.
 func TestAStartWaitsForABusyDatabase(t *testing.T) {
 	t.Parallel()
 	address, err := url.Parse(nodetest.Database(t))
@@ -38,7 +37,7 @@ func TestAStartWaitsForABusyDatabase(t *testing.T) {
 	}
 }
 
-// refuseReaders relays connections to a Postgres, and breaks off those for reads as long as refuse says so.
+// refuseReaders relays connections to a Postgres, and breaks those for reads while refuse says so.
 func refuseReaders(t *testing.T, postgres string, refuse func() bool) (address string) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -15,7 +15,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// keeping is a service that keeps its snapshot in a folder, and what it has logged.
+// keeping is a service with a snapshot folder, and its log.
 func keeping(t *testing.T, databaseURL, eventStoreURL, publicURL, folder string) (*nodetest.Service, *nodetest.Output) {
 	t.Helper()
 	out := &nodetest.Output{}
@@ -60,7 +60,7 @@ func testAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
 		}
 	}
 
-	// What happens meanwhile is caught up with.
+	// Later changes are caught up with.
 	other, _ := keeping(t, database, engine, "http://flags.example.com", t.TempDir())
 	meanwhile := at(other, me)
 	meanwhile.CreateFlag("later", nil)
@@ -132,7 +132,7 @@ func TestASnapshotOnDiskThatCannotBeUsedIsIgnored(t *testing.T) {
 	}
 }
 
-// A log that was restored from an older copy begins as the file's does, and may have grown past the file since.
+// A log restored from an older copy starts like the file's log, and may have grown past the file since.
 func TestASnapshotOfEventsThatARestoreTookBackIsIgnored(t *testing.T) {
 	t.Parallel()
 	const publicURL = "http://flags.example.com"
@@ -165,8 +165,7 @@ func TestASnapshotOfEventsThatARestoreTookBackIsIgnored(t *testing.T) {
 	me.Call("POST", nodetest.FlagPath("new-0", "/evaluate"), `{}`).Want(200)
 }
 
-// The folder is needed only for what stands in it alone: the private Postgres, and the secret where the settings have
-// none.
+// The folder is needed only for the private Postgres, and for the secret if the settings have none.
 func TestADataFolderThatCannotBeMadeEndsAStartOnlyWhereItIsNeeded(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -203,7 +202,7 @@ func TestADataFolderThatCannotBeMadeEndsAStartOnlyWhereItIsNeeded(t *testing.T) 
 	}
 }
 
-// withFlags is a database whose log has some flags.
+// withFlags creates a database with some flags in its log.
 func withFlags(t *testing.T, n int) (databaseURL string) {
 	if n == 0 {
 		return pgtest.Migrated(t)
@@ -216,7 +215,7 @@ func withFlags(t *testing.T, n int) (databaseURL string) {
 	return s.DatabaseURL
 }
 
-// at is the same caller at another node.
+// at returns the same caller at another node.
 func at(s *nodetest.Service, c *nodetest.Client) *nodetest.Client {
 	moved := *c
 	moved.Service = s

@@ -17,7 +17,7 @@ import (
 	"flagledger/events"
 )
 
-// startMiB is how many MiB of facts BenchmarkStartFromDisk has. FLAGLEDGER_START_MIB=1024 has more.
+// startMiB is the size of BenchmarkStartFromDisk's facts in MiB. FLAGLEDGER_START_MIB=1024 raises it.
 func startMiB(b *testing.B) int {
 	text := os.Getenv("FLAGLEDGER_START_MIB")
 	if text == "" {
@@ -30,8 +30,8 @@ func startMiB(b *testing.B) int {
 	return n
 }
 
-// BenchmarkStartFromDisk is the time from nothing to evaluating flags where a snapshot on disk holds what the facts of
-// the log make. "first-s" is that of the start before, which reads the whole log.
+// BenchmarkStartFromDisk measures the time from the start to evaluation with a current snapshot on disk. "first-s" is
+// the time of the previous start, which reads the whole log.
 func BenchmarkStartFromDisk(b *testing.B) {
 	url, store := nodetest.BenchStore(b)
 	mebibytes := startMiB(b)
@@ -65,7 +65,7 @@ func BenchmarkStartFromDisk(b *testing.B) {
 	b.ReportMetric(float64(mebibytes), "MiB-of-facts")
 }
 
-// seedLarge appends facts of together so many bytes: flags with a value of 8 KB, each of which is changed twice.
+// seedLarge appends flags with a value of 8 KB of the given total size, and changes each of them twice.
 func seedLarge(b *testing.B, store events.Store, bytes int) {
 	b.Helper()
 	const size = 8 << 10

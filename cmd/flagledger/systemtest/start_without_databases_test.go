@@ -15,8 +15,8 @@ import (
 	"flagledger/events/eventstore/esdbtest"
 )
 
-// A server that starts while its databases are down evaluates flags as they were, says so and refuses changes. When the
-// databases are back, it goes on by itself.
+// A server that starts while its databases are down evaluates with its last state, reports that and refuses changes.
+// When the databases return, it recovers by itself.
 func TestAStartWhileAllDatabasesAreDown(t *testing.T) {
 	t.Parallel()
 	t.Run("Postgres", func(t *testing.T) { startWithoutDatabases(t, nil) })
@@ -108,8 +108,8 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	}
 }
 
-// A start that can serve no snapshot says why, where there is a file: whoever reads only that the database is down
-// looks for the file's fault in vain.
+// A start without database that cannot use an existing snapshot reports why, because "the database is down" alone would
+// hide the file's fault.
 func TestAStartWithoutDatabaseSaysWhyItCannotServeTheSnapshotOnDisk(t *testing.T) {
 	t.Parallel()
 	c := node.Config{DatabaseURL: "postgres://127.0.0.1:1/x", Data: t.TempDir()}

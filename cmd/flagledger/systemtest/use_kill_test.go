@@ -10,8 +10,7 @@ import (
 	"flagledger/migrations/pgtest"
 )
 
-// A server that is killed has written down all uses of flags but those of its last five seconds, and the next one adds
-// to them.
+// A killed server has saved all usage except the last five seconds, and the next server adds to it.
 func TestKillingTheServerLosesTheLastUsesAlone(t *testing.T) {
 	t.Parallel()
 	p := (&nodetest.Program{Binary: os.Args[0]}).In(t)
@@ -48,7 +47,7 @@ func TestKillingTheServerLosesTheLastUsesAlone(t *testing.T) {
 	}
 }
 
-// A server that is stopped has written down all uses of flags.
+// A stopped server has saved all usage.
 func TestStoppingTheServerLosesNoUse(t *testing.T) {
 	t.Parallel()
 	p := nodetest.Build(t)

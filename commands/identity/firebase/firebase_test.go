@@ -221,7 +221,7 @@ func TestADisabledAccountGetsNoNewPassword(t *testing.T) {
 
 func TestSessionsThatGoOnAreNotEnded(t *testing.T) {
 	e := emulator.Start(t)
-	var ahead atomic.Int64 //  of the clock
+	var ahead atomic.Int64 // of the clock
 	p, ended := runningAt(t, e, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 	up, err := p.SignUp(t.Context(), strings.ToLower(rand.Text())+"@example.com", "correct horse", "")
 	if err != nil {

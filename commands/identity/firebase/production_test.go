@@ -38,8 +38,8 @@ import (
 type google struct {
 	t      *testing.T
 	mu     sync.Mutex
-	keys   map[string]*rsa.PrivateKey //  published keys
-	users  map[string]map[string]any  //  by id, as accounts:lookup returns them
+	keys   map[string]*rsa.PrivateKey // published keys
+	users  map[string]map[string]any  // by id, as accounts:lookup returns them
 	down   bool
 	calls  atomic.Int32
 	server *httptest.Server
@@ -139,7 +139,7 @@ func (g *google) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.down {
-		w.WriteHeader(http.StatusNotFound) //  clients do not retry it
+		w.WriteHeader(http.StatusNotFound) // clients do not retry it
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -346,7 +346,7 @@ func TestPeopleAreKnownWhileGoogleCannotBeReached(t *testing.T) {
 		t.Errorf("who has been seen cannot be asked after: %v", err)
 	}
 
-	fresh := production(t, Options{Now: time.Now}) //  starts during the outage
+	fresh := production(t, Options{Now: time.Now}) // starts during the outage
 	_, err = fresh.Verify(t.Context(), good)
 	kindOf(t, err, commands.Unavailable)
 	g.change(func() { g.down = false })
@@ -376,7 +376,7 @@ func TestKeysThatAreNewAreFound(t *testing.T) {
 	g.change(func() { g.keys["k2"] = next })
 	token := signed(t, jose.RS256, next, "k2", words())
 	before := g.calls.Load()
-	for range 100 { //  invented ids
+	for range 100 { // invented ids
 		_, err := p.Verify(t.Context(), signed(t, jose.RS256, next, rand.Text(), words()))
 		kindOf(t, err, commands.Unauthenticated)
 	}

@@ -24,7 +24,7 @@ func forgottenPassword(t *testing.T, s Subject) {
 		refused(t, err, commands.Invalid, "token")
 	}
 	s.Later(t)
-	unset := must(s.PrepareReset(t.Context(), token, another))(t) //  and not applied
+	unset := must(s.PrepareReset(t.Context(), token, another))(t) // and not applied
 	between := must(s.SignIn(t.Context(), email, secret))(t)
 	if unset.Ends.UserID != up.UserID || !unset.Ends.Before.After(up.AuthTime) {
 		t.Errorf("a session that began at %v ends by %+v", up.AuthTime, unset.Ends)
@@ -62,7 +62,7 @@ func changedPassword(t *testing.T, s Subject) {
 	_, err = s.updatePassword(t.Context(), in.Claims, "", "short")
 	refused(t, err, commands.Invalid, "currentPassword", "newPassword")
 	s.Later(t)
-	must(s.PrepareUpdate(t.Context(), in.Claims, secret, another))(t) //  and not applied
+	must(s.PrepareUpdate(t.Context(), in.Claims, secret, another))(t) // and not applied
 	ended := must(s.updatePassword(t.Context(), in.Claims, secret, another))(t)
 	if ended.UserID != up.UserID || !ended.Before.After(in.AuthTime) || ended.Except != in.SessionID {
 		t.Errorf("a session that began at %v goes on after %+v", in.AuthTime, ended)

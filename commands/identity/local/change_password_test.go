@@ -84,7 +84,7 @@ func TestSessionsThatBeginWhileAPasswordIsChanged(t *testing.T) {
 	}
 	_, err := m.refresh(ctx, between.RefreshToken)
 	wantKind(t, err, commands.Unauthenticated)
-	must(m.refresh(ctx, up.RefreshToken))(t) //  the session that changed the password
+	must(m.refresh(ctx, up.RefreshToken))(t) // the session that changed the password
 	if after := must(m.SignIn(ctx, "ada@example.com", another))(t); after.AuthTime.Before(change.Ends.Before) {
 		t.Errorf("a session of %v with the new password ends with those before %v", after.AuthTime, change.Ends.Before)
 	}
@@ -163,7 +163,7 @@ func TestALinkThatIsUsedTwiceAtOnce(t *testing.T) {
 	must(m.SignUp(ctx, "ada@example.com", secret, ""))(t)
 	link := m.forgot(t, "ada@example.com")
 	hashing := m.o.Hash
-	m.o.Hash = func(ctx context.Context, hash func()) error { //  after the link was looked up
+	m.o.Hash = func(ctx context.Context, hash func()) error { // after the link was looked up
 		m.o.Hash = hashing
 		must(m.resetPassword(ctx, link, another))(t)
 		return hashing(ctx, hash)

@@ -195,12 +195,12 @@ func TestResetLinksAreGoodOnceForAnHour(t *testing.T) {
 		}
 		wantKind(t, m.VerifyEmail(ctx, token, secret, anyone), commands.Invalid)
 	}
-	wantKind(t, m.VerifyEmail(ctx, newer, secret, anyone), commands.Invalid) //  the token is for a different purpose
+	wantKind(t, m.VerifyEmail(ctx, newer, secret, anyone), commands.Invalid) // the token is for a different purpose
 	results := make([]error, 4)
 	var all sync.WaitGroup
 	for i := range results {
 		all.Go(func() {
-			for { //  a change that was prepared later wins
+			for { // a change that was prepared later wins
 				if _, results[i] = m.resetPassword(ctx, newer, another); commands.KindOf(results[i]) != commands.Unavailable {
 					return
 				}
@@ -269,7 +269,7 @@ func TestVerifyEmail(t *testing.T) {
 	}
 	token := m.token(t, "ada@example.com", "/verify-email")
 	_, err := m.resetPassword(ctx, token, another)
-	wantKind(t, err, commands.Invalid) //  the token is for a different purpose
+	wantKind(t, err, commands.Invalid) // the token is for a different purpose
 	m.c.add(3*24*time.Hour - time.Second)
 	if err := m.VerifyEmail(ctx, token, secret, anyone); err != nil {
 		t.Fatal(err)

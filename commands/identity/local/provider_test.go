@@ -325,7 +325,7 @@ func TestDatabaseTrouble(t *testing.T) {
 	if _, err := pool.Exec(t.Context(), `alter table keep.folk rename to people; `+readOnly); err != nil {
 		t.Fatal(err)
 	}
-	pool.Reset() //  a standby, as after a failover
+	pool.Reset() // a standby, as after a failover
 	_, err = p.SignIn(t.Context(), "ada@example.com", secret)
 	wantKind(t, err, commands.Unavailable)
 

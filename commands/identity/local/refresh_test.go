@@ -139,14 +139,14 @@ func TestRevokeWaitsForARefreshUnderWay(t *testing.T) {
 	s := session{id: up.SessionID, userID: up.UserID, authTime: p.now()}
 
 	tx := must(pool.Begin(t.Context()))(t)
-	defer tx.Rollback(context.Background()) //nolint:errcheck //  already committed
+	defer tx.Rollback(context.Background()) //nolint:errcheck // already committed
 	if err := lock(t.Context(), tx, s); err != nil {
 		t.Fatal(err)
 	}
 	added := must(grant(t.Context(), tx, s, p.now()))(t)
 	revoked := make(chan error, 1)
 	go func() { revoked <- p.Revoke(t.Context(), up.UserID, up.SessionID) }()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) //  at most, on a busy machine
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // at most, on a busy machine
 	defer cancel()
 	for waiting := false; !waiting; time.Sleep(5 * time.Millisecond) {
 		if len(revoked) > 0 {

@@ -150,7 +150,7 @@ func TestAddressesAreTheSameInPostgres(t *testing.T) {
 		if !ok {
 			return
 		}
-		stored := b //  an earlier release may have stored it
+		stored := b // an earlier release may have stored it
 		if other, ok := commands.ParseEmail(b); ok {
 			stored = other
 		}

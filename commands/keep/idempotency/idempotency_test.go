@@ -195,7 +195,7 @@ func TestWhatIsAbandonedIsMadeAgainAtOnce(t *testing.T) {
 	k, _ := newKeys(t)
 	first, _ := begin(t, k, request, "attempt")
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() //  its caller disconnects
+	cancel() // its caller disconnects
 	if err := first.Abandon(ctx); err != nil {
 		t.Fatal(err)
 	}

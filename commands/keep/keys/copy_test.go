@@ -18,7 +18,7 @@ func TestTokensAreVerifiedWithACopyOfTheKeysWhileTheDatabaseIsDown(t *testing.T)
 	c, file, log := newClock(), filepath.Join(t.TempDir(), "public-keys"), slog.New(slog.DiscardHandler)
 	pool := pgtest.Pool(t)
 	k := must(Open(t.Context(), pool, theSecret(t), file, c.now, log))(t)
-	c.add(signsFor) //  there are two keys now
+	c.add(signsFor) // there are two keys now
 	if err := k.rotate(t.Context()); err != nil {
 		t.Fatal(err)
 	}

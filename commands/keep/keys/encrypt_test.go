@@ -61,7 +61,7 @@ func TestANodeWithAnotherSecretDoesNotStart(t *testing.T) {
 	pool := pgtest.Pool(t)
 	k := open(t, pool, c)
 	before, token := stored(t, pool), sign(t, k)
-	c.add(2 * signsFor) //  a key is due, and another has expired
+	c.add(2 * signsFor) // a key is due, and another has expired
 	if _, err := tryOpen(t, pool, c, anotherSecret); !errors.Is(err, errSecret) ||
 		!strings.Contains(err.Error(), "FLAGLEDGER_SECRET") {
 		t.Errorf("it starts, or does not name the setting: %v", err)
@@ -86,7 +86,7 @@ func TestASecretIsReplacedByAnother(t *testing.T) {
 	if err := first.rotate(t.Context()); !errors.Is(err, errSecret) {
 		t.Errorf("a node with the old secret alone: %v", err)
 	}
-	accepts(t, first, token) //  it still uses the keys that it knows
+	accepts(t, first, token) // it still uses the keys that it knows
 
 	after := openWith(t, pool, c, anotherSecret)
 	accepts(t, after, token)

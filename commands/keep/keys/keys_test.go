@@ -238,7 +238,7 @@ func TestUnknownKeysDoNotFloodTheDatabase(t *testing.T) {
 	if n := loads.Load(); n != 2 {
 		t.Errorf("%d reads of the keys, want 2", n)
 	}
-	c.add(-time.Hour) //  a clock that runs back does not stop them
+	c.add(-time.Hour) // a clock that runs back does not stop them
 	flood()
 	if n := loads.Load(); n != 3 {
 		t.Errorf("%d reads of the keys, want 3", n)
@@ -319,7 +319,7 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantKind(t, verify(t.Context(), k, forged(t)), commands.Internal)
-	accepts(t, k, token) //  the known keys stay
+	accepts(t, k, token) // the known keys stay
 	accepts(t, k, sign(t, k))
 
 	for _, bad := range []string{"hunter22", string(must(x509.MarshalPKCS8PrivateKey(must(x509.ParsePKCS8PrivateKey(ed25519))(t)))(t))} {

@@ -97,7 +97,7 @@ func TestToursThatOthersSetTakeNoRoom(t *testing.T) {
 			t.Errorf("the person sets %s: %v", key, err)
 		}
 	}
-	for _, key := range []string{"mine", "other1", "other2", "more"} { //  the person has started one of them
+	for _, key := range []string{"mine", "other1", "other2", "more"} { // the person has started one of them
 		if _, err := tours.Set(t.Context(), me, key, nil, false, now); err != nil {
 			t.Errorf("others set %s: %v", key, err)
 		}

@@ -26,13 +26,13 @@ type Mail struct {
 	From, To, Subject, Text string
 	Header                  mail.Header
 	TLS                     bool
-	User                    string //  the signed-in sender
+	User                    string // the signed-in sender
 }
 
 // Options are the requirements of a server.
 type Options struct {
-	TLS            bool //  offer STARTTLS
-	Implicit       bool //  TLS from the first byte
+	TLS            bool // offer STARTTLS
+	Implicit       bool // TLS from the first byte
 	User, Password string
 	// Refuse is called for each mail with its number, from 1. Calls may be concurrent.
 	Refuse func(n int) error
@@ -43,20 +43,20 @@ type Options struct {
 // Server is a running server. It stops with the test.
 type Server struct {
 	Addr  string
-	Roots *x509.CertPool //  certificates to trust
+	Roots *x509.CertPool // certificates to trust
 
 	o     Options
 	mu    sync.Mutex
 	mails []Mail
 	tries int
-	more  chan struct{} //  closed when a mail arrives
+	more  chan struct{} // closed when a mail arrives
 }
 
 // New starts a server on the loopback interface.
 func New(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := &Server{o: o, more: make(chan struct{}), Roots: x509.NewCertPool()}
-	certified := httptest.NewTLSServer(nil) //  has a certificate for 127.0.0.1 and example.com
+	certified := httptest.NewTLSServer(nil) // has a certificate for 127.0.0.1 and example.com
 	config := &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}
 	s.Roots.AddCert(certified.Certificate())
 	certified.Close()
@@ -84,7 +84,7 @@ func New(t testing.TB, o Options) *Server {
 	}()
 	t.Cleanup(func() {
 		_ = server.Close()
-		_ = listener.Close() //  Close does not know it before Serve starts
+		_ = listener.Close() // Close does not know it before Serve starts
 		<-done
 	})
 	return s

@@ -19,7 +19,7 @@ type subscription struct {
 	Metadata                          map[string]string
 	Begin, End                        time.Time
 	CancelAtEnd                       bool
-	CancelAt                          time.Time //  zero if it does not end
+	CancelAt                          time.Time // zero if it does not end
 }
 
 // page is a page for customers.

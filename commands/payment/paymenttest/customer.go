@@ -106,7 +106,7 @@ func (s *Server) Change(id string, change func(*Subscription)) {
 type Subscription struct {
 	Status, Price string
 	CancelAtEnd   bool
-	CancelAt      time.Time //  zero if it does not end
+	CancelAt      time.Time // zero if it does not end
 	Begin, End    time.Time
 }
 

@@ -29,16 +29,16 @@ type Server struct {
 
 	mu            sync.Mutex
 	broken        Failure
-	ended         chan struct{} //  closed when the server stops, to end hanging calls
+	ended         chan struct{} // closed when the server stops, to end hanging calls
 	next          int
 	calls         []Call
 	prices        map[string]string // interval by price
-	portalPrices  map[string]bool   //  prices offered by the portal
+	portalPrices  map[string]bool   // prices offered by the portal
 	products      map[string]bool
 	coupons       map[string]bool
 	promotions    map[string]string // id by code
 	customers     map[string]*customer
-	subscriptions []*subscription //  the newest last
+	subscriptions []*subscription // the newest last
 	pages         map[string]*page
 	answers       map[string]answer // by Idempotency-Key
 	events        []Event
@@ -57,21 +57,21 @@ type Failure string
 // The kinds of failure.
 const (
 	Working   Failure = ""
-	Down      Failure = "down"         //  connections are closed
-	Hanging   Failure = "hanging"      //  no response
-	Garbage   Failure = "garbage"      //  200 with an HTML page
-	Empty     Failure = "empty"        //  200 with unrelated JSON
+	Down      Failure = "down"         // connections are closed
+	Hanging   Failure = "hanging"      // no response
+	Garbage   Failure = "garbage"      // 200 with an HTML page
+	Empty     Failure = "empty"        // 200 with unrelated JSON
 	Strange   Failure = "strange"      // 200 with lists of null
 	Busy      Failure = "busy"         // 429
 	Failing   Failure = "failing"      // 500
-	Recorded  Failure = "recorded"     //  500, also for later calls with the same Idempotency-Key
+	Recorded  Failure = "recorded"     // 500, also for later calls with the same Idempotency-Key
 	Forbidden Failure = "unauthorized" // 401
 )
 
 type answer struct {
 	status  int
 	body    map[string]any
-	request string //  must be equal for the same key
+	request string // must be equal for the same key
 }
 
 // New starts an account that is removed after the test. now returns the time, also of signatures.
@@ -227,7 +227,7 @@ func (s *Server) answer(r *http.Request, form url.Values, body string) answer {
 	}
 	a := answer{request: request}
 	a.status, a.body = s.route(r.Method, r.URL.Path, form)
-	if key != "" && a.status == http.StatusOK { //  Stripe stores no response of a refused call
+	if key != "" && a.status == http.StatusOK { // Stripe stores no response of a refused call
 		s.answers[key] = a
 	}
 	return a

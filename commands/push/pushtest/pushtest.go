@@ -33,12 +33,12 @@ type Message struct {
 
 // Answer describes the response to a message. The zero Answer accepts it.
 type Answer struct {
-	Status int             //  an error status
-	Code   string          //  FCM's error code, such as UNREGISTERED
-	Body   string          //  with Status, a body in place of a readable response
+	Status int             // an error status
+	Code   string          // FCM's error code, such as UNREGISTERED
+	Body   string          // with Status, a body in place of a readable response
 	Drop   bool            // the connection is closed without an answer
-	Hang   <-chan struct{} //  no response until it is closed or the caller disconnects
-	Lost   bool            //  the message is accepted, but its response hangs
+	Hang   <-chan struct{} // no response until it is closed or the caller disconnects
+	Lost   bool            // the message is accepted, but its response hangs
 }
 
 // New starts a server, which stops with the test.

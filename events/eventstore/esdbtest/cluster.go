@@ -22,7 +22,7 @@ type cluster struct {
 	mu      sync.Mutex
 	members []*Server
 	leader  *Server
-	dead    map[*Server]bool //  from the view of the other servers
+	dead    map[*Server]bool // from the view of the other servers
 }
 
 // NewCluster starts n servers with a shared log. The first one leads. Followers answer reads and refuse appends, as

@@ -15,10 +15,10 @@ type faults struct {
 	delay         time.Duration
 	delayChanged  chan struct{} // closed when delay changes
 	dropped       chan struct{} // closed to drop subscriptions
-	dropAfter     int           //  events before a subscription is dropped; 0 for never
-	thawed        chan struct{} //  closed when the server stops hanging; nil if it does not hang
-	resetBefore   int           //  appends whose connection is reset before they are applied
-	resetAfter    int           //  appends whose connection is reset after they are applied
+	dropAfter     int           // events before a subscription is dropped; 0 for never
+	thawed        chan struct{} // closed when the server stops hanging; nil if it does not hang
+	resetBefore   int           // appends whose connection is reset before they are applied
+	resetAfter    int           // appends whose connection is reset after they are applied
 	refuseRepeats bool
 	omitPositions bool
 	omitCreated   bool

@@ -52,9 +52,9 @@ type log struct {
 
 type stream struct {
 	records   []*record
-	first     map[uuid.UUID]int //  the first record of each event id
-	truncated int               //  number of deleted records
-	tombstone bool              //  no append is possible any more
+	first     map[uuid.UUID]int // the first record of each event id
+	truncated int               // number of deleted records
+	tombstone bool              // no append is possible any more
 }
 
 func newLog() *log {
@@ -80,7 +80,7 @@ func meta(eventType string) map[string]string {
 // outcome is the result of an append or a deletion; last is nil if it was refused.
 type outcome struct {
 	deleted  bool
-	repeated bool //  it was applied before
+	repeated bool // it was applied before
 	last     *record
 	current  int64 // revision of the stream, -1 if it does not exist
 }
@@ -98,7 +98,7 @@ func (l *log) append(name string, expected expectation, list []proposed) outcome
 	if s.tombstone {
 		return outcome{deleted: true, current: current}
 	}
-	after := current //  the revision before the first event
+	after := current // the revision before the first event
 	switch expected.kind {
 	case exact:
 		after = int64(expected.revision)

@@ -28,7 +28,7 @@ const Version = "24.2.0"
 // Server is the server. It is safe for concurrent use.
 type Server struct {
 	t       testing.TB
-	address string      //  set by the first Start
+	address string      // set by the first Start
 	tls     *tls.Config // nil without TLS
 
 	log     *log
@@ -36,12 +36,12 @@ type Server struct {
 	faults  faults
 	sent    atomic.Int64 // events
 
-	mu             sync.Mutex //  guards the fields below
+	mu             sync.Mutex // guards the fields below
 	version        string
 	server         *grpc.Server // nil while stopped
 	conns          map[*trackedConn]struct{}
 	dials          int
-	user, password string //  required for streams, unless empty
+	user, password string // required for streams, unless empty
 }
 
 // New starts a server on a free loopback port. It stops with the test.
@@ -96,7 +96,7 @@ func (s *Server) Start() {
 		listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 		return err == nil
 	}
-	if !WaitFor(20*time.Second, listens) { //  the port is free when its last connection is closed
+	if !WaitFor(20*time.Second, listens) { // the port is free when its last connection is closed
 		s.t.Errorf("esdbtest: %v", err)
 		return
 	}
@@ -181,7 +181,7 @@ func (l tracked) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &trackedConn{conn, l.s} //  also while the server hangs: the system accepts for it
+	c := &trackedConn{conn, l.s} // also while the server hangs: the system accepts for it
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
 	l.s.conns[c] = struct{}{}

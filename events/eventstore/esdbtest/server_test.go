@@ -72,16 +72,16 @@ func TestExpectedRevisions(t *testing.T) {
 		{esdb.StreamExists{}, ab, 0, wrong},
 		{esdb.Revision(0), ab, 0, wrong},
 		{esdb.NoStream{}, ab, 1, -1},
-		{esdb.NoStream{}, ab, 1, -1}, //  a repetition
-		{esdb.Any{}, ab, 1, -1},      //  a repetition
+		{esdb.NoStream{}, ab, 1, -1}, // a repetition
+		{esdb.Any{}, ab, 1, -1},      // a repetition
 		{esdb.StreamExists{}, []esdb.EventData{b}, 1, -1},
 		{esdb.NoStream{}, []esdb.EventData{c}, 0, wrong},
 		{esdb.NoStream{}, []esdb.EventData{a, c}, 0, wrong},
 		{esdb.NoStream{}, []esdb.EventData{a, b, c}, 0, wrong},
 		{esdb.Revision(0), []esdb.EventData{c}, 0, wrong},
 		{esdb.Revision(1), []esdb.EventData{c}, 2, -1},
-		{esdb.Revision(0), []esdb.EventData{b, c}, 2, -1}, //  a repetition of parts of two appends
-		{esdb.Revision(0), []esdb.EventData{b}, 1, -1},    //  followed by another event
+		{esdb.Revision(0), []esdb.EventData{b, c}, 2, -1}, // a repetition of parts of two appends
+		{esdb.Revision(0), []esdb.EventData{b}, 1, -1},    // followed by another event
 		{esdb.Any{}, []esdb.EventData{event("d")}, 3, -1},
 	} {
 		result, err := client.AppendToStream(

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-const maxAppendSize = 1 << 20 //  of the data of one append, the default of real servers
+const maxAppendSize = 1 << 20 // of the data of one append, the default of real servers
 
 // streamsService implements the calls on streams.
 type streamsService struct {

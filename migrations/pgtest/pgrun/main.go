@@ -70,10 +70,10 @@ func run(inMemory bool, args []string) (code int, err error) {
 			return 1, failed
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(files)) }()
-		if err := os.Chmod(files, 0o755); err != nil { //  Postgres may run as another user
+		if err := os.Chmod(files, 0o755); err != nil { // Postgres may run as another user
 			return 1, err
 		}
-		if runsPrograms(files) { //  some tests build programs and run them
+		if runsPrograms(files) { // some tests build programs and run them
 			cmd.Env = append(cmd.Env, "TMPDIR="+files, "GOTMPDIR="+parent)
 		}
 		parent = files

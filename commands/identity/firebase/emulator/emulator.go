@@ -31,13 +31,13 @@ var files embed.FS
 // Project is the id of the emulator's project, which all tests share.
 const Project = "demo-flagledger"
 
-const startTakes = 3 * time.Minute //  at most, on a busy machine
+const startTakes = 3 * time.Minute // at most, on a busy machine
 
 // Emulator is a running emulator. It stops with the test process.
 type Emulator struct {
-	Host string //  host and port, for FIREBASE_AUTH_EMULATOR_HOST
+	Host string // host and port, for FIREBASE_AUTH_EMULATOR_HOST
 
-	input io.Closer //  its end stops the emulator
+	input io.Closer // its end stops the emulator
 }
 
 const name = "firebase-emulator"
@@ -53,7 +53,7 @@ var start = sync.OnceValues(func() (*Emulator, error) {
 	}
 	command := exec.CommandContext(context.Background(), "node", filepath.Join(folder, "serve.js"), Project)
 	command.Stderr = os.Stderr
-	input, err := command.StdinPipe() //  ends with this process, which stops the emulator
+	input, err := command.StdinPipe() // ends with this process, which stops the emulator
 	if err != nil {
 		return nil, err
 	}

@@ -153,7 +153,7 @@ func drawServe(t *rapid.T, variations []events.Variation) events.Serve {
 	for range rapid.IntRange(1, 4).Draw(t, "shares") {
 		s.Rollout = append(s.Rollout, events.Share{VariationID: Sample(t, ids), Weight: drawWeight(t)})
 	}
-	s.Rollout[0].Weight++ //  not all weights are zero
+	s.Rollout[0].Weight++ // not all weights are zero
 	return s
 }
 
