@@ -13,7 +13,7 @@ import (
 	"flagledger/projections"
 )
 
-// engines open a log of their own each time.
+// engines opens a log of its own each time.
 var engines = map[string]func(t *testing.T) events.Store{
 	"postgres": func(t *testing.T) events.Store { return newWorld(t).store },
 	"eventstore": func(t *testing.T) events.Store {
@@ -34,7 +34,7 @@ type tallied struct {
 
 func newTallied(t *testing.T) tallied { return tallied{newWorld(t), tally(1, "event")} }
 
-// run keeps the read model current with a log, and tells progress of it.
+// run updates the read model from a log, and reports its progress.
 func (w tallied) run(store events.Store) (progress *projections.Progress, stop func()) {
 	list := []projections.Projection{w.p}
 	progress = projections.NewProgress(list)
@@ -50,7 +50,7 @@ func (w tallied) run(store events.Store) (progress *projections.Progress, stop f
 	}
 }
 
-// add appends flags to a log, and returns the position of the last one.
+// add appends flags to a log and returns the position of the last one.
 func (w tallied) add(store events.Store, keys ...string) (last events.Position) {
 	w.t.Helper()
 	for _, key := range keys {
@@ -63,7 +63,7 @@ func (w tallied) add(store events.Store, keys ...string) (last events.Position) 
 	return last
 }
 
-// wantRows waits until progress says that a position is shown, and checks the rows.
+// wantRows waits until progress reports a position, and checks the rows.
 func (w tallied) wantRows(progress *projections.Progress, position events.Position, keys ...string) {
 	w.t.Helper()
 	w.eventually("the read model shows the last fact",
@@ -77,7 +77,7 @@ func (w tallied) wantRows(progress *projections.Progress, position events.Positi
 	}
 }
 
-// table is another one after each rebuild.
+// table returns the live table, a new one after each rebuild.
 func (w tallied) table() uint32 {
 	return column[uint32](w.world, `select 'read.tally'::regclass::oid`)[0]
 }
@@ -93,8 +93,7 @@ func (w tallied) built(store events.Store) bool {
 
 const saysAnotherLog = "the event store holds a different log than the read model was built from"
 
-// A read model was made from facts. Where a node restarts on another log, whose positions are the same numbers, its
-// rows are of other facts.
+// If a node restarts on another log with the same position numbers, the rows of a read model come from different facts.
 func TestAReadModelOfAnotherLogIsRebuilt(t *testing.T) {
 	t.Parallel()
 	for engine, open := range engines {
@@ -152,7 +151,7 @@ func TestAReadModelThatIsAheadOfItsLogIsRebuilt(t *testing.T) {
 	}
 }
 
-// A log that was restored from an older copy begins with the same event, and may have grown past the checkpoint since.
+// A restored log starts with the same event, and may have grown past the checkpoint since.
 func TestAReadModelOfEventsThatARestoreTookBackIsRebuilt(t *testing.T) {
 	t.Parallel()
 	for engine, open := range engines {
@@ -189,7 +188,7 @@ func TestAReadModelOfEventsThatARestoreTookBackIsRebuilt(t *testing.T) {
 	}
 }
 
-// An earlier release wrote checkpoints without the log's id, and tables of checkpoints without a place for it.
+// An earlier release wrote checkpoints without the log's id, and tables without a column for it.
 func TestACheckpointOfAnEarlierReleaseIsAdopted(t *testing.T) {
 	t.Parallel()
 	for engine, open := range engines {
@@ -225,7 +224,7 @@ func TestACheckpointOfAnEarlierReleaseIsAdopted(t *testing.T) {
 	}
 }
 
-// A read model that began on an empty log is told apart from others by the first fact that comes.
+// The first fact identifies the log of a read model that started on an empty log.
 func TestAReadModelThatBeganOnAnEmptyLogKnowsIt(t *testing.T) {
 	t.Parallel()
 	for engine, open := range engines {

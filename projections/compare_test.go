@@ -38,7 +38,7 @@ func (w *world) different(options projections.RebuildOptions, want ...projection
 	}
 }
 
-// leftTables are those that rebuilds have left behind.
+// leftTables lists the tables that rebuilds have left behind.
 func (w *world) leftTables() []string {
 	return column[string](
 		w,
@@ -46,7 +46,7 @@ func (w *world) leftTables() []string {
 	)
 }
 
-// Tables that differ from what the facts make are not replaced unless that is forced.
+// Tables that differ from the facts are not replaced without force.
 func TestARebuildTellsWhatDiffers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -71,7 +71,7 @@ func TestARebuildTellsWhatDiffers(t *testing.T) {
 	if left := w.leftTables(); len(left) > 0 {
 		t.Errorf("verifying left tables behind: %v", left)
 	}
-	for range 2 { // the second time it goes on with the tables that it has
+	for range 2 { // the second time it continues with its tables
 		w.different(keep, want...)
 		w.same("a rebuild that was refused", wrong)
 	}
@@ -108,7 +108,7 @@ func TestARebuildTellsWhatWasExchanged(t *testing.T) {
 	}
 }
 
-// Rows are compared at the same place in the log also while it grows, and where nobody carries the live tables on.
+// Rows are compared at one position even if the log grows, and if no projector updates the live tables.
 func TestRowsAreComparedAtOnePlaceInTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -144,7 +144,7 @@ func TestRowsAreComparedAtOnePlaceInTheLog(t *testing.T) {
 	w.sameFromScratch()
 }
 
-// busy is a change of a flag that is made, and then switched on and off.
+// busy creates a flag and toggles it.
 func busy(i events.Revision) events.Fact {
 	environment := events.EnvironmentRef{ID: "e", Name: "production"}
 	switch {
@@ -157,7 +157,7 @@ func busy(i events.Revision) events.Fact {
 	}
 }
 
-// switchFlag makes a flag and switches it, with so many events.
+// switchFlag creates a flag and toggles it, n events in total.
 func (w *world) switchFlag(key string, n events.Revision) {
 	w.t.Helper()
 	var facts []events.Fact
@@ -167,7 +167,7 @@ func (w *world) switchFlag(key string, n events.Revision) {
 	w.append("flag-t."+key, 0, facts...)
 }
 
-// A rebuild that is ended goes on where it was.
+// An interrupted rebuild resumes.
 func TestARebuildGoesOnWhereItWasEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -198,7 +198,7 @@ func TestARebuildGoesOnWhereItWasEnded(t *testing.T) {
 		report := func(projection string, reached events.Position, _ int) {
 			if reached.Commit > 0 {
 				first[projection]()
-				<-ended.Done() // neither goes on until both have begun
+				<-ended.Done() // both start before either continues
 			}
 		}
 		_ = projections.Rebuild(ended, w.url, w.store, list, projections.RebuildOptions{Rate: 1000, Report: report}, w.log)
@@ -223,7 +223,7 @@ func TestARebuildGoesOnWhereItWasEnded(t *testing.T) {
 func TestARebuildReadsNoFasterThanItMay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.switchFlag("a", 700) // more events than may be read at once
+	w.switchFlag("a", 700) // more events than one read may return
 	began := time.Now()
 	head, err := w.store.Head(t.Context())
 	if err != nil {
@@ -240,8 +240,8 @@ func TestARebuildReadsNoFasterThanItMay(t *testing.T) {
 	}
 }
 
-// The live tables are replaced by another process while a rebuild makes new ones, with tables of an earlier position:
-// the rebuild ends, and reports no differences between rows of two positions.
+// Another process replaces the live tables with tables of an earlier position during a rebuild. The rebuild ends, and
+// does not compare rows of different positions.
 func TestRebuildEndsIfLiveTablesWentBack(t *testing.T) {
 	t.Parallel()
 	for name, grows := range map[string]bool{"at the end of the log": false, "with more to read": true} {

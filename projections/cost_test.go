@@ -6,8 +6,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// What a fact costs does not grow with the history of its flag: each looks at a few rows, however many were written
-// before.
+// The cost of a fact does not grow with the history of its flag: each reads a few rows, however many there are.
 func TestAFactLooksAtFewRowsOfALongHistory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

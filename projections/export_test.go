@@ -10,8 +10,8 @@ import (
 	"flagledger/events"
 )
 
-// What the tests see of the machinery beyond what it exports. They stand outside of the package because they need the
-// read models.
+// This file exports what tests need of the machinery. The tests are outside the package because they need the read
+// models.
 
 const (
 	LiveSchema     = liveSchema
@@ -25,25 +25,25 @@ var (
 	Disconnect     = disconnect
 )
 
-// Reached tells Progress of a position.
+// Reached reports a position to Progress.
 func (p *Progress) Reached(name string, position events.Position) { p.reached(name, "", position) }
 
-// Failed tells Progress that this process could not carry on a read model.
+// Failed reports to Progress that this process could not update a read model.
 func (p *Progress) Failed(name string) { p.failed(name, true) }
 
-// Notified tells Progress what another process has sent.
+// Notified reports a notification of another process to Progress.
 func (p *Progress) Notified(payload string) { p.notified(payload) }
 
-// Resumed tells Progress of a position that a read model was found at.
+// Resumed reports the position of an existing read model to Progress.
 func (p *Progress) Resumed(name string, position events.Position) { p.resumed(name, "", position) }
 
-// HasReadModel tells, by its error, whether the read model stands in this version.
+// HasReadModel returns an error unless the read model exists in this version.
 func (p Projection) HasReadModel(ctx context.Context, db querier) error {
 	_, err := p.readCheckpoint(ctx, db, liveSchema)
 	return err
 }
 
-// CarryOn keeps one read model current, and tells each position that it has reached.
+// CarryOn updates one read model, and reports each position that it reaches.
 func CarryOn(
 	ctx context.Context, p Projection, url string, store events.Store, log *slog.Logger, committed func(events.Position),
 ) error {
@@ -56,7 +56,7 @@ func CarryOn(
 		&subscriber{process: process, projection: p, schema: liveSchema, committed: reached, resumed: reached})
 }
 
-// Build is a rebuild that is about to switch.
+// Build is a rebuild before its switch.
 type Build struct {
 	b     *build
 	built checkpoint
@@ -78,7 +78,7 @@ func NewBuild(ctx context.Context, p Projection, url string, store events.Store,
 	})
 }
 
-// LockLive stops the live projector, once no lock is contended. The new tables count as so far as the live ones are.
+// LockLive stops the live projector when no lock is contended. The new tables count as current.
 func (b *Build) LockLive(ctx context.Context) error {
 	b.b.switching.Lock()
 	err := b.b.lockLive(ctx)
@@ -98,45 +98,45 @@ func (b *Build) LockLive(ctx context.Context) error {
 	})
 }
 
-// Finish is called where the new tables are as far as the live ones were when the projector was stopped.
+// Finish ends a rebuild whose new tables are current.
 func (b *Build) Finish(ctx context.Context) (done bool, err error) {
 	return b.b.switchUnlessBehind(ctx, b.built)
 }
 
-// LetGo lets the live projector go on.
+// LetGo releases the live projector.
 func (b *Build) LetGo() { b.b.unlockSwitching() }
 
-// Release lets the live projector go on, and ends.
+// Release releases the live projector and ends.
 func (b *Build) Release() {
 	b.b.unlockSwitching()
 	b.b.connections.pool.Close()
 }
 
-// MaxHold is for how long a rebuild stops a live projector after so many failed holds.
+// MaxHold returns how long a rebuild may stop a live projector after a number of failed holds.
 func MaxHold(failedHolds int) time.Duration { return (&build{failedHolds: failedHolds}).maxHold() }
 
-// ConnectSession opens a connection like the one that holds the locks of a process.
+// ConnectSession opens a connection like the one that holds a process's locks.
 func ConnectSession(ctx context.Context, url string) (*pgx.Conn, error) {
 	s := &session{url: url}
 	return s.connect(ctx)
 }
 
-// Traffic is what a rebuild gives way to.
+// Traffic detects the traffic that a rebuild yields to.
 type Traffic struct{ t *traffic }
 
-// NewTraffic returns one that has not looked yet. It must be closed.
+// NewTraffic returns a Traffic that has not checked yet. It must be closed.
 func NewTraffic(url string) (Traffic, error) {
 	w, err := openConnections(url, builderName, 1)
 	return Traffic{&traffic{connections: w}}, err
 }
 
-// Watch looks until ctx ends.
+// Watch checks until ctx ends.
 func (t Traffic) Watch(ctx context.Context) { t.t.watch(ctx) }
 
-// Present reports whether there is some.
+// Present reports whether there is traffic.
 func (t Traffic) Present() bool { return t.t.present() }
 
-// Since reports whether servers have run something since a time of the database.
+// Since reports whether servers have run a query since a time of the database.
 func (t Traffic) Since(ctx context.Context, since time.Time) (busy bool, now time.Time, err error) {
 	err = t.t.connections.use(ctx, liveSchema, func(conn *pgx.Conn) error {
 		busy, now, err = serversBusy(ctx, conn, since)

@@ -13,7 +13,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// countingStore counts what is read of a log.
+// countingStore counts reads of a log.
 type countingStore struct {
 	events.Store
 	subscriptions, delivered atomic.Int64
@@ -35,7 +35,7 @@ func TestReadModelsThatAreBuiltTogetherReadTheLogOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	newWorkload(1).run(t, w.store, 400)
-	w.switchFlag("a", 1800) // more than the projections' feed keeps
+	w.switchFlag("a", 1800) // more than the projections' feed caches
 	head, err := w.store.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestAPageOfOthersMovesNoCheckpoint(t *testing.T) {
 	w.carryOn()
 	w.settle()
 	n := 0
-	w.eventually("a checkpoint stays behind", func() bool { // it is moved along every few seconds
+	w.eventually("a checkpoint stays behind", func() bool { // it advances every few seconds
 		n++
 		key := fmt.Sprintf("f%d", n)
 		position := w.append("flag-t."+key, 0, newFlag(key))
@@ -132,7 +132,7 @@ func TestASlowReadModelHoldsUpNoOther(t *testing.T) {
 
 	held.Store(true)
 	for i := range 6 {
-		write(fmt.Sprintf("flag-t.%d", i), 500) // more than the feed keeps, and a page
+		write(fmt.Sprintf("flag-t.%d", i), 500) // more than the feed caches, and a page
 	}
 	w.eventually("one goes on without the other", holds("quick"))
 	if n := len(column[string](w, `select event from read.tally`)); n != 3 {

@@ -12,12 +12,12 @@ import (
 	"flagledger/projections"
 )
 
-// A stream that is parked is followed again after a retry, with all that was missed, while the projector runs; one that
-// still cannot be applied stays parked.
+// A retry makes a running projector follow a parked stream again, with all missed events. A stream that still fails
+// stays parked.
 func TestAParkedStreamIsFollowedAgainAfterARetry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var repaired atomic.Uint64 // the revision up to which all can be applied
+	var repaired atomic.Uint64 // the revision up to which all events can be applied
 	repaired.Store(1)
 	p := tally(1, "event")
 	apply := p.Apply
@@ -80,7 +80,7 @@ func TestAParkedStreamIsFollowedAgainAfterARetry(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("flag-t.bad1", 4)
-	for at := range events.Revision(3) { // the projector hears of it
+	for at := range events.Revision(3) { // the projector is notified
 		write("flag-t.bad1", 4+at)
 		write("flag-t.bad2", 3+at)
 	}

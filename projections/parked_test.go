@@ -15,7 +15,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// parkedStreams tells which streams a read model has parked, and at which revision.
+// parkedStreams returns the revisions of a read model's parked streams.
 func (w *world) parkedStreams(projection string) map[string]events.Revision {
 	w.t.Helper()
 	streams := map[string]events.Revision{}
@@ -28,7 +28,7 @@ func (w *world) parkedStreams(projection string) map[string]events.Revision {
 	return streams
 }
 
-// randomText cannot be compressed to a fraction of its length.
+// randomText cannot be compressed much.
 func randomText(length int) string {
 	text := ""
 	for len(text) < length {
@@ -53,9 +53,9 @@ func TestAFactThatCannotBeAppliedParksItsStreamAlone(t *testing.T) {
 	for stream := range broken {
 		atTwo[stream] = 2
 	}
-	inAudit := maps.Clone(atTwo) // which does not mind these:
+	inAudit := maps.Clone(atTwo) // these do not fail in it:
 	delete(inAudit, "flag-t.huge")
-	// What is broken stands on one page with what is not.
+	// Broken and valid streams are on one page.
 	for stream, breakIt := range broken {
 		w.append(stream, 0, newFlag(strings.TrimPrefix(stream, "flag-t.")))
 		breakIt(stream)
@@ -110,7 +110,7 @@ func TestAFactThatCannotBeAppliedParksItsStreamAlone(t *testing.T) {
 	}
 }
 
-// Once a handler is repaired, a rebuild takes the streams up again that it could not follow.
+// After its handler is fixed, a rebuild includes streams that were parked.
 func TestARebuildWithARepairedHandlerParksNothing(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"error": func() error { return errors.New("out of order") },
@@ -126,7 +126,7 @@ func TestARebuildWithARepairedHandlerParksNothing(t *testing.T) {
 				if err := apply(b, e); err != nil || repaired.Load() || e.Stream != "flag-t.bad" || e.Revision < 2 {
 					return err
 				}
-				return fail() // with a statement in the batch, which must not be carried out
+				return fail() // with a queued statement that must not run
 			}
 			var want []string
 			write := func(stream string, at events.Revision) {
@@ -170,7 +170,7 @@ func TestARebuildWithARepairedHandlerParksNothing(t *testing.T) {
 	}
 }
 
-// A handler is given a second try and a third, each of which starts over.
+// A handler is retried twice, each time from the start.
 func TestAFailedAttemptLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -15,15 +15,15 @@ import (
 	"flagledger/projections/models"
 )
 
-// all is the names of all facts.
+// all lists the names of all facts.
 var all = []string{""}
 
-// ofFlags is the names of all facts of flags.
+// ofFlags lists the names of all facts of flags.
 var ofFlags = []string{"flag."}
 
 func at(commit uint64) events.Position { return events.Position{Commit: commit, Prepare: commit} }
 
-// snapshotReached tells Progress that facts of all kinds stand at a position, and that the snapshot holds them.
+// snapshotReached reports to Progress that facts of all kinds are at a position, and that the snapshot holds them.
 func snapshotReached(p *projections.Progress, position events.Position) {
 	page := events.Page{Next: position}
 	for _, projection := range models.All() {
@@ -34,7 +34,7 @@ func snapshotReached(p *projections.Progress, position events.Position) {
 	p.SnapshotReached(page)
 }
 
-// everywhere tells projections.Progress that the read models and the snapshot are at a position.
+// everywhere reports to Progress that the read models and the snapshot are at a position.
 func everywhere(p *projections.Progress, position events.Position) {
 	for _, projection := range models.All() {
 		p.Reached(projection.Name, position)
@@ -63,7 +63,7 @@ func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 			if len(held) > 0 {
 				t.Errorf("it did not wait for %s", name)
 			}
-			reach(p, at(8)) // beyond is as good
+			reach(p, at(8)) // a later position is as good
 			if !<-held {
 				t.Errorf("%s was there in time, and it says no", name)
 			}
@@ -71,7 +71,7 @@ func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 	}
 }
 
-// followers are the read models that follow a fact, or some of those whose names begin so.
+// followers lists the read models that follow a fact, filtered by prefixes.
 func followers(names []string) (list []string) {
 	for _, p := range models.All() {
 		if slices.ContainsFunc(p.FactPrefixes, func(prefix string) bool {
@@ -157,7 +157,7 @@ func TestNotificationsThatComeLateChangeNothing(t *testing.T) {
 	})
 }
 
-// After a crash of Postgres a read model may be found before where it was known to be.
+// After a crash of Postgres, a read model may be behind its last known position.
 func TestAReadModelThatIsFoundFurtherBackIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,14 +177,14 @@ func TestAReadModelThatIsFoundFurtherBackIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A checkpoint does not move for facts of others.
+// A checkpoint does not move for facts of other read models.
 func TestACheckpointStandsForAllThatComesBeforeTheNextFactOfItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ofUsers := []string{"user."}
 		p := projections.NewProgress(models.All())
 		p.Reached("users", at(3))
-		p.Reached("audit", at(12)) // which follows all
+		p.Reached("audit", at(12)) // follows all facts
 		p.SnapshotReached(
 			events.Page{
 				Next:   at(9),
@@ -204,7 +204,7 @@ func TestACheckpointStandsForAllThatComesBeforeTheNextFactOfItsOwn(t *testing.T)
 	})
 }
 
-// The positions of another log say nothing of what is shown of this one.
+// Positions of another log say nothing about this one.
 func TestAReadModelOfAnotherLogIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAReadModelOfAnotherLogIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A node that failed may no longer be the one that carries a read model on.
+// After a node fails, another one may update the read model.
 func TestAReadModelThatAnotherNodeTakesFurtherIsNotFailing(t *testing.T) {
 	t.Parallel()
 	for name, moved := range map[string]func(*projections.Progress){
@@ -256,7 +256,7 @@ func TestAReadModelThatAnotherNodeTakesFurtherIsNotFailing(t *testing.T) {
 	}
 }
 
-// A node that carries on nothing itself answers writes as well.
+// A node that updates no read model handles writes too.
 func TestProgressHearsOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -20,11 +20,11 @@ import (
 	"flagledger/queries"
 )
 
-// same ends the test unless the read models hold the rows that they held before.
+// same ends the test unless the read models hold the same rows as before.
 func (w *world) same(after string, before map[string][]string) {
 	w.t.Helper()
 	now := w.dump()
-	if maps.EqualFunc(before, now, slices.Equal) { // which is told sooner than the difference
+	if maps.EqualFunc(before, now, slices.Equal) { // reported earlier than the difference
 		return
 	}
 	if diff := cmp.Diff(before, now); diff != "" {
@@ -32,7 +32,7 @@ func (w *world) same(after string, before map[string][]string) {
 	}
 }
 
-// sameFromScratch ends the test unless read models that nobody carries on hold the rows that the log makes.
+// sameFromScratch ends the test unless read models without a projector equal the rows of the log.
 func (w *world) sameFromScratch() {
 	w.t.Helper()
 	before := w.dump()
@@ -41,7 +41,7 @@ func (w *world) sameFromScratch() {
 	w.same("dropping all and a rebuild", before)
 }
 
-// A rebuild beside another of the same read model says that it waits.
+// A rebuild reports that it waits for another one of the same read model.
 func TestARebuildTellsThatItWaitsForAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -118,7 +118,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	w.settle()
 
 	var (
-		written      [2]atomic.Int64 // flags that each writer has been told can be read
+		written      [2]atomic.Int64 // flags that each writer knows to be readable
 		reads, async atomic.Int64
 		stops        []func()
 	)
@@ -189,8 +189,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 	w.sameFromScratch()
 }
 
-// steppedStore delivers an empty page at the end of the log, then the pages that it is given, and an error once there
-// are no more.
+// steppedStore delivers an empty page at the end of the log, then the given pages, then an error.
 type steppedStore struct {
 	events.Store
 	pages chan events.Page
@@ -215,8 +214,8 @@ func (s steppedStore) Subscribe(ctx context.Context, after events.Position) iter
 	}
 }
 
-// stoppedProjector is one of the tally, whose log has two events, beside a rebuild of its next version. The rebuild has
-// stopped it, lacks the first event, and reads what comes of pages.
+// stoppedProjector is a tally projector with a log of two events, stopped by a rebuild of the next version. The rebuild
+// lacks the first event, and reads the given pages.
 type stoppedProjector struct {
 	stop    func()
 	reached *atomic.Uint64
@@ -224,8 +223,8 @@ type stoppedProjector struct {
 	rebuilt <-chan error
 }
 
-// stopProjector begins such a rebuild, which stops the projector for a moment, now and then. It returns at the
-// beginning of such a moment.
+// stopProjector starts such a rebuild, which stops the projector briefly from time to time. It returns at the start of
+// such a stop.
 func (w *world) stopProjector() stoppedProjector {
 	w.t.Helper()
 	w.append("flag-t.a", 0, newFlag("a"))
@@ -243,14 +242,14 @@ func (w *world) stopProjector() stoppedProjector {
 	return stoppedProjector{stop, &reached, pages, rebuilt}
 }
 
-// follows appends an event, and waits until the projector has followed.
+// follows appends an event and waits until the projector has applied it.
 func (w *world) follows(p stoppedProjector) {
 	w.t.Helper()
 	w.append("flag-t.c", 0, newFlag("c"))
 	w.eventually("the projector follows", func() bool { return p.reached.Load() == 3 })
 }
 
-// ended waits until the rebuild has ended, and returns its error.
+// ended waits until the rebuild has ended and returns its error.
 func (w *world) ended(p stoppedProjector) error {
 	w.t.Helper()
 	select {
@@ -262,7 +261,7 @@ func (w *world) ended(p stoppedProjector) error {
 	}
 }
 
-// A rebuild that was about to switch has stopped the projector. When it fails, it must let go of it.
+// If a rebuild fails after it has stopped the projector, it must release it.
 func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -274,13 +273,13 @@ func TestARebuildThatFailsLeavesTheProjectorAlone(t *testing.T) {
 	w.follows(p)
 }
 
-// While a rebuild that has stopped the projector waits for events that it still lacks, the projector must be let go of.
+// A rebuild that has stopped the projector must release it while it waits for missing events.
 func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := w.stopProjector()
 	first := w.firstPage().Events[:1]
-	p.pages <- events.Page{Events: first, Next: first[0].Position} // not Live: more is to come
+	p.pages <- events.Page{Events: first, Next: first[0].Position} // not Live: more events follow
 	w.follows(p)
 	p.stop()
 
@@ -294,7 +293,7 @@ func TestARebuildThatWaitsForEventsLetsTheProjectorGoOn(t *testing.T) {
 	}
 }
 
-// awayStore is away when it is asked for its head for the first time. It delivers a page then.
+// awayStore fails the first time that its head is read, and then delivers a page.
 type awayStore struct {
 	steppedStore
 	page  events.Page
@@ -309,7 +308,7 @@ func (s awayStore) Head(ctx context.Context) (events.Position, error) {
 	return s.steppedStore.Head(ctx)
 }
 
-// A rebuild that has read for an hour must not end since the event store could not be reached for a moment.
+// A long rebuild must survive a short outage of the event store.
 func TestARebuildOutlivesAnEventStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -333,7 +332,7 @@ func TestARebuildOutlivesAnEventStoreThatIsAway(t *testing.T) {
 	}
 }
 
-// Stops in vain are seldom and short at first, and none takes longer than two seconds.
+// Failed stops are rare and short at first, and none is longer than two seconds.
 func TestALiveProjectorIsStoppedForLongerOnceItWasInVain(t *testing.T) {
 	for failedHolds, want := range map[int]time.Duration{0: 100 * time.Millisecond, 9: 100 * time.Millisecond, 10: 200 * time.Millisecond, 199: 2 * time.Second, 10_000: 2 * time.Second} {
 		if got := projections.MaxHold(failedHolds); got != want {
@@ -342,8 +341,8 @@ func TestALiveProjectorIsStoppedForLongerOnceItWasInVain(t *testing.T) {
 	}
 }
 
-// A projector may hold its tables when it comes to wait for the checkpoint that a rebuild has locked: preparing a
-// statement locks what it names. The rebuild then cannot have the tables; it must start again, not fail.
+// A projector that waits for a checkpoint locked by a rebuild may hold its tables, because preparing a statement locks
+// them. The rebuild must then start again, not fail.
 func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -356,7 +355,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	})
 	stop()
 	var reached atomic.Uint64
-	// over a new connection, which has prepared nothing
+	// over a new connection without prepared statements
 	w.carryOnOne(p, func(position events.Position) { reached.Store(position.Commit) })
 	w.eventually("the projector is back", func() bool { return reached.Load() == 1 })
 
@@ -369,8 +368,8 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.append("flag-t.b", 0, newFlag("b"))
-	// Postgres looks for a deadlock after a second of waiting, once: the projector has been through that, so it is the
-	// rebuild that must give way.
+	// Postgres looks for a deadlock once, after a second of waiting. The projector has passed that point, so the rebuild
+	// must yield.
 	w.eventually("the projector has waited for its checkpoint for a while", func() bool {
 		return len(column[int32](w, `select pid from pg_locks join pg_stat_activity using (pid)
 			where datname = current_database() and not granted and waitstart < clock_timestamp() - interval '1200 ms'`)) > 0
@@ -381,8 +380,7 @@ func TestARebuildGivesWayWhenItMeetsTheProjectorHeadOn(t *testing.T) {
 	w.eventually("the projector follows", func() bool { return reached.Load() == 2 })
 }
 
-// What vacuums a table holds a lock of it that keeps the tables from being moved. It takes long, and nobody is to stand
-// still meanwhile.
+// A vacuum of a table takes long, and holds a lock that prevents the switch of tables. No projector may stop meanwhile.
 func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -419,8 +417,7 @@ func TestARebuildStopsNobodyWhileATableIsVacuumed(t *testing.T) {
 	}
 }
 
-// The old tables are dropped once readers have the new ones. A rebuild that is killed in between leaves them to the
-// next one.
+// The old tables are dropped once readers use the new ones. If the rebuild is killed before, the next one drops them.
 func TestARebuildDropsWhatWasReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -432,8 +429,8 @@ func TestARebuildDropsWhatWasReplaced(t *testing.T) {
 	}
 }
 
-// A rebuild whose lock was lost unnoticed, and taken by another, must not switch to the tables that the other one has
-// just begun to fill.
+// A rebuild that lost its lock to another without noticing must not switch to tables that the other has just begun to
+// fill.
 func TestARebuildSwitchesToItsOwnTablesAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -464,7 +461,7 @@ func TestARebuildSwitchesToItsOwnTablesAlone(t *testing.T) {
 	}
 }
 
-// tally is a read model that has a row for each event, as often as it was applied.
+// tally is a read model with a row for each event and the number of its applications.
 func tally(version int, column string) projections.Projection {
 	table := &projections.Table{Name: "tally", Columns: []string{column}}
 	return projections.Projection{
@@ -477,7 +474,7 @@ func tally(version int, column string) projections.Projection {
 	}
 }
 
-// standingTally is a tally that is carried on, of a log with one event.
+// standingTally is a current tally of a log with one event.
 func (w *world) standingTally() projections.Projection {
 	w.t.Helper()
 	p := tally(1, "event")
@@ -507,7 +504,7 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 		func() bool { rows, err := rowsOf(old, "event"); return err == nil && len(rows) == len(want) })
 	stop()
 
-	// The new version cannot get past its first event until it may, and what is read stays the old one meanwhile.
+	// The new version blocks at its first event until released. Meanwhile the old one is read.
 	release := make(chan struct{})
 	held := next
 	held.Apply = func(b *projections.Batch, e events.Recorded) error {
@@ -534,8 +531,8 @@ func TestANewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 		func() bool { rows, err := rowsOf(next, "fact"); return err == nil && slices.Equal(rows, want) })
 }
 
-// Indexes are made of the rows that are there. A row for which one has no room must not end the rebuild: its stream is
-// parked, as when it comes later.
+// Indexes are built on existing rows. A row that does not fit must not end the rebuild: its stream is parked, as for a
+// later row.
 func TestARowThatFitsIntoNoIndexParksItsStreamInARebuild(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -568,7 +565,7 @@ func TestARowThatFitsIntoNoIndexParksItsStreamInARebuild(t *testing.T) {
 	}
 }
 
-// A batch runs what is queued last once a key, after the rest, and many rows are copied in.
+// A batch runs statements queued as last once a key, after the others, and copies many rows.
 func TestABatchRunsWhatComesLastOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -602,8 +599,8 @@ func TestABatchRunsWhatComesLastOnce(t *testing.T) {
 	}
 }
 
-// Nodes of two releases run side by side: the older one carries its tables on until those of the newer one are whole,
-// and then leaves them alone.
+// Nodes of two releases run together: the older one updates its tables until the newer one's are complete, and then
+// stops.
 func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -632,7 +629,7 @@ func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 		<-release
 		return next.Apply(b, e)
 	}
-	for range 2 { // two nodes of the newer release, of which one builds
+	for range 2 { // two nodes of the newer release, one of them builds
 		w.carryOnOne(held, nil)
 	}
 	w.eventually("the newer version's table stands", func() bool {
@@ -658,7 +655,7 @@ func TestAnOlderReleaseServesItsTablesUntilTheNewOnesAreWhole(t *testing.T) {
 	w.eventually("the newer version is built again", shows(next, "fact"))
 }
 
-// Where nothing was ever rebuilt there is no schema for it.
+// Without any rebuild there is no schema for it.
 func TestNothingIsBuildingBeforeTheFirstRebuild(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

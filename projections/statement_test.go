@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Statements of a stream keep their order, and those that several streams have run together.
+// Statements of a stream keep their order, and so do statements that span streams.
 func TestStatementsOfManyStreamsRunTogether(t *testing.T) {
 	t.Parallel()
 	add, remove := NewStatement("name text", ""), NewStatement("name text", "")
@@ -31,7 +31,7 @@ func TestStatementsOfManyStreamsRunTogether(t *testing.T) {
 	}
 }
 
-// Read models take in pages beside each other; the race detector shows what they share.
+// Read models apply pages concurrently; the race detector shows what they share.
 func TestStatementsAreQueuedByMany(t *testing.T) {
 	t.Parallel()
 	type list []string // no encoding of it is known beforehand

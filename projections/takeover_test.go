@@ -17,7 +17,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// breakConnections ends all connections to the database in the middle of whatever they do.
+// breakConnections ends all connections to the database, even during a statement.
 func (w *world) breakConnections() {
 	w.t.Helper()
 	conn, err := pgx.Connect(w.t.Context(), w.url)
@@ -35,7 +35,7 @@ func (w *world) breakConnections() {
 	w.pool.Reset()
 }
 
-// holder is the connection that carries on a projection, 0 where there is none.
+// holder returns the connection that updates a projection, or 0.
 func (w *world) holder(p projections.Projection) int32 {
 	w.t.Helper()
 	pids := column[int32](
@@ -59,7 +59,7 @@ func TestAnotherProjectorTakesOver(t *testing.T) {
 		return w.carryOnOne(p, func(position events.Position) { reached[i].Store(position.Commit) })
 	}
 	var want []string
-	// write appends an event and checks that one of the projectors applies it.
+	// write appends an event and checks that a projector applies it.
 	write := func(by ...int) {
 		t.Helper()
 		stream := fmt.Sprintf("flag-t.%d", len(want))
@@ -102,8 +102,8 @@ func TestAnotherProjectorTakesOver(t *testing.T) {
 	}
 }
 
-// Locks alone do not keep two projectors apart: one whose connection broke unnoticed goes on until it is told. The
-// checkpoint does.
+// Locks alone do not prevent two projectors: one whose connection broke unnoticed continues until it finds out. The
+// checkpoint prevents them.
 func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -113,7 +113,7 @@ func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 	w.append("flag-t.a", 0, newFlag("a"))
 	w.eventually("the event is applied", func() bool { return reached.Load() == 1 })
 
-	// The projector comes to its checkpoint, and finds that another one is about to commit the same event.
+	// The projector reaches its checkpoint, and finds that another one is committing the same event.
 	other, err := w.pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestAProjectorWithoutTheLockAppliesNothingTwice(t *testing.T) {
 	}
 }
 
-// forgetfulStore loses every fifth answer to an append, as a connection that breaks at the wrong moment does.
+// forgetfulStore loses every fifth response to an append, like a broken connection.
 type forgetfulStore struct {
 	events.Store
 	appends atomic.Int64
@@ -177,7 +177,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	w := newWorld(t)
 	w.carryOn()
 	w.background(func(ctx context.Context) { w.progress.Listen(ctx, w.url, w.store, w.log) })
-	// A second node, which takes over now and then.
+	// A second node takes over from time to time.
 	w.background(func(ctx context.Context) {
 		_ = projections.Run(ctx, w.url, w.store, models.All(), projections.NewProgress(models.All()), w.log)
 	})
@@ -241,8 +241,8 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	w.same("a rebuild", before)
 }
 
-// A node that loses power or the network closes no connection. The server must notice by itself, else it keeps the
-// locks for hours.
+// A node that loses power or its network closes no connection. The server must notice, or it would hold the locks for
+// hours.
 func TestTheServerNoticesANodeThatVanished(t *testing.T) {
 	t.Parallel()
 	conn, err := projections.ConnectSession(t.Context(), pgtest.URL(t))

@@ -10,7 +10,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// named opens a connection with the name that a part of the service gives its own.
+// named opens a connection with the application name of a part of the service.
 func (w *world) named(name string) *pgx.Conn {
 	w.t.Helper()
 	config, err := pgx.ParseConfig(w.url)
@@ -73,7 +73,7 @@ func TestWhatServersReadAndChangeIsTraffic(t *testing.T) {
 	}
 }
 
-// A rebuild gives way for as long as there is traffic, and gets done all the same.
+// A rebuild yields while there is traffic, and still completes.
 func TestARebuildBesideTraffic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -16,8 +16,8 @@ import (
 	"flagledger/events"
 )
 
-// workload makes up what happens in one tenant: facts of every kind, each possible after those before it. The same seed
-// makes the same facts.
+// workload creates changes of one tenant: facts of every kind, each valid after the earlier ones. The same seed creates
+// the same facts.
 type workload struct {
 	*rand.Rand
 	source       *rand.ChaCha8
@@ -30,9 +30,9 @@ type workload struct {
 	members      []string
 	clients      []string // OAuth clients
 	invited      []string
-	flags        map[string]*events.FlagCreated // by key, as they now are; nil for one that is deleted
+	flags        map[string]*events.FlagCreated // current flags by key; nil if deleted
 	rules        map[string][]events.Rule       // by the flag's id and the environment's
-	seen         map[string]bool                // the stored names of the facts so far
+	seen         map[string]bool                // stored names of all facts so far
 }
 
 func newWorkload(seed byte) *workload {
@@ -53,10 +53,10 @@ func (l *workload) newID() string { return uuid.Must(uuid.NewRandomFromReader(l.
 
 func pick[T any](l *workload, list []T) T { return list[l.IntN(len(list))] }
 
-// sometimes is true one time out of n.
+// sometimes returns true one time out of n.
 func (l *workload) sometimes(n int) bool { return l.IntN(n) == 0 }
 
-// run appends facts until the streams of the tenant have at least so many events.
+// run appends facts until the tenant's streams have at least n events.
 func (l *workload) run(t *testing.T, store events.Store, atLeast int) {
 	for total := 0; total < atLeast; {
 		stream, facts := l.next()
@@ -87,7 +87,7 @@ func (l *workload) run(t *testing.T, store events.Store, atLeast int) {
 	}
 }
 
-// next says what happens next, and to which stream.
+// next chooses the next change and its stream.
 func (l *workload) next() (stream string, facts []events.Fact) {
 	if len(l.environments) == 0 {
 		sandbox := l.sometimes(2)
@@ -143,7 +143,7 @@ func (l *workload) role() events.Role {
 	return pick(l, []events.Role{events.AdminRole, events.DeveloperRole, events.ViewerRole})
 }
 
-// platform is what happens to a person.
+// platform changes a person.
 func (l *workload) platform() events.Fact {
 	return pick(l, []events.Fact{
 		events.PlatformRoleChanged{
@@ -185,7 +185,7 @@ func (l *workload) newMember() events.Fact {
 	return events.MemberAdded{UserID: id, Role: l.role()}
 }
 
-// member is what happens to a member.
+// member changes a member.
 func (l *workload) member() events.Fact {
 	i := l.IntN(len(l.members))
 	id := l.members[i]
@@ -201,7 +201,7 @@ func (l *workload) member() events.Fact {
 	}
 }
 
-// tenantItself is what happens to the tenant, or to another one whole.
+// tenantItself changes the tenant, or a whole other one.
 func (l *workload) tenantItself() (stream string, facts []events.Fact) {
 	switch {
 	case l.sometimes(3):
@@ -403,7 +403,7 @@ func (l *workload) variation() events.Variation {
 	}
 }
 
-// rulesChanged keeps, changes, moves, drops and adds rules.
+// rulesChanged keeps, changes, moves, removes and adds rules.
 func (l *workload) rulesChanged(flag *events.FlagCreated) events.Fact {
 	environment := pick(l, l.environments)
 	of := flag.ID + environment.ID
@@ -462,14 +462,14 @@ func (l *workload) links() []events.Link {
 	return []events.Link{{Title: l.text(), URL: l.text()}}[:l.IntN(2)]
 }
 
-// value is JSON whose spelling must not change.
+// value returns JSON whose spelling must not change.
 func (l *workload) value() json.RawMessage {
 	return json.RawMessage(
 		pick(l, []string{`9007199254740993`, `1.50`, `true`, `"<é>\u2028"`, `{"b":1,"a":[1e2,null]}`, `""`, `null`}),
 	)
 }
 
-// fill runs the workloads of several tenants at once and checks that they made facts of every kind that there is.
+// fill runs the workloads of several tenants concurrently and checks that they include facts of every kind.
 func (w *world) fill(tenants, eventsEach int) {
 	w.t.Helper()
 	seen := map[string]bool{}

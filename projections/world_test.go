@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// world is a database with a log and, while something carries them on, read models.
+// world is a database with a log, and read models while something updates them.
 type world struct {
 	t        *testing.T
 	url      string
@@ -35,7 +35,7 @@ type world struct {
 	logged   logbook
 }
 
-// logbook keeps what is logged.
+// logbook collects log lines.
 type logbook struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a lock that is never let go of shall fail a test, not hang it
+	// a lock that is never released fails the test instead of hanging it
 	config.ConnConfig.RuntimeParams["statement_timeout"] = "20s"
 	if w.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
 		t.Fatal(err)
@@ -87,8 +87,7 @@ func pause(ctx context.Context) {
 	}
 }
 
-// background runs something until stop is called or the test ends, whichever comes first, and waits until it has
-// returned.
+// background runs a function until stop is called or the test ends, and waits until it has returned.
 func (w *world) background(run func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
@@ -101,7 +100,7 @@ func (w *world) background(run func(ctx context.Context)) (stop func()) {
 	return stop
 }
 
-// readAsSnapshot reads the log for a Progress in place of a snapshot.
+// readAsSnapshot reads the log for a Progress, in place of a snapshot.
 func (w *world) readAsSnapshot(store events.Store, p *projections.Progress) (stop func()) {
 	return w.background(func(ctx context.Context) {
 		for page, err := range store.Subscribe(ctx, events.Position{}) {
@@ -113,7 +112,7 @@ func (w *world) readAsSnapshot(store events.Store, p *projections.Progress) (sto
 	})
 }
 
-// carryOn keeps all read models current, as a server does.
+// carryOn updates all read models, as a server does.
 func (w *world) carryOn() (stop func()) {
 	return w.background(func(ctx context.Context) {
 		if err := projections.Run(ctx, w.url, w.store, models.All(), w.progress, w.log); err != nil {
@@ -122,7 +121,7 @@ func (w *world) carryOn() (stop func()) {
 	})
 }
 
-// carryOnOne keeps one read model current, which need not be one of the service's. committed may be nil.
+// carryOnOne updates one read model, possibly one outside the service. committed may be nil.
 func (w *world) carryOnOne(p projections.Projection, committed func(events.Position)) (stop func()) {
 	if committed == nil {
 		committed = func(events.Position) {}
@@ -142,7 +141,7 @@ func (w *world) rebuild(list ...projections.Projection) {
 	}
 }
 
-// repair rebuilds a read model whose rows are not those that the log makes.
+// repair rebuilds a read model whose rows differ from the log's.
 func (w *world) repair(p projections.Projection) {
 	w.t.Helper()
 	if err := projections.Rebuild(
@@ -152,11 +151,11 @@ func (w *world) repair(p projections.Projection) {
 	}
 }
 
-// eventually waits for a condition, half a minute at most.
+// eventually waits up to half a minute for a condition.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	deadline := time.After(30 * time.Second)
-	// asking costs more than what is waited for
+	// the check costs more than the change
 	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 50*time.Millisecond) {
 		select {
 		case <-time.After(pause):
@@ -166,7 +165,7 @@ func (w *world) eventually(what string, holds func() bool) {
 	}
 }
 
-// settle waits until all read models hold all of the log.
+// settle waits until all read models are current.
 func (w *world) settle() {
 	w.t.Helper()
 	w.eventually("the read models hold all of the log", func() bool {
@@ -202,7 +201,7 @@ func (w *world) exec(sql string, args ...any) {
 	}
 }
 
-// column reads the only column of some rows.
+// column returns the only column of some rows.
 func column[T any](w *world, sql string, args ...any) []T {
 	w.t.Helper()
 	rows, err := w.pool.Query(w.t.Context(), sql, args...)
@@ -216,7 +215,7 @@ func column[T any](w *world, sql string, args ...any) []T {
 	return list
 }
 
-// dump is all rows of all read models, by table.
+// dump returns all rows of all read models, by table.
 func (w *world) dump() map[string][]string {
 	w.t.Helper()
 	tables := map[string][]string{}
@@ -226,7 +225,7 @@ func (w *world) dump() map[string][]string {
 	return tables
 }
 
-// event gives a fact what it needs to be appended.
+// event wraps a fact for an append.
 func event(fact events.Fact) events.Event {
 	return events.Event{
 		ID: uuid.Must(uuid.NewV7()),
@@ -238,7 +237,7 @@ func event(fact events.Fact) events.Event {
 	}
 }
 
-// firstPage is the first page of the log.
+// firstPage returns the first page of the log.
 func (w *world) firstPage() events.Page {
 	w.t.Helper()
 	for page, err := range w.store.Subscribe(w.t.Context(), events.Position{}) {
@@ -250,7 +249,7 @@ func (w *world) firstPage() events.Page {
 	return events.Page{}
 }
 
-// append adds facts to a stream that stands at a revision.
+// append adds facts to a stream at a revision.
 func (w *world) append(stream string, at events.Revision, facts ...events.Fact) events.Position {
 	w.t.Helper()
 	var list []events.Event
@@ -258,7 +257,7 @@ func (w *world) append(stream string, at events.Revision, facts ...events.Fact) 
 		list = append(list, event(fact))
 	}
 	appended, err := w.store.Append(w.t.Context(), stream, at, list)
-	// a connection that was broken: the outcome is unknown, and asking again is safe
+	// a broken connection: the outcome is unknown, and the append is idempotent
 	for errors.Is(err, events.ErrUnavailable) {
 		appended, err = w.store.Append(w.t.Context(), stream, at, list)
 	}
@@ -268,14 +267,14 @@ func (w *world) append(stream string, at events.Revision, facts ...events.Fact) 
 	return appended.Position
 }
 
-// appendRaw adds an event that the codec would not let pass.
+// appendRaw adds an event that the codec would refuse.
 func (w *world) appendRaw(stream string, at events.Revision, name, data, metadata string) {
 	w.t.Helper()
 	w.exec(`select events.append($1, $2, '{1}', $3, $4, '{1}', $5, $6)`, []string{stream}, []int64{int64(at)},
 		[]uuid.UUID{uuid.New()}, []string{name}, [][]byte{[]byte(data)}, [][]byte{[]byte(metadata)})
 }
 
-// newFlag is the fact that begins a flag of tenant t.
+// newFlag returns the fact that creates a flag of tenant t.
 func newFlag(key string) events.FlagCreated {
 	return events.FlagCreated{
 		TenantID:     "t",

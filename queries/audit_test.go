@@ -16,8 +16,8 @@ import (
 	"flagledger/projections/models"
 )
 
-// trailOf makes a trail of so many entries: of ten flags and ten people, one in a thousand with a reason. Several in a
-// row have the same time.
+// trailOf creates a trail with n entries of ten flags and ten people, every thousandth with a reason. Several in a row
+// have the same time.
 func trailOf(t *testing.T, entries int) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.Pool(t)
@@ -41,7 +41,7 @@ func trailOf(t *testing.T, entries int) *pgxpool.Pool {
 	return pool
 }
 
-// positions are those of the entries of a list.
+// positions returns the positions of the entries of a list.
 func positions(t testing.TB, l *List[AuditEntry]) (list []int64) {
 	t.Helper()
 	rows, err := l.All(t.Context())
@@ -67,7 +67,7 @@ func pages(t testing.TB, read func(AuditCursor) (*List[AuditEntry], AuditCursor,
 	return list, count
 }
 
-// Pages, exports and the platform's pages have what the filter says of the entries, each once and in order.
+// Pages, exports and the platform's pages contain exactly the filter's entries, each once and in order.
 func TestATrailIsFiltered(t *testing.T) {
 	t.Parallel()
 	const entries = 1500
@@ -143,7 +143,7 @@ func TestATrailIsFiltered(t *testing.T) {
 		if !slices.Equal(got, want) {
 			r.Fatalf("the pages have %v, want %v", got, want)
 		}
-		if filter.UserID != "u3" { // whom the other tenant does not have
+		if filter.UserID != "u3" { // the other tenant does not have them
 			return
 		}
 		got, _ = pages(t, func(before AuditCursor) (*List[AuditEntry], AuditCursor, error) {
@@ -155,7 +155,7 @@ func TestATrailIsFiltered(t *testing.T) {
 	})
 }
 
-// A page looks at so many rows and no more. Its next one goes on where it ended.
+// A page reads a limited number of rows. The next one continues at its end.
 func TestAPageEndsWhereItFindsNothing(t *testing.T) {
 	t.Parallel()
 	q := New(trailOf(t, maxExamined+1500), nil, nil)
@@ -182,7 +182,7 @@ func TestAPageEndsWhereItFindsNothing(t *testing.T) {
 	}
 }
 
-// The first entry of a time is found from every entry, indexed ones and their neighbours included.
+// The first entry of a time is found from every entry, including indexed ones and their neighbours.
 func TestFirstAuditEntryOfATime(t *testing.T) {
 	t.Parallel()
 	const entries = 1500
@@ -198,7 +198,7 @@ func TestFirstAuditEntryOfATime(t *testing.T) {
 	}
 }
 
-// However many people there are, each name is found by an index.
+// Each name is found by an index, whatever the number of people.
 func TestNamesOfATrailAreFoundByIndexes(t *testing.T) {
 	pool := trailOf(t, 10)
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {

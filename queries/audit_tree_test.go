@@ -17,7 +17,7 @@ import (
 	"flagledger/projections/models"
 )
 
-// consume has the read model of the trail take in an event.
+// consume applies an event to the read model of the trail.
 func consume(t *testing.T, pool *pgxpool.Pool, stream string) (leaf tlog.Hash) {
 	t.Helper()
 	id := uuid.New()
@@ -62,12 +62,12 @@ func consume(t *testing.T, pool *pgxpool.Pool, stream string) (leaf tlog.Hash) {
 	return tlog.Hash(hash)
 }
 
-// With the nodes of a large tree and without them, its roots and proofs are the same.
+// The roots and proofs of a large tree are the same with and without stored nodes.
 func TestATreeIsReadFromItsNodes(t *testing.T) {
 	t.Parallel()
 	const entries = 1<<16 + 600
 	pool := trailOf(t, 0)
-	// So many rows are written in a fraction of the time without the indexes that no tree is read by.
+	// Without the indexes that trees do not use, the insertion takes a fraction of the time.
 	_, err := pool.Exec(t.Context(), `do $$ declare other text; begin
 		for other in select indexrelid::regclass from pg_index where indrelid = 'read.audit'::regclass and not indisprimary loop execute 'drop index ' || other; end loop; end $$`)
 	if err != nil {
@@ -133,7 +133,7 @@ func TestATreeIsReadFromItsNodes(t *testing.T) {
 	if nodes != entries/256 || upper != 1 {
 		t.Errorf("there are %d and %d nodes, want %d and 1", nodes, upper, entries/256)
 	}
-	// They are what is read.
+	// They are the ones that are read.
 	if _, err := pool.Exec(t.Context(), `update read.audit set leaf = '' where n < 65536`); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"flagledger/events"
 )
 
-// A settled flag's outcome is that of the environments in which it was evaluated within the stale time.
+// A settled flag's outcome is the one of the environments with evaluations within the stale time.
 func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
 	t.Parallel()
 	pool := withReadModels(t)

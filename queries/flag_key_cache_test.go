@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// A cached list of keys ends with the next change of a flag, and with its time.
+// A cached list of keys expires with the next change of a flag, or after its time.
 func TestFlagKeyCacheExpires(t *testing.T) {
 	now, cache := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), newFlagKeyCache()
 	id := cachedListID{tenantID: "t", changed: events.Position{Commit: 1}, list: "a"}
@@ -28,7 +28,7 @@ func TestFlagKeyCacheExpires(t *testing.T) {
 	}
 }
 
-// The cache of keys stays within its limits, for one list and in all.
+// The cache of keys stays within its limits, for one list and in total.
 func TestFlagKeyCacheIsBounded(t *testing.T) {
 	now, cache := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC), newFlagKeyCache()
 	huge := cachedListID{list: "huge"}
@@ -58,12 +58,12 @@ func TestFlagKeyCacheIsBounded(t *testing.T) {
 	}
 }
 
-// A list by use that took long to read is kept from then on, and the longer.
+// A list sorted by use that took long to read is cached from then on, for a longer time.
 func TestListsByUseAreKeptAfterSlowQueries(t *testing.T) {
 	t.Parallel()
 	pool := withReadModels(t)
 	q := New(pool, nil, holdsAll)
-	clock, took := time.Time{}, time.Duration(0) // the clock goes on by that whenever it is read
+	clock, took := time.Time{}, time.Duration(0) // the clock advances by that with each reading
 	q.now = func() time.Time {
 		clock = clock.Add(took)
 		return clock

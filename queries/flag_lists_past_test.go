@@ -17,11 +17,11 @@ func (emptyStore) Head(context.Context) (events.Position, error) { return events
 
 func (emptyStore) Watermark(context.Context, time.Time) (time.Time, error) { return time.Now(), nil }
 
-// holdsAll is for read models that hold every change.
+// holdsAll stands for read models that hold every change.
 func holdsAll(context.Context, events.Position, []string) bool { return true }
 
-// A list of a time is kept by itself, that of a time just past until a flag changes: changes may still be recorded as
-// of then.
+// The list of a past time is cached by that time, and a list just past until a flag changes, because changes may still
+// be recorded for it.
 func TestKeptListsOfThePast(t *testing.T) {
 	t.Parallel()
 	pool := withReadModels(t)

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// Without an index each piece of a long list sorts all that is left of it.
+// Without an index, each piece of a long list sorts the whole rest.
 func TestThePlatformsListsAreReadAlongAnIndex(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
@@ -42,7 +42,7 @@ func TestThePlatformsListsAreReadAlongAnIndex(t *testing.T) {
 	wantPlan(t, q, tenants, "tenants_created_at_id_idx")
 }
 
-// A list has each row once and in order, however large its rows are and whichever are gone.
+// A list has each row once and in order, even with large and deleted rows.
 func TestListsOfLargeRowsRepeatNone(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
@@ -84,7 +84,7 @@ func TestListsOfLargeRowsRepeatNone(t *testing.T) {
 	}
 }
 
-// wantPlan checks that the next piece of a list is read along an index.
+// wantPlan checks that the next piece of a list is read through an index.
 func wantPlan[T any](t *testing.T, q *Queries, l *List[T], index string) {
 	t.Helper()
 	query, args := l.query(maxBatch, 0)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A member is listed from the very time of the fact that brought them until just before the one that ended it.
+// A member is listed from the exact time of their first fact until just before the last one's.
 func TestMembersAtTheirFirstAndLastTime(t *testing.T) {
 	t.Parallel()
 	pool := withReadModels(t)

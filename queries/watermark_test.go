@@ -10,10 +10,10 @@ import (
 	"flagledger/queries"
 )
 
-// maxLead is by how much a node's clock may be ahead of a store's.
+// maxLead is how far a node's clock may be ahead of a store's.
 const maxLead = 500 * time.Millisecond
 
-// clockStore is a store whose clock is behind this node's, or ahead where that is negative. Its first answer is older.
+// clockStore is a store whose clock is behind this node's, or ahead if negative. Its first response is older.
 type clockStore struct {
 	events.Store
 	behind, older time.Duration

@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// These properties compare the rows that a read model makes of random facts with what the facts add up to, now and at
-// each recorded time. A rebuild cannot find such a fault: it makes the same rows.
+// These properties compare the rows of a read model with a fold of random facts, now and at each recorded time. A
+// rebuild cannot find such faults, because it makes the same rows.
 
 var (
 	foldTexts  = rapid.SampledFrom([]string{"", "plain", `größer "quoted" 'single' \`, "{1,2}"})
@@ -39,7 +39,7 @@ type foldTable struct {
 	now time.Time
 }
 
-// checkFold runs a property. Each case begins with empty tables.
+// checkFold checks a property. Each case starts with empty tables.
 func checkFold(t *testing.T, p projections.Projection, property func(*foldTable)) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
@@ -60,7 +60,7 @@ func checkFold(t *testing.T, p projections.Projection, property func(*foldTable)
 	})
 }
 
-// record makes a fact an event. Several events may have one recorded time: those of one append have.
+// record turns a fact into an event. Events of one append share a recorded time.
 func (f *foldTable) record(stream string, revision events.Revision, fact events.Fact) events.Recorded {
 	f.now = f.now.Add(time.Duration(rapid.IntRange(0, 2).Draw(f.T, "hours")) * time.Hour)
 	return events.Recorded{
@@ -68,7 +68,7 @@ func (f *foldTable) record(stream string, revision events.Revision, fact events.
 	}
 }
 
-// run applies events as one page. It may queue more behind them.
+// run applies events as one page, and may queue later ones.
 func (f *foldTable) run(fill func(*projections.Batch) error) {
 	f.Helper()
 	b := &projections.Batch{}
@@ -80,7 +80,7 @@ func (f *foldTable) run(fill func(*projections.Batch) error) {
 	}
 }
 
-// apply applies events in pages of random lengths. After each page it calls then, if that is not nil.
+// apply applies events in pages of random lengths, and calls then, if set, after each page.
 func (f *foldTable) apply(apply func(*projections.Batch, events.Recorded) error, list []events.Recorded,
 	then func(last events.Recorded),
 ) {
@@ -102,7 +102,7 @@ func (f *foldTable) apply(apply func(*projections.Batch, events.Recorded) error,
 	}
 }
 
-// foldRows reads rows, by the names of their columns.
+// foldRows reads rows by column names.
 func foldRows[T any](f *foldTable, sql string, args ...any) []T {
 	f.Helper()
 	rows, err := f.tx.Query(f.outer.Context(), sql, args...)
@@ -116,7 +116,7 @@ func foldRows[T any](f *foldTable, sql string, args ...any) []T {
 	return list
 }
 
-// same fails the test unless rows are what the facts add up to.
+// same fails the test unless the rows equal the fold.
 func (f *foldTable) same(what string, want, got any) {
 	f.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -124,7 +124,7 @@ func (f *foldTable) same(what string, want, got any) {
 	}
 }
 
-// eachTime calls check with each recorded time, and with the index of the last event by then.
+// eachTime calls check with each recorded time and the index of the last event by then.
 func eachTime(list []events.Recorded, check func(at time.Time, last int)) {
 	for i, e := range list {
 		if i+1 == len(list) || list[i+1].At.After(e.At) {
@@ -140,7 +140,7 @@ func maybeChange[T any](f *foldTable, field string, to *rapid.Generator[T]) *eve
 	return &events.Change[T]{To: to.Draw(f.T, field)}
 }
 
-// foldFlag is a flag as lists show it.
+// foldFlag is a flag as in lists.
 type foldFlag struct {
 	ID, Name, Type, DefaultValue, Description, ProjectID, Owner, Status string
 
@@ -249,7 +249,7 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 	})
 }
 
-// drawFlagFact draws what may happen next to a flag.
+// drawFlagFact draws the next change of a flag.
 func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) events.Fact {
 	value := func() json.RawMessage { return json.RawMessage(foldValues.Draw(f.T, "value")) }
 	variation := func(i int) events.Variation {
@@ -332,7 +332,7 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 	return facts[rapid.SampledFrom(kinds).Draw(f.T, "fact")]()
 }
 
-// drawRules keeps, changes, moves, drops and adds rules.
+// drawRules keeps, changes, moves, removes and adds rules.
 func drawRules(f *foldTable, environment events.EnvironmentRef, before []events.Rule, revision events.Revision,
 ) events.Fact {
 	var after []events.Rule
@@ -353,7 +353,7 @@ func drawRules(f *foldTable, environment events.EnvironmentRef, before []events.
 	return events.ChangeRules(environment, before, after)
 }
 
-// foldProject is a project as lists show it.
+// foldProject is a project as in lists.
 type foldProject struct {
 	Name, Description, Color     string
 	CreatedAt, UpdatedAt, Listed time.Time
@@ -417,15 +417,15 @@ func TestRowsOfProjectsEqualTheirFold(t *testing.T) {
 	})
 }
 
-// foldPlace is an environment or a member as lists show it.
+// foldPlace is an environment or a member as in lists.
 type foldPlace struct {
 	ID        string
-	Name      string // of a member the role
+	Name      string // a member's role
 	Pending   bool
 	CreatedAt time.Time
 }
 
-// foldTenant is what a tenant's lists show, in their order.
+// foldTenant holds what a tenant's lists show, in their order.
 type foldTenant struct {
 	environments, members []foldPlace
 }
@@ -568,7 +568,7 @@ type foldEntry struct {
 	ResourceName string
 }
 
-// The clock of an engine may run back. The times of a tenant's entries do not, even if another process goes on.
+// The clock of an engine may run back. The times of a tenant's entries do not, even if another process continues.
 func TestEntryTimesNeverRunBack(t *testing.T) {
 	t.Parallel()
 	checkFold(t, audit, func(f *foldTable) {

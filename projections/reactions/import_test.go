@@ -15,7 +15,7 @@ func TestNoJobsAreMadeFromFactsThatAreImported(t *testing.T) {
 	before := func(logID string) error {
 		return reactions.New(w.pool, w.store, w.jobs, slog.New(slog.DiscardHandler)).BeforeImport(t.Context(), logID)
 	}
-	for range 2 { // it may be cut off and started again
+	for range 2 { // it may be interrupted and started again
 		if err := before("another log"); err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func TestNoJobsAreMadeFromFactsThatAreImported(t *testing.T) {
 	}
 	stop()
 
-	// The missing facts of this log, as when a service is restored.
+	// This log's missing facts, as in a restore.
 	log, err := w.store.Log(t.Context())
 	if err != nil {
 		t.Fatal(err)

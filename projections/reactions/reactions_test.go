@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// world is a log and the jobs that follow from it.
+// world is a log with its jobs.
 type world struct {
 	t     *testing.T
 	pool  *pgxpool.Pool
@@ -53,7 +53,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t, pool, store, client}
 }
 
-// invite appends the fact that a tenant has invited somebody.
+// invite appends the fact of an invitation.
 func (w *world) invite(memberID string) {
 	w.t.Helper()
 	stream := events.TenantStream(uuid.NewString())
@@ -63,7 +63,7 @@ func (w *world) invite(memberID string) {
 		Fact:     events.MemberInvited{ID: memberID, Role: events.ViewerRole},
 	}
 	_, err := w.store.Append(w.t.Context(), stream, 0, []events.Event{e})
-	for errors.Is(err, events.ErrUnavailable) { // a connection that was broken: asking again is safe
+	for errors.Is(err, events.ErrUnavailable) { // a broken connection: the append is idempotent
 		_, err = w.store.Append(w.t.Context(), stream, 0, []events.Event{e})
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (w *world) invite(memberID string) {
 	}
 }
 
-// follow has a node follow the log until the test ends, or stop is called.
+// follow makes a node follow the log until the test ends or stop is called.
 func (w *world) follow(store events.Store) (r *reactions.Reactions, stop func()) {
 	w.t.Helper()
 	r = reactions.New(w.pool, store, w.jobs, slog.New(slog.NewTextHandler(w.t.Output(), nil)))
@@ -92,7 +92,7 @@ func (w *world) follow(store events.Store) (r *reactions.Reactions, stop func())
 	return r, stop
 }
 
-// wantJobs waits until there are jobs for these members, and none for others.
+// wantJobs waits until exactly these members have jobs.
 func (w *world) wantJobs(members ...string) {
 	w.t.Helper()
 	var found []string
@@ -115,7 +115,7 @@ func (w *world) wantJobs(members ...string) {
 	}
 }
 
-// followed is a world whose log a node has followed that has stopped since, over the invitations of some members.
+// followed returns a world whose log a stopped node has followed, with invitations of some members.
 func followed(t *testing.T, members ...string) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -128,8 +128,7 @@ func followed(t *testing.T, members ...string) *world {
 	return w
 }
 
-// What had happened before the first start has no consequences any more, and what happens while no node runs has them
-// later.
+// Facts before the first start have no reactions. Facts while no node runs have them later.
 func TestReactionsBeginAtTheHeadOfTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +142,7 @@ func TestReactionsBeginAtTheHeadOfTheLog(t *testing.T) {
 	w.wantJobs("first", "second")
 }
 
-// Of several nodes one follows the log, and another goes on where it ended.
+// One of several nodes follows the log, and another continues at its end.
 func TestAnotherNodeTakesOver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -156,7 +155,7 @@ func TestAnotherNodeTakesOver(t *testing.T) {
 	stop()
 	w.invite("3")
 	w.wantJobs("1", "2", "3")
-	// A node that loses its connection, and with it the lock, comes back.
+	// A node that loses its connection and lock recovers.
 	if _, err := w.pool.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_locks
 		where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()`); err != nil {
 		t.Fatal(err)
@@ -165,7 +164,7 @@ func TestAnotherNodeTakesOver(t *testing.T) {
 	w.wantJobs("1", "2", "3", "4")
 }
 
-// engine is a store under another name.
+// engine is a store with a different name.
 type engine struct{ events.Store }
 
 func (engine) Engine() string { return "another" }
@@ -188,7 +187,7 @@ func TestAnotherEngineBeginsAtItsHead(t *testing.T) {
 	}
 }
 
-// Before the facts move to another engine, jobs are made from those that no server has seen.
+// Before facts move to another engine, their missing jobs are created.
 func TestJobsAreMadeFromTheLastFactsOfALog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -207,7 +206,7 @@ func TestJobsAreMadeFromTheLastFactsOfALog(t *testing.T) {
 	stop()
 	w.invite("2")
 	w.invite("3")
-	catchUp(engine{w.store}) // no server has made jobs from that log
+	catchUp(engine{w.store}) // no server has created jobs from that log
 	w.wantJobs("1")
 	catchUp(w.store)
 	w.wantJobs("1", "2", "3")
@@ -216,7 +215,7 @@ func TestJobsAreMadeFromTheLastFactsOfALog(t *testing.T) {
 	w.wantJobs("1", "2", "3", "4")
 }
 
-// Another installation's log has other facts at the same positions.
+// The log of another installation has other facts at the same positions.
 func TestAnotherLogOfTheSameEngineBeginsAtItsHead(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]int{"shorter": 1, "longer": 5, "empty": 0} {
@@ -251,7 +250,7 @@ func TestAnotherLogOfTheSameEngineBeginsAtItsHead(t *testing.T) {
 	}
 }
 
-// A log that was restored from an older copy ends before the checkpoint, or has grown past it since.
+// A restored log ends before the checkpoint, or has grown past it since.
 func TestReactionsBeginAtTheHeadOfARestoredLog(t *testing.T) {
 	t.Parallel()
 	for name, grown := range map[string]int{"shorter": 0, "as long": 1, "longer": 3} {
@@ -285,7 +284,7 @@ func TestReactionsBeginAtTheHeadOfARestoredLog(t *testing.T) {
 	}
 }
 
-// hooked is a store that calls a function before it tells its head.
+// hooked is a store that calls a function before it returns its head.
 type hooked struct {
 	events.Store
 	beforeHead func()
@@ -296,7 +295,7 @@ func (h hooked) Head(ctx context.Context) (events.Position, error) {
 	return h.Store.Head(ctx)
 }
 
-// Of two nodes that find another log at once, the one that replaces the checkpoint tells of it.
+// If two nodes find another log, only the one that replaces the checkpoint reports it.
 func TestOneNodeTellsOfAnotherLog(t *testing.T) {
 	t.Parallel()
 	w, other := followed(t, "1"), newWorld(t)
@@ -316,7 +315,7 @@ func TestOneNodeTellsOfAnotherLog(t *testing.T) {
 	}
 }
 
-// A fact that nothing can be made of does not keep others from being handled.
+// A fact that cannot be handled does not block others.
 func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	t.Parallel()
 	w := followed(t, "1")
@@ -346,7 +345,7 @@ func TestAFactThatCannotBeHandledIsPassedOver(t *testing.T) {
 	}
 }
 
-// Each of many facts makes one job, wherever nodes stop and begin.
+// Each fact creates one job, wherever nodes stop and start.
 func TestEachFactMakesOneJob(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -363,8 +362,8 @@ func TestEachFactMakesOneJob(t *testing.T) {
 	w.wantJobs(want...)
 }
 
-// A node that takes over begins at the checkpoint. It has read the first event of the log at its start, and reads no
-// more of what is before.
+// A node that takes over starts at the checkpoint. At its start it has read the log's first event, and reads nothing
+// more before the checkpoint.
 func TestATakeoverDoesNotReadTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -82,7 +82,7 @@ func TestListenersWaitForListsForASecond(t *testing.T) {
 	})
 }
 
-// A client that comes from a node whose lists were sooner has missed nothing, and hears of nothing twice.
+// A client from a node with faster lists misses nothing and gets nothing twice.
 func TestAListenerResumesFromWhatIsNotToldYet(t *testing.T) {
 	s := New()
 	s.AnnounceWhenShown(func(context.Context, events.Position) {})
@@ -97,7 +97,7 @@ func TestAListenerResumesFromWhatIsNotToldYet(t *testing.T) {
 			log,
 		)
 	}
-	tell := func() { // what is held back
+	tell := func() { // what is delayed
 		for _, h := range s.announcer.held {
 			s.changes.publish(h.announcement)
 		}

@@ -16,8 +16,8 @@ import (
 	"flagledger/projections/snapshot/evaluation"
 )
 
-// shapes are flags that evaluation takes different ways through, by key, each with the only reason and value that the
-// user below is served.
+// shapes are flags that take different paths through evaluation, by key, each with the only reason and value that the
+// user below gets.
 var shapes = map[string]struct {
 	facts []events.Fact
 	want  string
@@ -90,7 +90,7 @@ var shapes = map[string]struct {
 	"ten-rules": {[]events.Fact{three, ruled(ten()...)}, "RULE_MATCH 1"},
 }
 
-// where serves a to those whom a condition holds for.
+// where serves a if a condition holds.
 func where(attribute string, op events.Operator, values ...string) events.Fact {
 	return ruled(
 		events.Rule{
@@ -109,7 +109,7 @@ func thousand(format string) []string {
 	return values
 }
 
-// ten are rules of which the last matches.
+// ten returns ten rules, of which the last one matches.
 func ten() []events.Rule {
 	list := make([]events.Rule, 10)
 	for i := range list {
@@ -126,7 +126,7 @@ func user() *evaluation.Context {
 	}`)}
 }
 
-// filled is a tenant of one flag of each shape and so many others.
+// filled returns a tenant with one flag of each shape and n others.
 func filled(flags int) *Snapshot {
 	s := New()
 	page := events.Page{Events: []events.Recorded{
@@ -148,7 +148,7 @@ func filled(flags int) *Snapshot {
 	return s
 }
 
-// evaluate does what a request does: it finds the tenant, the environment and the flag, and evaluates it.
+// evaluate does the work of a request: it finds the tenant, the environment and the flag, and evaluates it.
 func (s *Snapshot) evaluate(key string, x *evaluation.Context) (Result, error) {
 	t, _ := s.Tenant("t")
 	e, _ := t.Environment("production")
@@ -167,7 +167,7 @@ func TestEvaluateAllocatesNothing(t *testing.T) {
 				"a user": x, "nobody": {}, "a long key": {TargetingKey: strings.Repeat("long", 1000), Attributes: attributes(`{"company":{"id":` + strings.Repeat("9", 1000) + `}}`)},
 				"wrong types": {Attributes: attributes(`{"plan":1,"email":[1,["x"]],"company":{"id":true,"seats":"1","since":"yesterday"},"app":{"version":"v1"},"groups":"staff"}`)},
 			} {
-				least := math.Inf(1) // what runs in the background, such as the cache of patterns, counts in some runs too
+				least := math.Inf(1) // background work, such as the cache of patterns, counts in some runs too
 				for range 5 {
 					least = min(least, testing.AllocsPerRun(100, func() { _, _ = s.evaluate(key, x) }))
 				}
@@ -179,8 +179,8 @@ func TestEvaluateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkEvaluate evaluates every shape in a tenant of many flags, and the commonest in one of few, where it must not
-// be faster.
+// BenchmarkEvaluate evaluates every shape in a tenant with many flags, and the most common one in a tenant with few,
+// which must not be faster.
 func BenchmarkEvaluate(b *testing.B) {
 	x := user()
 	for flags, keys := range map[int][]string{10: {"boolean", "rule", "rollout"}, 10_000: slices.Sorted(maps.Keys(shapes))} {
@@ -223,8 +223,8 @@ func BenchmarkEvaluateMany(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish applies one change of a flag to a tenant of many: a switch, one rule of a condition, 100 rules of
-// three conditions, with a regular expression in some or in each, that are new or those of the list before.
+// BenchmarkPublish applies one change of a flag to a tenant with many: a toggle, one rule with a condition, or 100
+// rules with three conditions, with some or many regular expressions, new or repeated.
 func BenchmarkPublish(b *testing.B) {
 	hundred := func(patterns, from int) []events.Rule {
 		list := make([]events.Rule, 100)
@@ -276,9 +276,9 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory holds 1,000 tenants of 1,000 flags that are on in both environments. Half are boolean, half texts of
-// two variations; every tenth has a rule in each environment. Nothing is shared that facts from a store would not
-// share.
+// BenchmarkMemory holds 1,000 tenants with 1,000 flags that are on in both environments. Half are boolean, half text
+// with two variations; every tenth has a rule in each environment. It shares no memory that facts from a store would
+// not share.
 func BenchmarkMemory(b *testing.B) {
 	const tenants, flags = 1_000, 1_000
 	var before, after runtime.MemStats
@@ -300,7 +300,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// populated is what makes a tenant with its flags. No text in it is another's, as in facts from a store.
+// populated returns the facts of a tenant with its flags. No two texts share memory, as in facts from a store.
 func populated(tenant, flags int) events.Page {
 	page := events.Page{}
 	add := func(stream string, facts ...events.Fact) {

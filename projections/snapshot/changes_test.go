@@ -28,7 +28,7 @@ func newScribe() *scribe {
 	return s
 }
 
-// page lets the snapshot take in a page of facts of one stream.
+// page applies a page of facts of one stream to the snapshot.
 func (s *scribe) page(stream string, facts ...events.Fact) {
 	var page events.Page
 	for i, fact := range facts {
@@ -50,7 +50,7 @@ func (s *scribe) listen(tenant, environment string) *Listener {
 	return s.Listen(t, environment, 10)
 }
 
-// heard is an update in short: the keys of what changed, and ? first for a gap.
+// heard is an update in short: the keys of the changed flags, with ? first for a gap.
 func heard(l *Listener) string {
 	update := l.Next()
 	var keys []string
@@ -165,7 +165,7 @@ func TestAPositionOfAnotherLogLeavesAGap(t *testing.T) {
 	expect(t, "then", heard(l), "next")
 }
 
-// Whenever a listener comes back, it hears exactly what it missed, or of a gap where the ring no longer holds that.
+// A resuming listener gets exactly what it missed, or a gap if the ring no longer holds it.
 func TestResume(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScribe()

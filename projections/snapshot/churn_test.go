@@ -13,8 +13,8 @@ import (
 	"flagledger/projections/snapshot/evaluation"
 )
 
-// churn is how many tenants come and go. FLAGLEDGER_CHURN=20000 takes 1.5 s of one core, and several times that with
-// the race detector.
+// churn is the number of tenants that come and go. FLAGLEDGER_CHURN=20000 takes 1.5 s of one core, and several times as
+// long with the race detector.
 func churn(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("FLAGLEDGER_CHURN")
@@ -28,8 +28,8 @@ func churn(t *testing.T) int {
 	return n
 }
 
-// life is all facts of a tenant, and of a person who is in it alone, with flags, a project, an OAuth client and a
-// session. Some facts come after the tenant was deleted, as those of changes that were under way then.
+// life returns all facts of a tenant and its only person, with flags, a project, an OAuth client and a session. Some
+// facts of pending changes come after the tenant's deletion.
 func life(tenant, user string) (list []events.Recorded) {
 	revisions := map[string]events.Revision{}
 	add := func(stream string, fact events.Fact) {
@@ -43,7 +43,7 @@ func life(tenant, user string) (list []events.Recorded) {
 	add(of, events.TenantCreated{ID: tenant, Name: "Acme", Plan: events.FreePlan})
 	add(of, events.EnvironmentAdded{Environment: production})
 	add(of, events.MemberAdded{UserID: user, Role: events.AdminRole})
-	add(of, events.MemberAdded{UserID: user + "-demo", Role: events.ViewerRole}) // who has no account
+	add(of, events.MemberAdded{UserID: user + "-demo", Role: events.ViewerRole}) // without an account
 	add(
 		of,
 		events.OAuthClientCreated{
@@ -80,7 +80,7 @@ func life(tenant, user string) (list []events.Recorded) {
 	return list
 }
 
-// useOnce evaluates the flag of an event, and fetches it ahead.
+// useOnce evaluates and prefetches the flag of an event.
 func useOnce(t *testing.T, s *Snapshot, e events.Recorded) {
 	t.Helper()
 	tenantID, key := events.ParseFlagStream(e.Stream)
@@ -98,7 +98,7 @@ func useOnce(t *testing.T, s *Snapshot, e events.Recorded) {
 
 func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 	s, n := New(), churn(t)
-	s.changes.size = 1 // what it keeps of changes is bounded by itself
+	s.changes.size = 1 // the ring of changes has its own limit
 	log := slog.New(slog.DiscardHandler)
 	heap := func() int64 {
 		runtime.GC()
@@ -125,7 +125,7 @@ func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 			s.UsesWritten(now)
 		}
 	}
-	live(0, n/2) // until tables have grown to what they stay
+	live(0, n/2) // until tables have their final size
 	before := heap()
 	live(n/2, n)
 	grown := heap() - before
@@ -142,7 +142,7 @@ func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 	}
 }
 
-// Tokens of a person who was erased just now are still refused.
+// Tokens of a recently erased person are still refused.
 func TestWhoWasErasedIsShutOutUntilTheirTokensExpire(t *testing.T) {
 	s := New()
 	apply := func(fact events.Fact, at time.Time) {

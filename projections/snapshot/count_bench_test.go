@@ -2,8 +2,8 @@ package snapshot
 
 import "testing"
 
-// BenchmarkCount evaluates flags without counting, counting for the flag, its outcome and reason, and counting all that
-// a call counts, in one run; by one caller and by 16 at once.
+// BenchmarkCount evaluates flags without counting, counting the flag, its outcome and reason, and counting everything,
+// by one caller and by 16 concurrent ones.
 func BenchmarkCount(b *testing.B) {
 	x := user()
 	s := filled(10_000)

@@ -37,7 +37,7 @@ func readBytes(data []byte) (*Snapshot, error) {
 	return s, nil
 }
 
-// operand is a value for a condition of each kind.
+// operand returns a condition value for each operator.
 var operand = map[rules.Kind]string{
 	rules.NoValue: `[]`,
 	rules.Scalar:  `["a",true,1.50,1e400,-0.25,92233720368547758071]`,
@@ -250,9 +250,9 @@ func keyed(key string, fact events.FlagCreated) events.FlagCreated {
 	return fact
 }
 
-// The file of a version must be read as what its facts make today. If this fails, files of the version that is out
-// would be misread: raise fileVersion, and write the golden file of the new version with `go test
-// ./projections/snapshot -run TestGoldenFile -update`.
+// A file must be read with the same result as its facts. If this test fails, released files would be misread: raise
+// fileVersion, and write the golden file of the new version with `go test ./projections/snapshot -run TestGoldenFile
+// -update`.
 func TestGoldenFile(t *testing.T) {
 	golden := filepath.Join("testdata", fmt.Sprintf("v%d.snapshot", fileVersion))
 	log := everyFact()
@@ -261,7 +261,7 @@ func TestGoldenFile(t *testing.T) {
 	if s.Faults() > 0 {
 		t.Fatalf("%d facts could not be applied", s.Faults())
 	}
-	if _, err := os.Stat(golden); *update && err != nil { // one that is out is never changed
+	if _, err := os.Stat(golden); *update && err != nil { // a released one never changes
 		if _, err := s.copyContents().write(golden, atOnce); err != nil {
 			t.Fatal(err)
 		}
@@ -338,8 +338,7 @@ func TestAFileOfAnotherVersionIsNotRead(t *testing.T) {
 	}
 }
 
-// A file of 1 GB takes seconds to read, so a start that has read it to know whether it can go on begins with what was
-// read.
+// A large file takes seconds to read. A start that has read it for its position reuses it.
 func TestAFileThatWasReadIsNotReadAgain(t *testing.T) {
 	path, _ := smallFile(t)
 	saved, err := ReadSaved(t.Context(), path)
@@ -373,8 +372,8 @@ func TestOnlyItsOwnerMayReadTheFile(t *testing.T) {
 	}
 }
 
-// FuzzRecords reads records that no service wrote, with checksums that hold. What is read can be evaluated, and is
-// written and read again as it is.
+// FuzzRecords reads foreign records with valid checksums. The result can be evaluated, and stays the same when it is
+// written and read again.
 func FuzzRecords(f *testing.F) {
 	_, data := smallFile(f)
 	rest := data[len(firstLine):]

@@ -22,7 +22,7 @@ import (
 	"flagledger/projections/snapshot/evaluation/evaluationtest"
 )
 
-// difference tells how what two snapshots hold and serve differs.
+// difference describes how two snapshots differ in content and evaluation.
 func difference(a, b *Snapshot) string {
 	return gocmp.Diff(plain(a), plain(b), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(header{}, "Written"),
 		cmpopts.IgnoreFields(state.Flag{}, "ChangedAt"), // is for the writer, and not written
@@ -31,12 +31,12 @@ func difference(a, b *Snapshot) string {
 
 type plainSnapshot struct {
 	contents
-	projects map[string]string   // the tenant of each
+	projects map[string]string   // the tenant of each project
 	created  map[string][]string // tenants by creator
 	served   []string
 }
 
-// plain puts what a snapshot holds in order.
+// plain returns a snapshot's content in a fixed order.
 func plain(s *Snapshot) plainSnapshot {
 	p := plainSnapshot{*s.copyContents(), map[string]string{}, map[string][]string{}, nil}
 	for id, t := range s.projects {
@@ -61,7 +61,7 @@ func plain(s *Snapshot) plainSnapshot {
 	return p
 }
 
-// serves lists what each flag of a snapshot serves a user in each environment of its tenant.
+// serves lists what each flag serves a user in each environment of its tenant.
 func serves(s *Snapshot, sent map[string]any) (list []string) {
 	for _, t := range s.tenants.All() {
 		for key, f := range t.flags.All() {
@@ -75,7 +75,7 @@ func serves(s *Snapshot, sent map[string]any) (list []string) {
 	return list
 }
 
-// drawChange draws what happens to tenants, people, projects and clients, of which there are few.
+// drawChange draws changes of a few tenants, people, projects and clients.
 func drawChange(t *rapid.T) (stream string, fact events.Fact) {
 	pick := func(names ...string) string { return evaluationtest.Sample(t, names) }
 	tenant, user, project, client := pick("t", "t2"), pick("u1", "u2", "u3"), pick("p1", "p2"), pick("c1", "c2")
@@ -169,8 +169,7 @@ func drawChange(t *rapid.T) (stream string, fact events.Fact) {
 	}
 }
 
-// drawLog draws events of flags and of all else, mixed. The flags change in environments that their tenants have, or
-// had.
+// drawLog draws mixed events of flags and others. The flags change in current or former environments of their tenants.
 func drawLog(t *rapid.T) (log []events.Recorded) {
 	var flags [][]events.Recorded
 	for _, key := range []string{"k", "k2"} {
@@ -292,8 +291,8 @@ func TestASnapshotFromDiskIsTheSameAndGoesOnTheSame(t *testing.T) {
 	}
 }
 
-// Lists of flags are cached under the position of the last change. From disk, that is the position of the copy: with an
-// earlier one, rows that lack the copy's last changes would be cached as current.
+// Lists of flags are cached under the position of the last change. For a snapshot from disk, that is its own position:
+// with an earlier one, rows without its last changes would be cached as current.
 func TestFlagsFromDiskChangedAtItsPosition(t *testing.T) {
 	s := of(made(events.BooleanFlag, "false"))
 	position := events.Position{Commit: 7, Prepare: 7}
@@ -309,7 +308,7 @@ func TestFlagsFromDiskChangedAtItsPosition(t *testing.T) {
 	}
 }
 
-// Usage of a tenant from disk is counted where the node takes it to write it down.
+// Usage of a tenant from disk is included when the node saves usage.
 func TestUsageOfTenantFromDiskIsTaken(t *testing.T) {
 	s := reloaded(t, of(made(events.BooleanFlag, "false")), filepath.Join(t.TempDir(), "snapshot"))
 	tenant, _ := s.Tenant("t")

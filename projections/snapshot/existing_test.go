@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// What is gone is removed by who knows all.
+// Only a complete snapshot may decide what to remove.
 func TestASnapshotThatLacksFactsIsNotComplete(t *testing.T) {
 	s := of(three, on)
 	if s.live.Store(true); !s.Complete() {

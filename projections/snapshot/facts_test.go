@@ -33,7 +33,7 @@ func attributes(text string) map[string]any {
 	return evaluationtest.Attributes(text, evaluation.ParseNumber)
 }
 
-// shown is what callers see of a result.
+// shown is the part of a result that callers see.
 func shown(r Result) string {
 	r.flag, r.Variation = nil, nil
 	return fmt.Sprintf("%+v", r)

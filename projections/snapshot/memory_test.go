@@ -18,7 +18,7 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// A tenant may add and delete environments for ever. An evaluation looks through a flag's.
+// A tenant may add and delete environments without limit, and an evaluation searches a flag's.
 func TestAFlagForgetsItsStatesInDeletedEnvironments(t *testing.T) {
 	s := of(three, on, ruled(when("r", "pro", toA)))
 	tenant, _ := s.Tenant("t")
@@ -43,7 +43,7 @@ func TestAFlagForgetsItsStatesInDeletedEnvironments(t *testing.T) {
 		flag(rulesIn(e, when("p", "pro", toB)))
 		flag(events.FlagEnabled{Environment: e})
 		environment(events.EnvironmentDeleted{Environment: e})
-		flag(events.FlagEnabled{Environment: e}) // another node did not know yet
+		flag(events.FlagEnabled{Environment: e}) // as a node that does not know yet
 	}
 	f, _ := tenant.Flag("k")
 	if n := len(f.State().Enabled); n > maxEnabled {

@@ -11,7 +11,7 @@ import (
 	"flagledger/events"
 )
 
-// logHandler looks at each record that is logged, while it is logged.
+// logHandler checks each log record when it is logged.
 type logHandler struct {
 	slog.Handler
 	handle func(slog.Record)
@@ -24,7 +24,7 @@ func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A position says that all events up to it can be read. So it is stored after the last event of its page.
+// A stored position promises that all events up to it can be read, so it is stored after its page is applied.
 func TestThePositionIsStoredAfterThePageIsApplied(t *testing.T) {
 	s := of()
 	at := s.Position()
@@ -37,7 +37,7 @@ func TestThePositionIsStoredAfterThePageIsApplied(t *testing.T) {
 	next := events.Position{Commit: 7, Prepare: 7}
 	s.apply(events.Page{Next: next, Events: []events.Recorded{
 		recorded(events.FlagStream("t", "k"), 1, three),
-		// which is logged in the middle of the page
+		// the page logs it in its middle
 		{Stream: events.FlagStream("t", "x"), Revision: 1, Name: "flag.created", Err: errors.New("cannot be decoded")},
 		recorded(events.FlagStream("t", "k"), 2, on),
 	}}, log)
@@ -51,7 +51,7 @@ type outage struct {
 	events.Store
 	pages         []events.Page
 	subscriptions []events.Position
-	end           func() // called when all pages have been read
+	end           func() // called after the last page
 }
 
 func (o *outage) Engine() string { return "test" }

@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// of returns the snapshot that facts of a tenant t and its flag k leave.
+// of returns a snapshot with these facts of a tenant t and its flag k.
 func of(flag ...events.Fact) *Snapshot {
 	s := New()
 	page := events.Page{Live: true, Events: []events.Recorded{

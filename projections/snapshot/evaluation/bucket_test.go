@@ -16,7 +16,7 @@ import (
 	"flagledger/events/state"
 )
 
-// TestBucketingVectors holds bucketing to what is published.
+// TestBucketingVectors compares bucketing with the published vectors.
 func TestBucketingVectors(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/bucketing.json")
 	if err != nil {
@@ -76,7 +76,7 @@ func TestMurmurInParts(t *testing.T) {
 	})
 }
 
-// splitOf splits among variations that are named by their places.
+// splitOf returns a split among variations named by their index.
 func splitOf(salt string, weights ...int64) *rollout {
 	s := state.Flag{}
 	s.Salt = salt
@@ -154,7 +154,7 @@ func TestAShareThatGrowsLosesNoUnit(t *testing.T) {
 	})
 }
 
-// bucketOf is the bucket of a unit, as docs/bucketing.md has it.
+// bucketOf computes the bucket of a unit as docs/bucketing.md describes it.
 func bucketOf(salt, unit string, total uint64) uint64 {
 	return uint64(murmur3.StringSum32(salt+":"+unit)) * total >> 32
 }

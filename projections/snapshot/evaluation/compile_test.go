@@ -12,8 +12,7 @@ import (
 	"flagledger/projections/snapshot/evaluation/evaluationtest"
 )
 
-// A flag that is compiled fact by fact serves what one does that is compiled of its last state. An environment may end
-// on the way.
+// A flag compiled fact by fact serves the same as one compiled from its last state. An environment may end on the way.
 func TestCompilingStepByStepMakesTheSameFlag(t *testing.T) {
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -29,7 +28,7 @@ func TestCompilingStepByStepMakesTheSameFlag(t *testing.T) {
 			}
 			atOnce, err := Compile(s, f.environments, nil)
 			if err != nil || f.flag.version != s.Version {
-				return // it serves what it did
+				return // it serves what it did before
 			}
 			x := &Context{
 				TargetingKey: evaluationtest.Sample(t, evaluationtest.Keys),
@@ -50,7 +49,7 @@ func TestCompilingStepByStepMakesTheSameFlag(t *testing.T) {
 	}
 }
 
-// An operator of a newer release stops one environment of one flag from following, and nothing else.
+// An unknown operator of a newer release stops updates in one environment of one flag, and nothing else.
 func TestARuleThatCannotBeCompiledStopsOneEnvironment(t *testing.T) {
 	development := theEnvironments[1]
 	f := newFollower()
@@ -124,7 +123,7 @@ func TestADeletedEnvironmentsRulesAreNotCompiled(t *testing.T) {
 	}
 }
 
-// Compiling rules takes long, so what a fact leaves as it was is used again.
+// Compilation of rules is slow, so rules that a fact does not change are reused.
 func TestConditionsAreCompiledOnce(t *testing.T) {
 	list := []events.Rule{when("r", "pro", toA), when("q", "free", toB)}
 	f := newFollower()

@@ -15,8 +15,8 @@ func TestConditions(t *testing.T) {
 	for _, c := range []struct {
 		op      events.Operator
 		values  string
-		matches string // attributes that do, as a list
-		fails   string // and that do not
+		matches string // matching attributes, as a list
+		fails   string // attributes that do not match
 	}{
 		{events.In, `["pro","team"]`, `["pro","team",["free","pro"]]`, `["Pro","","pr","pro ",null,1,true,{},["free"],[],[["pro"]],{"pro":"pro"}]`},
 		{events.In, `["é"]`, `["\u00e9"]`, `["e\u0301"]`},

@@ -75,7 +75,7 @@ func TestWhatAnEvaluationCostsIsBounded(t *testing.T) {
 	}
 }
 
-// Comparing a thousand versions of one beginning with another of it looked at each of their bytes.
+// A comparison of a thousand versions with a common prefix once read all their bytes.
 func TestEqualVersionsAreFoundWithoutComparingAll(t *testing.T) {
 	long := "1.0.0-" + strings.Repeat("1.", 155)
 	for _, n := range []int{1, manyValues - 1, manyValues, 1000} {
@@ -101,7 +101,7 @@ func TestEqualVersionsAreFoundWithoutComparingAll(t *testing.T) {
 	}
 }
 
-// What a digit, and a step into an object, costs is part of what an evaluation costs.
+// Digits and steps into an object count towards the cost of an evaluation.
 func TestDigitsAndStepsCount(t *testing.T) {
 	deep := any("x")
 	for range 99 {

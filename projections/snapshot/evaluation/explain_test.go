@@ -11,7 +11,7 @@ import (
 	"flagledger/projections/snapshot/evaluation/evaluationtest"
 )
 
-// A state that is compiled serves what the flag served, and its explanation ends in what was served.
+// A compiled state serves what the flag served, and its explanation ends with it.
 func TestAStateServesWhatTheFlagServed(t *testing.T) {
 	seen := cases{}
 	wanted := []string{

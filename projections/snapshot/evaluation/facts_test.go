@@ -62,7 +62,7 @@ func (f *follower) take(e events.Recorded) error {
 	return err
 }
 
-// flagOf returns the flag that facts leave, all of which can be compiled.
+// flagOf returns the flag after facts that all compile.
 func flagOf(t testing.TB, facts ...events.Fact) *Flag {
 	t.Helper()
 	return flagIn(t, theEnvironments, facts...)
@@ -80,13 +80,13 @@ func flagIn(t testing.TB, environments []events.EnvironmentRef, facts ...events.
 	return f.flag
 }
 
-// withCondition returns a flag that is on, with one rule of one condition.
+// withCondition returns an enabled flag with one rule of one condition.
 func withCondition(t *testing.T, c events.Condition) *Flag {
 	t.Helper()
 	return flagOf(t, three, on, ruled(events.Rule{ID: "r", Serve: toA, Conditions: []events.Condition{c}}))
 }
 
-// shown is what callers see of a result.
+// shown is the part of a result that callers see.
 func shown(r Result) string {
 	r.Variation = nil
 	return fmt.Sprintf("%+v", r)

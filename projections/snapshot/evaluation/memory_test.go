@@ -19,7 +19,7 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// The bytes that bound a tenant's flags must bound the memory of a node too.
+// The limit of a tenant's flags in bytes must also limit a node's memory.
 func TestAFlagTakesFewTimesItsBytesOfMemory(t *testing.T) {
 	for name, c := range map[string]struct {
 		op    events.Operator
@@ -78,7 +78,7 @@ func TestCompiledPatternsTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// An evaluation that nobody waits for must not compile for long.
+// An evaluation whose caller is gone must not compile for long.
 func TestCompilingCounts(t *testing.T) {
 	flag := withCondition(t, events.Condition{Attribute: "a", Op: events.Matches, Values: raw(`["(?:c-0?){400}"]`)})
 	x := &Context{Attributes: map[string]any{"a": "c"}}
@@ -92,7 +92,8 @@ func TestCompilingCounts(t *testing.T) {
 	}
 }
 
-// Releases before took patterns that take seconds to parse. They serve, but the facts of others do not wait for them.
+// Earlier releases accepted patterns that take seconds to parse. They work, but other flags' facts do not wait for
+// them.
 func TestPatternsOfEarlierReleasesAreParsedWhenTheyAreMatched(t *testing.T) {
 	var values []json.RawMessage
 	for i := range 130 {
@@ -114,7 +115,7 @@ func TestPatternsOfEarlierReleasesAreParsedWhenTheyAreMatched(t *testing.T) {
 	for ; err == ErrTooLarge && tries < len(values); tries++ {
 		r, err = flag.Evaluate(production.ID, x)
 	}
-	if err != nil || r.RuleID != "r" || tries != 2 { // in which x0 and x1 are parsed
+	if err != nil || r.RuleID != "r" || tries != 2 { // it parses x0 and x1
 		t.Errorf("after %d evaluations it serves %+v, %v", tries, r, err)
 	}
 	if r, err = flag.EvaluateShort(production.ID, x); err != nil || r.RuleID != "r" {

@@ -16,7 +16,7 @@ import (
 	"flagledger/projections/snapshot/evaluation/evaluationtest"
 )
 
-// both is a flag as compiled after each fact, and in the naive evaluator.
+// both holds a flag compiled after each fact, and the naive evaluator's.
 type both struct {
 	follower
 	naive naive
@@ -63,10 +63,10 @@ func (b *both) check(t failer, environment, key, sent string) (Result, error) {
 	return got, err
 }
 
-// cases counts what the examples of a property had, by the name of the case.
+// cases counts the cases in a property's examples by name.
 type cases map[string]int
 
-// have reports whether there was each of some cases.
+// have reports whether each of these cases occurred.
 func (c cases) have(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return c[name] == 0 })
 }
@@ -116,7 +116,7 @@ func TestEvaluationIsAsWritten(t *testing.T) {
 	}
 }
 
-// Readers hold flags without a lock: whatever comes after, one that they have found serves what it served.
+// Readers use flags without a lock: later changes must not affect a flag that a reader has found.
 func TestAFlagNeverChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var contexts []*Context
@@ -210,7 +210,7 @@ func FuzzContext(f *testing.F) {
 			return // not the attributes of a context
 		}
 		for _, b := range all {
-			if huge.MatchString(sent) { // more than the naive evaluator can write down
+			if huge.MatchString(sent) { // too large for the naive evaluator
 				_, _ = b.flag.Evaluate(production.ID, &Context{TargetingKey: key, Attributes: attributes(sent)})
 				continue
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // The naive evaluator reads the JSON of a flag's facts and of a context, and does what the documents say, slowly and
-// with no regard to how the snapshot does it. Whatever happens to a flag, both say the same.
+// independently of the snapshot. Both must always agree.
 
 type object = map[string]any
 
@@ -55,15 +55,15 @@ type naive struct {
 	variations   []object
 	enabled      map[string]bool
 	written      map[string]naiveTargeting // by environment id
-	served       map[string]naiveTargeting // an older one, while that which is written cannot be compiled
+	served       map[string]naiveTargeting // an older one, while the written one cannot be compiled
 	broken       map[string]bool
 	newlyBroken  bool // by the last fact
 }
 
-// naiveTargeting is what a flag serves in an environment.
+// naiveTargeting holds what a flag serves in an environment.
 type naiveTargeting struct {
 	rules      []object
-	rest       object // the fallthrough, nil if it is not set
+	rest       object // the fallthrough, or nil
 	variations []object
 }
 
@@ -90,7 +90,7 @@ func nextRules(before []object, fact object) (after []object) {
 	return after
 }
 
-// apply takes a fact, all but its version.
+// apply applies a fact, except its version.
 func (n *naive) apply(name string, fact object) {
 	n.newlyBroken = false
 	environment := ""
@@ -168,7 +168,7 @@ func (n *naive) apply(name string, fact object) {
 	}
 }
 
-// serveWritten serves in an environment what is written for it, if that can be compiled.
+// serveWritten starts to serve what is written for an environment, if it compiles.
 func (n *naive) serveWritten(environment string) {
 	t := n.written[environment]
 	good := t.rest == nil || n.canServe(t.rest)
@@ -236,7 +236,7 @@ func takes(op string, value any) bool {
 	}
 }
 
-// evaluate answers as Flag.Evaluate. The string is the attribute that a split misses.
+// evaluate has the results of Flag.Evaluate. The string is the attribute that a split lacks.
 func (n *naive) evaluate(environment, key string, attributes object) (Result, string) {
 	r := Result{Version: events.Revision(n.version), Value: json.RawMessage(spelt(n.defaultValue))}
 	if n.status == "archived" {

@@ -31,7 +31,7 @@ func TestNumbersAreExact(t *testing.T) {
 	})
 }
 
-// asJavaScript writes a number as the specification of ECMAScript says, with all digits.
+// asJavaScript writes a number with all digits, as ECMAScript specifies.
 func asJavaScript(r *big.Rat) string {
 	if r.Sign() < 0 {
 		return "-" + asJavaScript(new(big.Rat).Neg(r))
@@ -42,7 +42,7 @@ func asJavaScript(r *big.Rat) string {
 	if all == "" {
 		return "0"
 	}
-	n := len(whole) // the place of the point among the digits
+	n := len(whole) // the place of the decimal point
 	if whole == "0" {
 		n = -(len(fraction) - len(strings.TrimLeft(fraction, "0")))
 	}
@@ -73,7 +73,7 @@ func TestNumbersAsUnits(t *testing.T) {
 	})
 }
 
-// What a client sends for a float64 is the unit that it would write itself.
+// A float64 as a unit equals the text that the client itself would write.
 func TestFloatsAsUnits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := rapid.Float64().Draw(t, "float")

@@ -103,7 +103,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A flag whose fact cannot be compiled stays as it was; later facts go on from there.
+// A flag stays unchanged if a fact does not compile; later facts continue from there.
 func TestTheLastGoodVersionIsKept(t *testing.T) {
 	for name, fact := range map[string]events.Fact{
 		"a pattern":                   ruled(events.Rule{ID: "x", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: events.Matches, Values: raw(`["("]`)}}}),
@@ -175,8 +175,8 @@ func TestAChangeOfRulesCompilesOnlyTheRulesThatChanged(t *testing.T) {
 	}
 }
 
-// A change says nothing of the rules that stay. So after one that cannot be compiled, a later one must still lead to
-// the whole list.
+// A change does not repeat unchanged rules. After a change that does not compile, a later one must still lead to the
+// whole list.
 func TestRulesServeAgainOnceTheBadOneIsMended(t *testing.T) {
 	bad := events.Rule{ID: "bad", Serve: toB, Conditions: []events.Condition{{Attribute: "plan", Op: "like"}}}
 	r, q := when("r", "pro", toA), when("q", "free", toB)
