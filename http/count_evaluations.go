@@ -1,54 +1,44 @@
 package http
 
-import "flagledger/projections/snapshot"
+import (
+	"flagledger/projections/snapshot"
+	"flagledger/projections/usage"
+)
 
 // countOne counts the evaluation of a flag in a call for it alone.
-func (a *API) countOne(p *principal, key string, r *snapshot.Result) {
-	a.Meter.Count(p.tenant.ID(), 1)
+func (a *API) countOne(p *principal, r *snapshot.Result) {
 	a.evaluated[r.Reason].Inc()
-	p.tenant.CountEvaluation(key, p.environment.ID, r, a.callerOf(p), p.tenant.CountTime(a.Now()))
+	a.Meter.Count(p.tenant.ID(), r.Usage, p.environment.ID, &r.Result, p.clientID())
 }
 
-// callerOf is whom evaluations are counted for: a client, or nil for people.
-func (a *API) callerOf(p *principal) *snapshot.Client {
+// clientID returns the id of a machine client, and is empty for people.
+func (p *principal) clientID() string {
 	if p.machine == nil {
-		return nil
+		return ""
 	}
-	client, ok := a.Live.Client(p.machine.clientID)
-	if !ok { // it was deleted meanwhile
-		return &snapshot.Client{ID: p.machine.clientID}
-	}
-	return client
+	return p.machine.clientID
 }
 
-// uncounted are the flags that a call for many has evaluated and not counted yet.
+// uncounted holds the flags that a call for many has evaluated and not counted yet. Its methods do nothing on nil.
 type uncounted struct {
-	snapshot.Uncounted
-	a   *API
-	p   *principal
-	all bool // the call named none: they are fetched ahead, and perhaps not used
+	usage.Call
+	a *API
+	p *principal
 }
 
-// add adds a flag that was evaluated. u may be nil, where nothing counts.
-func (u *uncounted) add(key string, r *snapshot.Result) {
-	switch {
-	case u == nil:
-	case u.all:
-		u.Prefetched(key, r)
-	default:
-		u.Evaluated(key, r)
+func (u *uncounted) add(r *snapshot.Result) {
+	if u != nil {
+		u.Add(r.Usage, &r.Result)
 	}
 }
 
-// count counts what was added since it was called last. It is called before that is sent, which the client may read
-// slowly. u may be nil.
+// count counts what was added since it was called last. Call it before that is sent, which the client may read slowly.
 func (u *uncounted) count() {
 	if u == nil {
 		return
 	}
-	u.a.Meter.Count(u.p.tenant.ID(), u.Len())
-	for reason := range u.Reasons() {
-		u.a.evaluated[reason].Inc()
+	for _, r := range u.Results() {
+		u.a.evaluated[r.Reason].Inc()
 	}
-	u.p.tenant.CountMany(&u.Uncounted, u.all, u.p.environment.ID, u.a.callerOf(u.p), u.p.tenant.CountTime(u.a.Now()))
+	u.a.Meter.CountCall(&u.Call, u.p.tenant.ID(), u.p.environment.ID, u.p.clientID())
 }

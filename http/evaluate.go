@@ -201,7 +201,7 @@ func (a *API) evaluateOne(
 		return err
 	}
 	if !preview {
-		a.countOne(p, key, &result)
+		a.countOne(p, &result)
 	}
 	out := newOutput(w)
 	defer out.release()

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 
+	"flagledger/projections/usage"
 	"flagledger/queries"
 )
 
@@ -30,7 +31,7 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
-	used := &uncounted{a: a, p: p, all: e.flagKeys == nil}
+	used := &uncounted{usage.Call{All: e.flagKeys == nil}, a, p}
 	if preview {
 		used = nil
 		if err := p.requireFlagsRead(); err != nil {
@@ -79,7 +80,7 @@ func sendEvaluations(
 			failures = append(failures, failedFlag{key, answer.Err})
 			continue
 		}
-		used.add(key, &answer.Result)
+		used.add(&answer.Result)
 		out.text(separator)
 		out.quote(key)
 		out.text(":")

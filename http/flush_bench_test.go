@@ -17,14 +17,13 @@ func BenchmarkToggleBesideFlush(b *testing.B) {
 	environment, _ := used.Environment("production")
 	evaluations := 0
 	evaluate := func() {
-		at := used.CountTime(time.Now())
 		for _, key := range keys {
 			flag, _ := used.Flag(key)
 			r, err := flag.Evaluate(environment.ID, &evaluation.Context{})
 			if err != nil {
 				b.Fatal(err)
 			}
-			used.CountEvaluation(key, environment.ID, &r, nil, at)
+			me.Service.Node.API.Meter.Count(used.ID(), r.Usage, environment.ID, &r.Result, "")
 			evaluations++
 		}
 	}

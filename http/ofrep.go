@@ -159,7 +159,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 		writeOFREP(w, r, key, err)
 		return
 	}
-	a.countOne(p, key, &result)
+	a.countOne(p, &result)
 	out := newOutput(w)
 	defer out.release()
 	out.ofrep(key, &result.Result)

@@ -9,6 +9,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/usage"
 	"flagledger/queries"
 )
 
@@ -37,7 +38,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	}
 	out := newOutput(w)
 	defer out.release()
-	used := &uncounted{a: a, p: p, all: true}
+	used := &uncounted{usage.Call{All: true}, a, p}
 	flags := ofrepFlags{queries.Select(p.tenant, nil), p, e, stream, out}
 	tag, whole, err := flags.gather(r.Context(), used)
 	if err != nil {
@@ -105,7 +106,7 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 		default:
 			f.out.text(separator)
 			f.out.ofrep(key, &answer.Result.Result)
-			used.add(key, &answer.Result)
+			used.add(&answer.Result)
 		}
 		separator = ","
 		if len(f.out.b) >= size {

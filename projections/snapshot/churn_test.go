@@ -80,22 +80,6 @@ func life(tenant, user string) (list []events.Recorded) {
 	return list
 }
 
-// useOnce evaluates and prefetches the flag of an event.
-func useOnce(t *testing.T, s *Snapshot, e events.Recorded) {
-	t.Helper()
-	tenantID, key := events.ParseFlagStream(e.Stream)
-	tenant, _ := s.Tenant(tenantID)
-	flag, _ := tenant.Flag(key)
-	r, err := flag.Evaluate(production.ID, &evaluation.Context{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, y := tenant.CountTime(noon), &Uncounted{}
-	tenant.CountEvaluation(key, production.ID, &r, &Client{ID: tenantID + "-c"}, at)
-	y.Prefetched(key, &r)
-	tenant.CountMany(y, true, production.ID, nil, at)
-}
-
 func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 	s, n := New(), churn(t)
 	s.changes.size = 1 // the ring of changes has its own limit
@@ -114,15 +98,7 @@ func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 					t.Fatal("the facts are not applied")
 				}
 				s.apply(events.Page{Events: []events.Recorded{e}, Live: true}, log)
-				if _, ok := e.Fact.(events.FlagEnabled); ok {
-					useOnce(t, s, e)
-				}
 			}
-			now := noon.Add(time.Duration(i) * time.Minute)
-			for range s.TakeUses() {
-				continue
-			}
-			s.UsesWritten(now)
 		}
 	}
 	live(0, n/2) // until tables have their final size

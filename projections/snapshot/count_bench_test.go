@@ -1,28 +1,28 @@
 package snapshot
 
-import "testing"
+import (
+	"testing"
+	"time"
 
-// BenchmarkCount evaluates flags without counting, counting the flag, its outcome and reason, and counting everything,
-// by one caller and by 16 concurrent ones.
+	"flagledger/projections/usage"
+)
+
+// BenchmarkCount evaluates flags without and with counting, by one caller and by 16 at once.
 func BenchmarkCount(b *testing.B) {
 	x := user()
 	s := filled(10_000)
-	t, _ := s.Tenant("t")
-	at, client := t.CountTime(noon), &Client{ID: "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"}
+	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	m := usage.New(nil, func(string) string { return "" }, func() time.Time { return noon })
+	const client = "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"
 	for _, key := range []string{"boolean", "rule", "rollout"} {
-		for _, counted := range []string{"none", "flag", "all"} {
+		for _, counted := range []string{"none", "all"} {
 			once := func(b *testing.B) {
 				r, err := s.evaluate(key, x)
 				if err != nil {
 					b.Fatal(err)
 				}
-				switch counted {
-				case "flag":
-					u := t.use(&r.flag.uses, key, r.flag, production.ID, at)
-					u.cellOf(&r, at).byFirst.add(1, &t.uses.node.striped)
-					u.markUsed(&u.evaluated, at.second)
-				case "all":
-					t.CountEvaluation(key, production.ID, &r, client, at)
+				if counted == "all" {
+					m.Count("t", r.Usage, production.ID, &r.Result, client)
 				}
 			}
 			b.Run(key+"/counted="+counted, func(b *testing.B) {
@@ -31,7 +31,7 @@ func BenchmarkCount(b *testing.B) {
 					once(b)
 				}
 			})
-			b.Run(key+"/counted="+counted+"/callers=16", func(b *testing.B) {
+			b.Run(key+"/counted="+counted+",callers=16", func(b *testing.B) {
 				b.SetParallelism(8) // times 2 processors
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {

@@ -39,19 +39,3 @@ func (s *Snapshot) UnpaidFlagBytes(creator string, most int, now time.Time) (n i
 	}
 	return n
 }
-
-// limitReached reports whether the usage of all free tenants of a tenant's creator has reached a limit. It is false
-// for a paid tenant.
-func (c *createdTenants) limitReached(t *Tenant, now time.Time, most int64, of func(*tenantUses) int64) bool {
-	if !t.Plan(now).Unpaid() {
-		return false
-	}
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	for _, other := range c.by[t.Creator()] {
-		if other.Plan(now).Unpaid() {
-			most -= of(&other.uses)
-		}
-	}
-	return most <= 0
-}

@@ -144,7 +144,6 @@ func (s *Snapshot) adopt(saved *Saved) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	from.tenants.Range(func(id string, t *Tenant) bool {
-		t.uses.node = &s.uses
 		s.tenants.Store(id, t)
 		t.flagsChanged.Store(&c.Position)
 		s.created.add(t.Creator(), t)

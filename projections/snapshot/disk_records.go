@@ -183,7 +183,7 @@ func (s *Snapshot) add(r record) error {
 
 // addedTenant finds a tenant, or adds it. It may be called by several goroutines at once.
 func (s *Snapshot) addedTenant(id string) *Tenant {
-	t, _ := s.tenants.LoadOrCompute(id, func() (*Tenant, bool) { return newTenant(id, &s.uses), false })
+	t, _ := s.tenants.LoadOrCompute(id, func() (*Tenant, bool) { return newTenant(id), false })
 	return t
 }
 

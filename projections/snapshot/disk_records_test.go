@@ -307,13 +307,3 @@ func TestFlagsFromDiskChangedAtItsPosition(t *testing.T) {
 		t.Errorf("the flags changed last at %s, want %s", got, position)
 	}
 }
-
-// Usage of a tenant from disk is included when the node saves usage.
-func TestUsageOfTenantFromDiskIsTaken(t *testing.T) {
-	s := reloaded(t, of(made(events.BooleanFlag, "false")), filepath.Join(t.TempDir(), "snapshot"))
-	tenant, _ := s.Tenant("t")
-	tenant.CountEvaluation("k", production.ID, evaluated(s, "k", "a"), nil, tenant.CountTime(noon))
-	if n := len(taken(s)); n != 2 {
-		t.Errorf("%d uses are taken, want those of the flag and the tenant", n)
-	}
-}

@@ -26,5 +26,5 @@ func (s *Snapshot) FlagLife(tenantID, key string) (uint64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return uint64(f.life), true
+	return uint64(f.usage.Life()), true
 }

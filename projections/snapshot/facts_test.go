@@ -35,6 +35,6 @@ func attributes(text string) map[string]any {
 
 // shown is the part of a result that callers see.
 func shown(r Result) string {
-	r.flag, r.Variation = nil, nil
+	r.Usage, r.Variation = nil, nil
 	return fmt.Sprintf("%+v", r)
 }

@@ -2,63 +2,67 @@ package snapshot
 
 import (
 	"slices"
-	"sync/atomic"
 	"unique"
 
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/usage"
 )
 
-// Flag is a flag compiled for evaluation, with its state and its counts. It is immutable but for its counts: each event
-// makes a new one.
+// Flag is a flag compiled for evaluation, with its state. It is immutable: each event makes a new one.
 type Flag struct {
 	evaluation.Flag
-	bytes uint32              // see state.Flag.Bytes
-	life  uint32              // the revision of the FlagCreated that it began with
-	uses  atomic.Pointer[use] // in environments where it was counted; the next Flag of the same life has them too
+	bytes uint32      // see state.Flag.Bytes
+	usage *usage.Flag // of all Flags from the flag's creation to its deletion
 }
 
-// Result is what a flag of the snapshot serves, and can be counted.
+// Result is what a flag of the snapshot serves, and where that is counted.
 type Result struct {
 	evaluation.Result
-	flag *Flag
+	Usage *usage.Flag
 }
 
 // Evaluate evaluates the flag as evaluation.Flag does.
 func (f *Flag) Evaluate(environmentID string, c *evaluation.Context) (Result, error) {
 	r, err := f.Flag.Evaluate(environmentID, c)
-	return Result{r, f}, err
+	return Result{r, f.usage}, err
 }
 
 // EvaluateShort is Evaluate with evaluation.ErrTooLarge if comparing takes more than some 200 µs.
 func (f *Flag) EvaluateShort(environmentID string, c *evaluation.Context) (Result, error) {
 	r, err := f.Flag.EvaluateShort(environmentID, c)
-	return Result{r, f}, err
+	return Result{r, f.usage}, err
 }
 
 // next returns the flag after an event, nil if there is none. The error is that of evaluation.Compile: the flag can be
 // used all the same.
 func next(before *Flag, e events.Recorded, environments []events.EnvironmentRef) (*Flag, error) {
 	var s state.Flag
-	var compiled *evaluation.Flag
 	if before != nil {
-		s, compiled = before.State().Clone(), &before.Flag
+		s = before.State().Clone()
 	}
 	s.Apply(e)
 	if !s.Exists {
 		return nil, nil
 	}
-	return newFlag(&s, environments, compiled)
+	return newFlag(&s, environments, before)
 }
 
 // newFlag compiles a state, which nothing else has and nothing changes from then on.
-func newFlag(
-	s *state.Flag, environments []events.EnvironmentRef, before *evaluation.Flag,
-) (*Flag, error) {
+func newFlag(s *state.Flag, environments []events.EnvironmentRef, before *Flag) (*Flag, error) {
 	shareTexts(s, environments)
-	compiled, err := evaluation.Compile(s, environments, before)
-	return &Flag{Flag: compiled, bytes: uint32(s.Bytes()), life: uint32(s.CreatedVersion)}, err
+	f := &Flag{bytes: uint32(s.Bytes())}
+	var compiled *evaluation.Flag
+	if before != nil {
+		compiled, f.usage = &before.Flag, before.usage
+	}
+	if life := uint32(s.CreatedVersion); f.usage == nil || f.usage.Life() != life {
+		f.usage = usage.NewFlag(s.Key, life)
+	}
+	var err error
+	f.Flag, err = evaluation.Compile(s, environments, compiled)
+	return f, err
 }
 
 // maxEnabled is how many environments a flag may be enabled in: as many as a tenant may have.

@@ -31,7 +31,6 @@ type Snapshot struct {
 	position      atomic.Pointer[events.Position]
 	faults        atomic.Int64
 	changes       changes
-	uses          uses
 	engine        string                 // of the store; set by Run
 	logName       atomic.Pointer[string] // of the log in the snapshot; empty while that has no events
 	ready         chan struct{}
@@ -58,7 +57,6 @@ func New() *Snapshot {
 		changes:  changes{size: maxChanges},
 		ready:    make(chan struct{}),
 	}
-	s.uses.created, s.uses.maxPast = &s.created, maxPast
 	s.position.Store(&events.Position{})
 	s.logName.Store(new(string))
 	return s
@@ -202,7 +200,11 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	after, err := next(before, e, t.state.Load().Environments)
 	t.count(before, -1)
 	t.count(after, +1)
-	t.replace(key, before, after)
+	if after == nil {
+		t.flags.Delete(key)
+	} else {
+		t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
+	}
 	if err != nil {
 		return err
 	}
@@ -237,7 +239,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	id := strings.TrimPrefix(e.Stream, events.TenantStream(""))
 	t, ok := s.tenants.Load(id)
 	if _, created := fact.(events.TenantCreated); !ok && created {
-		t = newTenant(strings.Clone(id), &s.uses)
+		t = newTenant(strings.Clone(id))
 		s.tenants.Store(t.id, t)
 		s.created.add(e.Actor.ID, t)
 	} else if !ok {
@@ -261,7 +263,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	case events.TenantDeleted:
 		s.created.remove(next.Creator, t)
 		next = tenantState{}
-		t.clearFlags()
+		t.flags.Clear()
 		t.flagBytes.Store(0)
 		t.projects.Range(func(id string, _ *project) bool {
 			delete(s.projects, id)

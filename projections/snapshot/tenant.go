@@ -25,7 +25,6 @@ type Tenant struct {
 	projects     *xsync.Map[string, *project]
 	clients      []string // the ids of the OAuth clients; only apply uses it
 	feed         tenantFeed
-	uses         tenantUses
 }
 
 // tenantState holds what rarely changes. It is replaced as a whole.
@@ -53,14 +52,13 @@ type member struct {
 
 type project struct{ flags atomic.Int64 }
 
-func newTenant(id string, uses *uses) *Tenant {
+func newTenant(id string) *Tenant {
 	t := &Tenant{
 		id:       id,
 		flags:    xsync.NewMap[string, *Flag](),
 		members:  xsync.NewMap[string, member](),
 		projects: xsync.NewMap[string, *project](),
 	}
-	t.uses.node = uses
 	t.state.Store(&tenantState{})
 	return t
 }

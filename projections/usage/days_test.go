@@ -2,6 +2,7 @@ package usage
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,8 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"flagledger/projections/usage/counted"
 )
 
 // A day of more hours than are read at once has one row a flag, with all hours of the flag in it.
@@ -18,7 +17,7 @@ func TestDayOfManyHoursIsSummedWhole(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.clock = time.Date(2026, 3, 16, 2, 0, 0, 0, time.UTC)
-	const flags = fetchSize/24 + 2 // the hours of one flag lie on both sides of a fetch
+	const flags = 100
 	_, err := c.pool.Exec(t.Context(), `insert into keep.flag_hours
 		(tenant_id, hour, flag_key, life, environment_id, evaluations, prefetches, run, reasons, outcomes, clients)
 		select 't', '2026-03-15Z'::timestamptz + h * interval '1 hour', 'f' || to_char(f, 'FM0000'), 1, 'e', 1, 2, gen_random_uuid(),
@@ -27,25 +26,53 @@ func TestDayOfManyHoursIsSummedWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.node().AddUpDays(t.Context()); err != nil {
+	if err := c.node().SumDays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var days, whole int
 	err = c.pool.QueryRow(t.Context(), `select count(*), count(*) filter (where evaluations = 24 and prefetches = 48
-		and reasons = '{"OFF":24}' and outcomes = '{"o":24}' and clients = '{"client":[24,23]}') from keep.flag_days`).Scan(&days, &whole)
+		and reasons::jsonb = '{"OFF":24}' and outcomes::jsonb = '{"o":24}' and clients::jsonb = '{"client":[24,23]}') from keep.flag_days`).Scan(&days, &whole)
 	if err != nil || days != flags || whole != flags {
 		t.Errorf("%d flags have a day, %d of them a whole one (%v); want %d", days, whole, err, flags)
 	}
 }
 
-// The time that a client was last seen is the latest of its hours, in whichever order they are summed.
+// addHour adds the hour of a flag with outcomes and clients as JSON.
+func (c *cluster) addHour(hour int, key, outcomes, clients string) {
+	c.t.Helper()
+	_, err := c.pool.Exec(c.t.Context(), `insert into keep.flag_hours
+		(tenant_id, hour, flag_key, life, environment_id, evaluations, prefetches, run, reasons, outcomes, clients)
+		values ('t', $1, $2, 1, 'e', 1, 0, gen_random_uuid(), '{}', $3, $4)`,
+		c.clock.Truncate(Daily).Add(time.Duration(hour)*time.Hour), key, outcomes, clients)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// sumDay sums the day of the clock, and returns a column of a flag's day.
+func (c *cluster) sumDay(key, column string) (text string) {
+	c.t.Helper()
+	c.clock = c.clock.Add(2 * Daily)
+	if err := c.node().SumDays(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	c.clock = c.clock.Add(-2 * Daily)
+	if err := c.pool.QueryRow(c.t.Context(), `select `+column+` from keep.flag_days where flag_key = $1`, key).
+		Scan(&text); err != nil {
+		c.t.Fatal(err)
+	}
+	return text
+}
+
+// The time that a client was last seen is the latest of its hours, in whichever order they come.
 func TestLastSeenOfADayIsTheLatest(t *testing.T) {
+	t.Parallel()
 	for i, order := range [][]int64{{1, 5, 3}, {5, 1, 3}, {3, 1, 5}} {
-		var day counts
-		for _, seen := range order {
-			day.add(&counts{clients: tallies{{name: "c", n: 1, last: seen}}})
+		c := newCluster(t)
+		for hour, seen := range order {
+			c.addHour(hour, "f", `{}`, fmt.Sprintf(`{"c":[1,%d]}`, seen))
 		}
-		if got := fmt.Sprint(day.clients); got != "[{c 3 5}]" {
+		if got := c.sumDay("f", "clients::jsonb::text"); got != `{"c": [3, 5]}` {
 			t.Errorf("order %d: the clients are %s", i, got)
 		}
 	}
@@ -56,11 +83,11 @@ func TestADayIsAddedUpAgainForANodeThatIsBehind(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.clock = time.Date(2026, 2, 1, 1, 30, 0, 0, time.UTC)
-	m, behind := c.node(), New(c.pool, &memory{}, func() time.Time { return c.clock.Add(-2 * time.Hour) })
+	m, behind := c.node(), c.nodeAt(func() time.Time { return c.clock.Add(-2 * time.Hour) })
 	for range 2 {
-		behind.uses.(*memory).evaluate("a", "e", "1", "", behind.now())
+		behind.evaluate("a", "e", "1", "")
 		c.flush(behind)
-		if err := m.AddUpDays(t.Context()); err != nil {
+		if err := m.SumDays(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,15 +105,19 @@ func TestADayIsAddedUpAgainForANodeThatIsBehind(t *testing.T) {
 func TestARunningDayWaitsForNoOther(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
+	c.clock = c.clock.AddDate(0, 0, -1)
 	m := c.node()
+	c.clock = c.clock.AddDate(0, 0, 1)
 	err := pgx.BeginFunc(t.Context(), c.pool, func(tx pgx.Tx) error {
-		if err := lockDay(t.Context(), tx, c.clock.Truncate(aDay).AddDate(0, 0, -1)); err != nil {
+		if err := lockDay(t.Context(), tx, c.clock.Truncate(Daily).AddDate(0, 0, -1)); err != nil {
 			return err
 		}
-		for i := range pageUses {
-			m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "1", "", c.clock.AddDate(0, 0, -1))
+		c.clock = c.clock.AddDate(0, 0, -1)
+		for i := range pageWindows {
+			m.evaluate(fmt.Sprint("flag-", i), "e", "1", "")
 		}
-		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+		c.clock = c.clock.AddDate(0, 0, 1)
+		m.evaluate("a", "e", "1", "")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		flushed := make(chan error, 1)
@@ -116,7 +147,7 @@ func TestDaysAreAddedUpThoughOneCannotBe(t *testing.T) {
 	m := c.node()
 	first := c.clock
 	for range 3 {
-		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+		m.evaluate("a", "e", "1", "")
 		c.flush(m)
 		c.clock = c.clock.AddDate(0, 0, 1)
 	}
@@ -129,7 +160,7 @@ func TestDaysAreAddedUpThoughOneCannotBe(t *testing.T) {
 	}
 	want := func(hours, days int) {
 		t.Helper()
-		if err := m.AddUpDays(t.Context()); (err == nil) != (hours == 0) ||
+		if err := m.SumDays(t.Context()); (err == nil) != (hours == 0) ||
 			err != nil && !strings.Contains(err.Error(), "not this one") {
 			t.Errorf("a day that cannot be added up is told as %v", err)
 		}
@@ -140,7 +171,7 @@ func TestDaysAreAddedUpThoughOneCannotBe(t *testing.T) {
 		}
 	}
 	want(3, 2)
-	c.clock = first.AddDate(0, 0, counted.DaysOfHours+3)
+	c.clock = first.AddDate(0, 0, DaysOfHours+3)
 	want(1, 2)
 	c.clock = first.AddDate(0, 0, dailyRetentionDays+3)
 	want(0, 0)
@@ -158,7 +189,7 @@ func TestALargeDayHasMoreTime(t *testing.T) {
 	}
 	t.Cleanup(pool.Close)
 	m := c.node()
-	m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+	m.evaluate("a", "e", "1", "")
 	c.flush(m)
 	if _, err := pool.Exec(t.Context(), `create function keep.refuse() returns trigger language plpgsql as $$ begin
 			if current_setting('statement_timeout') = '1min' then raise 'it has no more time than others'; end if;
@@ -168,7 +199,7 @@ func TestALargeDayHasMoreTime(t *testing.T) {
 	}
 	c.clock = c.clock.AddDate(0, 0, 1)
 	m.db = pool
-	if err := m.AddUpDays(t.Context()); err != nil {
+	if err := m.SumDays(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -179,7 +210,7 @@ func TestFlagsWithoutHoursOfTheirTenant(t *testing.T) {
 	c := newCluster(t)
 	m := c.node()
 	for range 3 {
-		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+		m.evaluate("a", "e", "1", "")
 		c.clock = c.clock.AddDate(0, 0, 1)
 	}
 	c.flush(m)
@@ -190,7 +221,7 @@ func TestFlagsWithoutHoursOfTheirTenant(t *testing.T) {
 	}
 	want := func(hours, days int) {
 		t.Helper()
-		if err := m.AddUpDays(t.Context()); err != nil {
+		if err := m.SumDays(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if h, d, all := c.rows(t, "flag_hours"), c.rows(t, "flag_days"), c.rows(t, "use_days"); h != hours || d != days ||
@@ -203,30 +234,32 @@ func TestFlagsWithoutHoursOfTheirTenant(t *testing.T) {
 	if _, err := c.pool.Exec(t.Context(), `delete from keep.tenant_hours`); err != nil {
 		t.Fatal(err)
 	}
-	c.clock = c.clock.AddDate(0, 0, counted.DaysOfHours)
+	c.clock = c.clock.AddDate(0, 0, DaysOfHours)
 	want(0, 2)
 }
 
-// Of 30 outcomes and 120 clients a day keeps the most frequent, and adds up the other outcomes.
+// Of 30 outcomes and 120 clients a day has the most frequent, and one outcome for the rest.
 func TestBoundsOfADay(t *testing.T) {
-	var all counts
+	t.Parallel()
+	c := newCluster(t)
 	for i := range 30 {
-		all.add(
-			&counts{
-				evaluations: int64(i + 1),
-				outcomes:    tallies{{name: fmt.Sprint("o", i), n: int64(i + 1)}, {name: counted.RestOutcome, n: 1}},
-			},
-		)
+		c.addHour(i%24, "f", fmt.Sprintf(`{"o%d":%d,"rest":1}`, i, i+1), `{}`)
 	}
 	for i := range 120 {
-		all.add(&counts{clients: tallies{{name: fmt.Sprint("c", i), n: int64(i + 1), last: 7}}})
+		c.addHour(i%24, "f", `{}`, fmt.Sprintf(`{"c%d":[%d,7]}`, i, i+1))
 	}
-	all.bound()
-	if len(all.outcomes) != counted.MaxOutcomes+1 || all.outcomes[0] != (tally{name: "o29", n: 30}) ||
-		all.outcomes[counted.MaxOutcomes] != (tally{name: counted.RestOutcome, n: 55 + 30}) {
-		t.Errorf("the outcomes are %v", all.outcomes)
+	var outcomes map[string]int64
+	if err := json.Unmarshal([]byte(c.sumDay("f", "outcomes")), &outcomes); err != nil {
+		t.Fatal(err)
 	}
-	if len(all.clients) != maxClients || all.clients[0] != (tally{"c119", 120, 7}) {
-		t.Errorf("%d clients are kept, first %v", len(all.clients), all.clients[0])
+	if len(outcomes) != maxOutcomes+1 || outcomes["o29"] != 30 || outcomes["o10"] != 11 || outcomes["rest"] != 55+30 {
+		t.Errorf("the outcomes are %v", outcomes)
+	}
+	var clients map[string][2]int64
+	if err := json.Unmarshal([]byte(c.sumDay("f", "clients")), &clients); err != nil {
+		t.Fatal(err)
+	}
+	if len(clients) != maxDayClients || clients["c119"] != [2]int64{120, 7} || clients["c18"] != [2]int64{} {
+		t.Errorf("%d clients are kept: %v", len(clients), clients)
 	}
 }

@@ -10,12 +10,12 @@ func TestOldHoursAndDaysGo(t *testing.T) {
 	c := newCluster(t)
 	m := c.node()
 	for range 3 {
-		m.uses.(*memory).evaluate("a", "e", "1", "", c.clock)
+		m.evaluate("a", "e", "1", "")
 		c.flush(m)
 		c.clock = c.clock.AddDate(0, 0, 1)
 	}
 	c.clock = time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC) // the 31st day after the first
-	if err := m.AddUpDays(t.Context()); err != nil {
+	if err := m.SumDays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if hours, days := c.rows(t, "flag_hours"), c.rows(t, "flag_days"); hours != 2 || days != 3 {
@@ -25,7 +25,7 @@ func TestOldHoursAndDaysGo(t *testing.T) {
 		)
 	}
 	c.clock = time.Date(2027, 3, 9, 1, 0, 0, 0, time.UTC) // the 401st day after the second
-	if err := m.AddUpDays(t.Context()); err != nil {
+	if err := m.SumDays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for table, want := range map[string]int{"flag_hours": 0, "tenant_hours": 0, "flag_days": 1, "tenant_days": 1, "use_days": 1} {

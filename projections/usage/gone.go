@@ -7,22 +7,22 @@ import (
 	"slices"
 	"time"
 
-	"flagledger/migrations/database"
-
 	"github.com/jackc/pgx/v5"
+
+	"flagledger/migrations/database"
 )
 
-// Existing tells which tenants, environments and flags there are.
-type Existing interface {
-	// Complete reports whether it knows all that there was at some time since it began.
+// FlagIndex tells which tenants, environments and flags exist.
+type FlagIndex interface {
+	// Complete reports whether the index has held all that there was at some time since its start.
 	Complete() bool
 	// EnvironmentIDs lists a tenant's environments, and returns false if there is no such tenant.
 	EnvironmentIDs(tenantID string) ([]string, bool)
-	// FlagLife is the life of a flag, and false if there is no such flag.
+	// FlagLife returns the life of a flag, and false if there is no such flag.
 	FlagLife(tenantID, key string) (uint64, bool)
 }
 
-// A node may not have heard yet of what others know of: what was used since then stays.
+// A node may lag behind others: recent usage stays.
 const (
 	tenantGrace = 3 * time.Hour // from the beginning of the hour
 	flagGrace   = 24 * time.Hour
@@ -50,51 +50,38 @@ func (m *Meter) ForgetTenant(ctx context.Context, tenantID string) error {
 	return nil
 }
 
-// RemoveGone removes what is kept of tenants, environments and lives of flags that are over: also what a node wrote
-// down late. As long as existing is not complete it removes nothing. It goes on with the other tenants where one's
-// fail, and returns the errors of all.
-func (m *Meter) RemoveGone(ctx context.Context, existing Existing) error {
+// RemoveGone removes the usage of deleted tenants, environments and flags, also what a node wrote late. While the index
+// is not complete, it removes nothing. It goes on with other tenants if one fails, and returns the errors of all.
+func (m *Meter) RemoveGone(ctx context.Context, existing FlagIndex) error {
 	if !existing.Complete() {
 		return nil
 	}
-	seen := map[string]bool{}
+	tenants, err := m.distinctTenants(ctx, tablesOfTenants...)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, table := range tablesOfTenants {
-		tenants, err := distinctTenants(ctx, m.db, table)
-		if err != nil {
-			return err
-		}
-		for _, tenantID := range tenants {
-			if seen[tenantID] {
-				continue
-			}
-			seen[tenantID] = true
-			if err := m.removeGoneOf(ctx, existing, tenantID); err != nil {
-				errs = append(errs, fmt.Errorf("the use of the tenant %s: %w", tenantID, err))
-			}
+	for _, tenantID := range tenants {
+		if err := m.removeGoneOf(ctx, existing, tenantID); err != nil {
+			errs = append(errs, fmt.Errorf("the usage of the tenant %s: %w", tenantID, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (m *Meter) removeGoneOf(ctx context.Context, existing Existing, tenantID string) error {
+func (m *Meter) removeGoneOf(ctx context.Context, existing FlagIndex, tenantID string) error {
 	environments, ok := existing.EnvironmentIDs(tenantID)
 	if !ok {
 		var late bool
-		err := m.db.QueryRow(ctx, `select exists (select from keep.tenant_hours where tenant_id = $1 and hour > $2)`, tenantID, m.now().Add(-tenantGrace)).
-			Scan(&late)
+		err := m.db.QueryRow(ctx, `select exists (select from keep.tenant_hours where tenant_id = $1 and hour > $2)`,
+			tenantID, m.now().Add(-tenantGrace)).Scan(&late)
 		if late || err != nil {
 			return err
 		}
 		return m.ForgetTenant(ctx, tenantID)
 	}
-	rows, err := m.db.Query(
-		ctx,
-		`select flag_key, life, environment_id from keep.flag_uses where tenant_id = $1
-			and greatest(last_evaluated, last_prefetched) < $2`,
-		tenantID,
-		m.now().Add(-flagGrace),
-	)
+	rows, err := m.db.Query(ctx, `select flag_key, life, environment_id from keep.flag_uses where tenant_id = $1
+		and greatest(last_evaluated, last_prefetched) < $2`, tenantID, m.now().Add(-flagGrace))
 	if err != nil {
 		return err
 	}
@@ -122,7 +109,7 @@ func (m *Meter) removeGoneOf(ctx context.Context, existing Existing, tenantID st
 	if err := removeFrom("flag_hours", "hour"); err != nil {
 		return err
 	}
-	// A day whose hours are being added up since before they went is written first.
+	// A day that is being summed may still have hours of before they went: it is written first.
 	if _, err := m.db.Exec(ctx, `select pg_advisory_xact_lock_shared($1)`, int64(removalLock)); err != nil {
 		return err
 	}
@@ -133,10 +120,82 @@ func (m *Meter) removeGoneOf(ctx context.Context, existing Existing, tenantID st
 	b.Queue(fmt.Sprintf(deleteLives, "flag_uses"), tenantID, keys, lives, in)
 	b.Queue(`delete from keep.flag_outcomes as o using unnest($2::text[], $3::bigint[]) as gone (k, l)
 		where o.tenant_id = $1 and o.flag_key = gone.k and o.life = gone.l
-		and not exists (select from keep.flag_uses u where u.tenant_id = $1 and u.flag_key = gone.k and u.life = gone.l)`, tenantID, keys, lives)
+		and not exists (select from keep.flag_uses u where u.tenant_id = $1 and u.flag_key = gone.k and u.life = gone.l)`,
+		tenantID, keys, lives)
 	return m.db.SendBatch(ctx, b).Close()
 }
 
 // deleteLives deletes from a table what lives of flags have counted in environments.
 const deleteLives = `delete from keep.%s as t using unnest($2::text[], $3::bigint[], $4::text[]) as gone (k, l, e)
 	where t.tenant_id = $1 and t.flag_key = gone.k and t.life = gone.l and t.environment_id = gone.e`
+
+// deletedAtOnce is how many rows one statement deletes: a tenant has more of them than may be deleted within the time
+// of a statement.
+const deletedAtOnce = 20_000
+
+// deleteRows deletes the rows of a table that meet a condition, with as many statements as that takes. If it fails,
+// what it has deleted stays deleted.
+func (m *Meter) deleteRows(ctx context.Context, table, condition string, arguments ...any) error {
+	statement := fmt.Sprintf(`with gone as (
+			delete from keep.%[1]s where ctid = any(array(select ctid from keep.%[1]s where %[2]s
+				limit %[3]d for update skip locked)) returning 1
+		) select (select count(*) from gone), exists (select from keep.%[1]s where %[2]s)`, table, condition, deletedAtOnce)
+	for {
+		var deleted int
+		var found bool // before
+		if err := m.db.QueryRow(ctx, statement, arguments...).Scan(&deleted, &found); err != nil || !found {
+			return err
+		}
+		if deleted > 0 {
+			continue
+		}
+		// Others hold all that are left: they may be deleting them, or about to fail.
+		_, err := m.db.Exec(ctx, fmt.Sprintf(`select from keep.%s where %s limit 1 for update`, table, condition),
+			arguments...)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// distinctTenants lists the tenants that have rows in tables. The index finds each.
+func (m *Meter) distinctTenants(ctx context.Context, tables ...string) (all []string, err error) {
+	for _, table := range tables {
+		tenants, err := collect[string](ctx, m.db, `with recursive t as (
+				(select tenant_id from keep.`+table+` order by tenant_id limit 1)
+				union all
+				select (select n.tenant_id from keep.`+table+` n where n.tenant_id > t.tenant_id order by n.tenant_id limit 1)
+					from t where t.tenant_id is not null
+			) select tenant_id from t where tenant_id is not null`)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, tenants...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// distinctTimes lists the hours or days of a tenant's rows. The index finds each.
+func (m *Meter) distinctTimes(ctx context.Context, table, column, tenantID string) ([]time.Time, error) {
+	return collect[time.Time](ctx, m.db, fmt.Sprintf(`with recursive t as (
+			(select %[2]s as at from keep.%[1]s where tenant_id = $1 order by %[2]s limit 1)
+			union all
+			select (select n.%[2]s from keep.%[1]s n where n.tenant_id = $1 and n.%[2]s > t.at order by n.%[2]s limit 1) from t
+				where t.at is not null
+		) select at from t where at is not null`, table, column), tenantID)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// collect reads the values of a column.
+func collect[T any](ctx context.Context, db querier, sql string, args ...any) ([]T, error) {
+	rows, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[T])
+}

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"flagledger/projections/usage/counted"
 )
 
 // present is what there is, by tenant the environments and flags with their lives.
@@ -30,13 +28,11 @@ func TestWhatIsGoneLeavesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	m := c.node()
-	used := m.uses.(*memory)
 	for _, key := range []string{"kept", "deleted", "begun again", "not known yet"} {
 		for _, environment := range []string{"e", "deleted"} {
-			used.evaluate(key, environment, "1", "c", c.clock)
+			m.evaluate(key, environment, "1", "c")
 		}
 	}
-	m.Count("t", 8)
 	c.flush(m)
 	there := present{"t": {[]string{"e"}, map[string]uint64{"kept": 1, "begun again": 7, "not known yet": 0}}}
 	remove := func() {
@@ -50,7 +46,7 @@ func TestWhatIsGoneLeavesNothing(t *testing.T) {
 		t.Errorf("%d hours are left of what another node may know of, want 8", n)
 	}
 	c.clock = c.clock.Add(25 * time.Hour)
-	if err := m.AddUpDays(t.Context()); err != nil {
+	if err := m.SumDays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	remove()
@@ -65,7 +61,7 @@ func TestWhatIsGoneLeavesNothing(t *testing.T) {
 		t.Errorf("%d days are left of what a node removes that knows nothing yet, want 2", n)
 	}
 	there["another"] = present{}["another"]
-	used.evaluate("kept", "e", "1", "c", c.clock) // of a node that has not heard of it
+	m.evaluate("kept", "e", "1", "c") // of a node that has not heard of it
 	c.flush(m)
 	remove()
 	if n := c.rows(t, "tenant_hours"); n != 3 {
@@ -85,12 +81,11 @@ func TestUsageOfPrefetchedFlagIsRemoved(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	m := c.node()
-	used := m.uses.(*memory)
-	used.prefetch("prefetched", "e", c.clock)
-	used.evaluate("recent", "e", "1", "c", c.clock)
+	m.prefetch("prefetched", "e")
+	m.evaluate("recent", "e", "1", "c")
 	c.flush(m)
 	c.clock = c.clock.Add(flagGrace + time.Hour)
-	used.prefetch("recent", "e", c.clock)
+	m.prefetch("recent", "e")
 	c.flush(m)
 	if err := m.RemoveGone(t.Context(), present{"t": {environments: []string{"e"}}}); err != nil {
 		t.Fatal(err)
@@ -109,14 +104,13 @@ func TestUsageOfPresentLifeStays(t *testing.T) {
 	m := c.node()
 	for life := range uint64(2) {
 		for _, environment := range []string{"e", ""} {
-			r := m.uses.(*memory).use("k", environment, life+1, c.clock)
-			r.Evaluated = c.clock
-			r.Served = []counted.Served{{Value: []byte("1"), Reason: "FALLTHROUGH", Count: 1, New: true}}
+			m.flags["k"] = NewFlag("k", uint32(life+1))
+			m.evaluate("k", environment, "1", "")
 		}
 	}
 	c.flush(m)
 	c.clock = c.clock.Add(flagGrace + time.Hour)
-	if err := m.AddUpDays(t.Context()); err != nil {
+	if err := m.SumDays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	there := present{"t": {environments: []string{"e"}, flags: map[string]uint64{"k": 2}}}
@@ -159,7 +153,7 @@ func TestWhatIsGoneIsRemovedThoughSomeCannotBe(t *testing.T) {
 	if n := c.rows(t, "flag_hours"); n != 1 {
 		t.Errorf("%d rows are left, want the one that cannot be removed", n)
 	}
-	if err := m.AddUpDays(t.Context()); err != nil {
+	if err := m.SumDays(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"flagledger/events"
 	"flagledger/migrations/database"
-	"flagledger/projections/usage/counted"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -137,12 +136,8 @@ func (m *Meter) readMetrics(ctx context.Context, filter MetricsFilter, read func
 
 // SummedDays lists the days of a tenant from one day until before another whose hours have been rolled up.
 func SummedDays(ctx context.Context, db querier, tenantID string, from, to time.Time) ([]time.Time, error) {
-	rows, err := db.Query(ctx, `select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`,
-		tenantID, from, to)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	return collect[time.Time](ctx, db,
+		`select day from keep.use_days where tenant_id = $1 and day >= $2::date and day < $3::date`, tenantID, from, to)
 }
 
 // split divides the period into complete days and hours.
@@ -170,7 +165,7 @@ func (r *metricsReader) split(complete []time.Time) {
 // is read as a day.
 func (r *metricsReader) hasHours(at time.Time) bool {
 	if r.Step == Hourly {
-		return !at.Before(r.Now.Truncate(Daily).AddDate(0, 0, -counted.DaysOfHours))
+		return !at.Before(r.Now.Truncate(Daily).AddDate(0, 0, -DaysOfHours))
 	}
 	return r.Now.Sub(at) < maxHoursAge
 }

@@ -13,7 +13,7 @@ func TestOutcomesThatCountNoMoreGo(t *testing.T) {
 		if i > 0 {
 			c.clock = c.clock.AddDate(0, 0, 1)
 		}
-		m.uses.(*memory).evaluate("a", "e", value, "", c.clock)
+		m.evaluate("a", "e", value, "")
 		c.flush(m)
 	}
 	if _, err := c.pool.Exec(t.Context(), `insert into keep.flag_outcomes (tenant_id, flag_key, life, outcome, value)
@@ -22,7 +22,7 @@ func TestOutcomesThatCountNoMoreGo(t *testing.T) {
 	}
 	want := func(outcomes int) {
 		t.Helper()
-		if err := m.AddUpDays(t.Context()); err != nil {
+		if err := m.SumDays(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := c.rows(t, "flag_outcomes"); n != outcomes {
@@ -30,7 +30,7 @@ func TestOutcomesThatCountNoMoreGo(t *testing.T) {
 		}
 	}
 	want(manyOutcomes)
-	m.uses.(*memory).evaluate("a", "e", "3", "", c.clock)
+	m.evaluate("a", "e", "3", "")
 	c.flush(m)
 	c.clock = c.clock.AddDate(0, 0, 1)
 	want(3)

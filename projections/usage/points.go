@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"flagledger/projections/usage/counted"
 )
 
 // Point sums an hour or a day of metrics. The prefetches of a tenant are calls.
@@ -43,12 +41,6 @@ func (o *Outcome) subject() string {
 	}
 	return o.id
 }
-
-const (
-	maxOutcomes = counted.MaxOutcomes
-	// DaysOfHours is for how many days before today hours are stored.
-	DaysOfHours = counted.DaysOfHours
-)
 
 // points sums usage rows, which are added in the order of their times.
 type points struct {

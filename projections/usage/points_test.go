@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/projections/usage/counted"
-
 	"pgregory.net/rapid"
 )
 
@@ -25,7 +23,7 @@ func TestPointsAddUp(t *testing.T) {
 	for i := range 30 {
 		names = append(names, fmt.Sprint("o", i)) // of some nothing is known
 	}
-	names = append(names, counted.RestOutcome)
+	names = append(names, restOutcome.ID)
 	from := time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
 		hours := rapid.IntRange(1, 5).Draw(t, "hours")
@@ -54,7 +52,7 @@ func TestPointsAddUp(t *testing.T) {
 				}
 				served[i][""]++ // uses
 				for id, n := range outcomes {
-					subject := counted.RestOutcome
+					subject := restOutcome.ID
 					if known[id] != nil {
 						subject = known[id].subject()
 					}
@@ -94,7 +92,7 @@ func TestPointsAddUp(t *testing.T) {
 				t.Fatalf("%d outcomes are shown of %d", shown, most)
 			}
 			for subject, n := range served[i] {
-				if subject != "" && subject != counted.RestOutcome && n > 0 && (n > least || len(point.Outcomes) <= maxOutcomes) {
+				if subject != "" && subject != restOutcome.ID && n > 0 && (n > least || len(point.Outcomes) <= maxOutcomes) {
 					t.Fatalf("%s with %d is not shown, and another with %d is", subject, n, least)
 				}
 			}

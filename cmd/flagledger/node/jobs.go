@@ -41,8 +41,8 @@ func (p *parts) upkeep() []jobs.Task {
 		},
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: p.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: p.inbox.RemoveOld},
-		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.skipOnClockSkew(p.meter.AddUpMonths)},
-		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.skipOnClockSkew(p.meter.AddUpDays)},
+		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: p.skipOnClockSkew(p.meter.SumMonths)},
+		{Name: "add up the use of flags by day", Every: time.Hour, Do: p.skipOnClockSkew(p.meter.SumDays)},
 		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: p.removeGone},
 		{Name: "remove visits of deleted tenants", Every: time.Hour, Do: p.removeVisits},
 		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a stored name that never changes

@@ -228,7 +228,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return commands.ProjectExists(ctx, p.writer, id)
 	}
 	p.directory = directory.New(p.pool, p.Now)
-	p.meter = usage.New(p.pool, p.snapshot, p.Now)
+	p.meter = usage.New(p.pool, unpaidCreator(p.snapshot, p.Now), p.Now)
 	p.requests = idempotency.New(p.pool, p.Now)
 	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)
 	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)

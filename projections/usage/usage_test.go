@@ -68,18 +68,14 @@ func (c *cluster) outage(on bool) {
 	clear(c.connections)
 }
 
-func (c *cluster) node() *Meter {
-	return New(c.pool, &memory{}, func() time.Time { return c.clock })
-}
-
-func (c *cluster) flush(m *Meter) {
+func (c *cluster) flush(m *node) {
 	c.t.Helper()
 	if err := m.flush(c.t.Context(), time.Minute, false); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *cluster) wantOn(m *Meter, tenant string, want int64) {
+func (c *cluster) wantOn(m *node, tenant string, want int64) {
 	c.t.Helper()
 	if got, err := m.Evaluations(c.t.Context(), tenant); err != nil || got != want {
 		c.t.Errorf("%s has %d evaluations, want %d: %v", tenant, got, want, err)
@@ -90,16 +86,16 @@ func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	first, second := c.node(), c.node()
-	first.Count("a", 3)
-	first.Count("b", 100)
-	second.Count("a", 4)
+	first.repeat("a", 3)
+	first.repeat("b", 100)
+	second.repeat("a", 4)
 	c.wantOn(first, "a", 3)
 	c.wantOn(second, "a", 4)
 	c.flush(first)
 	c.wantOn(first, "a", 3)
 	c.wantOn(second, "a", 7)
 	for range 3 {
-		first.Count("a", 1)
+		first.repeat("a", 1)
 		c.flush(first)
 		c.flush(second)
 	}
@@ -116,12 +112,12 @@ func TestARestart(t *testing.T) {
 	before := c.node()
 	var running sync.WaitGroup
 	running.Go(func() { before.Run(ctx, time.Minute, slog.New(slog.DiscardHandler)) })
-	before.Count("a", 5)
+	before.repeat("a", 5)
 	end()
 	running.Wait()
 	after := c.node()
 	c.wantOn(after, "a", 5)
-	after.Count("a", 1)
+	after.repeat("a", 1)
 	c.wantOn(after, "a", 6)
 }
 
@@ -130,9 +126,9 @@ func TestAMonthsEnd(t *testing.T) {
 	c := newCluster(t)
 	m, other := c.node(), c.node()
 	count := func(n int) {
-		m.Count("a", n)
-		other.Count("a", n)
-		other.Count("b", n)
+		m.repeat("a", n)
+		other.repeat("a", n)
+		other.repeat("b", n)
 	}
 	count(1)
 	c.clock = time.Date(2026, 1, 31, 23, 59, 59, 999, time.UTC)
@@ -149,7 +145,7 @@ func TestAMonthsEnd(t *testing.T) {
 	c.wantOn(m, "a", 20)
 	c.clock = time.Date(2026, 2, 1, 0, 30, 0, 0, time.FixedZone("", -8*60*60)) // of another zone
 	c.flush(m)
-	if n := m.counts.Size(); n != 1 {
+	if n := len(m.months); n != 1 {
 		t.Errorf("%d counts are remembered after a month's end", n)
 	}
 	months := func() (all map[string]int64) {
@@ -181,7 +177,7 @@ func TestAMonthsEnd(t *testing.T) {
 	for _, step := range []struct{ month, rows int }{{2, 6}, {3, 5}, {4, 4}, {4, 4}, {5, 4}} {
 		c.clock = time.Date(2026, time.Month(step.month), 1, 0, 0, 1, 0, time.UTC)
 		for range 2 {
-			if err := m.AddUpMonths(t.Context()); err != nil {
+			if err := m.SumMonths(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -199,11 +195,11 @@ func TestAnOutage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	m, other := c.node(), c.node()
-	m.Count("a", 1)
+	m.repeat("a", 1)
 	c.flush(m)
 	c.outage(true)
 	for range 3 {
-		m.Count("a", 1)
+		m.repeat("a", 1)
 		if err := m.flush(t.Context(), time.Minute, false); err == nil {
 			t.Fatal("it writes during an outage")
 		}
@@ -228,14 +224,14 @@ func TestCounts(t *testing.T) {
 		if _, err := c.pool.Exec(ctx, `truncate keep.evaluations`); err != nil {
 			t.Fatal(err)
 		}
-		type node struct {
-			*Meter
+		type counting struct {
+			*node
 			counted, written int64
 		}
-		nodes := []*node{{Meter: c.node()}, {Meter: c.node()}}
+		nodes := []*counting{{node: c.node()}, {node: c.node()}}
 		var ended int64
-		pick := func(t *rapid.T) *node { return rapid.SampledFrom(nodes).Draw(t, "node") }
-		write := func(n *node) {
+		pick := func(t *rapid.T) *counting { return rapid.SampledFrom(nodes).Draw(t, "node") }
+		write := func(n *counting) {
 			if err := n.flush(ctx, time.Minute, false); err != nil {
 				t.Fatal(err)
 			}
@@ -244,23 +240,22 @@ func TestCounts(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"count": func(t *rapid.T) {
 				n, k := pick(t), rapid.IntRange(0, 5).Draw(t, "evaluations")
-				n.Count("a", k)
+				n.repeat("a", k)
 				n.counted += int64(k)
 			},
 			"write": func(t *rapid.T) { write(pick(t)) },
 			"write without hearing of it": func(t *rapid.T) {
 				n := pick(t)
 				write(n)
-				n.counts.Range(func(_ slot, k *count) bool {
-					k.written = -1
-					return true
-				})
+				for _, of := range n.months {
+					of.stored = -1
+				}
 			},
 			"restart": func(t *rapid.T) {
 				n := pick(t)
 				write(n)
 				ended += n.counted
-				*n = node{Meter: c.node()}
+				*n = counting{node: c.node()}
 			},
 			"": func(t *rapid.T) {
 				for i, n := range nodes {
@@ -271,15 +266,5 @@ func TestCounts(t *testing.T) {
 				}
 			},
 		})
-	})
-}
-
-func BenchmarkCount(b *testing.B) {
-	m := New(nil, nil, time.Now)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			m.Count("0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77", 1)
-		}
 	})
 }

@@ -10,20 +10,20 @@ func TestSinceRestart(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	first, second := c.node(), c.node()
-	want := func(m *Meter, n int64) {
+	want := func(m *node, n int64) {
 		t.Helper()
 		if got, err := m.SinceRestart(t.Context(), "a"); err != nil || got != n {
 			t.Errorf("%d evaluations since the restart, want %d: %v", got, n, err)
 		}
 	}
 	want(first, 0)
-	first.Count("a", 3)
-	second.Count("a", 4)
-	first.Count("b", 100)
+	first.repeat("a", 3)
+	second.repeat("a", 4)
+	first.repeat("b", 100)
 	c.flush(second)
 	want(first, 7)
 	c.clock = time.Date(2026, 2, 2, 12, 0, 0, 0, time.UTC)
-	first.Count("a", 5)
+	first.repeat("a", 5)
 	c.flush(first)
 	c.flush(first) // which forgets January
 	want(first, 12)
@@ -40,11 +40,11 @@ func TestSinceRestart(t *testing.T) {
 		}
 	}
 	want(first, 0)
-	first.Count("a", 2)
+	first.repeat("a", 2)
 	want(first, 2)
 	c.clock = time.Date(2026, 4, 2, 12, 0, 0, 0, time.UTC)
 	c.flush(first)
-	if err := first.AddUpMonths(t.Context()); err != nil {
+	if err := first.SumMonths(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want(first, 2)

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"flagledger/projections/snapshot/evaluation"
+
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
-
-	"flagledger/projections/usage/counted"
 )
 
 // sums adds up the JSON of a column of rows, by the values of others.
@@ -65,7 +65,7 @@ func TestUses(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.clock = began
-		nodes := []*Meter{c.node(), c.node()}
+		nodes := []*node{c.node(), c.node()}
 		hours, clients, days := map[string]int64{}, map[string]int64{}, map[string]int64{}
 		pick := func(t *rapid.T) int { return rapid.IntRange(0, 1).Draw(t, "node") }
 		write := func(n int) {
@@ -83,7 +83,7 @@ func TestUses(t *testing.T) {
 					Draw(t, "value"),
 					rapid.SampledFrom([]string{"", "c1"}).
 						Draw(t, "client")
-				nodes[pick(t)].uses.(*memory).evaluate(key, environment, value, client, c.clock)
+				nodes[pick(t)].evaluate(key, environment, value, client)
 				hours[fmt.Sprint(key, environment, c.clock.Format(" 02 15 "), value)]++
 				days[fmt.Sprint(key, environment, c.clock.Format(" 02 "), value)]++
 				clients[strings.TrimSpace(c.clock.Format("02 15 ")+client)]++
@@ -93,13 +93,13 @@ func TestUses(t *testing.T) {
 			"write without hearing of it": func(t *rapid.T) {
 				n := pick(t)
 				write(n)
-				for _, r := range nodes[n].uses.(*memory).uses {
-					r.Retry()
+				for w := nodes[n].windows; w != nil; w = w.older {
+					nodes[n].queue(w)
 				}
 			},
 			"an outage": func(t *rapid.T) {
 				n := pick(t)
-				waiting := len(nodes[n].uses.(*memory).changed)
+				waiting := nodes[n].pendingFlags()
 				if waiting == 0 {
 					return
 				}
@@ -107,8 +107,8 @@ func TestUses(t *testing.T) {
 				err := nodes[n].flush(ctx, time.Minute, false)
 				c.outage(false)
 				c.pool.Reset() // connections that nobody used meanwhile
-				if err == nil || len(nodes[n].uses.(*memory).changed) != waiting {
-					t.Fatal("of ", waiting, " uses ", len(nodes[n].uses.(*memory).changed), " are kept in an outage: ", err)
+				if err == nil || nodes[n].pendingFlags() != waiting {
+					t.Fatal("of ", waiting, " uses ", nodes[n].pendingFlags(), " are kept in an outage: ", err)
 				}
 			},
 			"restart": func(t *rapid.T) {
@@ -117,7 +117,7 @@ func TestUses(t *testing.T) {
 				nodes[n] = c.node()
 			},
 			"add up days": func(t *rapid.T) {
-				if err := nodes[pick(t)].AddUpDays(ctx); err != nil {
+				if err := nodes[pick(t)].SumDays(ctx); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -159,7 +159,7 @@ func TestUses(t *testing.T) {
 		}
 		c.clock = c.clock.Add(25 * time.Hour)
 		for range 2 {
-			if err := nodes[0].AddUpDays(ctx); err != nil {
+			if err := nodes[0].SumDays(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -188,8 +188,9 @@ func (c *cluster) last(key string) string {
 func TestWhatAFlagServedLast(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	first, second := c.node(), c.node()
-	at := func(hour, minute int) time.Time { return time.Date(2026, 1, 31, hour, minute, 0, 0, time.UTC) }
+	clocks := [2]time.Time{time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)}
+	first, second := c.nodeAt(func() time.Time { return clocks[0] }), c.nodeAt(func() time.Time { return clocks[1] })
+	at := func(node, hour, minute int) { clocks[node] = time.Date(2026, 1, 31, hour, minute, 0, 0, time.UTC) }
 	want := func(want string) {
 		t.Helper()
 		c.flush(first)
@@ -199,40 +200,42 @@ func TestWhatAFlagServedLast(t *testing.T) {
 			t.Errorf("the flag was used %q, want %q", got, want)
 		}
 	}
-	one, two := first.uses.(*memory), second.uses.(*memory)
-	one.prefetch("a", "e", at(1, 5))
+	at(0, 1, 5)
+	first.prefetch("a", "e")
 	want("prefetched 01:05")
-	one.evaluate("a", "e", "1", "", at(2, 10))
+	at(0, 2, 10)
+	first.evaluate("a", "e", "1", "")
 	want("02:10:00 prefetched 01:05 1 in 02")
-	two.evaluate("a", "e", "1", "", at(3, 10))
+	at(1, 3, 10)
+	second.evaluate("a", "e", "1", "")
 	want("03:10:00 prefetched 01:05 1 in 03")
-	one.evaluate("a", "e", "2", "", at(5, 0))
+	at(0, 5, 0)
+	first.evaluate("a", "e", "2", "")
 	want("05:00:00 prefetched 01:05 2 in 05 varied 03")
-	two.evaluate("a", "e", "3", "", at(4, 0)) // which is written down late
+	at(1, 4, 0)
+	second.evaluate("a", "e", "3", "") // which is written down late
 	want("05:00:00 prefetched 01:05 2 in 05 varied 04")
-	one.evaluate("a", "e", "2", "", at(7, 0))
-	one.prefetch("a", "e", at(7, 1))
+	at(0, 7, 0)
+	first.evaluate("a", "e", "2", "")
+	at(0, 7, 1)
+	first.prefetch("a", "e")
 	want("07:00:00 prefetched 07:01 2 in 07 varied 04")
-	two.evaluate("a", "e", "1", "", at(7, 30)) // in the same hour
+	at(1, 7, 30)
+	second.evaluate("a", "e", "1", "") // in the same hour
 	want("07:30:00 prefetched 07:01 1 in 07 varied 07")
 }
 
 func TestAnHourKeepsTheValueThatAVariationHadThen(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
+	c.clock = c.clock.Truncate(Daily)
 	node := c.node()
 	evaluate := func(hour int, value string) {
-		r := node.uses.(*memory).use("a", "e", 1, time.Date(2026, 1, 31, hour, 0, 0, 0, time.UTC))
-		r.Served = []counted.Served{
-			{
-				VariationID:   "v",
-				VariationName: "name",
-				Value:         []byte(value),
-				Reason:        "FALLTHROUGH",
-				New:           true,
-				Count:         r.count() + 1,
-			},
-		}
+		c.clock = time.Date(2026, 1, 31, hour, 0, 0, 0, time.UTC)
+		node.catchUp()
+		v := &evaluation.Variation{ID: "v", Name: "name", Value: []byte(value)}
+		node.Count("t", node.flag("a"), "e",
+			&evaluation.Result{Variation: v, VariationID: v.ID, Value: v.Value, Reason: evaluation.Fallthrough}, "")
 		c.flush(node)
 	}
 	evaluate(1, "1")

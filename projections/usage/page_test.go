@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/projections/usage/counted"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // A flush looks up known outcomes by their key, also while Postgres has no statistics of the table, or some from when
@@ -18,8 +18,8 @@ func TestOutcomesAreFoundByTheirKey(t *testing.T) {
 		c := newCluster(t)
 		m := c.node()
 		evaluate := func() {
-			for i := range pageUses {
-				m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", c.clock)
+			for i := range pageWindows {
+				m.evaluate(fmt.Sprint("flag-", i), "e", "true", "")
 			}
 		}
 		evaluate()
@@ -29,23 +29,20 @@ func TestOutcomesAreFoundByTheirKey(t *testing.T) {
 		}
 		c.clock = c.clock.Add(time.Hour)
 		evaluate()
-		p := &page{hour: c.clock.Truncate(time.Hour)}
-		for u := range m.uses.TakeUses() {
-			p.add(u)
-		}
+		p := m.newPage(m.takePending())
 		c.pool.Reset() // a new connection has read nothing yet
 		tx, err := c.pool.Begin(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback(context.Background()) }()
-		if err := tx.SendBatch(t.Context(), p.columns().batch(m.run, c.clock)).Close(); err != nil {
+		if err := tx.SendBatch(t.Context(), p.batch(m.Meter)).Close(); err != nil {
 			t.Fatal(err)
 		}
 		var wholeReads, lookups int
 		err = tx.QueryRow(t.Context(), `select seq_scan, idx_scan from pg_stat_xact_user_tables where relname = 'flag_outcomes'`).
 			Scan(&wholeReads, &lookups)
-		if err != nil || wholeReads > 0 || lookups < pageUses {
+		if err != nil || wholeReads > 0 || lookups < pageWindows {
 			t.Errorf("%s: a page read the table as a whole %d times and looked up %d rows by key, %v", analyze, wholeReads,
 				lookups, err)
 		}
@@ -63,13 +60,12 @@ func TestPagesOfAFlush(t *testing.T) {
 		{0, false, 6}, {hurryAfter / 1000, false, 6}, {2 * hurryAfter, false, 1}, {0, true, 1},
 	} {
 		c := newCluster(t)
-		m := New(c.pool, &memory{}, func() time.Time {
+		m := c.nodeAt(func() time.Time {
 			c.clock = c.clock.Add(of.step)
 			return c.clock
 		})
-		at := c.clock
-		for i := range 5 * pageUses {
-			m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", at)
+		for i := range 5 * pageWindows {
+			m.Count("t", m.flag(fmt.Sprint("flag-", i)), "e", serving("true"), "")
 		}
 		if err := m.flush(t.Context(), time.Minute, of.hurry); err != nil {
 			t.Fatal(err)
@@ -83,22 +79,35 @@ func TestPagesOfAFlush(t *testing.T) {
 	}
 }
 
-// A page is full by its uses or its bytes, and larger in a flush that hurries.
-func TestFullPage(t *testing.T) {
+// A page is full by its windows or their bytes, is larger in a flush that hurries, and has windows of one hour.
+func TestPageLength(t *testing.T) {
+	windows := func(n, bytes int) (list []*window) {
+		for range n {
+			w := &window{flag: NewFlag("k", 1), total: &total{}}
+			by := &client{}
+			by.addCell(&evaluation.Variation{Value: make([]byte, bytes)}, 'F')
+			w.clients.Store(by)
+			list = append(list, w)
+		}
+		return list
+	}
+	two := windows(2, 1)
+	two[1].total.hour++
 	for _, c := range []struct {
-		uses, bytes int
-		hurry, want bool
+		windows []*window
+		hurry   bool
+		want    int
 	}{
-		{pageUses - 1, pageBytes - 1, false, false},
-		{pageUses, 0, false, true},
-		{1, pageBytes, false, true},
-		{hurryFactor*pageUses - 1, hurryFactor*pageBytes - 1, true, false},
-		{hurryFactor * pageUses, 0, true, true},
-		{1, hurryFactor * pageBytes, true, true},
+		{windows(pageWindows-1, 1), false, pageWindows - 1},
+		{windows(pageWindows+1, 1), false, pageWindows},
+		{windows(3, pageBytes), false, 1},
+		{windows(3, pageBytes/2), false, 2},
+		{windows(hurryFactor*pageWindows+1, 1), true, hurryFactor * pageWindows},
+		{windows(hurryFactor+1, pageBytes), true, hurryFactor},
+		{two, false, 1},
 	} {
-		p := page{uses: make([]counted.Use, c.uses), bytes: c.bytes}
-		if got := p.full(c.hurry); got != c.want {
-			t.Errorf("a page of %d uses and %d bytes is full: %t, want %t; in a hurry: %t", c.uses, c.bytes, got, c.want, c.hurry)
+		if got := pageLength(c.windows, c.hurry); got != c.want {
+			t.Errorf("the page of %d windows has %d of them, want %d; in a hurry: %t", len(c.windows), got, c.want, c.hurry)
 		}
 	}
 }
@@ -108,9 +117,9 @@ func TestAPageThatFails(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	m := c.node()
-	const flags = 5 * pageUses / 2
+	const flags = 5 * pageWindows / 2
 	for i := range flags {
-		m.uses.(*memory).evaluate(fmt.Sprint("flag-", i), "e", "true", "", c.clock)
+		m.evaluate(fmt.Sprint("flag-", i), "e", "true", "")
 	}
 	if _, err := c.pool.Exec(
 		t.Context(), `alter table keep.flag_hours add constraint refused check (flag_key <> 'flag-150')`,
@@ -140,12 +149,11 @@ func BenchmarkFlush(b *testing.B) {
 	const flags = 20_000
 	c := newCluster(b)
 	m := c.node()
-	used := m.uses.(*memory)
 	evaluate := func() {
 		for i := range flags {
 			key, environment := fmt.Sprintf("checkout.new-flow-%d", i), "0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"
-			used.evaluate(key, environment, "true", "", c.clock)
-			used.evaluate(key, environment, "false", "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21", c.clock)
+			m.evaluate(key, environment, "true", "")
+			m.evaluate(key, environment, "false", "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21")
 		}
 	}
 	flush := func() float64 {
@@ -158,13 +166,8 @@ func BenchmarkFlush(b *testing.B) {
 	var again, hour []float64
 	for b.Loop() {
 		c.clock = c.clock.Add(time.Minute)
-		for _, r := range used.uses {
-			r.Served[0].Count++
-			r.Evaluated = c.clock
-			r.note()
-		}
+		evaluate()
 		again = append(again, flush())
-		used.uses = nil
 		c.clock = c.clock.Add(time.Hour)
 		evaluate()
 		hour = append(hour, flush())
