@@ -82,10 +82,7 @@ func decideWithReason[S any](by By, cmd Command[S], s S) ([]events.Fact, error) 
 	}
 	for _, e := range by.ReasonRequired {
 		if slices.ContainsFunc(facts, func(fact events.Fact) bool { return needsReason(f, cmd.stream(), fact, e) }) {
-			const header = "X-Change-Reason"
-			refusal := InvalidField(header, "is required by the tenant's rules for changes of flags in "+e.Name)
-			refusal.Detail = header + " " + refusal.Fields[header] // for a revert of many flags
-			return nil, refusal
+			return nil, InvalidField("X-Change-Reason", "is required by the tenant's rules for changes of flags in "+e.Name)
 		}
 	}
 	return facts, nil

@@ -58,6 +58,12 @@ func TestFlagRules(t *testing.T) {
 			me.CreateFlag("shop-12", nil)
 			me.Call("PATCH", nodetest.FlagPath("early"), `{"name":"still changed"}`).Want(200)
 		},
+		"a key that was deleted while it was on begins again without a reason": func(_ *testing.T, me *nodetest.Client) {
+			me.CreateEnabledFlag("k", nil)
+			me.Call("PUT", flagRulesPath(me), `{"requireReason":["production"]}`).Want(200)
+			me.Call("DELETE", nodetest.FlagPath("k"), nil, "X-Change-Reason", "old").Want(204)
+			me.CreateFlag("k", nil)
+		},
 		"new flags have an owner": func(_ *testing.T, me *nodetest.Client) {
 			me.Call("PUT", flagRulesPath(me), `{"requireOwner":true}`).Want(200)
 			me.Call("POST", "/api/v1/flags", `{"key":"k","type":"boolean"}`).Refused(422, "owner")

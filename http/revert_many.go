@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -289,7 +290,11 @@ func (r *revertRun) failureReason(ctx context.Context, key string, err error) (d
 		requestOf(ctx).log().Error("a flag cannot be reverted", "tenant", r.filter.TenantID, "flag", key, "err", err)
 		return "its facts cannot be read", true
 	case refusal.Kind == commands.Conflict, refusal.Kind == commands.Invalid:
-		return cut(refusal.Detail, maxDetail), true
+		detail = refusal.Detail
+		for _, field := range slices.Sorted(maps.Keys(refusal.Fields)) {
+			detail += ": " + field + " " + refusal.Fields[field]
+		}
+		return cut(detail, maxDetail), true
 	default:
 		return "", false
 	}
