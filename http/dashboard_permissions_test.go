@@ -47,6 +47,7 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 				{"DELETE", "/api/v1/projects/" + nobody, ""},
 			},
 			"changeEnvironments": {{"POST", path + "/environments", `{}`}, {"DELETE", path + "/environments/none", ""}},
+			"changeFlagRules":    {{"PUT", path + "/flag-rules", `{}`}},
 			"changeMembers": {
 				{"POST", path + "/users", `{}`}, {"PATCH", path + "/users/" + nobody, `{"role":"viewer"}`},
 				{"DELETE", path + "/users/" + nobody, ""},

@@ -13,6 +13,7 @@ const tenantActs = {
   changeFlags: 'developer',
   changeProjects: 'developer',
   changeEnvironments: 'admin',
+  changeFlagRules: 'admin',
   changeMembers: 'admin',
   manageClients: 'admin',
   changePlan: 'admin',

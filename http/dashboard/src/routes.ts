@@ -25,6 +25,7 @@ export const tenantRoutes: Route[] = [
   { path: 'playground', page: () => import('./pages/playground/PlaygroundPage.svelte') },
   { path: 'projects', page: () => import('./pages/projects/ProjectsPage.svelte') },
   { path: 'environments', page: () => import('./pages/environments/EnvironmentsPage.svelte') },
+  { path: 'flag-rules', page: () => import('./pages/flag-rules/FlagRulesPage.svelte') },
   { path: 'audit', page: () => import('./pages/audit/AuditPage.svelte') },
   { path: 'cleanup', page: () => import('./pages/cleanup/CleanupPage.svelte') },
   { path: 'billing', page: () => import('./pages/billing/BillingPage.svelte') },

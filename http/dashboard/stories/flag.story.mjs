@@ -82,6 +82,56 @@ export default {
     if (JSON.stringify(made.tags) !== '["team a, b","web"]') throw new Error(`made: ${JSON.stringify(made.tags)}`);
   },
 
+  'a flag has an owner and links, and its owner finds it': async (come) => {
+    const v = await come({ refused: [422] });
+    await open(v, { key: 'other', type: 'boolean' });
+    const { tenant } = v.place;
+    await v.open(`/t/${tenant}/production/flags?new=flag`);
+    await v.field('Key').fill('cart');
+    await v.field('Owner').selectOption({ label: v.email });
+    await v.button('Add link').click();
+    await v.page.keyboard.type('Plan'); // it has the focus
+    await v.page.keyboard.press('Tab');
+    await v.page.keyboard.type('http://wiki.example.com/cart');
+    await v.inspect();
+    await v.button('Create').click();
+    await v.page.getByText('Address of link 1 must begin with https://.').waitFor();
+    await v.field('Address of link 1').fill('https://wiki.example.com/cart');
+    await v.button('Create').click();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+
+    await v.field('Filter by owner').selectOption({ label: 'My flags' });
+    await v.until(
+      'others are left out',
+      async () => (await v.link('cart').count()) && !(await v.link('other').count()),
+    );
+    await v.inspect();
+    await v.link('cart').click();
+    const plan = v.link('Plan');
+    const attributes = [await plan.getAttribute('href'), await plan.getAttribute('rel')].join(' ');
+    if (attributes !== 'https://wiki.example.com/cart noopener noreferrer') throw new Error(`it has ${attributes}`);
+
+    // A row that was just added is no change yet.
+    await v.button('Add link').click();
+    await v.field('Title of link 2').waitFor();
+    if (await v.button('Save').count()) throw new Error('an empty row is a change');
+    await v.field('Title of link 2').fill('Metrics');
+    await v.field('Address of link 2').fill('https://metrics.example.com/');
+    await v.button('Remove link 1').press('Enter');
+    if (!(await v.button('Add link').evaluate((it) => it === document.activeElement)))
+      throw new Error('the focus is lost');
+    await v.field('Owner').selectOption({ label: 'None' });
+    await v.inspect();
+    await v.shot('owner-links');
+    await v.button('Save').click();
+    await v.button('Save').waitFor({ state: 'detached' });
+    await v.link('Metrics').waitFor();
+    const { owner, links } = await v.call('GET', '/api/v1/flags/cart');
+    if (owner !== null || links.length !== 1) throw new Error(`it has ${JSON.stringify({ owner, links })}`);
+    await v.open(`/t/${tenant}/production/flags?owner=me`);
+    await v.page.getByText('No flag matches').waitFor();
+  },
+
   'values are added, weighed and deleted': async (come) => {
     const v = await come({ refused: [422] });
     await open(v, { key: 'colour', type: 'string' });

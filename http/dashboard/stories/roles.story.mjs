@@ -33,6 +33,7 @@ const developers = {
 };
 const admins = {
   environments: ['Add environment', 'Delete development'],
+  'flag-rules': ['Save'],
   members: ['Add member'],
   clients: ['New client', 'Rotate the secret of backend'],
   billing: ['Choose Standard'],
@@ -47,6 +48,7 @@ const read = {
   'flags/gone': (v) => v.page.getByText('The flag was deleted'),
   projects: (v) => v.link('Shop'),
   environments: (v) => v.link('development'),
+  'flag-rules': (v) => v.heading('Owners'),
   members: (v) => v.page.getByText('You', { exact: true }),
   billing: (v) => v.page.getByText('No subscription'),
   playground: (v) => v.link('colour'),

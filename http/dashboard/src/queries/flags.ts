@@ -6,12 +6,16 @@ import { keys } from './keys';
 import { reasonHeader } from './reason';
 
 export type Flag = Schemas['FlagBody'];
+export type Link = Schemas['LinkBody'];
 export type NewFlag = Schemas['CreateFlagBody'];
 
 type Asked = NonNullable<operations['list-flags']['parameters']['query']>;
 
 /** What a list of flags is narrowed by, and its order. */
-export type FlagFilter = Pick<Asked, 'q' | 'type' | 'status' | 'enabled' | 'lifecycle' | 'tag' | 'projectId' | 'sort'>;
+export type FlagFilter = Pick<
+  Asked,
+  'q' | 'type' | 'status' | 'enabled' | 'lifecycle' | 'tag' | 'projectId' | 'owner' | 'sort'
+>;
 
 /** How many flags are read at once. */
 export const pageSize = 100;

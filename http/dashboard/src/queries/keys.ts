@@ -12,6 +12,7 @@ export const keys = {
   environments: (tenant: string) => [...keys.allEnvironments, tenant] as const,
   tour: ['tour'] as const,
   notifications: ['notifications'] as const,
+  flagRules: (tenant: string) => ['flag-rules', tenant] as const,
   members: (tenant: string) => ['members', tenant] as const,
   clients: (tenant: string) => ['clients', tenant] as const,
   /** All that is read of a tenant's trail. */

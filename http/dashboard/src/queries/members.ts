@@ -5,6 +5,8 @@ import { keys } from './keys';
 export type Member = Schemas['MemberBody'];
 export type Role = Member['role'];
 
+export const memberName = (member: Member): string => member.displayName || member.email;
+
 /** The members of a tenant, pending ones among them. */
 export function useMembers(tenant: () => string) {
   return createQuery(() => ({

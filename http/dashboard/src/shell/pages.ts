@@ -22,6 +22,7 @@ const pages: TenantPage[] = [
   { name: shell.pages.cleanup, path: 'cleanup', icon: 'broom' },
   { name: shell.pages.projects, path: 'projects', icon: 'folder' },
   { name: shell.pages.environments, path: 'environments', icon: 'layers' },
+  { name: shell.pages.flagRules, path: 'flag-rules', icon: 'check' },
   { name: shell.pages.audit, path: 'audit', icon: 'clock' },
   { name: shell.pages.members, path: 'members', icon: 'people' },
   { name: shell.pages.clients, path: 'clients', icon: 'key', act: 'manageClients' },

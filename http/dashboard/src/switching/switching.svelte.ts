@@ -25,7 +25,7 @@ export class Switching {
 
   constructor(private readonly mutation: { mutateAsync: (request: SwitchRequest) => Promise<number> }) {}
 
-  /** Asks to confirm a switch in production, and makes any other at once. */
+  /** Asks to confirm a switch in production, and makes any other at once. If the tenant requires a reason for it, asks then. */
   choose(request: SwitchRequest): void {
     this.refused = undefined;
     if (request.place.environment === 'production') {
@@ -33,9 +33,11 @@ export class Switching {
       return;
     }
     let baseVersion = 0;
-    this.make({ ...request, onVersion: (version) => (baseVersion = version) }).catch(
-      (error: unknown) => (this.refused = { ...request, baseVersion, failure: asFailure(error) }),
-    );
+    this.make({ ...request, onVersion: (version) => (baseVersion = version) }).catch((error: unknown) => {
+      const failure = asFailure(error);
+      if ('X-Change-Reason' in failure.fields) this.asked = request;
+      else this.refused = { ...request, baseVersion, failure };
+    });
   }
 
   /** Makes a switch. Throws the refusal. */

@@ -59,6 +59,10 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
     return [{ what: ruleWords.everyoneElse, before: serveOf(from, names), after: serveOf(to, names) }];
   }
   if (field === 'version' || field === 'at') return [{ what: 'To version', after: String(to) }];
+  if (field === 'owner') {
+    const named = (id: unknown) => plain(field, names.get(id as string) ?? id);
+    return [{ what: fields.owner!, before: named(from), after: named(to) }];
+  }
   return [{ what: fields[field] ?? field, before: plain(field, from), after: plain(field, to) }];
 }
 

@@ -49,7 +49,7 @@ export function fieldErrorText(label: string, wrong: string | undefined): string
 
 function fields(wrong: Record<string, string>): string {
   return Object.entries(wrong)
-    .map(([name, what]) => sentence(`${name} ${what}`))
+    .map(([name, what]) => sentence(`${name === 'X-Change-Reason' ? 'a reason' : name} ${what}`))
     .join(' ');
 }
 

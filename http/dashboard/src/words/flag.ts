@@ -47,6 +47,8 @@ export const flag = {
     name: 'Name',
     description: 'Description',
     tags: 'Tags',
+    owner: 'Owner',
+    links: 'Links',
     status: 'Status',
     statusHint: {
       active: 'It serves what its rules and values say.',
@@ -89,6 +91,7 @@ export const flag = {
     title: 'What changes',
     reason: 'Reason',
     reasonHint: 'For the history: why?',
+    reasonRequired: (environment: string) => `Required for changes in ${environment}: why?`,
     discard: 'Discard',
   },
   conflict: {

@@ -87,6 +87,7 @@ export const shell = {
     playground: 'Playground',
     projects: 'Projects',
     environments: 'Environments',
+    flagRules: 'Flag rules',
     cleanup: 'Clean-up',
     usage: 'Usage',
     billing: 'Billing',

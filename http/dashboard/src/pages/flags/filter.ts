@@ -2,7 +2,7 @@ import type { FlagFilter } from '../../queries/flags';
 import { asked } from '../../router/asked';
 
 /** What the list of flags can be narrowed by and sorted, as the URL and the API call it. */
-const names = ['q', 'type', 'status', 'enabled', 'lifecycle', 'tag', 'projectId', 'sort'] as const;
+const names = ['q', 'type', 'status', 'enabled', 'lifecycle', 'tag', 'projectId', 'owner', 'sort'] as const;
 
 /** The filter that a URL asks for. */
 export function filterOf(query: URLSearchParams): FlagFilter {
