@@ -159,7 +159,7 @@ func newRefusal(response *http.Response, text []byte) error {
 	if p.Errors != nil {
 		var fields []string
 		for _, field := range slices.Sorted(maps.Keys(*p.Errors)) {
-			fields = append(fields, field+" "+(*p.Errors)[field])
+			fields = append(fields, strings.Replace(field, "X-Change-Reason", "-m", 1)+" "+(*p.Errors)[field])
 		}
 		message += ": " + strings.Join(fields, "; ")
 	}

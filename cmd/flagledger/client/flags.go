@@ -29,11 +29,14 @@ type flagsCommand struct {
 	Watch   watchCommand   `cmd:"" help:"Print changes of flags as they happen, until interrupted."`
 }
 
-type listCommand struct{ environment }
+type listCommand struct {
+	environment
+	Owner *string `placeholder:"ID" help:"Only flags of this owner, the id of a member or me."`
+}
 
 // Run prints a line for each flag.
 func (c listCommand) Run(ctx context.Context) error {
-	call := func(api *Client) (*http.Response, error) { return api.ListFlags(ctx, nil) }
+	call := func(api *Client) (*http.Response, error) { return api.ListFlags(ctx, &ListFlagsParams{Owner: c.Owner}) }
 	return answer(ctx, c.environment, "", call, func(t *terminal.Table, flags []FlagBody) {
 		t.Row("FLAG", "TYPE", strings.ToUpper(c.name()), "STATUS", "VERSION", "UPDATED", "NAME")
 		for _, f := range flags {
@@ -67,6 +70,10 @@ func (e environment) fill(t *terminal.Table, f FlagDetail) {
 	t.Row("description", f.Description)
 	t.Row("tags", strings.Join(f.Tags, ", "))
 	t.Row("project", text(f.ProjectId))
+	t.Row("owner", text(f.Owner))
+	for _, link := range f.Links {
+		t.Row("link", link.Title+" "+link.Url)
+	}
 	t.Row("lifecycle", text(f.Lifecycle))
 	t.Row("version", strconv.FormatInt(f.Version, 10))
 	t.Row("created", instant(f.CreatedAt))
@@ -85,11 +92,12 @@ type createCommand struct {
 	Key     string  `arg:"" help:"Key of the flag, which never changes."`
 	Type    string  `enum:"boolean,string,number,json" default:"boolean" help:"Type of the values: ${enum}; ${default} by default."`
 	Default *string `placeholder:"VALUE" help:"What is served while the flag is off; false, an empty text, 0 or {} by default."`
+	Owner   *string `placeholder:"ID" help:"Id of the member who is responsible for the flag."`
 }
 
 // Run creates a flag.
 func (c createCommand) Run(ctx context.Context) error {
-	body := CreateFlagBody{Key: c.Key, Type: c.Type}
+	body := CreateFlagBody{Key: c.Key, Type: c.Type, Owner: c.Owner}
 	if c.Default != nil {
 		value := json.RawMessage(*c.Default)
 		if c.Type == "string" {

@@ -99,7 +99,7 @@ func TestErrorsNameTheField(t *testing.T) {
 	me.try("flags", "create", "k").refused(1, "exists")
 	me.try("flags", "show", "missing").refused(1, "missing")
 	me.try("flags", "enable", "k", "--env=moon").refused(1, "environment")
-	me.try("flags", "enable", "k", "-m", strings.Repeat("x", 501)).refused(1, "X-Change-Reason")
+	me.try("flags", "enable", "k", "-m", strings.Repeat("x", 501)).refused(1, "-m must be at most")
 	me.try("flags", "enable", "k", "-m", "a\nb").refused(1, "-m")
 	me.try("flags", "revert", "k", "--version=9").refused(1, "flags/k/revert")
 	me.try("flags", "diff", "k", "--from=x", "--to=1").refused(1, "from")
@@ -282,3 +282,27 @@ func TestWatchContinuesWithoutAGap(t *testing.T) {
 func (s shell) email() string  { _, stored := s.stored(); return stored["email"] }
 func (s shell) token() string  { _, stored := s.stored(); return stored["token"] }
 func (s shell) tenant() string { _, stored := s.stored(); return stored["tenant"] }
+
+func TestFlagRulesAndOwners(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Shared(t)
+	me := signUp(t, s)
+	_, session := me.stored()
+	api := s.Anonymous().WithToken(session["token"])
+	api.Tenant = session["tenant"]
+	rules := "/api/v1/tenants/" + session["tenant"]
+	id := api.Call("GET", rules+"/users", nil).Want(200).List()[0]["userId"].(string)
+	api.Call("PUT", rules+"/flag-rules", `{"requireOwner":true,"requireReason":["production"]}`).Want(200)
+	me.try("flags", "create", "k").refused(1, "owner is required")
+	me.run("flags", "create", "k", "--owner", id).prints("owner " + id)
+	me.try("flags", "enable", "k").refused(1, "-m is required")
+	me.run("flags", "enable", "k", "-m", "launch")
+	me.run("flags", "list", "--owner=me").prints("FLAG ...", "k boolean on ...")
+	api.Call("PATCH", nodetest.FlagPath("k"), map[string]any{
+		"owner": nil, "links": []any{map[string]any{"title": "Plan", "url": "https://example.com/plan"}},
+	}, "X-Change-Reason", "done").Want(200)
+	me.run("flags", "show", "k").prints("owner -", "link Plan https://example.com/plan")
+	if got := me.run("flags", "list", "--owner=me", "--json").stdout; got != "[]\n" {
+		t.Errorf("the list is %s", got)
+	}
+}
