@@ -10,7 +10,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 )
 
-func TestEvaluation(t *testing.T) {
+func TestEvaluationFollowsSteps(t *testing.T) {
 	nodetest.Cases{
 		"a result has exactly these members": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
@@ -152,6 +152,11 @@ func TestEvaluation(t *testing.T) {
 				me.Evaluate("k", `{}`).Want(200).Shows(map[string]any{"enabled": false, "flagVersion": 3*i + 1})
 			}
 		},
+	}.Run(t)
+}
+
+func TestEvaluationReadsItsRequest(t *testing.T) {
+	nodetest.Cases{
 		"the body's environment goes before X-Environment, and that before production": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			me.Call("POST", nodetest.FlagPath("k", "/enable"), nil, "X-Environment", "development").Want(200)

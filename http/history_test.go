@@ -138,6 +138,17 @@ func testHistory(t *testing.T) {
 			}
 			me.Call("GET", nodetest.FlagPath("k"), nil).Want(200).Shows(map[string]any{"version": 1})
 		},
+		"nothing is reverted so far": func(t *testing.T, me *nodetest.Client) {
+			me.CreateFlag("k", nil)
+			nodetest.Same(t, "entries", me.History("k", "?action=reverted"), []any{})
+		},
+	}.Run(t)
+}
+
+func TestHistoryLists(t *testing.T) { nodetest.BothEngines(t, testHistoryLists) }
+
+func testHistoryLists(t *testing.T) {
+	nodetest.Cases{
 		"a history is read page by page, newest first": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
 			want := []any{float64(1)}
@@ -197,6 +208,19 @@ func testHistory(t *testing.T) {
 				me.Call("GET", nodetest.FlagPath("k", "/history", query), nil).Refused(400)
 			}
 		},
+		"a key that no flag ever had has no history": func(_ *testing.T, me *nodetest.Client) {
+			me.Call("GET", nodetest.FlagPath("none", "/history"), nil).Refused(404)
+			me.Call("GET", nodetest.FlagPath("none", "/history?action=created"), nil).Refused(404)
+			me.CreateFlag("k", nil)
+			me.Call("GET", nodetest.FlagPath("k", "/history?action=deleted&limit=1"), nil).Want(200)
+		},
+	}.Run(t)
+}
+
+func TestHistoryNamesPeople(t *testing.T) { nodetest.BothEngines(t, testHistoryNamesPeople) }
+
+func testHistoryNamesPeople(t *testing.T) {
+	nodetest.Cases{
 		"people are shown by their names where they have some": func(t *testing.T, me *nodetest.Client) {
 			email := nodetest.Address()
 			token := me.Service.Anonymous().Call("POST", "/auth/signup", map[string]string{"email": email, "password": nodetest.Password, "displayName": "Ada Lovelace"}).Want(201).Object()["token"].(string)
@@ -212,10 +236,6 @@ func testHistory(t *testing.T) {
 			sql(me.Service, `update keep.people set email = null where user_id = $1`, account.user)
 			nodetest.Same(t, "name", nameless.History("k", "")[0]["userName"], account.user)
 		},
-		"nothing is reverted so far": func(t *testing.T, me *nodetest.Client) {
-			me.CreateFlag("k", nil)
-			nodetest.Same(t, "entries", me.History("k", "?action=reverted"), []any{})
-		},
 		"somebody since erased is shown as erased user": func(t *testing.T, me *nodetest.Client) {
 			account := newAccount(me)
 			gone := withToken(me, account.token).NewTenant("t")
@@ -230,12 +250,6 @@ func testHistory(t *testing.T) {
 			}
 			entry := gone.History("k", "")[0]
 			nodetest.Same(t, "name", []any{entry["userName"], entry["userId"]}, []string{"erased user", account.user})
-		},
-		"a key that no flag ever had has no history": func(_ *testing.T, me *nodetest.Client) {
-			me.Call("GET", nodetest.FlagPath("none", "/history"), nil).Refused(404)
-			me.Call("GET", nodetest.FlagPath("none", "/history?action=created"), nil).Refused(404)
-			me.CreateFlag("k", nil)
-			me.Call("GET", nodetest.FlagPath("k", "/history?action=deleted&limit=1"), nil).Want(200)
 		},
 	}.Run(t)
 }

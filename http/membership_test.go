@@ -24,53 +24,61 @@ func answerMembership(c, tenant *nodetest.Client, choice string) *nodetest.Answe
 	return anywhere.Call("POST", "/api/v1/tenants/"+tenant.Tenant+"/membership/"+choice, nil)
 }
 
+// memberShown returns what an admin sees of a member, nil for a person who is none.
+func memberShown(boss, member *nodetest.Client) map[string]any {
+	for _, m := range boss.Call("GET", usersPath(boss), nil).Want(200).List() {
+		if m["userId"] == member.UserID {
+			return m
+		}
+	}
+	return nil
+}
+
+func sendNotice(boss, member *nodetest.Client) *nodetest.Answer {
+	return boss.Call("POST", "/api/v1/notifications/send",
+		map[string]any{"userId": member.UserID, "tenantId": boss.Tenant, "title": "Hello", "type": "note"})
+}
+
+// checkHidden checks what admins see of a member who has not answered.
+func checkHidden(t *testing.T, boss, member *nodetest.Client) {
+	t.Helper()
+	nodetest.Same(t, "last visit", memberShown(boss, member)["lastAccessedAt"], nil)
+	boss.Call("GET", tourPath(member.UserID, "welcome"), nil).Refused(404)
+	boss.Call("PUT", tourPath(member.UserID, "welcome"), `{"completed":true}`).Refused(404)
+	sendNotice(boss, member).Refused(404)
+}
+
+// checkVisible checks what admins see of a member who stays.
+func checkVisible(t *testing.T, boss, member *nodetest.Client) {
+	t.Helper()
+	boss.Service.Eventually("the last visit is shown",
+		func() bool { return memberShown(boss, member)["lastAccessedAt"] != nil })
+	boss.Call("GET", tourPath(member.UserID, "welcome"), nil).Want(200)
+	sendNotice(boss, member).Want(201)
+}
+
+// addMember adds a person to a tenant; more are further members of the body.
+func addMember(boss, member *nodetest.Client, more string) *nodetest.Answer {
+	return boss.Call("POST", usersPath(boss), `{"role":"developer","email":"`+member.Email+`"`+more+`}`)
+}
+
+// addedBy returns who added a person to a tenant, by their bootstrap data.
+func addedBy(t *testing.T, data map[string]any, tenant *nodetest.Client) any {
+	t.Helper()
+	for _, one := range data["tenants"].([]any) {
+		if m := one.(map[string]any); m["tenant_id"] == tenant.Tenant {
+			return m["added_by"]
+		}
+	}
+	t.Error("the person is no member")
+	return nil
+}
+
 func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
-	shown := func(boss, member *nodetest.Client) map[string]any {
-		for _, m := range boss.Call("GET", usersPath(boss), nil).Want(200).List() {
-			if m["userId"] == member.UserID {
-				return m
-			}
-		}
-		return nil
-	}
-	send := func(boss, member *nodetest.Client) *nodetest.Answer {
-		return boss.Call("POST", "/api/v1/notifications/send",
-			map[string]any{"userId": member.UserID, "tenantId": boss.Tenant, "title": "Hello", "type": "note"})
-	}
-	tour := func(member *nodetest.Client) string {
-		return "/api/v1/users/" + member.UserID + "/product-tours/welcome"
-	}
-	// hidden checks what admins see of a member who has not answered.
-	hidden := func(t *testing.T, boss, member *nodetest.Client) {
-		t.Helper()
-		nodetest.Same(t, "last visit", shown(boss, member)["lastAccessedAt"], nil)
-		boss.Call("GET", tour(member), nil).Refused(404)
-		boss.Call("PUT", tour(member), `{"completed":true}`).Refused(404)
-		send(boss, member).Refused(404)
-	}
-	visible := func(t *testing.T, boss, member *nodetest.Client) {
-		t.Helper()
-		boss.Service.Eventually("the last visit is shown", func() bool { return shown(boss, member)["lastAccessedAt"] != nil })
-		boss.Call("GET", tour(member), nil).Want(200)
-		send(boss, member).Want(201)
-	}
-	add := func(boss, member *nodetest.Client, more string) *nodetest.Answer {
-		return boss.Call("POST", usersPath(boss), `{"role":"developer","email":"`+member.Email+`"`+more+`}`)
-	}
-	addedBy := func(t *testing.T, data map[string]any, tenant *nodetest.Client) any {
-		t.Helper()
-		for _, one := range data["tenants"].([]any) {
-			if m := one.(map[string]any); m["tenant_id"] == tenant.Tenant {
-				return m["added_by"]
-			}
-		}
-		t.Error("the person is no member")
-		return nil
-	}
 	nodetest.Cases{
 		"a tenant that one was added to is not opened, and its admins see nothing before the answer": func(t *testing.T, boss *nodetest.Client) {
 			member := boss.Service.SignUp(nodetest.Address())
-			add(boss, member, "").Want(201)
+			addMember(boss, member, "").Want(201)
 			data := bootstrapOf(member)
 			nodetest.Same(t, "active and canonical", []any{data["active_tenant_id"], data["canonical_tenant_id"]},
 				[]any{member.Tenant, member.Tenant})
@@ -78,47 +86,47 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 			member.Call("GET", "/api/v1/flags", nil).Want(200)
 			boss.Call("PATCH", usersPath(boss, member.UserID), `{"role":"viewer"}`).Want(200)
 			boss.Service.JobsDone()
-			hidden(t, boss, member)
+			checkHidden(t, boss, member)
 			notices, _ := inboxOf(member, "")
 			nodetest.Same(t, "notices", nodetest.Column(notices, "type"), []any{"tenant.member_added"})
 
 			answerMembership(member, boss, "accept").Want(200)
-			visible(t, boss, member)
+			checkVisible(t, boss, member)
 			nodetest.Same(t, "who added them, once they stay", addedBy(t, bootstrapOf(member), boss), nil)
 		},
 		"opening a tenant answers": func(t *testing.T, boss *nodetest.Client) {
 			member := boss.Service.SignUp(nodetest.Address())
-			add(boss, member, "").Want(201)
+			addMember(boss, member, "").Want(201)
 			bootstrapOf(member)
-			hidden(t, boss, member)
+			checkHidden(t, boss, member)
 			member.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Want(200)
-			visible(t, boss, member)
+			checkVisible(t, boss, member)
 		},
 		"a person whose own tenant is gone opens none of a stranger": func(t *testing.T, boss *nodetest.Client) {
 			member := boss.Service.SignUp(nodetest.Address())
 			member.Call("DELETE", "/api/v1/tenants/"+member.Tenant, nil).Want(204)
-			add(boss, member, "").Want(201)
+			addMember(boss, member, "").Want(201)
 			data := bootstrapOf(member)
 			nodetest.Same(t, "active", []any{data["active_tenant_id"], data["active_tenant_role"]}, []any{"", ""})
 			nodetest.Same(t, "canonical", []any{data["canonical_tenant_id"], data["canonical_role"]}, []any{"", ""})
-			hidden(t, boss, member)
+			checkHidden(t, boss, member)
 			anywhere := *member
 			anywhere.Tenant = ""
 			anywhere.Call("GET", "/api/v1/audit", nil).Refused(403)
 			anywhere.Call("POST", "/ofrep/v1/evaluate/flags", `{"context":{"targetingKey":"u"}}`).Refused(403)
-			hidden(t, boss, member)
+			checkHidden(t, boss, member)
 			own := member.NewTenant("own")
 			data = bootstrapOf(member)
 			nodetest.Same(t, "active and canonical", []any{data["active_tenant_id"], data["canonical_tenant_id"]},
 				[]any{own.Tenant, own.Tenant})
-			hidden(t, boss, member)
+			checkHidden(t, boss, member)
 		},
 		"a call that names no tenant goes to the first that one has confirmed": func(t *testing.T, boss *nodetest.Client) {
 			member := boss.Service.SignUp(nodetest.Address())
 			member.Call("DELETE", "/api/v1/tenants/"+member.Tenant, nil).Want(204)
 			second := boss.NewTenant("second")
 			for _, tenant := range []*nodetest.Client{boss, second} {
-				add(tenant, member, "").Want(201)
+				addMember(tenant, member, "").Want(201)
 				bootstrapOf(member)
 			}
 			answerMembership(member, second, "accept").Want(200)
@@ -130,10 +138,15 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 			}
 			nodetest.Same(t, "the tenant of a call", answering(), any(second.Tenant))
 			nodetest.Same(t, "canonical", bootstrapOf(member)["canonical_tenant_id"], any(second.Tenant))
-			nodetest.Same(t, "last visit of the other", shown(boss, member)["lastAccessedAt"], nil)
+			nodetest.Same(t, "last visit of the other", memberShown(boss, member)["lastAccessedAt"], nil)
 			answerMembership(member, boss, "accept").Want(200)
 			nodetest.Same(t, "the tenant of a call", answering(), any(boss.Tenant))
 		},
+	}.Run(t)
+}
+
+func TestInvitationsAreAcceptedOrDeclined(t *testing.T) {
+	nodetest.Cases{
 		"who left is added again only by an invitation that they accept": func(t *testing.T, boss *nodetest.Client) {
 			for _, leave := range []func(*nodetest.Client){
 				func(m *nodetest.Client) { answerMembership(m, boss, "decline").Want(200) },
@@ -142,10 +155,10 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 				},
 			} {
 				member := boss.Service.SignUp(nodetest.Address())
-				add(boss, member, "").Want(201)
+				addMember(boss, member, "").Want(201)
 				bootstrapOf(member)
 				leave(member)
-				refused := add(boss, member, "").Refused(409).Object()
+				refused := addMember(boss, member, "").Refused(409).Object()
 				kind := boss.Service.URL + "/problems/left"
 				nodetest.Same(t, "type", refused["type"], kind)
 				if detail := refused["detail"].(string); !strings.Contains(detail, "left the tenant or declined its invitation") {
@@ -153,7 +166,7 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 				}
 				boss.Call("GET", "/problems/left", nil).Want(200).Shows(map[string]any{"type": kind, "status": 409})
 
-				add(boss, member, `,"invitation":true`).Want(201).
+				addMember(boss, member, `,"invitation":true`).Want(201).
 					Shows(map[string]any{"email": member.Email, "pending": true, "displayName": ""})
 				data := bootstrapOf(member)
 				nodetest.Same(t, "invitations", data["invitations"], []any{
@@ -170,19 +183,19 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 				answerMembership(member, boss, "accept").Refused(404)
 				answerMembership(member, boss, "decline").Refused(404)
 
-				add(boss, member, "").Refused(409)
-				add(boss, member, `,"invitation":true`).Want(201)
+				addMember(boss, member, "").Refused(409)
+				addMember(boss, member, `,"invitation":true`).Want(201)
 				answerMembership(member, boss, "accept").Want(200)
-				visible(t, boss, member)
+				checkVisible(t, boss, member)
 				boss.Call("DELETE", usersPath(boss, member.UserID), nil).Want(204)
-				add(boss, member, "").Want(201) // an admin had removed them
+				addMember(boss, member, "").Want(201) // an admin had removed them
 				bootstrapOf(member)
-				hidden(t, boss, member)
+				checkHidden(t, boss, member)
 			}
 		},
 		"the tenant does not learn who declined its invitation": func(t *testing.T, boss *nodetest.Client) {
 			invited := boss.Service.SignUp(nodetest.Address())
-			invitation := add(boss, invited, `,"invitation":true`).Want(201).Object()["userId"]
+			invitation := addMember(boss, invited, `,"invitation":true`).Want(201).Object()["userId"]
 			own := boss.Call("POST", usersPath(boss), `{"role":"viewer","email":"`+nodetest.Address()+`","invitation":true}`).Want(201).Object()["userId"]
 			boss.Call("DELETE", usersPath(boss, own.(string)), nil).Want(204)
 			answerMembership(invited, boss, "decline").Want(200)
@@ -211,19 +224,19 @@ func TestNewMembersDecideWhetherTheyStay(t *testing.T) {
 		},
 		"a person who declined becomes a member only once they accept": func(_ *testing.T, boss *nodetest.Client) {
 			invited := boss.Service.SignUp(nodetest.Address())
-			add(boss, invited, `,"invitation":true`).Want(201)
+			addMember(boss, invited, `,"invitation":true`).Want(201)
 			answerMembership(invited, boss, "decline").Want(200)
-			add(boss, invited, "").Refused(409)
-			add(boss, invited, `,"invitation":true`).Want(201)
+			addMember(boss, invited, "").Refused(409)
+			addMember(boss, invited, `,"invitation":true`).Want(201)
 			bootstrapOf(invited)
 			invited.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Refused(403)
 			answerMembership(invited, boss, "accept").Want(200)
 			boss.Call("DELETE", usersPath(boss, invited.UserID), nil).Want(204)
-			add(boss, invited, "").Want(201) // they have accepted since they declined
+			addMember(boss, invited, "").Want(201) // they have accepted since they declined
 		},
 		"an invitation to a new address is accepted, too": func(_ *testing.T, boss *nodetest.Client) {
 			invited := boss.Service.SignUp(nodetest.Address())
-			add(boss, invited, `,"invitation":true`).Want(201)
+			addMember(boss, invited, `,"invitation":true`).Want(201)
 			bootstrapOf(invited)
 			invited.Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", boss.Tenant).Refused(403)
 			answerMembership(boss.Service.SignUp(nodetest.Address()), boss, "accept").Refused(404)

@@ -116,6 +116,44 @@ func TestSandbox(t *testing.T) {
 			s.Service.JobsDone()
 			nodetest.Same(t, "the flags when the job is done", len(s.Call("GET", "/api/v1/flags", nil).Want(200).List()), 10)
 		},
+		"no demo person is the last admin": func(_ *testing.T, me *nodetest.Client) {
+			s := newSandbox(me)
+			dana := entry(s.Call("GET", usersPath(s), nil).Want(200).List(), "displayName", "Dana Demo")["userId"].(string)
+			s.Call("PATCH", usersPath(s, dana), `{"role":"admin"}`).Refused(409)
+			s.Call("PATCH", usersPath(s, dana), `{"role":"viewer"}`).Want(200)
+			s.Call("DELETE", usersPath(s, s.UserID), nil).Refused(409)
+		},
+		"one whose node died before it had its demo data gets them by a job": func(_ *testing.T, me *nodetest.Client) {
+			s := *me
+			s.Tenant = uuid.NewString()
+			var batch []events.Event
+			for _, fact := range []events.Fact{
+				events.TenantCreated{ID: s.Tenant, Name: "sandbox", Sandbox: true, Plan: events.SandboxPlan, SandboxEndsAt: time.Now().Add(time.Hour)},
+				events.MemberAdded{UserID: s.UserID, Role: events.AdminRole},
+				events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: uuid.NewString(), Name: "production"}},
+			} {
+				batch = append(
+					batch,
+					events.Event{
+						ID:       uuid.New(),
+						Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.UserActor, ID: s.UserID}},
+						Fact:     fact,
+					},
+				)
+			}
+			if _, err := s.Service.Store().Append(s.Service.T.Context(), events.TenantStream(s.Tenant), 0, batch); err != nil {
+				s.Service.T.Fatal(err)
+			}
+			s.Service.Eventually("the flags are there", func() bool {
+				a := s.Call("GET", sandboxPath+"/demo-data", nil)
+				return a.Status == 200 && len(a.Object()["flags"].([]any)) == 10 && len(a.Object()["users"].([]any)) == 3
+			})
+		},
+	}.Run(t)
+}
+
+func TestSandboxCleanup(t *testing.T) {
+	nodetest.Cases{
 		"it is cleaned up, whatever was done to it": func(t *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
 			first := demoState(t, s)
@@ -160,39 +198,6 @@ func TestSandbox(t *testing.T) {
 			history := s.Call("GET", nodetest.FlagPath("upload-limit", "/history"), nil).Want(200).List()
 			nodetest.Same(t, "who cleaned up and why", []any{history[0]["userId"], history[0]["reason"]},
 				[]any{s.UserID, "for the next demo"})
-		},
-		"no demo person is the last admin": func(_ *testing.T, me *nodetest.Client) {
-			s := newSandbox(me)
-			dana := entry(s.Call("GET", usersPath(s), nil).Want(200).List(), "displayName", "Dana Demo")["userId"].(string)
-			s.Call("PATCH", usersPath(s, dana), `{"role":"admin"}`).Refused(409)
-			s.Call("PATCH", usersPath(s, dana), `{"role":"viewer"}`).Want(200)
-			s.Call("DELETE", usersPath(s, s.UserID), nil).Refused(409)
-		},
-		"one whose node died before it had its demo data gets them by a job": func(_ *testing.T, me *nodetest.Client) {
-			s := *me
-			s.Tenant = uuid.NewString()
-			var batch []events.Event
-			for _, fact := range []events.Fact{
-				events.TenantCreated{ID: s.Tenant, Name: "sandbox", Sandbox: true, Plan: events.SandboxPlan, SandboxEndsAt: time.Now().Add(time.Hour)},
-				events.MemberAdded{UserID: s.UserID, Role: events.AdminRole},
-				events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: uuid.NewString(), Name: "production"}},
-			} {
-				batch = append(
-					batch,
-					events.Event{
-						ID:       uuid.New(),
-						Metadata: events.Metadata{Time: time.Now(), Actor: events.Actor{Kind: events.UserActor, ID: s.UserID}},
-						Fact:     fact,
-					},
-				)
-			}
-			if _, err := s.Service.Store().Append(s.Service.T.Context(), events.TenantStream(s.Tenant), 0, batch); err != nil {
-				s.Service.T.Fatal(err)
-			}
-			s.Service.Eventually("the flags are there", func() bool {
-				a := s.Call("GET", sandboxPath+"/demo-data", nil)
-				return a.Status == 200 && len(a.Object()["flags"].([]any)) == 10 && len(a.Object()["users"].([]any)) == 3
-			})
 		},
 		"a cleanup whose node died is finished by a job": func(t *testing.T, me *nodetest.Client) {
 			s := newSandbox(me)
