@@ -5,10 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/projections/snapshot/evaluation"
 )
@@ -89,28 +88,54 @@ const restClient = "rest"
 // counter is a count that is striped once two have added to it at the same moment.
 type counter struct {
 	n       atomic.Int64
-	stripes atomic.Pointer[xsync.Counter]
+	stripes atomic.Pointer[stripes]
 }
+
+// stripes are parts of a count, each in a cache line of its own.
+type stripes [32]struct {
+	n atomic.Int64
+	_ [56]byte
+}
+
+var (
+	lastStripe atomic.Uint32
+	// stripePool lends the number of a stripe, mostly another one to each processor.
+	stripePool = sync.Pool{New: func() any { return new(lastStripe.Add(1) % uint32(len(stripes{}))) }}
+)
 
 func (c *counter) load() int64 {
 	n := c.n.Load()
 	if s := c.stripes.Load(); s != nil {
-		n += s.Value()
+		for i := range s {
+			n += s[i].n.Load()
+		}
 	}
 	return n
 }
 
-func (m *Meter) add(c *counter, n int64) {
-	if s := c.stripes.Load(); s != nil {
-		s.Add(n)
-		return
+// add adds n to counters.
+func (m *Meter) add(n int64, counters ...*counter) {
+	var stripe *uint32
+	for _, c := range counters {
+		if s := c.stripes.Load(); s != nil {
+			if stripe == nil {
+				stripe, _ = stripePool.Get().(*uint32)
+			}
+			s[*stripe].n.Add(n)
+		} else if before := c.n.Load(); !c.n.CompareAndSwap(before, before+n) {
+			c.n.Add(n)
+			m.stripe(c)
+		}
 	}
-	if before := c.n.Load(); c.n.CompareAndSwap(before, before+n) {
-		return
+	if stripe != nil {
+		stripePool.Put(stripe)
 	}
-	c.n.Add(n)
+}
+
+// stripe stripes a counter, while the node has few that are striped.
+func (m *Meter) stripe(c *counter) {
 	if m.striped.Add(1) <= maxStriped {
-		c.stripes.CompareAndSwap(nil, xsync.NewCounter())
+		c.stripes.CompareAndSwap(nil, &stripes{})
 	}
 }
 
@@ -143,7 +168,7 @@ func (m *Meter) CountCall(c *Call, tenantID, environmentID, clientID string) {
 		}
 		second, hour := m.clock(now)
 		w := m.window(tenantID, f, environmentID, hour)
-		m.add(&w.total.month.counter, 1)
+		m.add(1, &w.total.month.counter)
 		m.prefetch(w, second)
 	}
 	if c.All && !c.counted {
@@ -171,8 +196,7 @@ func (m *Meter) count(
 	w := m.window(tenantID, f, environmentID, hour)
 	by := m.client(w, clientID)
 	advance(&by.seen, second)
-	m.add(&m.cell(w, by, r).n, 1)
-	m.add(&w.total.month.counter, 1)
+	m.add(1, &m.cell(w, by, r).n, &w.total.month.counter)
 	advance(&w.evaluated, second)
 	m.queue(w)
 }
@@ -235,7 +259,6 @@ func (m *Meter) window(tenantID string, f *Flag, environmentID string, hour uint
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	hour = max(hour, m.firstHour)
 	if w := f.find(environmentID, hour); w != nil {
 		return w
 	}

@@ -80,7 +80,7 @@ func (m *Meter) addToTotal(w *window) {
 				continue
 			}
 			of := t.client(by.id)
-			m.add(&of.ofReason(c.reason).n, int64(n-c.summed))
+			m.add(int64(n-c.summed), &of.ofReason(c.reason).n)
 			advance(&of.seen, by.seen.Load())
 			c.summed, changed = n, true
 		}
