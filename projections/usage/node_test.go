@@ -32,8 +32,11 @@ func (n *node) flag(key string) *Flag {
 // serving is a result without a variation.
 func serving(value string) *evaluation.Result {
 	r := &evaluation.Result{Value: json.RawMessage(value), Reason: evaluation.Fallthrough}
-	if value == "true" {
+	switch value { // flags of the snapshot share these
+	case "true":
 		r.Value = evaluation.True
+	case "false":
+		r.Value = evaluation.False
 	}
 	return r
 }
