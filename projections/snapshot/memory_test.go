@@ -3,20 +3,11 @@ package snapshot
 import (
 	"fmt"
 	"log/slog"
-	"runtime"
 	"testing"
 
 	"flagledger/events"
 	"flagledger/projections/snapshot/evaluation"
 )
-
-func heap() int {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc)
-}
 
 // A tenant may add and delete environments without limit, and an evaluation searches a flag's.
 func TestAFlagForgetsItsStatesInDeletedEnvironments(t *testing.T) {

@@ -1,8 +1,8 @@
 // Package usage counts how flags are used: in memory (count.go), written to tables of schema keep every few seconds
 // (flush.go, page.go), summed by day and month (days.go, months.go), removed (gone.go), and read as metrics.
 //
-// It is among the projections, below the snapshot: a flag of the snapshot holds its usage, because finding that in a map
-// of all flags would cost more than evaluating most flags. Queries and http read from it.
+// It is among the projections, below the snapshot: a flag of the snapshot holds its usage, because finding that in a
+// map of all flags would cost more than evaluating most flags. Queries and http read from it.
 package usage
 
 import (
