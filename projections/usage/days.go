@@ -192,8 +192,8 @@ func (m *Meter) removeOldDays(ctx context.Context, before time.Time) error {
 	return errors.Join(errs...)
 }
 
-// removeOldOutcomes removes outcomes that no hour or day names any more, of a tenant's flags that have had many. One that
-// is served again meanwhile is written again with the next hour.
+// removeOldOutcomes removes outcomes that no hour or day names any more, of a tenant's flags that have had many. One
+// that is served again meanwhile is written again with the next hour.
 func (m *Meter) removeOldOutcomes(ctx context.Context, tenantID string, first time.Time) error {
 	// Hours and days are looked up one by one, since their index begins with them.
 	_, err := m.db.Exec(ctx, `
