@@ -37,7 +37,7 @@ type Queue struct {
 	flows       map[string]*flow
 	queued      []*flow       // flows with waiting work
 	leftBySweep int           // number of flows after the last sweep
-	virtualTime time.Duration // used time of the flow that last got a slot, at that moment
+	virtualTime time.Duration // used time of a flow that is always active
 
 	waiting atomic.Int64
 }
@@ -297,8 +297,12 @@ func (f *flow) usedBy(now time.Time) time.Duration {
 	return used
 }
 
+// charge adds what the slot used to its flow. The virtual time advances by the share of each active flow, so that ever
+// new flows, which begin at it, do not come before those that have used something.
 func (s *Slot) charge(now time.Time) {
-	s.flow.used += now.Sub(s.charged)
+	took, q := now.Sub(s.charged), s.queue
+	s.flow.used += took
+	q.virtualTime += took / time.Duration(max(1, len(q.queued)+q.limits.Slots-q.free))
 	s.charged = now
 }
 

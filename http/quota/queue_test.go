@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +53,40 @@ func TestAFlowWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 		if len(q.flows) != 0 {
 			t.Errorf("the queue is idle and knows %d flows", len(q.flows))
 		}
+	})
+}
+
+// Ever new flows, such as those of a botnet, keep a flow that comes again waiting for a few pieces of each at most.
+func TestNewFlowsDoNotStarveOneThatComesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour})
+		const crowd, piece = 40, 10 * time.Millisecond
+		once := func(flow string) {
+			slot, err := q.Enter(t.Context(), flow)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer slot.Leave()
+			time.Sleep(piece)
+		}
+		var over atomic.Bool
+		var all sync.WaitGroup
+		for i := range crowd {
+			all.Go(func() {
+				for n := 0; n < 1000 && !over.Load(); n++ {
+					once(fmt.Sprint(i, "-", n))
+				}
+			})
+		}
+		for range 10 {
+			began := time.Now()
+			if once("again"); time.Since(began) > 3*crowd*piece {
+				t.Errorf("it took %v", time.Since(began))
+			}
+		}
+		over.Store(true)
+		all.Wait()
 	})
 }
 
