@@ -229,7 +229,7 @@ func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, er
 // letIn signs in a person whom the identity provider has verified, one at a time per client network: its queries are
 // expensive.
 func (a *API) letIn(ctx context.Context, c commands.Claims) (activeTenant string, err error) {
-	slot, err := a.enterQueue(ctx, a.queues.people, principalOf(ctx))
+	slot, err := a.enterQueue(ctx, a.queues.database, principalOf(ctx))
 	if err != nil {
 		return "", err
 	}

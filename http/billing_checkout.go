@@ -171,11 +171,11 @@ func (a *API) limitPayments(ctx context.Context, open func() error) error {
 		return open()
 	}
 	p := principalOf(ctx)
-	slot, err := a.enterQueue(ctx, a.queues.payments, p)
+	leave, err := a.enterMemory(ctx)
 	if err != nil {
 		return err
 	}
-	defer slot.Leave()
+	defer leave()
 	if left := a.limiter.CountPaymentPage(a.workQuota(ctx, p)); left.Exceeded {
 		return tooManyRequests(left, "the limit of 20 checkouts and portals an hour is reached")
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"flagledger/events"
-	"flagledger/http/quota"
 	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
 )
@@ -46,9 +45,6 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 	if err = cmp.Or(wrong, p.requireFlagsRead()); err == nil {
 		past, err = a.selectPast(r, p, e, at)
 	}
-	if err == nil {
-		err = a.takeWorkSlot(r.Context(), e, p)
-	}
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
@@ -61,20 +57,19 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 type flagsAt struct {
 	flags       []queries.VersionThen
 	environment events.EnvironmentRef
-	pastSlot    *quota.Slot // released while no history is read
 }
 
-// selectPast finds the flags and the environment at a time. Its error is a problem or a query's error.
+// selectPast finds the flags and the environment at a time. The request then holds its slot. Its error is a problem or a
+// query's error.
 func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s flagsAt, err error) {
 	ctx := r.Context()
 	e.leaveWorkSlot()
 	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant.", "flag."); err != nil {
 		return s, err
 	}
-	if s.pastSlot, err = a.enterQueue(ctx, a.queues.past, p); err != nil {
+	if err := a.takeWorkSlot(ctx, e, p); err != nil {
 		return s, err
 	}
-	defer s.pastSlot.Leave()
 	if s.environment, err = a.pastEnvironment(ctx, p.tenant.ID(), e.environmentOf(r), at); err != nil {
 		return s, err
 	}
@@ -91,7 +86,7 @@ func (s flagsAt) evaluate(
 		for _, f := range s.flags {
 			began := time.Now()
 			var answer queries.Evaluated
-			flag, err := s.compile(ctx, a, p, e, f)
+			flag, err := s.compile(ctx, a, p, f)
 			if answer.Err = err; err == nil {
 				answer.Result.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
 			}
@@ -107,9 +102,8 @@ func (s flagsAt) evaluate(
 }
 
 // compile compiles the historical flag: the current one if it has not changed since, or else one folded from its facts.
-// It releases the work slot meanwhile.
 func (s flagsAt) compile(
-	ctx context.Context, a *API, p *principal, e *evaluationRequest, f queries.VersionThen,
+	ctx context.Context, a *API, p *principal, f queries.VersionThen,
 ) (*evaluation.Flag, error) {
 	if f.Version == 0 {
 		return nil, queries.ErrNotFound
@@ -117,15 +111,9 @@ func (s flagsAt) compile(
 	if live, ok := p.tenant.Flag(f.Key); ok && f.Unchanged && live.Version() == f.Version {
 		return &live.Flag, nil
 	}
-	e.leaveWorkSlot()
-	if err := s.pastSlot.Resume(ctx); err != nil {
+	then, err := a.Queries.FlagAt(ctx, p.tenant.ID(), f.Key, queries.Moment{Version: f.Version})
+	if err != nil {
 		return nil, err
 	}
-	then, err := a.Queries.FlagAt(ctx, p.tenant.ID(), f.Key, queries.Moment{Version: f.Version})
-	var flag *evaluation.Flag
-	if err == nil {
-		flag, err = evaluation.CompileIn(then, s.environment.ID)
-	}
-	s.pastSlot.Leave()
-	return flag, cmp.Or(err, e.workSlot.Resume(ctx))
+	return evaluation.CompileIn(then, s.environment.ID)
 }

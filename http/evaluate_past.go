@@ -101,9 +101,6 @@ func (a *API) evaluateQuery(
 	if err != nil {
 		return err
 	}
-	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
-		return err
-	}
 	result, explanation, err := evaluation.Explain(flag, environment.ID, &e.Context)
 	if err != nil {
 		return err
@@ -131,8 +128,8 @@ func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *evaluation
 	out.send()
 }
 
-// flagOfQuery reads the state of the flag and the environment of an evaluation. Without a moment it is the state that
-// this node serves.
+// flagOfQuery reads the state of the flag and the environment of an evaluation, which then holds its slot. Without a
+// moment it is the state that this node serves.
 func (a *API) flagOfQuery(
 	r *http.Request, p *principal, e *evaluationRequest, query evaluationQuery,
 ) (f state.Flag, in events.EnvironmentRef, err error) {
@@ -153,11 +150,9 @@ func (a *API) flagOfQuery(
 			return f, in, err
 		}
 	}
-	slot, err := a.enterQueue(r.Context(), a.queues.past, p)
-	if err != nil {
+	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
 		return f, in, err
 	}
-	defer slot.Leave()
 	if query.past {
 		return a.flagAt(r.Context(), p.tenant.ID(), key, e.environmentOf(r), m)
 	}

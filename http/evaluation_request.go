@@ -71,7 +71,7 @@ func (a *API) takeWorkSlot(ctx context.Context, e *evaluationRequest, p *princip
 	if e.workSlot != nil {
 		return e.workSlot.Resume(ctx)
 	}
-	if e.workSlot, err = a.enterQueue(ctx, a.queues.evaluations, p); err != nil {
+	if e.workSlot, err = a.enterQueue(ctx, a.queues.cpu, p); err != nil {
 		return err
 	}
 	return a.limitUnread(ctx)

@@ -8,24 +8,19 @@ import (
 	"flagledger/http/quota"
 )
 
-// OccupyTokens takes all slots and waiting places of a flow in the queue for signing tokens, until free is called.
-func (a *API) OccupyTokens(flow string) (free func()) { return occupy(a.queues.signing, flow) }
+// OccupyCPU takes all that a flow may have of the processors, the places of those that wait included, until free is
+// called.
+func (a *API) OccupyCPU(flow string) (free func()) { return occupy(a.queues.cpu, flow) }
 
-// OccupyChanges is OccupyTokens for expensive changes of flags.
-func (a *API) OccupyChanges(flow string) (free func()) { return occupy(a.queues.changes, flow) }
-
-// OccupyPast is OccupyTokens for the history of flags.
-func (a *API) OccupyPast(flow string) (free func()) { return occupy(a.queues.past, flow) }
-
-// OccupyPeople is OccupyTokens for changes without a tenant.
-func (a *API) OccupyPeople(flow string) (free func()) { return occupy(a.queues.people, flow) }
+// OccupyDatabase is OccupyCPU for the database.
+func (a *API) OccupyDatabase(flow string) (free func()) { return occupy(a.queues.database, flow) }
 
 func occupy(q *quota.Queue, flow string) (free func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	full := make(chan struct{})
 	once := sync.OnceFunc(func() { close(full) })
 	var all sync.WaitGroup
-	for range q.FlowSlots() + signingWaiting + 1 { // one more than allowed: it is refused at once
+	for range q.Limits().FlowSlots + q.Limits().FlowWaiting + 1 { // one more than allowed: it is refused at once
 		all.Go(func() {
 			slot, err := q.Enter(ctx, flow)
 			if err != nil {

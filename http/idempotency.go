@@ -75,7 +75,7 @@ func (a *API) inReadSlot(
 	ctx context.Context, p *principal, request idempotency.Request,
 	begin func(context.Context, idempotency.Request) (*idempotency.Attempt, *idempotency.Answer, error),
 ) (*idempotency.Attempt, *idempotency.Answer, error) {
-	slot, err := a.enterQueue(ctx, a.queues.reads, p)
+	slot, err := a.enterQueue(ctx, a.queues.database, p)
 	if err != nil {
 		return nil, nil, err
 	}

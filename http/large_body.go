@@ -29,7 +29,7 @@ func (a *API) readBody(r *http.Request, p *principal, into *bytes.Buffer) (slot 
 	if into.Len() <= largeBody {
 		return nil, nil
 	}
-	if slot, err = a.enterQueue(r.Context(), a.queues.bodies, p); err != nil {
+	if slot, err = a.enterQueue(r.Context(), a.queues.memory, p); err != nil {
 		return nil, err
 	}
 	if err := readRest(r, into, slot); err != nil {

@@ -30,7 +30,7 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &API{
 			queues: queues{
-				bodies: quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Minute}),
+				memory: quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Minute}),
 			},
 		}
 		read := func(who string, body io.Reader) (*quota.Slot, error) {
@@ -69,8 +69,8 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 
 func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 	a := &API{queues: queues{
-		bodies:  quota.NewQueue(quota.QueueLimits{Slots: 10, FlowSlots: 10, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
-		changes: quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
+		memory: quota.NewQueue(quota.QueueLimits{Slots: 10, FlowSlots: 10, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
+		cpu:    quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
 	}}
 	admit := func(who string, need access) (*request, error) {
 		req := &request{answer: http.Header{}}
@@ -112,7 +112,7 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 func TestAChangeWithCostlyRulesWaitsAsALargeOneDoes(t *testing.T) {
 	a := &API{
 		queues: queues{
-			changes: quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
+			cpu: quota.NewQueue(quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}),
 		},
 	}
 	ctx := func(who string, req *request) context.Context {

@@ -89,24 +89,19 @@ func concurrencyLimits() []events.Limit {
 		}
 		return of(name, fmt.Sprintf("%s; %s wait", atOnce, count(l.FlowWaiting)), quota.PerTenantOrCreator, 429, "or 503")
 	}
-	const cores = "½ of the cores, ¼ of a tenant"
 	return []events.Limit{
 		of("unread answers", fmt.Sprintf("%d, fewer if others leave many", maxUnread/(unreadShare+1)),
 			"person, machines of a tenant, "+quota.PerSite, 429, ""),
 		of("streams of changes", count(streams.PerTenant), "tenant", 429, ""),
 		of("streams of changes", count(streams.PerCreator), quota.PerCreator, 429, ""),
 		of("a wait in a queue below", events.PeriodText(queueTimeout), "request", 429, "503 if others are in the way"),
-		of("requests that wait in a queue", fmt.Sprintf("%s (large bodies %s)", count(nodeWaiting), count(bodiesWaiting)),
+		of("requests that wait in a queue", fmt.Sprintf("%s (memory %s)", count(nodeWaiting), count(memoryWaiting)),
 			"queue", 503, ""),
-		queue("queue: evaluations of many flags, or slow ones", q.evaluations, cores),
-		queue("queue: reads of the database", q.reads, "½ of the pool, ¼ of a tenant"),
-		queue("queue: states of the past", q.past, "½ of the cores, 1 of a tenant"),
-		queue("queue: changes about no tenant, sign-ups, sandboxes", q.people, ""),
-		queue("queue: checkouts and portals", q.payments, ""),
-		queue("queue: large changes of flags, and reverts", q.changes, ""),
-		queue("queue: reverts of many flags", q.reversals, ""),
-		queue("queue: tokens of machines", q.signing, cores),
-		queue("queue: bodies over "+events.SizeText(largeBody), q.bodies, ""),
+		queue("queue: evaluations of many flags or slow ones, states of the past, large changes, tokens of machines", q.cpu,
+			"½ of the cores, at least 2, ½ of that of a tenant"),
+		queue("queue: reads of the database, changes about no tenant, sign-ins, reverted flags", q.database,
+			"½ of the pool, ¼ of a tenant"),
+		queue("queue: bodies over "+events.SizeText(largeBody)+", reverts of many flags, checkouts and portals", q.memory, ""),
 		of("queue: hashing of passwords", fmt.Sprintf("½ of the cores, ¼ of a network; %d wait", hashingWaiting),
 			quota.PerWide, 429, "or 503"),
 	}

@@ -119,7 +119,7 @@ func (a *API) signToken(r *http.Request, client *snapshot.Client, scopes []event
 	if left := a.countAuthenticated(r, p.credential); left.Exceeded {
 		return "", tooManyRequests(left, "")
 	}
-	slot, err := a.enterQueue(r.Context(), a.queues.signing, p)
+	slot, err := a.enterQueue(r.Context(), a.queues.cpu, p)
 	if err != nil {
 		return "", err
 	}

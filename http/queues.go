@@ -10,107 +10,59 @@ import (
 	"flagledger/http/quota"
 )
 
-// queues are what costly work waits in for a slot. Whoever waits in one holds no slot of another, with one exception: a
-// slot of bodies is held for as long as the body is in memory. An evaluation of one flag waits in none, unless its
-// comparisons take long.
+// queues limit concurrent expensive work, each by what it needs most. A request never waits for a slot while it holds
+// one, except one of memory.
 type queues struct {
-	evaluations *quota.Queue // evaluations of many flags, costly ones of one flag, and the reading of large bodies of both
-	reads       *quota.Queue // reads of the database, among them that of an Idempotency-Key
-	past        *quota.Queue // the folding of a flag of the past, and what is compiled or decided from it; flag by flag
-	// changes about no tenant, sign-ups and sign-ins with an ID token, refreshes of sessions, and cleanups of sandboxes
-	people   *quota.Queue
-	payments *quota.Queue // calls of the payment provider that requests make
-	// changes of flags with large bodies or costly rules, and reverts, from their body to the answer; not while they wait
-	// for the stream
-	changes *quota.Queue
-	// the changes of a revert of many flags; flag by flag, but for large ones, which wait in changes
-	reversals *quota.Queue
-	signing   *quota.Queue // signing of machines' tokens
-	// large bodies, from when more than largeBody of one has come to the answer; and flags of the past while they are
-	// brought back
-	bodies *quota.Queue
+	// cpu: evaluations of many flags and expensive ones of one flag, states of the past, large changes of flags and
+	// reverts, and tokens of machines. A change does not hold its slot while it waits for its stream.
+	cpu *quota.Queue
+	// database: reads, changes about no tenant, sign-ups and sign-ins, cleanups of sandboxes, and reverted flags, one by one.
+	database *quota.Queue
+	// memory: large bodies from when more than largeBody of one has come to the answer, reverts of many flags, and calls
+	// of the payment provider.
+	memory *quota.Queue
 }
 
 const (
-	// largeBody is the size from which a body counts as costly, in bytes.
+	// largeBody is the size from which a body counts as large, in bytes.
 	largeBody = 32 << 10
-	// queueTimeout is the longest wait of expensive work, if Options has no other.
+	// queueTimeout is the longest wait for a slot, if Options has no other.
 	queueTimeout = 5 * time.Second
-	// nodeWaiting is how much work waits in each queue at most, bodiesWaiting of that for large bodies: the beginning of
-	// each is in memory.
-	nodeWaiting    = 4000
-	signingWaiting = 100 // requests of a flow for tokens
-	bodiesWaiting  = 1000
+	// nodeWaiting limits the work that waits in a queue, memoryWaiting that for memory: the beginning of each body is in
+	// memory.
+	nodeWaiting   = 4000
+	memoryWaiting = 1000
+	flowWaiting   = 100 // requests of a flow
+	cpuWaiting    = 1000
 )
 
-// newQueues makes the queues of a node whose database takes so many reads at once. Work waits in them for queueTimeout
-// at most.
+// newQueues returns the queues of a node whose database takes so many concurrent reads.
 func newQueues(reads int, timeout time.Duration) queues {
-	half := func(n int) int { return max(1, n/2) }
-	cores := half(runtime.GOMAXPROCS(0))
+	cores := cpuSlots()
 	return queues{
-		evaluations: quota.NewQueue(
-			quota.QueueLimits{
-				Slots:          cores,
-				FlowSlots:      half(cores),
-				FlowWaiting:    1000,
-				Waiting:        nodeWaiting,
-				Timeout:        timeout,
-				CooldownFactor: 2,
-			},
-		),
-		reads: quota.NewQueue(
-			quota.QueueLimits{Slots: reads, FlowSlots: half(reads), FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout},
-		),
-		past: quota.NewQueue(
-			quota.QueueLimits{
-				Slots:          min(cores, half(reads)),
-				FlowSlots:      1,
-				FlowWaiting:    100,
-				Waiting:        nodeWaiting,
-				Timeout:        timeout,
-				CooldownFactor: 5,
-			},
-		),
-		people:   quota.NewQueue(quota.QueueLimits{Slots: 16, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout}),
-		payments: quota.NewQueue(quota.QueueLimits{Slots: 4, FlowSlots: 1, FlowWaiting: 10, Waiting: nodeWaiting, Timeout: timeout}),
-		changes: quota.NewQueue(
-			quota.QueueLimits{Slots: 2, FlowSlots: 1, FlowWaiting: 100, Waiting: nodeWaiting, Timeout: timeout, CooldownFactor: 5},
-		),
-		reversals: quota.NewQueue(
-			quota.QueueLimits{
-				Slots:       revertsAtOnce,
-				FlowSlots:   revertsAtOnce / 2,
-				FlowWaiting: 10 * revertsAtOnce,
-				Waiting:     nodeWaiting,
-				Timeout:     timeout,
-			},
-		),
-		signing: quota.NewQueue(
-			quota.QueueLimits{
-				Slots:       cores,
-				FlowSlots:   half(cores),
-				FlowWaiting: signingWaiting,
-				Waiting:     nodeWaiting,
-				Timeout:     timeout,
-			},
-		),
-		bodies: quota.NewQueue(quota.QueueLimits{Slots: 128, FlowSlots: 8, FlowWaiting: 100, Waiting: bodiesWaiting, Timeout: timeout}),
+		cpu: quota.NewQueue(quota.QueueLimits{
+			Slots: cores, FlowSlots: cores / 2, FlowWaiting: cpuWaiting, Waiting: nodeWaiting, Timeout: timeout,
+			CooldownFactor: 5,
+		}),
+		database: quota.NewQueue(quota.QueueLimits{
+			Slots: reads, FlowSlots: max(1, reads/2), FlowWaiting: flowWaiting, Waiting: nodeWaiting, Timeout: timeout,
+		}),
+		memory: quota.NewQueue(quota.QueueLimits{
+			Slots: 128, FlowSlots: 8, FlowWaiting: flowWaiting, Waiting: memoryWaiting, Timeout: timeout,
+		}),
 	}
 }
 
-// queueOf is the queue that an operation waits in, from when its body has been read to its answer; nil for none.
-func (a *API) queueOf(p *principal, need access, method string) *quota.Queue {
-	switch {
-	case need.who == anyone && !need.alone:
-		return nil
-	case method == http.MethodGet:
-		return a.queues.reads
-	case need.alone, p.tenant == nil:
-		return a.queues.people
-	default:
-		return nil
+// cpuSlots is half the cores, so that work without a slot goes on, but two at least: one flow has half of them.
+func cpuSlots() int { return max(2, runtime.GOMAXPROCS(0)/2) }
+
+// waitsForDatabase reports whether an operation holds a slot of the database, from when its body has been read to its
+// answer.
+func waitsForDatabase(p *principal, need access, method string) bool {
+	if need.who == anyone && !need.alone {
+		return false
 	}
+	return method == http.MethodGet || need.alone || p.tenant == nil
 }
 
 // enterQueue waits in a queue for a slot of a principal. Its error is a problem.
@@ -135,25 +87,29 @@ func (a *API) enterChanges(ctx context.Context) (leave func(), err error) {
 	if req.changeSlot != nil {
 		return func() {}, nil
 	}
-	if req.changeSlot, err = a.enterQueue(ctx, a.queues.changes, principalOf(ctx)); err != nil {
+	if req.changeSlot, err = a.enterQueue(ctx, a.queues.cpu, principalOf(ctx)); err != nil {
 		return nil, err
 	}
 	return req.changeSlot.Leave, nil
 }
 
-// enterRevert gives back the slot that a revert has among the changes because its body is large, as it is to wait in
-// other queues first, and waits for one to hold the flag of then in memory, unless its body has that. Its error is a
-// problem.
+// enterRevert releases the slot that a revert has as a large change, as it is to wait for others first, and waits for
+// one of memory. Its error is a problem.
 func (a *API) enterRevert(ctx context.Context) (leave func(), err error) {
 	req := requestOf(ctx)
 	if req.changeSlot != nil {
 		req.changeSlot.Leave()
 		req.changeSlot = nil
 	}
-	if req.largeBody {
+	return a.enterMemory(ctx)
+}
+
+// enterMemory waits for a slot of memory, unless the request has one for its large body. Its error is a problem.
+func (a *API) enterMemory(ctx context.Context) (leave func(), err error) {
+	if requestOf(ctx).largeBody {
 		return func() {}, nil
 	}
-	slot, err := a.enterQueue(ctx, a.queues.bodies, principalOf(ctx))
+	slot, err := a.enterQueue(ctx, a.queues.memory, principalOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +122,7 @@ func (a *API) enterPast(ctx context.Context) (*quota.Slot, error) {
 	if slot := requestOf(ctx).readSlot; slot != nil {
 		slot.Leave()
 	}
-	return a.enterQueue(ctx, a.queues.past, principalOf(ctx))
+	return a.enterQueue(ctx, a.queues.cpu, principalOf(ctx))
 }
 
 // enterPastOnceCurrent is enterPast for what reads environments of then, too: it first waits as WaitUntilCurrent does,

@@ -61,53 +61,55 @@ func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	}
 }
 
-func TestWhichQueueAnOperationWaitsIn(t *testing.T) {
-	a := &API{queues: newQueues(2, queueTimeout)}
+func TestWhichOperationsWaitForTheDatabase(t *testing.T) {
 	inTenant, asPerson := &principal{tenant: &snapshot.Tenant{}}, &principal{}
 	for name, test := range map[string]struct {
 		p      *principal
 		need   access
 		method string
-		want   *quota.Queue
+		want   bool
 	}{
-		"a sign-in":                          {asPerson, access{who: anyone}, http.MethodPost, nil},
-		"a refresh of a session":             {asPerson, access{who: anyone, alone: true}, http.MethodPost, a.queues.people},
-		"a list of a tenant":                 {inTenant, access{who: viewer}, http.MethodGet, a.queues.reads},
-		"a person's devices":                 {asPerson, access{who: person}, http.MethodGet, a.queues.reads},
-		"a person's notification":            {asPerson, access{who: person}, http.MethodPost, a.queues.people},
-		"a change of somebody's role":        {asPerson, roleAccess, http.MethodPatch, a.queues.people},
-		"a cleanup of a sandbox":             {inTenant, access{who: admin, alone: true}, http.MethodPost, a.queues.people},
-		"a switch, which nothing may delay":  {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodPost, nil},
-		"another change of a tenant's flags": {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodDelete, nil},
+		"a sign-in":                          {asPerson, access{who: anyone}, http.MethodPost, false},
+		"a refresh of a session":             {asPerson, access{who: anyone, alone: true}, http.MethodPost, true},
+		"a list of a tenant":                 {inTenant, access{who: viewer}, http.MethodGet, true},
+		"a person's devices":                 {asPerson, access{who: person}, http.MethodGet, true},
+		"a person's notification":            {asPerson, access{who: person}, http.MethodPost, true},
+		"a change of somebody's role":        {asPerson, roleAccess, http.MethodPatch, true},
+		"a cleanup of a sandbox":             {inTenant, access{who: admin, alone: true}, http.MethodPost, true},
+		"a switch, which nothing may delay":  {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodPost, false},
+		"another change of a tenant's flags": {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodDelete, false},
 	} {
-		if got := a.queueOf(test.p, test.need, test.method); got != test.want {
-			t.Errorf("%s waits in another queue", name)
+		if got := waitsForDatabase(test.p, test.need, test.method); got != test.want {
+			t.Errorf("%s waits: %t", name, got)
 		}
 	}
 }
 
-func TestATenantsRevertsLeaveSlotsToOthers(t *testing.T) {
-	q := newQueues(8, queueTimeout).reversals
-	for i := range q.FlowSlots() {
-		if _, err := q.Enter(t.Context(), "me"); err != nil {
-			t.Fatalf("revert %d: %v", i, err)
+// Of each queue, however few slots it has, a tenant leaves some to others.
+func TestATenantLeavesSlotsToOthers(t *testing.T) {
+	queues := newQueues(2, queueTimeout)
+	for name, q := range map[string]*quota.Queue{"cpu": queues.cpu, "database": queues.database, "memory": queues.memory} {
+		for i := range q.Limits().FlowSlots {
+			if _, err := q.Enter(t.Context(), "me"); err != nil {
+				t.Fatalf("%s %d: %v", name, i, err)
+			}
 		}
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := q.Enter(ended, "other"); err != nil {
-		t.Errorf("another tenant's waits: %v", err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := q.Enter(ended, "other"); err != nil {
+			t.Errorf("%s: another tenant waits: %v", name, err)
+		}
 	}
 }
 
 func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
 	one := quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}
-	a := &API{queues: queues{reads: quota.NewQueue(one), past: quota.NewQueue(one)}}
+	a := &API{queues: queues{database: quota.NewQueue(one), cpu: quota.NewQueue(one)}}
 	p := &principal{credential: &credential{claims: commands.Claims{UserID: "me"}}}
 	req := &request{}
 	ctx := context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{}, p)
 	var err error
-	if req.readSlot, err = a.enterQueue(ctx, a.queues.reads, p); err != nil {
+	if req.readSlot, err = a.enterQueue(ctx, a.queues.database, p); err != nil {
 		t.Fatal(err)
 	}
 	slot, err := a.enterPast(ctx)
@@ -117,7 +119,7 @@ func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
 	if _, err := a.enterPast(ctx); err == nil {
 		t.Error("two add up what flags were at once")
 	}
-	if read, err := a.enterQueue(ctx, a.queues.reads, p); err != nil {
+	if read, err := a.enterQueue(ctx, a.queues.database, p); err != nil {
 		t.Errorf("another read waits for it: %v", err)
 	} else {
 		read.Leave()

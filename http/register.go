@@ -52,20 +52,17 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 				}
 			}
 			p := principalOf(ctx)
-			queue := a.queueOf(p, need, op.Method)
-			if queue == nil {
+			if !waitsForDatabase(p, need, op.Method) {
 				return handle(ctx, in)
 			}
-			slot, err := a.enterQueue(ctx, queue, p)
+			slot, err := a.enterQueue(ctx, a.queues.database, p)
 			if err != nil {
 				return nil, err
 			}
 			defer slot.Leave()
-			if queue == a.queues.reads {
-				requestOf(ctx).readSlot = slot
-				if err := a.limitUnread(ctx); err != nil { // many may have waited for a slot
-					return nil, err
-				}
+			requestOf(ctx).readSlot = slot
+			if err := a.limitUnread(ctx); err != nil { // many may have waited for a slot
+				return nil, err
 			}
 			return handle(ctx, in)
 		}()

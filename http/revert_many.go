@@ -150,7 +150,7 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 		return nil, err
 	}
-	slot, err := a.enterQueue(ctx, a.queues.reads, p)
+	slot, err := a.enterQueue(ctx, a.queues.database, p)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func onlyEnvironment(then, now []events.EnvironmentRef, name string) (*events.En
 
 // changed reads the flags of this call. more reports whether there are further ones.
 func (r *revertRun) changed(ctx context.Context) (list []queries.ChangedFlag, more bool, err error) {
-	slot, err := r.api.enterQueue(ctx, r.api.queues.reads, principalOf(ctx))
+	slot, err := r.api.enterQueue(ctx, r.api.queues.database, principalOf(ctx))
 	if err != nil {
 		return nil, false, err
 	}
@@ -257,7 +257,7 @@ func (r *revertRun) revertOne(ctx context.Context, key string) revertResult {
 		return revertResult{err: err}
 	}
 	defer release()
-	slot, err := r.api.enterQueue(ctx, r.api.queues.reversals, principalOf(ctx))
+	slot, err := r.api.enterQueue(ctx, r.api.queues.database, principalOf(ctx))
 	if err != nil {
 		return revertResult{err: err}
 	}
@@ -268,7 +268,7 @@ func (r *revertRun) revertOne(ctx context.Context, key string) revertResult {
 	}
 	if cmd.Bytes(flag) > largeBody {
 		slot.Leave()
-		large, err := r.api.enterQueue(ctx, r.api.queues.changes, principalOf(ctx))
+		large, err := r.api.enterQueue(ctx, r.api.queues.cpu, principalOf(ctx))
 		if err != nil {
 			return revertResult{err: err}
 		}
@@ -307,7 +307,7 @@ func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, mor
 		last = flags[len(flags)-1].Key
 		r.out.Cursor = new(r.writeCursor(last))
 	}
-	slot, err := r.api.enterQueue(ctx, r.api.queues.reads, principalOf(ctx))
+	slot, err := r.api.enterQueue(ctx, r.api.queues.database, principalOf(ctx))
 	if err != nil {
 		return nil, r.partialFailure(ctx, err)
 	}

@@ -61,13 +61,11 @@ func testRevert(t *testing.T) {
 		return 4, variation
 	}
 	nodetest.Cases{
-		"it waits among the costly changes of the tenant, since its facts may be as large": func(_ *testing.T, me *nodetest.Client) {
+		"it waits for the processors as other work of the tenant does": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
-			free := me.Service.Node.API.OccupyChanges(me.UserID)
+			free := me.Service.Node.API.OccupyCPU(me.UserID)
 			defer free()
 			revert(me, `{"version":1}`).Refused(429)
-			// the old state is read first: a caller that waits for it does not block a large change
-			revert(me, `{"version":99}`).Refused(404)
 			free()
 			revert(me, `{"version":1}`).Want(200)
 		},

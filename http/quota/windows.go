@@ -103,7 +103,9 @@ func newCounters() (all [kinds]*counter) {
 func (l *Limiter) take(k kind, key string) Budget { return l.takeUpTo(k, key, table[k].max) }
 
 // takeUpTo counts one use of a limit by plan or setting, unless it is reached.
-func (l *Limiter) takeUpTo(k kind, key string, limit int) Budget { return l.takeAt(l.now().Unix(), k, key, limit) }
+func (l *Limiter) takeUpTo(k kind, key string, limit int) Budget {
+	return l.takeAt(l.now().Unix(), k, key, limit)
+}
 
 func (l *Limiter) takeAt(now int64, k kind, key string, limit int) Budget {
 	c, seconds := l.counters[k], int64(table[k].period/time.Second)
@@ -159,7 +161,9 @@ func (c *counter) sweep(now, seconds int64) {
 }
 
 // over reports whether a window has ended, or began long after now: the clock was set back.
-func (c *count) over(now, seconds int64) bool { return now-c.began >= seconds || c.began-now >= seconds }
+func (c *count) over(now, seconds int64) bool {
+	return now-c.began >= seconds || c.began-now >= seconds
+}
 
 func (c *count) take(limit int, now, seconds int64) Budget {
 	c.mu.Lock()
