@@ -156,7 +156,7 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
 	tenant := w.newTenant(t)
-	w.writer.Guard = commands.SandboxGuard(ended, time.Now)
+	w.quotas.refusal = commands.EndedSandbox(time.Now().Add(-time.Hour), time.Now())
 	_, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.UpdateTenant{TenantRef: tenant})
 	if commands.KindOf(err) != commands.Forbidden {
 		t.Fatalf("a change: %v", err)
@@ -174,9 +174,6 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
 	}
 }
-
-// ended ends every tenant at once.
-func ended(string) time.Time { return time.Now().Add(-time.Hour) }
 
 // A checkout with a customer that Stripe does not know conflicts, until billing is followed: then a new customer is
 // created.

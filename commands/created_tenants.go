@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// MaxCreated limits how many existing tenants a person has created. See Writer.Admit for its precision.
+// MaxCreated limits how many existing tenants a person has created. See Writer.Reserve for its precision.
 const MaxCreated = 100
 
 // MaxCreatedPerDay limits how many tenants a person creates on a day in UTC, including deleted ones.
@@ -45,17 +45,14 @@ func CountCreated(
 	ctx context.Context, w *Writer, tenants CreatedTenants, userID string,
 ) (c CreatedBefore, release func(), err error) {
 	var failed error
-	_, release, err = w.admitUpTo(
-		ctx,
-		"tenants of "+userID,
-		limit{bound: MaxCreated, margin: MaxCreated, growth: 1},
-		[]string{"tenant."},
-		func() int {
+	_, release, err = w.reserve(ctx, "tenants of "+userID, reservation{
+		limit: MaxCreated, margin: MaxCreated, growth: 1, names: []string{"tenant."},
+		count: func() int {
 			c.At = w.now()
 			c.Tenants, c.Today, failed = tenants.CountCreated(ctx, userID, dayOf(c.At))
 			return c.Tenants
 		},
-	)
+	})
 	if err == nil && failed != nil {
 		release()
 		return c, nil, failed

@@ -6,13 +6,11 @@ import (
 	"time"
 )
 
-// gate is a semaphore for each key: a key has so many slots, and who finds none free waits, in the order of arrival. It
-// remembers only keys in use.
+// gate is a semaphore for each key. Callers wait for a slot in the order of arrival. It remembers only keys in use.
 type gate struct {
 	limit int // of slots of a key
-	// rest keeps a slot free for so many times as long as it was held, though for no longer than maxGateRest, if others
-	// wait for the key.
-	rest int
+	// cooldown keeps a slot free after it was held, for a multiple of that time, if others wait for the key.
+	cooldown int
 
 	mu   sync.Mutex
 	keys map[string]*keyState
@@ -24,26 +22,26 @@ type keyState struct {
 	users int           // who hold a slot or wait
 }
 
-// maxGateRest is the longest that a slot stays free while others wait.
-const maxGateRest = 20 * time.Millisecond
+// maxGateCooldown limits how long a slot stays free while others wait.
+const maxGateCooldown = 20 * time.Millisecond
 
 func newGate(limit int) *gate { return &gate{limit: limit, keys: map[string]*keyState{}} }
 
-// newRestingGate is a gate with one slot for a key, which then rests.
-func newRestingGate(rest int) *gate {
+// newCooldownGate returns a gate with one slot for a key, which cools down.
+func newCooldownGate(cooldown int) *gate {
 	g := newGate(1)
-	g.rest = rest
+	g.cooldown = cooldown
 	return g
 }
 
-// enter waits for a slot. Its error is that of ctx, which ended before.
+// enter waits for a slot. Its error is ctx's.
 func (g *gate) enter(ctx context.Context, key string) (leave func(), err error) {
-	return g.enterPausing(ctx, key, nil)
+	return g.enterYielding(ctx, key, nil)
 }
 
-// enterPausing is enter with what is to be paused meanwhile: it calls pause, unless that is nil, before it waits, and
-// resume once it has the slot. The error may be that of resume.
-func (g *gate) enterPausing(
+// enterYielding is enter that releases the caller's other slot while it waits: it calls pause, unless that is nil, before
+// it waits, and resume once it has the slot. The error may be that of resume.
+func (g *gate) enterYielding(
 	ctx context.Context, key string, pause func() (resume func(context.Context) error),
 ) (leave func(), err error) {
 	g.mu.Lock()
@@ -70,8 +68,8 @@ func (g *gate) enterPausing(
 		g.mu.Lock()
 		wanted := s.users > 1
 		g.mu.Unlock()
-		if rest := min(time.Duration(g.rest)*time.Since(began), maxGateRest); wanted && rest > 0 {
-			time.AfterFunc(rest, free)
+		if wait := min(time.Duration(g.cooldown)*time.Since(began), maxGateCooldown); wanted && wait > 0 {
+			time.AfterFunc(wait, free)
 			return
 		}
 		free()

@@ -58,7 +58,7 @@ func TestGate(t *testing.T) {
 	})
 	t.Run("a rest where others wait, and none else", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			g := newRestingGate(3)
+			g := newCooldownGate(3)
 			enter := func() (leave func(), waited time.Duration) {
 				began := time.Now()
 				leave, err := g.enter(t.Context(), "k")
@@ -75,7 +75,7 @@ func TestGate(t *testing.T) {
 				time.Sleep(2 * time.Millisecond)
 				leave()
 			}
-			for took, want := range map[time.Duration]time.Duration{2 * time.Millisecond: 8 * time.Millisecond, time.Second: time.Second + maxGateRest} {
+			for took, want := range map[time.Duration]time.Duration{2 * time.Millisecond: 8 * time.Millisecond, time.Second: time.Second + maxGateCooldown} {
 				first, _ := enter()
 				done := make(chan time.Duration)
 				go func() {

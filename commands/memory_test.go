@@ -35,7 +35,7 @@ func newMemory() (*memory, *Writer) {
 
 // writer returns the writer of one more node.
 func (m *memory) writer() *Writer {
-	return NewWriter(m, NoWait, time.Now)
+	return NewWriter(m, NoWait, NoQuotas{}, time.Now)
 }
 
 // Append implements events.Store.

@@ -47,7 +47,7 @@ func (s *Notifications) Send(ctx context.Context, n Notification) (Notification,
 	if err := CheckNotification(n); err != nil {
 		return Notification{}, err
 	}
-	if err := s.Writer.mayChange(nil, n.TenantID); err != nil {
+	if err := mayChange(nil, s.Writer.quotas.Limits(n.TenantID)); err != nil {
 		return Notification{}, err
 	}
 	return s.add(ctx, n)

@@ -43,6 +43,7 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 				}
 				return true
 			},
+			commands.NoQuotas{},
 			time.Now,
 		)
 		hash := sha256.Sum256([]byte(link))

@@ -78,7 +78,7 @@ func (w *world) sandboxSignUp(heard commands.People) *commands.SandboxSignUp {
 		Tenants: noTenants{},
 		Links:   steppingLinks{w.links, w.steps}, Identity: twoStepIdentity{w.identity, w.steps}, SignIn: signIn,
 		Sandboxes: &commands.Sandboxes{
-			Writer:    commands.NewWriter(w.store, shown, time.Now),
+			Writer:    commands.NewWriter(w.store, shown, commands.NoQuotas{}, time.Now),
 			Directory: steppingDirectory{w.directory, w.steps},
 			Active:    time.Hour,
 			Now:       time.Now,

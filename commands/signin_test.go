@@ -178,7 +178,7 @@ func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
 	joined := func(tenantID string) bool {
 		return slices.Contains(w.facts(t, events.TenantStream(tenantID)), "tenant.member_joined")
 	}
-	signIn.Writer = commands.NewWriter(unreadable{w.store, events.TenantStream(broken)}, shown, time.Now)
+	signIn.Writer = commands.NewWriter(unreadable{w.store, events.TenantStream(broken)}, shown, commands.NoQuotas{}, time.Now)
 	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || joined(broken) || !joined(sound.TenantID) {
 		t.Errorf("joined the tenant that can be read: %v, the other: %v (%v)", joined(sound.TenantID), joined(broken), err)
 	}
@@ -225,7 +225,7 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	sound := w.newTenant(t)
 	invite(sound)
 	signIn := w.signIn(&people{})
-	signIn.Writer = commands.NewWriter(busy, shown, time.Now)
+	signIn.Writer = commands.NewWriter(busy, shown, commands.NoQuotas{}, time.Now)
 	began := time.Now()
 	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil {
 		t.Error(err)

@@ -49,7 +49,7 @@ func (b breaking) Read(ctx context.Context, stream string, from events.Revision)
 func TestFoldingGoesOnWhereItBrokeOff(t *testing.T) {
 	store, w := newMemory()
 	given(t, w, 25)
-	other := NewWriter(breaking{store, 10}, NoWait, time.Now)
+	other := NewWriter(breaking{store, 10}, NoWait, NoQuotas{}, time.Now)
 	flag, err := Check(t.Context(), other, By{}, switchTo(true))
 	if err != nil || flag.Version != 26 {
 		t.Errorf("the flag is read up to version %d, %v; want 26", flag.Version, err)
@@ -330,13 +330,19 @@ func (h holding) Read(ctx context.Context, stream string, from events.Revision) 
 	return h.memory.Read(ctx, stream, from)
 }
 
+// creatorOf says that the tenants a1, a2 and so on are those of a.
+type creatorOf struct{ NoQuotas }
+
+func (creatorOf) Limits(tenantID string) TenantLimits {
+	return TenantLimits{Creator: strings.TrimRight(tenantID, "0123456789")}
+}
+
 // A store has few connections for reads of streams: the tenants of one person use one of them at a time.
 func TestOneStreamOfACreatorIsReadFromItsBeginningAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, _ := newMemory()
 		held := holding{store, make(chan string, 10), make(chan struct{})}
-		w := NewWriter(held, NoWait, time.Now)
-		w.UnpaidCreator = func(tenantID string) string { return strings.TrimRight(tenantID, "0123456789") }
+		w := NewWriter(held, NoWait, creatorOf{}, time.Now)
 		check := func(tenantID, key string) {
 			go func() {
 				if _, err := Check(t.Context(), w, By{}, DeleteFlag{FlagRef{TenantID: tenantID, Key: key}}); KindOf(err) != NotFound {

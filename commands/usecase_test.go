@@ -68,6 +68,19 @@ type world struct {
 	identity  *local.Provider
 	links     *jobs.Links
 	inbox     *inbox.Inbox
+	quotas    refusing
+}
+
+// refusing is Quotas that refuse changes once refusal is set.
+type refusing struct {
+	commands.NoQuotas
+	refusal error
+}
+
+func (r *refusing) Limits(tenantID string) commands.TenantLimits {
+	l := r.NoQuotas.Limits(tenantID)
+	l.Refusal = r.refusal
+	return l
 }
 
 // shown reports that everything is current: the tests read the store.
@@ -90,7 +103,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool, time.Now)}
-	w.writer = commands.NewWriter(stepping{store, w.steps}, shown, time.Now)
+	w.writer = commands.NewWriter(stepping{store, w.steps}, shown, &w.quotas, time.Now)
 	queue, err := jobs.Open(pool)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"time"
@@ -30,28 +29,17 @@ type Command[S any] interface {
 // Writer carries out commands on a store. It caches the states of recently used streams, and runs one command of a
 // stream at a time.
 type Writer struct {
-	store events.Store
-	await Await
-
-	// Guard, if set, returns why a tenant accepts no changes, or nil. Commands with bypassesGuard skip it.
-	Guard func(tenantID string) error
-	// TenantFlagBytes returns the size of a tenant's flags in the snapshot, and its limit: see state.Flag.Bytes.
-	// A new Writer has no limit.
-	TenantFlagBytes func(tenantID string) (used, bound int)
-	// UnpaidCreator returns the creator of a free tenant; empty for a paid tenant, and for all tenants of a new
-	// Writer.
-	UnpaidCreator func(tenantID string) string
-	// UnpaidFlagBytes works like TenantFlagBytes for all free tenants of a creator together.
-	UnpaidFlagBytes func(creator string) (used, bound int)
-	now             func() time.Time
+	store  events.Store
+	await  Await
+	quotas Quotas
+	now    func() time.Time
 
 	states   *states // nil without a cache
 	streams  *gate
 	tenants  *gate
 	folds    *gate
 	counting *gate // serializes exact counts
-	admitted admitted
-	written  written
+	reserved reservations
 }
 
 // Await waits until this node's snapshot and the read models of the named facts, or prefixes such as "flag.", have
@@ -73,20 +61,18 @@ const maxStreamHold = 50 * time.Millisecond
 const streamCooldownFactor = 3
 
 // NewWriter returns a writer on a store. now returns the time of events.
-func NewWriter(store events.Store, await Await, now func() time.Time) *Writer {
+func NewWriter(store events.Store, await Await, quotas Quotas, now func() time.Time) *Writer {
 	return &Writer{
-		store:           store,
-		await:           await,
-		now:             now,
-		states:          newStates(maxStates),
-		streams:         newRestingGate(streamCooldownFactor),
-		tenants:         newGate(tenantCommands),
-		folds:           newGate(1),
-		counting:        newGate(1),
-		admitted:        admitted{things: map[string]*growing{}},
-		TenantFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
-		UnpaidCreator:   func(string) string { return "" },
-		UnpaidFlagBytes: func(string) (used, bound int) { return 0, math.MaxInt },
+		store:    store,
+		await:    await,
+		quotas:   quotas,
+		now:      now,
+		states:   newStates(maxStates),
+		streams:  newCooldownGate(streamCooldownFactor),
+		tenants:  newGate(tenantCommands),
+		folds:    newGate(1),
+		counting: newGate(1),
+		reserved: reservations{things: map[string]*reserved{}},
 	}
 }
 
@@ -191,6 +177,7 @@ func carryOut[S any, P state.State[S]](
 		return s, did, err
 	}
 	defer leave()
+	limits := w.quotas.Limits(cmd.tenant())
 	var retry storeRetry
 	ids, mayBeRepeated := by.Once.eventIDs(stream, storedName(cmd)), by.Once.MaybeRetry()
 	s, last, fromMemory := fromCache[S](w, stream) // may lack other nodes' latest events
@@ -209,7 +196,7 @@ func carryOut[S any, P state.State[S]](
 		if found {
 			return s, outcome{last: last, names: last.factPrefixes(), repeated: true}, nil
 		}
-		if err := w.mayChange(cmd, cmd.tenant()); err != nil {
+		if err := mayChange(cmd, limits); err != nil {
 			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
 		facts, err := decideWithReason(by, cmd, s)
@@ -221,7 +208,7 @@ func carryOut[S any, P state.State[S]](
 			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
 		batch := batchOf(facts, ids, by.of(cmd).metadata(w.now()))
-		release, err := w.reserveBytes(ctx, cmd, cmd.tenant(), flagGrowth(&s, facts))
+		release, err := w.reserveBytes(ctx, cmd, cmd.tenant(), limits, flagGrowth(&s, facts))
 		if err != nil {
 			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
@@ -239,7 +226,7 @@ func carryOut[S any, P state.State[S]](
 			return s, did, notAppended(err)
 		}
 		s, did = applyBatch[S, P](s, stream, last, appended, batch)
-		w.NoteWritten(cmd.tenant(), encodedBytes(batch)+pastBytes(&s, facts))
+		w.quotas.Wrote(cmd.tenant(), encodedBytes(batch)+pastBytes(&s, facts))
 		cacheState[S, P](w, stream, s, did.last)
 		return s, did, nil
 	}
@@ -280,7 +267,7 @@ func notAppended(err error) error {
 // enterStream waits for a command's stream, so that its commands run one at a time and do not lose races. It refuses a
 // stream of another tenant without waiting.
 func (w *Writer) enterStream(ctx context.Context, by By, tenant, stream string) (leave func(), err error) {
-	leave, err = w.streams.enterPausing(ctx, streamKey(tenant, stream), by.Pause)
+	leave, err = w.streams.enterYielding(ctx, streamKey(tenant, stream), by.Pause)
 	if err != nil {
 		return nil, errBusy(1, "other changes of the same resource are under way")
 	}
@@ -305,7 +292,7 @@ func (w *Writer) enterTenant(ctx context.Context, tenant string) (leave func(), 
 // without a tenant, stream: a long one occupies one of the store's few connections.
 func (w *Writer) enterFold(ctx context.Context, tenant, stream string) (leave func(), err error) {
 	if tenant != "" {
-		tenant = cmp.Or(w.UnpaidCreator(tenant), tenant)
+		tenant = cmp.Or(w.quotas.Limits(tenant).Creator, tenant)
 	}
 	leave, err = w.folds.enter(ctx, cmp.Or(tenant, stream))
 	if err != nil {
@@ -314,15 +301,15 @@ func (w *Writer) enterFold(ctx context.Context, tenant, stream string) (leave fu
 	return leave, nil
 }
 
-// bypassesGuard marks a command that runs whatever the Guard says.
+// bypassesGuard marks a command that runs in a tenant that accepts no changes.
 type bypassesGuard interface{ bypassesGuard() }
 
 // mayChange returns why a tenant's command is refused, or nil.
-func (w *Writer) mayChange(cmd any, tenantID string) error {
-	if _, isExempt := cmd.(bypassesGuard); isExempt || tenantID == "" || w.Guard == nil {
+func mayChange(cmd any, limits TenantLimits) error {
+	if _, bypasses := cmd.(bypassesGuard); bypasses {
 		return nil
 	}
-	return w.Guard(tenantID)
+	return limits.Refusal
 }
 
 // batchOf makes events of facts, with ids of the request if it has some.
@@ -354,7 +341,7 @@ func Check[S any, P state.State[S]](ctx context.Context, w *Writer, by By, cmd C
 	if err != nil || found {
 		return s, err
 	}
-	if err := w.mayChange(cmd, cmd.tenant()); err != nil {
+	if err := mayChange(cmd, w.quotas.Limits(cmd.tenant())); err != nil {
 		return s, err
 	}
 	if _, err = decideWithReason(by, cmd, s); err != nil && last.revision > 0 {

@@ -179,13 +179,13 @@ func TestAStreamIsLeftOnceTheChangeCanBeRead(t *testing.T) {
 		if made() != 2 {
 			t.Errorf("%d changes are made while the stream rests", made())
 		}
-		time.Sleep(maxGateRest)
+		time.Sleep(maxGateCooldown)
 		synctest.Wait()
 		if made() != 3 {
 			t.Errorf("%d changes are made after the time that one may hold the stream", made())
 		}
 		close(shown)
-		time.Sleep(maxGateRest)
+		time.Sleep(maxGateCooldown)
 		synctest.Wait()
 		if made() != 4 {
 			t.Errorf("%d changes are made in the end", made())
@@ -231,7 +231,7 @@ func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 			w := NewWriter(store, func(_ context.Context, position events.Position, names []string) bool {
 				awaited = append(awaited, fmt.Sprintf("%d %v", position.Commit, names))
 				return shown
-			}, time.Now)
+			}, NoQuotas{}, time.Now)
 			create := CreateFlag{TenantID: "t", Key: name, Type: events.BooleanFlag}
 			on := SwitchFlag{FlagRef: FlagRef{TenantID: "t", Key: name}, Environment: production, On: true}
 			awaits := func(what string, done Done, names string) {
@@ -276,7 +276,7 @@ func TestAnswersAwaitWhatTheyRestOn(t *testing.T) {
 func TestEventsBearTheTimeOfTheWritersClock(t *testing.T) {
 	store, _ := newMemory()
 	clock := time.Date(2026, 5, 1, 14, 0, 0, 123_456_789, time.FixedZone("", 2*60*60))
-	w := NewWriter(store, NoWait, func() time.Time { return clock })
+	w := NewWriter(store, NoWait, NoQuotas{}, func() time.Time { return clock })
 	given(t, w, 0)
 	if got, want := store.streams[theFlag.stream()][0].Time, time.Date(
 		2026, 5, 1, 12, 0, 0, 123_000_000, time.UTC,

@@ -10,10 +10,18 @@ import (
 	"flagledger/events/state"
 )
 
-func TestBytesWrittenOnADay(t *testing.T) {
+// wrote is Quotas that count what was written.
+type wrote struct {
+	NoQuotas
+	bytes map[string]int
+}
+
+func (w wrote) Wrote(tenantID string, bytes int) { w.bytes[tenantID] += bytes }
+
+func TestBytesThatChangesWrite(t *testing.T) {
 	store, _ := newMemory()
-	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
-	w := NewWriter(store, NoWait, func() time.Time { return now })
+	q := wrote{bytes: map[string]int{}}
+	w := NewWriter(store, NoWait, q, time.Now)
 	do := func(c Command[state.Flag]) {
 		t.Helper()
 		if _, _, err := Do(t.Context(), w, By{}, c); err != nil {
@@ -21,50 +29,33 @@ func TestBytesWrittenOnADay(t *testing.T) {
 		}
 	}
 	do(CreateFlag{TenantID: "t", Key: "k", Type: "string", DefaultValue: textValue(10_000)})
-	first := w.WrittenToday("t")
-	if first < 10_000 || first > 11_000 || w.WrittenToday("u") != 0 {
-		t.Errorf("a flag of 10,000 bytes wrote %d, and %d for another tenant", first, w.WrittenToday("u"))
+	first := q.bytes["t"]
+	if first < 10_000 || first > 11_000 || q.bytes["u"] != 0 {
+		t.Errorf("a flag of 10,000 bytes wrote %d, and %d for another tenant", first, q.bytes["u"])
 	}
 	ref := FlagRef{TenantID: "t", Key: "k"}
 	do(UpdateFlag{FlagRef: ref, DefaultValue: textValue(10_000)})
-	if w.WrittenToday("t") != first {
-		t.Errorf("what changes nothing wrote %d", w.WrittenToday("t")-first)
+	if q.bytes["t"] != first {
+		t.Errorf("what changes nothing wrote %d", q.bytes["t"]-first)
 	}
 	do(UpdateFlag{FlagRef: ref, DefaultValue: textValue(5000)})
-	if n := w.WrittenToday("t") - first; n < 15_000 || n > 16_000 {
+	if n := q.bytes["t"] - first; n < 15_000 || n > 16_000 {
 		t.Errorf("a change from 10,000 bytes to 5,000 wrote %d", n)
-	}
-	w.NoteWritten("t", 7)
-	w.NoteWritten("", 7)
-	before := w.WrittenToday("t")
-	now = now.Add(8 * time.Hour)
-	if w.WrittenToday("t") != before {
-		t.Error("it is forgotten during the day")
-	}
-	now = now.Add(time.Hour)
-	if w.WrittenToday("t") != 0 {
-		t.Error("it counts on the next day")
-	}
-	w.NoteWritten("t", 7)
-	for _, back := range []struct{ days, want int }{{1, 7}, {2, 0}} {
-		now = now.AddDate(0, 0, -1)
-		if n := w.WrittenToday("t"); n != back.want {
-			t.Errorf("with the clock set back by %d days, %d bytes count of the day that it was on", back.days, n)
-		}
 	}
 }
 
 // A short fact counts with the history that the read models store because of it.
 func TestWhatIsKeptOfThePastCounts(t *testing.T) {
 	store, _ := newMemory()
-	w := NewWriter(store, NoWait, time.Now)
+	q := wrote{bytes: map[string]int{}}
+	w := NewWriter(store, NoWait, q, time.Now)
 	wrote := func(do func() error) int {
 		t.Helper()
-		before := w.WrittenToday("t")
+		before := q.bytes["t"]
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
-		return w.WrittenToday("t") - before
+		return q.bytes["t"] - before
 	}
 	flag := func(c Command[state.Flag]) func() error {
 		return func() error { _, _, err := Do(t.Context(), w, By{}, c); return err }
@@ -97,23 +88,5 @@ func TestWhatIsKeptOfThePastCounts(t *testing.T) {
 	); n < 2000 ||
 		n > 3000 {
 		t.Errorf("a color of a project with a description of 2,000 bytes counts as %d bytes", n)
-	}
-}
-
-func TestBytesOfUnpaidTenantsCountForTheirCreator(t *testing.T) {
-	store, _ := newMemory()
-	w := NewWriter(store, NoWait, time.Now)
-	unpaid := map[string]string{"t1": "me", "t2": "me", "t3": "other"}
-	w.UnpaidCreator = func(tenantID string) string { return unpaid[tenantID] } // no sum is requested
-	for i, tenant := range []string{"t1", "t2", "t3", "paid"} {
-		w.NoteWritten(tenant, 1<<i)
-	}
-	w.NoteWrittenBy("me", 16)
-	w.NoteWrittenBy("", 32)
-	delete(unpaid, "t1")
-	if mine, theirs, nobodys := w.UnpaidWrittenToday("me"), w.UnpaidWrittenToday("other"), w.UnpaidWrittenToday(""); mine != 19 ||
-		theirs != 4 ||
-		nobodys != 0 {
-		t.Errorf("the creators have written %d and %d, nobody %d", mine, theirs, nobodys)
 	}
 }

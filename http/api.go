@@ -86,7 +86,7 @@ type Options struct {
 	// StaleAfter is the time without evaluation or change after which a flag is unused or settled.
 	StaleAfter time.Duration
 
-	Limits quota.Limits
+	Quotas *quota.Tenants
 	// InvitationsPerDay replaces the plans' daily quota of invitations, unless it is 0.
 	InvitationsPerDay int
 	Features          Features
@@ -131,7 +131,7 @@ func New(o Options) *API {
 	a := &API{
 		Options:       o,
 		verifier:      newTokenVerifier(o),
-		limiter:       quota.NewLimiter(o.Limits, o.Proxies, o.Now),
+		limiter:       o.Quotas.Limiter,
 		queues:        newQueues(o.Reads, cmp.Or(o.QueueTimeout, queueTimeout)),
 		router:        chi.NewMux(),
 		durations:     newDurations(),

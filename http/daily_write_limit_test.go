@@ -35,7 +35,7 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	const ofTenant, bound = 8 << 10, 4 * 8 * (8 << 10)
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development",
-		FlagBounds:  map[events.Plan]int{events.FreePlan: ofTenant, events.SandboxPlan: ofTenant},
+		FlagBytes:   map[events.Plan]int{events.FreePlan: ofTenant, events.SandboxPlan: ofTenant},
 		Now:         withinADay().now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
@@ -87,7 +87,7 @@ func TestEachKeyCounts(t *testing.T) {
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: withinADay().now},
 		nodetest.Log(t))
 	me := s.SignUp("me@example.com")
-	written := func() int { return s.Node.API.Writer.WrittenToday(me.Tenant) }
+	written := func() int { return s.Node.API.Quotas.WrittenToday(me.Tenant) }
 	before := written()
 	const calls, least = 20, 500
 	for i := range calls {
@@ -108,7 +108,7 @@ func TestSwitchesAreBounded(t *testing.T) {
 	clock := withinADay()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development",
-		FlagBounds:  map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10},
+		FlagBytes:   map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10},
 		Now:         clock.now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
@@ -128,7 +128,7 @@ func TestSwitchesAreBounded(t *testing.T) {
 		return a
 	}
 	note := func(upTo int) {
-		s.Node.API.Writer.NoteWritten(me.Tenant, upTo-s.Node.API.Writer.WrittenToday(me.Tenant))
+		s.Node.API.Quotas.Wrote(me.Tenant, upTo-s.Node.API.Quotas.WrittenToday(me.Tenant))
 	}
 	portal := func(headers ...string) int {
 		return me.Call("POST", "/api/v1/billing/portal", map[string]string{"returnUrl": s.URL}, headers...).Status
@@ -170,7 +170,7 @@ func TestSwitchesAreBounded(t *testing.T) {
 		creator := s.In(t).SignUp("creator@example.com")
 		creator.CreateFlag("k", nil)
 		gone := creator.NewTenant("gone")
-		s.Node.API.Writer.NoteWritten(gone.Tenant, 4*(bound+bound/4))
+		s.Node.API.Quotas.Wrote(gone.Tenant, 4*(bound+bound/4))
 		gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
 		for range quota.SwitchesPerMinute - 1 {
 			creator.Call("POST", nodetest.FlagPath("k", "/enable"), nil).Want(200)

@@ -512,10 +512,10 @@ func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path stri
 	return out, nil
 }
 
-// countFlags counts the flags of the tenant for a command that adds one: see commands.Writer.Admit.
+// countFlags counts the flags of the tenant for a command that adds one: see commands.Writer.Reserve.
 func (a *API) countFlags(ctx context.Context) (flags int, release func(), err error) {
 	tenant := principalOf(ctx).tenant
-	return a.Writer.Admit(ctx, "flags of "+tenant.ID(), commands.MaxFlags, func() int {
+	return a.Writer.Reserve(ctx, "flags of "+tenant.ID(), commands.MaxFlags, func() int {
 		flags, _ := tenant.Size()
 		return flags
 	})

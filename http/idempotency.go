@@ -172,10 +172,10 @@ func (a *API) carryOut(ctx huma.Context, attempt *idempotency.Attempt, store boo
 // noteStored counts bytes stored for an Idempotency-Key: for the call's tenant, or for the person if it has none.
 func (a *API) noteStored(p *principal, bytes int) {
 	if p.tenant != nil {
-		a.Writer.NoteWritten(p.tenant.ID(), bytes)
+		a.Quotas.Wrote(p.tenant.ID(), bytes)
 		return
 	}
-	a.Writer.NoteWrittenBy(p.claims.UserID, bytes)
+	a.Quotas.WroteFor(p.claims.UserID, bytes)
 }
 
 func repeat(w http.ResponseWriter, answer *idempotency.Answer) {

@@ -97,24 +97,19 @@ func concurrencyLimits() []events.Limit {
 		of("a wait in a queue below", events.PeriodText(queueTimeout), "request", 429, "503 if others are in the way"),
 		of("requests that wait in a queue", fmt.Sprintf("%s (memory %s)", count(nodeWaiting), count(memoryWaiting)),
 			"queue", 503, ""),
-		queue("queue: evaluations of many flags or slow ones, states of the past, large changes, tokens of machines", q.cpu,
-			"½ of the cores, at least 2, ½ of that of a tenant"),
-		queue("queue: reads of the database, changes about no tenant, sign-ins, reverted flags", q.database,
+		queue("queue for processors", q.cpu,
+			"½ of the cores or 2, half of a tenant"),
+		queue("queue for the database", q.database,
 			"½ of the pool, ¼ of a tenant"),
-		queue("queue: bodies over "+events.SizeText(largeBody)+", reverts of many flags, checkouts and portals", q.memory, ""),
+		queue("queue for memory, such as bodies over "+events.SizeText(largeBody), q.memory, ""),
 		of("queue: hashing of passwords", fmt.Sprintf("½ of the cores, ¼ of a network; %d wait", hashingWaiting),
 			quota.PerWide, 429, "or 503"),
 	}
 }
 
-// dailyLimits lists what tenants and people do in a day. What a plan gives follows from its terms: see DailyBytes.
+// dailyLimits lists what tenants and people do in a day.
 func dailyLimits() []events.Limit {
 	return []events.Limit{
-		{
-			Group: events.RateLimits, Name: "written bytes until switching and deleting are slowed too", Per: "tenant",
-			Value: fmt.Sprintf("%d %% of a day's bytes", switchesPercent), Nodes: events.EachNode,
-			Beyond: fmt.Sprintf("%d a minute", quota.SwitchesPerMinute),
-		},
 		{
 			Group: events.RateLimits, Name: "invitations to the platform", Max: platformInvitationsPerDay, Unit: "a day",
 			Per: "platform", Nodes: events.AllNodes, Status: 429,
@@ -129,9 +124,6 @@ func dailyLimits() []events.Limit {
 		},
 	}
 }
-
-// DailyBytes returns how many bytes a tenant may write in a day if its flags may have so many.
-func DailyBytes(flagBytes int) int { return dayOfFlags * flagBytes }
 
 // ProblemName returns the type of the problem that a status is answered with, empty if it has none.
 func ProblemName(status int) string { return kinds[status].name }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"flagledger/http/quota"
 	"flagledger/projections/snapshot"
 )
 
@@ -51,7 +52,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 			Live:    snapshot.New(),
 			Metrics: prometheus.NewRegistry(),
 			Log:     slog.New(slog.DiscardHandler),
-			Limits:  anonymous(100),
+			Quotas:  &quota.Tenants{Limiter: quota.NewLimiter(anonymous(100), nil, time.Now)},
 			Now:     time.Now,
 		},
 	)

@@ -78,7 +78,7 @@ func (a *API) addProjects() {
 		Body createProjectBody
 	}) (*projectOutput, error) {
 		tenant := principalOf(ctx).tenant
-		projects, release, err := a.Writer.Admit(ctx, "projects of "+tenant.ID(), commands.MaxProjects, tenant.Projects)
+		projects, release, err := a.Writer.Reserve(ctx, "projects of "+tenant.ID(), commands.MaxProjects, tenant.Projects)
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ func TestAFlagOfADeletedProject(t *testing.T) { nodetest.BothEngines(t, testAFla
 func testAFlagOfADeletedProject(t *testing.T) {
 	by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}
 	writer := func(me *nodetest.Client) *commands.Writer {
-		return commands.NewWriter(me.Service.Store(), commands.NoWait, time.Now)
+		return commands.NewWriter(me.Service.Store(), commands.NoWait, commands.NoQuotas{}, time.Now)
 	}
 	leaves := func(t *testing.T, me *nodetest.Client, key, project string) {
 		t.Helper()

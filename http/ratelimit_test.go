@@ -36,7 +36,7 @@ func newAPIWithClock(limits quota.Limits) (*API, *time.Time) {
 		LoopbackMetrics: true,
 		Log:             slog.New(slog.DiscardHandler),
 		Troubles:        func() []string { return nil },
-		Limits:          limits,
+		Quotas:          &quota.Tenants{Limiter: quota.NewLimiter(limits, nil, func() time.Time { return *clock })},
 		Now:             func() time.Time { return *clock },
 	}), clock
 }

@@ -280,7 +280,7 @@ func TestRevertManyEndsAtDailyLimit(t *testing.T) {
 	clock := withinADay()
 	s := nodetest.Start(t, nodetest.Database(t), node.Config{
 		Environment: "development",
-		FlagBounds:  map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10},
+		FlagBytes:   map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10},
 		Now:         clock.now,
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
@@ -292,7 +292,7 @@ func TestRevertManyEndsAtDailyLimit(t *testing.T) {
 	for _, key := range keys {
 		me.Call("PATCH", nodetest.FlagPath(key), `{"name":"N"}`).Want(200)
 	}
-	s.Node.API.Writer.NoteWritten(me.Tenant, limit-1-s.Node.API.Writer.WrittenToday(me.Tenant))
+	s.Node.API.Quotas.Wrote(me.Tenant, limit-1-s.Node.API.Quotas.WrittenToday(me.Tenant))
 	answer := me.Call("POST", revertPath, body).Want(200).Object()
 	nodetest.Same(t, "what is brought back", answer["reverted"], []string{"a", "b", "c", "d"})
 	body["cursor"] = answer["cursor"]

@@ -36,7 +36,7 @@ func BenchmarkToggle(b *testing.B) {
 		"10000 events": writeManyEvents, "270 KB of rules": writeFatRules,
 	} {
 		old := newToggler(b, me.NewTenant(name), "old")
-		w := commands.NewWriter(me.Service.Store(), commands.NoWait, time.Now)
+		w := commands.NewWriter(me.Service.Store(), commands.NoWait, commands.NoQuotas{}, time.Now)
 		write(b, w, commands.FlagRef{TenantID: old.client.Tenant, Key: old.key})
 		b.Run(name, func(b *testing.B) {
 			fresh := newToggler(b, old.client, "fresh")

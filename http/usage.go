@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"flagledger/commands"
+	"flagledger/http/quota"
 	"flagledger/projections/snapshot"
 )
 
@@ -63,15 +64,14 @@ func (a *API) addUsage() {
 
 func (a *API) usage(ctx context.Context, tenant *snapshot.Tenant) (body tenantUsage, err error) {
 	body.Flags, body.Users = tenant.Size()
-	body.Bytes, body.Limits.Bytes = a.Writer.TenantFlagBytes(tenant.ID())
-	body.BytesWrittenToday, body.Limits.BytesWrittenPerDay = a.Writer.WrittenToday(
-		tenant.ID(),
-	), dayOfFlags*body.Limits.Bytes
+	limits := a.Quotas.Limits(tenant.ID())
+	body.Bytes, body.Limits.Bytes = limits.FlagBytes, limits.MaxFlagBytes
+	body.BytesWrittenToday = a.Quotas.WrittenToday(tenant.ID())
+	body.Limits.BytesWrittenPerDay = quota.DailyBytes(limits.MaxFlagBytes)
 	body.Limits.Flags, body.Limits.RequestsPerMinute = commands.MaxFlags, a.limiter.RequestsPerMinute(tenant.Plan(a.Now()))
-	if creator := a.Writer.UnpaidCreator(tenant.ID()); creator != "" && creator == principalOf(ctx).claims.UserID {
-		all := &unpaidUsage{BytesWrittenToday: a.Writer.UnpaidWrittenToday(creator)}
-		all.Bytes, all.Limits.Bytes = a.Writer.UnpaidFlagBytes(creator)
-		all.Limits.BytesWrittenPerDay = dayOfFlags * all.Limits.Bytes
+	if creator := limits.Creator; creator != "" && creator == principalOf(ctx).claims.UserID {
+		all := &unpaidUsage{Bytes: limits.FreeBytes, BytesWrittenToday: a.Quotas.FreeWrittenToday(creator)}
+		all.Limits.Bytes, all.Limits.BytesWrittenPerDay = limits.MaxFreeBytes, quota.DailyBytes(limits.MaxFreeBytes)
 		body.AllUnpaid = all
 	}
 	body.Evaluations, err = a.Meter.Evaluations(ctx, tenant.ID())

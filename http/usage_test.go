@@ -81,7 +81,7 @@ func TestBytesOfFlags(t *testing.T) {
 			Anonymous: 1_000_000,
 			Auth:      1_000_000,
 		},
-		FlagBounds: map[events.Plan]int{
+		FlagBytes: map[events.Plan]int{
 			events.FreePlan:    bound,
 			events.SandboxPlan: bound,
 			events.PremiumPlan: 50_000,
@@ -186,7 +186,7 @@ func TestBytesOfFlags(t *testing.T) {
 		if other := shown(gone.Join("admin")); other != nil {
 			t.Errorf("somebody else is shown %+v", other)
 		}
-		s.Node.API.Writer.NoteWritten(gone.Tenant, 4*8*bound)
+		s.Node.API.Quotas.Wrote(gone.Tenant, 4*8*bound)
 		gone.Call("DELETE", "/api/v1/tenants/"+gone.Tenant, nil).Want(204)
 		if now := shown(creator); now.Bytes != 0 || now.BytesWrittenToday < first.BytesWrittenToday+4*8*bound {
 			t.Errorf("the creator is shown %+v, and was shown %+v before", now, first)

@@ -183,7 +183,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	})
 	w.settle()
 
-	writer := commands.NewWriter(&forgetfulStore{Store: w.store}, w.progress.Wait, time.Now)
+	writer := commands.NewWriter(&forgetfulStore{Store: w.store}, w.progress.Wait, commands.NoQuotas{}, time.Now)
 	var written [4][]string
 	var acknowledged, unknown, async atomic.Int64
 	var stops []func()

@@ -58,7 +58,7 @@ func limitsTables() string {
 	b.WriteString("| plan | requests a minute | all flags | written a day | invitations a day |\n|---|---|---|---|---|\n")
 	for _, terms := range events.Plans {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", terms.Plan, events.CountText(terms.RequestsPerMinute),
-			events.SizeText(terms.TenantFlagBytes), events.SizeText(http.DailyBytes(terms.TenantFlagBytes)),
+			events.SizeText(terms.TenantFlagBytes), events.SizeText(quota.DailyBytes(terms.TenantFlagBytes)),
 			events.CountText(terms.InvitationsPerDay))
 	}
 	for _, group := range events.LimitGroups {

@@ -82,7 +82,7 @@ func (o *office) run() (stop func()) {
 		Work{
 			Mails: &Mails{
 				Mailer:    o,
-				Writer:    commands.NewWriter(o.store, shown, o.now),
+				Writer:    commands.NewWriter(o.store, shown, commands.NoQuotas{}, o.now),
 				Directory: o.people,
 				PublicURL: "http://localhost",
 				Now:       o.now,

@@ -22,10 +22,26 @@ const (
 
 // ListLimits lists the limits of this package. The limits of plans are in events.Plans.
 func ListLimits() []events.Limit {
-	list := []events.Limit{{
-		Group: events.MemoryLimits, Name: "counters of each rate", Max: maxWindows,
-		Nodes: events.EachNode, Beyond: "every other one is forgotten",
-	}}
+	_, together := FlagBytes{}.free()
+	list := []events.Limit{
+		{
+			Group: events.TenantLimits, Name: "all flags", Max: together, Unit: events.UnitBytes, Per: PerCreator,
+			Nodes: events.AllNodes, Status: 409,
+		},
+		{
+			Group: events.RateLimits, Name: "written bytes", Nodes: events.EachNode, Status: 429, Per: PerCreator,
+			Value: events.SizeText(DailyBytes(together)) + " a day",
+		},
+		{
+			Group: events.RateLimits, Name: "written bytes until switching and deleting are slowed too", Per: "tenant",
+			Value: fmt.Sprintf("%d %% of a day's bytes", SwitchesPercent), Nodes: events.EachNode,
+			Beyond: fmt.Sprintf("%d a minute", SwitchesPerMinute),
+		},
+		{
+			Group: events.MemoryLimits, Name: "counters of each rate", Max: maxWindows, Nodes: events.EachNode,
+			Beyond: "every other one is forgotten",
+		},
+	}
 	for _, w := range table {
 		if w.name == "" {
 			continue

@@ -45,7 +45,7 @@ func (l *Limiter) CountAttempt(ctx context.Context, account string, network neti
 		return nil, left, nil
 	}
 	a.slowed = l.take(accountSecrets, a.account).Exceeded
-	if !a.slowed || l.holds(ownNetworks, a.pair) {
+	if !a.slowed || l.used(ownNetworks, a.pair) > 0 {
 		return a, left, nil
 	}
 	err := l.slowDown(ctx, digest(account, wide(network).String()))

@@ -25,17 +25,19 @@ const (
 	notifications
 	paymentPages
 	switches
+	writtenBytes
 	kinds
 )
 
 // window limits how often something happens in a period. Each key has windows of its own: the first begins with the
-// first use.
+// first use, or at midnight in UTC.
 type window struct {
 	name   string // in docs/operate/limits.md; empty if the limit is by plan
 	per    string
 	max    int // the default, if it is a setting; 0 if it is by plan
 	period time.Duration
 	beyond string // if it is not a refusal
+	day    bool   // begins at midnight
 }
 
 // table lists the windows. Each node counts for itself, in memory.
@@ -43,18 +45,19 @@ var table = [kinds]window{
 	tenantRequests:  {period: time.Minute},
 	personRequests:  {period: time.Minute},
 	creatorRequests: {period: time.Minute},
-	addressRequests: {"requests without a valid token", PerNetwork, 300, time.Minute, ""},
-	signIns:         {"sign-ins and tokens", PerNetwork, 60, time.Minute, ""},
-	networkSecrets:  {"wrong passwords and secrets", "account and " + PerNetwork, 20, 15 * time.Minute, ""},
-	accountSecrets:  {"wrong passwords and secrets", "account", 200, 15 * time.Minute, slowed},
+	addressRequests: {"requests without a valid token", PerNetwork, 300, time.Minute, "", false},
+	signIns:         {"sign-ins and tokens", PerNetwork, 60, time.Minute, "", false},
+	networkSecrets:  {"wrong passwords and secrets", "account and " + PerNetwork, 20, 15 * time.Minute, "", false},
+	accountSecrets:  {"wrong passwords and secrets", "account", 200, 15 * time.Minute, slowed, false},
 	ownNetworks: {
 		"a network counts as the account's own after a sign-in", "account and " + PerNetwork, 1, 30 * 24 * time.Hour,
-		"it waits as others do",
+		"it waits as others do", false,
 	},
-	mails:         {"sign-ups, links to sandboxes and new passwords", PerSite, mailMinutes * 60, 24 * time.Hour, ""},
-	notifications: {"notifications to one person", PerTenantOrCreator, 200, 24 * time.Hour, ""},
-	paymentPages:  {"checkouts and portals", PerTenantOrCreator, 20, time.Hour, ""},
-	switches:      {"changes without a body, after a full day", "person, or all machines of a tenant", 10, time.Minute, ""},
+	mails:         {"sign-ups, links to sandboxes and new passwords", PerSite, mailMinutes * 60, 24 * time.Hour, "", false},
+	notifications: {"notifications to one person", PerTenantOrCreator, 200, 24 * time.Hour, "", false},
+	paymentPages:  {"checkouts and portals", PerTenantOrCreator, 20, time.Hour, "", false},
+	writtenBytes:  {period: 24 * time.Hour, day: true},
+	switches:      {"changes without a body, after a full day", "person, or all machines of a tenant", 10, time.Minute, "", false},
 }
 
 // Budget is the remainder of a limit in the current window.
@@ -108,26 +111,44 @@ func (l *Limiter) takeUpTo(k kind, key string, limit int) Budget {
 }
 
 func (l *Limiter) takeAt(now int64, k kind, key string, limit int) Budget {
-	c, seconds := l.counters[k], int64(table[k].period/time.Second)
+	return l.countOf(now, k, key).take(limit, now, &table[k])
+}
+
+// add counts n without a limit.
+func (l *Limiter) add(k kind, key string, n int) {
+	now := l.now().Unix()
+	c := l.countOf(now, k, key)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begin(now, &table[k])
+	c.n += n
+}
+
+// countOf returns the count of a key.
+func (l *Limiter) countOf(now int64, k kind, key string) *count {
+	c := l.counters[k]
 	found, ok := c.byKey.Load(key)
 	if !ok {
 		if c.byKey.Size() >= maxWindows {
-			c.sweep(now, seconds)
+			c.sweep(now, &table[k])
 		}
 		found, _ = c.byKey.LoadOrStore(key, &count{})
 	}
-	return found.take(limit, now, seconds)
+	return found
 }
 
-// holds reports whether a key has been counted in its current window.
-func (l *Limiter) holds(k kind, key string) bool {
+// used returns what a key has used in its current window.
+func (l *Limiter) used(k kind, key string) int {
 	c, ok := l.counters[k].byKey.Load(key)
 	if !ok {
-		return false
+		return 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.n > 0 && !c.over(l.now().Unix(), int64(table[k].period/time.Second))
+	if c.over(l.now().Unix(), &table[k]) {
+		return 0
+	}
+	return c.n
 }
 
 // giveBack undoes a recent take.
@@ -141,15 +162,15 @@ func (l *Limiter) giveBack(k kind, key string) {
 
 // sweep drops the windows that have ended. If most have not, it drops every other one: with more clients than can be
 // counted, some are not limited.
-func (c *counter) sweep(now, seconds int64) {
+func (c *counter) sweep(now int64, w *window) {
 	if !c.sweeping.TryLock() {
 		return
 	}
 	defer c.sweeping.Unlock()
-	c.byKey.DeleteMatching(func(_ string, w *count) (bool, bool) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return w.over(now, seconds), false
+	c.byKey.DeleteMatching(func(_ string, one *count) (bool, bool) {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		return one.over(now, w), false
 	})
 	if c.byKey.Size() > maxWindows/2 {
 		drop := false
@@ -161,20 +182,32 @@ func (c *counter) sweep(now, seconds int64) {
 }
 
 // over reports whether a window has ended, or began long after now: the clock was set back.
-func (c *count) over(now, seconds int64) bool {
-	return now-c.began >= seconds || c.began-now >= seconds
+func (c *count) over(now int64, w *window) bool {
+	return now-c.began >= w.seconds() || c.began-now >= w.seconds()
 }
 
-func (c *count) take(limit int, now, seconds int64) Budget {
-	c.mu.Lock()
-	if c.n == 0 || c.over(now, seconds) {
-		c.began, c.n = now, 0
+func (w *window) seconds() int64 { return int64(w.period / time.Second) }
+
+// begin begins a window, unless there is a current one.
+func (c *count) begin(now int64, w *window) {
+	if c.n > 0 && !c.over(now, w) {
+		return
 	}
+	c.began, c.n = now, 0
+	if w.day {
+		c.began -= now % w.seconds()
+	}
+}
+
+func (c *count) take(limit int, now int64, w *window) Budget {
+	c.mu.Lock()
+	c.begin(now, w)
 	began, exceeded := c.began, c.n >= limit
 	if !exceeded {
 		c.n++
 	}
 	left := limit - c.n
 	c.mu.Unlock()
-	return Budget{Max: limit, Remaining: max(0, left), Reset: int(began + seconds - max(now, began)), Exceeded: exceeded}
+	reset := began + w.seconds() - max(now, began)
+	return Budget{Max: limit, Remaining: max(0, left), Reset: int(reset), Exceeded: exceeded}
 }

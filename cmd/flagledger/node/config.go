@@ -51,11 +51,11 @@ type Config struct {
 	Firebase              FirebaseSettings
 	Payment               PaymentSettings
 
-	Limits     quota.Limits  `env:"-"` // RateLimits, parsed
-	FlagBounds flagBounds    `env:"-"` // FlagMiB, parsed; nil means the plans' own
-	Features   http.Features `env:"-"` // FeaturePlans, parsed; nil means the catalogue's
-	SandboxFor time.Duration `env:"-"` // SandboxDays, parsed; 14 days if 0
-	StaleFor   time.Duration `env:"-"` // StaleAfter, parsed; 30 days if 0
+	Limits     quota.Limits    `env:"-"` // RateLimits, parsed
+	FlagBytes  quota.FlagBytes `env:"-"` // FlagMiB, parsed; nil means the plans' own
+	Features   http.Features   `env:"-"` // FeaturePlans, parsed; nil means the catalogue's
+	SandboxFor time.Duration   `env:"-"` // SandboxDays, parsed; 14 days if 0
+	StaleFor   time.Duration   `env:"-"` // StaleAfter, parsed; 30 days if 0
 	// PublicURLAssumed reports that PublicURL is derived from Addr: the addresses of streams then follow the requests.
 	PublicURLAssumed bool           `env:"-"`
 	DrainFor         time.Duration  `env:"-"` // Drain, parsed
@@ -217,7 +217,7 @@ func (c *Config) parseBounds() (err error) {
 	if c.Limits, err = quota.Parse(c.RateLimits); err != nil {
 		return fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
 	}
-	if c.FlagBounds, err = parseFlagMiB(c.FlagMiB); err != nil {
+	if c.FlagBytes, err = quota.ParseFlagMiB(c.FlagMiB); err != nil {
 		return fmt.Errorf("FLAGLEDGER_FLAG_MIB: %w", err)
 	}
 	if c.Features, err = http.ParseFeatures(c.FeaturePlans); err != nil {

@@ -26,7 +26,7 @@ func EraseUser(
 		return err
 	}
 	defer pool.Close()
-	w := commands.NewWriter(store, commands.NoWait, c.Now)
+	w := commands.NewWriter(store, commands.NoWait, commands.NoQuotas{}, c.Now)
 	queue, err := jobs.Open(pool)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 // SetPlan gives a tenant a plan as the operator. It does nothing if the tenant has the plan.
 func SetPlan(ctx context.Context, c Config, store events.Store, tenantID string, plan events.Plan) error {
-	w := commands.NewWriter(store, commands.NoWait, c.Now)
+	w := commands.NewWriter(store, commands.NoWait, commands.NoQuotas{}, c.Now)
 	by := commands.BySystem("operator")
 	by.RequestID = uuid.NewString()
 	_, _, err := commands.Do(ctx, w, by, commands.SetPlan{TenantRef: commands.TenantRef{TenantID: tenantID}, Plan: plan})

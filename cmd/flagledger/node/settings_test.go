@@ -60,10 +60,10 @@ func TestDescribedDefaultsMatchServer(t *testing.T) {
 	same := toldPool == untoldPool && told.SandboxFor == untold.SandboxFor && told.StaleFor == untold.StaleFor &&
 		told.AddressConnections == untold.AddressConnections && reflect.DeepEqual(told.Limits, untold.Limits) &&
 		maps.Equal(told.Features, untold.Features)
-	for plan, most := range told.FlagBounds {
-		same = same && most == untold.FlagBounds.perTenant(plan)
+	for plan, most := range told.FlagBytes {
+		same = same && most == untold.FlagBytes.Of(plan)
 	}
-	if !same || len(told.FlagBounds) == 0 {
+	if !same || len(told.FlagBytes) == 0 {
 		t.Errorf("the settings are %+v, and by default %+v", told, untold)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
 	"flagledger/http"
+	"flagledger/http/quota"
 	"flagledger/projections"
 	"flagledger/projections/models"
 	"flagledger/projections/reactions"
@@ -115,6 +116,7 @@ type parts struct {
 	// Parts that use the connections.
 	snapshot      *snapshot.Snapshot
 	progress      *projections.Progress
+	tenantQuotas  *quota.Tenants
 	writer        *commands.Writer
 	queries       *queries.Queries
 	directory     *directory.Directory
@@ -221,20 +223,19 @@ func (p *parts) wire(ctx context.Context) (err error) {
 		return err
 	}
 	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
-	p.writer = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.Now)
+	p.tenantQuotas = &quota.Tenants{
+		Live: p.snapshot, FlagBytes: p.FlagBytes, Limiter: quota.NewLimiter(p.Limits, p.ProxyNetworks, p.Now), Now: p.Now,
+	}
+	p.writer = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.tenantQuotas, p.Now)
 	p.queries = queries.New(p.pool, p.store, p.progress.Wait)
 	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool,
 		error) {
 		return commands.ProjectExists(ctx, p.writer, id)
 	}
 	p.directory = directory.New(p.pool, p.Now)
-	p.meter = usage.New(p.pool, unpaidCreator(p.snapshot, p.Now), p.Now)
+	p.meter = usage.New(p.pool, p.tenantQuotas.Creator, p.Now)
 	p.requests = idempotency.New(p.pool, p.Now)
 	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)
-	p.writer.Guard = commands.SandboxGuard(p.snapshot.SandboxEnd, p.Now)
-	p.writer.TenantFlagBytes = p.FlagBounds.tenantBytes(p.snapshot, p.Now)
-	p.writer.UnpaidFlagBytes = p.FlagBounds.unpaidBytes(p.snapshot, p.Now)
-	p.writer.UnpaidCreator = unpaidCreator(p.snapshot, p.Now)
 	p.sandboxes = &commands.Sandboxes{
 		Writer:    p.writer,
 		Directory: p.directory,
@@ -400,7 +401,7 @@ func (p *parts) api() *http.API {
 		Status:            p.monitor.status,
 		Now:               p.Now,
 		StaleAfter:        p.StaleFor,
-		Limits:            p.Limits,
+		Quotas:            p.tenantQuotas,
 		InvitationsPerDay: p.InvitationsPerDay,
 		Features:          p.Features,
 		Proxies:           p.ProxyNetworks,

@@ -28,7 +28,7 @@ func BenchmarkCommand(b *testing.B) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("durable/writers=%d", writers), func(b *testing.B) {
 			_, store := nodetest.BenchStore(b)
-			benchCommands(b, commands.NewWriter(store, commands.NoWait, time.Now), writers)
+			benchCommands(b, commands.NewWriter(store, commands.NoWait, commands.NoQuotas{}, time.Now), writers)
 		})
 		b.Run(fmt.Sprintf("readable/writers=%d", writers), func(b *testing.B) {
 			url, store := nodetest.BenchStore(b)
@@ -37,7 +37,7 @@ func BenchmarkCommand(b *testing.B) {
 			var parts sync.WaitGroup
 			parts.Go(func() { live.Run(ctx, store, progress.SnapshotReached, nodetest.Log(b)) })
 			parts.Go(func() { _ = projections.Run(ctx, url, store, models.All(), progress, nodetest.Log(b)) })
-			w := commands.NewWriter(store, progress.Wait, time.Now)
+			w := commands.NewWriter(store, progress.Wait, commands.NoQuotas{}, time.Now)
 			createFlag(b, w, "warm")
 			benchCommands(b, w, writers)
 			cancel()

@@ -46,7 +46,7 @@ func newViews(t *testing.T) views {
 	t.Cleanup(pool.Close)
 	v := views{store: api.Service.Store(), progress: projections.NewProgress(models.All()), live: snapshot.New(), api: api}
 	v.read = queries.New(pool, v.store, v.progress.Wait)
-	v.writer = commands.NewWriter(v.store, commands.NoWait, time.Now) // the test waits once in a while
+	v.writer = commands.NewWriter(v.store, commands.NoWait, commands.NoQuotas{}, time.Now) // the test waits once in a while
 	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
 	run(t, func(ctx context.Context) { v.progress.Listen(ctx, url, v.store, log) })
 	create := commands.CreateTenant{ID: "t", Name: "Tenant", Creator: api.UserID, Environments: environments}

@@ -28,13 +28,13 @@ func (m *memory) lagging() *lagging {
 		defer m.mu.Unlock()
 		n.shown.Store(int64(len(m.streams)))
 		return true
-	}, time.Now)
+	}, NoQuotas{}, time.Now)
 	return n
 }
 
 // create creates a flag in a tenant that has all but ten of its flags.
 func (n *lagging) create(ctx context.Context, key string) error {
-	flags, release, err := n.Admit(ctx, "flags of t", MaxFlags, func() int { return MaxFlags - 10 + int(n.shown.Load()) })
+	flags, release, err := n.Reserve(ctx, "flags of t", MaxFlags, func() int { return MaxFlags - 10 + int(n.shown.Load()) })
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (n *lagging) create(ctx context.Context, key string) error {
 
 // A node never exceeds the limit, however many callers create the last flags at once. Each further node may exceed it
 // by one.
-func TestABoundIsHeld(t *testing.T) {
+func TestALimitIsHeld(t *testing.T) {
 	for nodes := 1; nodes <= 4; nodes++ {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
 			store, _ := newMemory()
@@ -74,19 +74,19 @@ func TestABoundIsHeld(t *testing.T) {
 	}
 }
 
-func TestFarFromABoundNobodyWaits(t *testing.T) {
+func TestFarFromALimitNoneWaits(t *testing.T) {
 	_, w := newMemory()
 	count := func() int { return MaxFlags - countMargin - 1 }
 	for range 2 {
-		n, release, err := w.Admit(t.Context(), "flags of t", MaxFlags, count)
+		n, release, err := w.Reserve(t.Context(), "flags of t", MaxFlags, count)
 		if err != nil || n != count() || len(w.counting.keys) > 0 {
 			t.Fatalf("counted %d, %v", n, err)
 		}
 		release()
 	}
-	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false }, time.Now)
+	behind := NewWriter(w.store, func(context.Context, events.Position, []string) bool { return false }, NoQuotas{}, time.Now)
 	given(t, behind, 0)
-	if _, _, err := behind.Admit(t.Context(), "flags of t", MaxFlags, func() int { return MaxFlags - 1 }); KindOf(err) != Unavailable {
+	if _, _, err := behind.Reserve(t.Context(), "flags of t", MaxFlags, func() int { return MaxFlags - 1 }); KindOf(err) != Unavailable {
 		t.Errorf("behind the log, it is counted: %v", err)
 	}
 	if len(behind.counting.keys) > 0 {
@@ -121,7 +121,7 @@ func TestTenantsAreNotCountedWhileTheirListIsBehind(t *testing.T) {
 	given(t, w, 0)
 	behind := NewWriter(store, func(_ context.Context, _ events.Position, names []string) bool {
 		return !slices.Contains(names, "tenant.")
-	}, time.Now)
+	}, NoQuotas{}, time.Now)
 	if _, _, err := CountCreated(t.Context(), behind, noTenantsCreated{}, "u"); KindOf(err) != Unavailable {
 		t.Errorf("behind the log, they are counted: %v", err)
 	}

@@ -19,13 +19,15 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 	for nodes := 1; nodes <= 3; nodes++ {
 		t.Run(fmt.Sprint(nodes, " nodes"), func(t *testing.T) {
 			store, _ := newMemory()
-			bound := 5*size + size/2
+			limit := 5*size + size/2
 			smallest := stateOf[state.Flag]([]events.Fact{events.FlagCreated{Key: "k00.00", Name: "k00.00"}})
 			var running sync.WaitGroup
 			var made atomic.Int64
 			for node := range nodes {
 				n := store.lagging()
-				n.TenantFlagBytes = func(string) (int, int) { return int(n.shown.Load()) * size, bound }
+				n.quotas = quotasFunc(func() TenantLimits {
+					return TenantLimits{FlagBytes: int(n.shown.Load()) * size, MaxFlagBytes: limit}
+				})
 				for caller := range 16 {
 					running.Go(func() {
 						value := textValue(size - smallest.Bytes())
@@ -54,20 +56,20 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 	}
 	t.Run("also by a small change while large ones are not shown yet", func(t *testing.T) {
 		_, w := newMemory()
-		const bound = 10 << 20
-		used := bound - 7*maxFlagBytes
+		const limit = 10 << 20
+		used := limit - 7*maxFlagBytes
 		w.await = func(context.Context, events.Position, []string) bool {
-			used = bound
+			used = limit
 			return true
 		}
-		w.TenantFlagBytes = func(string) (int, int) { return used, bound }
+		w.quotas = quotasFunc(func() TenantLimits { return TenantLimits{FlagBytes: used, MaxFlagBytes: limit} })
 		if _, _, err := Do(
 			t.Context(), w, By{},
 			CreateTenant{ID: "t", Name: "n", Creator: "u", Environments: []events.EnvironmentRef{production}},
 		); err != nil {
 			t.Fatal(err)
 		}
-		used = bound - 7*maxFlagBytes
+		used = limit - 7*maxFlagBytes
 		if _, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag}); KindOf(err) != Conflict {
 			t.Errorf("one more is made: %v", err)
 		}
@@ -75,10 +77,10 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 	t.Run("demo flags are made whatever the creator's other tenants have", func(t *testing.T) {
 		_, w := newMemory()
 		w.await = NoWait
-		bound := 1 << 30
-		w.TenantFlagBytes = func(string) (int, int) { return 0, bound }
-		w.UnpaidCreator = func(string) string { return "u" }
-		w.UnpaidFlagBytes = func(string) (int, int) { return 123_456_789, 5000 }
+		limit := 1 << 30
+		w.quotas = quotasFunc(func() TenantLimits {
+			return TenantLimits{MaxFlagBytes: limit, Creator: "u", FreeBytes: 123_456_789, MaxFreeBytes: 5000}
+		})
 		_, _, err := Do(t.Context(), w, By{}, CreateFlag{TenantID: "t", Key: "k", Type: events.StringFlag})
 		if text := fmt.Sprint(err); KindOf(err) != Conflict || !strings.Contains(text, "5000") ||
 			strings.Contains(text, "123") {
@@ -88,16 +90,16 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		if f, _, err := Do(t.Context(), w, By{}, demo); err != nil || !f.Exists {
 			t.Errorf("a demo flag: %v", err)
 		}
-		bound, demo.Key = 10, DemoFlags()[1]
+		limit, demo.Key = 10, DemoFlags()[1]
 		if _, _, err := Do(t.Context(), w, By{}, demo); KindOf(err) != Conflict {
-			t.Errorf("the tenant's own bound does not hold: %v", err)
+			t.Errorf("the tenant's own limit does not hold: %v", err)
 		}
 	})
 	t.Run("and go on where they are larger, as after a plan has ended", func(t *testing.T) {
 		_, w := newMemory()
 		w.await = NoWait
-		bound := 1 << 30
-		w.TenantFlagBytes = func(string) (int, int) { return 10_000, bound }
+		limit := 1 << 30
+		w.quotas = quotasFunc(func() TenantLimits { return TenantLimits{FlagBytes: 10_000, MaxFlagBytes: limit} })
 		ref := FlagRef{TenantID: "t", Key: "k"}
 		do := func(c Command[state.Flag]) error {
 			_, _, err := Do(context.Background(), w, By{}, c)
@@ -108,7 +110,7 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		bound = 5000
+		limit = 5000
 		if err := do(UpdateFlag{FlagRef: ref, DefaultValue: textValue(1001)}); KindOf(err) != Conflict ||
 			!strings.Contains(err.Error(), "5000") {
 			t.Errorf("it grows: %v", err)
@@ -125,3 +127,9 @@ func TestTheBytesOfATenantAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// quotasFunc is Quotas that are the same for each tenant.
+type quotasFunc func() TenantLimits
+
+func (f quotasFunc) Limits(string) TenantLimits { return f() }
+func (quotasFunc) Wrote(string, int)            {}
