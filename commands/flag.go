@@ -31,7 +31,7 @@ var keyPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d
 
 const ownerMissing = "must be the id of a member of the tenant"
 
-// reservedKeys are fixed words at the place of a key in a path.
+// reservedKeys are keys whose paths are operations, such as /flags/evaluate.
 var reservedKeys = []string{"projects", "evaluate", "stream", "revert"}
 
 // CreateFlag creates a flag. Its key must be free in the tenant.
@@ -162,7 +162,7 @@ type UpdateFlag struct {
 	Name         *string
 	Description  *string
 	DefaultValue json.RawMessage `json:",omitempty"`
-	Tags         *[]string
+	Tags         *[]string // a pointer to nil was sent as null, which is refused
 	Status       *events.FlagStatus
 	Permanent    *bool
 	Owner        *string // empty for none
@@ -220,7 +220,7 @@ func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
 	return checkSizes(&f, facts...)
 }
 
-// fieldChanges returns the fact that gives one state of a flag the fields of another, if they differ.
+// fieldChanges returns a FlagUpdated with the fields that differ, or nothing.
 func fieldChanges(from, to *state.Flag) []events.Fact {
 	updated := events.FlagUpdated{
 		Name:         changed(from.Name, &to.Name, equal),
@@ -287,7 +287,7 @@ func sameTags(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// checkTags checks tags as sent, so that a message names the position of the first wrong one.
+// checkTags checks distinct tags. A message names the first position of a tag in the request.
 func checkTags(wrong fields, tags []string) {
 	set := tagSet(tags)
 	if len(set) > maxTags {

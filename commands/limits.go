@@ -67,7 +67,7 @@ func ListLimits() []events.Limit {
 			Nodes: events.EachNode, Status: 429, Beyond: waitsFirst,
 		},
 
-		field(maxFlagKey, characters, "key"),
+		field(maxFlagKey, characters, "key", "example"),
 		field(maxEnvironmentName, characters, "environment"),
 		field(maxName, characters, "name", "displayName", "hint", "contactName"),
 		field(maxDescription, characters, "description"),

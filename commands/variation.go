@@ -89,7 +89,7 @@ func (c UpdateVariation) decide(f state.Flag) ([]events.Fact, error) {
 	return checkSizes(&f, updated)
 }
 
-// RemoveVariation removes a variation. It refuses one that an environment of the tenant serves.
+// RemoveVariation removes a variation. It refuses if a rule or a fallthrough serves it.
 type RemoveVariation struct {
 	FlagRef
 	ID string

@@ -20,7 +20,7 @@ func pastBytes(of any, facts []events.Fact) (n int) {
 	for _, fact := range facts {
 		switch s := of.(type) {
 		case *state.Flag:
-			n += s.Bytes() / state.StoredEvery
+			n += s.Bytes() / state.StoredStateInterval
 			switch fact.(type) {
 			case events.FlagUpdated, events.FlagStatusChanged:
 				n += len(s.Name) + len(s.Description)

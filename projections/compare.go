@@ -75,7 +75,7 @@ func (s *subscriber) cutAtLive(ctx context.Context, page events.Page, reached ev
 func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err error) {
 	b := s.build
 	if !b.caughtUpWithLive(p.reached) {
-		b.releaseIfExpired()
+		b.failExpiredHold()
 		return false, nil
 	}
 	if p.Position != p.reached.Position {
@@ -85,7 +85,7 @@ func (s *subscriber) compare(ctx context.Context, p *cursor) (done bool, err err
 	}
 	different, compared, err := s.compareAt(ctx, p.LogPosition)
 	if contended(err) {
-		b.release(err)
+		b.failHold(err)
 		return false, nil
 	}
 	if err != nil || !compared {
@@ -110,7 +110,7 @@ func (s *subscriber) compareAt(
 	ctx context.Context, built events.LogPosition,
 ) (different error, compared bool, err error) {
 	b := s.build
-	if stopped, err := b.stopLive(ctx); err != nil {
+	if stopped, err := b.startHold(ctx); err != nil {
 		return nil, false, err
 	} else if !stopped {
 		return nil, false, retry.Sleep(ctx, buildInterval)

@@ -83,7 +83,7 @@ func (b *Build) LockLive(ctx context.Context) error {
 	b.b.switching.Lock()
 	err := b.b.lockLive(ctx)
 	for contended(err) {
-		b.b.unlockSwitching()
+		b.b.endHold()
 		b.b.switching.Lock()
 		err = b.b.lockLive(ctx)
 	}
@@ -104,11 +104,11 @@ func (b *Build) Finish(ctx context.Context) (done bool, err error) {
 }
 
 // LetGo releases the live projector.
-func (b *Build) LetGo() { b.b.unlockSwitching() }
+func (b *Build) LetGo() { b.b.endHold() }
 
 // Release releases the live projector and ends.
 func (b *Build) Release() {
-	b.b.unlockSwitching()
+	b.b.endHold()
 	b.b.connections.pool.Close()
 }
 

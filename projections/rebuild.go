@@ -15,15 +15,16 @@ import (
 	"flagledger/retry"
 )
 
+// The live projector is the subscriber that updates the live tables. A hold stops it, by locking its checkpoint's row,
+// so that new tables can catch up with the live ones and replace them.
 const (
-	// usualHold is the usual time for which a rebuild stops a live projector: half to catch up, the rest to wait for
-	// readers and to switch.
+	// usualHold is the usual length of a hold: half to catch up, the rest to wait for readers and to switch.
 	usualHold = 100 * time.Millisecond
-	// longestHold limits that time. It grows by usualHold after each ten failed stops.
+	// longestHold limits that time. It grows by usualHold after each ten failed holds.
 	longestHold = 2 * time.Second
 	// switchTime is the part of it that is reserved for the switch itself.
 	switchTime = 20 * time.Millisecond
-	// holdBackoff is the pause after a failed stop, as a multiple of the longest failed stop.
+	// holdBackoff is the pause after a failed hold, as a multiple of its longest time.
 	holdBackoff = 10
 	// afterSwitchTakes limits the time for announcing new tables and dropping the old ones.
 	afterSwitchTakes = 10 * time.Second
@@ -39,7 +40,7 @@ type RebuildOptions struct {
 	Report func(projection string, reached events.Position, read int)
 	// Rate limits the events read a second; 0 means no limit.
 	Rate int
-	// FullSpeed uses all processors even while servers read or write.
+	// FullSpeed does not yield to servers that read or write.
 	FullSpeed bool
 	// Force switches to new tables even if they differ from the live ones.
 	Force bool
@@ -101,10 +102,11 @@ func (s *subscriber) builder(f *follower) *subscriber {
 	return &b
 }
 
-// startBuild retries beginBuild while other processes interfere: only one process creates tables at a time.
-func (s *subscriber) startBuild(ctx context.Context) error {
+// createTablesRetrying retries createTables while other processes interfere: only one process creates tables at a
+// time.
+func (s *subscriber) createTablesRetrying(ctx context.Context) error {
 	for {
-		err := s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.beginBuild(ctx, conn) })
+		err := s.connections.use(ctx, s.schema, func(conn *pgx.Conn) error { return s.createTables(ctx, conn) })
 		if !contended(err) {
 			return err
 		}
@@ -114,10 +116,11 @@ func (s *subscriber) startBuild(ctx context.Context) error {
 	}
 }
 
-// beginBuild creates the new tables, or finds those of an interrupted rebuild.
-func (s *subscriber) beginBuild(ctx context.Context, conn *pgx.Conn) error {
+// createTables creates the new tables, or finds those of an interrupted rebuild.
+func (s *subscriber) createTables(ctx context.Context, conn *pgx.Conn) error {
 	b := s.build
-	if !b.options.CompareOnly { // otherwise lockLive would fail after an hour of reading
+	if !b.options.CompareOnly {
+		// Old tables that a killed rebuild has left would make the switch fail, after an hour of reading.
 		if err := s.projection.dropReplaced(ctx, conn); err != nil && !contended(err) {
 			return err
 		}
@@ -168,17 +171,18 @@ type build struct {
 	comparing   bool          // the rows are still to be compared with the live ones
 	indexed     bool          // the new tables have all indexes
 	indexFirst  bool          // to create all indexes at the beginning
-	conn        *pgxpool.Conn // its transaction locks the live checkpoint; switching is held while it is set
+	conn        *pgxpool.Conn // locks the live checkpoint during a hold; this build has locked switching while it is set
 	tx          pgx.Tx
-	stoppedAt   time.Time          // when the live projector was stopped; zero while it runs
-	failedHolds int                // stops without a comparison or a switch
-	attempts    int                // failed attempts to stop, including these
-	notBefore   time.Time          // the earliest time of the next stop
+	heldSince   time.Time          // when the hold began; zero without one
+	failedHolds int                // holds without a comparison or a switch
+	attempts    int                // failed attempts to hold, including those
+	notBefore   time.Time          // the earliest time of the next hold
 	live        events.LogPosition // of the live checkpoint when last read
 	err         error              // how the subscriber ended
 }
 
-// helpers returns the number of additional processors for a statement: none while the rebuild yields to traffic.
+// helpers returns the number of additional processors for a statement: none with a rate, in an upgrade, and beside
+// traffic.
 func (b *build) helpers() int {
 	if b.options.Rate > 0 || b.upgrade || b.traffic.present() {
 		return 0
@@ -186,8 +190,9 @@ func (b *build) helpers() int {
 	return 1
 }
 
-// atLive reports whether a position has reached the live tables.
-func (b *build) atLive(position events.Position) bool {
+// reachedLive reports whether a position has reached the live checkpoint, as last read, and the rows are still to be
+// compared.
+func (b *build) reachedLive(position events.Position) bool {
 	return b.comparing && b.live != (events.LogPosition{}) && position.Compare(b.live.Position) >= 0
 }
 
@@ -206,8 +211,7 @@ func (s *subscriber) index(ctx context.Context) error {
 		func(conn *pgx.Conn) error { return s.projection.index(ctx, conn, s.build.helpers()) })
 	if inapplicable(err) {
 		s.log.Warn(
-			"new tables are built once more, with all indexes from the beginning: they park the stream of a row that does not "+
-				"fit",
+			"a row is too large for an index: building the tables again with indexes first, so that only its stream is parked",
 			"projection",
 			s.projection.Name,
 			"err",
@@ -219,8 +223,8 @@ func (s *subscriber) index(ctx context.Context) error {
 	return err
 }
 
-// finish stops the live projector and switches if the new tables hold all events of the live ones. Call it when they
-// have caught up with the log, and again if done is false.
+// finish begins a hold, and switches if the new tables have all events of the live ones. Call it when they have caught
+// up with the log and were compared. If done is false the hold may go on: call it again soon, or failExpiredHold.
 func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err error) {
 	if p.Position != p.reached.Position {
 		if err := s.commit(ctx, nil, nil, p.reached, p); err != nil {
@@ -234,11 +238,11 @@ func (s *subscriber) finish(ctx context.Context, p *cursor) (done bool, err erro
 func (b *build) switchUnlessBehind(ctx context.Context, built checkpoint) (done bool, err error) {
 	done, err = b.trySwitch(ctx, built)
 	if contended(err) {
-		b.release(err)
+		b.failHold(err)
 		return false, nil
 	}
 	if done || err != nil {
-		b.unlockSwitching()
+		b.endHold()
 	}
 	if done {
 		b.ending.Go(func() { b.afterSwitch(ctx, built) })
@@ -247,7 +251,7 @@ func (b *build) switchUnlessBehind(ctx context.Context, built checkpoint) (done 
 }
 
 func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err error) {
-	if stopped, err := b.stopLive(ctx); !stopped || err != nil {
+	if stopped, err := b.startHold(ctx); !stopped || err != nil {
 		return false, err
 	}
 	if !b.caughtUpWithLive(built.LogPosition) {
@@ -262,7 +266,7 @@ func (b *build) trySwitch(ctx context.Context, built checkpoint) (done bool, err
 		return false, err
 	}
 	b.log.Info("a read model was replaced", "projection", b.projection.Name,
-		"stopped", time.Since(b.stoppedAt).Round(time.Millisecond))
+		"stopped", time.Since(b.heldSince).Round(time.Millisecond))
 	return true, nil
 }
 
@@ -285,8 +289,8 @@ func (b *build) afterSwitch(ctx context.Context, built checkpoint) {
 	}
 }
 
-// caughtUpWithLive reports whether tables at a position hold all events of the live ones. They do at the live
-// checkpoint or past it, or if the same event was last: the live checkpoint may be past other models' events.
+// caughtUpWithLive reports whether new tables have all events of the live ones: if they are at the live checkpoint or
+// past it, or if the last event is the same. The live checkpoint also moves past events of other models.
 func (b *build) caughtUpWithLive(built events.LogPosition) bool {
 	return built.Position.Compare(b.live.Position) >= 0 || built.Last == b.live.Last
 }
@@ -294,25 +298,25 @@ func (b *build) caughtUpWithLive(built events.LogPosition) bool {
 // atHead reports whether a position has reached the head of the log. New tables there hold all events, even if the
 // live ones are of a different log. If the store does not answer in time, the live projector continues.
 func (b *build) atHead(ctx context.Context, position events.Position) (bool, error) {
-	ctx, cancel := context.WithDeadline(ctx, b.stoppedAt.Add(b.maxHold()))
+	ctx, cancel := context.WithDeadline(ctx, b.heldSince.Add(b.maxHold()))
 	defer cancel()
 	head, err := b.store.Head(ctx)
 	switch {
 	case errors.Is(err, events.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		b.release(err)
+		b.failHold(err)
 		return false, nil
 	case err != nil:
 		return false, err
 	case position.Compare(head) < 0:
-		b.releaseIfExpired()
+		b.failExpiredHold()
 		return false, nil
 	}
 	return true, nil
 }
 
-// stopLive stops the live projector until unlockSwitching. stopped is false before notBefore, and while another read
-// model switches.
-func (b *build) stopLive(ctx context.Context) (stopped bool, err error) {
+// startHold stops the live projector until endHold. stopped is false before notBefore, and while another read model
+// switches.
+func (b *build) startHold(ctx context.Context) (stopped bool, err error) {
 	if b.conn != nil {
 		return true, nil
 	}
@@ -322,10 +326,10 @@ func (b *build) stopLive(ctx context.Context) (stopped bool, err error) {
 	return true, b.lockLive(ctx)
 }
 
-// releaseIfExpired restarts the live projector if too little time is left to switch.
-func (b *build) releaseIfExpired() {
-	if b.conn != nil && time.Since(b.stoppedAt) > b.maxHold()/2 {
-		b.release(errAhead)
+// failExpiredHold fails a hold if too little time is left to switch.
+func (b *build) failExpiredHold() {
+	if b.conn != nil && time.Since(b.heldSince) > b.maxHold()/2 {
+		b.failHold(errAhead)
 	}
 }
 
@@ -337,21 +341,21 @@ func (b *build) maxHold() time.Duration {
 	return min(usualHold*time.Duration(1+b.failedHolds/10), longestHold)
 }
 
-// release ends a failed stop: it restarts the live projector, lets other read models switch, and sets a pause.
-func (b *build) release(why error) {
+// failHold ends a hold without a switch, and sets a pause before the next.
+func (b *build) failHold(why error) {
 	b.notBefore = time.Now().Add(holdBackoff * b.maxHold())
-	if !b.stoppedAt.IsZero() {
+	if !b.heldSince.IsZero() {
 		b.failedHolds++
 	}
 	if b.attempts++; b.attempts%10 == 0 {
 		b.log.Warn("cannot switch to the new tables yet; retrying", "projection", b.projection.Name,
 			"attempts", b.attempts, "err", why)
 	}
-	b.unlockSwitching()
+	b.endHold()
 }
 
 // lockLive stops the live projector by locking its checkpoint, and reads the checkpoint. The caller holds switching.
-// Call unlockSwitching afterwards, even after an error.
+// Call endHold afterwards, even after an error.
 func (b *build) lockLive(ctx context.Context) (err error) {
 	if b.conn, err = b.connections.acquire(ctx, liveSchema); err != nil {
 		b.switching.Unlock()
@@ -381,7 +385,7 @@ func (b *build) lockLive(ctx context.Context) (err error) {
 		err = nil
 	}
 	if err == nil {
-		b.stoppedAt = time.Now()
+		b.heldSince = time.Now()
 	}
 	return err
 }
@@ -403,8 +407,8 @@ func (b *build) switchOver(ctx context.Context, built checkpoint) error {
 	if err := b.lockTables(ctx); err != nil {
 		return err
 	}
-	// Readers wait until the commit, so the old tables are moved, in few round trips: a commit that drops tables waits
-	// for the disk, and one that notifies waits for the commits of others that do.
+	// Readers wait until the commit, so this only moves tables. afterSwitch drops and notifies, which would make the
+	// commit wait.
 	var moves strings.Builder
 	// Move all old tables first: a new table's index may have the name of one of them.
 	for _, table := range b.projection.Tables {
@@ -447,7 +451,7 @@ func (b *build) lockTables(ctx context.Context) error {
 		return err
 	}
 	// at least a moment: 0 would mean no limit
-	wait := max(time.Until(b.stoppedAt.Add(b.maxHold()-switchTime)), switchTime/4)
+	wait := max(time.Until(b.heldSince.Add(b.maxHold()-switchTime)), switchTime/4)
 	for _, statement := range []string{
 		fmt.Sprintf(`set local statement_timeout = %d`, wait.Milliseconds()),
 		`lock table ` + tables + ` in access exclusive mode`,
@@ -470,8 +474,8 @@ func (b *build) tables(ctx context.Context, schemas ...string) (names string, er
 	return names, err
 }
 
-// unlockSwitching restarts the live projector, if it is stopped, and lets other read models switch.
-func (b *build) unlockSwitching() {
+// endHold ends a hold, if there is one: it restarts the live projector and lets other read models switch.
+func (b *build) endHold() {
 	if b.conn != nil {
 		b.unlockLive()
 		b.switching.Unlock()
@@ -486,5 +490,5 @@ func (b *build) unlockLive() {
 		_ = b.tx.Rollback(ctx) // does nothing after a commit
 	}
 	b.conn.Release()
-	b.conn, b.tx, b.stoppedAt = nil, nil, time.Time{}
+	b.conn, b.tx, b.heldSince = nil, nil, time.Time{}
 }

@@ -194,8 +194,8 @@ func (s *subscriber) buildNext(ctx context.Context, messages chan<- *message.Mes
 
 func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Message) error {
 	if s.build != nil {
-		defer s.build.unlockSwitching()
-		if err := s.startBuild(ctx); err != nil {
+		defer s.build.endHold()
+		if err := s.createTablesRetrying(ctx); err != nil {
 			return err
 		}
 	}
@@ -247,7 +247,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		done := false
 		switch {
 		case !s.build.indexed:
-			if page.Live || s.build.atLive(p.reached.Position) {
+			if page.Live || s.build.reachedLive(p.reached.Position) {
 				err = s.index(ctx)
 			}
 		case s.build.comparing:
@@ -255,7 +255,7 @@ func (s *subscriber) follow(ctx context.Context, messages chan<- *message.Messag
 		case page.Live:
 			done, err = s.finish(ctx, &p)
 		default: // more events follow: the live projector must not wait for them
-			s.build.releaseIfExpired()
+			s.build.failExpiredHold()
 		}
 		if done || err != nil {
 			return err

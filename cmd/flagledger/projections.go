@@ -68,7 +68,7 @@ type projectionSelection struct {
 	All   bool     `help:"All of them."`
 	Rate  int      `help:"The most events to read a second; unlimited by default."`
 
-	FullSpeed bool `help:"Use all processors even while servers read or write."`
+	FullSpeed bool `help:"Do not yield to servers that read or write."`
 }
 
 // projections returns the selected read models.

@@ -8,8 +8,8 @@ import (
 	"flagledger/events"
 )
 
-// StoredEvery is how many versions of a flag lie between two states that the read models store.
-const StoredEvery = 100
+// StoredStateInterval is the number of versions between two states of a flag that the read models store.
+const StoredStateInterval = 100
 
 // Flag is the state of a flag's stream. Its JSON is stored, so that an old state is folded from a
 // stored one and not from the first event.
@@ -25,7 +25,7 @@ type Flag struct {
 	Version     events.Revision          `json:"version"`
 	// CreatedVersion is the version with which this life of the key began.
 	CreatedVersion events.Revision `json:"createdVersion,omitempty"`
-	ChangedAt      time.Time       `json:"-"` // by the clock of the node that made the last change
+	ChangedAt      time.Time       `json:"-"` // the time of the last event by the clock of its node; commands use it
 }
 
 // Apply implements State.
@@ -70,7 +70,7 @@ func (f *Flag) Apply(r events.Recorded) {
 		f.SetFallthrough(fact.Environment.ID, fact.To)
 	case events.FlagDeleted:
 		f.Exists = false
-	case events.FlagReverted:
+	case events.FlagReverted: // facts before it in the same append have restored the fields: the order is left
 		if fact.Variations != nil {
 			f.Variations = events.OrderVariations(f.Variations, fact.Variations.To,
 				func(v events.Variation) string { return v.ID })
@@ -116,15 +116,15 @@ func (f *Flag) Size() int {
 	return 1024 + 2*f.content() + 128*(len(f.Enabled)+len(f.Rules)+len(f.Fallthrough))
 }
 
-// Overheads in bytes: what ids, salts and the names of members take in JSON beside texts and values.
+// Bytes of ids, salts and field names in JSON, beside texts and values.
 const (
 	flagOverhead      = 384
 	linkOverhead      = 32
 	variationOverhead = 128
 )
 
-// Bytes returns the size of the flag that counts against limits, 0 for one that does not exist: about that of its
-// texts, values and rules as JSON, and 16 bytes for each value of a condition. The memory that a flag takes is a small
+// Bytes returns the size that counts against limits, 0 if the flag does not exist. It approximates the JSON of texts,
+// values and rules, with 16 bytes more for each value of a condition. The memory that a flag takes is a small
 // multiple of it. Rules of a deleted environment count until the flag is deleted.
 func (f *Flag) Bytes() int {
 	if !f.Exists {

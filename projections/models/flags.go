@@ -221,7 +221,7 @@ func (c flagChange) queue() error {
 	if err := c.environments(); err != nil {
 		return err
 	}
-	if c.at.Revision%state.StoredEvery != 0 {
+	if c.at.Revision%state.StoredStateInterval != 0 {
 		return nil
 	}
 	kept := any(c.after)

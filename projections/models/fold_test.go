@@ -174,7 +174,7 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 			lists   = map[time.Time]foldFlag{}
 			times   []time.Time
 		)
-		first := events.Revision(rapid.IntRange(state.StoredEvery-20, state.StoredEvery).Draw(f.T, "first"))
+		first := events.Revision(rapid.IntRange(state.StoredStateInterval-20, state.StoredStateInterval).Draw(f.T, "first"))
 		for i := range events.Revision(rapid.IntRange(1, 25).Draw(f.T, "facts")) {
 			e := f.record(events.FlagStream("t", "k"), first+i, drawFlagFact(f, &flag, first+i))
 			flag.Apply(e)
