@@ -2,13 +2,15 @@ package http
 
 import (
 	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/evaluation"
 	"flagledger/projections/usage"
+	"flagledger/queries"
 )
 
 // countOne counts the evaluation of a flag in a call for it alone.
-func (a *API) countOne(p *principal, r *snapshot.Result) {
+func (a *API) countOne(p *principal, flag *snapshot.Flag, r *evaluation.Result) {
 	a.evaluated[r.Reason].Inc()
-	a.Meter.Count(p.tenant.ID(), r.Usage, p.environment.ID, &r.Result, p.clientID())
+	a.Meter.Count(p.tenant.ID(), flag.Usage(), p.environment.ID, r, p.clientID())
 }
 
 // clientID returns the id of a machine client, and is empty for people.
@@ -26,9 +28,9 @@ type uncounted struct {
 	p *principal
 }
 
-func (u *uncounted) add(r *snapshot.Result) {
+func (u *uncounted) add(answer *queries.Evaluated) {
 	if u != nil {
-		u.Add(r.Usage, &r.Result)
+		u.Add(answer.Flag.Usage(), &answer.Result)
 	}
 }
 

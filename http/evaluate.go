@@ -196,32 +196,39 @@ func (a *API) evaluateOne(
 		}
 	}
 	key := pathKey(r, "flagKey")
-	result, err := a.evaluateFlag(r, p, key, e)
+	flag, result, err := a.evaluateFlag(r, p, key, e)
 	if err != nil {
 		return err
 	}
 	if !preview {
-		a.countOne(p, &result)
+		a.countOne(p, flag, &result)
 	}
 	out := newOutput(w)
 	defer out.release()
-	out.evaluation(&result.Result)
+	out.evaluation(&result)
 	e.leaveWorkSlot()
 	out.send()
 	return nil
 }
 
 // evaluateFlag evaluates a flag. If that takes long it starts again once it has a slot, so that other calls do not wait
-// for it.
-func (a *API) evaluateFlag(r *http.Request, p *principal, key string, e *evaluationRequest) (snapshot.Result, error) {
-	result, err := queries.EvaluateShort(p.tenant, p.environment, key, &e.Context)
+// for it. Its error is queries.ErrNotFound, one of evaluation.Flag.Evaluate, or a problem.
+func (a *API) evaluateFlag(
+	r *http.Request, p *principal, key string, e *evaluationRequest,
+) (flag *snapshot.Flag, result evaluation.Result, err error) {
+	flag, ok := p.tenant.Flag(key)
+	if !ok {
+		return nil, result, queries.ErrNotFound
+	}
+	result, err = flag.EvaluateShort(p.environment.ID, &e.Context)
 	if err == nil || !errors.Is(err, evaluation.ErrTooLarge) {
-		return result, err
+		return flag, result, err
 	}
 	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
-		return result, err
+		return nil, result, err
 	}
-	return queries.Evaluate(p.tenant, p.environment, key, &e.Context)
+	result, err = flag.Evaluate(p.environment.ID, &e.Context)
+	return flag, result, err
 }
 
 // pathKey returns the flag key in a path, or "" if it is malformed.

@@ -80,11 +80,11 @@ func sendEvaluations(
 			failures = append(failures, failedFlag{key, answer.Err})
 			continue
 		}
-		used.add(&answer.Result)
+		used.add(&answer)
 		out.text(separator)
 		out.quote(key)
 		out.text(":")
-		out.evaluation(&answer.Result.Result)
+		out.evaluation(&answer.Result)
 		separator = ","
 		sendFull()
 	}

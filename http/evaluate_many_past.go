@@ -88,7 +88,7 @@ func (s flagsAt) evaluate(
 			var answer queries.Evaluated
 			flag, err := s.compile(ctx, a, p, f)
 			if answer.Err = err; err == nil {
-				answer.Result.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
+				answer.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
 			}
 			if atMost -= time.Since(began); atMost < 0 || ctx.Err() != nil || errors.Is(err, queries.ErrUnavailable) {
 				yield(f.Key, queries.Evaluated{Err: queries.ErrTooSlow})

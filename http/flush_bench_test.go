@@ -23,7 +23,7 @@ func BenchmarkToggleBesideFlush(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			me.Service.Node.API.Meter.Count(used.ID(), r.Usage, environment.ID, &r.Result, "")
+			me.Service.Node.API.Meter.Count(used.ID(), flag.Usage(), environment.ID, &r, "")
 			evaluations++
 		}
 	}

@@ -151,7 +151,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
-	result, err := a.evaluateFlag(r, p, key, e)
+	flag, result, err := a.evaluateFlag(r, p, key, e)
 	if err == nil && result.Reason == evaluation.Archived {
 		err = queries.ErrNotFound
 	}
@@ -159,10 +159,10 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 		writeOFREP(w, r, key, err)
 		return
 	}
-	a.countOne(p, &result)
+	a.countOne(p, flag, &result)
 	out := newOutput(w)
 	defer out.release()
-	out.ofrep(key, &result.Result)
+	out.ofrep(key, &result)
 	e.leaveWorkSlot()
 	out.send()
 }

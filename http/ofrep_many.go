@@ -105,8 +105,8 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 			f.out.json(ofrepErrorOf(ctx, key, answer.Err).of(key))
 		default:
 			f.out.text(separator)
-			f.out.ofrep(key, &answer.Result.Result)
-			used.add(&answer.Result)
+			f.out.ofrep(key, &answer.Result)
+			used.add(&answer)
 		}
 		separator = ","
 		if len(f.out.b) >= size {

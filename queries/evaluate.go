@@ -12,33 +12,11 @@ import (
 	"flagledger/projections/snapshot/evaluation"
 )
 
-// Evaluate evaluates a flag. It returns ErrNotFound for an unknown flag, *snapshot.NoUnitError if a split lacks its
-// bucketing attribute, and snapshot.ErrTooLarge if the context takes too long to compare.
-func Evaluate(
-	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *evaluation.Context,
-) (snapshot.Result, error) {
-	flag, ok := tenant.Flag(key)
-	if !ok {
-		return snapshot.Result{}, ErrNotFound
-	}
-	return flag.Evaluate(environment.ID, c)
-}
-
-// EvaluateShort works like Evaluate, but returns snapshot.ErrTooLarge after some 200 µs.
-func EvaluateShort(
-	tenant *snapshot.Tenant, environment events.EnvironmentRef, key string, c *evaluation.Context,
-) (snapshot.Result, error) {
-	flag, ok := tenant.Flag(key)
-	if !ok {
-		return snapshot.Result{}, ErrNotFound
-	}
-	return flag.EvaluateShort(environment.ID, c)
-}
-
 // Evaluated holds the result of one of many flags, or its error.
 type Evaluated struct {
-	snapshot.Result
-	Err error // see Evaluate
+	evaluation.Result
+	Flag *snapshot.Flag // that counts the evaluation; nil for the past
+	Err  error          // ErrNotFound, or one of evaluation.Flag.Evaluate
 }
 
 // ErrTooSlow reports that evaluating many flags takes too long.
@@ -77,6 +55,7 @@ func (s Selection) Evaluate(
 			began := time.Now()
 			answer := Evaluated{Err: ErrNotFound}
 			if flag := s.flags[i]; flag != nil {
+				answer.Flag = flag
 				answer.Result, answer.Err = flag.Evaluate(environment.ID, c)
 			} else if !s.named {
 				continue // deleted during the selection

@@ -149,7 +149,7 @@ func filled(flags int) *Snapshot {
 }
 
 // evaluate does the work of a request: it finds the tenant, the environment and the flag, and evaluates it.
-func (s *Snapshot) evaluate(key string, x *evaluation.Context) (Result, error) {
+func (s *Snapshot) evaluate(key string, x *evaluation.Context) (evaluation.Result, error) {
 	t, _ := s.Tenant("t")
 	e, _ := t.Environment("production")
 	f, _ := t.Flag(key)

@@ -15,6 +15,8 @@ func BenchmarkCount(b *testing.B) {
 	m := usage.New(nil, func(string) string { return "" }, func() time.Time { return noon })
 	const client = "0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"
 	for _, key := range []string{"boolean", "rule", "rollout"} {
+		tenant, _ := s.Tenant("t")
+		f, _ := tenant.Flag(key)
 		for _, counted := range []string{"none", "all"} {
 			once := func(b *testing.B) {
 				r, err := s.evaluate(key, x)
@@ -22,7 +24,7 @@ func BenchmarkCount(b *testing.B) {
 					b.Fatal(err)
 				}
 				if counted == "all" {
-					m.Count("t", r.Usage, production.ID, &r.Result, client)
+					m.Count("t", f.Usage(), production.ID, &r, client)
 				}
 			}
 			b.Run(key+"/counted="+counted, func(b *testing.B) {

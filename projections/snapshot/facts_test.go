@@ -34,7 +34,7 @@ func attributes(text string) map[string]any {
 }
 
 // shown is the part of a result that callers see.
-func shown(r Result) string {
-	r.Usage, r.Variation = nil, nil
+func shown(r evaluation.Result) string {
+	r.Variation = nil
 	return fmt.Sprintf("%+v", r)
 }

@@ -17,23 +17,8 @@ type Flag struct {
 	usage *usage.Flag // of all Flags from the flag's creation to its deletion
 }
 
-// Result is what a flag of the snapshot serves, and where that is counted.
-type Result struct {
-	evaluation.Result
-	Usage *usage.Flag
-}
-
-// Evaluate evaluates the flag as evaluation.Flag does.
-func (f *Flag) Evaluate(environmentID string, c *evaluation.Context) (Result, error) {
-	r, err := f.Flag.Evaluate(environmentID, c)
-	return Result{r, f.usage}, err
-}
-
-// EvaluateShort is Evaluate with evaluation.ErrTooLarge if comparing takes more than some 200 µs.
-func (f *Flag) EvaluateShort(environmentID string, c *evaluation.Context) (Result, error) {
-	r, err := f.Flag.EvaluateShort(environmentID, c)
-	return Result{r, f.usage}, err
-}
+// Usage returns what counts the flag's evaluations, from its creation to its deletion.
+func (f *Flag) Usage() *usage.Flag { return f.usage }
 
 // next returns the flag after an event, nil if there is none. The error is that of evaluation.Compile: the flag can be
 // used all the same.
