@@ -39,8 +39,8 @@ func (g *gate) enter(ctx context.Context, key string) (leave func(), err error) 
 	return g.enterYielding(ctx, key, nil)
 }
 
-// enterYielding is enter that releases the caller's other slot while it waits: it calls pause, unless that is nil, before
-// it waits, and resume once it has the slot. The error may be that of resume.
+// enterYielding is enter that releases the caller's other slot while it waits: it calls pause, unless that is nil,
+// before it waits, and resume once it has the slot. The error may be that of resume.
 func (g *gate) enterYielding(
 	ctx context.Context, key string, pause func() (resume func(context.Context) error),
 ) (leave func(), err error) {

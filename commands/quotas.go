@@ -115,8 +115,8 @@ func (w *Writer) reserveBytes(
 	// the caller need not be a member of the others
 	leaveCreator, err := w.reserveGrowth(ctx, "bytes of the flags of the free tenants of "+limits.Creator, growth,
 		limits.MaxFreeBytes, func() int { return w.quotas.Limits(tenantID).FreeBytes },
-		fmt.Sprintf("the flags of all free and sandbox tenants of this one's creator may take %d bytes together, and would take "+
-			"more", limits.MaxFreeBytes))
+		fmt.Sprintf("the flags of all free and sandbox tenants of this one's creator may take %d bytes together, and would "+
+			"take more", limits.MaxFreeBytes))
 	if err != nil {
 		leaveTenant()
 		return nil, err

@@ -48,6 +48,6 @@ func (a *API) limitWrittenBy(userID string) error {
 		return nil
 	}
 	return commands.TooManyToday(most, a.Now(),
-		fmt.Sprintf("the changes of the caller's free and sandbox tenants and what is kept for Idempotency-Keys took %d bytes "+
-			"today, as many as a day may take, and this call can only be made without an Idempotency-Key", most))
+		fmt.Sprintf("the changes of the caller's free and sandbox tenants and what is kept for Idempotency-Keys took %d "+
+			"bytes today, as many as a day may take, and this call can only be made without an Idempotency-Key", most))
 }

@@ -16,7 +16,8 @@ type queues struct {
 	// cpu: evaluations of many flags and expensive ones of one flag, states of the past, large changes of flags and
 	// reverts, and tokens of machines. A change does not hold its slot while it waits for its stream.
 	cpu *quota.Queue
-	// database: reads, changes about no tenant, sign-ups and sign-ins, cleanups of sandboxes, and reverted flags, one by one.
+	// database: reads, changes about no tenant, sign-ups and sign-ins, cleanups of sandboxes, and reverted flags, one by
+	// one.
 	database *quota.Queue
 	// memory: large bodies from when more than largeBody of one has come to the answer, reverts of many flags, and calls
 	// of the payment provider.

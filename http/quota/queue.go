@@ -54,12 +54,12 @@ type waiter struct {
 	in   chan struct{} // closed once the slot is taken
 }
 
-// New returns a queue.
+// NewQueue returns a queue.
 func NewQueue(limits QueueLimits) *Queue {
 	return &Queue{limits: limits, free: limits.Slots, flows: map[string]*flow{}}
 }
 
-// QueueLimits returns the queue's limits.
+// Limits returns the queue's limits.
 func (q *Queue) Limits() QueueLimits { return q.limits }
 
 // FlowSlots returns the limit of a flow's concurrent work.

@@ -116,11 +116,12 @@ func (q *Tenants) WroteFor(userID string, bytes int) {
 	}
 }
 
-// WrittenToday returns how many bytes a tenant has written on this node since the day began in UTC, or the node started.
+// WrittenToday returns how many bytes a tenant has written on this node since the day began in UTC, or the node
+// started.
 func (q *Tenants) WrittenToday(tenantID string) int { return q.Limiter.used(writtenBytes, tenantID) }
 
-// FreeWrittenToday is WrittenToday of all free tenants of a person, those that were deleted since included, and of calls
-// about no tenant.
+// FreeWrittenToday is WrittenToday of all free tenants of a person, those that were deleted since included, and of
+// calls about no tenant.
 func (q *Tenants) FreeWrittenToday(creator string) int { return q.WrittenToday(creatorKey(creator)) }
 
 // creatorKey is what the free tenants of a person count under together: no tenant's id.

@@ -53,11 +53,15 @@ var table = [kinds]window{
 		"a network counts as the account's own after a sign-in", "account and " + PerNetwork, 1, 30 * 24 * time.Hour,
 		"it waits as others do", false,
 	},
-	mails:         {"sign-ups, links to sandboxes and new passwords", PerSite, mailMinutes * 60, 24 * time.Hour, "", false},
+	mails: {
+		"sign-ups, links to sandboxes and new passwords", PerSite, mailMinutes * 60, 24 * time.Hour, "", false,
+	},
 	notifications: {"notifications to one person", PerTenantOrCreator, 200, 24 * time.Hour, "", false},
 	paymentPages:  {"checkouts and portals", PerTenantOrCreator, 20, time.Hour, "", false},
 	writtenBytes:  {period: 24 * time.Hour, day: true},
-	switches:      {"changes without a body, after a full day", "person, or all machines of a tenant", 10, time.Minute, "", false},
+	switches: {
+		"changes without a body, after a full day", "person, or all machines of a tenant", 10, time.Minute, "", false,
+	},
 }
 
 // Budget is the remainder of a limit in the current window.
