@@ -38,7 +38,7 @@ func (v views) checkEvaluation(t rapid.TB, key string, f state.Flag) (matches in
 					Attributes:   map[string]any{"plan": "pro", "n": evaluation.ParseNumber([]byte("5"))},
 				},
 			)
-			if diff := cmp.Diff(want, got.Result, cmpopts.IgnoreFields(evaluation.Result{}, "Variation")); diff != "" ||
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(evaluation.Result{}, "Variation")); diff != "" ||
 				cmp.Diff(wantErr, err) != "" {
 				t.Fatalf("in %s, %q is served %v, want %v (-want +got):\n%s", e.Name, unit, err, wantErr, diff)
 			}
