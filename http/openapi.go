@@ -15,6 +15,7 @@ import (
 
 	"flagledger/commands/keep/idempotency"
 	"flagledger/events"
+	"flagledger/http/quota"
 	"flagledger/http/strictjson"
 )
 
@@ -119,7 +120,9 @@ func (a *API) publish() {
 
 // Document returns the OpenAPI document without a server's URL.
 func Document() []byte {
-	return New(Options{Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now}).openAPIText()
+	return New(Options{
+		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now, Quotas: &quota.Tenants{},
+	}).openAPIText()
 }
 
 // withExamples adds examples of an operation's request and response bodies, for which the examples of their members do

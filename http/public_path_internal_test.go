@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"flagledger/http/quota"
+
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -17,6 +19,7 @@ func TestOwnSegmentsCoverAllRoutes(t *testing.T) {
 	t.Parallel()
 	api := New(Options{
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now, LoopbackMetrics: true,
+		Quotas: &quota.Tenants{},
 	})
 	served := map[string]bool{}
 	note := func(_, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
@@ -42,7 +45,7 @@ func TestPublicPathIsRemovedFromPaths(t *testing.T) {
 	t.Parallel()
 	api := New(Options{
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now,
-		PublicURL: "https://example.com/tools/flags",
+		PublicURL: "https://example.com/tools/flags", Quotas: &quota.Tenants{},
 	})
 	for path, want := range map[string]string{
 		"/tools/flags/health": "/health", "/health": "/health", "/tools/flags": "/", "/tools/flags/": "/",

@@ -18,6 +18,7 @@ import (
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
 	"flagledger/events/postgres"
+	"flagledger/http/quota"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections/snapshot"
 )
@@ -87,6 +88,7 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 		Identity:  identity,
 		PublicURL: publicURL,
 		Now:       time.Now,
+		Quotas:    &quota.Tenants{Limiter: quota.NewLimiter(quota.Limits{}, nil, time.Now)},
 	})
 	token, err := a.verifier.machines.Issue(commands.NewID(), "t", nil)
 	must(err)

@@ -31,7 +31,7 @@ type flagsCommand struct {
 
 type listCommand struct {
 	environment
-	Owner *string `placeholder:"ID" help:"Only flags of this owner, the id of a member or me."`
+	Owner *string `placeholder:"ID" help:"Only flags of this person, or of me."`
 }
 
 // Run prints a line for each flag.
@@ -92,7 +92,7 @@ type createCommand struct {
 	Key     string  `arg:"" help:"Key of the flag, which never changes."`
 	Type    string  `enum:"boolean,string,number,json" default:"boolean" help:"Type of the values: ${enum}; ${default} by default."`
 	Default *string `placeholder:"VALUE" help:"What is served while the flag is off; false, an empty text, 0 or {} by default."`
-	Owner   *string `placeholder:"ID" help:"Id of the member who is responsible for the flag."`
+	Owner   *string `placeholder:"ID" help:"The person who is responsible for the flag, a member."`
 }
 
 // Run creates a flag.
