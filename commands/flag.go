@@ -162,7 +162,7 @@ type UpdateFlag struct {
 	Name         *string
 	Description  *string
 	DefaultValue json.RawMessage `json:",omitempty"`
-	Tags         *[]string // a pointer to nil was sent as null, which is refused
+	Tags         *[]string       // a pointer to nil was sent as null, which is refused
 	Status       *events.FlagStatus
 	Permanent    *bool
 	Owner        *string // empty for none

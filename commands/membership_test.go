@@ -112,7 +112,7 @@ func (w *world) do(ctx context.Context, cmd commands.Command[state.Tenant]) (sta
 	return commands.Do(ctx, w.writer, commands.By{}, cmd)
 }
 
-// invites invites a person again who has declined the tenant's invitation.
+// invites has a person invited again who has declined the tenant's invitation.
 func (w *world) invites(t *testing.T, tenant commands.TenantRef, c commands.Claims) {
 	t.Helper()
 	if err := w.directory.NoteDeclined(t.Context(), tenant.TenantID, c.UserID); err != nil {

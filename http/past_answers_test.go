@@ -115,7 +115,7 @@ var countedKinds = []string{`"flagKeys"`, "/versions?", "/versions/", "/diff?", 
 
 var allReasons = []evaluation.Reason{evaluation.Archived, evaluation.Off, evaluation.RuleMatch, evaluation.Fallthrough}
 
-// draws draws requests, valid or not.
+// draws makes requests, valid or not.
 type draws struct{ *rapid.T }
 
 func (d draws) of(what string, from ...string) string { return rapid.SampledFrom(from).Draw(d.T, what) }

@@ -13,7 +13,8 @@ func testRecorded(t *testing.T, engine Engine) {
 	s := engine.Open(t)
 	var returned []time.Time
 	for i := range events.Revision(2) {
-		returned = append(returned, mustAppendAll(t, s, "project-1", i, renamed("a")).Recorded...) // whose own time is long past
+		// the event's own time is long past
+		returned = append(returned, mustAppendAll(t, s, "project-1", i, renamed("a")).Recorded...)
 	}
 	batch := []events.Event{renamed("b"), renamed("c")}
 	returned = append(returned, mustAppendAll(t, s, "project-1", 2, batch...).Recorded...)
@@ -33,7 +34,8 @@ func testRecorded(t *testing.T, engine Engine) {
 		t.Errorf("appends return the times %v, and reads %v", returned, list)
 	}
 	now, last, err := s.Clock(t.Context())
-	if err != nil || time.Since(now).Abs() > time.Hour || now.Location() != time.UTC || !last.Equal(returned[len(returned)-1]) {
+	if err != nil || time.Since(now).Abs() > time.Hour || now.Location() != time.UTC ||
+		!last.Equal(returned[len(returned)-1]) {
 		t.Errorf("the store's clock is %v, and its last event's time %v, want %v: %v", now, last,
 			returned[len(returned)-1], err)
 	}
@@ -73,7 +75,8 @@ func testCopies(t *testing.T, engine Engine) {
 	list := collect(t, to.Read(t.Context(), "project-1", 0))
 	for i := range batch {
 		if !returned[i].Equal(list[i].At) || !repeated[i].Equal(list[i].At) || returned[i].Location() != time.UTC {
-			t.Errorf("event %d is recorded at %v; its append returned %v, and repeated %v", i, list[i].At, returned[i], repeated[i])
+			t.Errorf("event %d is recorded at %v; its append returned %v, and repeated %v", i, list[i].At, returned[i],
+				repeated[i])
 		}
 	}
 	for i, want := range []time.Time{at, at.Add(time.Hour), {}, at.Add(time.Minute), {}} {
