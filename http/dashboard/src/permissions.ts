@@ -3,7 +3,7 @@ export type Role = 'viewer' | 'developer' | 'admin';
 /** A person's role on the platform. */
 export type PlatformRole = 'viewer' | 'admin' | 'super_user';
 
-// Each role may do what those before it may.
+// Each role may do what the earlier ones may.
 const roles: Role[] = ['viewer', 'developer', 'admin'];
 const platformRoles: PlatformRole[] = ['viewer', 'admin', 'super_user'];
 
@@ -20,7 +20,7 @@ const tenantActs = {
   readFacts: 'admin',
 } satisfies Record<string, Role>;
 
-/** The least role on the platform that may do something. */
+/** The least platform role for each action. */
 const platformActs = {
   readTenants: 'viewer',
   readPeople: 'admin',
@@ -33,10 +33,10 @@ const platformActs = {
 export type TenantAct = keyof typeof tenantActs;
 export type PlatformAct = keyof typeof platformActs;
 
-/** Whether a role in a tenant, or none, may do something. */
+/** Whether a role in a tenant, or none, permits an action. */
 export const roleMay = (role: Role | null | undefined, act: TenantAct): boolean =>
   !!role && roles.indexOf(role) >= roles.indexOf(tenantActs[act]);
 
-/** Whether a role on the platform, or none, may do something. */
+/** Whether a platform role, or none, permits an action. */
 export const platformRoleMay = (role: PlatformRole | null | undefined, act: PlatformAct): boolean =>
   !!role && platformRoles.indexOf(role) >= platformRoles.indexOf(platformActs[act]);

@@ -5,7 +5,7 @@ type AccountRoute = Route & {
   signedIn?: boolean;
 };
 
-/** What stands in for pages that need a session. */
+/** Replaces pages that need a session. */
 export const signIn: AccountRoute = { path: '/sign-in', page: () => import('./pages/account/SignInPage.svelte') };
 
 /** Pages before a tenant is chosen. */
@@ -18,7 +18,7 @@ export const accountRoutes: AccountRoute[] = [
   { path: '/invitation', page: () => import('./pages/account/InvitationPage.svelte'), signedIn: true },
 ];
 
-/** Pages of a tenant, which stand in the shell. Their place is what usePlace returns; useParams has what else the path names. */
+/** Pages of a tenant, inside the shell. usePlace returns their place, useParams the other parameters of the path. */
 export const tenantRoutes: Route[] = [
   { path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte') },
   { path: 'flags/:key', page: () => import('./pages/flag/FlagPage.svelte') },
@@ -35,7 +35,7 @@ export const tenantRoutes: Route[] = [
   { path: 'clients', page: () => import('./pages/clients/ClientsPage.svelte') },
 ].map((route) => ({ ...route, path: `/t/:tenant/:environment/${route.path}` }));
 
-/** Pages of those who run the platform, outside of all tenants. */
+/** Pages of the platform's staff, outside all tenants. */
 export const platformRoutes: Route[] = [
   { path: '/platform/service', page: () => import('./pages/platform/ServicePage.svelte') },
   { path: '/platform/people', page: () => import('./pages/platform/PeoplePage.svelte') },

@@ -23,7 +23,7 @@ export default {
     await v.inspect();
     await v.signUp();
     await v.inspect();
-    await v.button('Make first-flag').click();
+    await v.button('Create first-flag').click();
     await v.turn('first-flag');
     const lines = await v.page.locator('pre').allInnerTexts();
     for (const line of ['OFREP_ENDPOINT=', 'OFREP_HEADERS=']) {
@@ -60,7 +60,7 @@ export default {
       }
     };
     await marks('place', 'flags', 'search', 'audit', 'account');
-    // On narrow screens the pages stand behind the menu.
+    // On narrow screens the pages are behind the menu.
     await v.page.setViewportSize({ width: 360, height: 740 });
     for (let i = 0; i < 4; i++) await v.button('Back').press('Enter');
     await marks('place', 'menu', 'search', 'menu', 'account');
@@ -116,7 +116,7 @@ export default {
     await v.heading('Flags').waitFor();
     const tab = await v.context.newPage();
     await v.until('the new tab has the session', async () => {
-      await tab.goto(v.page.url()); // on a busy machine the other tab may tell of it too late
+      await tab.goto(v.page.url()); // on a busy machine the other tab's message may arrive too late
       const flags = tab.getByRole('heading', { name: 'Flags', exact: true });
       return flags.waitFor({ timeout: 5000 }).then(
         () => true,
@@ -125,7 +125,7 @@ export default {
     });
     await v.button('Appearance').click();
     await v.page.getByRole('menuitemradio', { name: 'Dark', checked: false }).waitFor();
-    await v.page.keyboard.press('Escape'); // the page can be used again
+    await v.page.keyboard.press('Escape'); // the page is usable again
     await v.button('Account').click();
     await v.page.getByRole('menuitem', { name: 'Sign out' }).click();
     await v.heading('Sign in').waitFor();
@@ -186,7 +186,7 @@ export default {
   'two tabs whose token ends at once trade it once, and both go on': async (come) => {
     const v = await come();
     await v.signUp();
-    // What a tab tells may arrive after the lock that it held is free.
+    // A tab's message may arrive after its lock is released.
     await v.context.addInitScript(() => {
       const { set } = Object.getOwnPropertyDescriptor(BroadcastChannel.prototype, 'onmessage');
       Object.defineProperty(BroadcastChannel.prototype, 'onmessage', {
@@ -238,7 +238,7 @@ export default {
       sessionStorage.setItem('session', JSON.stringify({ ...JSON.parse(session), endsAt: 0 }));
       return session;
     });
-    await v.page.reload(); // it trades the token
+    await v.page.reload(); // it renews the token
     await v.heading('Flags').waitFor();
     await v.until(
       'it is traded',
@@ -246,7 +246,7 @@ export default {
     );
     await v.page.waitForFunction(() => JSON.parse(sessionStorage.getItem('session')).endsAt > 0);
     const tab = await v.context.newPage();
-    // As the browser does that opens a closed tab again: with what it had stored.
+    // The browser reopens a closed tab with what it had stored.
     await tab.addInitScript(
       (session) => {
         if (sessionStorage.getItem('reopened')) return;
@@ -302,7 +302,7 @@ export default {
       };
       const { token } = await post('/auth/signin', { email: v.email, password });
       await post('/api/v1/auth/update-password', { currentPassword: password, newPassword: password }, token);
-      // What the page asks by itself may find out first: then there is nothing to save any more.
+      // The page's own reads may find out first: then there is nothing left to save.
       await v.until('the page has found out', async () => {
         if (await v.heading('Sign in').count()) return true;
         await v
@@ -328,7 +328,7 @@ export default {
     const made = [await v.call('GET', '/api/v1/flags/typed'), await v.call('GET', '/api/v1/flags/typed/rules')];
     if (made[0].name !== 'Mine' || made[1].rules[0].name !== 'Staff') throw new Error(JSON.stringify(made));
 
-    // Somebody else is shown nothing of it, nor is who has left it.
+    // Another person sees nothing of it, nor does the person who left it.
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     await type('Secret');
     await endElsewhere();
@@ -396,7 +396,7 @@ export default {
       sessionStorage.setItem('session', JSON.stringify({ ...session, token: 'x' }));
     });
     await v.page.reload();
-    await v.heading('Make your first flag').waitFor();
+    await v.heading('Create your first flag').waitFor();
     const token = await v.page.evaluate(() => JSON.parse(sessionStorage.getItem('session')).token);
     if (token === 'x') throw new Error('the token is the old one');
   },
@@ -513,7 +513,7 @@ export default {
     const v = await come({ refused: [403, 409, 422, 429] });
     await v.signUp();
     const problem = (status, detail) => ({ status, contentType: 'application/problem+json', json: { status, detail } });
-    // As a service in production answers: TestWhatAnUnverifiedAccountMayDo sees that it does.
+    // This is how a service in production responds: TestWhatAnUnverifiedAccountMayDo checks that.
     await v.page.route('**/api/v1/flags', (route) =>
       route.request().method() === 'POST'
         ? route.fulfill(problem(403, 'the e-mail address is not verified: POST /api/v1/auth/resend-verification'))
@@ -525,12 +525,12 @@ export default {
       problem(409, 'it is verified'),
     ];
     await v.page.route('**/auth/resend-verification', (route) => route.fulfill(answers.shift()));
-    await v.button('Make first-flag').click();
+    await v.button('Create first-flag').click();
     await v.page.getByText('Your e-mail address is not verified yet.').waitFor();
     if (await v.page.getByText('/api/v1/auth').count()) throw new Error('a person is told to call the API');
     await v.inspect();
     await v.button('Mail the link again').click();
-    await v.page.getByText('That was too much at once.').waitFor();
+    await v.page.getByText('There were too many requests.').waitFor();
     await v.button('Mail the link again').click();
     await v.page.getByText(`The link is on its way to ${v.email}.`).waitFor();
     await v.inspect();
@@ -556,7 +556,7 @@ export default {
     const v = await come({ refused: [401], url: process.env.SERVICE_URL.replace('127.0.0.1', 'plain.test') });
     await v.signUp();
     if (await v.page.evaluate(() => isSecureContext)) throw new Error('the browser takes it for safe');
-    await v.button('Make first-flag').click();
+    await v.button('Create first-flag').click();
     await v.button('Copy').first().click();
     await v.button('Selected: copy it yourself').waitFor();
     const selected = await v.page.evaluate(() => String(getSelection()));

@@ -28,7 +28,7 @@ const stories = {
     await row.getByText('settled').waitFor();
     await row.getByText('{"model":"v2","size":8}', { exact: true }).waitFor();
     await row.getByText('modern', { exact: true }).waitFor();
-    await v.page.getByRole('row', { name: 'forgotten' }).getByText('Nobody asks for it').waitFor();
+    await v.page.getByRole('row', { name: 'forgotten' }).getByText('No longer evaluated').waitFor();
     await v.inspect();
     await v.shot('cleanup');
     await v.button('Copy the value of ranking').click();

@@ -77,7 +77,7 @@ export default {
 
   'who copies while somebody else changes the flag sees what, and copies again': async (come) => {
     const v = await come({ refused: [404, 412] });
-    // Nothing is heard of what others do.
+    // The page receives no events of other people's changes.
     await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
     await begin(v);
     await v.open(`/t/${v.place.tenant}/production/flags/ranking?tab=environments`);
@@ -104,9 +104,9 @@ export default {
   },
 
   'a life of very many versions is gone through as far back as one likes': async (come) => {
-    const v = await come({ refused: [404] }); // the flag of a time before it was
+    const v = await come({ refused: [404] }); // the flag at a time before it existed
     await begin(v);
-    // What the API answers for more versions than are read at once: the old ones are those that there are.
+    // The API's response for more versions than one page: the old ones are those that exist.
     await v.page.route('**/api/v1/flags/ranking/versions?*', async (route) => {
       const url = new URL(route.request().url());
       const offset = Number(url.searchParams.get('offset'));
@@ -125,7 +125,7 @@ export default {
     await v.shot('history-many');
     await v.button('Show older versions').click();
     await v.button('Show older versions').waitFor({ state: 'detached' });
-    await v.page.getByText('The flag was not there at this time.').waitFor();
+    await v.page.getByText('The flag did not exist at this time.').waitFor();
     await v.page.getByRole('slider', { name: 'Version' }).press('Home');
     await v.page.getByText('Version 1: Created', { exact: false }).first().waitFor();
   },

@@ -25,7 +25,7 @@ const stories = {
     await v.switch('busy').waitFor();
     await v.page.route('**/api/v1/flags/busy/enable', problem(429, { 'Retry-After': '7' }));
     await v.switch('busy').click();
-    await v.page.getByText('busy: That was too much at once. Try again in 7 seconds.').waitFor();
+    await v.page.getByText('busy: There were too many requests. Try again in 7 seconds.').waitFor();
     await v.page.getByRole('switch', { name: 'busy', checked: false }).waitFor();
     await v.inspect();
   },
@@ -36,14 +36,14 @@ const stories = {
     const one = '**/api/v1/flags/kept';
     await v.page.route(one, problem(500));
     await v.call('POST', '/api/v1/flags/kept/enable', undefined, '', 'development');
-    await v.page.getByText('and may be old. The service has made a mistake.').waitFor();
+    await v.page.getByText('and may be old. The service has failed.').waitFor();
     await v.inspect();
     await v.page.unroute(one);
     await v.button('Try again').click();
     await v.button('Try again').waitFor({ state: 'detached' });
     await v.field('Name').waitFor();
 
-    // Who may not listen any more hears why by what they look at.
+    // A person who may no longer listen sees the reason in the page's own reads.
     await v.page.route('**/api/v1/flags/stream', problem(403));
     await v.page.route('**/api/v1/flags?**', problem(403));
     await v.link('Flags').first().click();
@@ -59,7 +59,7 @@ const stories = {
     await openFlag(v, 'away');
     await v.field('Name').fill('Typed while away');
     await v.context.setOffline(true);
-    await v.page.getByText('You are offline. This is how things stood at').waitFor();
+    await v.page.getByText('You are offline. The data is from').waitFor();
     await v.button('Save').click();
     await v.page.getByText('The service cannot be reached. Check your connection, then try again.').waitFor();
     await v.inspect();
@@ -128,7 +128,7 @@ const stories = {
     await inbox.getByText('No notifications yet.').waitFor();
     await v.page.keyboard.press('Escape');
 
-    // As if the flag had a long life, of which the service gives the newest part alone.
+    // The flag pretends to have a long history, of which the service returns only the newest part.
     await v.page.route(/\/flags\/long\/(history|versions)\?/, async (route) => {
       const asked = new URL(route.request().url()).searchParams;
       if (Number(asked.get('offset'))) return problem(403)(route);
@@ -216,16 +216,16 @@ const ofRestarts = {
     await openFlag(v, 'steady');
     await v.field('Name').fill('Typed before');
     await order('stop');
-    await v.page.getByText('The service is away. This is how things stood at').waitFor();
+    await v.page.getByText('The service is unavailable. The data is from').waitFor();
     await v.button('Save').click();
     await v.page.getByText('The service cannot be reached. Check your connection, then try again.').waitFor();
     await v.inspect();
     await v.shot('restart');
     await order('start');
-    await v.page.getByText('The service is away.').waitFor({ state: 'detached' });
+    await v.page.getByText('The service is unavailable.').waitFor({ state: 'detached' });
     await v.button('Save').click();
     await v.until('it is saved', async () => (await v.call('GET', '/api/v1/flags/steady')).name === 'Typed before');
-    // What others change is heard of again.
+    // Changes by other people arrive again.
     await v.call('PATCH', '/api/v1/flags/steady', { description: 'Changed after' });
     await v.until('it is heard of', async () => (await v.field('Description').inputValue()) === 'Changed after');
   },

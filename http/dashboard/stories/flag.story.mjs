@@ -59,7 +59,7 @@ export default {
     const renamed = await save();
     if (Object.keys(renamed).join() !== 'name') throw new Error(`also sent: ${JSON.stringify(renamed)}`);
 
-    // A line that was just begun is no change yet.
+    // An unfinished line is no change yet.
     await tags.press('Control+End');
     await tags.press('Enter');
     if (await v.button('Save').count()) throw new Error('an empty line is a change');
@@ -135,7 +135,7 @@ export default {
   'values are added, weighed and deleted': async (come) => {
     const v = await come({ refused: [422] });
     await open(v, { key: 'colour', type: 'string' });
-    // Who looks for a rollout first is led to what it needs.
+    // A person who looks for a rollout first is led to what it needs.
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     await v.page.getByText('What the flag serves while it is on, ""').waitFor({ state: 'attached' });
     await v.inspect();
@@ -189,7 +189,7 @@ export default {
     await dialog('New value').waitFor({ state: 'detached' });
     if (await v.page.getByRole('dialog').count()) throw new Error('a dialog is still open');
 
-    // So does a form of a page, and what is sent is not asked about.
+    // Forms of a page ask too, but not about what was sent.
     await v.page.getByRole('navigation').getByRole('link', { name: 'Projects', exact: true }).click();
     await v.button('New project').click();
     await dialog('New project').getByLabel('Name', { exact: true }).fill('Shop');
@@ -200,7 +200,7 @@ export default {
     await v.link('Shop').waitFor();
     await dialog('New project').waitFor({ state: 'detached' });
 
-    // The way back closes the dialog of a new flag, and leads to the page before.
+    // Back closes the dialog of a new flag, and then returns to the page before.
     await v.page.getByRole('navigation').getByRole('link', { name: 'Flags', exact: true }).click();
     await v.button('New flag').click();
     await dialog('New flag').getByLabel('Key', { exact: true }).fill('typed');
@@ -218,27 +218,27 @@ export default {
   },
 
   'who changes the same as somebody else chooses whose is to stand': async (come) => {
-    const v = await come({ refused: [404, 412, 422] }); // 422: what is typed is tried where a rule of it has just gone
-    // Nothing is heard of what others do: that it is told before one saves is another story.
+    const v = await come({ refused: [404, 412, 422] }); // 422: a rule is tried just after another person removed its value
+    // The page receives no events, since another story covers notices before a save.
     await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
     await open(v, { key: 'shared', type: 'boolean' });
     await v.field('Name').fill('Mine');
     await v.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs' });
     await v.button('Save').click();
-    await v.heading('Somebody else has changed the same meanwhile').waitFor();
+    await v.heading('Another person has changed the same meanwhile').waitFor();
     await v.page.getByRole('alert').getByText('Theirs', { exact: true }).waitFor();
     await v.inspect();
     await v.button('Keep mine').click();
     await v.button('Save').click();
     await v.until('mine stands', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine');
     await v.button('Save').waitFor({ state: 'detached' });
-    // What others change beside it is in nobody's way.
+    // Changes of other fields by other people do not interfere.
     await v.field('Name').fill('Mine again');
     await v.call('PATCH', '/api/v1/flags/shared', { description: 'Theirs' });
     await v.button('Save').click();
     await v.until('both stand', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine again');
     await v.button('Save').waitFor({ state: 'detached' });
-    // What others change while one's own change is on its way is told too, where one has typed on.
+    // Changes by other people during a save are reported too, if the person has typed more.
     await v.page.route('**/api/v1/flags/shared', async (route) => {
       if (route.request().method() !== 'PATCH') return route.fallback();
       const response = await route.fetch();
@@ -248,11 +248,11 @@ export default {
     });
     await v.field('Name').fill('Mine once more');
     await v.button('Save').click();
-    await v.heading('Somebody else has changed the same meanwhile').waitFor();
+    await v.heading('Another person has changed the same meanwhile').waitFor();
     await v.button('Take theirs').click();
     await v.until('theirs is shown', async () => (await v.field('Name').inputValue()) === 'Theirs at last');
     await v.page.unroute('**/api/v1/flags/shared');
-    // A rule that somebody else has deleted is there again.
+    // A rule that another person has deleted exists again.
     const rule = { name: 'Staff', conditions: [], serve: { value: true } };
     await v.call('PUT', '/api/v1/flags/shared/rules', { rules: [rule] });
     await v.page.getByRole('tab', { name: 'Rules' }).click();
@@ -260,7 +260,7 @@ export default {
     await v.page.getByRole('tabpanel').getByLabel('Name', { exact: true }).fill('All staff');
     await v.call('PUT', '/api/v1/flags/shared/rules', { rules: [] });
     await v.button('Save').click();
-    await v.heading('Somebody else has changed the same meanwhile').waitFor();
+    await v.heading('Another person has changed the same meanwhile').waitFor();
     await v.inspect();
     await v.shot('flag-meanwhile');
     await v.button('Keep mine').click();
@@ -310,7 +310,7 @@ export default {
     await v.page.goBack();
     await v.heading('Flags').waitFor();
 
-    // Who signs out is asked once.
+    // A person who signs out is asked once.
     await v.link('unsaved').click();
     await v.field('Name').fill('Mine');
     await v.button('Account').click();
@@ -345,7 +345,7 @@ export default {
     await v.page.getByText('A rule matched').waitFor();
     await v.inspect();
 
-    // A second rule, by keyboard: it is wrong at first, then it goes before the other.
+    // A second rule, by keyboard: it is invalid at first, then it moves before the other.
     await v.button('Add rule').press('Enter');
     await v.field('Name').fill('Everyone a bit');
     await v.field('Operator').selectOption('matches');
@@ -363,8 +363,8 @@ export default {
     await v.shot('flag-rules');
     if (await v.page.getByText('Rules[1]').count())
       throw new Error('it is told twice, once by a name that no field has');
-    await v.button('Take ( away').click();
-    // A list that is pasted is taken as far as it is numbers, and who clears a text does not clear values.
+    await v.button('Remove (').click();
+    // A pasted list adds its numbers, and clearing a text does not clear values.
     await v.field('Operator').selectOption('gt');
     const values = v.field('Values');
     await values.evaluate((field) => {
@@ -372,17 +372,16 @@ export default {
       clipboardData.setData('text', 'id\n1\n2');
       field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
     });
-    await v.button('Take 2 away').waitFor();
-    await v.button('Take 1 away').waitFor();
+    await v.button('Remove 2').waitFor();
+    await v.button('Remove 1').waitFor();
     await v.page.getByText('Values must be a number.').waitFor();
     if ((await values.inputValue()) !== 'id') throw new Error('what is no number is lost');
     await values.focus();
     for (let i = 0; i < 4; i++) await v.page.keyboard.down('Backspace');
     await v.page.keyboard.up('Backspace');
-    if ((await v.page.getByRole('button', { name: /^Take . away$/ }).count()) !== 2)
-      throw new Error('values are cleared');
-    await v.button('Take 2 away').click();
-    await v.button('Take 1 away').click();
+    if ((await v.page.getByRole('button', { name: /^Remove .$/ }).count()) !== 2) throw new Error('values are cleared');
+    await v.button('Remove 2').click();
+    await v.button('Remove 1').click();
     await v.field('Operator').selectOption('matches');
     await v.field('Values').fill('@example\\.com$');
     await v.button('Move Everyone a bit up').press('Enter');
@@ -396,7 +395,7 @@ export default {
     );
     if (shown !== '[["Everyone a bit",["@example\\\\.com$"],[99,99]],["",["pro","team"],null]]') throw new Error(shown);
 
-    // By drag it goes back. A page that moves meanwhile lets go of it: it is taken up again then.
+    // It is dragged back. A moving page may drop it: it is dragged again then.
     const carried = async () =>
       (await v.page.locator('article h3').allTextContents())[0] === 'plan is one of pro, team';
     await v.until('it is carried', async () => {
@@ -432,7 +431,7 @@ export default {
     await v.page.getByText('What has changed since then').waitFor();
     await v.inspect();
     await v.shot('flag-past');
-    // What has changed since then is told from then to now, and what a revert changes from now to then.
+    // Changes since then are shown from then to now, and those of a revert from now to then.
     const said = async (where) => {
       await where.locator('ins').first().waitFor();
       return [await where.locator('del').allTextContents(), await where.locator('ins').allTextContents()];
@@ -480,14 +479,14 @@ export default {
     await got.getByText('No rule matched').waitFor();
     await v.field('Value of plan').fill('pro');
 
-    // The shares of a new rule are drawn again, and what the API refuses is to be corrected.
+    // A new rule draws its shares again, and invalid input can be corrected.
     await v.field('Serve').first().selectOption('rollout');
     await v.page.getByText(/^The shares of a new rule are drawn again/).waitFor();
     await v.field('Operator').selectOption('matches');
     await v.field('Values').fill('(');
     await v.field('Values').press('Enter');
     await v.page.getByText('These rules would be refused:').waitFor();
-    await v.button('Take ( away').click();
+    await v.button('Remove (').click();
     await v.page.getByText('Shows what your unsaved changes would serve.').waitFor();
     const saved = await v.call('GET', '/api/v1/flags/draft/rules');
     if (saved.rules.length) throw new Error('something is saved');
@@ -566,7 +565,7 @@ export default {
     await stands(['Some', rollout], ['The others', 'x']);
     await v.button('Close rule The others').click();
 
-    // Its lines are in its order too. Who gets a share comes last, and who loses it goes.
+    // Its lines are in its order too. A new share comes last, and a removed one disappears.
     await v.button('Edit rule Some').click();
     const weights = () =>
       v.page.getByLabel(/^Weight of /).evaluateAll((fields) => fields.map((field) => field.value).join());
@@ -588,14 +587,14 @@ export default {
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     await v.field('Serve').selectOption('rollout');
     await v.field('Weight of e').waitFor();
-    if (await v.heading('Somebody else has changed the same meanwhile').count()) throw new Error('it is in conflict');
+    if (await v.heading('Another person has changed the same meanwhile').count()) throw new Error('it is in conflict');
     if ((await weights()) !== '100,0,0,0,0') throw new Error(await weights());
     await v.field('Serve').selectOption('variation');
     await stands(['Some', [share(c, 0), share(a, 80), share(d, 5)]], ['All others', a]);
   },
 
   'a rule that is older than all values of its flag is rolled out between them': async (come) => {
-    const v = await come({ refused: [412] }); // the values may be shown before the flag's version that has them: then it is saved again
+    const v = await come({ refused: [412] }); // the values may appear before the flag's new version: then it is saved again
     await open(v, { key: 'early', type: 'string' });
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     await v.button('Add rule').click();
@@ -661,7 +660,7 @@ export default {
     await v.page.getByText('Sum 100', { exact: true }).waitFor();
     if (await v.button('Save').count()) throw new Error(`what is shown is already a change: ${await fields()}`);
 
-    // What is saved beside them leaves them alone, as does one weight the others.
+    // Other saved changes do not affect them, nor does one weight the others.
     const first = v.page.getByRole('article').filter({ hasText: 'thirds' });
     await first.getByLabel('Weight of b', { exact: true }).fill('2.5');
     await v.page.getByText('Sum 4.5', { exact: true }).waitFor();
@@ -673,7 +672,7 @@ export default {
         throw new Error(`${name} asks something else`);
     }
 
-    // A border moves the two shares beside it, by steps that can be read, and back to where they were.
+    // A border moves the two shares beside it, by readable steps, and back.
     const second = v.page.getByRole('article').filter({ hasText: 'half' });
     const border = second.getByRole('slider', { name: 'Between a and b' });
     await border.press('ArrowRight');

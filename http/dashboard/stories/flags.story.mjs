@@ -61,7 +61,7 @@ export default {
     const [entry] = await v.call('GET', '/api/v1/flags/one/history');
     if (entry.reason !== 'all at once') throw new Error(`the reason is ${entry.reason}`);
 
-    // One that somebody has deleted meanwhile is told, and the others go.
+    // A flag that another person has deleted meanwhile is reported, and the others are deleted.
     await v.field('Select one').check();
     await v.field('Select three').check();
     await v.inspect();
@@ -91,7 +91,7 @@ export default {
     await v.heading('Flags').waitFor();
     await v.link('three').waitFor({ state: 'detached' });
     await v.link('two').click();
-    await v.page.getByRole('tab').first().waitFor(); // it is noted as looked at when it is shown
+    await v.page.getByRole('tab').first().waitFor(); // it counts as opened once it is shown
     await v.page.goBack();
     await v.page.keyboard.press('Control+k');
     const recent = v.page.getByRole('group', { name: 'Recent flags' });
@@ -103,8 +103,8 @@ export default {
     await v.page.getByText('“done with it”').waitFor();
     await v.inspect();
     await v.shot('flag-deleted');
-    await v.button('Bring it back').click();
-    await v.page.getByRole('dialog').getByRole('button', { name: 'Bring it back' }).click();
+    await v.button('Restore it').click();
+    await v.page.getByRole('dialog').getByRole('button', { name: 'Restore it' }).click();
     await v.page.getByRole('switch', { name: 'three', exact: true, checked: true }).waitFor();
   },
 
@@ -138,7 +138,7 @@ export default {
     await entry.getByText('"most": 9007199254740993').waitFor();
     await entry.getByText('"price": 1.50').waitFor();
 
-    // A flag has served one and the same for weeks before it can go.
+    // A flag must have served one value for weeks before it is listed.
     await v.page.route('**/api/v1/cleanup?**', (route) =>
       route.fulfill({
         contentType: 'application/json',
@@ -171,24 +171,24 @@ export default {
     };
     await make('cart', '');
 
-    // The list of a project puts what is made in it there.
+    // A flag created in the list of a project belongs to it.
     await v.page.getByRole('navigation').getByRole('link', { name: 'Projects', exact: true }).click();
     await v.link('Shop').click();
     await v.link('cart').waitFor();
     await v.link('banner').waitFor({ state: 'detached' });
     await make('basket', id);
-    await v.button('Take away Project: Shop').click();
+    await v.button('Remove Project: Shop').click();
     await v.link('banner').waitFor();
     await v.open(`/t/${v.place.tenant}/production/flags?tag=web&projectId=${id}`);
     await v.page.getByText('No flag matches').waitFor();
     await v.inspect();
     await v.shot('flags-chips');
-    await v.button('Take away Project: Shop').click();
+    await v.button('Remove Project: Shop').click();
     await v.link('banner').waitFor();
     await v.link('cart').waitFor({ state: 'detached' });
-    await v.button('Take away Tag: web').click();
+    await v.button('Remove Tag: web').click();
     await v.link('cart').waitFor();
-    await v.button('Take away Tag: web').waitFor({ state: 'detached' });
+    await v.button('Remove Tag: web').waitFor({ state: 'detached' });
   },
 
   'who stops a change of many flags has no further one changed, here or where they go next': async (come) => {
@@ -262,12 +262,12 @@ export default {
     );
     await v.switch('here').click();
     await v.page.getByRole('dialog').getByRole('button', { name: 'Switch on' }).click();
-    await v.page.getByText('The service is away for a moment.').first().waitFor();
+    await v.page.getByText('The service is temporarily unavailable.').first().waitFor();
     await v.button('Cancel').click();
-    await v.page.getByText('This is how things stood at').waitFor();
+    await v.page.getByText('The data is from').waitFor();
     await v.page.getByRole('switch', { name: 'here', checked: false }).waitFor();
     await v.inspect();
     await v.page.unroute('**/api/v1/**');
-    await v.page.getByText('This is how things stood at').waitFor({ state: 'detached' });
+    await v.page.getByText('The data is from').waitFor({ state: 'detached' });
   },
 };

@@ -57,7 +57,7 @@ async function goTheJourney(v, { press, type, choose, openTab }) {
   await type(v.field('Email'), `${randomUUID()}@example.com`);
   await type(v.field('Password'), password);
   await press(v.button('Sign up'));
-  await press(v.button('Make first-flag'));
+  await press(v.button('Create first-flag'));
   await press(v.switch(key), 'Space');
   await press(inDialog('Switch on'));
   await dialog.waitFor({ state: 'detached' });

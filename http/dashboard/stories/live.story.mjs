@@ -32,13 +32,13 @@ export default {
     await v.link('shared').click();
     await v.field('Name').fill('Mine');
     await w.call('PATCH', `/api/v1/flags/shared`, { description: 'Theirs' });
-    await v.page.getByText(`${w.email} has changed this flag. What you typed is not lost.`).waitFor();
+    await v.page.getByText(`${w.email} has changed this flag. Your input is not lost.`).waitFor();
     await v.until('theirs is there', async () => (await v.field('Description').inputValue()) === 'Theirs');
     if ((await v.field('Name').inputValue()) !== 'Mine') throw new Error('what was typed is lost');
     await v.inspect();
     await v.shot('live-flag');
     await w.call('PATCH', `/api/v1/flags/shared`, { name: 'Theirs' });
-    await v.heading('Somebody else has changed the same meanwhile').waitFor();
+    await v.heading('Another person has changed the same meanwhile').waitFor();
     await v.button('Keep mine').click();
     await v.button('Seen').click();
     await v.button('Save').click();
@@ -49,7 +49,7 @@ export default {
     come,
   ) => {
     const [v, w] = await two(come, { refused: [404, 412] });
-    // At first nothing is heard of what others do.
+    // At first no events arrive.
     await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
     await v.call('POST', '/api/v1/flags', { key: 'shared', type: 'string' });
     await v.call('POST', '/api/v1/flags/shared/variations', { name: 'red', value: 'red' });
@@ -115,7 +115,7 @@ export default {
     await dialog.waitFor({ state: 'detached' });
     await v.until('it is as it was', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'shared');
 
-    // Who hears of it is told before.
+    // A page with events reports it before.
     await v.page.unroute('**/api/v1/flags/stream');
     await v.page.emulateMedia({ colorScheme: 'dark' });
     const heard = v.page.waitForResponse('**/api/v1/flags/stream');
@@ -137,7 +137,7 @@ export default {
     await v.open(`/t/${v.place.tenant}/production/flags/gone`);
     await v.field('Name').fill('Mine');
     await w.call('DELETE', '/api/v1/flags/gone');
-    await v.button('Bring it back').waitFor();
+    await v.button('Restore it').waitFor();
     await v.field('Name').waitFor({ state: 'hidden' });
     await v.inspect();
     await w.call('POST', '/api/v1/flags/gone/revert', { version: 1 });

@@ -30,7 +30,7 @@ const stories = {
     const v = await come({ url, refused: [401, 403] });
     const email = `${randomUUID()}@example.com`;
     await v.signUp(email);
-    await v.button('Make first-flag').click();
+    await v.button('Create first-flag').click();
     await v.page.getByText('Your e-mail address is not verified yet.').waitFor();
     await followMail(v, email, 1);
     await v.heading('Confirm your address').waitFor();
@@ -51,7 +51,7 @@ const stories = {
     goOn();
     await confirmed.waitFor();
     await v.link('To the flags').click();
-    await v.button('Make first-flag').click();
+    await v.button('Create first-flag').click();
     await v.switch('first-flag').waitFor();
 
     await v.button('Account').click();

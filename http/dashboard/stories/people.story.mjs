@@ -27,7 +27,7 @@ export default {
     await v.button('Add').click();
     await v.page.getByText('Pending', { exact: true }).waitFor();
     await v.inspect();
-    // Who moves through the roles has chosen none before they press Enter.
+    // Arrow keys choose no role before Enter is pressed.
     await v.button(`Role of ${email}: Developer`).press('Enter');
     for (let i = 0; i < 2; i++) await v.page.keyboard.press('ArrowDown');
     await v.page.keyboard.press('Enter');
@@ -188,7 +188,7 @@ export default {
     await v.button('I have saved it').click();
     await v.heading('The secret').waitFor({ state: 'detached' });
 
-    // What was copied is asked about no more.
+    // After a copy, closing needs no confirmation.
     await v.button('Rotate the secret of backend').click();
     await v.button('Rotate').click();
     await held();
@@ -293,7 +293,7 @@ export default {
     for (const key of ['one', 'two', 'three']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
     await dialog.getByLabel('Earlier checkpoint').fill(kept);
     await dialog.getByLabel('Hash every change, too').check();
-    // The service signs what its read model has: it may have the new flags a moment later.
+    // The service signs what its read model has, which may lag for a moment.
     await v.until('the trail is longer, and whole', async () => {
       await verify.click();
       await dialog.getByText('are hashed, and lead to what the checkpoint signed').waitFor();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { password } from './visitor.mjs';
 
-// Whom the service's settings name.
+// The super user of the service's settings.
 const superUser = 'root@example.com';
 
 async function enter(v) {
@@ -54,7 +54,7 @@ export default {
     await v.inspect();
 
     await go(v, 'Tenants');
-    // As if there were more, which are not to be had.
+    // The service pretends to have more, which cannot be read.
     await v.page.route('**/api/v1/admin/tenants?**', async (route) => {
       if (Number(new URL(route.request().url()).searchParams.get('offset'))) {
         return route.fulfill({ status: 403, contentType: 'application/problem+json', body: '{"status":403}' });
@@ -75,7 +75,7 @@ export default {
   'an operator sees what is rebuilt, what is left out and which jobs fail': async (come) => {
     const v = await come();
     await enter(v);
-    // As if things went wrong, which one service alone seldom shows at once.
+    // The service pretends to have several problems at once.
     await v.page.route('**/api/v1/admin/status', async (route) => {
       const response = await route.fetch();
       const now = await response.json();
@@ -94,11 +94,11 @@ export default {
     await models.getByText('at least 10,000 facts, 90 s').waitFor();
     await models.getByText('Rebuilt to 42 %').waitFor();
     await models.getByText('2 streams left out').waitFor();
-    await v.page.getByText('No jobs have been made yet from 5 facts: 61 s behind.').waitFor();
+    await v.page.getByText('No jobs have been created yet from 5 facts: 61 s behind.').waitFor();
     const job = v.page.getByRole('table', { name: 'Jobs' }).getByRole('row', { name: 'mail' });
-    await job.getByText('To be tried again').waitFor();
+    await job.getByText('Waiting for a retry').waitFor();
     await job.getByText('3', { exact: true }).waitFor();
-    await v.page.getByText('Cannot be reached').waitFor();
+    await v.page.getByText('Unreachable').waitFor();
     await v.page.getByText('75 s old').waitFor();
     await v.inspect();
     await v.shot('service-troubled');

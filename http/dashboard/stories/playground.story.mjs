@@ -36,7 +36,7 @@ export default {
     await v.shot('playground-why');
     await v.page.keyboard.press('Escape');
 
-    // Whom one asks for stays with the tab, all else with the URL.
+    // The user is stored in the tab, everything else in the URL.
     await v.page.getByRole('radio', { name: 'JSON' }).click();
     if ((await v.field('Attributes').inputValue()) !== '{"seats":12}') throw new Error('the number is another one');
     await v.field('Attributes').fill('{"seats":');
@@ -46,7 +46,7 @@ export default {
     await cell('checkout', 'true', 'production').waitFor();
     if (await v.link('banner').isVisible()) throw new Error('the URL has not kept what is shown');
 
-    // What is asked for to be looked at makes no flag look used, and what a program asks for does.
+    // Previews do not count as usage; calls of a program do.
     await v.call('POST', '/api/v1/flags/banner/evaluate', {});
     await v.until('the use is counted', async () => (await v.call('GET', '/api/v1/flags/banner')).lastEvaluatedAt);
     for (const flag of await v.call('GET', '/api/v1/flags')) {
@@ -57,7 +57,7 @@ export default {
     await v.page.getByLabel('Only what differs').uncheck();
     await v.page.getByRole('radio', { name: 'At a moment' }).click();
     await v.field('Moment').waitFor();
-    // A year is typed whole before it counts; what is picked counts at once.
+    // A typed year counts when complete; a picked date counts at once.
     const at = () => new URL(v.page.url()).searchParams.get('at');
     const now = at();
     await v.field('Moment').focus();

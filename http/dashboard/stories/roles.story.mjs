@@ -21,14 +21,14 @@ async function join(admin, member, role) {
   await member.signUp(email);
 }
 
-// What changes something, by the page that has it: buttons by their names.
+// The buttons that change something, by page.
 const developers = {
   flags: ['New flag'],
   'flags/colour': ['Add value', 'Edit red', 'Delete red', 'Delete the flag'],
   'flags/colour?tab=rules': ['Add rule', 'Edit rule Staff'],
   'flags/colour?tab=environments': ['Copy from production'],
   'flags/colour?tab=history&version=1': ['Revert'],
-  'flags/gone': ['Bring it back'],
+  'flags/gone': ['Restore it'],
   projects: ['New project', 'Edit Shop', 'Delete Shop'],
 };
 const admins = {
@@ -38,7 +38,7 @@ const admins = {
   clients: ['New client', 'Rotate the secret of backend'],
   billing: ['Choose Standard'],
 };
-// What each page has once it is read.
+// What each page shows once it is loaded.
 const read = {
   flags: (v) => v.link('colour'),
   'flags/colour': (v) => v.heading('Values'),
@@ -119,7 +119,7 @@ export default {
     await admin.open(`/t/${tenant}/production/clients`);
     for (const name of admins.clients) await admin.button(name).waitFor();
 
-    // Who has become a viewer is told so once, and is offered it no more.
+    // A person who became a viewer is told once, and no longer offered it.
     await v.open(`/t/${tenant}/development/flags`);
     await v.switch('colour').waitFor();
     const members = await admin.call('GET', `/api/v1/tenants/${tenant}/users`);
@@ -136,7 +136,7 @@ export default {
     await join(admin, v, 'viewer');
     await v.open(`/t/${admin.place.tenant}/production/flags`);
     await v.page.getByText('No flag yet').waitFor();
-    if (await v.button('Make first-flag').or(v.button('New flag')).count()) throw new Error('they may make none');
+    if (await v.button('Create first-flag').or(v.button('New flag')).count()) throw new Error('they may make none');
     await v.inspect();
   },
 };

@@ -1,5 +1,5 @@
-// Plays the stories in a browser, against the service at SERVICE_URL: node stories/run.mjs [name...]. Stories are the files x.story.mjs; they go on beside each other, in a
-// context of their own each.
+// Runs the stories in a browser against the service at SERVICE_URL: node stories/run.mjs [name...]. A story is a file x.story.mjs; several run
+// at a time, each in a browser context of its own.
 import { readdirSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { Visitor } from './visitor.mjs';
@@ -36,7 +36,7 @@ async function play(name, title, story) {
   }
 }
 
-// Three at once.
+// Three stories run at a time.
 const queue = [];
 for (const name of names) {
   const { default: stories } = await import(`./${name}`);

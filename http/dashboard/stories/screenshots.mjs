@@ -104,7 +104,7 @@ const at = (v, path) => v.open(`/t/${v.place.tenant}/${v.place.environment}/${pa
 
 async function shoot(v, name, ready) {
   await ready.waitFor();
-  await v.page.waitForTimeout(700); // what is beside it comes too
+  await v.page.waitForTimeout(700); // waits for everything beside it
   await v.shot(name);
   console.log(name);
 }

@@ -33,7 +33,7 @@ export default {
     await once(label('Email'), label('Password'), role('button', 'Sign up'));
     await v.signUp();
     const frame = () => once(role('navigation'), role('main'), role('combobox', 'Environment'));
-    await v.button('Make first-flag').waitFor();
+    await v.button('Create first-flag').waitFor();
     await v.call('POST', '/api/v1/flags', { key: 'checkout', type: 'boolean' });
     await v.page.reload();
     await once(role('switch', 'checkout'), role('link', 'checkout'), role('heading', 'Flags'), label('Search'));
@@ -152,7 +152,7 @@ export default {
     await tenants.click();
     await v.page.getByRole('option', { name: 'Second' }).click();
     await v.page.waitForURL(`**/t/${second.id}/production/flags`);
-    await v.heading('Make your first flag').waitFor();
+    await v.heading('Create your first flag').waitFor();
     await v.page.goBack();
     await v.switch('of-the-first').waitFor();
     if (v.place.tenant !== first) throw new Error(`the tenant is ${v.place.tenant}`);
@@ -166,7 +166,7 @@ export default {
     const second = await v.call('POST', '/api/v1/tenants', { name: 'Second' });
     const at = async (tenant, environment) => {
       await v.page.waitForURL(`**/t/${tenant}/${environment}/flags`);
-      await v.heading('Make your first flag').waitFor();
+      await v.heading('Create your first flag').waitFor();
     };
     const open = async (tenant, environment) => {
       await v.open(`/t/${tenant}/production/flags`);

@@ -61,7 +61,7 @@ export default {
     if (reasons.join() !== 'disabled 3 undo,enabled 2 Größer als zuvor,created 1 ') throw new Error(`${reasons}`);
     if (sent[1] !== 'disable production "2" undo') throw new Error(`sent: ${sent}`);
 
-    // It is switched off without a reason, and undone by the button, whose focus goes back.
+    // It is switched off without a reason, and undone by the button, whose focus returns.
     await v.turn('checkout');
     await v.turn('checkout');
     await told(v, 'checkout: disabled in production.');
@@ -81,7 +81,7 @@ export default {
     await v.page.clock.install();
     const sent = await begin(v, 'development');
     const toast = toasts(v).getByText('checkout: enabled in development.');
-    await v.page.clock.pauseAt(Date.now() + 60_000); // it stands still from then on
+    await v.page.clock.pauseAt(Date.now() + 60_000); // the clock stands still from here
     await v.switch('checkout').click();
     await toast.waitFor();
     await stands(v, sent, 'enable development');
@@ -95,14 +95,14 @@ export default {
     await toast.waitFor({ state: 'detached' });
     await v.page.clock.resume();
 
-    // Of two flags each has its own; the keys take the newest.
+    // Two flags have one toast each; the shortcut undoes the newest.
     await v.switch('checkout').click();
     await told(v, 'checkout: disabled in development.');
     await v.switch('search').click();
     await told(v, 'search: enabled in development.');
     if ((await v.button('Undo').count()) !== 2) throw new Error('one of both is gone');
     await v.inspect();
-    // Who types undoes what they typed.
+    // In a text field the shortcut undoes the typing.
     await v.field('Search').press('Control+z');
     await v.switch('search').press('Control+z');
     await told(v, 'search: disabled again in development.');
@@ -120,7 +120,7 @@ export default {
       route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503,"title":"away"}' }),
     );
     await v.button('Undo').click();
-    await told(v, 'The service is away for a moment.');
+    await told(v, 'The service is temporarily unavailable.');
     await v.page.unroute('**/api/v1/flags/checkout/disable');
     await v.call('PATCH', '/api/v1/flags/checkout', { description: 'theirs' });
     await v.button('Undo').click();
@@ -146,7 +146,7 @@ export default {
     const v = await come();
     const key = 'first-flag';
     await v.signUp();
-    await v.button(`Make ${key}`).click();
+    await v.button(`Create ${key}`).click();
     await v.switch(key).click();
     await v.heading(`Switch ${key} on in production?`).waitFor();
     await v.inspect();
@@ -167,7 +167,7 @@ export default {
 
   'the page of a flag asks in production too, and offers to undo': async (come) => {
     const v = await come({ refused: [404, 412], viewport: { width: 360, height: 740 } });
-    // What others change meanwhile is heard of by the refusal alone.
+    // Changes by other people show only through the refusal.
     await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
     const sent = await begin(v, 'development');
     await v.open(`/t/${v.place.tenant}/development/flags/checkout`);

@@ -6,11 +6,11 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 export const password = 'correct horse';
 
-/** Somebody at a browser. What goes wrong in their console, and what the page's policy refuses, fails their story. */
+/** A person at a browser. Errors in the console and violations of the page's policy fail the story. */
 export class Visitor {
   wrong = [];
 
-  /** refused are the statuses that the story provokes; a browser tells each in its console. */
+  /** refused are the error statuses that the story provokes; a browser reports them in its console. */
   static async come(browser, { refused = [], url = process.env.SERVICE_URL, ...options } = {}) {
     const v = new Visitor();
     v.url = url;
@@ -136,7 +136,7 @@ export class Visitor {
   }
 
   async leave() {
-    // What a story answers in the place of the service may be under way still.
+    // A response that a story gives in place of the service may still be pending.
     for (const page of this.context.pages()) await page.unrouteAll({ behavior: 'ignoreErrors' });
     await this.context.close();
   }

@@ -6,19 +6,19 @@ import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
 
-/** Where a call is made: a tenant, and an environment of it. */
+/** The tenant and the environment of a call. */
 export type Place = { tenant: string; environment: string };
 
-/** The headers that say where a call is made. */
+/** Returns the headers with a call's tenant and environment. */
 export function at(place: Place): { 'X-Tenant-ID': string; 'X-Environment': string } {
   return { 'X-Tenant-ID': place.tenant, 'X-Environment': place.environment };
 }
 
-/** fetch with the person's token, which is renewed before it ends, and once more where the service has refused it. */
+/** Fetches with the person's token, which is renewed before it expires, and again if the service refuses it. */
 export async function authorized(request: Request): Promise<Response> {
   const again = request.clone();
-  const asked = session.user?.id;
-  const theirs = (token: string | undefined) => (session.user?.id === asked ? token : undefined); // another person may have signed in meanwhile
+  const user = session.user?.id;
+  const theirs = (token: string | undefined) => (session.user?.id === user ? token : undefined); // the person may have changed meanwhile
   const response = await send(request, theirs(await session.token()));
   if (response.status !== 401 || !session.signedIn) return response;
   const renewed = theirs(await session.renew());
@@ -33,17 +33,17 @@ async function send(request: Request, token: string | undefined): Promise<Respon
   });
 }
 
-/** The API, as its document has it. */
+/** The API's client, typed by its document. */
 export const api = createClient<paths>({ baseUrl: service, fetch: authorized });
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 
-/** The body of an answer. A refusal is thrown as a Failure. */
+/** Returns the body of a response. Throws a refusal as a Failure. */
 export async function body<T>(call: Promise<Answer<T>>): Promise<NonNullable<T>> {
   return (await answer(call)).body;
 }
 
-/** An answer whose headers matter. A refusal is thrown as a Failure. */
+/** Returns the body and the headers of a response. Throws a refusal as a Failure. */
 export async function answer<T>(call: Promise<Answer<T>>): Promise<{ body: NonNullable<T>; headers: Headers }> {
   const { data, error, response } = await call;
   if (!response.ok) throw failureOf(response, error);

@@ -5,7 +5,7 @@ type Reviver = (this: unknown, name: string, value: unknown, context?: Source) =
 
 const json = JSON as typeof JSON & { rawJSON?: (text: string) => unknown };
 
-/** A JSON text as a value whose numbers JSON.stringify writes as they were spelt. Browsers without JSON.rawJSON round those that a double cannot hold. */
+/** Parses JSON so that JSON.stringify writes numbers unchanged. Browsers without JSON.rawJSON round numbers that a double cannot hold. */
 export function parseExactly(text: string): unknown {
   const keep: Reviver = (_name, value, context) => {
     if (typeof value !== 'number' || !context?.source || !json.rawJSON) return value;
@@ -16,12 +16,12 @@ export function parseExactly(text: string): unknown {
 
 type TextAnswer = Parameters<typeof answer<string>>[0];
 
-/** The body of an answer that was asked for with parseAs: 'text', with its numbers as they were spelt. Keep it as it is: structuralSharing takes numbers apart. */
+/** Returns the body of a response requested with parseAs: 'text', with unchanged numbers. Use it without structuralSharing, which would split them. */
 export async function exactBody<T>(call: TextAnswer): Promise<T> {
   return (await exactAnswer<T>(call)).body;
 }
 
-/** What exactBody returns, of an answer whose headers matter. */
+/** Returns what exactBody does, with the headers. */
 export async function exactAnswer<T>(call: TextAnswer): Promise<{ body: T; headers: Headers }> {
   const { body, headers } = await answer(call);
   return { body: parseExactly(body) as T, headers };

@@ -11,7 +11,7 @@ function ticking(every: number): () => void {
 const minutes = ticking(60_000);
 const moments = ticking(5_000);
 
-/** The current time, for relative times: readers are updated. */
+/** The current time for relative times, which updates its readers. */
 export function nowFor(at: string): number {
   const now = Date.now();
   if (Math.abs(now - Date.parse(at)) < 60_000) moments();

@@ -1,4 +1,4 @@
-/** Copies a text. Where the browser refuses, as over plain HTTP, the element that shows it is selected, to be copied by hand, and the answer is false. */
+/** Copies a text. If the browser refuses, as over plain HTTP, it selects the element for a copy by hand and returns false. */
 export async function copyText(text: string, shown: Element | undefined): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,6 +1,6 @@
 const pause = 250; // milliseconds without typing
 
-/** A value that is typed, a moment after its last change. Call it at a component's start. */
+/** Returns a value a moment after its last change. Call it when a component starts. */
 export function debounced<T>(typed: () => T): () => T {
   let value = $state.raw(typed());
   $effect(() => {

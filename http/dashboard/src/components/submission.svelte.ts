@@ -1,20 +1,20 @@
 import { asFailure, type Failure, fieldOf } from '../api/failure';
 
-/** What a form sends: whether it is under way, and what went wrong. */
+/** The submission of a form: whether it is running, and its failure. */
 export class Submission {
   busy = $state(false);
   failure = $state.raw<Failure>();
 
-  /** What is wrong with each field, by its name in the API. */
+  /** The error of each field, by its API name. */
   readonly wrong = $derived(this.failure?.fields ?? {});
 
-  /** The failure, unless all that it tells stands beside fields of these names. */
+  /** The failure, unless the fields with these names show all of it. */
   besides(names: string[]): Failure | undefined {
     const wrong = Object.keys(this.wrong);
     return wrong.length && wrong.every((name) => names.includes(fieldOf(name))) ? undefined : this.failure;
   }
 
-  /** Takes over a form's submission. Returns whether it was sent. */
+  /** Handles a form's submission. Returns whether it succeeded. */
   async submit(event: SubmitEvent, send: () => Promise<unknown>): Promise<boolean> {
     event.preventDefault();
     this.busy = true;

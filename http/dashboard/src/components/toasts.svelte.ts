@@ -1,13 +1,13 @@
-/** What is told at the edge of the window for a moment, beside what the person goes on with. */
+/** A short message at the edge of the window. */
 export type Toast = {
-  /** A later one of the same subject takes its place. */
+  /** A later one with the same subject replaces it. */
   subject: string;
   text: string;
   /** Whether it reports a failure: it then stays until the person closes it. */
   bad?: boolean;
   /** Undoes what it reports. The toast that it returns is shown next. */
   undo?: () => Promise<Toast>;
-  /** Leads to more about it. */
+  /** A link to more about it. */
   link?: { name: string; href: string };
 };
 
@@ -25,7 +25,7 @@ class Toasts {
     this.shown = this.shown.filter((toast) => toast !== closed);
   }
 
-  /** Takes away what is told of a subject, as it is about to change again. */
+  /** Removes the toast of a subject that is about to change again. */
   clear(subject: string): void {
     this.shown = this.shown.filter((toast) => toast.subject !== subject);
   }

@@ -12,7 +12,7 @@ type Typed = {
   attributes: string;
 };
 
-/** The context of evaluations as typed. It is stored for the person and the tab, so that all pages use the same. */
+/** The context of evaluations as typed. It is stored for the person and the tab, so all pages share it. */
 class EvaluationContext {
   #typed = $derived.by(() => read(session.user?.id));
 
@@ -32,7 +32,7 @@ class EvaluationContext {
     this.#keep({ ...this.#typed, attributes });
   }
 
-  /** undefined while what was typed is none. */
+  /** undefined while the input is not a valid context. */
   get context(): Context | undefined {
     const attributes = attributesOf(this.attributes);
     return attributes && { targetingKey: this.targetingKey, attributes };
@@ -51,7 +51,7 @@ function read(person: string | undefined): Typed {
 
 export const evaluationContext = new EvaluationContext();
 
-/** Whom flags are asked for, a moment after each change. Call it at a component's start. */
+/** Returns the context of evaluations, a moment after each change. Call it when a component starts. */
 export function useEvaluationContext(): () => Context | undefined {
   let last: Context | undefined;
   return debounced(() => (last = evaluationContext.context ?? last));

@@ -1,6 +1,6 @@
 export type ServerEvent = { id: string; data: string; retry?: number };
 
-/** The server-sent events of an answer as they arrive. A comment or an id without data is one without data, so that silence is told from a quiet stream. */
+/** Parses the server-sent events of a response as they arrive. A comment or a bare id yields an event without data, so that a quiet stream differs from a dead one. */
 export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

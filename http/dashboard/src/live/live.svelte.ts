@@ -8,32 +8,32 @@ import { Stream, type StreamEvent } from './stream';
 
 type Changed = NonNullable<StreamEvent['flags']>[number];
 
-/** What others have changed of a flag, the newest first. */
+/** Changes of a flag by other people, the newest first. */
 export type Mark = { key: string; entries: Entry[] };
 
-const marked = 60_000; // milliseconds for which a change is marked
-const hiddenLong = 60_000; // after this a hidden page closes its stream
-const atOnce = 20; // flags of an event whose changer is looked up
-const tries = 5; // until a history has what a list has already
+const markDuration = 60_000; // milliseconds for which a change is marked
+const hiddenTimeout = 60_000; // milliseconds after which a hidden page closes its stream
+const maxLookups = 20; // flags of an event with a lookup of their changer
+const maxTries = 5; // until the history has caught up with the lists
 
-/** What others do while the person looks. */
+/** Changes by other people while the page is open. */
 class Live {
-  /** Since when the service cannot be heard. */
+  /** Since when the stream is down. */
   unreachableSince = $state<number>();
   readonly marks = new SvelteMap<string, Mark>();
 
-  /** Keeps what is read of a tenant up to date. What it returns ends that. */
+  /** Keeps the cached data of a tenant current. Returns a function that ends that. */
   follow(tenant: string, client: QueryClient): () => void {
     const stream = new Stream(tenant, {
       changed: (event) => void this.#take(event, tenant, client, ended.signal),
       unreachable: (unreachable) => this.#hear(unreachable, client),
-      refused: () => void client.invalidateQueries(), // what is shown says why
+      refused: () => void client.invalidateQueries(), // the failing queries show why
     });
     const ended = new AbortController();
     let hiding: ReturnType<typeof setTimeout> | undefined;
     const look = () => {
       clearTimeout(hiding);
-      if (document.hidden) hiding = setTimeout(() => stream.close(), hiddenLong);
+      if (document.hidden) hiding = setTimeout(() => stream.close(), hiddenTimeout);
       else stream.open();
     };
     document.addEventListener('visibilitychange', look);
@@ -67,11 +67,11 @@ class Live {
     });
     if (news?.length === 0) return;
     void client.invalidateQueries({ queryKey: keys.trail(tenant) });
-    // One that changed in several environments is told of once for each.
+    // A change in several environments is reported once for each.
     const newest = new Map(news?.map((flag) => [flag.key, flag]));
     await Promise.all(
       [...newest.values()]
-        .slice(0, atOnce)
+        .slice(0, maxLookups)
         .map((flag) => this.#mark(flag, tenant, known.get(flag.key) ?? flag.version - 1, ended)),
     );
   }
@@ -84,13 +84,13 @@ class Live {
     if (!theirs.length || ended.aborted) return;
     const mark = { key: flag.key, entries: theirs };
     this.marks.set(flag.key, mark);
-    setTimeout(() => this.marks.get(flag.key) === mark && this.marks.delete(flag.key), marked);
+    setTimeout(() => this.marks.get(flag.key) === mark && this.marks.delete(flag.key), markDuration);
   }
 }
 
-// A history may lag behind the lists for a moment.
+// A history may briefly lag behind the lists.
 async function entriesOf(flag: Changed, tenant: string, ended: AbortSignal): Promise<Entry[]> {
-  for (let i = 0; i < tries && !ended.aborted; i++) {
+  for (let i = 0; i < maxTries && !ended.aborted; i++) {
     const entries = await readHistory(tenant, flag.key, 0, ended, 10).catch(() => []);
     if (entries.some(({ version }) => version >= flag.version)) return entries;
     await new Promise((resolve) => setTimeout(resolve, 200 * 2 ** i));

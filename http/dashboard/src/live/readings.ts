@@ -3,7 +3,7 @@ import type { FlagDetail } from '../queries/flag';
 import type { FlagPage } from '../queries/flags';
 import { keys } from '../queries/keys';
 
-/** The versions of flags that are shown. A version counts the changes in every environment. */
+/** Returns the versions of the cached flags. A version counts the changes in every environment. */
 export function knownVersions(client: QueryClient, tenant: string): Map<string, number> {
   const known = new Map<string, number>();
   const page = keys.flagPage({ tenant, environment: '' }, {}, 0).length;
@@ -22,7 +22,7 @@ export function knownVersions(client: QueryClient, tenant: string): Map<string, 
   }
 }
 
-/** Whether a reading of flags may be another one now: a flag that is not among the changed ones is not. What is read of all environments has no versions that say what it knows already. */
+/** Whether a query may be stale after changes of these flags. Data about all environments has no versions, so it always counts. */
 export function concerns(queryKey: readonly unknown[], changedKeys: Set<string> | undefined): boolean {
   const [, , environment, kind, key] = queryKey;
   if (environment === null) return true;

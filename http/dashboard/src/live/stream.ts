@@ -7,16 +7,16 @@ export type StreamEvent = Schemas['StreamEvent'];
 
 type Listener = {
   changed: (event: StreamEvent) => void;
-  /** The service cannot be heard, or can be again. */
+  /** Called when the stream goes down or comes back. */
   unreachable: (unreachable: boolean) => void;
-  /** The service does not let the person listen, now or later. */
+  /** Called when the service refuses the stream, now or later. */
   refused: () => void;
 };
 
-const silence = 45_000; // milliseconds: three heartbeats
+const silenceTimeout = 45_000; // milliseconds: three heartbeats
 const longest = 10_000;
 
-/** The stream of what changes in a tenant, in all its environments. It comes back by itself, and goes on from what it has heard. */
+/** The stream of changes in a tenant, in all environments. It reconnects by itself and resumes after the last received event. */
 export class Stream {
   #last = '';
   #retry = 2_000;
@@ -58,11 +58,11 @@ export class Stream {
     }
   }
 
-  // Returns when the stream has ended. What it throws is why it did not begin.
+  // Returns when the stream has ended. Throws if it could not be opened.
   async #listen(closed: AbortSignal, begun: () => void): Promise<void> {
     const silent = new AbortController();
     const signal = AbortSignal.any([closed, silent.signal]);
-    let alarm = setTimeout(() => silent.abort(), silence);
+    let alarm = setTimeout(() => silent.abort(), silenceTimeout);
     try {
       const headers = {
         'X-Tenant-ID': this.tenant,
@@ -74,13 +74,13 @@ export class Stream {
       begun();
       for await (const event of eventsOf(response.body)) {
         clearTimeout(alarm);
-        alarm = setTimeout(() => silent.abort(), silence);
+        alarm = setTimeout(() => silent.abort(), silenceTimeout);
         if (event.retry) this.#retry = event.retry;
         if (event.data) this.listener.changed(JSON.parse(event.data) as StreamEvent);
         if (event.id) this.#last = event.id;
       }
     } catch (error) {
-      if (error instanceof TypeError) return; // it broke off
+      if (error instanceof TypeError) return; // it was interrupted
       if (!silent.signal.aborted) throw error;
     } finally {
       clearTimeout(alarm);
@@ -88,7 +88,7 @@ export class Stream {
   }
 }
 
-/** Waits, but no longer than until the browser is online again. */
+/** Waits, but at most until the browser is online again. */
 function rest(milliseconds: number, closed: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {

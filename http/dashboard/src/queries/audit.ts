@@ -9,19 +9,19 @@ import { keys } from './keys';
 
 export type Entry = Schemas['AuditEntryBody'] & { tenantId?: string | null };
 
-type Asked = NonNullable<operations['get-audit-trail']['parameters']['query']>;
+type Query = NonNullable<operations['get-audit-trail']['parameters']['query']>;
 
-/** What a trail is narrowed by. */
-export type AuditFilter = Omit<Asked, 'limit' | 'cursor'>;
+/** The filter of a trail. */
+export type AuditFilter = Omit<Query, 'limit' | 'cursor'>;
 
 const pageSize = 50;
 
 type Page = { entries: Entry[]; next?: string };
 
-/** The trail of the platform and of all tenants in one, or with tenantId of that tenant. */
+/** Reads the trail of the platform and all tenants, or with tenantId of one tenant. */
 export type PlatformAuditFilter = AuditFilter & { tenantId?: string };
 
-/** The trail of a tenant, newest first, page by page. */
+/** Reads the trail of a tenant, newest first, page by page. */
 export const useAudit = (place: () => Place, filter: () => AuditFilter) =>
   useTrail(
     () => keys.audit(place().tenant, filter()),
@@ -47,10 +47,10 @@ export const usePlatformAudit = (filter: () => PlatformAuditFilter) =>
 /** What useAudit and usePlatformAudit return. */
 export type Trail = ReturnType<typeof useTrail>;
 
-// While another filter is read, what the one before found stays.
+// The old results stay visible while another filter loads.
 function useTrail(
   key: () => readonly unknown[],
-  read: (page: Pick<Asked, 'limit' | 'cursor'>, signal: AbortSignal) => Promise<{ body: Entry[]; headers: Headers }>,
+  read: (page: Pick<Query, 'limit' | 'cursor'>, signal: AbortSignal) => Promise<{ body: Entry[]; headers: Headers }>,
 ) {
   return createInfiniteQuery(() => ({
     queryKey: key(),
@@ -67,10 +67,10 @@ function useTrail(
   }));
 }
 
-// The service ends an answer with the token that asked for it: what may take long begins with one that lasts.
+// The service ends a response when its token expires, so a long one starts with a fresh token.
 const long = 10 * 60_000; // milliseconds
 
-/** The whole trail, as far as the filter lets it, as a file. */
+/** Reads the whole filtered trail as a file. */
 export async function readExport(place: Place, filter: AuditFilter, format: 'ndjson' | 'csv'): Promise<Blob> {
   await session.token(long);
   const { body: file } = await answer(
@@ -82,19 +82,19 @@ export async function readExport(place: Place, filter: AuditFilter, format: 'ndj
   return file as Blob;
 }
 
-/** The key that verifies checkpoints. */
+/** Reads the key that verifies checkpoints. */
 export const readAuditKey = (place: Place): Promise<string> =>
   body(api.GET('/api/v1/audit/key', { params: { header: at(place) }, parseAs: 'text' }));
 
-/** A signed statement of what the trail is now. */
+/** Reads a signed statement of the trail's current content. */
 export const readCheckpoint = (place: Place): Promise<string> =>
   body(api.GET('/api/v1/audit/checkpoint', { params: { header: at(place) }, parseAs: 'text' }));
 
-/** The proof that a trail of a size begins with a smaller one. */
+/** Reads the proof that a trail of a size begins with a smaller one. */
 export const readConsistency = (place: Place, from: number, size: number): Promise<Schemas['AuditConsistencyBody']> =>
   body(api.GET('/api/v1/audit/consistency', { params: { header: at(place), query: { from, size } } }));
 
-/** All facts as they are stored, while they arrive. Admins alone may read them. */
+/** Reads all facts as stored, as a stream. Only admins may. */
 export async function readFacts(place: Place): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   await session.token(long);
   const response = await authorized(new Request(`${service}/api/v1/audit/facts`, { headers: at(place) }));

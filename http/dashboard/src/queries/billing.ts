@@ -7,7 +7,7 @@ export type Plan = Schemas['SubscriptionBody']['plan'];
 /** The plans that can be bought. */
 export type BoughtPlan = NonNullable<Schemas['CheckoutBody']['planId']>;
 
-/** What a tenant pays for. */
+/** Reads the subscription of a tenant. */
 export function useSubscription(place: () => Place) {
   return createQuery(() => ({
     queryKey: [...keys.billing(place().tenant), 'subscription'],
@@ -15,7 +15,7 @@ export function useSubscription(place: () => Place) {
   }));
 }
 
-/** Which features a tenant has. */
+/** Reads the features of a tenant. */
 export function useFeatures(place: () => Place) {
   return createQuery(() => ({
     queryKey: [...keys.billing(place().tenant), 'features'],
@@ -31,7 +31,7 @@ export function useFeatures(place: () => Place) {
   }));
 }
 
-/** Opens the page of the payment provider on which a plan is bought or changed. It leads back to this one. */
+/** Opens the payment provider's page to buy or change a plan. It leads back to this page. */
 export function useCheckout(place: () => Place) {
   return createMutation(() => ({
     mutationFn: async (planId: BoughtPlan) => {
@@ -47,7 +47,7 @@ export function useCheckout(place: () => Place) {
   }));
 }
 
-/** Opens the page of the payment provider with the tenant's invoices and means of payment. */
+/** Opens the payment provider's page with the tenant's invoices and payment method. */
 export function usePortal(place: () => Place) {
   return createMutation(() => ({
     mutationFn: async () => {

@@ -10,9 +10,9 @@ type BulkWanted = {
   change: BulkChange;
   flags: string[];
   reason: string;
-  /** Hears after each flag how many are over, refused ones included. */
+  /** Called after each flag with the number of processed flags, including refused ones. */
   progress: (over: number) => void;
-  /** Once it is aborted, no further flag is changed. */
+  /** Aborting it stops further changes. */
   signal: AbortSignal;
 };
 
@@ -22,10 +22,10 @@ export type BulkRefusal = { flag: string; failure: unknown };
 const atOnce = 4;
 const tries = 3;
 
-/** What became of a bulk of flags: those that were refused, and those that were left since the person stopped. */
+/** The outcome of a bulk change: refused flags, and flags skipped after an abort. */
 export type BulkOutcome = { refused: BulkRefusal[]; left: string[] };
 
-/** Changes flags one by one, a few at once, in the environment where the person was when it began. */
+/** Changes flags one by one, a few concurrently, in the environment where the person started. */
 export function useBulkChange(place: () => Place) {
   const client = useQueryClient();
   return createMutation(() => ({
@@ -48,7 +48,7 @@ export function useBulkChange(place: () => Place) {
   }));
 }
 
-// What is too much at once is asked again when the service says so.
+// After a 429, it retries when the service says so.
 async function changeOne(place: Place, change: BulkChange, flagKey: string, reason: string): Promise<void> {
   const header = { ...at(place), ...reasonHeader(reason) };
   for (let left = tries - 1; ; left--) {

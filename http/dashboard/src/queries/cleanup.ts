@@ -7,7 +7,7 @@ export type CleanupFlag = Schemas['CleanupFlag'];
 
 const pageSize = 100;
 
-/** The flags that can go, those first that could go for longest. */
+/** Reads the flags to clean up, the oldest candidates first. */
 export function useCleanup(place: () => Place) {
   return createInfiniteQuery(() => ({
     queryKey: keys.cleanup(place().tenant),

@@ -5,7 +5,7 @@ import { keys } from './keys';
 export type Client = Schemas['ClientBody'];
 export type NewClient = Schemas['CreateClientBody'];
 
-/** The OAuth clients of a tenant, which its admins alone may see. */
+/** Reads the OAuth clients of a tenant, which only its admins may see. */
 export function useClients(place: () => Place, enabled: () => boolean = () => true) {
   return createQuery(() => ({
     queryKey: keys.clients(place().tenant),
@@ -14,14 +14,14 @@ export function useClients(place: () => Place, enabled: () => boolean = () => tr
   }));
 }
 
-/** Creates a client. The answer alone has its secret. */
+/** Creates a client. Only this response contains its secret. */
 export function useCreateClient(place: () => Place) {
   return useChange(place, (client: NewClient) =>
     body(api.POST('/api/v1/oauth/clients', { params: { header: at(place()) }, body: client })),
   );
 }
 
-/** Gives a client a new secret. The answer alone has it. */
+/** Gives a client a new secret. Only this response contains it. */
 export function useRotateClient(place: () => Place) {
   return useChange(place, (clientId: string) =>
     body(api.POST('/api/v1/oauth/clients/{clientId}/rotate', { params: { header: at(place()), path: { clientId } } })),

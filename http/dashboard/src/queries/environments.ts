@@ -13,7 +13,7 @@ export function useAddEnvironment(tenant: () => string) {
   );
 }
 
-/** Deletes an environment, and what flags are in it. deleted hears of it before it is missed. */
+/** Deletes an environment with the state of flags in it. deleted is called before queries miss it. */
 export function useDeleteEnvironment(tenant: () => string, deleted: (environment: string) => void) {
   return useChange(
     tenant,

@@ -8,19 +8,19 @@ export type Evaluation = Schemas['EvaluationBody'];
 export type Explanation = Schemas['ExplanationBody'];
 export type Context = Schemas['ContextBody'];
 
-/** A moment of the past: a time, or a version of a flag. */
+/** A moment in the past: a time, or a version of a flag. */
 export type Moment = { at?: string; version?: number };
 
-/** Rules and a fallthrough that are not saved. What is left out is as the environment has it. */
+/** Unsaved rules and fallthrough. What is absent stays as saved. */
 export type UnsavedRules = { rules?: NewRule[]; fallthrough?: Serve | null };
 
-/** Unsaved rules; unfinished while they cannot be asked about, and undefined where all is saved. */
+/** Unsaved rules; 'unfinished' while they are invalid, undefined if everything is saved. */
 export type RulesToTry = UnsavedRules | 'unfinished' | undefined;
 
-/** Whether the rule of an answer is one that is not saved: it is named by its place. */
+/** Whether an explanation's rule is unsaved: its id is an index. */
 export const isNewRule = (id: string | null) => id?.startsWith('rules[') ?? false;
 
-/** What a flag serves to a user, and why: now, at a moment, or with other rules. */
+/** Explains what a flag serves to a user, now, at a moment, or with other rules. */
 export function useExplained(
   place: () => Place,
   key: () => string,
@@ -52,7 +52,7 @@ export function useExplained(
       );
     },
     enabled: context() !== undefined && toTry() !== 'unfinished',
-    // Of other rules, or another moment, the answer says nothing.
+    // An explanation with other rules or of another moment must not stay visible.
     placeholderData: (previous, query) => (query?.queryKey.at(-2) === rules() ? previous : undefined),
     structuralSharing: false,
   }));

@@ -18,7 +18,7 @@ export type FlagChange = Schemas['UpdateFlagBody'];
 export type FlagType = FlagDetail['type'];
 export type Variation = Schemas['VariationBody'];
 export type VariationChange = Schemas['UpdateVariationBody'];
-/** A flag in one environment. */
+/** Reads a flag in one environment. */
 export type FlagInEnvironment = Schemas['FlagInEnvironment'];
 
 function readFlag(place: Place, key: string) {
@@ -40,7 +40,7 @@ export function useFlag(place: () => Place, key: () => string) {
   return createQuery(() => readFlag(place(), key()));
 }
 
-/** A flag in several environments, in their order. */
+/** Reads a flag in several environments, in order. */
 export function useFlagIn(places: () => Place[], key: () => string) {
   return createQueries(() => ({ queries: places().map((place) => readFlag(place, key())) }));
 }
@@ -57,7 +57,7 @@ export function useUpdateFlag(place: () => Place, key: () => string) {
 }
 
 export type VariationWanted = ChangeBasis & {
-  /** Without it the variation is added. */
+  /** The variation to change; a new one without it. */
   id?: string;
   fields: VariationChange;
 };

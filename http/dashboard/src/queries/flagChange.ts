@@ -34,7 +34,7 @@ export function useFlagChange<T, R>(place: () => Place, change: (wanted: T) => P
   }));
 }
 
-/** A request to switch a flag. It has its own place, as it may wait in line while the person opens another page. */
+/** A request to switch a flag. It has its own place, because the person may open another page before it runs. */
 export type SwitchRequest = {
   place: Place;
   key: string;

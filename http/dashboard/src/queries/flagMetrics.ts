@@ -8,7 +8,7 @@ export type Period = 'day' | 'week' | 'month' | 'year';
 
 const days: Record<Period, number> = { day: 1, week: 7, month: 30, year: 365 };
 
-/** Who evaluated a flag and what they got, in a period that ends now: by the hour up to a week, else by the day. Without an environment it is of all. */
+/** Reads who evaluated a flag and what they got, in a period up to now: hourly up to a week, else daily. Without an environment it covers all. */
 export function useFlagUse(
   place: () => Place,
   key: () => string,
@@ -19,7 +19,7 @@ export function useFlagUse(
     queryKey: [...keys.flag(place(), key()), 'use', period(), environment()],
     queryFn: ({ signal }) => {
       const since = days[period()] - 1;
-      // The hour or the day that goes on now is the last point.
+      // The last point is the current hour or day.
       const from = new Date(Date.now() - (since * 24 + (since > 6 ? 0 : 23)) * 3600_000).toISOString();
       return exactBody<FlagUse>(
         api.GET('/api/v1/flags/{flagKey}/metrics', {
@@ -33,7 +33,7 @@ export function useFlagUse(
         }),
       );
     },
-    refetchInterval: 10_000, // uses show within seconds
+    refetchInterval: 10_000, // usage appears within seconds
     placeholderData: keepPreviousData,
     structuralSharing: false,
   }));

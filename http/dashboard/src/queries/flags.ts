@@ -9,15 +9,15 @@ export type Flag = Schemas['FlagBody'];
 export type Link = Schemas['LinkBody'];
 export type NewFlag = Schemas['CreateFlagBody'];
 
-type Asked = NonNullable<operations['list-flags']['parameters']['query']>;
+type Query = NonNullable<operations['list-flags']['parameters']['query']>;
 
-/** What a list of flags is narrowed by, and its order. */
+/** The filter and order of a list of flags. */
 export type FlagFilter = Pick<
-  Asked,
+  Query,
   'q' | 'type' | 'status' | 'enabled' | 'lifecycle' | 'tag' | 'projectId' | 'owner' | 'sort'
 >;
 
-/** How many flags are read at once. */
+/** The number of flags in a page. */
 export const pageSize = 100;
 
 export type FlagPage = { flags: Flag[]; total: number };
@@ -32,7 +32,7 @@ async function readPage(place: Place, filter: FlagFilter, page: number, signal: 
   return { flags, total: Number(headers.get('X-Total-Count') ?? flags.length) };
 }
 
-/** The reading of a page of a list of flags. */
+/** The query of a page of a list of flags. */
 export function pageOf(place: Place, filter: FlagFilter, page: number) {
   return {
     queryKey: keys.flagPage(place, filter, page),
@@ -40,7 +40,7 @@ export function pageOf(place: Place, filter: FlagFilter, page: number) {
   };
 }
 
-/** The first page of a list of flags. While another filter is read, what the one before found stays. */
+/** Reads the first page of a list of flags. The old results stay visible while another filter loads. */
 export function useFirstFlags(place: () => Place, filter: () => FlagFilter) {
   return createQuery(() => ({
     ...pageOf(place(), filter(), 0),
@@ -48,7 +48,7 @@ export function useFirstFlags(place: () => Place, filter: () => FlagFilter) {
   }));
 }
 
-/** Further pages of a list of flags, in the order of pages. */
+/** Reads further pages of a list of flags, in the given order. */
 export function useFlagPages(place: () => Place, filter: () => FlagFilter, pages: () => number[]) {
   return createQueries(() => ({ queries: pages().map((page) => pageOf(place(), filter(), page)) }));
 }
@@ -64,7 +64,7 @@ export function useSwitchFlagInLists() {
       versionAfter(switchFlag(key, on, { ...at(place), ...reasonHeader(reason) })),
     onMutate: ({ place, key, on }) => show(place, key, on),
     onError: (_error, { place, key, on }) => show(place, key, !on),
-    // Lists are read again after the tenant's last switch: earlier they would show an old state.
+    // Lists are read after the tenant's last switch; earlier reads would show an old state.
     onSettled: (_made, _error, { place: { tenant } }) =>
       client.isMutating({
         mutationKey,
@@ -87,7 +87,7 @@ export function useCreateFlag(place: () => Place) {
     mutationFn: (flag: NewFlag) => body(api.POST('/api/v1/flags', { params: { header: at(place()) }, body: flag })),
     onMutate: place,
     onSuccess: (_made, _flag, { tenant }) => {
-      void client.invalidateQueries({ queryKey: keys.projects(tenant) }); // they count their flags
+      void client.invalidateQueries({ queryKey: keys.projects(tenant) }); // their flag counts change
       return client.invalidateQueries({ queryKey: keys.tenantFlags(tenant) });
     },
   }));

@@ -7,9 +7,9 @@ import { keys } from './keys';
 export type Entry = Schemas['HistoryEntry'];
 export type FlagAtVersion = Schemas['VersionBody'];
 
-const historyPageSize = 50; // of a history are read at once
+const historyPageSize = 50; // entries in a page
 
-/** A flag's history, the newest entries first. */
+/** Reads a flag's history, newest first. */
 export function useHistory(place: () => Place, key: () => string) {
   return createInfiniteQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'history'],
@@ -21,7 +21,7 @@ export function useHistory(place: () => Place, key: () => string) {
   }));
 }
 
-/** What has been changed since a version, by whomever, the newest first: as much of it as is read at once. */
+/** Reads the newest changes since a version, up to one page. */
 export function useSince(place: () => Place, key: () => string, version: () => number | undefined) {
   return createQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'since', version()],
@@ -32,7 +32,7 @@ export function useSince(place: () => Place, key: () => string, version: () => n
   }));
 }
 
-/** Entries of a flag's history, the newest first. */
+/** Reads entries of a flag's history, newest first. */
 export function readHistory(
   tenant: string,
   key: string,
@@ -53,11 +53,11 @@ export function readHistory(
   );
 }
 
-const versionPageSize = 1000; // are read at once
+const versionPageSize = 1000; // versions in a page
 
 export type VersionLine = Schemas['VersionEntry'];
 
-/** The versions of a flag, the newest first. */
+/** Reads the versions of a flag, newest first. */
 export function useVersions(place: () => Place, key: () => string) {
   return createInfiniteQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'versions'],
@@ -78,7 +78,7 @@ export function useVersions(place: () => Place, key: () => string) {
   }));
 }
 
-/** A flag as it was at a version. */
+/** Reads a flag at a version. */
 export function useVersion(place: () => Place, key: () => string, version: () => number | undefined) {
   return createQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'version', version()],
@@ -97,7 +97,7 @@ export function useVersion(place: () => Place, key: () => string, version: () =>
   }));
 }
 
-/** What differs between two versions of a flag. */
+/** Reads the differences between two versions of a flag. */
 export function useDiff(place: () => Place, key: () => string, from: () => number | undefined, to: () => number) {
   return createQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'diff', from(), to()],
@@ -121,7 +121,7 @@ export function useDiff(place: () => Place, key: () => string, from: () => numbe
   }));
 }
 
-/** Goes back to what a flag was at a version. */
+/** Reverts a flag to a version. */
 export function useRevert(place: () => Place, key: () => string) {
   return useFlagChange(place, ({ to, ...basis }: ChangeBasis & { to: number }) =>
     body(

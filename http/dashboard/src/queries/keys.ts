@@ -2,10 +2,10 @@ import type { Place } from '../api/client';
 
 /** The cache keys of queries. A change invalidates all queries whose key begins with its key. */
 export const keys = {
-  /** All that is read of the platform. */
+  /** All data of the platform. */
   platform: ['platform'] as const,
   tenants: ['tenants'] as const,
-  /** The person's own part in their tenants, which is stale when these are. */
+  /** The person's memberships, which change with these. */
   memberships: ['tenants', 'memberships'] as const,
   /** The environments of all tenants. */
   allEnvironments: ['environments'] as const,
@@ -15,19 +15,19 @@ export const keys = {
   flagRules: (tenant: string) => ['flag-rules', tenant] as const,
   members: (tenant: string) => ['members', tenant] as const,
   clients: (tenant: string) => ['clients', tenant] as const,
-  /** All that is read of a tenant's trail. */
+  /** All data of a tenant's trail. */
   trail: (tenant: string) => ['audit', tenant] as const,
   audit: (tenant: string, filter: object) => [...keys.trail(tenant), filter] as const,
   usage: (tenant: string) => ['usage', tenant] as const,
   billing: (tenant: string) => ['billing', tenant] as const,
   projects: (tenant: string) => ['projects', tenant] as const,
-  /** All that is read of flags at a place. */
+  /** All data of flags at a place. */
   flags: (place: Place) => ['flags', place.tenant, place.environment] as const,
-  /** All that is read of flags in a tenant. */
+  /** All data of flags in a tenant. */
   tenantFlags: (tenant: string) => ['flags', tenant] as const,
-  /** All that is read of flags in a tenant and is of no one environment: null stands where that has its name. */
+  /** All data of flags in a tenant without an environment: null replaces its name. */
   everywhere: (tenant: string) => [...keys.tenantFlags(tenant), null] as const,
-  /** What all flags of a tenant serve, in several environments. */
+  /** What all flags of a tenant serve in several environments. */
   served: (tenant: string, asked: object) => [...keys.everywhere(tenant), 'served', asked] as const,
   cleanup: (tenant: string) => [...keys.everywhere(tenant), 'cleanup'] as const,
   flagList: (place: Place, filter: object) => [...keys.flags(place), 'list', filter] as const,

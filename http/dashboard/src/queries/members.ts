@@ -7,7 +7,7 @@ export type Role = Member['role'];
 
 export const memberName = (member: Member): string => member.displayName || member.email;
 
-/** The members of a tenant, pending ones among them. */
+/** Reads the members of a tenant, including pending ones. */
 export function useMembers(tenant: () => string) {
   return createQuery(() => ({
     queryKey: keys.members(tenant()),
@@ -21,7 +21,7 @@ export function useAddMember(tenant: () => string) {
   );
 }
 
-/** Gives a member a role, one change after the other: the last that was chosen stands. */
+/** Changes a member's role, one change after the other, so that the last one wins. */
 export function useChangeRole(tenant: () => string) {
   return useChange(
     tenant,
@@ -48,7 +48,7 @@ function useChange<Change, Made>(tenant: () => string, make: (change: Change) =>
   return createMutation(() => ({
     mutationFn: make,
     scope: scope ? { id: scope } : undefined,
-    // A person who left is led to another of their tenants.
+    // A person who left is redirected to another tenant.
     onMutate: tenant,
     onSettled: (_made, _error, _change, there) =>
       Promise.all([

@@ -6,10 +6,10 @@ import { keys } from './keys';
 
 export type Memberships = Schemas['BootstrapData'];
 
-/** What the person has not answered: a tenant that another person added them to, or an invitation to one. */
+/** An unanswered membership: a tenant that another person added the person to, or an invitation. */
 export type Question = { tenant: string; name: string; by: string; invitation: boolean };
 
-/** The tenants of the person, with the one to begin in. They are read once, and again after an answer. */
+/** Reads the person's tenants and unanswered memberships, once and after each answer. */
 export function useMemberships() {
   return createQuery(() => ({
     queryKey: keys.memberships,
@@ -35,14 +35,14 @@ export function questionsOf({ tenants, invitations }: Memberships): Question[] {
   return [...added, ...invited];
 }
 
-/** The tenant to begin in: the one that the person used last, or else their first. It is none that they have not answered for. */
+/** Returns the tenant to start in: the last one used, or the first. It skips unanswered ones. */
 export function firstTenant(memberships: Memberships): string | undefined {
   const { tenants, active_tenant_id: active, canonical_tenant_id: canonical } = memberships;
   const own = (id: string) => tenants.some((t) => t.tenant_id === id && t.added_by === null);
   return [active, canonical].find(own);
 }
 
-/** Notes that a tenant has been opened, which answers for it. */
+/** Records that a tenant has been opened, which counts as an answer. */
 export function noteOpened(client: QueryClient, tenant: string): void {
   client.setQueryData<Memberships>(
     keys.memberships,
@@ -54,7 +54,7 @@ export function noteOpened(client: QueryClient, tenant: string): void {
   );
 }
 
-/** Stays in a tenant or accepts an invitation, or leaves or declines. Call it at a component's start. */
+/** Answers a membership: stays or accepts, or leaves or declines. Call it when a component starts. */
 export function useAnswer(): (tenant: string, stay: boolean) => Promise<void> {
   const client = useQueryClient();
   return async (tenant, stay) => {

@@ -4,7 +4,7 @@ import { keys } from './keys';
 
 const shown = 20;
 
-/** The newest notifications of the person, and how many they have not read. */
+/** Reads the newest notifications of the person, and the number of unread ones. */
 export function useNotifications() {
   return createQuery(() => ({
     queryKey: keys.notifications,

@@ -3,13 +3,13 @@ import { usePlace } from '../router/place';
 import { usePlatformRole } from './platform';
 import { useTenants } from './tenants';
 
-/** The person's role in a tenant: null for none, undefined while it is not known. Call it at a component's start. */
+/** Returns the person's role in a tenant: null for none, undefined while unknown. Call it when a component starts. */
 export function useRole(tenant: () => string | undefined): () => Role | null | undefined {
   const tenants = useTenants();
   return () => tenants.data && (tenants.data.find(({ id }) => id === tenant())?.role ?? null);
 }
 
-/** Whether the person may do something in the tenant: undefined while that is not known. Call it at a component's start. */
+/** Returns whether the person may do something in the tenant: undefined while unknown. Call it when a component starts. */
 export function useMay(act: TenantAct): () => boolean | undefined {
   const place = usePlace();
   const role = useRole(() => place().tenant);
@@ -19,7 +19,7 @@ export function useMay(act: TenantAct): () => boolean | undefined {
   };
 }
 
-/** Whether the person may do something on the platform. Call it at a component's start. */
+/** Returns whether the person may do something on the platform. Call it when a component starts. */
 export function useMayOnPlatform(act: PlatformAct): () => boolean {
   const role = usePlatformRole();
   return () => platformRoleMay(role(), act);

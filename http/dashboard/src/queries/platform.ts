@@ -9,7 +9,7 @@ export type ServiceStatus = Schemas['ServiceStatusBody'];
 
 const pageSize = 50;
 
-/** The person's role on the platform: null for none, undefined while it is not known. */
+/** Returns the person's role on the platform: null for none, undefined while unknown. */
 export function usePlatformRole(): () => PlatformRole | null | undefined {
   const role = createQuery(() => ({
     queryKey: [...keys.platform, 'role'],
@@ -19,21 +19,21 @@ export function usePlatformRole(): () => PlatformRole | null | undefined {
   return () => role.data?.role;
 }
 
-/** The people whose name or address has a text in it, page by page. */
+/** Reads the people whose name or address contains a text, page by page. */
 export const usePeople = (q: () => string) =>
   useList('people', q, (query, signal) => answer(api.GET('/api/v1/admin/users', { params: { query }, signal })));
 
-/** The tenants whose name or address has a text in it, page by page. */
+/** Reads the tenants whose name or address contains a text, page by page. */
 export const usePlatformTenants = (q: () => string) =>
   useList('tenants', q, (query, signal) => answer(api.GET('/api/v1/admin/tenants', { params: { query }, signal })));
 
-type Asked = { q?: string; limit: number; offset: number };
+type Query = { q?: string; limit: number; offset: number };
 type Page<T> = { rows: T[]; total: number };
 
 function useList<T>(
   name: string,
   q: () => string,
-  read: (asked: Asked, signal: AbortSignal) => Promise<{ body: T[]; headers: Headers }>,
+  read: (query: Query, signal: AbortSignal) => Promise<{ body: T[]; headers: Headers }>,
 ) {
   return createInfiniteQuery(() => ({
     queryKey: [...keys.platform, name, q()],
@@ -50,7 +50,7 @@ function useList<T>(
   }));
 }
 
-/** Shuts a person out everywhere, or lets them in again. */
+/** Deactivates or reactivates a person. */
 export function useSetActive() {
   return useChange(({ userId, active }: { userId: string; active: boolean }) => {
     const call = { params: { path: { userId } } };
@@ -62,7 +62,7 @@ export function useSetActive() {
   });
 }
 
-/** Gives a person a role on the platform, one change after the other; null takes it away. */
+/** Changes a person's platform role, one change after the other; null removes it. */
 export function useGivePlatformRole() {
   return useChange(
     ({ userId, role }: { userId: string; role: PlatformRole | null }) =>
@@ -71,7 +71,7 @@ export function useGivePlatformRole() {
   );
 }
 
-/** The invitations to the platform, the newest first. */
+/** Reads the platform's invitations, newest first. */
 export function useInvitations() {
   return createQuery(() => ({
     queryKey: [...keys.platform, 'invitations'],
@@ -106,7 +106,7 @@ function useChange<Change, Made>(make: (change: Change) => Promise<Made>, scope?
   }));
 }
 
-/** How the service stands, every few seconds. */
+/** Reads the status of the service every few seconds. */
 export function useServiceStatus() {
   return createQuery(() => ({
     queryKey: [...keys.platform, 'status'],

@@ -4,10 +4,10 @@ import { keys } from './keys';
 
 export type Project = Schemas['ProjectBody'];
 
-/** What people say about a project. */
+/** The editable fields of a project. */
 export type ProjectText = Pick<Project, 'name' | 'description' | 'color'>;
 
-/** The projects of a tenant. */
+/** Reads the projects of a tenant. */
 export function useProjects(place: () => Place) {
   return createQuery(() => ({
     queryKey: keys.projects(place().tenant),
@@ -15,7 +15,7 @@ export function useProjects(place: () => Place) {
   }));
 }
 
-/** The project that a flag belongs to, where it belongs to one. */
+/** Reads the project of a flag, if it has one. */
 export function useProjectOf(place: () => Place, id: () => string | null) {
   return createQuery(() => ({
     queryKey: [...keys.projects(place().tenant), id()],
@@ -30,7 +30,7 @@ export function useProjectOf(place: () => Place, id: () => string | null) {
   }));
 }
 
-/** Creates a project, or changes the one whose id is given. */
+/** Creates a project, or changes the one with the given id. */
 export function useSaveProject(place: () => Place) {
   return useChange(place, ({ id, ...project }: ProjectText & { id?: string }) =>
     body<Project>(

@@ -3,17 +3,17 @@ import { asFailure } from '../api/failure';
 import { keys } from './keys';
 
 const tries = 3;
-const longest = 30_000; // milliseconds between two tries
+const longest = 30_000; // milliseconds between two retries
 
-/** What was read stays on the screen while a new reading fails; see shell/Outage.svelte, which says so. */
+/** Creates the client of queries. Data stays visible while a new read fails; shell/Outage.svelte reports that. */
 export function newQueryClient(): QueryClient {
   const client = new QueryClient({
-    // Somebody has deleted an environment: see shell/Shell.svelte.
+    // An environment was deleted: see shell/Shell.svelte.
     queryCache: new QueryCache({
       onError: (error) =>
         asFailure(error).noEnvironment && client.invalidateQueries({ queryKey: keys.allEnvironments }),
     }),
-    // A role may have been taken away: what it allowed is no longer offered.
+    // The person's role may have changed, so their permissions are read again.
     mutationCache: new MutationCache({
       onError: (error) => {
         if (asFailure(error).status === 403) void client.invalidateQueries({ queryKey: keys.tenants });

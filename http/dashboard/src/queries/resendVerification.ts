@@ -3,11 +3,11 @@ import { api, body } from '../api/client';
 import { asFailure } from '../api/failure';
 import { session } from '../session/session.svelte';
 
-/** Has the link mailed again that verifies the person's address. It is false where the address is verified by now. */
+/** Mails the verification link again. Returns false if the address is verified already. */
 export function useResendVerification() {
   return createMutation(() => ({
     mutationFn: async () => {
-      await session.renew(); // the token may be from before the address was verified
+      await session.renew(); // the token may be older than the verification
       try {
         await body(api.POST('/api/v1/auth/resend-verification'));
         return true;

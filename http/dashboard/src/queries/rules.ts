@@ -11,7 +11,7 @@ export type Condition = Schemas['ConditionBody'];
 export type Operator = Condition['op'];
 export type Serve = Schemas['ServeBody'];
 
-/** The rules of a flag in an environment, with what those get whom none matches. */
+/** Reads the rules of a flag in an environment, with its fallthrough. */
 export function useRules(place: () => Place, key: () => string) {
   return createQuery(() => ({
     queryKey: [...keys.flag(place(), key()), 'rules'],
@@ -22,7 +22,7 @@ export function useRules(place: () => Place, key: () => string) {
 
 export type VersionedRules = Rules & { version: number };
 
-// The rules with the version that they were read at.
+// Reads the rules with their version.
 async function readRules(place: Place, key: string, signal: AbortSignal): Promise<VersionedRules> {
   let version = 0;
   const rules = await exactBody<Rules>(
@@ -45,14 +45,14 @@ export type RulesWanted = ChangeBasis & {
   /** null unsets it; undefined leaves it. */
   fallthrough?: Serve | null;
   enabled?: boolean;
-  /** Hears of each part that is saved, and of the version that it made: a later one may be refused. */
+  /** Called after each saved part with the new version: a later part may be refused. */
   savedPart?: (part: 'rules' | 'fallthrough', version: number) => void;
 };
 
-/** Changes the rules, the fallthrough, and whether the flag is on: each is a change, which stands on the one before. */
+/** Changes the rules, the fallthrough, and whether the flag is on: one change each, based on the one before. */
 export function useSaveRules(place: () => Place, key: () => string) {
   return useFlagChange(place, async ({ rules, fallthrough, enabled, savedPart, ...basis }: RulesWanted) => {
-    const [there, flagKey] = [place(), key()]; // the person may go elsewhere between two steps
+    const [there, flagKey] = [place(), key()]; // the person may go elsewhere between two changes
     const params = () => ({ path: { flagKey }, header: changeHeaders(there, basis) });
     if (rules) {
       basis.version = await versionAfter(

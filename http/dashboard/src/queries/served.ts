@@ -8,7 +8,7 @@ import { keys } from './keys';
 /** Why a flag serves nothing to a user. */
 export type Refusal = Schemas['EvaluationError'];
 
-/** What all flags serve in an environment, by key. Where it was not there at the moment, that is the failure. */
+/** What all flags serve in an environment, by key. The failure says if the environment did not exist at the time. */
 export type Served = {
   environment: string;
   flags: Record<string, Evaluation>;
@@ -16,7 +16,7 @@ export type Served = {
   failure?: Failure;
 };
 
-/** What all flags of a tenant serve to a user in several environments, now or at a time. */
+/** Reads what all flags of a tenant serve to a user in several environments, now or at a time. */
 export function useServed(
   tenant: () => string,
   environments: () => string[],
@@ -30,7 +30,7 @@ export function useServed(
     enabled: context() !== undefined && environments().length > 0,
     placeholderData: keepPreviousData,
     structuralSharing: false,
-    gcTime: 0, // answers of many flags are large
+    gcTime: 0, // responses with many flags are large
   }));
 }
 

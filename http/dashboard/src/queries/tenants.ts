@@ -4,11 +4,11 @@ import { keys } from './keys';
 
 export type Tenant = Schemas['TenantBody'];
 
-/** The environment to begin in. */
+/** Returns the environment to start in. */
 export const defaultEnvironment = (environments: string[]): string | undefined =>
   environments.includes('production') ? 'production' : environments[0];
 
-/** The tenants that the person is a member of. */
+/** Reads the person's tenants. */
 export function useTenants() {
   return createQuery(() => ({
     queryKey: keys.tenants,
@@ -17,7 +17,7 @@ export function useTenants() {
   }));
 }
 
-/** The reading of a tenant's environments, by name. */
+/** The query of a tenant's environments, by name. */
 export function environmentsQuery(tenant: string) {
   return {
     queryKey: keys.environments(tenant),
@@ -26,7 +26,7 @@ export function environmentsQuery(tenant: string) {
   };
 }
 
-/** The environments of a tenant, by name: of none before it is known. */
+/** Reads the environments of a tenant, by name; none while it is unknown. */
 export function useEnvironments(tenant: () => string | undefined) {
   return createQuery(() => ({ ...environmentsQuery(tenant() ?? ''), enabled: tenant() !== undefined }));
 }

@@ -7,7 +7,7 @@ const tourKey = 'dashboard@1';
 
 const path = () => ({ params: { path: { userId: session.user!.id, tourKey } } });
 
-/** Whether the person has seen the tour, or does not want to. */
+/** Reads whether the person has seen or dismissed the tour. */
 export function useTour() {
   return createQuery(() => ({
     queryKey: keys.tour,
@@ -16,7 +16,7 @@ export function useTour() {
   }));
 }
 
-/** Notes that the tour is over, or is to be shown again. */
+/** Records that the tour is over, or to be shown again. */
 export function useMarkTour() {
   const client = useQueryClient();
   return createMutation(() => ({

@@ -5,7 +5,7 @@ import { keys } from './keys';
 export type Usage = NonNullable<ReturnType<typeof useUsage>['data']>;
 export type Metrics = Schemas['TenantMetrics'];
 
-/** What a tenant has and uses, and its limits. */
+/** Reads the usage and the limits of a tenant. */
 export function useUsage(tenant: () => string) {
   return createQuery(() => ({
     queryKey: keys.usage(tenant()),
@@ -14,7 +14,7 @@ export function useUsage(tenant: () => string) {
   }));
 }
 
-/** Who evaluated how much at a place: by the hour for a day, or by the day for a month. */
+/** Reads who evaluated how much at a place: hourly for a day, or daily for a month. */
 export function useTenantMetrics(place: () => Place, interval: () => Metrics['interval']) {
   return createQuery(() => ({
     queryKey: [...keys.usage(place().tenant), place().environment, interval()],
@@ -27,7 +27,7 @@ export function useTenantMetrics(place: () => Place, interval: () => Metrics['in
           },
         }),
       ),
-    refetchInterval: 10_000, // uses show within seconds
+    refetchInterval: 10_000, // usage appears within seconds
     placeholderData: (before: Metrics | undefined) => before,
   }));
 }

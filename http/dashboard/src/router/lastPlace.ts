@@ -4,7 +4,7 @@ import { stored } from '../service';
 const key = stored('place');
 const keyOf = (tenant: string) => stored(`environment ${tenant}`);
 
-/** Where the person was last in this browser, to begin there. */
+/** The last place in this browser, to start there. */
 export const last = {
   get place(): Place | undefined {
     const text = localStorage.getItem(key);
@@ -15,7 +15,7 @@ export const last = {
     localStorage.setItem(key, JSON.stringify(place));
     localStorage.setItem(keyOf(place.tenant), place.environment);
   },
-  /** The environment that was used last in a tenant. */
+  /** The last environment used in a tenant. */
   environmentIn(tenant: string): string | undefined {
     return localStorage.getItem(keyOf(tenant)) ?? undefined;
   },

@@ -11,7 +11,7 @@ export type Route = {
   page: Page;
 };
 
-/** The route that a path takes, with its parameters. */
+/** Returns the route that matches a path, with its parameters. */
 export function match<R extends { path: string }>(
   routes: readonly R[],
   path: string,

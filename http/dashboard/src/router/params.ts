@@ -5,5 +5,5 @@ const [get, set] = createContext<() => Params>();
 
 export const setParams = set;
 
-/** What the path names, such as the key of a flag. Call it at a component's start; what it returns is read where it is needed. */
+/** Returns the path's parameters, such as the key of a flag, as a function. Call it when a component starts. */
 export const useParams = get;

@@ -5,18 +5,18 @@ const [get, set] = createContext<() => Place>();
 
 export const setPlace = set;
 
-/** The tenant and the environment that the URL names. Call it at a component's start; what it returns is read where it is needed. */
+/** Returns the URL's tenant and environment as a function. Call it when a component starts. */
 export const usePlace = get;
 
-/** The path of a page of a tenant: pathIn(place, 'flags', key). */
+/** Returns the path of a tenant's page: pathIn(place, 'flags', key). */
 export function pathIn(place: Place, ...parts: string[]): string {
   return ['/t', place.tenant, place.environment, ...parts]
     .map((part, i) => (i ? encodeURIComponent(part) : part))
     .join('/');
 }
 
-/** The path of the same page in another environment: its path differs in that alone. */
-export function elsewhere(path: string, environment: string): string {
+/** Returns the path of the same page in another environment. */
+export function pathInEnvironment(path: string, environment: string): string {
   const parts = path.split('/');
   parts[3] = encodeURIComponent(environment);
   return parts.join('/');

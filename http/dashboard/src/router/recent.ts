@@ -5,18 +5,18 @@ const maxRecent = 6;
 
 const keyOf = (tenant: string) => stored(`recent ${session.user?.id} ${tenant}`);
 
-/** The flags of a tenant that the person looked at in this browser, the last first. */
+/** Returns the flags of a tenant that the person opened in this browser, the last first. */
 export function recentFlags(tenant: string): string[] {
   const text = localStorage.getItem(keyOf(tenant));
   return text ? (JSON.parse(text) as string[]) : [];
 }
 
-/** Notes that the person looks at a flag. */
+/** Records that the person opened a flag. */
 export function noteRecent(tenant: string, key: string): void {
   keep(tenant, [key, ...without(tenant, key)]);
 }
 
-/** Forgets a flag that is gone. */
+/** Removes a deleted flag. */
 export function forgetRecent(tenant: string, key: string): void {
   keep(tenant, without(tenant, key));
 }

@@ -1,22 +1,22 @@
 import { base } from '../service';
 
-// What the browser keeps with a page.
+// The browser's history state of a page.
 type Kept = { at: number } | null;
 
-// What can be left. Who goes back on a page may close a dialog, and stays on the page.
+// What can be left. Back on a page may close a dialog and stay on the page.
 type Part = 'page' | 'dialog';
 
 export type Query = Record<string, string | undefined>;
 
-/** Where the person is, which the URL says. Reading it in a component keeps the component up to date. */
+/** The current URL. Components that read it update with it. */
 class Router {
   #url = $state.raw(new URL(location.href));
-  // By its value: what a page asks for changes without the page being made anew.
+  // By its value, so that a change of the query does not create the page again.
   #path = $derived(this.#url.pathname.slice(base.length) || '/');
-  #at: number; // among the pages that the browser goes back and forth between
+  #at: number; // the index in the browser's history
   #agreed = false;
   #unsaved = new Map<() => boolean, Part>();
-  /** What waits until the person has said whether the page is left: see shell/LeaveDialog.svelte. */
+  /** The action that waits until the person agrees to leave the page: see shell/LeaveDialog.svelte. */
   held = $state.raw<() => void>();
 
   constructor() {
@@ -32,33 +32,33 @@ class Router {
     return this.#path;
   }
 
-  /** What the URL asks the page for: filters, sorting, a tab. */
+  /** The URL's query: filters, sorting, a tab. */
   get query(): URLSearchParams {
     return this.#url.searchParams;
   }
 
-  /** The address of a page, for links. */
+  /** Returns the address of a page, for links. */
   href(path: string, query: Query = {}): string {
     const asked = new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => !!entry[1]));
     return base + path + (asked.size ? `?${asked}` : '');
   }
 
-  /** Goes to a page. With replace the page before is not gone back to. */
+  /** Goes to a page. With replace, it replaces the current history entry. */
   go(path: string, query: Query = {}, { replace = false } = {}): void {
     this.#visit(this.href(path, query), replace);
   }
 
-  /** Does what leaves the page: at once, or when the person agrees to lose what is not saved. */
+  /** Runs an action that leaves the page, at once or after the person agrees to lose unsaved input. */
   leave(act: () => void): void {
     if (this.#agreed || !this.#hasUnsaved('page', 'dialog')) return act();
     this.held = () => {
-      this.#agreed = true; // also to the pages that it goes to
+      this.#agreed = true; // also for redirects
       act();
       this.#agreed = false;
     };
   }
 
-  /** Has the person asked before a page, or a dialog of it, is left that has something unsaved, also with the tab. What it returns ends that. */
+  /** Guards unsaved input of a page or dialog: leaving it needs a confirmation, also with the tab. Returns a function that ends that. */
   warnBeforeLeaving(part: Part, unsaved: () => boolean): () => void {
     this.#unsaved.set(unsaved, part);
     return () => this.#unsaved.delete(unsaved);
@@ -68,7 +68,7 @@ class Router {
     return [...this.#unsaved].some(([unsaved, part]) => parts.includes(part) && unsaved());
   }
 
-  /** Changes what the URL asks the page for; undefined takes a name away. Each change is gone back over as one, unless it replaces. */
+  /** Changes the URL's query; undefined removes a name. Each change is one history entry unless it replaces the current one. */
   setQuery(change: Query, { replace = true } = {}): void {
     const asked = { ...Object.fromEntries(this.query), ...change };
     this.#show(this.href(this.path, asked), replace);
@@ -89,7 +89,7 @@ class Router {
     else this.leave(show);
   }
 
-  // The browser has gone back or forth: where the person is to be asked first, it returns.
+  // The browser went back or forward. If a confirmation is needed, it returns first.
   #arrive(at: number): void {
     const by = at - this.#at;
     const left: Part[] = location.pathname === this.#url.pathname ? ['dialog'] : ['page', 'dialog'];
@@ -106,7 +106,7 @@ class Router {
     if (location.href !== this.#url.href) this.#url = new URL(location.href);
   }
 
-  // Links are plain <a href>: what the browser would do by itself, such as a new tab, it does.
+  // Links are plain <a href>, so that the browser handles new tabs and the like.
   #follow(event: MouseEvent): void {
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     if (!link || event.defaultPrevented || event.button !== 0) return;

@@ -9,15 +9,15 @@ export type Session = Answer & { endsAt: number };
 
 const key = stored('session');
 const lock = stored('renew');
-const renewBefore = 60_000; // a token is renewed so long before its end, in milliseconds
+const renewBefore = 60_000; // a token is renewed this many milliseconds before it expires
 
-/** Who is signed in. Tokens are in this tab's sessionStorage, and in no URL. */
+/** The signed-in person. Tokens are in this tab's sessionStorage, and in no URL. */
 class SignedIn {
   current = $state.raw<Session | undefined>(read());
-  /** The service has ended the session, and not the person. */
+  /** Whether the service ended the session, not the person. */
   ended = $state(false);
   #renewing: Promise<string | undefined> | undefined;
-  /** The refresh token of the session that was signed out of, until it is known what it was traded for. */
+  /** The refresh token of a session that the person ended, until its renewal is known. */
   #ending: string | undefined;
   #tabs = new Tabs<Session>({
     theirs: (renewed, of) => {
@@ -38,14 +38,13 @@ class SignedIn {
     return this.current?.user;
   }
 
-  /** Takes over the session of another tab of this browser, where there is one and this tab has none that holds. */
+  /** Takes over the session of another tab of this browser, unless this tab has a valid one. */
   async adopt(): Promise<void> {
     if (!this.current) this.#keep(await this.#tabs.ask(() => true));
     else if (!holds(this.current)) await this.#adoptLater(this.current);
   }
 
-  // A restored tab has an old session. Its refresh token may have been used since, so other tabs are asked for the current session
-  // before it is traded, because the service takes a second use for a theft.
+  // A restored tab has an old session whose refresh token may have been used since. It asks other tabs for the current session first, because the service takes a second use for a theft.
   async #adoptLater({ user, endsAt }: Session): Promise<void> {
     const later = await this.#tabs.ask((theirs) => theirs.user.id === user.id && theirs.endsAt > endsAt);
     if (later && this.current?.user.id === user.id && this.current.endsAt < later.endsAt) this.#keep(later);
@@ -66,10 +65,10 @@ class SignedIn {
     this.#tabs.end(ending.refreshToken);
     this.#keep(undefined);
     this.#ending = ending.refreshToken;
-    await this.#endAtService(ending).catch(() => undefined); // the tokens are gone from here
+    await this.#endAtService(ending).catch(() => undefined); // this tab no longer has the tokens
   }
 
-  // The service ends a session only for a token that holds.
+  // The service ends a session only for a valid token.
   async #endAtService(ending: Session): Promise<void> {
     if (holds(ending, 5_000)) return logOut(ending);
     await this.#renewing?.catch(() => undefined);
@@ -80,31 +79,31 @@ class SignedIn {
     });
   }
 
-  // A renewal that was under way undoes no sign-out.
+  // A renewal in progress must not undo a sign-out.
   #endRenewed(renewed: Session, of: string): void {
     if (of === this.#ending) this.#ending = undefined;
     this.#tabs.end(renewed.refreshToken);
     void logOut(renewed).catch(() => undefined);
   }
 
-  /** Returns a token that is valid for at least so many milliseconds, or none if signed out. */
+  /** Returns a token that is valid for at least this many milliseconds, or none if signed out. */
   async token(left = renewBefore): Promise<string | undefined> {
     const { current } = this;
     if (!current || holds(current, left)) return current?.token;
     return this.renew();
   }
 
-  /** New tokens for the session. Those who ask at once get the same. */
+  /** Renews the session's tokens. Concurrent callers share one renewal. */
   renew(): Promise<string | undefined> {
     this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined));
     return this.#renewing;
   }
 
-  // A refresh token is good for one use: of tabs that share a session, one trades it and tells the others.
+  // A refresh token works once: one of the tabs that share a session renews it and tells the others.
   async #renew(): Promise<string | undefined> {
     const before = this.current?.refreshToken;
     const { locks } = navigator;
-    if (!locks) return this.#trade(before); // browsers lock nothing over plain HTTP
+    if (!locks) return this.#trade(before); // browsers have no locks over plain HTTP
     let first = true;
     await locks.request(lock, { ifAvailable: true }, async (held) => {
       first = held !== null;
@@ -113,7 +112,7 @@ class SignedIn {
       await this.#trade(before);
     });
     if (first) return this.current?.token;
-    // The next to hold the lock trades what is still the same token, once it would have heard of another.
+    // The next tab with the lock renews only if its token has not changed, after it would have received a new one.
     await this.#tabs.renewal(locks.request(lock, () => undefined));
     return locks.request(lock, () => this.#trade(before));
   }
@@ -151,10 +150,10 @@ class SignedIn {
   }
 }
 
-/** Whether the access token can still be used for so many milliseconds. */
+/** Whether the access token is valid for this many milliseconds. */
 const holds = ({ endsAt }: Session, left = renewBefore): boolean => Date.now() < endsAt - left;
 
-/** Does something while no tab of this browser trades a token. Browsers lock nothing over plain HTTP. */
+/** Runs an action while no tab of this browser renews a token. Without locks, over plain HTTP, it just runs. */
 async function alone(act: () => Promise<void>): Promise<void> {
   const { locks } = navigator;
   await (locks ? locks.request(lock, act) : act());

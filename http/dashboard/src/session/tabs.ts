@@ -14,7 +14,7 @@ type Heard<S> = {
 
 const answerTimeout = 150; // milliseconds to wait for other tabs
 
-/** The other tabs of this browser that show the dashboard. Sessions go from one to another here, and nowhere else. */
+/** The dashboard's other tabs in this browser. Tabs exchange sessions only through this. */
 export class Tabs<S> {
   #channel = new BroadcastChannel(stored('session'));
   #waiting: ((session: S) => void) | undefined;
@@ -41,7 +41,7 @@ export class Tabs<S> {
     };
   }
 
-  /** The session of another tab, if one that is wanted is told of soon. */
+  /** Returns the session of another tab, if a wanted one arrives soon. */
   ask(wanted: (session: S) => boolean): Promise<S | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(undefined), answerTimeout);
@@ -62,12 +62,12 @@ export class Tabs<S> {
     this.#channel.postMessage({ kind: 'ended', of } satisfies Message<S>);
   }
 
-  /** Waits until what another tab has told before is heard. */
+  /** Waits until earlier messages of other tabs have arrived. */
   settled(): Promise<void> {
     return new Promise((resolve) => setTimeout(resolve));
   }
 
-  /** Waits for the renewal that is under way in another tab: until it is told of, or has not been soon after its end. */
+  /** Waits for the running renewal of another tab: until its result arrives, or shortly after its end. */
   renewal(underWay: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       this.#awaited = resolve;

@@ -6,7 +6,7 @@ import { last } from '../router/lastPlace';
 import { pathIn } from '../router/place';
 import { router } from '../router/router.svelte';
 
-// Where a tenant is opened: in the environment that was used last there, or else in one that it has.
+// Returns the place of a tenant: its last used environment, or else an existing one.
 function openingPlace(tenant: string, environments: string[] | undefined): Place {
   const used = last.environmentIn(tenant) ?? 'production';
   const there = !environments || environments.includes(used);
@@ -32,17 +32,17 @@ export function useFirstPlace(): () => Place | undefined {
 }
 
 const readTimeout = 2000; // milliseconds to read a tenant's environments
-let asked = 0;
+let openings = 0;
 
-/** Leads to the flags of another tenant, unless the person has gone elsewhere or chosen another meanwhile. Call it at a component's start. */
+/** Opens the flags of another tenant, unless the person has gone elsewhere meanwhile. Call it when a component starts. */
 export function useOpenTenant(): (tenant: string) => Promise<void> {
   const client = useQueryClient();
   return async (tenant) => {
-    const [mine, path] = [++asked, router.path];
+    const [mine, path] = [++openings, router.path];
     const environments = await Promise.race([
       client.fetchQuery({ ...environmentsQuery(tenant), retry: false }).catch(() => undefined),
       new Promise<undefined>((resolve) => setTimeout(resolve, readTimeout)),
     ]);
-    if (mine === asked && router.path === path) router.go(pathIn(openingPlace(tenant, environments), 'flags'));
+    if (mine === openings && router.path === path) router.go(pathIn(openingPlace(tenant, environments), 'flags'));
   };
 }

@@ -15,7 +15,7 @@ export type PageLink = { name: string; path: string; icon: IconName };
 
 type TenantPage = PageLink & { act?: TenantAct };
 
-/** The pages that the navigation and the command palette lead to, in their order. */
+/** The pages in the navigation and the command palette, in order. */
 const pages: TenantPage[] = [
   { name: shell.pages.flags, path: 'flags', icon: 'flag' },
   { name: shell.pages.playground, path: 'playground', icon: 'play' },
@@ -30,7 +30,7 @@ const pages: TenantPage[] = [
   { name: shell.pages.billing, path: 'billing', icon: 'card' },
 ];
 
-/** Those that a role opens, as links at a place. */
+/** Returns links to the pages that a role may open at a place. */
 export function pagesIn(place: Place, role: Role | null | undefined): PageLink[] {
   return pages
     .filter(({ act }) => !act || roleMay(role, act))
@@ -47,12 +47,12 @@ const platform: PlatformPage[] = [
   { name: shell.platformPages.audit, path: '/platform/audit', icon: 'clock', act: 'readTrail' },
 ];
 
-/** The pages of the platform that a role opens. */
+/** Returns the platform's pages that a role may open. */
 export function platformPages(role: PlatformRole | null | undefined): PageLink[] {
   return platform.filter(({ act }) => platformRoleMay(role, act));
 }
 
-/** The link to the platform, for those who have a role there. */
+/** Returns the link to the platform for people with a role there. */
 export function platformLink(role: PlatformRole | null | undefined): PageLink[] {
   return platformPages(role)
     .slice(0, 1)

@@ -1,4 +1,4 @@
-/** How far the tour is: no step of it is shown before it was begun. */
+/** The progress of the tour. Before its start it shows no step. */
 class Tour {
   step = $state<number>();
 }

@@ -2,7 +2,7 @@ import { useMarkTour } from '../queries/tour';
 import { router } from '../router/router.svelte';
 import { tour } from './tour.svelte';
 
-/** Begins the tour anew, where it can be shown: at a tenant's pages. Call it at a component's start; what it returns begins the tour. */
+/** Returns a function that restarts the tour, on a page that can show it: a tenant's. Call it when a component starts. */
 export function useTourAgain(): () => void {
   const mark = useMarkTour();
   return () => {

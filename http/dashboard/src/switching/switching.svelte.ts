@@ -17,7 +17,7 @@ const subjectOf = (key: string): string => `switch ${key}`;
  */
 export class Switching {
   /** The switch to confirm: the component shows the question. */
-  asked = $state.raw<SwitchRequest>();
+  unconfirmed = $state.raw<SwitchRequest>();
   /** The switch that was refused, and the version that it was based on. */
   refused = $state.raw<SwitchRequest & { baseVersion: number; failure: Failure }>();
 
@@ -29,13 +29,13 @@ export class Switching {
   choose(request: SwitchRequest): void {
     this.refused = undefined;
     if (request.place.environment === 'production') {
-      this.asked = request;
+      this.unconfirmed = request;
       return;
     }
     let baseVersion = 0;
     this.make({ ...request, onVersion: (version) => (baseVersion = version) }).catch((error: unknown) => {
       const failure = asFailure(error);
-      if ('X-Change-Reason' in failure.fields) this.asked = request;
+      if ('X-Change-Reason' in failure.fields) this.unconfirmed = request;
       else this.refused = { ...request, baseVersion, failure };
     });
   }

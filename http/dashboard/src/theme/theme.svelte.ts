@@ -5,7 +5,7 @@ export type Theme = (typeof themes)[number];
 
 const key = stored('theme');
 
-class Chosen {
+class Appearance {
   #theme = $state<Theme>(themes.find((t) => t === localStorage.getItem(key)) ?? 'system');
 
   constructor() {
@@ -28,5 +28,5 @@ class Chosen {
   }
 }
 
-/** Light, dark, or as the system has it. It is remembered in this browser. */
-export const chosen = new Chosen();
+/** Light, dark, or the system's setting. It is stored in this browser. */
+export const appearance = new Appearance();

@@ -1,12 +1,12 @@
 import { fromBase64, joined, same, sha256, utf8, type Bytes } from './bytes';
 
-/** A signed statement of how many facts a tenant has, and what they are. */
+/** A signed statement of the number and content of a tenant's facts. */
 export type Checkpoint = { origin: string; size: number; root: Bytes };
 
-/** Why a checkpoint, or the key that it is checked with, is not valid. */
+/** Why a checkpoint, or the key that verifies it, is not valid. */
 export type InvalidReason = 'noKey' | 'noCheckpoint' | 'notSigned' | 'otherTenant';
 
-/** A checkpoint that is not as it was signed, or a key that is none. */
+/** An invalid checkpoint or key. */
 export class InvalidCheckpoint extends Error {
   constructor(readonly reason: InvalidReason) {
     super(reason);
@@ -27,7 +27,7 @@ export async function readKey(text: string): Promise<Key> {
   return { name, hash, key: await crypto.subtle.importKey('raw', bytes.slice(1), 'Ed25519', false, ['verify']) };
 }
 
-/** Reads a checkpoint of c2sp.org/tlog-checkpoint, once its signature is found good. */
+/** Reads a checkpoint of c2sp.org/tlog-checkpoint, after its signature is verified. */
 export async function openCheckpoint(note: string, key: Key, tenant: string): Promise<Checkpoint> {
   const end = note.indexOf('\n\n');
   if (end < 0) throw new InvalidCheckpoint('noCheckpoint');
@@ -41,7 +41,7 @@ export async function openCheckpoint(note: string, key: Key, tenant: string): Pr
   return { origin, size: Number(size), root: bytes };
 }
 
-// Signatures by others may stand beside that of the key. A line is: — name base64(hash, signature).
+// A note may have further signatures. A line is: — name base64(hash, signature).
 async function signed(text: string, signatures: string, { name, hash, key }: Key): Promise<boolean> {
   for (const line of signatures.split('\n')) {
     const [dash, by, encoded] = line.split(' ');

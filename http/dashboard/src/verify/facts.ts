@@ -2,19 +2,19 @@ import { utf8, type Bytes } from './bytes';
 
 type Fact = { stream: string; revision: number; id: string; name: string; version: number; recorded: string };
 
-/** What is wrong with a file of facts. */
+/** An invalid file of facts. */
 export class Altered extends Error {
   constructor(readonly position: number) {
     super(`fact ${position}`);
   }
 }
 
-/** The canonical bytes of the facts in a file of facts, in their order, as docs/audit.md has them. It throws Altered where a stream leaves a revision out. */
+/** Yields the canonical bytes of a file's facts in order, as docs/audit.md describes. Throws Altered if a stream lacks a revision. */
 export async function* canonicalFacts(lines: AsyncIterable<string>): AsyncGenerator<Bytes> {
   const revisions = new Map<string, number>();
   let position = 0;
   for await (const line of lines) {
-    if (!line.startsWith('{"stream":')) continue; // the first and the last line say what the file is
+    if (!line.startsWith('{"stream":')) continue; // the first and the last line describe the file
     const { fact, metadata, data } = read(line, position);
     if (fact.revision !== (revisions.get(fact.stream) ?? 0) + 1) throw new Altered(position);
     revisions.set(fact.stream, fact.revision);
@@ -27,7 +27,7 @@ export async function* canonicalFacts(lines: AsyncIterable<string>): AsyncGenera
   }
 }
 
-// Metadata and data are taken as they are spelled. They are the last members, and before them no text has an object in it.
+// Metadata and data are used as spelled. They are the last members, and no earlier text contains an object.
 function read(line: string, position: number): { fact: Fact; metadata: string; data: string } {
   const begin = after(line, ',"metadata":', 0);
   const end = begin < 0 ? -1 : endOfObject(line, begin);
@@ -39,7 +39,7 @@ function read(line: string, position: number): { fact: Fact; metadata: string; d
   };
 }
 
-// In JSON a quotation mark within a text has a backslash before it: what is looked for is found in no text.
+// A quotation mark inside JSON text has a backslash before it, so no text contains the searched pattern.
 function after(line: string, name: string, from: number): number {
   const at = line.indexOf(name, from);
   return at < 0 ? -1 : at + name.length;
@@ -60,7 +60,7 @@ function endOfObject(line: string, begin: number): number {
   return -1;
 }
 
-/** The lines of a body, while it arrives. */
+/** Yields the lines of a body as it arrives. */
 export async function* linesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';

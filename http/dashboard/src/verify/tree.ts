@@ -7,7 +7,7 @@ const nodeMark = new Uint8Array([1]);
 export const hashLeaf = (leaf: Bytes): Promise<Bytes> => sha256(joined(leafMark, leaf));
 const hashNode = (left: Bytes, right: Bytes): Promise<Bytes> => sha256(joined(nodeMark, left, right));
 
-/** The root of leaves that come one after the other: it keeps one hash for each full tree among them. */
+/** Computes the root of leaves added one by one. It stores one hash for each full subtree. */
 export class GrowingTree {
   size = 0;
   #full: { height: number; hash: Bytes }[] = [];
@@ -30,7 +30,7 @@ export class GrowingTree {
   }
 }
 
-/** Whether a proof shows that a tree of a size begins with a smaller one: RFC 9162, section 2.1.4.2. */
+/** Whether a proof shows that a tree begins with a smaller one: RFC 9162, section 2.1.4.2. */
 export async function verifyConsistency(
   from: { size: number; root: Bytes },
   to: { size: number; root: Bytes },

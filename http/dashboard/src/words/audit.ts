@@ -1,7 +1,7 @@
-/** Who changed what, when and why. */
+/** The audit trail. */
 export const audit = {
   title: 'Audit',
-  text: 'Every change of anything in this tenant, newest first. Nothing is ever taken out of it.',
+  text: 'Every change in this tenant, newest first. Entries are never removed.',
   filtering: 'Filters',
   filters: {
     q: 'Text',
@@ -14,7 +14,7 @@ export const audit = {
     to: 'Before',
   },
   any: {
-    userId: 'By anybody',
+    userId: 'By anyone',
     action: 'Any change',
     resourceType: 'Anything',
     environment: 'Any environment',
@@ -23,9 +23,9 @@ export const audit = {
   clear: 'Clear the filters',
   older: 'Older entries',
   goOn: 'Search further back',
-  none: 'Nothing like this was ever changed',
+  none: 'No matching changes',
   noneHere: 'Nothing among the newest changes',
-  noneText: 'Take a filter away, or choose a longer time.',
+  noneText: 'Remove a filter, or choose a longer period.',
   export: 'Export',
   formats: { ndjson: 'JSON, a line each', csv: 'CSV, for spreadsheets' },
   in: 'in',
@@ -39,7 +39,7 @@ export const audit = {
   before: 'Before',
   after: 'After',
   unchanged: 'No fields changed.',
-  unknown: 'not told',
+  unknown: 'unknown',
   absent: 'none',
   about: 'All about it',
   resources: {

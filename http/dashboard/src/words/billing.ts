@@ -8,7 +8,7 @@ export const plans = {
   enterprise: 'Enterprise',
 };
 
-/** What a tenant pays for. */
+/** The billing page. */
 export const billing = {
   title: 'Billing',
   text: 'The plan of this tenant, and what it allows.',

@@ -2,13 +2,13 @@ import type { Condition, Rule, Serve } from '../queries/rules';
 import { flags } from './flags';
 import { operators, rules as ruleWords } from './rules';
 
-/** One thing that a change did, in words: what it is about, and what was there before and after. */
+/** One change in words: its subject, and the values before and after. */
 export type ChangeLine = { what: string; before?: string; after?: string };
 
-/** A field that changed, as the API's histories and diffs have them. */
+/** A changed field, as in the API's histories and diffs. */
 export type ChangedField = { field: string; from: unknown; to: unknown };
 
-/** What a history calls its entries. */
+/** The names of history entries. */
 export const actions: Record<string, string> = {
   created: 'Created',
   updated: 'Changed',
@@ -40,12 +40,12 @@ const fields: Record<string, string> = {
   value: 'value',
 };
 
-/** The names of what changes are about, by id. */
+/** The names of changed things, by id. */
 export type Names = ReadonlyMap<string, string>;
 
 export const goneName = 'a deleted one';
 
-/** What changed, in words. */
+/** Returns changes in words. */
 export function changeLines(changes: readonly ChangedField[], names: Names): ChangeLine[] {
   return changes.flatMap((change) => linesOf(change, names));
 }
@@ -108,7 +108,7 @@ function variation({ value, weight }: Variation): string {
   return JSON.stringify(value) + (weight ? `, weight ${weight}` : '');
 }
 
-// Rules that came or went say so themselves: an order is told where rules that stayed have moved.
+// Added and removed rules are reported themselves. The order is reported if remaining rules have moved.
 function orderLines(from: string[] | null, to: string[] | null, names: Names): ChangeLine[] {
   const [before, after] = [from ?? [], to ?? []];
   const stayed = (ids: string[], others: string[]) => ids.filter((id) => others.includes(id));
@@ -152,19 +152,19 @@ function without(conditions: Condition[], others: Condition[]): Condition[] {
   return conditions.filter((c) => !known.includes(JSON.stringify(c)));
 }
 
-/** What a rule is called: its name, or else what it asks. */
+/** Returns the title of a rule: its name, or else its conditions. */
 export function nameOf(rule: Pick<Rule, 'name' | 'conditions'>): string {
   if (rule.name || !rule.conditions.length) return rule.name || ruleWords.everyone;
-  const asked = rule.conditions.filter(({ attribute }) => attribute);
-  return conditionsInWords(asked) || ruleWords.new;
+  const conditions = rule.conditions.filter(({ attribute }) => attribute);
+  return conditionsInWords(conditions) || ruleWords.new;
 }
 
 function inWords(rule: Rule, names: Names): string {
-  const asked = conditionsInWords(rule.conditions);
-  return `${asked ? `${ruleWords.if} ${asked}` : ruleWords.everyone}: ${serveOf(rule.serve, names)}`;
+  const when = conditionsInWords(rule.conditions);
+  return `${when ? `${ruleWords.if} ${when}` : ruleWords.everyone}: ${serveOf(rule.serve, names)}`;
 }
 
-/** What a rule asks, in words: nothing where it has no conditions. */
+/** Returns a rule's conditions in words; empty without conditions. */
 export const conditionsInWords = (conditions: Condition[]): string =>
   conditions.map(conditionInWords).join(` ${ruleWords.and} `);
 
@@ -177,7 +177,7 @@ export function conditionInWords({ attribute, op, values, negate }: Condition): 
   return `${attribute} ${negate ? isNot : is} ${shown.join(', ')}${more}`.trim();
 }
 
-/** What is served, in words. */
+/** Returns a serve in words. */
 export function serveOf(serve: unknown, names: Names): string {
   const { variationId, rollout, bucketBy, value } = (serve ?? {}) as Serve;
   const named = (id: string) => names.get(id) ?? goneName;
@@ -192,5 +192,5 @@ export function serveOf(serve: unknown, names: Names): string {
 
 const percents = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 2 });
 
-/** The share of a weight among all. */
+/** Returns a weight as a percentage of all. */
 export const percent = (weight: number, sum: number): string => percents.format(sum > 0 ? weight / sum : 0);

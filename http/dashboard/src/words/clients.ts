@@ -1,10 +1,10 @@
-/** Machines with credentials of their own. */
+/** OAuth clients. */
 export const clients = {
   title: 'Clients',
   text: 'Backends and scripts that sign in by themselves, with OAuth client credentials. Each may do what its scopes say.',
   columns: { name: 'Client', scopes: 'Scopes', created: 'Created', actions: 'Actions' },
   scopes: {
-    'flags:evaluate': 'Ask what flags serve',
+    'flags:evaluate': 'Evaluate flags',
     'flags:read': 'Read flags',
     'flags:write': 'Change flags',
     'projects:read': 'Read projects',
@@ -23,15 +23,14 @@ export const clients = {
   },
   secret: {
     title: 'The secret',
-    text: (name: string) =>
-      `This is the one time that the secret of ${name} is shown. Put it where your program reads its secrets.`,
+    text: (name: string) => `The secret of ${name} is shown only once. Put it where your program reads its secrets.`,
     id: 'Client ID',
     secret: 'Client secret',
     token: 'Get a token',
     done: 'I have saved it',
     ask: {
       title: 'Close without the secret?',
-      text: 'You have not copied it, and it is not shown again. Another one comes of rotating it.',
+      text: 'You have not copied it, and it is not shown again. Rotate the secret to get a new one.',
       leave: 'Close without it',
       stay: 'Stay',
     },
@@ -39,7 +38,7 @@ export const clients = {
   rotate: {
     of: (name: string) => `Rotate the secret of ${name}`,
     title: 'Rotate the secret?',
-    text: (name: string) => `${name} gets a new secret. The one that it has is good for another 24 hours.`,
+    text: (name: string) => `${name} gets a new secret. The current one stays valid for another 24 hours.`,
     button: 'Rotate',
   },
   remove: {

@@ -1,4 +1,4 @@
-/** What stands on more than one page. */
+/** Texts of several pages. */
 export const common = {
   product: 'flagledger',
   loading: 'Loading',
@@ -47,7 +47,7 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
-/** How long ago a time was: 3 hours ago. */
+/** Returns how long ago a time was: 3 hours ago. */
 export function ago(time: string, now: number): string {
   const seconds = (new Date(time).getTime() - now) / 1000;
   for (const [unit, length] of units) {
@@ -63,7 +63,7 @@ export const clockTime = (time: number): string => clock.format(time);
 export const count = (n: number): string => numbers.format(n);
 const sizes = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** A number of bytes: 1.5 MiB. */
+/** Formats a number of bytes: 1.5 MiB. */
 export function size(bytes: number): string {
   const unit = bytes < 1024 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), sizes.length - 1);
   return `${count(Math.round((bytes / 1024 ** unit) * 10) / 10)} ${sizes[unit]}`;
@@ -71,5 +71,5 @@ export function size(bytes: number): string {
 
 export const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;
 
-/** A value in one line. */
+/** Returns a value on one line. */
 export const oneLine = (value: unknown): string => JSON.stringify(value) ?? '';

@@ -1,4 +1,4 @@
-/** The places in which flags are on or off. */
+/** The page of environments. */
 export const environments = {
   title: 'Environments',
   text: 'Each flag is on or off, and has rules, in each environment by itself.',
@@ -7,7 +7,7 @@ export const environments = {
   here: 'You are here',
   missing: {
     title: (name: string) => `There is no environment ${name}`,
-    text: 'It was deleted, or was never there.',
+    text: 'It was deleted, or never existed.',
     to: (name: string) => `Go to ${name}`,
   },
   add: {

@@ -1,4 +1,4 @@
-/** What flags serve to a user, and why. */
+/** Evaluations and their explanations. */
 export const evaluation = {
   title: 'What would this user get?',
   titleThen: 'What would this user have got?',
@@ -8,7 +8,7 @@ export const evaluation = {
   attribute: 'Attribute name',
   valueOf: (name: string) => (name ? `Value of ${name}` : 'Value of the attribute'),
   addAttribute: 'Add attribute',
-  removeAttribute: (name: string) => (name ? `Take ${name} away` : 'Take the attribute away'),
+  removeAttribute: (name: string) => (name ? `Remove ${name}` : 'Remove the attribute'),
   view: 'Write attributes as',
   views: { form: 'Form', json: 'JSON' },
   notObject: 'must be an object of JSON',

@@ -5,20 +5,20 @@ const byStatus: Record<number, string> = {
   0: 'The service cannot be reached. Check your connection, then try again.',
   401: 'Your session has ended. Sign in again.',
   403: 'You may not do this. Ask an admin of the tenant.',
-  404: 'It is not there any more, or never was.',
-  409: 'It is in conflict with what is there.',
-  412: 'Somebody else has changed it meanwhile.',
+  404: 'It does not exist, or was deleted.',
+  409: 'It conflicts with the current state.',
+  412: 'Another person has changed it meanwhile.',
   413: 'It is too large.',
-  429: 'That was too much at once.',
-  500: 'The service has made a mistake.',
-  502: 'The service is away for a moment.',
-  503: 'The service is away for a moment.',
-  504: 'The service is away for a moment.',
+  429: 'There were too many requests.',
+  500: 'The service has failed.',
+  502: 'The service is temporarily unavailable.',
+  503: 'The service is temporarily unavailable.',
+  504: 'The service is temporarily unavailable.',
 };
 
 const unverified = 'Your e-mail address is not verified yet. Follow the link that was mailed to you, then try again.';
 
-/** What a failure is, in a sentence or two. */
+/** Describes a failure in one or two sentences. */
 export function failureText(error: unknown): string {
   const failure = asFailure(error);
   if (failure.unverified) return unverified;
@@ -42,7 +42,7 @@ export function failureText(error: unknown): string {
   }
 }
 
-/** What is wrong with a field, as it stands beside it: the API says what comes after the field's name. */
+/** Describes the error of a field: the API's text follows the field's name. */
 export function fieldErrorText(label: string, wrong: string | undefined): string | undefined {
   return wrong && sentence(`${label} ${wrong}`);
 }
@@ -53,7 +53,7 @@ function fields(wrong: Record<string, string>): string {
     .join(' ');
 }
 
-/** A text of the API as a sentence. */
+/** Turns a text of the API into a sentence. */
 export function sentence(text: string): string {
   const trimmed = text.trim();
   const end = /[.!?]$/.test(trimmed) ? '' : '.';
@@ -62,7 +62,7 @@ export function sentence(text: string): string {
 
 export const outage = {
   offline: 'You are offline.',
-  unreachable: 'The service is away.',
-  part: (time: string) => `Some of what is shown is from ${time}, and may be old.`,
-  shows: (time: string) => `This is how things stood at ${time}.`,
+  unreachable: 'The service is unavailable.',
+  part: (time: string) => `Some data is from ${time} and may be outdated.`,
+  shows: (time: string) => `The data is from ${time}.`,
 };

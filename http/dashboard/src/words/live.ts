@@ -7,6 +7,6 @@ export const live = {
   by: (who: string, environment?: string | null) => `Changed by ${who}${where(environment)}`,
   flag: (who: string[]) => `${people.format(who)} ${who.length === 1 ? 'has' : 'have'} changed this flag.`,
   what: (action: string, environment: string | null) => action + where(environment),
-  draft: 'What you typed is not lost.',
+  draft: 'Your input is not lost.',
   seen: 'Seen',
 };

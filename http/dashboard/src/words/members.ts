@@ -1,4 +1,4 @@
-/** Who belongs to a tenant. */
+/** The members of a tenant. */
 export const members = {
   title: 'Members',
   text: 'A person who is added gets an invitation by mail, and is pending until they sign in.',
@@ -12,7 +12,8 @@ export const members = {
   demote: {
     ownTitle: 'Change your own role?',
     title: 'Take the admin role away?',
-    text: (name: string, role: string) => `New role of ${name}: ${role}. Who is no admin cannot take the role back.`,
+    text: (name: string, role: string) =>
+      `New role of ${name}: ${role}. Only another admin can give the admin role back.`,
     button: 'Change the role',
   },
   add: {

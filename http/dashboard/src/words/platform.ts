@@ -1,6 +1,6 @@
 import { platformRoles } from './common';
 
-/** For those who run the platform. */
+/** The platform's pages. */
 export const platform = {
   search: 'Search',
   more: 'Show more',
@@ -9,7 +9,7 @@ export const platform = {
   auditOf: (name: string) => `Audit of ${name}`,
   people: {
     title: 'People',
-    text: 'Everybody who has signed in, or was added somewhere.',
+    text: 'Everyone who has signed in or was added to a tenant.',
     searchHint: 'Name or address',
     columns: { person: 'Person', role: 'Platform role', tenants: 'Tenants', seen: 'Last here', actions: 'Actions' },
     roles: platformRoles,
@@ -17,7 +17,7 @@ export const platform = {
     roleOf: (name: string) => `Platform role of ${name}`,
     demote: {
       title: 'Change this role?',
-      text: (name: string, role: string) => `${name} gets another role on the platform: ${role}.`,
+      text: (name: string, role: string) => `${name} gets a new platform role: ${role}.`,
       button: 'Change the role',
     },
     you: 'You',
@@ -32,13 +32,13 @@ export const platform = {
       of: (name: string) => `Activate ${name}`,
       title: 'Activate this person?',
       text: (name: string) =>
-        `${name} can sign in again, and has the roles of before in their tenants and on the platform.`,
+        `${name} can sign in again, and has their earlier roles in their tenants and on the platform.`,
       button: 'Activate',
     },
   },
   tenants: {
     title: 'Tenants',
-    text: 'All tenants with what they use, deleted ones among them.',
+    text: 'All tenants with their usage, including deleted ones.',
     searchHint: 'Name or address',
     columns: {
       tenant: 'Tenant',
@@ -55,23 +55,23 @@ export const platform = {
   },
   invitations: {
     title: 'Invitations',
-    text: 'Who was invited to a role on the platform. An invitation is good for seven days.',
-    columns: { email: 'Email', status: 'Status', sent: 'Created', expires: 'Good until', actions: 'Actions' },
+    text: 'Invitations to platform roles. Each is valid for seven days.',
+    columns: { email: 'Email', status: 'Status', sent: 'Created', expires: 'Valid until', actions: 'Actions' },
     statuses: { pending: 'Pending', accepted: 'Accepted', revoked: 'Revoked', expired: 'Expired' },
     unknown: 'Erased address',
-    none: 'Nobody has been invited yet',
+    none: 'No invitations yet',
     noneText: 'People who help run the platform get a role there.',
     add: {
       open: 'Invite',
       title: 'Invite to the platform',
       email: 'Email',
       role: 'Role',
-      roleHint: 'Viewers see the tenants, admins also the people, the trail and how the service stands.',
+      roleHint: 'Viewers see the tenants, admins also the people, the audit trail and the state of the service.',
       roles: { viewer: 'Viewer', admin: 'Admin' },
       button: 'Send the invitation',
     },
     resendOf: (email: string) => `Send the invitation of ${email} again`,
-    resent: (email: string) => `The invitation is on its way to ${email} once more.`,
+    resent: (email: string) => `The invitation was sent to ${email} again.`,
     revoke: {
       of: (email: string) => `Revoke the invitation of ${email}`,
       title: 'Revoke this invitation?',

@@ -1,4 +1,4 @@
-/** What all flags serve to a user, environments side by side. */
+/** The playground: what all flags serve to a user in several environments. */
 export const playground = {
   title: 'Playground',
   text: 'What a user gets from every flag, in each environment, now or at a moment.',

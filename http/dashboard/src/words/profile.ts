@@ -1,4 +1,4 @@
-/** One's own account. */
+/** The person's own account. */
 export const profile = {
   title: 'Profile',
   email: 'Email',

@@ -1,4 +1,4 @@
-/** What flags are grouped by. */
+/** Projects, which group flags. */
 export const projects = {
   title: 'Projects',
   text: 'Flags that belong together.',

@@ -1,6 +1,6 @@
 import type { Operator } from '../queries/rules';
 
-/** What operators are called, and when they hold (docs/rules.md). */
+/** Names and meanings of operators (docs/rules.md). */
 export const operators: Record<Operator, { is: string; isNot: string; help: string }> = {
   in: {
     is: 'is one of',
@@ -10,22 +10,22 @@ export const operators: Record<Operator, { is: string; isNot: string; help: stri
   contains: {
     is: 'contains',
     isNot: 'does not contain',
-    help: 'The text has one of the values in it. Capitals count.',
+    help: 'The text contains one of the values. It is case-sensitive.',
   },
   starts_with: {
     is: 'starts with',
     isNot: 'does not start with',
-    help: 'The text has one of the values at its start. Capitals count.',
+    help: 'The text starts with one of the values. It is case-sensitive.',
   },
   ends_with: {
     is: 'ends with',
     isNot: 'does not end with',
-    help: 'The text has one of the values at its end. Capitals count.',
+    help: 'The text ends with one of the values. It is case-sensitive.',
   },
   matches: {
     is: 'matches',
     isNot: 'does not match',
-    help: 'A regular expression (RE2) matches some part of the text: ^ and $ tie it down.',
+    help: 'A regular expression (RE2) matches a part of the text; ^ and $ anchor it.',
   },
   gt: { is: 'is greater than', isNot: 'is not greater than', help: 'The number is greater than one of the values.' },
   gte: { is: 'is at least', isNot: 'is not at least', help: 'The number is one of the values or greater.' },
@@ -66,7 +66,7 @@ export const operators: Record<Operator, { is: string; isNot: string; help: stri
     isNot: 'is not at most version',
     help: 'By precedence: prereleases come before their release. Versions are written as 1.2.3.',
   },
-  exists: { is: 'is there', isNot: 'is not there', help: 'The attribute is there, and not null. It takes no values.' },
+  exists: { is: 'exists', isNot: 'does not exist', help: 'The attribute exists and is not null. It takes no values.' },
 };
 
 /** The rules of a flag. */
@@ -111,7 +111,7 @@ export const rules = {
   values: 'Values',
   valuesHint: 'Enter adds a value',
   valuesAnyHint: 'Enter adds a value. 12 and true are a number and a boolean, "12" is a text.',
-  takeAway: (value: string) => `Take ${value} away`,
+  takeAway: (value: string) => `Remove ${value}`,
   notNumber: 'must be a number',
   serve: 'Serve',
   kinds: {

@@ -7,7 +7,7 @@ export const service = {
   ok: 'All is well.',
   models: {
     title: 'Read models',
-    text: 'Every list is read from one of these. They are made from the facts, and can be rebuilt at any time.',
+    text: 'Every list is read from one of these. They are built from the facts, and can be rebuilt at any time.',
     columns: { name: 'Name', state: 'State', lag: 'Behind' },
     current: 'Up to date',
     building: 'Being built',
@@ -21,22 +21,22 @@ export const service = {
     title: 'Jobs',
     none: 'No pending jobs.',
     lag: (facts: number, seconds: string) =>
-      `No jobs have been made yet from ${plural(facts, 'fact', 'facts')}: ${seconds} behind.`,
+      `No jobs have been created yet from ${plural(facts, 'fact', 'facts')}: ${seconds} behind.`,
     columns: { kind: 'Kind', state: 'State', count: 'Jobs', failing: 'Failing' },
     states: {
       available: 'Next in line',
-      running: 'Under way',
-      scheduled: 'For later',
-      retryable: 'To be tried again',
+      running: 'Running',
+      scheduled: 'Scheduled',
+      retryable: 'Waiting for a retry',
       pending: 'Waiting',
       cancelled: 'Cancelled',
-      discarded: 'Given up',
+      discarded: 'Discarded',
     },
   },
   store: 'Event store',
   engines: { postgres: 'Postgres', eventstore: 'EventStoreDB' },
-  reachable: 'Reached',
-  unreachable: 'Cannot be reached',
+  reachable: 'Reachable',
+  unreachable: 'Unreachable',
   position: 'End of the log',
   database: 'Database',
   skew: 'Clock ahead of it by',
@@ -44,13 +44,13 @@ export const service = {
 
   ageOf: (seconds: string) => `${seconds} old`,
   leftOut: 'Facts left out',
-  build: 'What runs',
+  build: 'Running version',
   version: 'Version',
   buildNumber: 'Build',
   environment: 'Environment',
 };
 
-/** A length of time: 1.5 s, 4 min. */
+/** Formats a duration: 1.5 s, 4 min. */
 export function duration(seconds: number): string {
   const size = Math.abs(seconds);
   if (size < 1) return `${Math.round(seconds * 1000)} ms`;

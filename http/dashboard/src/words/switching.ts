@@ -1,4 +1,4 @@
-/** Switching a flag, and undoing that. */
+/** Switching flags, and its undo. */
 export const switching = {
   question: (on: boolean, key: string, environment: string) => ({
     title: `Switch ${key} ${on ? 'on' : 'off'} in ${environment}?`,

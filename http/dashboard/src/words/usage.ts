@@ -1,6 +1,6 @@
 import { plural } from './common';
 
-/** What a tenant has, uses and may use. */
+/** The usage page. */
 export const usage = {
   title: 'Usage',
   text: 'What this tenant has and uses, and what its plan allows.',
@@ -21,7 +21,7 @@ export const usage = {
   evaluations: (environment: string) => `Evaluations in ${environment}`,
   period: 'Period',
   periods: { hour: '24 hours', day: '30 days' },
-  none: 'No flag was evaluated in this time',
+  none: 'No evaluations in this period',
   noneText: 'Evaluations show here within seconds.',
   total: (evaluations: number, prefetches: number) =>
     `${plural(evaluations, 'evaluation', 'evaluations')}, ${plural(prefetches, 'read', 'reads')} of all flags at once`,
@@ -38,7 +38,7 @@ export const usage = {
   flag: 'Flag',
   client: 'Client',
   seen: 'Last seen',
-  /** Who evaluates: people are one together, and have no id. */
+  /** Returns the name of a client. All people count as one, without an id. */
   evaluator: ({ clientId, name }: { clientId: string | null; name: string | null }) =>
     clientId === null ? 'People' : (name ?? clientId),
 };

@@ -1,15 +1,15 @@
 import type { AuditFilter, PlatformAuditFilter } from '../../queries/audit';
-import { asked } from '../../router/asked';
+import { queryValues } from '../../router/queryValues';
 
-/** What the trail can be narrowed by, as the URL and the API call it. */
+/** The filter's names in the URL and the API. */
 const names = ['q', 'userId', 'action', 'resourceType', 'resourceId', 'environment', 'from', 'to'] as const;
 
-/** The filter that a URL asks for. */
+/** Returns the filter of a URL. */
 export function filterOf(query: URLSearchParams): AuditFilter {
-  return asked(query, names) as AuditFilter;
+  return queryValues(query, names) as AuditFilter;
 }
 
-/** The same of the platform's trail, which can be narrowed to a tenant. */
+/** Returns the filter of the platform's trail, which also has a tenant. */
 export function platformFilterOf(query: URLSearchParams): PlatformAuditFilter {
   const tenantId = query.get('tenantId');
   return { ...filterOf(query), ...(tenantId && { tenantId }) };

@@ -5,13 +5,13 @@ import { Altered, canonicalFacts, linesOf } from '../../verify/facts';
 import { type Checkpoint, openCheckpoint, readKey } from '../../verify/checkpoint';
 import { GrowingTree, hashLeaf, verifyConsistency } from '../../verify/tree';
 
-/** What was found of a trail. */
+/** The result of a verification. */
 export type Finding =
   | { kind: 'signed'; key: string; note: string; checkpoint: Checkpoint }
   | { kind: 'grown'; earlier: Checkpoint; checkpoint: Checkpoint }
   | { kind: 'whole'; checkpoint: Checkpoint };
 
-/** Whether this browser can verify: it hashes on pages that come over TLS or from the machine itself alone. */
+/** Whether this browser can verify: hashing needs TLS or a local page. */
 export const canVerify = (): boolean => typeof crypto.subtle !== 'undefined';
 
 /** Verifies the current checkpoint, with the service's key or one that the person saved elsewhere. */
@@ -21,7 +21,7 @@ export async function verifySigned(place: Place, keptKey: string): Promise<Findi
   return { kind: 'signed', key, note, checkpoint: await openCheckpoint(note, await readKey(key), place.tenant) };
 }
 
-/** Verifies that the trail begins with what an earlier checkpoint signed. */
+/** Verifies that the trail begins with the content of an earlier checkpoint. */
 export async function verifyGrown(
   place: Place,
   { key, checkpoint }: Finding & { kind: 'signed' },
@@ -36,7 +36,7 @@ export async function verifyGrown(
     : undefined;
 }
 
-/** Hashes all facts, and compares them with a checkpoint. progress hears how many were hashed. */
+/** Hashes all facts and compares them with a checkpoint. progress is called with the number of hashed facts. */
 export async function verifyWhole(
   place: Place,
   checkpoint: Checkpoint,
@@ -45,7 +45,7 @@ export async function verifyWhole(
   const tree = new GrowingTree();
   try {
     for await (const fact of canonicalFacts(linesOf(await readFacts(place)))) {
-      if (tree.size === checkpoint.size) break; // what is younger than the checkpoint
+      if (tree.size === checkpoint.size) break; // facts after the checkpoint
       await tree.add(await hashLeaf(fact));
       if (tree.size % 250 === 0) progress(tree.size);
     }
@@ -59,5 +59,5 @@ export async function verifyWhole(
     : undefined;
 }
 
-// A text that was pasted has lost the line feed at its end, or got carriage returns.
+// A pasted text may lack its final line feed or contain carriage returns.
 const tidy = (note: string): string => `${note.replace(/\r/g, '').trim()}\n`;

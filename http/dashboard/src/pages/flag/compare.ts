@@ -7,10 +7,10 @@ import { changesOfRules } from './rules';
 /** How a rule differs from the other environment's rules. */
 export type Mark = 'same' | 'differs' | 'only';
 
-// A rule has an id of its own in each environment.
+// A rule has a different id in each environment.
 const content = ({ name, conditions, serve }: Rule) => JSON.stringify([name, conditions, serve]);
 
-// The rule that is the same among others, or else the one of the same name.
+// Returns the equal rule among others, or else the one with the same name.
 function counterpart(rule: Rule, others: Rule[]): Rule | undefined {
   return (
     others.find((other) => content(other) === content(rule)) ??
@@ -24,7 +24,7 @@ export function markOf(rule: Rule, others: Rule[]): Mark {
   return content(other) === content(rule) ? 'same' : 'differs';
 }
 
-/** Whether the rules that both have are in another order. */
+/** Whether the common rules are in a different order. */
 export function otherOrder(a: FlagInEnvironment, b: FlagInEnvironment): boolean {
   const common = (rules: Rule[], others: Rule[]) =>
     rules.map(content).filter((c) => others.some((other) => content(other) === c));
@@ -38,7 +38,7 @@ export function alike(a: FlagInEnvironment, b: FlagInEnvironment): boolean {
   );
 }
 
-/** What those get whom no rule matches while a flag is on. */
+/** Returns what an enabled flag serves if no rule matches. */
 export function otherwise(flag: FlagDetail, { fallthrough }: Pick<FlagInEnvironment, 'fallthrough'>): Serve {
   if (fallthrough) return fallthrough;
   const rollout = flag.variations.filter(({ weight }) => weight > 0);

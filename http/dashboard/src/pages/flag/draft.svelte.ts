@@ -5,32 +5,32 @@ export class Draft<T extends object> {
   mine = $state() as T;
   #base = $state.raw() as T;
   #version = $state(0);
-  /** What is there now, where others have changed the same meanwhile. */
+  /** The current state, if other people have changed the same fields. */
   theirs = $state.raw<{ value: T; version: number }>();
   #sent = $state.raw<T>();
   #seen: { value: T; version: number } | undefined;
-  #partly: { parts: Partial<T>; version: number } | undefined; // what of it is saved, while the rest is on its way
+  #partly: { parts: Partial<T>; version: number } | undefined; // the saved parts, while the rest is sent
 
   constructor(value: T, version: number) {
     this.begin(value, version);
   }
 
-  /** What it was when the person began, or what they chose to go on from. */
+  /** The state that the person started from, or chose to continue from. */
   get base(): T {
     return this.#base;
   }
 
-  /** The version that a change stands on. */
+  /** The version that a change is based on. */
   get version(): number {
     return this.#version;
   }
 
-  /** Whether something is typed that is not saved. */
+  /** Whether there is unsaved input. */
   get changed(): boolean {
     return !same(this.mine, this.#base);
   }
 
-  /** The fields that differ from what was there, as they are read: one that cannot be yet, as it is typed. */
+  /** The fields that differ from the base, parsed. A field that cannot be parsed yet is as typed. */
   changes(read: (from: T, field: keyof T) => unknown): (ChangedField & { field: keyof T })[] {
     const shown = (from: T, field: keyof T) => {
       try {
@@ -51,17 +51,17 @@ export class Draft<T extends object> {
     this.theirs = undefined;
   }
 
-  /** Goes back to what was there, or to theirs where others have changed the same. */
+  /** Returns to the base, or in a conflict to the other people's state. */
   discard(): void {
     this.begin(this.theirs?.value ?? this.#base, this.theirs?.version ?? this.#version);
   }
 
-  /** Goes on from theirs with what was typed. */
+  /** Continues from the other people's state with the person's input. */
   keepMine(): void {
     if (this.theirs) this.#standOn(this.theirs.value, this.theirs.version);
   }
 
-  /** While it is being saved, what comes in may be what was saved, with what the service made of it. */
+  /** Call it before saving: the next state may be the saved one, as normalized by the service. */
   saving(): void {
     this.#sent = $state.snapshot(this.mine) as T;
     this.#seen = undefined;
@@ -72,7 +72,7 @@ export class Draft<T extends object> {
     return this.#sent !== undefined;
   }
 
-  /** It is saved, as a version. What was typed meanwhile stays, on top of it. */
+  /** Call it after saving, with the new version. Input since then stays on top. */
   saved(version: number): void {
     if (this.#sent) this.#base = this.#sent;
     this.#sent = undefined;
@@ -82,13 +82,13 @@ export class Draft<T extends object> {
     } else this.#standOn(this.#seen?.value ?? this.#base, version);
   }
 
-  /** A part of what is being saved is there, as a version. The rest is on its way. */
+  /** Call it when a part is saved, with its version. The rest is still being sent. */
   savedPart(part: keyof T, version: number): void {
     if (this.#sent)
       this.#partly = { parts: { ...this.#partly?.parts, [part]: this.#sent[part] } as Partial<T>, version };
   }
 
-  /** It was not saved, or not all of it: what was typed stays. */
+  /** Call it if saving failed, entirely or in part: the input stays. */
   refused(): void {
     this.#sent = undefined;
     if (this.#partly) {
@@ -102,7 +102,7 @@ export class Draft<T extends object> {
     else this.follow(value, version);
   }
 
-  /** Takes in what is there now. */
+  /** Takes over the current state. */
   follow(value: T, version: number): void {
     if (version < this.#version) return;
     this.#seen = { value, version };
@@ -117,7 +117,7 @@ export class Draft<T extends object> {
     else this.#standOn(value, version);
   }
 
-  // What the person has not touched becomes as it is there.
+  // Fields that the person has not changed take the current values.
   #standOn(value: T, version: number): void {
     for (const part of Object.keys(value) as (keyof T)[]) {
       if (same(this.mine[part], this.#base[part])) this.mine[part] = structuredClone(value[part]);
@@ -128,7 +128,7 @@ export class Draft<T extends object> {
   }
 }
 
-/** Whether two values are the same by what they say. */
+/** Whether two values have the same content. */
 export function same(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }

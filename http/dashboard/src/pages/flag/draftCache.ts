@@ -3,7 +3,7 @@ import { router } from '../../router/router.svelte';
 import { session } from '../../session/session.svelte';
 import { Draft } from './draft.svelte';
 
-// Drafts of one page and person whose session ended there.
+// Drafts of one page and person, cached when their session ended elsewhere.
 let cached: { person: string | undefined; page: string; drafts: Map<string, unknown> } | undefined;
 
 /** Returns a draft of a part of the page. If the session ends elsewhere, this tab caches it until the same person is back. Call it when a component starts. */

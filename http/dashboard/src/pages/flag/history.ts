@@ -3,13 +3,13 @@ import type { Entry } from '../../queries/history';
 import type { Rule } from '../../queries/rules';
 import { type ChangedField, nameOf, type Names } from '../../words/changes';
 
-/** The fields that an entry of a history changed. */
+/** Returns the fields that an entry of a history changed. */
 export function fieldsOf(entry: Pick<Entry, 'changes'>): ChangedField[] {
   const changes = entry.changes as Record<string, Omit<ChangedField, 'field'>>;
   return Object.entries(changes).map(([field, change]) => ({ field, ...change }));
 }
 
-/** The names of a flag's values and rules, by id; of those that are gone, as the history has them. */
+/** Returns the names of a flag's values and rules, by id. Names of deleted ones come from the history. */
 export function namesOf(
   variations: FlagDetail['variations'],
   rules: readonly Rule[],

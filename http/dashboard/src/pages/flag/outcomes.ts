@@ -6,7 +6,7 @@ import { flag } from '../../words/flag';
 type Point = FlagUse['points'][number];
 type Outcome = Point['outcomes'][number];
 
-const most = 5; // outcomes have a colour of their own
+const most = 5; // outcomes with a colour of their own
 const others = 'others';
 
 const idOf = ({ rest, variationId, value }: Outcome) => (rest ? others : `outcome ${variationId ?? oneLine(value)}`);

@@ -6,24 +6,24 @@ import type { ChangedField } from '../../words/changes';
 import { rules as words } from '../../words/rules';
 import { typed, valueOf } from './values';
 
-/** A share of a rollout, as it is typed. */
+/** A share of a rollout, as typed. */
 export type WeightDraft = { variationId: string; weight: string };
 
-/** What is served, as it is typed. */
+/** A serve, as typed. */
 export type ServeDraft = {
   kind: 'variation' | 'rollout' | 'value';
   variationId: string;
   value: string;
-  /** The shares of a rollout, in their order: who gets what hangs on it (docs/bucketing.md). Values without one are not here. */
+  /** The shares of a rollout. Their order decides who gets what (docs/bucketing.md). Values without a share are not here. */
   weights: WeightDraft[];
   bucketBy: string;
 };
 
-/** A condition as it is typed. Its values are texts of JSON, so that numbers keep their digits. */
+/** A condition as typed. Its values are JSON texts, so that numbers keep their digits. */
 export type ConditionDraft = { id: string; attribute: string; op: Operator; values: string[]; negate: boolean };
 
 export type RuleDraft = {
-  /** Its own, or one by which the page knows it until it has one. */
+  /** Its id, or a temporary one for a new rule. */
   id: string;
   name: string;
   conditions: ConditionDraft[];
@@ -32,7 +32,7 @@ export type RuleDraft = {
 
 export type RulesDraft = { rules: RuleDraft[]; fallthrough: ServeDraft | null };
 
-/** What operators take: nothing, numbers, texts, or any of both. */
+/** The kind of values that an operator takes. */
 export function takes(op: Operator): 'none' | 'numbers' | 'any' | 'texts' {
   if (op === 'exists') return 'none';
   if (op === 'in') return 'any';
@@ -57,7 +57,7 @@ function draftOfCondition({ attribute, op, values, negate }: Condition, id: stri
 
 const blanks: Record<FlagType, unknown> = { boolean: true, string: '', number: 0, json: {} };
 
-// It is of the serve alone: values that come and go are no change of it.
+// It reads only the serve, so that added or removed values do not change it.
 function draftOfServe(serve: Serve, type: FlagType): ServeDraft {
   return {
     kind: serve.rollout ? 'rollout' : serve.variationId ? 'variation' : 'value',
@@ -68,13 +68,13 @@ function draftOfServe(serve: Serve, type: FlagType): ServeDraft {
   };
 }
 
-/** What a new rule serves: the first value, or where there is none, one that is typed. */
+/** Returns the serve of a new rule: the first value, or a typed one if there are none. */
 export function newServe(type: FlagType, variations: Variation[]): ServeDraft {
   const [first] = variations;
   return draftOfServe(first ? { variationId: first.id } : { value: blanks[type] }, type);
 }
 
-// randomUUID is not there over plain HTTP.
+// randomUUID is missing over plain HTTP.
 const newID = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
 export function newRule(type: FlagType, variations: Variation[]): RuleDraft {
@@ -90,13 +90,13 @@ export const newCondition = (): ConditionDraft => ({
   negate: false,
 });
 
-/** Whether all conditions say what they ask. */
+/** Whether all conditions are complete. */
 export const isFinished = ({ conditions }: RuleDraft): boolean =>
   conditions.every(({ attribute, op, values }) => attribute.trim() && (takes(op) === 'none' || values.length));
 
 export type Problems = Record<string, string>;
 
-/** What is sent for a draft. Rules that are not there yet, or not any more, are new. What cannot be sent is thrown as a failure of the fields, named as the API does. */
+/** Returns the rules to send for a draft. Rules that do not exist in the environment are new. Throws invalid input as a failure with the API's field names. */
 export function sentRules(drafts: RuleDraft[], there: RuleDraft[], type: FlagType): NewRule[] {
   const known = new Map(there.map((rule) => [rule.id, rule]));
   const errors: Problems = {};
@@ -127,7 +127,7 @@ function caught<T>(errors: Problems, make: () => T): T | undefined {
   }
 }
 
-// A text without the blanks around it, unless it is as it was: the API takes blanks, and they count.
+// Trims a text unless it is unchanged: the API accepts blanks, and they count.
 const trimTyped = (text: string, was: string | undefined): string => (text === was ? text : text.trim());
 
 export function sentCondition({ attribute, op, values, negate }: ConditionDraft, was?: ConditionDraft): Condition {
@@ -139,7 +139,7 @@ export function sentCondition({ attribute, op, values, negate }: ConditionDraft,
   };
 }
 
-/** Returns what is sent of a serve. Shares that are typed as 0 are omitted; shares that were 0 before are sent unchanged. */
+/** Returns the serve to send. Shares typed as 0 are omitted; shares that were 0 before are sent unchanged. */
 export function sentServe(serve: ServeDraft, type: FlagType, field: string, was?: ServeDraft): Serve {
   if (serve.kind === 'variation') return { variationId: serve.variationId };
   if (serve.kind === 'value') return { value: valueOf(type, serve.value, `${field}.value`) };
@@ -155,12 +155,12 @@ export function sentServe(serve: ServeDraft, type: FlagType, field: string, was?
 const zerosOf = (serve: ServeDraft) =>
   sharesOf(serve).flatMap(({ variationId, weight }) => (weight === 0 ? [variationId] : []));
 
-/** The shares of a rollout. A weight that is no number is NaN. */
+/** Returns the shares of a rollout. An invalid weight is NaN. */
 export function sharesOf({ weights }: ServeDraft): { variationId: string; weight: number }[] {
   return weights.map(({ variationId, weight }) => ({ variationId, weight: weight.trim() === '' ? 0 : Number(weight) }));
 }
 
-/** What was typed as a value of a condition, as a text of JSON; undefined where it is none. */
+/** Returns the JSON text of a typed value of a condition, or undefined. */
 export function chipOf(text: string, condition: Pick<ConditionDraft, 'op' | 'attribute'>): string | undefined {
   const kind = takes(condition.op);
   const trimmed = text.trim();
@@ -172,7 +172,7 @@ export function chipOf(text: string, condition: Pick<ConditionDraft, 'op' | 'att
   return value === undefined ? JSON.stringify(trimmed) : trimmed;
 }
 
-// A number, a boolean or a quoted text of JSON.
+// Parses a number, a boolean or a quoted JSON string.
 function literal(text: string): unknown {
   if (!/^(".*"|true|false|-?\d.*)$/s.test(text)) return;
   try {
@@ -182,14 +182,14 @@ function literal(text: string): unknown {
   }
 }
 
-/** A value of a condition as it is shown: a text stands without quotes, where it could not be taken for something else. */
+/** Returns the text of a condition's value. Strings have no quotes unless they would be ambiguous. */
 export function chipText(chip: string, op: Operator): string {
   const value: unknown = parseExactly(chip);
   if (typeof value !== 'string') return chip;
   return takes(op) === 'any' && literal(value) !== undefined ? chip : value;
 }
 
-/** A serve in words, also while it is not valid. */
+/** Returns a serve in words, even while it is invalid. */
 export function shownServe(
   serve: ServeDraft,
   type: FlagType,
@@ -199,7 +199,7 @@ export function shownServe(
   return tell(roughServe(serve, type), names);
 }
 
-/** What would be sent for a draft, as far as it can be told while it is not valid. */
+/** Returns the rules of a draft as far as possible while it is invalid. */
 export function roughRules(draft: RulesDraft, type: FlagType): { rules: Rule[]; fallthrough: Serve | null } {
   return {
     rules: draft.rules.map((rule) => ({
@@ -220,12 +220,12 @@ function roughServe(serve: ServeDraft, type: FlagType): Serve {
   }
 }
 
-/** What differs between two drafts, as a history would have it. */
+/** Returns the differences between two drafts, in the form of a history. */
 export function changesBetween(before: RulesDraft, after: RulesDraft, type: FlagType): ChangedField[] {
   return changesOfRules(roughRules(before, type), roughRules(after, type));
 }
 
-/** What differs between the rules of before and after, as a history would have it. */
+/** Returns the differences between old and new rules, in the form of a history. */
 export function changesOfRules(was: Rules, is: Rules): ChangedField[] {
   const find = (rules: Rule[], id: string) => rules.find((rule) => rule.id === id) ?? null;
   const ids = [...new Set([...was.rules, ...is.rules].map(({ id }) => id))];

@@ -3,13 +3,13 @@ import { Failure } from '../../api/failure';
 import type { FlagType } from '../../queries/flag';
 import { flag as words } from '../../words/flag';
 
-/** A value as it is typed: a text stands without quotes. */
+/** Returns the text of a value. Strings have no quotes. */
 export function typed(type: FlagType, value: unknown): string {
   if (type === 'string') return typeof value === 'string' ? value : '';
   return type === 'json' ? JSON.stringify(value, null, 2) : JSON.stringify(value);
 }
 
-/** What was typed as a value. Where it is none, that is thrown as a failure of the field. */
+/** Parses a typed value. Throws invalid input as a failure of the field. */
 export function valueOf(type: FlagType, text: string, field: string): unknown {
   if (type === 'string') return text;
   try {

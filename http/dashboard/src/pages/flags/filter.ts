@@ -1,15 +1,15 @@
 import type { FlagFilter } from '../../queries/flags';
-import { asked } from '../../router/asked';
+import { queryValues } from '../../router/queryValues';
 
-/** What the list of flags can be narrowed by and sorted, as the URL and the API call it. */
+/** The names of filter and order in the URL and the API. */
 const names = ['q', 'type', 'status', 'enabled', 'lifecycle', 'tag', 'projectId', 'owner', 'sort'] as const;
 
-/** The filter that a URL asks for. */
+/** Returns the filter of a URL. */
 export function filterOf(query: URLSearchParams): FlagFilter {
-  return asked(query, names) as FlagFilter;
+  return queryValues(query, names) as FlagFilter;
 }
 
-/** Whether it leaves flags out. */
+/** Whether the filter excludes flags. */
 export function narrows(filter: FlagFilter): boolean {
   return Object.keys(filter).some((name) => name !== 'sort');
 }

@@ -2,7 +2,7 @@ import type { Place } from '../../api/client';
 
 export type FlagRequest = { service: string; place: Place; key: string };
 
-/** A line for a shell that asks for a flag. */
+/** Returns a shell command that evaluates a flag. */
 export function curlSnippet({ service, place, key }: FlagRequest, token: string): string {
   return `curl ${service}/api/v1/flags/${encodeURIComponent(key)}/evaluate \\
   -H 'Authorization: Bearer ${token}' \\
@@ -12,13 +12,13 @@ export function curlSnippet({ service, place, key }: FlagRequest, token: string)
   -d '{"targetingKey":"user-42"}'`;
 }
 
-/** Lines for a shell: what OpenFeature's OFREP providers read from the environment. */
+/** Returns shell lines with the settings of OpenFeature's OFREP providers. */
 export function settingsSnippet({ service, place }: FlagRequest, token: string): string {
   return `export OFREP_ENDPOINT='${service}'
 export OFREP_HEADERS='Authorization=Bearer ${token},X-Tenant-ID=${place.tenant},X-Environment=${place.environment}'`;
 }
 
-/** A program in JavaScript that asks for a flag by OpenFeature. */
+/** Returns a JavaScript program that evaluates a flag with OpenFeature. */
 export function programSnippet({ key }: FlagRequest): string {
   return `// npm install @openfeature/server-sdk @openfeature/ofrep-provider
 import { OpenFeature } from '@openfeature/server-sdk';

@@ -1,12 +1,12 @@
 import type { Evaluation } from '../../queries/explanation';
 import type { Refusal, Served } from '../../queries/served';
 
-/** What a flag serves in an environment: nothing of both where it is not there. */
+/** What a flag serves in an environment; empty if it did not exist. */
 export type Cell = { environment: string; answer?: Evaluation; refusal?: Refusal };
 
 export type Row = { key: string; cells: Cell[]; differs: boolean };
 
-/** A row for each flag, by key. Flags differ where they serve other values. */
+/** Returns a row for each flag, by key. A flag differs if environments serve different values. */
 export function rowsOf(served: readonly Served[]): Row[] {
   const there = served.filter(({ failure }) => !failure);
   const keys = new Set(there.flatMap(({ flags, refused }) => [...Object.keys(flags), ...Object.keys(refused)]));

@@ -1,5 +1,5 @@
-/** Tenants that others added the person to. */
-export const added = {
+/** Questions about tenants that others added the person to. */
+export const memberships = {
   addition: {
     text: (by: string, tenant: string) =>
       `${by} added you to ${tenant}. Until you answer, its admins see nothing of how you use the service.`,

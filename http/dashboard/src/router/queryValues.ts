@@ -1,5 +1,5 @@
-/** What a URL asks for of some names. Empty values ask for nothing. */
-export function asked<Name extends string>(
+/** Returns the values of these names in a query. Empty values are omitted. */
+export function queryValues<Name extends string>(
   query: URLSearchParams,
   names: readonly Name[],
 ): Partial<Record<Name, string>> {
