@@ -183,7 +183,7 @@ func (r *reversal) environments(list []events.EnvironmentRef) {
 	r.turnOn(list)
 }
 
-// turnOff turns the flag off where it was off at that time.
+// turnOff turns the flag off in environments in which it was off at that time.
 func (r *reversal) turnOff(list []events.EnvironmentRef) {
 	for _, e := range list {
 		if r.flag.Enabled.Has(e.ID) && !r.to.Enabled.Has(e.ID) {
@@ -192,7 +192,7 @@ func (r *reversal) turnOff(list []events.EnvironmentRef) {
 	}
 }
 
-// turnOn turns the flag on where it was on at that time.
+// turnOn turns the flag on in environments in which it was on at that time.
 func (r *reversal) turnOn(list []events.EnvironmentRef) {
 	for _, e := range list {
 		if !r.flag.Enabled.Has(e.ID) && r.to.Enabled.Has(e.ID) {

@@ -167,7 +167,7 @@ func (s *SignIn) grantSuperUser(ctx context.Context, by By, c Claims) error {
 	return err
 }
 
-// activeTenant returns the last visited tenant of which the person is still a member, or else their canonical one. A
+// activeTenant returns the last visited tenant in which the person is still a member, or else their canonical one. A
 // tenant to which another person added them counts only once they have confirmed it.
 func (s *SignIn) activeTenant(ctx context.Context, c Claims) (string, error) {
 	visits, err := s.Directory.Visits(ctx, c.UserID)

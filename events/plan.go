@@ -93,5 +93,5 @@ func (p Plan) Unpaid() bool { return p == FreePlan || p == SandboxPlan }
 // Includes reports whether a plan is the other one or higher. No plan includes an unknown one.
 func (p Plan) Includes(other Plan) bool { return other.Known() && p.rank() >= other.rank() }
 
-// Terms returns the terms of a plan; an unknown plan has those of the free one.
+// Terms returns the terms of a plan. An unknown plan has the free plan's.
 func (p Plan) Terms() PlanTerms { return Plans[max(p.rank(), 0)] }

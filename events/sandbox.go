@@ -2,9 +2,8 @@ package events
 
 import "time"
 
-// KeepsSandbox reports whether a sandbox is kept: while it has a subscription that can be managed, also where news of
-// its renewal is missing, or was given another plan than that of sandboxes. A sandbox that is kept does not end, is not
-// cleaned up and not deleted.
+// KeepsSandbox reports whether a sandbox neither ends nor is cleaned up or deleted: while it has a manageable
+// subscription, even if news of its renewal is missing, or another plan than sandbox.
 func (s Subscription) KeepsSandbox() bool {
 	return s.Status.Manageable() || s.Status == NoSubscription && s.Plan != SandboxPlan
 }

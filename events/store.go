@@ -12,15 +12,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store keeps facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests in
+// Store stores facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests in
 // eventstest.
 type Store interface {
 	// Append adds events to the end of a stream, all or none, and returns once they are on disk. The error is ErrConflict
-	// where the stream is not at the expected revision (0: it must not exist), ErrTooLarge for events over MaxEventBytes,
+	// if the stream is not at the expected revision (0: it must not exist), ErrTooLarge for events over MaxEventBytes,
 	// and ErrAhead for a copied event from the future.
 	//
-	// The same call can be repeated, also after ErrUnavailable, when its outcome is unknown: where events with the same
-	// ids already follow the expected revision, it changes nothing and succeeds.
+	// It is idempotent, and may be repeated after ErrUnavailable, when its outcome is unknown: if events with the same ids
+	// already follow the expected revision, it changes nothing and succeeds.
 	Append(ctx context.Context, stream string, expected Revision, batch []Event) (Appended, error)
 
 	// Read yields the events of a stream in order, from a revision on (0 and 1 both mean the first event), and ends after
@@ -34,25 +34,24 @@ type Store interface {
 	// exactly once; it reconnects by itself. With the first Live page, everything that was appended before the call has
 	// been delivered.
 	//
-	// It ends with an error when ctx ends or the log cannot be read: ErrPastEnd where the position is past the end of the
+	// It ends with an error when ctx ends or the log cannot be read: ErrPastEnd if the position is past the end of the
 	// log.
 	Subscribe(ctx context.Context, after Position) iter.Seq2[Page, error]
 
 	// Head returns the position of the last event, or the zero Position if there is none.
 	Head(ctx context.Context) (Position, error)
 
-	// Watermark returns a time that the log has passed, in UTC and whole microseconds: all that was recorded before it can
-	// be read, and what is appended from now on is not recorded before it, but for events that are copied, which keep
-	// their times. An engine says where its clock allows no such promise. It is after at if it can be; for that it waits
-	// for appends under way.
+	// Watermark returns a time that the log has passed, in UTC and whole microseconds: every event recorded before it can
+	// be read, and later appends are not recorded before it, except copied events. An engine documents if its clock
+	// cannot promise that. If possible the time is after at; for that it waits for pending appends.
 	Watermark(ctx context.Context, at time.Time) (time.Time, error)
 
 	// Clock returns the time by the store's clock, and the time at which the last event was recorded; zero if there is
 	// none.
 	Clock(ctx context.Context) (now, last time.Time, err error)
 
-	// Log identifies the log. It reads a few events of it at most, but for the first time, when an engine may have to look
-	// for the first event.
+	// Log identifies the log. It reads a few events at most, except the first time, when an engine may have to search for
+	// the first event.
 	Log(ctx context.Context) (Log, error)
 
 	// Engine returns the name of the engine. Positions of different engines cannot be compared.
@@ -116,7 +115,7 @@ func (p Position) String() string { return fmt.Sprintf("%d/%d", p.Commit, p.Prep
 // stores never agree wholly.
 const MaxAhead = 5 * time.Minute
 
-// Appended says where an append ended, and when the store recorded each of its events.
+// Appended is the end of an append, with the time at which the store recorded each event.
 type Appended struct {
 	Position Position    // of the last event
 	Recorded []time.Time // one for each event

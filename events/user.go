@@ -13,7 +13,7 @@ func UserStream(id string) string { return userStreams + id }
 // PlatformRole is what a person may do on the whole platform, beside their roles in tenants.
 type PlatformRole string
 
-// The platform roles, each of which includes the next one. People without one have the empty role.
+// The platform roles, each including the next one. People without one have the empty role.
 const (
 	SuperUser      PlatformRole = "super_user"
 	PlatformAdmin  PlatformRole = "admin"

@@ -6,8 +6,7 @@ import (
 	"flagledger/projections/snapshot/evaluation"
 )
 
-// evaluationCounters count evaluations by reason, those of all tenants together: no tenant makes a series of metrics
-// up.
+// evaluationCounters count the evaluations of all tenants by reason, so that no tenant can create metrics series.
 type evaluationCounters map[evaluation.Reason]prometheus.Counter
 
 func newEvaluationCounters(metrics *prometheus.Registry) evaluationCounters {

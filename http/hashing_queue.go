@@ -11,15 +11,15 @@ import (
 	"flagledger/http/quota"
 )
 
-// Hashing shares the hashing of passwords among the networks of clients, an IPv4 /24 or IPv6 /48 each, so that a flood
-// of sign-ins from some keeps no other waiting. One hash takes 19 MiB and some 20 ms.
+// Hashing shares the hashing of passwords fairly among client networks, an IPv4 /24 or IPv6 /48 each, so that a flood
+// of sign-ins from some does not delay others. One hash takes 19 MiB and about 20 ms.
 type Hashing struct{ queue *quota.Queue }
 
 const hashingWaiting = 100 // passwords of a network
 
-// NewHashing lets half the cores hash, so that evaluation goes on during a flood. A password waits for as long as
-// longest, five seconds if it is 0.
-func NewHashing(longest time.Duration) *Hashing {
+// NewHashing lets half the cores hash, so that evaluations continue during a flood. A password waits up to timeout,
+// five seconds if it is 0.
+func NewHashing(timeout time.Duration) *Hashing {
 	cores := max(1, runtime.GOMAXPROCS(0)/2)
 	return &Hashing{
 		quota.NewQueue(
@@ -28,16 +28,16 @@ func NewHashing(longest time.Duration) *Hashing {
 				FlowSlots:   max(1, cores/2),
 				FlowWaiting: hashingWaiting,
 				Waiting:     nodeWaiting,
-				Timeout:     cmp.Or(longest, queueTimeout),
+				Timeout:     cmp.Or(timeout, queueTimeout),
 			},
 		),
 	}
 }
 
-// Run calls hash in a slot of the network that a request comes from. It returns TooMany where the network's own
-// requests are in the way for too long, and Unavailable where others are, or ctx ends.
+// Run calls hash in a slot of the request's network. After the timeout it returns TooMany if the network's own
+// requests are the cause, and otherwise Unavailable.
 func (h *Hashing) Run(ctx context.Context, hash func()) error {
-	network := "" // of what no request asks for
+	network := "" // without a request
 	if req, ok := ctx.Value(requestKey{}).(*request); ok {
 		network = req.limiter.WideNetwork(req.received).String()
 	}

@@ -65,7 +65,7 @@ type MetricsBody struct {
 	From        timestamp   `json:"from" doc:"When the first point begins"`
 	To          timestamp   `json:"to" doc:"When the last point ends, which may be in the future"`
 	Evaluations int64       `json:"evaluations" doc:"In all points" example:"4"`
-	Prefetches  int64       `json:"prefetches" doc:"Calls for all flags, in all points: whoever asks for everything does not say what they use" example:"1"`
+	Prefetches  int64       `json:"prefetches" doc:"Calls for all flags, in all points: they do not tell which flags a client uses" example:"1"`
 	Clients     []clientUse `json:"clients" doc:"Who evaluated most"`
 }
 
@@ -81,7 +81,7 @@ type PointBody struct {
 	Time        timestamp  `json:"time" doc:"When the hour or the day began"`
 	Evaluations int64      `json:"evaluations" example:"4"`
 	Prefetches  int64      `json:"prefetches" example:"1"`
-	Reasons     reasonBody `json:"reasons" doc:"How many evaluations had which reason; those of none are left out"`
+	Reasons     reasonBody `json:"reasons" doc:"Evaluations by reason; reasons without evaluations are omitted"`
 }
 
 // reasonBody has the counts of reasons in one order.
@@ -111,7 +111,7 @@ type flagMetrics struct {
 	Points []flagPointBody `json:"points" doc:"In order, without gaps"`
 }
 
-// flagMetricsBody is flagMetrics, of which one piece of the points at a time is in memory: their values can be large.
+// flagMetricsBody writes flagMetrics with one piece of its points in memory at a time, because values can be large.
 type flagMetricsBody struct{ pieces *pieces }
 
 // Schema implements huma.SchemaProvider.

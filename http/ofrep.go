@@ -63,7 +63,7 @@ type ofrepEvaluations struct {
 // OFREPStream is a stream of flag changes.
 type OFREPStream struct {
 	Type string `json:"type" enum:"sse"`
-	URL  string `json:"url" format:"uri" doc:"Opens the stream of changes without headers, and is valid as long as the call's token. Treat it as a secret, like the token." example:"https://flags.example.com/api/v1/flags/stream?ticket=eyJhbGciOiJIUzI1NiJ9.eyJ0ZW5hbnRfaWQiOiIuLi4ifQ.c2ln"`
+	URL  string `json:"url" format:"uri" doc:"Opens the stream of changes without headers, and is valid until the call's token expires. Treat it as a secret, like the token." example:"https://flags.example.com/api/v1/flags/stream?ticket=eyJhbGciOiJIUzI1NiJ9.eyJ0ZW5hbnRfaWQiOiIuLi4ifQ.c2ln"`
 }
 
 // OFREPFlag documents an ofrepEvaluation or an OFREPFailure.
@@ -334,7 +334,7 @@ func (a *API) documentOFREP() {
 	many := operation("POST", ofrepManyRoute, "ofrep-evaluate-flags", "OFREP", "What all flags serve, for OpenFeature")
 	many.Description = common + "The flags are in the order of their keys, without archived ones. A flag that cannot be " +
 		"evaluated has `errorCode` and `errorDetails` in place of a value; the others are not affected. `eventStreams` " +
-		"has the URL of the stream of changes, which is valid as long as the call's token. A new token changes the ETag, " +
+		"has the URL of the stream of changes, which is valid until the call's token expires. A new token changes the ETag, " +
 		"so that clients always get a valid URL."
 	many.Parameters = append([]*huma.Param{
 		{

@@ -33,7 +33,7 @@ func (p *problem) bound() {
 	}
 }
 
-// cut cuts a text to at most so many bytes, and marks it where it does.
+// cut cuts a text to at most that many bytes, and marks a cut.
 func cut(text string, most int) string {
 	const mark = "..."
 	if len(text) <= most {

@@ -20,7 +20,7 @@ const tenantIndex = `do $$ begin
 	end if;
 end $$`
 
-// JobsSchema is where River keeps its jobs. Its tables are River's own: nobody else writes them.
+// JobsSchema is the schema of River's tables. Only River writes to them.
 const JobsSchema = "jobs"
 
 // applyJobs brings River's tables to the newest schema. Several may call it at once; one at a time works.

@@ -50,13 +50,13 @@ type row struct {
 // exec adds SQL that runs before all statements.
 func (b *Batch) exec(sql string, args ...any) { b.first = append(b.first, call{sql, args}) }
 
-// Queue adds a statement for the event that is being taken in. Those of a stream take effect in their order; a
-// statement that events of several streams have queued is executed once for all of them.
+// Queue adds a statement for the current event. Statements of a stream take effect in order; a statement that events
+// of several streams have queued is executed once for all of them.
 func (b *Batch) Queue(s *Statement, args pgx.NamedArgs) {
 	b.changes = append(b.changes, &change{b.stream, s, s.values(args)})
 }
 
-// QueueLast adds a statement that takes effect after those of Queue. Of several with the same key, of whichever
+// QueueLast adds a statement that takes effect after the queued ones. Of several with the same key, even of different
 // streams, only the last one does.
 func (b *Batch) QueueLast(key string, s *Statement, args pgx.NamedArgs) {
 	b.last = append(b.last, &change{key, s, s.values(args)})

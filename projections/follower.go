@@ -11,7 +11,7 @@ import (
 type follower struct {
 	feed     *feed
 	position events.Position
-	building bool // nobody reads the read model yet
+	building bool // the read model is not read yet
 	expected bool
 }
 

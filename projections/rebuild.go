@@ -116,7 +116,7 @@ func (s *subscriber) createTablesRetrying(ctx context.Context) error {
 	}
 }
 
-// createTables creates the new tables, or finds those of an interrupted rebuild.
+// createTables creates the new tables, or finds the tables of an interrupted rebuild.
 func (s *subscriber) createTables(ctx context.Context, conn *pgx.Conn) error {
 	b := s.build
 	if !b.options.CompareOnly {
@@ -444,7 +444,7 @@ func (b *build) keepVacuumAway(ctx context.Context) error {
 	return err
 }
 
-// lockTables waits for readers of the tables as long as maxHold allows, because later readers wait too.
+// lockTables waits for readers of the tables for up to maxHold, because later readers wait too.
 func (b *build) lockTables(ctx context.Context) error {
 	tables, err := b.tables(ctx, liveSchema, buildingSchema)
 	if err != nil || tables == "" {

@@ -159,7 +159,7 @@ func (s *subscriber) run(ctx context.Context, messages chan<- *message.Message) 
 	return err // nil for a build that has finished, whatever happened since
 }
 
-// replaceOlder builds new tables beside those of an older version, which an older node may still update, and switches
+// replaceOlder builds new tables beside the older version's, which an older node may still update, and switches
 // to them. It returns errNewer if the tables are of a newer version: a program never downgrades them.
 func (s *subscriber) replaceOlder(ctx context.Context, messages chan<- *message.Message) error {
 	version, err := s.liveVersion(ctx)

@@ -55,7 +55,7 @@ func Open(ctx context.Context, url string, log *slog.Logger) (*Store, error) {
 
 // New works like Open for a database that may be down: calls are unavailable until it can be reached.
 func New(url string, log *slog.Logger) (*Store, error) {
-	ctx := context.Background() // only for opening connections ahead, of which there are none
+	ctx := context.Background() // only used to open connections in advance, which the pool does not
 	config, err := database.PoolConfig(url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("event store: %w", err)

@@ -54,7 +54,7 @@ func ParseTime(text string) (time.Time, bool) {
 	return t, true
 }
 
-// shaped reports whether a text has digits where the shape has zeros, and equals the shape elsewhere.
+// shaped reports whether a text has digits where the shape has zeros, and otherwise equals the shape.
 func shaped(text, shape string) bool {
 	if len(text) != len(shape) {
 		return false

@@ -57,8 +57,8 @@ func spawn(cmd *exec.Cmd) (*child, error) {
 // says that it was not fast.
 func (c *child) shutdown() error {
 	for _, step := range []struct {
-		sig      syscall.Signal
-		patience time.Duration
+		sig     syscall.Signal
+		timeout time.Duration
 	}{{syscall.SIGINT, fastStop}, {syscall.SIGQUIT, hardStop}} {
 		_ = c.proc.Signal(step.sig)
 		select {
@@ -69,7 +69,7 @@ func (c *child) shutdown() error {
 				)
 			}
 			return nil
-		case <-time.After(step.patience):
+		case <-time.After(step.timeout):
 		}
 	}
 	_ = c.proc.Kill()

@@ -110,11 +110,11 @@ func (p *Postgres) endOrphan(ctx context.Context) error {
 	}
 	p.log.Info("waiting for the Postgres of a killed process to end", "pid", pid)
 	for _, step := range []struct {
-		sig      syscall.Signal
-		patience time.Duration
+		sig     syscall.Signal
+		timeout time.Duration
 	}{{syscall.SIGINT, fastStop}, {syscall.SIGQUIT, hardStop}, {syscall.SIGKILL, time.Second}} {
 		_ = syscall.Kill(pid, step.sig)
-		for deadline := time.Now().Add(step.patience); time.Now().Before(deadline); {
+		for deadline := time.Now().Add(step.timeout); time.Now().Before(deadline); {
 			if !p.isPostmaster(pid) {
 				return nil
 			}
@@ -132,8 +132,7 @@ func (p *Postgres) isPostmaster(pid int) bool {
 	return strings.Contains(args, "postgres -D "+p.cluster+" ")
 }
 
-// supervise restarts the server on the same port whenever it dies, until it is
-// told to quit.
+// supervise restarts the server on the same port whenever it dies, until Stop.
 func (p *Postgres) supervise(life context.Context, c *child) {
 	defer close(p.done)
 	defer p.lock.release()

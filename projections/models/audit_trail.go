@@ -214,8 +214,7 @@ var (
 		`delete from audit_names n using given g where n.stream = g.stream and n.part = g.part`)
 )
 
-// addFormer adds to an entry what facts before it tell: what something was called, or the role that somebody had, who
-// goes.
+// addFormer adds what earlier facts said to an entry: the former name of a thing, or the role of a person who leaves.
 func (t *trail) addFormer(e events.Recorded, entry *state.Description) {
 	if entry.Part == nil {
 		return
@@ -227,13 +226,12 @@ func (t *trail) addFormer(e events.Recorded, entry *state.Description) {
 	if entry.Gone != "" {
 		entry.Changes.AddFormer(entry.Gone, former)
 	}
-	if _, joined := e.Fact.(events.MemberJoined); joined { // as a member, who keeps the role
+	if _, joined := e.Fact.(events.MemberJoined); joined { // a pending member keeps the role
 		entry.Name = nil
 	}
 }
 
-// noteName keeps what an entry says that its resource is called, and returns what that is called from then on; nil
-// where it has no name.
+// noteName stores the name of an entry's resource and returns it, or nil if it has none.
 func (t *trail) noteName(b *projections.Batch, stream, tenantID string, entry state.Description) *string {
 	if entry.Part == nil {
 		return entry.Name

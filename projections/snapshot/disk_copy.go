@@ -37,15 +37,15 @@ const (
 	minSaveInterval = 10 * time.Second
 	// saveRate is how many bytes a second are written on average: a file of 1 GB every quarter of an hour.
 	saveRate = 1 << 20
-	// pauseFactor is how many times as long as writing took it then pauses: it takes a fifth of one core.
+	// pauseFactor is the ratio of pauses to writing: a save takes a fifth of one core.
 	pauseFactor  = 4
 	maxSavePause = time.Second
 	// abandonedAfter is the age from which a half-written file counts as that of a dead process.
 	abandonedAfter = time.Hour
 
 	askTimeout = 2 * time.Second
-	// servePatience is how long the event store must have been out of reach before what the file holds is served.
-	servePatience = 3 * time.Second
+	// serveTimeout is the length of an outage of the event store after which the file is served.
+	serveTimeout  = 3 * time.Second
 	serveInterval = 250 * time.Millisecond
 )
 
@@ -106,12 +106,12 @@ func (s *Snapshot) serveCopy(log *slog.Logger) {
 }
 
 // checkLog returns errOtherLog for a file of another log than a store's. confirmed is false if the store could not be
-// asked within servePatience.
+// asked within serveTimeout.
 func checkLog(ctx context.Context, store events.Store, of events.LogPosition) (confirmed bool, err error) {
 	if of.Engine != store.Engine() {
 		return false, errOtherLog
 	}
-	ctx, cancel := context.WithTimeout(ctx, servePatience)
+	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
 	for {
 		held, err := holds(ctx, store, of)
@@ -173,8 +173,7 @@ func (s *Snapshot) adopt(saved *Saved) {
 	s.changes.start, s.changes.position, s.changes.held = c.Position, c.Position, c.Position
 }
 
-// confirm returns an error as long as it is not known whether the log is the one that the snapshot began with, or once
-// it is known that it is not.
+// confirm returns an error until it is known that the log is the one that the snapshot began with, and if it is not.
 func (s *Snapshot) confirm(ctx context.Context, store events.Store, log *slog.Logger) error {
 	d := s.copy
 	if d == nil || !d.unconfirmed {
@@ -224,7 +223,7 @@ func (s *Snapshot) serveIfUnreachable(ctx context.Context, store events.Store, l
 		case since.IsZero():
 			since = time.Now()
 		}
-		if err != nil && time.Since(since) >= servePatience {
+		if err != nil && time.Since(since) >= serveTimeout {
 			s.serveCopy(log)
 			return
 		}

@@ -62,9 +62,8 @@ type savedSession struct {
 	Until   time.Time
 }
 
-// copyContents may be called while Run runs: events wait for as long as it takes, some 0.1 s for a million flags. It
-// returns nil if events have been left out: what they would have changed must be read again by the release that
-// understands them.
+// copyContents may be called while Run runs: events wait meanwhile, about 0.1 s for a million flags. It returns nil if
+// events have been left out: a release that understands them must read them from the log.
 func (s *Snapshot) copyContents() *contents {
 	s.applying.Lock()
 	defer s.applying.Unlock()
@@ -149,8 +148,8 @@ func (all *contents) records() iter.Seq[record] {
 	}
 }
 
-// add takes a record into a snapshot that nobody uses yet. Several may be taken at once. The error is that of a flag
-// that cannot be compiled.
+// add applies a record to a snapshot that is not in use yet. Concurrent calls are allowed. It returns the error of a
+// flag that cannot be compiled.
 func (s *Snapshot) add(r record) error {
 	if r.Tenant != nil {
 		s.addTenant(r.Tenant)

@@ -72,8 +72,8 @@ func (s *Snapshot) applyUser(e events.Recorded, fact events.UserFact) error {
 // for.
 const erasedFor = 24 * time.Hour
 
-// keepUser keeps what is known of a person after a fact. Nothing is kept of somebody who is in no tenant and has no
-// account: of one that was erased, only until their tokens have expired.
+// keepUser stores a person's state after a fact. It removes a person without tenants and account; an erased one only
+// after their tokens have expired.
 func (s *Snapshot) keepUser(id string, u User, at time.Time) {
 	switch {
 	case len(u.Tenants) == 0 && u.Erased:

@@ -82,7 +82,7 @@ func openIdentity(
 			Mailer:               mailer,
 			Now:                  c.Now,
 			HashMemory:           c.HashMemory,
-			Hash:                 http.NewHashing(c.Patience).Run,
+			Hash:                 http.NewHashing(c.WaitTimeout).Run,
 		}), func(context.Context) {}, nil
 	}
 	outside, err := openFirebase(ctx, c, firebase.Options{End: end, Gone: erase, Links: links, Log: log})

@@ -211,7 +211,7 @@ func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 // wire creates the parts that use the opened connections.
 func (p *parts) wire(ctx context.Context) (err error) {
 	p.snapshot, p.progress = snapshot.New(), projections.NewProgress(models.All())
-	p.progress.Timeout = cmp.Or(p.Patience, p.progress.Timeout)
+	p.progress.Timeout = cmp.Or(p.WaitTimeout, p.progress.Timeout)
 	p.snapshot.AnnounceWhenShown(
 		func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) },
 	)
@@ -235,7 +235,7 @@ func (p *parts) wire(ctx context.Context) (err error) {
 	p.directory = directory.New(p.pool, p.Now)
 	p.meter = usage.New(p.pool, p.tenantQuotas.Creator, p.Now)
 	p.requests = idempotency.New(p.pool, p.Now)
-	p.requests.Patience = cmp.Or(p.Patience, p.requests.Patience)
+	p.requests.Timeout = cmp.Or(p.WaitTimeout, p.requests.Timeout)
 	p.sandboxes = &commands.Sandboxes{
 		Writer:    p.writer,
 		Directory: p.directory,
@@ -356,7 +356,7 @@ func (p *parts) api() *http.API {
 		Writer:       p.writer,
 		Queries:      p.queries,
 		Reads:        max(1, int(p.pool.Config().MaxConns)/2),
-		QueueTimeout: p.Patience,
+		QueueTimeout: p.WaitTimeout,
 		Live:         p.snapshot,
 		Changes:      p.snapshot,
 		Identity:     p.identity,

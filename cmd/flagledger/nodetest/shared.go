@@ -41,7 +41,7 @@ func Shared(t testing.TB) *Service {
 		// Its load is high, so its database may lag on a busy machine.
 		c := node.Config{
 			Environment: "development",
-			Patience:    time.Minute,
+			WaitTimeout: time.Minute,
 			SuperUsers:  []string{"Root@example.com", "second@example.com"},
 		}
 		shared.service = Start(&shared.process, Database(&shared.process), c, Log(&shared.process))

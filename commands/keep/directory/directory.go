@@ -41,7 +41,7 @@ func databaseError(err error) error {
 	return keep.DatabaseError("the directory cannot be reached", err)
 }
 
-// ContactChanges tells which fields SetContact would change.
+// ContactChanges returns the fields that SetContact would change.
 func (d *Directory) ContactChanges(
 	ctx context.Context, tenantID string, email, name *string,
 ) (fields []events.ContactField, err error) {
@@ -61,8 +61,8 @@ func (d *Directory) ContactChanges(
 	return fields, nil
 }
 
-// SetContact notes whom to write to about a tenant: nil changes nothing, and an empty text clears. Without an email,
-// that of the tenant's creator is shown. What was noted at that version of the tenant, or a later one, stays.
+// SetContact stores the contact of a tenant: nil changes nothing, and an empty text clears. Without an email, the
+// creator's is shown. A value stored at this version of the tenant or a later one stays.
 func (d *Directory) SetContact(
 	ctx context.Context, tenantID string, version events.Revision, email, name *string,
 ) error {
@@ -85,8 +85,8 @@ func (d *Directory) SetContact(
 	return databaseError(err)
 }
 
-// ForgetTenant drops whom to write to about a tenant that has ended, the addresses of the people that it invited, who
-// of them declined, and the demo people of a sandbox. It may be repeated.
+// ForgetTenant removes the contact of a deleted tenant, the addresses that it invited, the records of declined
+// invitations, and a sandbox's demo people. It is idempotent.
 func (d *Directory) ForgetTenant(ctx context.Context, tenantID string) error {
 	_, err := d.db.Exec(
 		ctx,

@@ -27,8 +27,8 @@ const (
 
 // Requests stores requests with a key in a database.
 type Requests struct {
-	// Patience is how long the database is waited for, two seconds from New.
-	Patience time.Duration
+	// Timeout is the longest wait for the database; New sets two seconds.
+	Timeout time.Duration
 
 	db  *pgxpool.Pool
 	now func() time.Time
@@ -36,7 +36,7 @@ type Requests struct {
 
 // New returns the requests in a database. now returns the time.
 func New(db *pgxpool.Pool, now func() time.Time) *Requests {
-	return &Requests{Patience: 2 * time.Second, db: db, now: now}
+	return &Requests{Timeout: 2 * time.Second, db: db, now: now}
 }
 
 // Request is a request with a key.
@@ -80,7 +80,7 @@ type Attempt struct {
 // Invalid if the key was used for a different request, Conflict while another attempt runs, Unavailable if the
 // database cannot be reached.
 func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, rs.Patience)
+	ctx, cancel := context.WithTimeout(ctx, rs.Timeout)
 	defer cancel()
 	for {
 		clock, now := time.Now(), rs.now().Truncate(time.Millisecond)
@@ -125,7 +125,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 // Resume works like Begin for a request that must not run for the first time. It returns the answer, or the right to
 // carry out an attempt that never ended, or nil for both.
 func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, rs.Patience)
+	ctx, cancel := context.WithTimeout(ctx, rs.Timeout)
 	defer cancel()
 	now := rs.now().Truncate(time.Millisecond)
 	attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
@@ -179,7 +179,7 @@ func (a *Attempt) Finish(ctx context.Context, answer Answer) error {
 func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
 
 func (a *Attempt) end(ctx context.Context, encrypted []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.requests.Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.requests.Timeout)
 	defer cancel()
 	_, err := a.requests.db.Exec(ctx,
 		`update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,
