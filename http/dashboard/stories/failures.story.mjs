@@ -36,7 +36,7 @@ const stories = {
     const one = '**/api/v1/flags/kept';
     await v.page.route(one, problem(500));
     await v.call('POST', '/api/v1/flags/kept/enable', undefined, '', 'development');
-    await v.page.getByText('and may be old. The service has failed.').waitFor();
+    await v.page.getByText('and may be outdated. The service has failed.').waitFor();
     await v.inspect();
     await v.page.unroute(one);
     await v.button('Try again').click();

@@ -133,7 +133,7 @@ export default {
     const made = await v.call('POST', '/api/v1/oauth/clients', { name: 'backend', scopes: ['flags:evaluate'] });
     await go(v, 'Clients');
     await v.button('Rotate the secret of backend').click();
-    await v.page.getByText('is good for another 24 hours').waitFor();
+    await v.page.getByText('stays valid for another 24 hours').waitFor();
     await v.inspect();
     await v.button('Rotate').click();
     await v.heading('The secret').waitFor();
