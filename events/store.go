@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store stores facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests in
-// eventstest.
+// Store stores facts in streams and delivers all of them, in one order, to subscribers. Every engine passes the tests
+// in eventstest.
 type Store interface {
 	// Append adds events to the end of a stream, all or none, and returns once they are on disk. The error is ErrConflict
 	// if the stream is not at the expected revision (0: it must not exist), ErrTooLarge for events over MaxEventBytes,

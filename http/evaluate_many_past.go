@@ -59,8 +59,8 @@ type flagsAt struct {
 	environment events.EnvironmentRef
 }
 
-// selectPast finds the flags and the environment at a time. The request then holds its slot. Its error is a problem or a
-// query's error.
+// selectPast finds the flags and the environment at a time. The request then holds its slot. Its error is a problem or
+// one of a query.
 func (a *API) selectPast(r *http.Request, p *principal, e *evaluationRequest, at time.Time) (s flagsAt, err error) {
 	ctx := r.Context()
 	e.leaveWorkSlot()

@@ -334,8 +334,8 @@ func (a *API) documentOFREP() {
 	many := operation("POST", ofrepManyRoute, "ofrep-evaluate-flags", "OFREP", "What all flags serve, for OpenFeature")
 	many.Description = common + "The flags are in the order of their keys, without archived ones. A flag that cannot be " +
 		"evaluated has `errorCode` and `errorDetails` in place of a value; the others are not affected. `eventStreams` " +
-		"has the URL of the stream of changes, which is valid until the call's token expires. A new token changes the ETag, " +
-		"so that clients always get a valid URL."
+		"has the URL of the stream of changes, which is valid until the call's token expires. A new token changes the " +
+		"ETag, so that clients always get a valid URL."
 	many.Parameters = append([]*huma.Param{
 		{
 			Name:        "If-None-Match",

@@ -43,7 +43,8 @@ func Install(name string, files fs.FS) (folder string, err error) {
 		return "", err
 	}
 	defer func() { _ = one.Close() }()
-	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil { // tests of other packages may install it at the same time
+	// tests of other packages may install it at the same time
+	if err := syscall.Flock(int(one.Fd()), syscall.LOCK_EX); err != nil {
 		return "", err
 	}
 	if err := write(folder, files); err != nil {
