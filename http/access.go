@@ -40,8 +40,9 @@ type access struct {
 	endsAccess, endsSession bool
 	// pays says that the call leads to a higher plan. Like toggles, it is allowed past the daily write quota.
 	pays bool
-	// alone limits the call to one at a time per tenant, or per client network if it is public: its queries are expensive.
-	alone bool
+	// slow limits the concurrent calls of a tenant, or of a client network if it is public: the call may wait long for a
+	// provider or for its queries.
+	slow bool
 }
 
 // ofTenant reports whether the call concerns a tenant.

@@ -136,7 +136,7 @@ func (a *API) addAuth() {
 		"tokens included. A call that is refused or fails for another reason does not use it up. With Firebase a token is " +
 		"valid until its session ends."
 	refresh.Errors = []int{http.StatusUnauthorized, http.StatusForbidden}
-	register(a, access{who: anyone, alone: true}, refresh, func(ctx context.Context, in *struct {
+	register(a, access{who: anyone, slow: true}, refresh, func(ctx context.Context, in *struct {
 		Body struct {
 			RefreshToken string `json:"refreshToken" minLength:"1" example:"kxh0HFw7zLd4..."`
 		}

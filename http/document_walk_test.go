@@ -107,6 +107,8 @@ var additionRows = []contractRow{
 	{"GET /api/v1/flags/{flagKey}/rules", "", "", 200, nil},
 	{"PUT /api/v1/flags/{flagKey}/rules", "", `{"rules":[]}`, 200, nil},
 	{"PUT /api/v1/flags/{flagKey}/fallthrough", "", `{"serve":null}`, 200, nil},
+	{"GET /api/v1/tenants/{tenantId}/flag-rules", "", "", 200, nil},
+	{"PUT /api/v1/tenants/{tenantId}/flag-rules", "", `{"requireReason":["production"],"requireOwner":true}`, 200, nil},
 }
 
 // call makes the row's call in a new world, with more appended to its path. It must succeed.

@@ -12,8 +12,8 @@ import (
 // called.
 func (a *API) OccupyCPU(flow string) (free func()) { return occupy(a.queues.cpu, flow) }
 
-// OccupyDatabase is OccupyCPU for the database.
-func (a *API) OccupyDatabase(flow string) (free func()) { return occupy(a.queues.database, flow) }
+// OccupyMemory is OccupyCPU for memory.
+func (a *API) OccupyMemory(flow string) (free func()) { return occupy(a.queues.memory, flow) }
 
 func occupy(q *quota.Queue, flow string) (free func()) {
 	ctx, cancel := context.WithCancel(context.Background())

@@ -345,7 +345,7 @@ func TestTokensAndSessionsWaitInQueues(t *testing.T) {
 	refresh := func() *nodetest.Answer {
 		return s.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh})
 	}
-	free = s.Node.API.OccupyDatabase("site 127.0.0.1/32")
+	free = s.Node.API.OccupyMemory("site 127.0.0.1/32")
 	defer free()
 	refresh().Refused(429)
 	free()

@@ -16,11 +16,10 @@ type queues struct {
 	// cpu: evaluations of many flags and expensive ones of one flag, states of the past, large changes of flags and
 	// reverts, and tokens of machines. A change does not hold its slot while it waits for its stream.
 	cpu *quota.Queue
-	// database: reads, changes about no tenant, sign-ups and sign-ins, cleanups of sandboxes, and reverted flags, one by
-	// one.
+	// database: reads, sign-ups and sign-ins, and reverted flags, one by one.
 	database *quota.Queue
-	// memory: large bodies from when more than largeBody of one has come to the answer, reverts of many flags, and calls
-	// of the payment provider.
+	// memory: large bodies from when more than largeBody of one has come to the answer, reverts of many flags, and what
+	// may wait for a provider: payments and changes about no tenant.
 	memory *quota.Queue
 }
 
@@ -57,13 +56,20 @@ func newQueues(reads int, timeout time.Duration) queues {
 // cpuSlots is half the cores, so that work without a slot goes on, but two at least: one flow has half of them.
 func cpuSlots() int { return max(2, runtime.GOMAXPROCS(0)/2) }
 
-// waitsForDatabase reports whether an operation holds a slot of the database, from when its body has been read to its
-// answer.
-func waitsForDatabase(p *principal, need access, method string) bool {
-	if need.who == anyone && !need.alone {
-		return false
+// queueOf returns the queue in which an operation holds a slot from when its body has been read to its answer, or nil.
+func (a *API) queueOf(p *principal, need access, method string) *quota.Queue {
+	switch {
+	case need.slow:
+		return a.queues.memory
+	case need.who == anyone:
+		return nil
+	case method == http.MethodGet:
+		return a.queues.database
+	case p.tenant == nil:
+		return a.queues.memory
+	default:
+		return nil
 	}
-	return method == http.MethodGet || need.alone || p.tenant == nil
 }
 
 // enterQueue waits in a queue for a slot of a principal. Its error is a problem.

@@ -61,26 +61,28 @@ func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	}
 }
 
-func TestWhichOperationsWaitForTheDatabase(t *testing.T) {
+// What may wait for a provider holds no slot of the database.
+func TestWhichOperationsWaitInQueues(t *testing.T) {
 	inTenant, asPerson := &principal{tenant: &snapshot.Tenant{}}, &principal{}
+	a := &API{queues: newQueues(2, queueTimeout)}
 	for name, test := range map[string]struct {
 		p      *principal
 		need   access
 		method string
-		want   bool
+		want   *quota.Queue
 	}{
-		"a sign-in":                          {asPerson, access{who: anyone}, http.MethodPost, false},
-		"a refresh of a session":             {asPerson, access{who: anyone, alone: true}, http.MethodPost, true},
-		"a list of a tenant":                 {inTenant, access{who: viewer}, http.MethodGet, true},
-		"a person's devices":                 {asPerson, access{who: person}, http.MethodGet, true},
-		"a person's notification":            {asPerson, access{who: person}, http.MethodPost, true},
-		"a change of somebody's role":        {asPerson, roleAccess, http.MethodPatch, true},
-		"a cleanup of a sandbox":             {inTenant, access{who: admin, alone: true}, http.MethodPost, true},
-		"a switch, which nothing may delay":  {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodPost, false},
-		"another change of a tenant's flags": {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodDelete, false},
+		"a sign-in":                          {asPerson, access{who: anyone}, http.MethodPost, nil},
+		"a refresh of a session":             {asPerson, access{who: anyone, slow: true}, http.MethodPost, a.queues.memory},
+		"a list of a tenant":                 {inTenant, access{who: viewer}, http.MethodGet, a.queues.database},
+		"a person's devices":                 {asPerson, access{who: person}, http.MethodGet, a.queues.database},
+		"a person's notification":            {asPerson, access{who: person}, http.MethodPost, a.queues.memory},
+		"a change of somebody's role":        {asPerson, roleAccess, http.MethodPatch, a.queues.memory},
+		"a cleanup of a sandbox":             {inTenant, access{who: admin, slow: true}, http.MethodPost, a.queues.memory},
+		"a switch, which nothing may delay":  {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodPost, nil},
+		"another change of a tenant's flags": {inTenant, access{who: developer, scope: events.FlagsWrite}, http.MethodDelete, nil},
 	} {
-		if got := waitsForDatabase(test.p, test.need, test.method); got != test.want {
-			t.Errorf("%s waits: %t", name, got)
+		if got := a.queueOf(test.p, test.need, test.method); got != test.want {
+			t.Errorf("%s waits in the queue %p of %+v", name, got, a.queues)
 		}
 	}
 }

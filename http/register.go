@@ -52,17 +52,20 @@ func serve[I, O any](a *API, need access, op huma.Operation, handle func(context
 				}
 			}
 			p := principalOf(ctx)
-			if !waitsForDatabase(p, need, op.Method) {
+			queue := a.queueOf(p, need, op.Method)
+			if queue == nil {
 				return handle(ctx, in)
 			}
-			slot, err := a.enterQueue(ctx, a.queues.database, p)
+			slot, err := a.enterQueue(ctx, queue, p)
 			if err != nil {
 				return nil, err
 			}
 			defer slot.Leave()
-			requestOf(ctx).readSlot = slot
-			if err := a.limitUnread(ctx); err != nil { // many may have waited for a slot
-				return nil, err
+			if queue == a.queues.database {
+				requestOf(ctx).readSlot = slot
+				if err := a.limitUnread(ctx); err != nil { // many may have waited for a slot
+					return nil, err
+				}
 			}
 			return handle(ctx, in)
 		}()

@@ -58,7 +58,7 @@ func (a *API) addSandbox() {
 		"or takes too long is 503 and continues in the background within two minutes, unless the caller is no longer an " +
 		"admin. A tenant with a subscription or another plan is 409."
 	cleanup.Errors = []int{http.StatusConflict}
-	register(a, access{who: admin, alone: true}, cleanup, a.cleanUpSandbox)
+	register(a, access{who: admin, slow: true}, cleanup, a.cleanUpSandbox)
 	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag,
 		"Send a link that creates an account and a sandbox")
 	subscribe.Description = "The answer is the same for every address. The link opens /sandbox and is valid for one use " +
