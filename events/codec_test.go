@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -269,6 +270,31 @@ func TestGoldenFilesDecode(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Each fact that a file of the package declares is in the codec's table: without that it could not be appended.
+func TestTableOfCodecHasEachFact(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`func \((\w+)\) StoredName\(\) string +\{ return "(.+)" \}`)
+	found := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declared.FindAllStringSubmatch(string(source), -1) {
+			if _, ok := kinds[m[2]]; !ok && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s declares %s, and codec.go has no line for %s", file, m[1], m[2])
+			}
+			found++
+		}
+	}
+	if found < len(kinds) {
+		t.Errorf("found %d facts in the sources, and the table has %d", found, len(kinds))
 	}
 }
 
