@@ -50,7 +50,7 @@ func (c *factCheck) check(e events.Recorded) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be read as a fact: %w", at, err)
 	}
-	if !ownStream(e) {
+	if own, _ := ownStream.Lookup(e.Stream); !own(e) { // a described fact is in a known stream
 		return fmt.Errorf("%s, %s, belongs to another stream", at, e.Name)
 	}
 	ours, err := c.streams.belongs(e)
@@ -73,17 +73,20 @@ func (c *factCheck) check(e events.Recorded) error {
 	return nil
 }
 
-// ownStream reports whether the tenant, flag or project that a fact names is that of its stream.
-func ownStream(e events.Recorded) bool {
-	switch fact := e.Fact.(type) {
-	case events.FlagCreated:
-		return e.Stream == events.FlagStream(fact.TenantID, fact.Key)
-	case events.ProjectCreated:
-		return e.Stream == events.ProjectStream(fact.ID)
-	case events.TenantCreated:
-		return e.Stream == events.TenantStream(fact.ID)
-	default:
-		return true
+// ownStream checks by kind of stream that the fact which begins a stream names that stream.
+var ownStream = events.NewByStream(
+	names(func(f events.FlagCreated) string { return events.FlagStream(f.TenantID, f.Key) }),
+	names(func(f events.ProjectCreated) string { return events.ProjectStream(f.ID) }),
+	names(func(f events.TenantCreated) string { return events.TenantStream(f.ID) }),
+	names(func(f events.UserRegistered) string { return events.UserStream(f.ID) }),
+	names(func(f events.InvitationCreated) string { return events.InvitationStream(f.ID) }),
+)
+
+// names returns a check that facts of one type name their stream.
+func names[F events.Fact](stream func(F) string) func(events.Recorded) bool {
+	return func(e events.Recorded) bool {
+		fact, ok := e.Fact.(F)
+		return !ok || stream(fact) == e.Stream
 	}
 }
 

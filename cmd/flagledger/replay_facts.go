@@ -100,20 +100,21 @@ func printChanges(table *terminal.Table, d state.Description) {
 	}
 }
 
-// resourceName names what a fact is about, with the version that it gave a flag or a project.
+// resourceName names what a fact is about, with its version if that is all of a stream, such as a flag.
 func resourceName(f describedFact, names map[string]queries.Name) string {
 	switch name := cmp.Or(f.name, f.ResourceID); f.ResourceType {
 	case "": // unknown
 		return f.Stream
 	case "tenant", "subscription":
 		return f.ResourceType
-	case "flag", "project":
-		return fmt.Sprintf("%s %s v%d", f.ResourceType, name, f.Revision)
 	case "oauth_client":
 		return "client " + name
 	case "member":
 		return "member " + memberName(f.ResourceID, names)
 	default:
+		if f.Part != nil && *f.Part == "" {
+			name += fmt.Sprintf(" v%d", f.Revision)
+		}
 		return f.ResourceType + " " + name
 	}
 }
