@@ -251,25 +251,17 @@ func (c ResetDemoProject) decide(p state.Project) ([]events.Fact, error) {
 	if i < 0 {
 		return nil, refuse(NotFound, "there is no demo project %q", c.Name)
 	}
-	d, id := demo().Projects[i], demoID(c.TenantID, "project", c.Name)
+	d := demo().Projects[i]
+	fresh := events.ProjectCreated{
+		ID: demoID(c.TenantID, "project", c.Name), TenantID: c.TenantID, Name: d.Name, Description: d.Description, Color: d.Color,
+	}
 	switch {
 	case c.OnlyMissing && !p.ChangedAt.IsZero(), !c.OnlyMissing && p.ChangedAt.After(c.Asked):
 		return nil, nil
 	case p.Exists:
-		return UpdateProject{
-			ProjectRef:  ProjectRef{c.TenantID, id},
-			Name:        &d.Name,
-			Description: &d.Description,
-			Color:       &d.Color,
-		}.decide(p)
+		return projectChanges(p.ProjectCreated, fresh), nil
 	default:
-		return CreateProject{
-			ID:          id,
-			TenantID:    c.TenantID,
-			Name:        d.Name,
-			Description: d.Description,
-			Color:       &d.Color,
-		}.decide(p)
+		return []events.Fact{fresh}, nil
 	}
 }
 

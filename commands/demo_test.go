@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -143,6 +144,18 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		[]events.Fact{created, renamed},
 		reset,
 	).then(events.ProjectUpdated{Name: &events.Change[string]{From: "other", To: shop.Name}})
+	for i := range reflect.TypeFor[events.ProjectUpdated]().NumField() { // each field that users can change
+		name, changed := reflect.TypeFor[events.ProjectUpdated]().Field(i).Name, created
+		reflect.ValueOf(&changed).Elem().FieldByName(name).SetString("changed")
+		p := stateOf[state.Project]([]events.Fact{changed})
+		facts, err := reset.decide(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p = stateOf[state.Project](append([]events.Fact{changed}, facts...)); p.ProjectCreated != created {
+			t.Errorf("a reset does not restore %s", name)
+		}
+	}
 	when[state.Project](t, []events.Fact{created, events.ProjectDeleted{}}, add).then()
 	when[state.Project](t, []events.Fact{created, events.ProjectDeleted{}}, reset).then(created)
 

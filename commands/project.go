@@ -30,25 +30,26 @@ func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
 func (c CreateProject) tenant() string { return c.TenantID }
 
 func (c CreateProject) decide(state.Project) ([]events.Fact, error) {
-	color := DefaultColor
-	assignSent(&color, c.Color)
-	wrong := fields{}
-	checkProject(wrong, c.Name, c.Description, color)
-	if err := wrong.err(); err != nil {
+	created := events.ProjectCreated{
+		ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: DefaultColor,
+	}
+	assignSent(&created.Color, c.Color)
+	if err := checkProject(created); err != nil {
 		return nil, err
 	}
 	if c.Projects >= MaxProjects {
 		return nil, refuse(Conflict, "the tenant has %d projects, which is the limit: delete one first", c.Projects)
 	}
-	return []events.Fact{
-		events.ProjectCreated{ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: color},
-	}, nil
+	return []events.Fact{created}, nil
 }
 
-func checkProject(wrong fields, name, description, color string) {
-	checkText(wrong, "name", name, 1, maxName)
-	checkText(wrong, "description", description, 0, maxDescription)
-	wrong.check(colorPattern.MatchString(color), "color", "must be a color of the form #rrggbb")
+// checkProject refuses invalid fields of a project.
+func checkProject(p events.ProjectCreated) error {
+	wrong := fields{}
+	checkText(wrong, "name", p.Name, 1, maxName)
+	checkText(wrong, "description", p.Description, 0, maxDescription)
+	wrong.check(colorPattern.MatchString(p.Color), "color", "must be a color of the form #rrggbb")
+	return wrong.err()
 }
 
 // ProjectRef identifies a project of a tenant.
@@ -81,24 +82,27 @@ func (c UpdateProject) decide(p state.Project) ([]events.Fact, error) {
 	if err := c.admit(p); err != nil {
 		return nil, err
 	}
-	next := p
+	next := p.ProjectCreated
 	assignSent(&next.Name, c.Name)
 	assignSent(&next.Description, c.Description)
 	assignSent(&next.Color, c.Color)
-	wrong := fields{}
-	checkProject(wrong, next.Name, next.Description, next.Color)
-	if err := wrong.err(); err != nil {
+	if err := checkProject(next); err != nil {
 		return nil, err
 	}
+	return projectChanges(p.ProjectCreated, next), nil
+}
+
+// projectChanges returns the fact that turns one project into another; none if they are equal.
+func projectChanges(from, to events.ProjectCreated) []events.Fact {
 	updated := events.ProjectUpdated{
-		Name:        changed(p.Name, c.Name, equal),
-		Description: changed(p.Description, c.Description, equal),
-		Color:       changed(p.Color, c.Color, equal),
+		Name:        changed(from.Name, &to.Name, equal),
+		Description: changed(from.Description, &to.Description, equal),
+		Color:       changed(from.Color, &to.Color, equal),
 	}
 	if updated == (events.ProjectUpdated{}) {
-		return nil, nil
+		return nil
 	}
-	return []events.Fact{updated}, nil
+	return []events.Fact{updated}
 }
 
 // DeleteProject deletes a project that has no flags.

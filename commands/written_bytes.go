@@ -23,14 +23,11 @@ func pastBytes(of any, facts []events.Fact) (n int) {
 			n += s.Bytes() / state.StoredStateInterval
 			switch fact.(type) {
 			case events.FlagUpdated, events.FlagStatusChanged:
-				n += len(s.Name) + len(s.Description)
-				for _, tag := range s.Tags {
-					n += len(tag)
-				}
+				n += s.ListedBytes()
 			}
 		case *state.Project:
 			if _, updated := fact.(events.ProjectUpdated); updated {
-				n += len(s.Name) + len(s.Description)
+				n += s.Size()
 			}
 		}
 	}

@@ -76,6 +76,15 @@ func TestWhatIsKeptOfThePastCounts(t *testing.T) {
 	if n := wrote(flag(UpdateFlag{FlagRef: ref, Status: new(events.FlagStatus("inactive"))})); n < 4500+400 || n > 6000 {
 		t.Errorf("a status of a flag with 4,500 bytes of texts counts as %d bytes", n)
 	}
+	links := make([]events.Link, 10)
+	for i := range links {
+		links[i] = events.Link{Title: strings.Repeat("t", 100), URL: "https://example.com/" + strings.Repeat("u", 400)}
+	}
+	linked := FlagRef{TenantID: "t", Key: "linked"}
+	wrote(flag(CreateFlag{TenantID: "t", Key: "linked", Type: "boolean", Links: links}))
+	if n := wrote(flag(UpdateFlag{FlagRef: linked, Status: new(events.FlagStatus("inactive"))})); n < 5000 || n > 7000 {
+		t.Errorf("a status of a flag with 5,000 bytes of links counts as %d bytes", n)
+	}
 	if n := wrote(
 		flag(SwitchFlag{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "production"}, On: true}),
 	); n < 400 ||

@@ -134,13 +134,7 @@ func (f *Flag) Bytes() int {
 }
 
 func (f *Flag) content() int {
-	n := flagOverhead + len(f.Key) + textBytes(f.Name) + len(f.DefaultValue) + textBytes(f.Description)
-	for _, tag := range f.Tags {
-		n += textBytes(tag) + len(`"",`)
-	}
-	for _, link := range f.Links {
-		n += linkOverhead + textBytes(link.Title) + textBytes(link.URL)
-	}
+	n := flagOverhead + len(f.Key) + len(f.DefaultValue) + f.ListedBytes()
 	for _, v := range f.Variations {
 		n += variationOverhead + textBytes(v.Name) + len(v.Value) + textBytes(v.Description)
 	}
@@ -151,6 +145,18 @@ func (f *Flag) content() int {
 	}
 	for _, s := range f.Fallthrough {
 		n += serveBytes(&s)
+	}
+	return n
+}
+
+// ListedBytes returns the size of the texts that lists of flags show.
+func (f *Flag) ListedBytes() int {
+	n := textBytes(f.Name) + textBytes(f.Description)
+	for _, tag := range f.Tags {
+		n += textBytes(tag) + len(`"",`)
+	}
+	for _, link := range f.Links {
+		n += linkOverhead + textBytes(link.Title) + textBytes(link.URL)
 	}
 	return n
 }
