@@ -49,7 +49,7 @@ func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	a := New(
 		Options{
 			Reads:   2,
-			Live:    snapshot.New(),
+			Live:    snapshot.New(snapshot.Options{}),
 			Metrics: prometheus.NewRegistry(),
 			Log:     slog.New(slog.DiscardHandler),
 			Quotas:  &quota.Tenants{Limiter: quota.NewLimiter(anonymous(100), nil, time.Now)},

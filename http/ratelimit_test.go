@@ -31,7 +31,7 @@ func newAPIWithClock(limits quota.Limits) (*API, *time.Time) {
 	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	return New(Options{
 		Reads:           2,
-		Live:            snapshot.New(),
+		Live:            snapshot.New(snapshot.Options{}),
 		Metrics:         prometheus.NewRegistry(),
 		LoopbackMetrics: true,
 		Log:             slog.New(slog.DiscardHandler),

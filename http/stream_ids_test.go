@@ -24,7 +24,7 @@ func idsOf(t *testing.T, secret, log, tenantID string) streamIDs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := (&API{Options: Options{Secret: parsed, Changes: namedLog{snapshot.New(), log}}}).streamIDsOf(tenantID)
+	ids, err := (&API{Options: Options{Secret: parsed, Changes: namedLog{snapshot.New(snapshot.Options{}), log}}}).streamIDsOf(tenantID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func benchAPI(b *testing.B) (a *API, tokens map[string]string) {
 	}
 	_, err = store.Append(ctx, events.TenantStream("t"), 0, batch)
 	must(err)
-	live := snapshot.New()
+	live := snapshot.New(snapshot.Options{})
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	go func() {

@@ -37,7 +37,7 @@ func newTallied(t *testing.T) tallied { return tallied{newWorld(t), tally(1, "ev
 // run updates the read model from a log, and reports its progress.
 func (w tallied) run(store events.Store) (progress *projections.Progress, stop func()) {
 	list := []projections.Projection{w.p}
-	progress = projections.NewProgress(list)
+	progress = projections.NewProgress(list, 0)
 	stopReading := w.readAsSnapshot(store, progress)
 	stopProjecting := w.background(func(ctx context.Context) {
 		if err := projections.Run(ctx, w.url, store, list, progress, w.log); err != nil {

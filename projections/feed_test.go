@@ -105,7 +105,7 @@ func TestASlowReadModelHoldsUpNoOther(t *testing.T) {
 		return apply(b, e)
 	}
 	list := []projections.Projection{slow, quick}
-	progress := projections.NewProgress(list)
+	progress := projections.NewProgress(list, 0)
 	w.background(func(ctx context.Context) {
 		if err := projections.Run(ctx, w.url, w.store, list, progress, w.log); err != nil {
 			t.Error(err)

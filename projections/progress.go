@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,12 +16,15 @@ import (
 	"flagledger/events"
 )
 
+// waitTimeout is the default timeout of Progress.
+const waitTimeout = 2 * time.Second
+
 const progressChannel = "flagledger_projections"
 
 // Progress tracks how far the read models of all nodes and this node's snapshot are, so that a command is answered
 // once its effect can be read.
 type Progress struct {
-	Timeout time.Duration // the longest that Wait waits; set it before the first wait
+	timeout time.Duration
 
 	mu       sync.Mutex
 	models   map[string]*model
@@ -40,9 +44,10 @@ type model struct {
 	last    events.Position // of the last event that it follows, among those in the snapshot
 }
 
-// NewProgress returns a Progress of read models and one snapshot at the beginning of the log.
-func NewProgress(list []Projection) *Progress {
-	p := &Progress{Timeout: waitTimeout, models: map[string]*model{}, changed: make(chan struct{})}
+// NewProgress returns a Progress of read models and one snapshot at the beginning of the log. timeout is the longest
+// that Wait waits, two seconds if 0.
+func NewProgress(list []Projection, timeout time.Duration) *Progress {
+	p := &Progress{timeout: cmp.Or(timeout, waitTimeout), models: map[string]*model{}, changed: make(chan struct{})}
 	for _, projection := range list {
 		p.models[projection.Name] = &model{prefixes: projection.FactPrefixes}
 	}
@@ -80,13 +85,10 @@ func (p *Progress) SnapshotBegan(c events.LogPosition) {
 	p.wake()
 }
 
-// waitTimeout is the default of Timeout.
-const waitTimeout = 2 * time.Second
-
-// Wait waits until everything that shows the named facts has reached a position. It returns false after Timeout or
+// Wait waits until everything that shows the named facts has reached a position. It returns false after the timeout or
 // when ctx ends. A name may be a prefix, such as "flag.".
 func (p *Progress) Wait(ctx context.Context, position events.Position, names []string) bool {
-	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	for {
 		p.mu.Lock()

@@ -50,7 +50,7 @@ func TestWaitReturnsWhenTheLastOfThemIsThere(t *testing.T) {
 	}
 	for name, reach := range last {
 		synctest.Test(t, func(t *testing.T) {
-			p := projections.NewProgress(models.All())
+			p := projections.NewProgress(models.All(), 0)
 			for other, reach := range last {
 				if other != name {
 					reach(p, at(7))
@@ -96,7 +96,7 @@ func TestOnlyWhatShowsAFactIsWaitedFor(t *testing.T) {
 			if len(readers) == 1 || len(readers) > len(models.All()) {
 				t.Fatalf("%s is followed by %s: want some of the read models", changed, readers)
 			}
-			p := projections.NewProgress(models.All())
+			p := projections.NewProgress(models.All(), 0)
 			reach := func(reader string) {
 				if reader == "snapshot" {
 					snapshotReached(p, at(7))
@@ -121,7 +121,7 @@ func TestOnlyWhatShowsAFactIsWaitedFor(t *testing.T) {
 func TestWaitEndsInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := projections.NewProgress(models.All())
+		p := projections.NewProgress(models.All(), 0)
 		everywhere(p, at(6))
 		began := time.Now()
 		if p.Wait(t.Context(), at(7), all) {
@@ -145,7 +145,7 @@ func TestWaitEndsInTime(t *testing.T) {
 func TestNotificationsThatComeLateChangeNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := projections.NewProgress(models.All())
+		p := projections.NewProgress(models.All(), 0)
 		everywhere(p, at(7))
 		for _, projection := range models.All() {
 			p.Reached(projection.Name, at(3))
@@ -161,7 +161,7 @@ func TestNotificationsThatComeLateChangeNothing(t *testing.T) {
 func TestAReadModelThatIsFoundFurtherBackIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := projections.NewProgress(models.All())
+		p := projections.NewProgress(models.All(), 0)
 		everywhere(p, at(7))
 		p.Resumed("flags", at(6))
 		if p.Wait(t.Context(), at(7), ofFlags) {
@@ -182,7 +182,7 @@ func TestACheckpointStandsForAllThatComesBeforeTheNextFactOfItsOwn(t *testing.T)
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ofUsers := []string{"user."}
-		p := projections.NewProgress(models.All())
+		p := projections.NewProgress(models.All(), 0)
 		p.Reached("users", at(3))
 		p.Reached("audit", at(12)) // follows all facts
 		p.SnapshotReached(
@@ -208,7 +208,7 @@ func TestACheckpointStandsForAllThatComesBeforeTheNextFactOfItsOwn(t *testing.T)
 func TestAReadModelOfAnotherLogIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := projections.NewProgress(models.All())
+		p := projections.NewProgress(models.All(), 0)
 		first := events.Recorded{Event: events.Event{ID: uuid.New()}, Name: "user.registered", Position: at(1)}
 		p.SnapshotReached(events.Page{Next: at(7), Events: []events.Recorded{first}})
 		ofUsers := []string{"user."}
@@ -238,7 +238,7 @@ func TestAReadModelThatAnotherNodeTakesFurtherIsNotFailing(t *testing.T) {
 		"found after a reconnect": func(p *projections.Progress) { p.Resumed("flags", at(4)) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := projections.NewProgress(models.All())
+			p := projections.NewProgress(models.All(), 0)
 			p.Resumed("flags", at(3))
 			p.Failed("flags")
 			time.Sleep(time.Minute)
@@ -260,7 +260,7 @@ func TestAReadModelThatAnotherNodeTakesFurtherIsNotFailing(t *testing.T) {
 func TestProgressHearsOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	other := projections.NewProgress(models.All())
+	other := projections.NewProgress(models.All(), 0)
 	w.readAsSnapshot(w.store, other)
 	w.append("flag-t.a", 0, newFlag("a"))
 	stop := w.carryOn()

@@ -179,7 +179,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	w.background(func(ctx context.Context) { w.progress.Listen(ctx, w.url, w.store, w.log) })
 	// A second node takes over from time to time.
 	w.background(func(ctx context.Context) {
-		_ = projections.Run(ctx, w.url, w.store, models.All(), projections.NewProgress(models.All()), w.log)
+		_ = projections.Run(ctx, w.url, w.store, models.All(), projections.NewProgress(models.All(), 0), w.log)
 	})
 	w.settle()
 

@@ -55,7 +55,7 @@ func (l *logbook) has(text string) bool {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, url: pgtest.Migrated(t), progress: projections.NewProgress(models.All())}
+	w := &world{t: t, url: pgtest.Migrated(t), progress: projections.NewProgress(models.All(), 0)}
 	w.log = slog.New(slog.NewTextHandler(&w.logged, nil))
 	if os.Getenv("FLAGLEDGER_TEST_LOG") != "" {
 		w.log = slog.New(slog.NewTextHandler(io.MultiWriter(&w.logged, t.Output()), nil))

@@ -46,7 +46,7 @@ func tenantOf(t *testing.T) *snapshot.Tenant {
 		add(events.FlagStream("t", key), events.FlagCreated{Type: events.BooleanFlag, DefaultValue: []byte("false")},
 			events.FlagEnabled{Environment: production})
 	}
-	s := snapshot.New()
+	s := snapshot.New(snapshot.Options{})
 	go s.Run(t.Context(), log{page: page}, func(events.Page) {}, slog.New(slog.DiscardHandler))
 	<-s.Ready()
 	tenant, _ := s.Tenant("t")

@@ -11,7 +11,7 @@ import (
 func TestBytesWrittenOnADay(t *testing.T) {
 	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	clock := func() time.Time { return now }
-	q := &Tenants{Live: snapshot.New(), Limiter: NewLimiter(Limits{}, nil, clock), Now: clock}
+	q := &Tenants{Live: snapshot.New(snapshot.Options{}), Limiter: NewLimiter(Limits{}, nil, clock), Now: clock}
 	q.Wrote("t", 5)
 	q.Wrote("t", 7<<32)
 	q.Wrote("", 7)

@@ -3,29 +3,47 @@ package reactions
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/events"
 )
 
+// Checkpoint records how far reactions have followed the log.
+type Checkpoint struct {
+	pool  *pgxpool.Pool
+	store events.Store
+	log   *slog.Logger
+
+	begun      atomic.Bool // this node has found or recorded a checkpoint of the log
+	anotherLog atomic.Bool
+}
+
+// NewCheckpoint returns the checkpoint in a database with the current schema.
+func NewCheckpoint(pool *pgxpool.Pool, store events.Store, log *slog.Logger) *Checkpoint {
+	return &Checkpoint{pool: pool, store: store, log: log}
+}
+
 // Begin records the head of the log as the start of reactions, unless they have begun in this log before. Later facts
 // cause jobs. Calling it again is cheap.
-func (r *Reactions) Begin(ctx context.Context) error {
-	if r.begun.Load() {
+func (c *Checkpoint) Begin(ctx context.Context) error {
+	if c.begun.Load() {
 		return nil
 	}
-	_, err := r.resume(ctx)
+	_, err := c.resume(ctx)
 	return err
 }
 
 // CatchUp returns once all facts in the log at the time of the call have caused their jobs. It does nothing if
 // reactions have not begun in this log.
 func (r *Reactions) CatchUp(ctx context.Context) error {
-	c, err := r.checkpoint(ctx)
+	c, err := r.read(ctx)
 	if err != nil || c == nil {
 		return err
 	}
@@ -53,7 +71,7 @@ func (r *Reactions) CatchUp(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		if c, err = r.checkpoint(ctx); err != nil {
+		if c, err = r.read(ctx); err != nil {
 			return err
 		}
 	}
@@ -82,7 +100,7 @@ func (r *Reactions) BeforeImport(ctx context.Context, logID string) error {
 	if err := r.CheckNoServer(ctx); err != nil {
 		return err
 	}
-	c, err := r.checkpoint(ctx)
+	c, err := r.read(ctx)
 	if err != nil || c == nil || c.LogID != "" && c.LogID == logID {
 		return err
 	}
@@ -98,9 +116,9 @@ var ErrServerRuns = errors.New("a server runs on this database: stop it first")
 
 const catchUpInterval = 50 * time.Millisecond
 
-// checkpoint returns how far reactions have followed a log, or nil if they have not begun.
-func (r *Reactions) checkpoint(ctx context.Context) (*events.LogPosition, error) {
-	rows, err := r.pool.Query(ctx, `select engine, log, commit, prepare, last_event from keep.reactions`)
+// read returns how far reactions have followed a log, or nil if they have not begun.
+func (c *Checkpoint) read(ctx context.Context) (*events.LogPosition, error) {
+	rows, err := c.pool.Query(ctx, `select engine, log, commit, prepare, last_event from keep.reactions`)
 	if err != nil {
 		return nil, err
 	}
@@ -122,32 +140,32 @@ func (r *Reactions) checkpoint(ctx context.Context) (*events.LogPosition, error)
 
 // AnotherLog reports whether this node has found and replaced a checkpoint of a different log, as after a restore or a
 // move.
-func (r *Reactions) AnotherLog() bool { return r.anotherLog.Load() }
+func (c *Checkpoint) AnotherLog() bool { return c.anotherLog.Load() }
 
 // resume returns how far reactions have followed the log. A checkpoint of a different log is replaced by the head of
 // the log.
-func (r *Reactions) resume(ctx context.Context) (events.LogPosition, error) {
+func (c *Checkpoint) resume(ctx context.Context) (events.LogPosition, error) {
 	for {
-		c, err := r.checkpoint(ctx)
+		noted, err := c.read(ctx)
 		if err != nil {
 			return events.LogPosition{}, err
 		}
-		log, err := r.store.Log(ctx)
+		log, err := c.store.Log(ctx)
 		if err != nil {
 			return events.LogPosition{}, err
 		}
-		if c != nil {
-			held, err := log.Holds(ctx, r.store, *c)
+		if noted != nil {
+			held, err := log.Holds(ctx, c.store, *noted)
 			if err != nil {
 				return events.LogPosition{}, err
 			}
 			if held {
-				c.LogID = log.ID
-				r.begun.Store(true)
-				return *c, nil
+				noted.LogID = log.ID
+				c.begun.Store(true)
+				return *noted, nil
 			}
 		}
-		if err := r.startAtHead(ctx, log.ID, c); err != nil {
+		if err := c.startAtHead(ctx, log.ID, noted); err != nil {
 			return events.LogPosition{}, err
 		}
 	}
@@ -155,14 +173,14 @@ func (r *Reactions) resume(ctx context.Context) (events.LogPosition, error) {
 
 // startAtHead records the head of the log if there is no checkpoint, or in place of one. It does nothing if another
 // node was faster.
-func (r *Reactions) startAtHead(ctx context.Context, logID string, before *events.LogPosition) error {
-	head, err := r.store.Head(ctx)
+func (c *Checkpoint) startAtHead(ctx context.Context, logID string, before *events.LogPosition) error {
+	head, err := c.store.Head(ctx)
 	if err != nil {
 		return err
 	}
-	engine := r.store.Engine()
+	engine := c.store.Engine()
 	if before == nil {
-		_, err = r.pool.Exec(
+		_, err = c.pool.Exec(
 			ctx,
 			`insert into keep.reactions (engine, log, commit, prepare, updated_at) values ($1, $2, $3, $4, now())
 				on conflict do nothing`,
@@ -172,11 +190,11 @@ func (r *Reactions) startAtHead(ctx context.Context, logID string, before *event
 			head.Prepare,
 		)
 		if err == nil {
-			r.log.Info("reactions begin at the head of the log", "engine", engine, "position", head)
+			c.log.Info("reactions begin at the head of the log", "engine", engine, "position", head)
 		}
 		return err
 	}
-	replaced, err := r.pool.Exec(
+	replaced, err := c.pool.Exec(
 		ctx,
 		`update keep.reactions set engine = $1, log = $2, commit = $3, prepare = $4, last_event = '{}', updated_at = now()
 		where engine = $5 and log = $6 and commit = $7 and prepare = $8`,
@@ -192,8 +210,8 @@ func (r *Reactions) startAtHead(ctx context.Context, logID string, before *event
 	if err != nil || replaced.RowsAffected() == 0 {
 		return err
 	}
-	r.log.Warn("the event store holds a different log than before: reactions begin at its head", "engine", engine,
+	c.log.Warn("the event store holds a different log than before: reactions begin at its head", "engine", engine,
 		"position", head, "engine before", before.Engine, "position before", before.Position)
-	r.anotherLog.Store(true)
+	c.anotherLog.Store(true)
 	return nil
 }

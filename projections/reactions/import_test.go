@@ -2,7 +2,6 @@ package reactions_test
 
 import (
 	"errors"
-	"log/slog"
 	"testing"
 
 	"flagledger/projections/reactions"
@@ -13,7 +12,7 @@ func TestNoJobsAreMadeFromFactsThatAreImported(t *testing.T) {
 	w := followed(t, "1")
 	w.invite("2") // before the servers were stopped
 	before := func(logID string) error {
-		return reactions.New(w.pool, w.store, w.jobs, slog.New(slog.DiscardHandler)).BeforeImport(t.Context(), logID)
+		return w.reactions(w.store).BeforeImport(t.Context(), logID)
 	}
 	for range 2 { // it may be interrupted and started again
 		if err := before("another log"); err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,7 +14,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands/jobs"
 	"flagledger/events"
@@ -24,23 +22,17 @@ import (
 
 // Reactions follows the log on one of the nodes, the one that holds a lock in the database.
 type Reactions struct {
-	pool    *pgxpool.Pool
-	store   events.Store
-	jobs    *jobs.Client
-	log     *slog.Logger
-	skipped atomic.Int64
-
-	// ProjectExists, if set before Run, reports whether a project exists now. Without it, each flag that is created in
-	// a project causes a job.
-	ProjectExists func(ctx context.Context, projectID string) (bool, error)
-
-	begun      atomic.Bool // this node has found or recorded a checkpoint of the log
-	anotherLog atomic.Bool
+	*Checkpoint
+	jobs          *jobs.Client
+	projectExists func(ctx context.Context, projectID string) (bool, error)
+	skipped       atomic.Int64
 }
 
-// New returns the reactions over a database with the current schema.
-func New(pool *pgxpool.Pool, store events.Store, jobs *jobs.Client, log *slog.Logger) *Reactions {
-	return &Reactions{pool: pool, store: store, jobs: jobs, log: log}
+// New returns the reactions after a checkpoint. projectExists reports whether a project exists now.
+func New(
+	c *Checkpoint, jobs *jobs.Client, projectExists func(ctx context.Context, projectID string) (bool, error),
+) *Reactions {
+	return &Reactions{Checkpoint: c, jobs: jobs, projectExists: projectExists}
 }
 
 // Skipped counts the facts that this node could not handle and skipped.
@@ -297,16 +289,13 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 
 // needed removes the jobs of flags that were created in an existing project, which is almost all of them.
 func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, error) {
-	if f.ProjectExists == nil {
-		return list, nil
-	}
 	exists := map[string]bool{} // by project id
 	for _, job := range list {
 		release, ok := job.(jobs.ProjectRelease)
 		if _, known := exists[release.ProjectID]; !ok || known || release.FlagKey == "" {
 			continue
 		}
-		found, err := f.ProjectExists(ctx, release.ProjectID)
+		found, err := f.projectExists(ctx, release.ProjectID)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

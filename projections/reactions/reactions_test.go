@@ -71,10 +71,15 @@ func (w *world) invite(memberID string) {
 	}
 }
 
+func (w *world) reactions(store events.Store) *reactions.Reactions {
+	checkpoint := reactions.NewCheckpoint(w.pool, store, slog.New(slog.NewTextHandler(w.t.Output(), nil)))
+	return reactions.New(checkpoint, w.jobs, func(context.Context, string) (bool, error) { return true, nil })
+}
+
 // follow makes a node follow the log until the test ends or stop is called.
 func (w *world) follow(store events.Store) (r *reactions.Reactions, stop func()) {
 	w.t.Helper()
-	r = reactions.New(w.pool, store, w.jobs, slog.New(slog.NewTextHandler(w.t.Output(), nil)))
+	r = w.reactions(store)
 	if err := r.Begin(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -194,8 +199,7 @@ func TestJobsAreMadeFromTheLastFactsOfALog(t *testing.T) {
 	w.invite("before")
 	catchUp := func(store events.Store) {
 		t.Helper()
-		if err := reactions.New(w.pool, store, w.jobs, slog.New(slog.NewTextHandler(t.Output(), nil))).
-			CatchUp(t.Context()); err != nil {
+		if err := w.reactions(store).CatchUp(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -301,12 +305,12 @@ func TestOneNodeTellsOfAnotherLog(t *testing.T) {
 	w, other := followed(t, "1"), newWorld(t)
 	other.invite("of the other log")
 	log := slog.New(slog.DiscardHandler)
-	quick := reactions.New(w.pool, other.store, w.jobs, log)
-	late := reactions.New(w.pool, hooked{other.store, func() {
+	quick := reactions.NewCheckpoint(w.pool, other.store, log)
+	late := reactions.NewCheckpoint(w.pool, hooked{other.store, func() {
 		if err := quick.Begin(t.Context()); err != nil {
 			t.Error(err)
 		}
-	}}, w.jobs, log)
+	}}, log)
 	if err := late.Begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}

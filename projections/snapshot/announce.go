@@ -25,12 +25,6 @@ type heldAnnouncement struct {
 	until time.Time
 }
 
-// AnnounceWhenShown delays listeners until shown returns, at most a second. shown waits until lists hold the changes
-// up to a position, or ctx ends. Call it before Run.
-func (s *Snapshot) AnnounceWhenShown(shown func(ctx context.Context, position events.Position)) {
-	s.announcer = &announcer{shown: shown, arrived: make(chan struct{}, 1)}
-}
-
 // announce informs listeners of a page, now or once lists show it.
 func (s *Snapshot) announce(a announcement) {
 	if s.announcer == nil || !s.live.Load() {

@@ -13,14 +13,13 @@ import (
 func TestListenersWaitForListsForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := New()
 		shown := make(chan struct{})
-		s.AnnounceWhenShown(func(ctx context.Context, _ events.Position) {
+		s := New(Options{Shown: func(ctx context.Context, _ events.Position) {
 			select {
 			case <-shown:
 			case <-ctx.Done():
 			}
-		})
+		}})
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -84,8 +83,7 @@ func TestListenersWaitForListsForASecond(t *testing.T) {
 
 // A client from a node with faster lists misses nothing and gets nothing twice.
 func TestAListenerResumesFromWhatIsNotToldYet(t *testing.T) {
-	s := New()
-	s.AnnounceWhenShown(func(context.Context, events.Position) {})
+	s := New(Options{Shown: func(context.Context, events.Position) {}})
 	log := slog.New(slog.DiscardHandler)
 	page := func(position uint64, stream string, revision events.Revision, fact events.Fact) {
 		s.apply(

@@ -128,7 +128,7 @@ func user() *evaluation.Context {
 
 // filled returns a tenant with one flag of each shape and n others.
 func filled(flags int) *Snapshot {
-	s := New()
+	s := New(Options{})
 	page := events.Page{Events: []events.Recorded{
 		recorded("tenant-t", 1, events.TenantCreated{ID: "t"}),
 		recorded("tenant-t", 2, events.EnvironmentAdded{Environment: production}),
@@ -285,7 +285,7 @@ func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		s, log := New(), slog.New(slog.DiscardHandler)
+		s, log := New(Options{}), slog.New(slog.DiscardHandler)
 		for i := range tenants {
 			s.apply(populated(i, flags), log)
 		}

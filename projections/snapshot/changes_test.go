@@ -20,7 +20,7 @@ type scribe struct {
 }
 
 func newScribe() *scribe {
-	s := &scribe{Snapshot: New()}
+	s := &scribe{Snapshot: New(Options{})}
 	for _, tenant := range []string{"t", "u"} {
 		s.page(events.TenantStream(tenant), events.TenantCreated{ID: tenant},
 			events.EnvironmentAdded{Environment: production}, events.MemberAdded{UserID: "m"})
@@ -228,7 +228,7 @@ func TestResume(t *testing.T) {
 
 func TestTheNameOfTheLog(t *testing.T) {
 	name := func(engine, first string) string {
-		s := New()
+		s := New(Options{})
 		s.engine = engine
 		s.apply(events.Page{Events: []events.Recorded{{Event: events.Event{ID: uuid.MustParse(first)}}}},
 			slog.New(slog.DiscardHandler))

@@ -81,7 +81,7 @@ func life(tenant, user string) (list []events.Recorded) {
 }
 
 func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
-	s, n := New(), churn(t)
+	s, n := New(Options{}), churn(t)
 	s.changes.size = 1 // the ring of changes has its own limit
 	log := slog.New(slog.DiscardHandler)
 	heap := func() int64 {
@@ -120,7 +120,7 @@ func TestNothingIsKeptOfTenantsAndPeopleThatAreGone(t *testing.T) {
 
 // Tokens of a recently erased person are still refused.
 func TestWhoWasErasedIsShutOutUntilTheirTokensExpire(t *testing.T) {
-	s := New()
+	s := New(Options{})
 	apply := func(fact events.Fact, at time.Time) {
 		e := recorded(events.UserStream("u"), 1, fact)
 		e.Time = at

@@ -49,16 +49,6 @@ const (
 	serveInterval = 250 * time.Millisecond
 )
 
-// KeepOnDisk has Run begin with the copy of the snapshot in a file, and write it from time to time and at its end.
-// saved is the file, or nil where Run is to read it. began is told where the snapshot begins. It must be called before
-// Run.
-//
-// A file that is damaged, of another version or another log, or of events that the log no longer holds, is ignored.
-// While the event store cannot be reached, what the file holds is served.
-func (s *Snapshot) KeepOnDisk(path string, saved *Saved, began func(events.LogPosition)) {
-	s.copy = &diskCopy{path: path, saved: saved, began: began}
-}
-
 // begin takes in the file, unless there is none or it cannot be used.
 func (s *Snapshot) begin(ctx context.Context, store events.Store, log *slog.Logger) {
 	d, started := s.copy, time.Now()

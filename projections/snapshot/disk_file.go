@@ -246,7 +246,7 @@ func asDamaged(err error) error {
 
 // read reads the rest of a file into a new snapshot, on all cores.
 func (f *file) read(ctx context.Context) (*Saved, error) {
-	s := New()
+	s := New(Options{})
 	workers, ctx := errgroup.WithContext(ctx)
 	blocks := make(chan []byte)
 	for range runtime.GOMAXPROCS(0) {

@@ -32,7 +32,7 @@ func readBytes(data []byte) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := New()
+	s := New(Options{})
 	s.adopt(read)
 	return s, nil
 }
@@ -256,7 +256,7 @@ func keyed(key string, fact events.FlagCreated) events.FlagCreated {
 func TestGoldenFile(t *testing.T) {
 	golden := filepath.Join("testdata", fmt.Sprintf("v%d.snapshot", fileVersion))
 	log := everyFact()
-	s := New()
+	s := New(Options{})
 	s.applyAll(log)
 	if s.Faults() > 0 {
 		t.Fatalf("%d facts could not be applied", s.Faults())
@@ -298,7 +298,7 @@ func TestGoldenFile(t *testing.T) {
 // smallFile writes a file with everything in it.
 func smallFile(t testing.TB) (path string, data []byte) {
 	t.Helper()
-	s := New()
+	s := New(Options{})
 	s.applyAll(everyFact())
 	path = filepath.Join(t.TempDir(), "snapshot")
 	if _, err := s.copyContents().write(path, atOnce); err != nil {
@@ -351,8 +351,7 @@ func TestAFileThatWasReadIsNotReadAgain(t *testing.T) {
 	store := &outage{}
 	saved.Checkpoint.Engine = store.Engine()
 	var began events.LogPosition
-	s := New()
-	s.KeepOnDisk(path, saved, func(at events.LogPosition) { began = at })
+	s := New(Options{File: path, Saved: saved, Began: func(at events.LogPosition) { began = at }})
 	gone, goAway := context.WithCancel(t.Context())
 	goAway()
 	s.begin(gone, store, slog.New(slog.DiscardHandler))

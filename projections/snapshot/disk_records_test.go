@@ -246,7 +246,7 @@ func reloaded(t failer, s *Snapshot, path string) *Snapshot {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	r := New()
+	r := New(Options{})
 	r.adopt(read)
 	return r
 }
@@ -257,7 +257,7 @@ func TestASnapshotFromDiskIsTheSameAndGoesOnTheSame(t *testing.T) {
 	evaluationtest.CheckUntil(t, func() bool { return compared > 0 && faulty > 0 }, func(t *rapid.T) {
 		log := drawLog(t)
 		saved := rapid.IntRange(1, len(log)).Draw(t, "saved after")
-		s := New()
+		s := New(Options{})
 		s.applyAll(log[:saved])
 		if s.Faults() > 0 {
 			if faulty++; s.copyContents() != nil {

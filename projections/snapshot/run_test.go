@@ -84,7 +84,7 @@ func TestRunTellsAPositionOnceTheSnapshotHoldsIt(t *testing.T) {
 		}},
 		{Next: position(4), Live: true, Events: []events.Recorded{recorded(events.FlagStream("t", "k"), 2, on)}},
 	}}
-	s := New()
+	s := New(Options{})
 	var told []events.Position
 	s.Run(ctx, store, func(page events.Page) {
 		p := page.Next

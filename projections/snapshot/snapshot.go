@@ -45,8 +45,20 @@ type Snapshot struct {
 	copy      *diskCopy  // nil without one
 }
 
+// Options choose what a snapshot does beside following the log. All may be missing.
+type Options struct {
+	// Shown returns once lists hold the changes up to a position, or ctx ends. Listeners wait for it, at most a second.
+	Shown func(ctx context.Context, position events.Position)
+	// File is the path of a copy on disk: Run begins with it, and writes it from time to time and at its end. A file
+	// that is damaged, of a different version or log, or of events that the log no longer holds, is ignored. It is
+	// served while the event store cannot be reached.
+	File  string
+	Saved *Saved                   // the content of File, if it has been read already
+	Began func(events.LogPosition) // receives the position of the file that Run begins with
+}
+
 // New returns an empty snapshot.
-func New() *Snapshot {
+func New(o Options) *Snapshot {
 	s := &Snapshot{
 		tenants:  xsync.NewMap[string, *Tenant](),
 		created:  createdTenants{by: map[string][]*Tenant{}},
@@ -59,6 +71,12 @@ func New() *Snapshot {
 	}
 	s.position.Store(&events.Position{})
 	s.logName.Store(new(string))
+	if o.Shown != nil {
+		s.announcer = &announcer{shown: o.Shown, arrived: make(chan struct{}, 1)}
+	}
+	if o.File != "" {
+		s.copy = &diskCopy{path: o.File, saved: o.Saved, began: o.Began}
+	}
 	return s
 }
 

@@ -12,7 +12,7 @@ import (
 
 // of returns a snapshot with these facts of a tenant t and its flag k.
 func of(flag ...events.Fact) *Snapshot {
-	s := New()
+	s := New(Options{})
 	page := events.Page{Live: true, Events: []events.Recorded{
 		recorded("tenant-t", 1, events.TenantCreated{ID: "t", Name: "Acme", Plan: events.FreePlan}),
 		recorded("tenant-t", 2, events.EnvironmentAdded{Environment: production}),

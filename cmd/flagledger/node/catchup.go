@@ -3,7 +3,9 @@ package node
 import (
 	"context"
 	"log/slog"
+	"time"
 
+	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/events"
 	"flagledger/projections/reactions"
@@ -39,5 +41,7 @@ func withReactions(
 	if err != nil {
 		return err
 	}
-	return use(reactions.New(pool, store, queue, log))
+	w := commands.NewWriter(store, commands.NoWait, commands.NoQuotas{}, time.Now)
+	return use(reactions.New(reactions.NewCheckpoint(pool, store, log), queue,
+		func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, w, id) }))
 }

@@ -254,15 +254,17 @@ func (c Config) Staleness() queries.Staleness {
 }
 
 // publicKeysFile returns the path of the copy of the public signing keys; "" without a data folder, as in tests.
-func (c Config) publicKeysFile() string {
+func (c Config) publicKeysFile() string { return c.dataFile("public-keys") }
+
+func (c Config) dataFile(name string) string {
 	if c.Data == "" {
 		return ""
 	}
-	return filepath.Join(c.Data, "public-keys")
+	return filepath.Join(c.Data, name)
 }
 
-// snapshotFile returns the path of the snapshot's copy on disk.
-func (c Config) snapshotFile() string { return filepath.Join(c.Data, "snapshot") }
+// snapshotFile returns the path of the snapshot's copy on disk; "" without a data folder.
+func (c Config) snapshotFile() string { return c.dataFile("snapshot") }
 
 const maxSandboxDays = 3650
 

@@ -27,8 +27,8 @@ func always() bool { return true }
 func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
 	m := newMonitor(
 		&monitor{
-			snapshot: snapshot.New(),
-			progress: projections.NewProgress(nil),
+			snapshot: snapshot.New(snapshot.Options{}),
+			progress: projections.NewProgress(nil, 0),
 			signs:    func() bool { return false },
 			disk:     &diskWatch{},
 		},
@@ -43,7 +43,7 @@ func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
 // Any caller may read the health.
 func TestHealthTellsNeitherWhoseStreamsAreParkedNorHowMuchTenantsChange(t *testing.T) {
 	m := newMonitor(
-		&monitor{snapshot: snapshot.New(), progress: projections.NewProgress(nil), signs: always, disk: &diskWatch{}},
+		&monitor{snapshot: snapshot.New(snapshot.Options{}), progress: projections.NewProgress(nil, 0), signs: always, disk: &diskWatch{}},
 	)
 	m.current.Store(&observation{statuses: []projections.Status{
 		{Name: "flags", Built: true, Lag: 1234, Behind: modelLate + 1},
@@ -118,10 +118,10 @@ func TestAClockThatIsNotComparedIsNoOutage(t *testing.T) {
 		pool:       pool,
 		store:      store,
 		inDatabase: true,
-		snapshot:   snapshot.New(),
-		progress:   projections.NewProgress(nil),
+		snapshot:   snapshot.New(snapshot.Options{}),
+		progress:   projections.NewProgress(nil, 0),
 		signs:      always,
-		jobs:       jobsMonitor{queue, reactions.New(pool, store, queue, log)},
+		jobs:       jobsMonitor{queue, reactions.New(reactions.NewCheckpoint(pool, store, log), queue, nil)},
 		disk:       &diskWatch{},
 	})
 	m.current.Store(&observation{skew: time.Hour})
@@ -151,8 +151,8 @@ func TestHealthTellsOfAStoreThatIsDownBeforeItLooksAtTheRest(t *testing.T) {
 			&monitor{
 				store:      downStore{},
 				inDatabase: inDatabase,
-				snapshot:   snapshot.New(),
-				progress:   projections.NewProgress(nil),
+				snapshot:   snapshot.New(snapshot.Options{}),
+				progress:   projections.NewProgress(nil, 0),
 				signs:      always,
 				disk:       &diskWatch{},
 			},
@@ -171,7 +171,7 @@ func TestHealthTellsOfAStoreThatIsDownBeforeItLooksAtTheRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.jobs = jobsMonitor{queue, reactions.New(m.pool, m.store, queue, slog.New(slog.DiscardHandler))}
+		m.jobs = jobsMonitor{queue, reactions.New(reactions.NewCheckpoint(m.pool, m.store, slog.New(slog.DiscardHandler)), queue, nil)}
 		m.observe(t.Context())
 		if !strings.HasPrefix(told, want) {
 			t.Errorf("before it looks at the rest it tells %q, want %q", told, want)

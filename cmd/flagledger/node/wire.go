@@ -2,7 +2,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -210,32 +209,31 @@ func (p *parts) openKeys(ctx context.Context) (*keys.Keys, error) {
 
 // wire creates the parts that use the opened connections.
 func (p *parts) wire(ctx context.Context) (err error) {
-	p.snapshot, p.progress = snapshot.New(), projections.NewProgress(models.All())
-	p.progress.Timeout = cmp.Or(p.WaitTimeout, p.progress.Timeout)
-	p.snapshot.AnnounceWhenShown(
-		func(ctx context.Context, position events.Position) { p.progress.Wait(ctx, position, []string{"flag."}) },
-	)
-	if p.Data != "" {
-		p.snapshot.KeepOnDisk(p.snapshotFile(), p.saved, p.progress.SnapshotBegan)
-		p.saved = nil // frees its memory once the snapshot has begun with it
-	}
+	p.progress = projections.NewProgress(models.All(), p.WaitTimeout)
+	p.snapshot = snapshot.New(snapshot.Options{
+		Shown: func(ctx context.Context, position events.Position) {
+			p.progress.Wait(ctx, position, []string{"flag."})
+		},
+		File:  p.snapshotFile(),
+		Saved: p.saved,
+		Began: p.progress.SnapshotBegan,
+	})
+	p.saved = nil // frees its memory once the snapshot has begun with it
 	if p.jobs, err = jobs.Open(p.pool); err != nil {
 		return err
 	}
-	p.reactions = reactions.New(p.pool, p.store, p.jobs, p.log)
+	checkpoint := reactions.NewCheckpoint(p.pool, p.store, p.log)
 	p.tenantQuotas = &quota.Tenants{
 		Live: p.snapshot, FlagBytes: p.FlagBytes, Limiter: quota.NewLimiter(p.Limits, p.ProxyNetworks, p.Now), Now: p.Now,
 	}
-	p.writer = commands.NewWriter(jobsReadyStore{p.store, p.reactions}, p.progress.Wait, p.tenantQuotas, p.Now)
+	p.writer = commands.NewWriter(jobsReadyStore{p.store, checkpoint.Begin}, p.progress.Wait, p.tenantQuotas, p.Now)
 	p.queries = queries.New(p.pool, p.store, p.progress.Wait)
-	p.reactions.ProjectExists = func(ctx context.Context, id string) (bool,
-		error) {
+	p.reactions = reactions.New(checkpoint, p.jobs, func(ctx context.Context, id string) (bool, error) {
 		return commands.ProjectExists(ctx, p.writer, id)
-	}
+	})
 	p.directory = directory.New(p.pool, p.Now)
 	p.meter = usage.New(p.pool, p.tenantQuotas.Creator, p.Now)
-	p.requests = idempotency.New(p.pool, p.Now)
-	p.requests.Timeout = cmp.Or(p.WaitTimeout, p.requests.Timeout)
+	p.requests = idempotency.New(p.pool, p.WaitTimeout, p.Now)
 	p.sandboxes = &commands.Sandboxes{
 		Writer:    p.writer,
 		Directory: p.directory,

@@ -33,7 +33,7 @@ func BenchmarkCommand(b *testing.B) {
 		b.Run(fmt.Sprintf("readable/writers=%d", writers), func(b *testing.B) {
 			url, store := nodetest.BenchStore(b)
 			ctx, cancel := context.WithCancel(b.Context())
-			progress, live := projections.NewProgress(models.All()), snapshot.New()
+			progress, live := projections.NewProgress(models.All(), 0), snapshot.New(snapshot.Options{})
 			var parts sync.WaitGroup
 			parts.Go(func() { live.Run(ctx, store, progress.SnapshotReached, nodetest.Log(b)) })
 			parts.Go(func() { _ = projections.Run(ctx, url, store, models.All(), progress, nodetest.Log(b)) })
@@ -145,7 +145,7 @@ func BenchmarkSnapshotLag(b *testing.B) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	reached := make(chan events.Position, 1000)
-	live := snapshot.New()
+	live := snapshot.New(snapshot.Options{})
 	go live.Run(ctx, store, func(page events.Page) { reached <- page.Next }, nodetest.Log(b))
 	<-live.Ready()
 	var took nodetest.Samples

@@ -44,7 +44,7 @@ func newViews(t *testing.T) views {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	v := views{store: api.Service.Store(), progress: projections.NewProgress(models.All()), live: snapshot.New(), api: api}
+	v := views{store: api.Service.Store(), progress: projections.NewProgress(models.All(), 0), live: snapshot.New(snapshot.Options{}), api: api}
 	v.read = queries.New(pool, v.store, v.progress.Wait)
 	v.writer = commands.NewWriter(v.store, commands.NoWait, commands.NoQuotas{}, time.Now) // the test waits once in a while
 	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
@@ -139,7 +139,7 @@ func testAllViewsOfAFlagAgree(t *testing.T) {
 		t.Error("no rule matched")
 	}
 	rebuilt := v
-	rebuilt.live = snapshot.New()
+	rebuilt.live = snapshot.New(snapshot.Options{})
 	run(t, func(ctx context.Context) { rebuilt.live.Run(ctx, v.store, func(events.Page) {}, nodetest.Log(t)) })
 	if err := projections.Rebuild(
 		t.Context(), v.api.Service.DatabaseURL, v.store, models.All(), projections.RebuildOptions{}, nodetest.Log(t),

@@ -4,6 +4,7 @@ package idempotency
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -27,16 +28,15 @@ const (
 
 // Requests stores requests with a key in a database.
 type Requests struct {
-	// Timeout is the longest wait for the database; New sets two seconds.
-	Timeout time.Duration
-
-	db  *pgxpool.Pool
-	now func() time.Time
+	db      *pgxpool.Pool
+	timeout time.Duration
+	now     func() time.Time
 }
 
-// New returns the requests in a database. now returns the time.
-func New(db *pgxpool.Pool, now func() time.Time) *Requests {
-	return &Requests{Timeout: 2 * time.Second, db: db, now: now}
+// New returns the requests in a database. timeout is the longest wait for the database, two seconds if 0. now returns
+// the time.
+func New(db *pgxpool.Pool, timeout time.Duration, now func() time.Time) *Requests {
+	return &Requests{db: db, timeout: cmp.Or(timeout, 2*time.Second), now: now}
 }
 
 // Request is a request with a key.
@@ -80,7 +80,7 @@ type Attempt struct {
 // Invalid if the key was used for a different request, Conflict while another attempt runs, Unavailable if the
 // database cannot be reached.
 func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, rs.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, rs.timeout)
 	defer cancel()
 	for {
 		clock, now := time.Now(), rs.now().Truncate(time.Millisecond)
@@ -125,7 +125,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 // Resume works like Begin for a request that must not run for the first time. It returns the answer, or the right to
 // carry out an attempt that never ended, or nil for both.
 func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, rs.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, rs.timeout)
 	defer cancel()
 	now := rs.now().Truncate(time.Millisecond)
 	attempt := &Attempt{requests: rs, request: r, claim: uuid.New()}
@@ -179,7 +179,7 @@ func (a *Attempt) Finish(ctx context.Context, answer Answer) error {
 func (a *Attempt) Abandon(ctx context.Context) error { return a.end(ctx, nil) }
 
 func (a *Attempt) end(ctx context.Context, encrypted []byte) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.requests.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.requests.timeout)
 	defer cancel()
 	_, err := a.requests.db.Exec(ctx,
 		`update keep.idempotency set answer = $3, claimed_until = '-infinity' where scope = $1 and claim = $2`,

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func newKeys(t testing.TB) (k *Requests, clock *time.Time) {
 	t.Helper()
 	clock = new(time.Date(2026, 3, 14, 15, 9, 26, 535_897_932, time.UTC))
-	return New(pgtest.Pool(t), func() time.Time { return *clock }), clock
+	return New(pgtest.Pool(t), 0, func() time.Time { return *clock }), clock
 }
 
 var request = Request{Key: "k", Scope: "tenant user POST /flags", Content: `{"key":"f"}`}
