@@ -7,7 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/queries"
 )
 
@@ -35,11 +38,23 @@ type AuditEntryBody struct {
 	Version     int64             `json:"version" doc:"The number of the fact in the stream of its flag, project, tenant, person or invitation" example:"7"`
 }
 
+// resourceType is a type of resource that facts concern.
+type resourceType string
+
+// Schema implements huma.SchemaProvider.
+func (resourceType) Schema(huma.Registry) *huma.Schema {
+	var types []any
+	for _, name := range state.ResourceTypes() {
+		types = append(types, name)
+	}
+	return &huma.Schema{Type: huma.TypeString, Enum: types}
+}
+
 // AuditResourceBody is the resource that a fact concerns.
 type AuditResourceBody struct {
-	Type string `json:"type" enum:"flag,project,tenant,environment,member,oauth_client,subscription,user,invitation"`
-	ID   string `json:"id" doc:"A flag's key, a subscription's tenant, or else an id" example:"new-checkout"`
-	Name string `json:"name" doc:"Its name at the time; for a person, the current name. The id if there is no name; \"withdrawn invitation\" for a pending member who never joined" example:"New checkout"`
+	Type resourceType `json:"type"`
+	ID   string       `json:"id" doc:"A flag's key, a subscription's tenant, or else an id" example:"new-checkout"`
+	Name string       `json:"name" doc:"Its name at the time; for a person, the current name. The id if there is no name; \"withdrawn invitation\" for a pending member who never joined" example:"New checkout"`
 }
 
 type platformAuditBody struct {
@@ -48,7 +63,7 @@ type platformAuditBody struct {
 }
 
 func showAuditEntry(e queries.AuditEntry) AuditEntryBody {
-	resource := AuditResourceBody{Type: e.ResourceType, ID: e.ResourceID, Name: cmp.Or(e.ResourceName, e.ResourceID)}
+	resource := AuditResourceBody{Type: resourceType(e.ResourceType), ID: e.ResourceID, Name: cmp.Or(e.ResourceName, e.ResourceID)}
 	if !e.ResourceKnown {
 		resource.Name = unknownName(e.ResourceWithdrawn)
 	}
@@ -71,12 +86,12 @@ func showAuditEntry(e queries.AuditEntry) AuditEntryBody {
 // AuditFilterInput holds the filters of an audit trail.
 type AuditFilterInput struct {
 	PeriodInput
-	Action            string `query:"action" doc:"The stored name of the fact, such as flag.enabled"`
-	UserID            string `query:"userId" doc:"The id of a person or a client"`
-	ResourceType      string `query:"resourceType" enum:"flag,project,tenant,environment,member,oauth_client,subscription,user,invitation"`
-	ResourceID        string `query:"resourceId" doc:"A flag's key, a subscription's tenant, or else an id"`
-	EnvironmentFilter string `query:"environment" doc:"The name of the environment at the time"`
-	Search            string `query:"q" maxLength:"200" doc:"Part of the resource's id or name as shown in the entry, of the reason or of the userId; case-insensitive"`
+	Action            string       `query:"action" doc:"The stored name of the fact, such as flag.enabled"`
+	UserID            string       `query:"userId" doc:"The id of a person or a client"`
+	ResourceType      resourceType `query:"resourceType"`
+	ResourceID        string       `query:"resourceId" doc:"A flag's key, a subscription's tenant, or else an id"`
+	EnvironmentFilter string       `query:"environment" doc:"The name of the environment at the time"`
+	Search            string       `query:"q" maxLength:"200" doc:"Part of the resource's id or name as shown in the entry, of the reason or of the userId; case-insensitive"`
 }
 
 func (a *API) auditFilter(in AuditFilterInput) queries.AuditFilter {
@@ -87,7 +102,7 @@ func (a *API) auditFilter(in AuditFilterInput) queries.AuditFilter {
 	return queries.AuditFilter{
 		Action:       in.Action,
 		UserID:       a.personID(in.UserID),
-		ResourceType: in.ResourceType,
+		ResourceType: string(in.ResourceType),
 		ResourceID:   resource,
 		Environment:  in.EnvironmentFilter,
 		From:         in.From,

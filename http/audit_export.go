@@ -87,7 +87,7 @@ func writeCSVEntries(b *bytes.Buffer, rows []queries.AuditEntry) error {
 			e.ID,
 			e.Timestamp.String(),
 			e.Action,
-			e.Resource.Type,
+			string(e.Resource.Type),
 			cell(e.Resource.ID),
 			cell(e.Resource.Name),
 			cell(environment),

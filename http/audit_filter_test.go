@@ -3,27 +3,11 @@ package http_test
 import (
 	"fmt"
 	"net/url"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/events"
-	"flagledger/http"
 )
-
-// Entries of each kind of stream can be filtered by the type of their resource.
-func TestAuditFilterKnowsEachKindOfStream(t *testing.T) {
-	t.Parallel()
-	field, _ := reflect.TypeFor[http.AuditFilterInput]().FieldByName("ResourceType")
-	types := strings.Split(field.Tag.Get("enum"), ",")
-	for _, prefix := range events.StreamPrefixes() {
-		if kind := strings.TrimSuffix(prefix, "-"); !slices.Contains(types, kind) {
-			t.Errorf("%s is no resourceType of the audit trail", kind)
-		}
-	}
-}
 
 func TestAuditTrailIsFiltered(t *testing.T) {
 	nodetest.Cases{

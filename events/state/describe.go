@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"flagledger/events"
 )
@@ -24,6 +25,14 @@ type Description struct {
 	Environment *string
 	Changes     Changes
 	Names       Names // for words about variations and rules, if the caller knows the flag's
+}
+
+// ResourceTypes lists the types of resources: one for each kind of stream, and those of a tenant's parts.
+func ResourceTypes() (types []string) {
+	for _, prefix := range events.StreamPrefixes() {
+		types = append(types, strings.TrimSuffix(prefix, "-"))
+	}
+	return append(types, "environment", "member", "oauth_client", "subscription")
 }
 
 // describers describe the facts of each kind of stream. The errors are for facts of another kind.

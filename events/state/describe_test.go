@@ -124,6 +124,9 @@ func TestEveryGoldenFactHasSummaryAndLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !slices.Contains(state.ResourceTypes(), d.ResourceType) {
+			t.Errorf("the resource type %q of %s is not listed", d.ResourceType, path)
+		}
 		if s := d.Summary(); (s == "") != silent[name] || utf8.RuneCountInString(s) > 100 {
 			t.Errorf("the summary of %s is %q", path, s)
 		}
