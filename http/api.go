@@ -200,6 +200,7 @@ func (a *API) addRoutes(r chi.Router) {
 	a.addInvitations()
 	a.addProductTours()
 	a.addSandbox()
+	a.addSandboxSignUp()
 	a.addLegacyPlatform()
 	a.addNotifications()
 	a.addProjects()

@@ -45,18 +45,18 @@ func (a *API) MachineAnswerQuota(tenantID string) string {
 
 // StreamID returns the id of a position for a tenant's streams.
 func (a *API) StreamID(tenantID string, p events.Position) string {
-	ids, err := a.streamIDsOf(tenantID)
+	ids, err := a.StreamIDs(tenantID)
 	if err != nil {
 		panic(err)
 	}
-	return ids.id(p)
+	return ids.ID(p)
 }
 
 // StreamPosition returns the position of an id of a tenant's streams.
 func (a *API) StreamPosition(tenantID, id string) (events.Position, bool) {
-	ids, err := a.streamIDsOf(tenantID)
+	ids, err := a.StreamIDs(tenantID)
 	if err != nil {
 		panic(err)
 	}
-	return ids.position(id)
+	return ids.Position(id)
 }

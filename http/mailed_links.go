@@ -68,7 +68,7 @@ func (a *API) addPage(
 func writePage(w http.ResponseWriter, r *http.Request, page web.Page, err error) {
 	if err != nil {
 		p := problemOf(r.Context(), err)
-		maps.Copy(w.Header(), p.headers)
+		maps.Copy(w.Header(), p.GetHeaders())
 		pageOf(page, err).Write(w, p.Status)
 		return
 	}

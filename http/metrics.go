@@ -35,7 +35,7 @@ func (in *MetricsInput) Resolve(ctx huma.Context) []error {
 	if in.Interval == "day" {
 		step = usage.Daily
 	}
-	in.now = requestOf(ctx.Context()).writer.api.Now()
+	in.now = requestOf(ctx.Context()).now()
 	var err error
 	if in.period, err = usage.AlignPeriod(step, in.From, in.To, in.now); err != nil {
 		return []error{&huma.ErrorDetail{Location: "query.from", Message: err.Error()}}

@@ -180,11 +180,11 @@ func (a *API) catchUp(r *http.Request, p *principal) {
 	if etag == "" {
 		return
 	}
-	ids, err := a.streamIDsOf(p.tenant.ID())
+	ids, err := a.StreamIDs(p.tenant.ID())
 	if err != nil { // answer without waiting
 		return
 	}
-	if position, ok := ids.position(etag); ok && a.Changes.Position().Compare(position) < 0 {
+	if position, ok := ids.Position(etag); ok && a.Changes.Position().Compare(position) < 0 {
 		ctx, cancel := context.WithTimeout(r.Context(), catchUpTime)
 		defer cancel()
 		a.Changes.Await(ctx, p.tenant, position)

@@ -40,7 +40,7 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 	if !asked.Query().Has("at") {
 		return nil
 	}
-	if _, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).writer.api.Now()); len(wrong) > 0 {
+	if _, wrong := parseAt(ctx.Query("at"), requestOf(ctx.Context()).now()); len(wrong) > 0 {
 		return []error{&huma.ErrorDetail{Location: "query.at", Message: wrong["at"]}}
 	}
 	return nil

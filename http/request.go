@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
@@ -89,6 +90,9 @@ func (req *request) pauseChange() func() (resume func(context.Context) error) {
 
 // log returns the service's log with the request's id.
 func (req *request) log() *slog.Logger { return req.serviceLog.With("request", req.id) }
+
+// now returns the time of the service's clock.
+func (req *request) now() time.Time { return req.writer.api.Now() }
 
 // routes pools the router's contexts.
 var routes = sync.Pool{New: func() any { return chi.NewRouteContext() }}

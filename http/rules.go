@@ -97,12 +97,6 @@ func (s *fallthroughServe) UnmarshalJSON(data []byte) error {
 	return jsonv2.Unmarshal(data, &s.serve, jsonv2.RejectUnknownMembers(true))
 }
 
-func (s fallthroughServe) command(ctx context.Context, in FlagChange) commands.SetFallthrough {
-	cmd := s.setting()
-	cmd.FlagRef, cmd.Environment = in.ref(ctx), principalOf(ctx).environment
-	return cmd
-}
-
 // setting returns the command that sets the fallthrough, without a flag.
 func (s fallthroughServe) setting() commands.SetFallthrough {
 	return commands.SetFallthrough{Unset: s.sent && s.serve == nil, Serve: s.serve.serve()}
@@ -269,6 +263,13 @@ type fallthroughOutput struct {
 	Body fallthroughBody
 }
 
+// setFallthrough returns the command that sets the fallthrough of the call's flag and environment.
+func setFallthrough(ctx context.Context, in FlagChange, s fallthroughServe) commands.SetFallthrough {
+	cmd := s.setting()
+	cmd.FlagRef, cmd.Environment = in.ref(ctx), principalOf(ctx).environment
+	return cmd
+}
+
 func (a *API) addRules() {
 	const tag, path = "Rules", "/api/v1/flags/{flagKey}"
 	get := operation("GET", path+"/rules", "get-rules", tag, "A flag's rules and fallthrough in an environment")
@@ -308,7 +309,7 @@ func (a *API) addRules() {
 			Rules:       sentRules(in.Body.Rules),
 		}
 		if in.Body.Fallthrough.sent {
-			cmd.Fallthrough = new(in.Body.Fallthrough.command(ctx, in.FlagChange))
+			cmd.Fallthrough = new(setFallthrough(ctx, in.FlagChange, in.Body.Fallthrough))
 		}
 		if cmd.Costly() {
 			leave, err := a.enterChanges(ctx)
@@ -325,17 +326,17 @@ func (a *API) addRules() {
 		out.Changed = changeHeaders(done)
 		return out, nil
 	})
-	setFallthrough := operation("PUT", path+"/fallthrough", "set-fallthrough", tag,
+	set = operation("PUT", path+"/fallthrough", "set-fallthrough", tag,
 		"Set what a flag serves in an environment if no rule matches")
-	setFallthrough.Description = growFlagText
-	setFallthrough.Errors = append(setFallthrough.Errors, http.StatusConflict)
+	set.Description = growFlagText
+	set.Errors = append(set.Errors, http.StatusConflict)
 	exampleFallthrough := map[string]any{"serve": exampleRollout}
-	register(a, changeFlags, withExamples(setFallthrough, exampleFallthrough, exampleFallthrough),
+	register(a, changeFlags, withExamples(set, exampleFallthrough, exampleFallthrough),
 		func(ctx context.Context, in *struct {
 			FlagChange
 			Body fallthroughBody
 		}) (*fallthroughOutput, error) {
-			cmd := in.Body.Serve.command(ctx, in.FlagChange)
+			cmd := setFallthrough(ctx, in.FlagChange, in.Body.Serve)
 			flag, done, err := do(ctx, a.Writer, cmd)
 			if err != nil {
 				return nil, err

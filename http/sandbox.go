@@ -59,7 +59,10 @@ func (a *API) addSandbox() {
 		"admin. A tenant with a subscription or another plan is 409."
 	cleanup.Errors = []int{http.StatusConflict}
 	register(a, access{who: admin, slow: true}, cleanup, a.cleanUpSandbox)
-	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", tag,
+}
+
+func (a *API) addSandboxSignUp() {
+	subscribe := operation("POST", subscribeRoute, "subscribe-to-sandbox", "Sandbox",
 		"Send a link that creates an account and a sandbox")
 	subscribe.Description = "The answer is the same for every address. The link opens /sandbox and is valid for one use " +
 		"within three days. The number of mails is limited. A person with an account gets the sandbox in it by entering " +

@@ -145,7 +145,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer listener.Close()
-	ids, err := a.streamIDsOf(p.tenant.ID())
+	ids, err := a.StreamIDs(p.tenant.ID())
 	if err != nil {
 		writeProblem(w, r, problemOf(r.Context(), err))
 		return
@@ -162,7 +162,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 // sendChanges sends a listener's changes. It returns true when the service stops or the client loses access, and false
 // once the client no longer reads.
 func (a *API) sendChanges(
-	ctx context.Context, s *sender, listener *snapshot.Listener, ids streamIDs, p *principal, lastEventID string,
+	ctx context.Context, s *sender, listener *snapshot.Listener, ids StreamIDs, p *principal, lastEventID string,
 ) bool {
 	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
 	defer heartbeat.Stop()
@@ -172,7 +172,7 @@ func (a *API) sendChanges(
 	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret
 	unknown := false
 	if lastEventID != "" {
-		last, ok := ids.position(lastEventID)
+		last, ok := ids.Position(lastEventID)
 		listener.Resume(last)
 		unknown = !ok
 	}
@@ -181,12 +181,12 @@ func (a *API) sendChanges(
 		if !a.stillAllowed(p, streamAccess) {
 			return true
 		}
-		id := ids.id(update.Position)
+		id := ids.ID(update.Position)
 		switch {
 		case unknown || update.Gap:
 			s.event(id, streamEvent{Type: refetchEvent, Environment: p.environment.Name})
 		case len(update.Changes) > 0:
-			last := ids.id(update.Changes[len(update.Changes)-1].Position)
+			last := ids.ID(update.Changes[len(update.Changes)-1].Position)
 			s.event(last, refetch(last, p, update.Changes))
 		case beat:
 			s.heartbeat(id)

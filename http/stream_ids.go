@@ -8,29 +8,29 @@ import (
 	"flagledger/events"
 )
 
-// streamIDs encrypts positions of the log as ids for one tenant: they do not reveal how much other tenants change, and
+// StreamIDs encrypts positions of the log as ids for one tenant: they do not reveal how much other tenants change, and
 // other tenants cannot use them.
-type streamIDs struct {
+type StreamIDs struct {
 	box     keys.Box
 	changes Changes
 }
 
-// streamIDsOf returns the ids of a tenant, with a key derived for it: one key for all would encrypt too much for random
+// StreamIDs returns the ids of a tenant, with a key derived for it: one key for all would encrypt too much for random
 // nonces.
-func (a *API) streamIDsOf(tenantID string) (streamIDs, error) {
+func (a *API) StreamIDs(tenantID string) (StreamIDs, error) {
 	box, err := a.Secret.Box("stream positions of tenant " + tenantID)
-	return streamIDs{box, a.Changes}, err
+	return StreamIDs{box, a.Changes}, err
 }
 
-// id encrypts a position. The result is different each time, so that it does not reveal whether anything changed.
-func (s streamIDs) id(p events.Position) string {
+// ID encrypts a position. The result is different each time, so that it does not reveal whether anything changed.
+func (s StreamIDs) ID(p events.Position) string {
 	text := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, p.Commit), p.Prepare)
 	return base64.RawURLEncoding.EncodeToString(s.box.Encrypt(text, []byte(s.changes.LogName())))
 }
 
-// position decrypts an id of this or another node. It returns false for any other text, such as an id of another tenant
+// Position decrypts an id of this or another node. It returns false for any other text, such as an id of another tenant
 // or log, or of a removed secret.
-func (s streamIDs) position(id string) (p events.Position, ok bool) {
+func (s StreamIDs) Position(id string) (p events.Position, ok bool) {
 	encrypted, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {
 		return p, false

@@ -18,13 +18,13 @@ type namedLog struct {
 
 func (l namedLog) LogName() string { return l.name }
 
-func idsOf(t *testing.T, secret, log, tenantID string) streamIDs {
+func idsOf(t *testing.T, secret, log, tenantID string) StreamIDs {
 	t.Helper()
 	parsed, err := keys.ParseSecret(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := (&API{Options: Options{Secret: parsed, Changes: namedLog{snapshot.New(snapshot.Options{}), log}}}).streamIDsOf(tenantID)
+	ids, err := (&API{Options: Options{Secret: parsed, Changes: namedLog{snapshot.New(snapshot.Options{}), log}}}).StreamIDs(tenantID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,9 +37,9 @@ func TestIDsOfStreamsTellNothing(t *testing.T) {
 	var all []string
 	for commit := range uint64(100) {
 		p := events.Position{Commit: commit, Prepare: 1<<64 - 1 - commit}
-		for _, ids := range []streamIDs{mine, mine, theirs} {
-			id := ids.id(p)
-			if got, ok := ids.position(id); !ok || got != p {
+		for _, ids := range []StreamIDs{mine, mine, theirs} {
+			id := ids.ID(p)
+			if got, ok := ids.Position(id); !ok || got != p {
 				t.Fatalf("%v is read as %v, %v", p, got, ok)
 			}
 			all = append(all, id)
@@ -58,27 +58,27 @@ func TestIDsOfStreamsTellNothing(t *testing.T) {
 func TestWhichIDsOfStreamsAreKnown(t *testing.T) {
 	first, second := strings.Repeat("1", 32), strings.Repeat("2", 32)
 	p := events.Position{Commit: 12, Prepare: 1<<64 - 1}
-	id := idsOf(t, first, "log", "t").id(p)
-	for what, ids := range map[string]streamIDs{
+	id := idsOf(t, first, "log", "t").ID(p)
+	for what, ids := range map[string]StreamIDs{
 		"another node":                 idsOf(t, first, "log", "t"),
 		"while the secret is replaced": idsOf(t, second+","+first, "log", "t"),
 	} {
-		if got, ok := ids.position(id); !ok || got != p {
+		if got, ok := ids.Position(id); !ok || got != p {
 			t.Errorf("%s: it is read as %v, %v", what, got, ok)
 		}
 	}
-	for what, ids := range map[string]streamIDs{
+	for what, ids := range map[string]StreamIDs{
 		"another tenant": idsOf(t, first, "log", "t2"),
 		"another log":    idsOf(t, first, "log2", "t"),
 		"another secret": idsOf(t, second, "log", "t"),
 	} {
-		if got, ok := ids.position(id); ok {
+		if got, ok := ids.Position(id); ok {
 			t.Errorf("%s: it is read as %v", what, got)
 		}
 	}
 	ids := idsOf(t, first, "log", "t")
 	for _, text := range []string{"", "x", "1/1", id[1:], id + "A", id[:len(id)-4], strings.ToLower(id), "A" + id, strings.Repeat("A", 30_000)} {
-		if _, ok := ids.position(text); ok {
+		if _, ok := ids.Position(text); ok {
 			t.Errorf("%q is taken", text)
 		}
 	}
