@@ -66,17 +66,14 @@ func (a *API) addBilling() {
 	register(a, access{who: viewer}, read, func(ctx context.Context, _ *TenantInput) (*subscriptionOutput, error) {
 		tenant := principalOf(ctx).tenant
 		s := tenant.Subscription()
-		body := subscriptionBody{
+		return &subscriptionOutput{subscriptionBody{
+			ID:                 textOrNull(s.ID),
 			Plan:               planName(tenant.Plan(a.Now())),
 			Status:             string(s.Status),
 			CurrentPeriodStart: optionalTimestamp(s.PeriodStart),
 			CurrentPeriodEnd:   optionalTimestamp(s.PeriodEnd),
 			CancelAtPeriodEnd:  s.CancelAtPeriodEnd,
-		}
-		if s.ID != "" {
-			body.ID = &s.ID
-		}
-		return &subscriptionOutput{body}, nil
+		}}, nil
 	})
 }
 

@@ -29,7 +29,7 @@ func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag 
 			FlagKey:         f.Key,
 			Lifecycle:       string(f.Lifecycle(s)),
 			Since:           showSince(f),
-			LastEvaluatedAt: timestampPtr(f.LastEvaluated),
+			LastEvaluatedAt: (*timestamp)(f.LastEvaluated),
 			Clients:         []clientUse{},
 		}
 		if f.SameOutcome && body.Lifecycle == string(queries.Settled) {

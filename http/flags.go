@@ -83,18 +83,11 @@ type switchOutput struct {
 	Body success
 }
 
-func timestampPtr(t *time.Time) *timestamp {
-	if t == nil {
-		return nil
-	}
-	return new(timestamp(*t))
-}
-
 // showUsedFlag shows a flag with its usage.
 func (a *API) showUsedFlag(f queries.Flag) FlagBody {
 	body := showFlag(f)
 	lifecycle := string(f.Lifecycle(a.staleness()))
-	body.FlagUse = &FlagUse{timestampPtr(f.LastEvaluated), timestampPtr(f.LastPrefetched), lifecycle}
+	body.FlagUse = &FlagUse{(*timestamp)(f.LastEvaluated), (*timestamp)(f.LastPrefetched), lifecycle}
 	return body
 }
 
@@ -123,7 +116,9 @@ func showFields(f state.Flag) FlagFields {
 		DefaultValue: value(f.DefaultValue),
 		Description:  f.Description,
 		Tags:         f.Tags,
+		ProjectID:    textOrNull(f.ProjectID),
 		Permanent:    f.Permanent,
+		Owner:        textOrNull(f.Owner),
 		Status:       string(f.Status),
 		Version:      uint64(f.Version),
 		CreatedAt:    recordedTime(f.CreatedAt),
@@ -131,12 +126,6 @@ func showFields(f state.Flag) FlagFields {
 	}
 	for _, l := range f.Links {
 		fields.Links = append(fields.Links, linkBody(l))
-	}
-	if f.ProjectID != "" {
-		fields.ProjectID = &f.ProjectID
-	}
-	if f.Owner != "" {
-		fields.Owner = &f.Owner
 	}
 	return fields
 }

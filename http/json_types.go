@@ -44,6 +44,14 @@ func (recordedTime) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-03-14T15:09:26.535120Z"}}
 }
 
+// textOrNull returns a text, or nil for an empty one.
+func textOrNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
 // value is the value of a flag: any JSON, in its original spelling. It is nil if it was not sent.
 type value []byte
 

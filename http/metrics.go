@@ -164,12 +164,10 @@ func (in *MetricsInput) show(m usage.Metrics) MetricsBody {
 		Interval:    in.Interval,
 		From:        timestamp(in.period.From),
 		To:          timestamp(in.period.To),
+		Environment: textOrNull(in.Environment),
 		Evaluations: m.Evaluations,
 		Prefetches:  m.Prefetches,
 		Clients:     []clientUse{},
-	}
-	if in.Environment != "" {
-		body.Environment = &in.Environment
 	}
 	for _, c := range m.Clients {
 		body.Clients = append(body.Clients, clientUse{c.ClientID, c.Name, c.Evaluations, timestamp(c.LastSeen)})

@@ -71,17 +71,17 @@ func (o *output) evaluation(r *evaluation.Result) {
 	o.text(`,"reason":"`)
 	o.text(string(r.Reason))
 	o.text(`","variationId":`)
-	o.orNull(r.VariationID)
+	o.textOrNull(r.VariationID)
 	o.text(`,"variationName":`)
-	o.orNull(r.VariationName)
+	o.textOrNull(r.VariationName)
 	o.text(`,"ruleId":`)
-	o.orNull(r.RuleID)
+	o.textOrNull(r.RuleID)
 	o.text(`,"flagVersion":`)
 	o.b = strconv.AppendUint(o.b, uint64(r.Version), 10)
 	o.text("}")
 }
 
-func (o *output) orNull(s string) {
+func (o *output) textOrNull(s string) {
 	if s == "" {
 		o.text("null")
 		return

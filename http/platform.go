@@ -27,6 +27,7 @@ func showPlatformUser(u queries.PlatformUser) PlatformUserBody {
 		UserID:         u.UserID,
 		Email:          u.Email,
 		DisplayName:    u.DisplayName,
+		Role:           textOrNull(u.Role),
 		Active:         u.Active,
 		CreatedAt:      recordedTime(u.CreatedAt),
 		LastAccessedAt: (*timestamp)(u.LastAccessedAt),
@@ -34,9 +35,6 @@ func showPlatformUser(u queries.PlatformUser) PlatformUserBody {
 	}
 	for i, m := range u.Tenants {
 		body.Tenants[i] = membershipBody(m)
-	}
-	if u.Role != "" {
-		body.Role = &u.Role
 	}
 	if !u.Known {
 		body.DisplayName = erasedUser
@@ -85,9 +83,7 @@ func (a *API) addPlatform() {
 		own,
 		func(ctx context.Context, _ *struct{}) (*ownRoleOutput, error) {
 			out := &ownRoleOutput{}
-			if role := a.platformRole(principalOf(ctx).claims); role != "" {
-				out.Body.Role = new(string(role))
-			}
+			out.Body.Role = textOrNull(string(a.platformRole(principalOf(ctx).claims)))
 			return out, nil
 		},
 	)

@@ -63,10 +63,7 @@ func (b *serveBody) serve() *commands.NewServe {
 }
 
 func showServe(s events.Serve) serveBody {
-	body := serveBody{Value: value(s.Value)}
-	if s.VariationID != "" {
-		body.VariationID = &s.VariationID
-	}
+	body := serveBody{VariationID: textOrNull(s.VariationID), Value: value(s.Value)}
 	if s.Rollout == nil {
 		return body
 	}
