@@ -129,7 +129,7 @@ func (a *API) addAuth() {
 	logout := operation("POST", "/api/v1/auth/logout", "log-out", "Authentication", "End the session")
 	logout.Description = "The call's token and the session's refresh tokens stop working, on every node. With Firebase, " +
 		"the refresh tokens of all the person's sessions end."
-	register(a, access{who: person, endsSession: true, unverified: true}, logout, a.logOut)
+	register(a, access{who: person, endsSession: true, unverified: true, slow: true}, logout, a.logOut)
 	refresh := operation("POST", "/api/v1/auth/refresh", "refresh", "Authentication",
 		"Trade a refresh token for new tokens")
 	refresh.Description = "A refresh token is valid for one use. Using it twice ends its session on every node, ID " +

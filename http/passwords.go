@@ -58,7 +58,7 @@ func (a *API) addPasswords() {
 		"Change the caller's password")
 	update.Description = "Ends the person's other sessions on every node. This session continues, except with Firebase, " +
 		"which ends all refresh tokens. A wrong current password is 422."
-	register(a, access{who: person}, update, a.updatePassword)
+	register(a, access{who: person, slow: true}, update, a.updatePassword)
 }
 
 func (a *API) forgotPassword(ctx context.Context, in *struct {

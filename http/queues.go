@@ -16,10 +16,10 @@ type queues struct {
 	// cpu: evaluations of many flags and expensive ones of one flag, states of the past, large changes of flags and
 	// reverts, and tokens of machines. A change does not hold its slot while it waits for its stream.
 	cpu *quota.Queue
-	// database: reads, sign-ups and sign-ins, and reverted flags, one by one.
+	// database: reads, changes about no tenant, sign-ups and sign-ins, and reverted flags, one by one.
 	database *quota.Queue
 	// memory: large bodies from when more than largeBody of one has come to the answer, reverts of many flags, and what
-	// may wait for a provider: payments and changes about no tenant.
+	// may wait for a provider: payments, passwords and sessions.
 	memory *quota.Queue
 }
 
@@ -63,10 +63,8 @@ func (a *API) queueOf(p *principal, need access, method string) *quota.Queue {
 		return a.queues.memory
 	case need.who == anyone:
 		return nil
-	case method == http.MethodGet:
+	case method == http.MethodGet || p.tenant == nil:
 		return a.queues.database
-	case p.tenant == nil:
-		return a.queues.memory
 	default:
 		return nil
 	}

@@ -209,8 +209,8 @@ func TestStreamEventNamesUpTo500Flags(t *testing.T) {
 		return resumed.next()
 	}
 	appendFlags(me, 500)
-	e := resume()
-	nodetest.Same(t, "the flags", len(e.Data.Flags), 500)
+	var e told
+	me.Service.Eventually("an event names all flags", func() bool { e = resume(); return len(e.Data.Flags) == 500 })
 	me.Call("POST", nodetest.FlagPath(e.Data.Flags[0].Key, "/enable"), nil).Want(200)
 	nodetest.Same(t, "the flags once one has changed again", len(resume().Data.Flags), 500)
 	me.CreateFlag("one-more", nil)
