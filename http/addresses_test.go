@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -45,7 +45,7 @@ func lookAlikes(local, domain string) []string {
 // membership, invitation or account.
 func TestLookAlikeAddressesGetNothing(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", SuperUsers: []string{"root@example.com", "kim@example.com"},
 	}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
@@ -114,7 +114,7 @@ func TestLookAlikeAddressesGetNothing(t *testing.T) {
 // An address that an earlier release stored in another form matches nothing, even if it was verified.
 func TestAnAddressThatWasStoredInAnotherForm(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", SuperUsers: []string{"root@example.com", "kim@example.com"},
 	}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/payment/paymenttest"
 )
@@ -31,21 +31,21 @@ type shop struct {
 }
 
 // newShop starts a service that sells standard and enhanced monthly, and enterprise also yearly.
-func newShop(t *testing.T, change ...func(*node.Config)) shop {
+func newShop(t *testing.T, change ...func(*settings.Config)) shop {
 	t.Helper()
 	return shopOn(t, nodetest.Database(t), paymenttest.New(t, paymenttest.Clock()), change...)
 }
 
-func shopOn(t *testing.T, database string, stripe *paymenttest.Server, change ...func(*node.Config)) shop {
+func shopOn(t *testing.T, database string, stripe *paymenttest.Server, change ...func(*settings.Config)) shop {
 	t.Helper()
 	for price, interval := range map[string]string{"price_standard": "month", "price_enhanced": "month", "price_enterprise": "month", "price_enterprise_year": "year"} {
 		stripe.AddPrice(price, interval)
 	}
-	c := node.Config{
+	c := settings.Config{
 		Now:         stripe.Now,
 		Environment: "development",
 		Origins:     []string{"https://app.example.com"},
-		Payment: node.PaymentSettings{
+		Payment: settings.Payment{
 			SecretKey:     paymenttest.SecretKey,
 			WebhookSecret: paymenttest.WebhookSecret,
 			Base:          stripe.URL(),

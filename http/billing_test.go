@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/http"
@@ -69,7 +69,7 @@ func TestThePlanInForceOnEveryNode(t *testing.T) {
 func testThePlanInForceOnEveryNode(t *testing.T) {
 	t.Parallel()
 	c := &clock{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		SuperUsers:  []string{"root@example.com"},
 		Now:         c.now,

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/payment/paymenttest"
 	"flagledger/events"
@@ -135,10 +136,10 @@ func TestForgedEventsAreRefused(t *testing.T) {
 	stripe := paymenttest.New(t, time.Now)
 	limits := nodetest.Generous
 	limits.Anonymous = 50
-	s := shop{nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := shop{nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		Limits:      limits,
-		Payment: node.PaymentSettings{
+		Payment: settings.Payment{
 			SecretKey:     paymenttest.SecretKey,
 			WebhookSecret: paymenttest.WebhookSecret,
 			Base:          stripe.URL(),
@@ -184,7 +185,7 @@ func TestForgedEventsAreRefused(t *testing.T) {
 // If events are not configured, calls of the webhook are limited too, and leave no line in the log.
 func TestEventsThatNobodyCanSign(t *testing.T) {
 	t.Parallel()
-	for name, settings := range map[string]node.PaymentSettings{
+	for name, payment := range map[string]settings.Payment{
 		"no Stripe":         {},
 		"no webhook secret": {SecretKey: paymenttest.SecretKey, Base: paymenttest.New(t, time.Now).URL(), PlanPrices: "standard=price_1"},
 	} {
@@ -194,7 +195,7 @@ func TestEventsThatNobodyCanSign(t *testing.T) {
 			limits := nodetest.Generous
 			limits.Anonymous = 100 // the test calls health while the service starts
 			s := nodetest.Start(t, nodetest.Database(t),
-				node.Config{Environment: "development", Limits: limits, Payment: settings}, book.Logger())
+				settings.Config{Environment: "development", Limits: limits, Payment: payment}, book.Logger())
 			nobody := s.Anonymous()
 			signature := fmt.Sprintf("t=%d,v1=00", time.Now().Unix())
 			nobody.Call("POST", webhookPath, `{}`, "Stripe-Signature", signature).Refused(503)
@@ -265,7 +266,7 @@ func TestEventsOutliveAnOutageOfStripe(t *testing.T) {
 }
 
 // onAnotherDay restarts the node, which compares all subscriptions again.
-func (s shop) onAnotherDay(t *testing.T, change ...func(*node.Config)) shop {
+func (s shop) onAnotherDay(t *testing.T, change ...func(*settings.Config)) shop {
 	t.Helper()
 	s.Node.Stop()
 	sql(s.Service, `delete from jobs.river_job`)
@@ -279,8 +280,8 @@ func TestTheComparisonMends(t *testing.T) {
 	s := shopOn(t, database, stripe)
 	me, subscription := s.subscriber()
 	stripe.End(subscription)
-	stripe.Events()                                                          // they are never delivered
-	later := s.onAnotherDay(t, func(c *node.Config) { c.PublicURL = s.URL }) // which issues the tokens
+	stripe.Events()                                                              // they are never delivered
+	later := s.onAnotherDay(t, func(c *settings.Config) { c.PublicURL = s.URL }) // which issues the tokens
 	me.Service = later.Service
 	subscribed(me, "free", "canceled")
 }

@@ -3,7 +3,7 @@ package http_test
 import (
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -53,7 +53,7 @@ func TestCacheHeadersKeepAnswersPrivate(t *testing.T) {
 
 func TestBrowsersCallProductionByHTTPSAlone(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "production", PublicURL: "https://flags.example.com",
 	}, nodetest.Log(t))
 	for _, path := range []string{"/health", "/none", "/docs", "/api/v1/flags"} {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/payment/paymenttest"
 	"flagledger/events"
@@ -24,7 +24,7 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	// Its clock is the machine's, because external tokens use it.
 	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now),
-		func(c *node.Config) { c.SuperUsers = []string{"root@example.com"} })
+		func(c *settings.Config) { c.SuperUsers = []string{"root@example.com"} })
 	s.stripe.AddProduct("prod_1")
 	s.stripe.AddCoupon("LAUNCH25")
 	s.stripe.AddPromotion("SPRING")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -37,7 +37,7 @@ const sentByBrowsers = "authorization,baggage,content-type,idempotency-key,if-ma
 func TestBrowsersOfListedOriginsMayCall(t *testing.T) {
 	t.Parallel()
 	const app, other = "https://app.example.com", "http://localhost:5173"
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Origins: []string{app, other}},
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Origins: []string{app, other}},
 		nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("k", nil)
@@ -144,7 +144,7 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 	limits := nodetest.Generous
 	limits.Anonymous = 500 // the test calls health until the service has started
 	began := time.Now()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment:   "development",
 		Origins:       []string{app},
 		Limits:        limits,
@@ -171,7 +171,7 @@ func TestPreflightRequestsAreNotCounted(t *testing.T) {
 
 func TestBrowsersOfAllOriginsMayCall(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Origins: []string{"*"}},
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Origins: []string{"*"}},
 		nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	for _, origin := range []string{"https://app.example.com", "https://any.example", "capacitor://localhost", "null"} {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestInvitationsOfADay(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t),
-		node.Config{Environment: "development", Limits: nodetest.Generous, Now: withinADay().now}, nodetest.Log(t))
+		settings.Config{Environment: "development", Limits: nodetest.Generous, Now: withinADay().now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	there := *me
 	there.Service = s.SecondNode()
@@ -61,7 +61,7 @@ func TestInvitationsToThePlatformCountByThemselves(t *testing.T) {
 	s := nodetest.Start(
 		t,
 		nodetest.Database(t),
-		node.Config{
+		settings.Config{
 			Environment:       "development",
 			SuperUsers:        []string{"root@example.com"},
 			InvitationsPerDay: 1,

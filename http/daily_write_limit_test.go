@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/http/quota"
@@ -33,7 +33,7 @@ func keptKeys(s *nodetest.Service) (n int) {
 func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 	t.Parallel()
 	const ofTenant, bound = 8 << 10, 4 * 8 * (8 << 10)
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		FlagBytes:   map[events.Plan]int{events.FreePlan: ofTenant, events.SandboxPlan: ofTenant},
 		Now:         withinADay().now,
@@ -84,7 +84,7 @@ func TestKeysOfCallsAboutNoTenantAreBounded(t *testing.T) {
 // Every key counts, even with a short answer or none.
 func TestEachKeyCounts(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: withinADay().now},
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Now: withinADay().now},
 		nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	written := func() int { return s.Node.API.Quotas.WrittenToday(me.Tenant) }
@@ -106,7 +106,7 @@ func TestSwitchesAreBounded(t *testing.T) {
 	t.Parallel()
 	const bound = 8 * (64 << 10)
 	clock := withinADay()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		FlagBytes:   map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10},
 		Now:         clock.now,

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -17,7 +17,7 @@ import (
 // The dashboard's table of permissions offers each role exactly what the service allows.
 func TestDashboardOffersWhatRolesMay(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", SuperUsers: []string{"root@example.com"},
 	}, nodetest.Log(t))
 	text, err := os.ReadFile("dashboard/src/permissions.ts")

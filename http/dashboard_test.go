@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/commands/tooltest"
@@ -54,7 +54,7 @@ func TestAssetsOfTheDashboardAreNotCounted(t *testing.T) {
 	t.Parallel()
 	limits, began := nodetest.Generous, time.Now()
 	limits.Anonymous = 500 // the test calls health until the service has started
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", Limits: limits, Now: func() time.Time { return began }, // no minute ends
 	}, nodetest.Log(t))
 	left := func(path string) int {
@@ -106,13 +106,13 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	running := serve()
 	mails := mailtest.New(t, mailtest.Options{})
 	later := &atomic.Int64{} // how far stale's clock is ahead
-	stale := nodetest.Start(t, nodetest.Database(t), node.Config{
+	stale := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", StaleFor: 30 * time.Minute, // no session ends in it
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))
-	production := nodetest.Start(t, nodetest.Database(t), node.Config{
+	production := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "production", SuperUsers: []string{"root@example.com"},
-		Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
+		Mail: settings.Mail{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	selling := newShop(t)
 	requests := make(chan storyRequest)

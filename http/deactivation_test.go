@@ -3,7 +3,7 @@ package http_test
 import (
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/events"
@@ -12,9 +12,9 @@ import (
 func TestDeactivationEndsSessionsAndLinks(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "production", SuperUsers: []string{"root@example.com"},
-		Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Mail: settings.Mail{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	verified := func(a account, n int) account {
 		_, token := linkTo(t, server, a.email, n)

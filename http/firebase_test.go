@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/identity/firebase/emulator"
 	"flagledger/commands/keep/directory"
@@ -15,8 +16,8 @@ import (
 func onFirebase(t *testing.T) (*nodetest.Service, *emulator.Emulator) {
 	t.Helper()
 	e := emulator.Start(t)
-	c := node.Config{Environment: "development"}
-	c.Firebase = node.FirebaseSettings{
+	c := settings.Config{Environment: "development"}
+	c.Firebase = settings.Firebase{
 		ProjectID:    emulator.Project,
 		APIKey:       "any",
 		EmulatorHost: e.Host,

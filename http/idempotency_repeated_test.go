@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -79,7 +79,7 @@ func TestTheLastThingThatSomebodyMayDo(t *testing.T) {
 	for range setUps {
 		supers = append(supers, nodetest.Address())
 	}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", SuperUsers: supers},
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", SuperUsers: supers},
 		nodetest.Log(t))
 	store := s.Store()
 	for name, setUp := range setUps {

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -108,7 +108,7 @@ func facts(t testing.TB, store events.Store, stream string) (n int) {
 func serviceOfRoot(t *testing.T) *nodetest.Service {
 	t.Helper()
 	return nodetest.Start(t, nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+		settings.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 }
 
 func TestIdempotencyKeys(t *testing.T) { nodetest.BothEngines(t, testIdempotencyKeys) }

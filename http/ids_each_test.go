@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/payment/paymenttest"
 )
@@ -101,7 +101,7 @@ func hasPlace(value any, place string) bool {
 // Every id may be sent in capitals and means the same.
 func TestEachIDIsTakenInCapitals(t *testing.T) {
 	t.Parallel()
-	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
+	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *settings.Config) {
 		c.SuperUsers, c.StaleFor = []string{"root@example.com"}, time.Nanosecond
 	})
 	s.stripe.AddProduct("prod_1")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -26,7 +26,7 @@ type lifecycles struct {
 func newLifecycles(t *testing.T) lifecycles {
 	later := &atomic.Int64{}
 	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: now}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Now: now}, nodetest.Log(t))
 	db, err := pgx.Connect(t.Context(), s.DatabaseURL)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/http/quota"
@@ -18,7 +18,7 @@ import (
 // limited starts a service with few requests a minute.
 func limited(t *testing.T, free, anonymous, auth int) *nodetest.Service {
 	t.Parallel()
-	return nodetest.Start(t, nodetest.Database(t), node.Config{
+	return nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Limits: quota.Limits{Plans: map[events.Plan]int{events.FreePlan: free}, Anonymous: anonymous, Auth: auth},
 	}, nodetest.Log(t))
@@ -144,7 +144,7 @@ func TestTheLimitOfATenant(t *testing.T) {
 
 func TestATenantHasTheLimitOfItsPlan(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		Limits: quota.Limits{
 			Plans: map[events.Plan]int{events.FreePlan: 1000, events.SandboxPlan: 5}, Anonymous: 1_000_000, Auth: 1_000_000,
@@ -291,7 +291,7 @@ func TestGuessingOnesOwnPassword(t *testing.T) {
 func TestMailsThatANetworkCausesInADay(t *testing.T) {
 	t.Parallel()
 	c := &clock{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", ProxyNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Now: c.now,
 		Limits: quota.Limits{Plans: nodetest.Generous.Plans, Anonymous: 1_000_000, Auth: 2},
 	}, nodetest.Log(t))

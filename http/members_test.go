@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -243,7 +243,7 @@ func TestEnvironments(t *testing.T) {
 func TestLastVisitIsShownIfTheClockIsBehind(t *testing.T) {
 	t.Parallel()
 	behind := func() time.Time { return time.Now().Add(-time.Hour) }
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: behind}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Now: behind}, nodetest.Log(t))
 	me := s.SignUp(nodetest.Address())
 	s.Eventually("the last visit is listed", func() bool {
 		return me.Call("GET", usersPath(me), nil).Want(200).List()[0]["lastAccessedAt"] != nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -306,7 +306,7 @@ func TestMembersEvaluateDuringAnOutage(t *testing.T) {
 func TestUnconfirmedMembersUseNoQuotaOfTheTenant(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", Limits: nodetest.Generous,
 		Now: func() time.Time { return began }, // no minute ends
 	}, nodetest.Log(t))

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 )
@@ -57,9 +57,9 @@ func behindNginx(t *testing.T, path, server string) (*nodetest.Service, *mailtes
 	t.Helper()
 	address, mails := nodetest.FreeAddress(t), mailtest.New(t, mailtest.Options{})
 	proxy := nodetest.Nginx(t, strings.ReplaceAll(server, "SERVICE", address))
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", Addr: address, PublicURL: proxy + path,
-		Mail: node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
+		Mail: settings.Mail{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	s.URL = s.Config.PublicURL
 	return s, mails

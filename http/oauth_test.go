@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/google/uuid"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/http/quota"
@@ -221,7 +221,7 @@ func (c *clock) add(d time.Duration) {
 func TestOAuthInTime(t *testing.T) {
 	t.Parallel()
 	c := &clock{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: c.now}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Now: c.now}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	id, first := me.OAuthClient("x", "flags:read")
 	second := me.Call("POST", clients+"/"+id+"/rotate", nil).Want(200).Object()["clientSecret"].(string)
@@ -288,7 +288,7 @@ func TestTokensCountForTheTenant(t *testing.T) {
 	t.Parallel()
 	const most = 60
 	c := &clock{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		Limits: quota.Limits{
 			Plans:     map[events.Plan]int{events.FreePlan: most, events.SandboxPlan: most},

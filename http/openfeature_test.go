@@ -13,7 +13,7 @@ import (
 	"github.com/open-feature/go-sdk-contrib/providers/ofrep"
 	"github.com/open-feature/go-sdk/openfeature"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/tooltest"
 	flagledgerhttp "flagledger/http"
@@ -171,7 +171,7 @@ func TestOpenFeatureForJavaScript(t *testing.T) {
 	poor := limited(t, 20, 1_000_000, 1_000_000).SignUp("poor@example.com")
 	folder, err := tooltest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	tooltest.Check(t, "openfeature", err)
-	me := nodetest.Start(t, nodetest.Database(t), node.Config{
+	me := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		// clients shall reconnect
 		Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Life: time.Second}),
 		// no server listens there: the addresses of streams follow the calls

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/events/eventstore/esdbtest"
@@ -16,10 +16,10 @@ import (
 func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
 	mails, store := mailtest.New(t, mailtest.Options{}), esdbtest.New(t)
-	c := node.Config{
+	c := settings.Config{
 		EventStoreURL: store.URL(),
 		Environment:   "development",
-		Mail:          node.MailSettings{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
+		Mail:          settings.Mail{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
 	}
 	s := nodetest.Start(t, pgtest.Migrated(t), c, nodetest.Log(t))
 	account := newAccount(s.Anonymous())
@@ -61,7 +61,7 @@ func TestPasswordsStayDuringAnOutageOfTheEventStore(t *testing.T) {
 func TestRefreshesDuringAnOutageOfTheEventStore(t *testing.T) {
 	t.Parallel()
 	book, store := &nodetest.LogBook{}, esdbtest.New(t)
-	s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: store.URL(), Environment: "development"},
+	s := nodetest.Start(t, pgtest.Migrated(t), settings.Config{EventStoreURL: store.URL(), Environment: "development"},
 		book.Logger())
 	nobody := s.Anonymous()
 	account := newAccount(nobody)

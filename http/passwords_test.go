@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 )
@@ -24,10 +24,10 @@ func mailed(t *testing.T, environment string) (*nodetest.Service, *mailtest.Serv
 func mailedHashing(t *testing.T, environment string, hashMemory uint32) (*nodetest.Service, *mailtest.Server) {
 	t.Helper()
 	server := mailtest.New(t, mailtest.Options{})
-	c := node.Config{
+	c := settings.Config{
 		Environment: environment,
 		HashMemory:  hashMemory,
-		Mail:        node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Mail:        settings.Mail{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}
 	return nodetest.Start(t, nodetest.Database(t), c, nodetest.Log(t)), server
 }
@@ -322,7 +322,7 @@ func TestKnownAndUnknownAddressesAreAnsweredAlike(t *testing.T) { // alone, beca
 func TestMailsOfProductionWithoutAServer(t *testing.T) {
 	t.Parallel()
 	book := &nodetest.LogBook{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "production"}, book.Logger())
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "production"}, book.Logger())
 	if !strings.Contains(book.String(), "there is no FLAGLEDGER_SMTP_URL") {
 		t.Error("the log does not say at the start that mails are not sent")
 	}
@@ -340,7 +340,7 @@ func TestMailsOfProductionWithoutAServer(t *testing.T) {
 func TestMailsOfDevelopmentStandInTheLog(t *testing.T) {
 	t.Parallel()
 	book := &nodetest.LogBook{}
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development"}, book.Logger())
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development"}, book.Logger())
 	email := newAccount(s.Anonymous()).email
 	s.Anonymous().Call("POST", "/api/v1/auth/forgot-password", map[string]string{"email": email}).Want(200)
 	s.Eventually("the log shows the link",

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -20,7 +20,7 @@ import (
 // A response about the last moments waits for concurrent changes, so that it is the same later.
 func TestChangesUnderWayBelongToThePast(t *testing.T) {
 	t.Parallel()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development"}, nodetest.Log(t))
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development"}, nodetest.Log(t))
 	me := s.SignUp(nodetest.Address())
 	me.CreateFlag("k", nil)
 	project := me.Call("POST", "/api/v1/projects", map[string]any{"name": "P"}).Want(201).Object()["id"].(string)
@@ -135,7 +135,7 @@ func TestPastIsByTheStoresClock(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := nodetest.Start(t, nodetest.Database(t),
-				node.Config{Environment: "development", Now: func() time.Time { return time.Now().Add(c.ahead) }}, nodetest.Log(t))
+				settings.Config{Environment: "development", Now: func() time.Time { return time.Now().Add(c.ahead) }}, nodetest.Log(t))
 			me := s.SignUp(nodetest.Address())
 			me.CreateFlag("k", nil)
 			shown := me.Call("GET", nodetest.FlagPath("k", "/versions"), nil).Want(200).List()[0]["timestamp"].(string)

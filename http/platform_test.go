@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 )
@@ -63,10 +64,10 @@ func (c platformCases) run(t *testing.T) {
 func TestRolesOfThePlatformTakeAVerifiedAddress(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "production",
 		SuperUsers:  []string{"root@example.com"},
-		Mail:        node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Mail:        settings.Mail{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	signIn := func(email string) *nodetest.Client {
 		session := s.Anonymous().
@@ -107,7 +108,7 @@ func TestListsOfThePlatform(t *testing.T) { nodetest.BothEngines(t, testListsOfT
 func testListsOfThePlatform(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+		settings.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	people, tenants, invited := []any{root.UserID}, []any{root.Tenant}, []any{}
 	for range 3 {
@@ -128,10 +129,10 @@ func testListsOfThePlatform(t *testing.T) {
 func TestInvitationsAreMailed(t *testing.T) {
 	t.Parallel()
 	server := mailtest.New(t, mailtest.Options{})
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		SuperUsers:  []string{"root@example.com"},
-		Mail:        node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Mail:        settings.Mail{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	email := nodetest.Address()

@@ -15,7 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/payment/paymenttest"
 	"flagledger/events"
@@ -196,7 +196,7 @@ func TestTimesOfFactsMatchStore(t *testing.T) { nodetest.BothEngines(t, testTime
 
 func testTimesOfFactsMatchStore(t *testing.T) {
 	t.Parallel()
-	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
+	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *settings.Config) {
 		c.SuperUsers = []string{"root@example.com"}
 		c.StaleFor = time.Nanosecond // gives the cleanup list flags
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -278,7 +278,7 @@ func TestRevertManyEndsAtDailyLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 8 * (64 << 10)
 	clock := withinADay()
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		FlagBytes:   map[events.Plan]int{events.FreePlan: 64 << 10, events.SandboxPlan: 64 << 10},
 		Now:         clock.now,

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/events"
@@ -316,7 +316,7 @@ func TestASandboxEnds(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
 	database := nodetest.Database(t)
-	c := node.Config{
+	c := settings.Config{
 		Environment: "development",
 		SandboxFor:  48 * time.Hour,
 		Now:         func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
@@ -473,9 +473,9 @@ func TestSandboxesThatEndedAreDeleted(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
 	server := mailtest.New(t, mailtest.Options{})
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
-		Mail: node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Mail: settings.Mail{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	db, err := pgx.Connect(t.Context(), s.DatabaseURL)
 	if err != nil {

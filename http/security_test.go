@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
@@ -243,7 +244,7 @@ var ending = []string{
 func TestSecurityMatrix(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+		settings.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	super, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
 	everybody := everyone(t, owner, super)
 	_, operations := owner.Document()

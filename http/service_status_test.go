@@ -3,7 +3,7 @@ package http_test
 import (
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -13,7 +13,7 @@ func TestStatusOfReadModels(t *testing.T) { nodetest.BothEngines(t, testStatusOf
 func testStatusOfReadModels(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Start(t, nodetest.Database(t),
-		node.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
+		settings.Config{Environment: "development", SuperUsers: []string{"root@example.com"}}, nodetest.Log(t))
 	root := s.SignUp("root@example.com")
 	s.Eventually("all is taken in", func() bool {
 		status := root.Call("GET", "/api/v1/admin/status", nil).Want(200).Object()

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	flagledgerhttp "flagledger/http"
@@ -22,7 +22,7 @@ import (
 func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Service {
 	t.Helper()
 	t.Parallel()
-	return nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Streams: streamLimits(limits)},
+	return nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Streams: streamLimits(limits)},
 		nodetest.Log(t))
 }
 
@@ -115,7 +115,7 @@ func TestAStreamIsOpenForALimitedTime(t *testing.T) {
 func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Heartbeat: 10 * time.Millisecond}),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	flagledgerhttp "flagledger/http"
 )
@@ -147,7 +147,7 @@ func TestStreamURLsAreTheSameOnAllNodesAndNotLogged(t *testing.T) {
 	t.Parallel()
 	book := &nodetest.LogBook{}
 	var later atomic.Int64
-	c := node.Config{
+	c := settings.Config{
 		Environment: "development", Streams: flagledgerhttp.DefaultStreamLimits(),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}

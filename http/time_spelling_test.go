@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/payment/paymenttest"
 	"flagledger/events"
@@ -18,7 +18,7 @@ import (
 // these spellings, and no others.
 func TestTimesAreTakenInEachSpelling(t *testing.T) {
 	t.Parallel()
-	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *node.Config) {
+	s := shopOn(t, nodetest.Database(t), paymenttest.New(t, time.Now), func(c *settings.Config) {
 		c.SuperUsers = []string{"root@example.com"}
 	})
 	root, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/http/quota"
@@ -74,7 +74,7 @@ func TestUsage(t *testing.T) {
 func TestBytesOfFlags(t *testing.T) {
 	t.Parallel()
 	const bound = 1 << 18 // of a tenant; the other limits are in proportion
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		Limits: quota.Limits{
 			Plans:     map[events.Plan]int{events.FreePlan: 1_000_000, events.StandardPlan: 2_000_000},

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/events"
@@ -174,10 +174,10 @@ func TestDevelopmentProvesNoAddress(t *testing.T) {
 	t.Parallel()
 	email := nodetest.Address()
 	server := mailtest.New(t, mailtest.Options{})
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		Environment: "development",
 		SuperUsers:  []string{email},
-		Mail:        node.MailSettings{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
+		Mail:        settings.Mail{URL: "smtp://" + server.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	other, planter := s.SignUp(nodetest.Address()), s.SignUp(email)
 	other.Call("POST", usersPath(other), map[string]string{"email": email, "role": "viewer"}).Want(201)

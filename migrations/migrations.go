@@ -19,6 +19,9 @@ import (
 //go:embed *.sql
 var files embed.FS
 
+// OldestPostgres is the oldest supported version of Postgres.
+const OldestPostgres = 14
+
 // Apply brings the database to the newest schema. Several may call it at once; one at a time works.
 func Apply(ctx context.Context, url string, log *slog.Logger) error {
 	config, err := database.Config(url, nil)

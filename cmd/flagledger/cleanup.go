@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/state"
@@ -25,7 +26,7 @@ type cleanupCommand struct {
 
 // Run prints the flags of a tenant that can be removed.
 func (c cleanupCommand) Run(ctx context.Context) error {
-	return withDatabase(ctx, func(config node.Config, url string, _ *slog.Logger) error {
+	return withDatabase(ctx, func(config settings.Config, url string, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
 		if err != nil {
 			return err

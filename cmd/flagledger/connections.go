@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/http/quota"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // boundConnections limits a listener's connections. Beyond the limit of all clients, new ones wait. Beyond the limit of
 // an address that is not a proxy's, new ones are refused and counted in the metrics.
-func boundConnections(listener net.Listener, c node.Config, metrics *prometheus.Registry) net.Listener {
+func boundConnections(listener net.Listener, c settings.Config, metrics *prometheus.Registry) net.Listener {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "flagledger_connections_refused_total",
 		Help: "Connections closed at once, because their client address had reached its limit.",

@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/http"
 )
 
@@ -23,7 +23,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := prometheus.NewRegistry()
-	listener := boundConnections(inner, node.Config{AddressConnections: 1}, metrics)
+	listener := boundConnections(inner, settings.Config{AddressConnections: 1}, metrics)
 	accepted := make(chan int)
 	go func() {
 		n := 0
@@ -77,7 +77,7 @@ func TestAConnectionIsHalfClosed(t *testing.T) {
 		}
 		taken <- conn
 	})
-	bounded := boundConnections(inner, node.Config{AddressConnections: 10}, prometheus.NewRegistry())
+	bounded := boundConnections(inner, settings.Config{AddressConnections: 10}, prometheus.NewRegistry())
 	graceful := http.NewGracefulServer(&nethttp.Server{Handler: hijack, ReadHeaderTimeout: time.Minute}, bounded)
 	go func() { _ = graceful.Serve() }()
 	t.Cleanup(graceful.CloseListener)

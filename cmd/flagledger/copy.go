@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 )
 
@@ -34,7 +35,7 @@ func (cmd copyCommand) Run(ctx context.Context) error {
 	if cmd.From == cmd.To {
 		return errors.New("--from and --to name the same event store")
 	}
-	c, err := node.Load()
+	c, err := settings.Load()
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (cmd copyCommand) Run(ctx context.Context) error {
 
 // catchUp creates the jobs for the last facts of the old store, because in the new one jobs begin at its end. They are
 // in the servers' database, which is one of the named ones if there is one, and wait for the next start.
-func (cmd copyCommand) catchUp(ctx context.Context, c node.Config, from events.Store, log *slog.Logger) error {
+func (cmd copyCommand) catchUp(ctx context.Context, c settings.Config, from events.Store, log *slog.Logger) error {
 	for _, url := range []string{cmd.To, cmd.From} {
 		switch {
 		case strings.HasPrefix(url, "postgres"):
@@ -78,19 +79,19 @@ func (cmd copyCommand) catchUp(ctx context.Context, c node.Config, from events.S
 }
 
 func (copyCommand) open(
-	ctx context.Context, c node.Config, url string, log *slog.Logger,
+	ctx context.Context, c settings.Config, url string, log *slog.Logger,
 ) (events.Store, func(), error) {
 	c.EventStoreURL, c.DatabaseURL = "", ""
 	switch {
 	case strings.HasPrefix(url, "esdb"):
 		c.EventStoreURL = url
-		if err := node.CheckURL("the URL", url, "esdb", "esdb+discover"); err != nil {
+		if err := settings.CheckURL("the URL", url, "esdb", "esdb+discover"); err != nil {
 			return nil, nil, err
 		}
 		return node.OpenStore(ctx, c, "", log)
 	case url != "private":
 		c.DatabaseURL = url
-		if err := node.CheckURL("the URL", url, "postgres", "postgresql"); err != nil {
+		if err := settings.CheckURL("the URL", url, "postgres", "postgresql"); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
 	"flagledger/events"
 )
@@ -17,7 +18,7 @@ type eraseUserCommand struct {
 
 // Run erases a person's data, also at Firebase. Facts, history and read models keep only the id.
 func (e eraseUserCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(c node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
+	return withStore(ctx, func(c settings.Config, databaseURL string, store events.Store, log *slog.Logger) error {
 		id := e.ID
 		err := node.EraseUser(ctx, c, databaseURL, store, id, log)
 		// Firebase ids are case-sensitive, so only an unknown one is tried in lower case.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 	"flagledger/events/export"
 )
@@ -29,7 +30,7 @@ func (exportFactsCommand) Help() string {
 
 // Run writes the file.
 func (cmd exportFactsCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
+	return withStore(ctx, func(_ settings.Config, databaseURL string, store events.Store, log *slog.Logger) error {
 		trail, err := node.OpenTrailReader(ctx, databaseURL)
 		if err != nil {
 			return err

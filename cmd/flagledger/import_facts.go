@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 	"flagledger/events/export"
 )
@@ -30,7 +31,7 @@ func (importFactsCommand) Help() string {
 
 // Run checks the file and appends what is missing.
 func (cmd importFactsCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
+	return withStore(ctx, func(_ settings.Config, databaseURL string, store events.Store, log *slog.Logger) error {
 		added, present, err := importFacts(ctx, cmd.In, store, cmd.AcceptTimes, log, func(logID string) error {
 			return node.BeforeImport(ctx, databaseURL, store, logID, log)
 		})

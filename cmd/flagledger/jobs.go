@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/commands/jobs"
 )
@@ -72,7 +73,7 @@ func each(ids []int64, do func(id int64) error) (err error) {
 
 // withJobs calls use with the jobs of a running server, or of the database alone.
 func withJobs(ctx context.Context, use func(*jobs.Client) error) error {
-	return withDatabase(ctx, func(_ node.Config, url string, _ *slog.Logger) error {
+	return withDatabase(ctx, func(_ settings.Config, url string, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
 		if err != nil {
 			return err

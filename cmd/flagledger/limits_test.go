@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
@@ -35,7 +36,7 @@ var update = flag.Bool("update", false, "write the generated parts of docs/opera
 // allLimits lists the limits of all packages.
 func allLimits() []events.Limit {
 	return slices.Concat(
-		node.ListLimits(), commands.ListLimits(), inbox.ListLimits(), tours.ListLimits(), quota.ListLimits(),
+		settings.ListLimits(), node.ListLimits(), commands.ListLimits(), inbox.ListLimits(), tours.ListLimits(), quota.ListLimits(),
 		jobs.ListLimits(), http.ListLimits(), keys.ListLimits(), queries.ListLimits(), snapshot.ListLimits(),
 		usage.ListLimits(), directory.ListLimits(),
 		[]events.Limit{{

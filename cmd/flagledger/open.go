@@ -5,12 +5,13 @@ import (
 	"log/slog"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 )
 
 // withDatabase joins the database while use runs.
-func withDatabase(ctx context.Context, use func(c node.Config, databaseURL string, log *slog.Logger) error) error {
-	c, err := node.Load()
+func withDatabase(ctx context.Context, use func(c settings.Config, databaseURL string, log *slog.Logger) error) error {
+	c, err := settings.Load()
 	if err != nil {
 		return err
 	}
@@ -25,9 +26,9 @@ func withDatabase(ctx context.Context, use func(c node.Config, databaseURL strin
 
 // withStore opens the event store while use runs, beside a running server or alone.
 func withStore(
-	ctx context.Context, use func(c node.Config, databaseURL string, store events.Store, log *slog.Logger) error,
+	ctx context.Context, use func(c settings.Config, databaseURL string, store events.Store, log *slog.Logger) error,
 ) error {
-	return withDatabase(ctx, func(c node.Config, databaseURL string, log *slog.Logger) error {
+	return withDatabase(ctx, func(c settings.Config, databaseURL string, log *slog.Logger) error {
 		store, closeStore, err := node.OpenStore(ctx, c, databaseURL, log)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/projections"
@@ -30,7 +31,7 @@ type parkedListCommand struct{}
 
 // Run prints a line for each parked stream.
 func (parkedListCommand) Run(ctx context.Context) error {
-	return withDatabase(ctx, func(_ node.Config, url string, _ *slog.Logger) error {
+	return withDatabase(ctx, func(_ settings.Config, url string, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
 		if err != nil {
 			return err
@@ -60,7 +61,7 @@ func oneParked(
 	if err != nil {
 		return err
 	}
-	return withStore(ctx, func(_ node.Config, url string, store events.Store, _ *slog.Logger) error {
+	return withStore(ctx, func(_ settings.Config, url string, store events.Store, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
 		if err != nil {
 			return err

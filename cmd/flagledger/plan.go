@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 )
 
@@ -16,7 +17,7 @@ type planCommand struct {
 
 // Run gives a tenant a plan without payment. Running servers apply it at once.
 func (p planCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(c node.Config, _ string, store events.Store, _ *slog.Logger) error {
+	return withStore(ctx, func(c settings.Config, _ string, store events.Store, _ *slog.Logger) error {
 		if err := node.SetPlan(ctx, c, store, p.Tenant, events.Plan(p.Plan)); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/projections"
@@ -29,7 +30,7 @@ type projectionStatusCommand struct{}
 
 // Run prints a line for each read model and for each parked stream.
 func (projectionStatusCommand) Run(ctx context.Context) error {
-	return withStore(ctx, func(_ node.Config, url string, store events.Store, _ *slog.Logger) error {
+	return withStore(ctx, func(_ settings.Config, url string, store events.Store, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
 		if err != nil {
 			return err
@@ -111,7 +112,7 @@ func (c projectionSelection) rebuild(
 		return fmt.Errorf("projections %s: %w", command, err)
 	}
 	setGCPercent(rebuildGCPercent)
-	return withStore(ctx, func(_ node.Config, url string, store events.Store, log *slog.Logger) error {
+	return withStore(ctx, func(_ settings.Config, url string, store events.Store, log *slog.Logger) error {
 		head, err := store.Head(ctx)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/state"
@@ -43,7 +44,7 @@ func (cmd replayCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
+	return withStore(ctx, func(_ settings.Config, databaseURL string, store events.Store, log *slog.Logger) error {
 		trail, err := node.OpenTrailReader(ctx, databaseURL)
 		if err != nil {
 			return err

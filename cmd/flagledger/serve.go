@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/http"
 )
 
@@ -27,7 +28,7 @@ type serveCommand struct{}
 func (serveCommand) Run(ctx context.Context) error {
 	setGCPercent(serverGCPercent)
 	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end first
-	c, err := node.Load()
+	c, err := settings.Load()
 	if err != nil {
 		return err
 	}

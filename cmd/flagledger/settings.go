@@ -5,14 +5,14 @@ import (
 	"iter"
 	"strings"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 )
 
 // Help lists the settings, for flagledger serve --help.
 func (serveCommand) Help() string {
 	var b strings.Builder
 	b.WriteString("Settings are environment variables. docs/operate/settings.md has the same list.\n")
-	for _, group := range node.Settings() {
+	for _, group := range settings.List() {
 		fmt.Fprintf(&b, "\n%s:\n", group.Name)
 		for _, s := range group.Settings {
 			fmt.Fprintf(&b, "\n    %s\n", s.Name)

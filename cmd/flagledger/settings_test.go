@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -18,7 +18,7 @@ func TestSettingsPage(t *testing.T) {
 
 func settingsTables() string {
 	var groups []string
-	for _, group := range node.Settings() {
+	for _, group := range settings.List() {
 		var b strings.Builder
 		page := strings.ToUpper(group.Page[:1]) + strings.ReplaceAll(strings.TrimSuffix(group.Page[1:], ".md"), "-", " ")
 		fmt.Fprintf(&b, "## %s\n\nSee also [%s](%s).\n\n", group.Name, page, group.Page)
@@ -44,7 +44,7 @@ func settingsTables() string {
 func TestServeHelpShowsTheSettings(t *testing.T) {
 	t.Parallel()
 	help := run(nodetest.Build(t), nil, "serve", "--help").stdout
-	for _, group := range node.Settings() {
+	for _, group := range settings.List() {
 		for _, s := range group.Settings {
 			if !strings.Contains(help, s.Name+"\n") || !strings.Contains(help, "Default: "+s.Default) {
 				t.Errorf("the help lacks %s with its default %s", s.Name, s.Default)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 	"flagledger/events/export"
 	"flagledger/events/proof"
@@ -46,7 +47,7 @@ func (cmd verifyTrailCommand) Run(ctx context.Context) error {
 	if cmd.Tenant == "" {
 		return errors.New("--tenant or --export is needed")
 	}
-	return withStore(ctx, func(_ node.Config, databaseURL string, store events.Store, log *slog.Logger) error {
+	return withStore(ctx, func(_ settings.Config, databaseURL string, store events.Store, log *slog.Logger) error {
 		return cmd.verifyStore(ctx, databaseURL, store, log)
 	})
 }

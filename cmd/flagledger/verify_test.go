@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	"flagledger/events/eventstore/esdbtest"
@@ -441,7 +442,7 @@ func TestAStoreIsVerifiedOnceSomebodyIsErased(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{"Postgres": func(testing.TB) string { return "" }, "EventStoreDB": func(t testing.TB) string { return esdbtest.New(t).URL() }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: url(t), Environment: "development"},
+			s := nodetest.Start(t, pgtest.Migrated(t), settings.Config{EventStoreURL: url(t), Environment: "development"},
 				nodetest.Log(t))
 			me := s.SignUp(nodetest.Address())
 			developer := me.Join("developer")

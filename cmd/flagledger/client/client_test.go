@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -249,7 +249,7 @@ func TestPastedTokens(t *testing.T) {
 func expiring(t *testing.T) (s *nodetest.Service, expire func()) {
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	s = nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", Now: now}, nodetest.Log(t))
+	s = nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Now: now}, nodetest.Log(t))
 	return s, func() { ahead.Add(int64(2 * time.Hour)) }
 }
 

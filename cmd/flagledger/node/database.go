@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"flagledger/cmd/flagledger/node/health"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events/postgres"
 	"flagledger/migrations"
 	"flagledger/migrations/database"
@@ -20,7 +21,7 @@ import (
 
 // OpenDatabase finds the configured database, or starts the private one, and migrates it to the current schema. stop
 // ends what it started.
-func OpenDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
+func OpenDatabase(ctx context.Context, c settings.Config, log *slog.Logger) (url string, stop func(), err error) {
 	url, stop = c.DatabaseURL, func() {}
 	if url == "" {
 		private, err := embedded.Start(ctx, embedded.Options{Dir: c.Data, Log: log})
@@ -45,7 +46,7 @@ func OpenDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 
 // JoinDatabase works like OpenDatabase for commands beside a running server: it uses that server's private database if
 // there is one.
-func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, stop func(), err error) {
+func JoinDatabase(ctx context.Context, c settings.Config, log *slog.Logger) (url string, stop func(), err error) {
 	if c.DatabaseURL == "" {
 		url, err := embedded.Connect(ctx, c.Data)
 		if err == nil {
@@ -61,9 +62,6 @@ func JoinDatabase(ctx context.Context, c Config, log *slog.Logger) (url string, 
 // ErrUnreachable reports that the database cannot be reached or cannot work now.
 var ErrUnreachable = errors.New("the database cannot be reached")
 
-// oldestPostgres is the oldest supported version.
-const oldestPostgres = 14
-
 // Migrate migrates the database to the current schema, and refuses a Postgres that is too old. It returns
 // ErrUnreachable while the database is down.
 func Migrate(ctx context.Context, url string, log *slog.Logger) error {
@@ -77,8 +75,8 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	if err := pool.QueryRow(ctx, askVersion, pgx.QueryExecModeExec).Scan(&version); err != nil { // any pooler takes this
 		return unusable(err)
 	}
-	if version < oldestPostgres {
-		return fmt.Errorf("the database is Postgres %d; %d or newer is needed", version, oldestPostgres)
+	if version < migrations.OldestPostgres {
+		return fmt.Errorf("the database is Postgres %d; %d or newer is needed", version, migrations.OldestPostgres)
 	}
 	if err := database.CheckSessions(ctx, pool.Config().ConnConfig); err != nil {
 		return unusable(err)
@@ -103,43 +101,6 @@ func unusable(err error) error {
 	return fmt.Errorf("the database cannot be used: %w", err)
 }
 
-// Connections to the database that a node needs beside its pool.
-const (
-	snapshotSubscriptions = 1
-	reactionSubscriptions = 1 // on one node
-	jobListeners          = 1 // River takes one from the pool for good
-	partConnections       = projections.Connections + jobListeners
-	// factConnections are needed only if Postgres holds the facts. Statuses and Reactions.Lag share a subscription: the
-	// monitor calls one after the other.
-	factConnections = postgres.Connections + projections.Subscriptions + snapshotSubscriptions + reactionSubscriptions
-)
-
-// Limits of the setting.
-const (
-	defaultConnections = 16
-	minPool            = 2
-	maxConnections     = 1000
-)
-
-// cliPool is a command's number of connections for reads and keepings.
-const cliPool = defaultConnections - partConnections - factConnections
-
-// poolSize returns how many connections the setting leaves for the pool.
-func (c Config) poolSize() (int32, error) {
-	taken, n := partConnections, defaultConnections
-	if c.EventStoreURL == "" {
-		taken += factConnections
-	}
-	if c.Connections != "" {
-		var err error
-		if n, err = strconv.Atoi(c.Connections); err != nil || n < taken+minPool || n > maxConnections {
-			return 0, fmt.Errorf("FLAGLEDGER_DATABASE_CONNECTIONS: it must be a number from %d to %d; it is %q", taken+minPool,
-				maxConnections, c.Connections)
-		}
-	}
-	return int32(n - taken), nil
-}
-
 const (
 	connectTimeout        = 2 * time.Second
 	commandConnectTimeout = 10 * time.Second // a person waits, and there are no retries
@@ -148,7 +109,7 @@ const (
 
 // OpenPool opens a pool for reads and keepings of the default size for a node with facts in Postgres.
 func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	config, err := poolConfig(url, cliPool)
+	config, err := poolConfig(url, settings.CommandPool)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +119,7 @@ func OpenPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 
 // openPool opens the pool of a node. It refuses connections until migrated is closed, and reports errors to disk.
 func openPool(
-	ctx context.Context, url string, size int32, migrated <-chan struct{}, disk *diskWatch,
+	ctx context.Context, url string, size int32, migrated <-chan struct{}, disk *health.Disk,
 ) (*pgxpool.Pool, error) {
 	config, err := poolConfig(url, size)
 	if err != nil {
@@ -178,9 +139,9 @@ func openPool(
 }
 
 func poolConfig(url string, size int32) (*pgxpool.Config, error) {
-	settings := map[string]string{"statement_timeout": queryTimeout.String()}
-	projections.SetKeepalive(settings) // reactions hold their lock on one of them
-	config, err := database.PoolConfig(url, settings)
+	parameters := map[string]string{"statement_timeout": queryTimeout.String()}
+	projections.SetKeepalive(parameters) // reactions hold their lock on one of them
+	config, err := database.PoolConfig(url, parameters)
 	if err != nil {
 		return nil, errors.New("FLAGLEDGER_DATABASE_URL cannot be read as a Postgres URL")
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
-	"flagledger/commands/identity/firebase"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
@@ -19,7 +19,7 @@ import (
 
 // EraseUser erases a person here and at Firebase, if that is the identity provider. It is idempotent.
 func EraseUser(
-	ctx context.Context, c Config, databaseURL string, store events.Store, userID string, log *slog.Logger,
+	ctx context.Context, c settings.Config, databaseURL string, store events.Store, userID string, log *slog.Logger,
 ) error {
 	pool, err := OpenPool(ctx, databaseURL)
 	if err != nil {
@@ -31,25 +31,32 @@ func EraseUser(
 	if err != nil {
 		return err
 	}
-	eraser := newEraser(w, pool, jobs.NewLinks(queue), directory.New(pool, c.Now), inbox.New(pool, queue, c.Now),
-		queries.New(pool, store, commands.NoWait))
+	links := jobs.NewLinks(queue)
+	var outside account
 	if c.Firebase.ProjectID != "" {
-		if eraser.Account, err = openFirebase(ctx, c, firebase.Options{Log: log}); err != nil {
+		if outside, err = openFirebase(ctx, c, links, nil, nil, log); err != nil {
 			return err
 		}
 	}
-	return eraser.Erase(ctx, userID)
+	return newEraser(w, pool, links, directory.New(pool, c.Now), inbox.New(pool, queue, c.Now),
+		queries.New(pool, store, commands.NoWait), outside).Erase(ctx, userID)
+}
+
+// account deletes a person's account at an external identity provider.
+type account interface {
+	Delete(ctx context.Context, userID string) error
 }
 
 // newEraser returns the eraser for all keepings with personal data. The directory comes first: inboxes accept only
-// people in it.
+// people in it. outside is nil without an external identity provider.
 func newEraser(
 	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, directory *directory.Directory, inbox *inbox.Inbox,
-	queries *queries.Queries,
+	queries *queries.Queries, outside account,
 ) *commands.Eraser {
 	return &commands.Eraser{
 		Writer: w, Tenants: queries, Contacts: directory, Keepings: []commands.PersonalData{
 			local.NewAccounts(pool), links, jobs.NewMailLimit(pool), directory, tours.New(pool), inbox,
 		},
+		Account: outside,
 	}
 }

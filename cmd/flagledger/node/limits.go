@@ -1,17 +1,10 @@
 package node
 
-import (
-	"flagledger/events"
-	"flagledger/http/quota"
-)
+import "flagledger/events"
 
-// ListLimits lists the limits that a node's settings determine.
+// ListLimits lists the limits of a node's stores.
 func ListLimits() []events.Limit {
 	return []events.Limit{
-		{
-			Group: events.ConcurrencyLimits, Name: "connections", Max: addressConnections, Per: quota.PerSite,
-			Nodes: events.EachNode, Beyond: "closed at once",
-		},
 		{
 			Group: events.RequestLimits, Name: "a query of the database", Value: events.PeriodText(queryTimeout),
 			Per: "query", Status: 503,

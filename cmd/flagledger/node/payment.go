@@ -1,91 +1,34 @@
 package node
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net/url"
-	"strings"
 
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/commands/payment"
 )
 
-// PaymentSettings configure payments.
-type PaymentSettings struct {
-	SecretKey     string `env:"STRIPE_SECRET_KEY"`
-	WebhookSecret string `env:"STRIPE_WEBHOOK_SECRET"`
-	Base          string `env:"STRIPE_API_BASE"`
-	PlanPrices    string `env:"STRIPE_PRICES"`
-	Currency      string `env:"STRIPE_CURRENCY" envDefault:"usd"`
-
-	ReturnOrigins []string `env:"FLAGLEDGER_RETURN_ORIGINS"`
-}
-
-func (s PaymentSettings) stripe() payment.Settings {
-	return payment.Settings{
-		SecretKey:     s.SecretKey,
-		WebhookSecret: s.WebhookSecret,
-		Base:          s.Base,
-		Currency:      strings.ToLower(cmp.Or(s.Currency, "usd")),
-	}
-}
-
-// check names the first invalid setting.
-func (s PaymentSettings) check() error {
-	if _, err := commands.ParsePlanPrices(s.PlanPrices); err != nil {
-		return fmt.Errorf("STRIPE_PRICES must be such as standard=price_123,enhanced=price_456: %w", err)
-	}
-	if _, err := commands.NewReturnURLs(s.ReturnOrigins, false); err != nil {
-		return fmt.Errorf("FLAGLEDGER_RETURN_ORIGINS: %w", err)
-	}
-	if s.SecretKey == "" {
-		if s.WebhookSecret != "" || s.PlanPrices != "" {
-			return errors.New("STRIPE_SECRET_KEY is needed where other settings of Stripe are made")
-		}
-		return nil
-	}
-	return s.stripe().Check()
-}
-
 // openBilling returns the billing of tenants, with Stripe if configured.
-func (c Config) openBilling(
-	writer *commands.Writer, followed *jobs.Payments, log *slog.Logger,
+func openBilling(
+	c settings.Config, writer *commands.Writer, followed *jobs.Payments, log *slog.Logger,
 ) (*commands.Billing, error) {
-	b := &commands.Billing{Writer: writer, Events: followed, Now: c.Now, Log: log}
-	var err error
-	if b.Prices, err = commands.ParsePlanPrices(c.Payment.PlanPrices); err != nil {
+	prices, err := commands.ParsePlanPrices(c.Payment.PlanPrices)
+	if err != nil {
 		return nil, err
 	}
-	if b.ReturnURLs, err = commands.NewReturnURLs(c.returnOrigins(), c.Environment == "development"); err != nil {
+	returnURLs, err := commands.NewReturnURLs(c.ReturnOrigins(), c.Environment == "development")
+	if err != nil {
 		return nil, err
 	}
-	if c.Payment.SecretKey == "" {
-		return b, nil
-	}
-	if c.Payment.WebhookSecret == "" {
-		log.Warn("there is no STRIPE_WEBHOOK_SECRET: what is paid for is seen once a day")
-	}
-	b.Payments = payment.Open(c.Payment.stripe())
-	return b, nil
-}
-
-// returnOrigins returns the configured origins, or else the service's own and the CORS origins.
-func (c Config) returnOrigins() []string {
-	if len(c.Payment.ReturnOrigins) > 0 {
-		return c.Payment.ReturnOrigins
-	}
-	var list []string
-	if u, err := url.Parse(c.PublicURL); err == nil {
-		list = append(list, u.Scheme+"://"+u.Host)
-	}
-	for _, origin := range c.Origins {
-		// Skip *, and the schemes of apps.
-		if strings.HasPrefix(origin, "https://") || strings.HasPrefix(origin, "http://") {
-			list = append(list, origin)
+	var provider commands.Payments // nil without Stripe
+	if c.Payment.SecretKey != "" {
+		provider = payment.Open(c.Payment.Stripe())
+		if c.Payment.WebhookSecret == "" {
+			log.Warn("there is no STRIPE_WEBHOOK_SECRET: what is paid for is seen once a day")
 		}
 	}
-	return list
+	return &commands.Billing{
+		Writer: writer, Payments: provider, Events: followed, Prices: prices, ReturnURLs: returnURLs, Now: c.Now, Log: log,
+	}, nil
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
 	"flagledger/events"
 )
 
 // SetPlan gives a tenant a plan as the operator. It does nothing if the tenant has the plan.
-func SetPlan(ctx context.Context, c Config, store events.Store, tenantID string, plan events.Plan) error {
+func SetPlan(ctx context.Context, c settings.Config, store events.Store, tenantID string, plan events.Plan) error {
 	w := commands.NewWriter(store, commands.NoWait, commands.NoQuotas{}, c.Now)
 	by := commands.BySystem("operator")
 	by.RequestID = uuid.NewString()

@@ -2,22 +2,21 @@ package node
 
 import (
 	"context"
+	"flagledger/queries"
+	"log/slog"
 	"time"
 )
 
 // warnOfPlatformRoles logs once how many people have a platform role without being named in a setting. In development,
 // anyone could have got one without proving an address. It waits until the read models are available.
-func (p *parts) warnOfPlatformRoles(ctx context.Context) {
-	if p.Environment != "production" {
-		return
-	}
+func warnOfPlatformRoles(ctx context.Context, read *queries.Queries, log *slog.Logger) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
-		people, invitations, err := p.queries.GivenPlatformRoles(ctx)
+		people, invitations, err := read.GivenPlatformRoles(ctx)
 		switch {
 		case err == nil && people+invitations > 0:
-			p.log.Warn(
+			log.Warn(
 				"people have roles on the platform, or pending invitations to one: those that were given in development count "+
 					"too. "+
 					"GET /api/v1/admin/users and GET /api/v1/admin/invitations list them, GET "+

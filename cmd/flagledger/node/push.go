@@ -7,12 +7,13 @@ import (
 
 	"google.golang.org/api/option"
 
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
 	"flagledger/commands/push"
 )
 
 // openPusher pushes through FCM of the configured Firebase project, or to the log. Firebase's emulator has no FCM.
-func (c Config) openPusher(ctx context.Context, log *slog.Logger) (commands.Pusher, error) {
+func openPusher(ctx context.Context, c settings.Config, log *slog.Logger) (commands.Pusher, error) {
 	if c.PushEndpoint != "" {
 		return push.Open(ctx, "test", option.WithEndpoint(c.PushEndpoint), option.WithoutAuthentication())
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 	"flagledger/events/eventstore"
 	"flagledger/events/postgres"
@@ -21,16 +22,16 @@ import (
 //
 // cause is the error of OpenDatabase. It is returned if the database is not down or is the private one, or if there is
 // no usable snapshot on disk.
-func StartWithoutDatabase(ctx context.Context, c Config, cause error, log *slog.Logger) (*Node, error) {
+func StartWithoutDatabase(ctx context.Context, c settings.Config, cause error, log *slog.Logger) (*Node, error) {
 	if !errors.Is(cause, ErrUnreachable) || c.DatabaseURL == "" {
 		return nil, cause
 	}
-	saved, err := snapshot.ReadSaved(ctx, c.snapshotFile())
+	saved, err := snapshot.ReadSaved(ctx, c.SnapshotFile())
 	if err != nil {
 		return nil, withSnapshotError(cause, err)
 	}
 	log.Warn("starting without the database: flags are evaluated from the snapshot on disk", "err", cause)
-	return start(ctx, c, c.DatabaseURL, saved, log)
+	return start(ctx, c, c.DatabaseURL, make(chan struct{}), saved, log)
 }
 
 const (
@@ -40,41 +41,49 @@ const (
 	checkInterval = 30 * time.Second
 )
 
-// openStore opens the event store; if there is a snapshot on disk, even one that is down. check, if not nil, must run
-// in the background: it logs what a start would have refused.
-func (p *parts) openStore(
-	ctx context.Context, databaseURL string,
-) (store events.Store, closeStore func(), check func(context.Context), err error) {
-	file := p.snapshotFile()
-	if _, statErr := os.Stat(file); p.Data == "" || statErr != nil {
-		store, closeStore, err = OpenStore(ctx, p.Config, databaseURL, p.log)
-		return store, closeStore, nil, err
+// facts is an opened event store.
+type facts struct {
+	store events.Store
+	close func()
+	check func(context.Context) // runs in the background: it logs what a start would have refused
+	saved *snapshot.Saved       // the snapshot on disk, if it has been read
+}
+
+// openEventStore opens the event store; if there is a snapshot on disk, even one that is down.
+func openEventStore(
+	ctx context.Context, c settings.Config, databaseURL string, saved *snapshot.Saved, log *slog.Logger,
+) (facts, error) {
+	file, waiting := c.SnapshotFile(), ctx
+	_, err := os.Stat(file)
+	onDisk := file != "" && err == nil
+	if onDisk {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, storeWait)
+		defer cancel()
 	}
-	waiting, cancel := context.WithTimeout(ctx, storeWait)
-	defer cancel()
-	store, closeStore, err = OpenStore(waiting, p.Config, databaseURL, p.log)
-	if !errors.Is(err, events.ErrUnavailable) || ctx.Err() != nil {
-		return store, closeStore, nil, err
+	store, closeStore, err := OpenStore(waiting, c, databaseURL, log)
+	if !onDisk || !errors.Is(err, events.ErrUnavailable) || ctx.Err() != nil {
+		return facts{store, closeStore, func(context.Context) {}, saved}, err
 	}
-	if p.saved == nil {
+	if saved == nil {
 		var unread error
-		if p.saved, unread = snapshot.ReadSaved(ctx, file); unread != nil {
-			return store, closeStore, nil, withSnapshotError(err, unread)
+		if saved, unread = snapshot.ReadSaved(ctx, file); unread != nil {
+			return facts{}, withSnapshotError(err, unread)
 		}
 	}
-	p.log.Warn("the event store cannot be reached: starting with the snapshot on disk", "err", err)
-	if p.EventStoreURL == "" {
-		s, err := postgres.New(databaseURL, p.log)
+	log.Warn("the event store cannot be reached: starting with the snapshot on disk", "err", err)
+	if c.EventStoreURL == "" {
+		s, err := postgres.New(databaseURL, log)
 		if err != nil {
-			return nil, nil, nil, err
+			return facts{}, err
 		}
-		return s, s.Close, nil, nil
+		return facts{s, s.Close, func(context.Context) {}, saved}, nil
 	}
-	s, err := eventstore.New(p.EventStoreURL, p.log)
+	s, err := eventstore.New(c.EventStoreURL, log)
 	if err != nil {
-		return nil, nil, nil, err
+		return facts{}, err
 	}
-	return s, s.Close, func(ctx context.Context) { p.logStoreErrors(ctx, s) }, nil
+	return facts{s, s.Close, func(ctx context.Context) { logStoreErrors(ctx, s, log) }, saved}, nil
 }
 
 // withSnapshotError adds to the error of a start why the snapshot on disk cannot be served instead, if there is one.
@@ -86,41 +95,35 @@ func withSnapshotError(cause, unread error) error {
 }
 
 // logStoreErrors logs problems of an event store that was down at the start, until there are none.
-func (p *parts) logStoreErrors(ctx context.Context, store *eventstore.Store) {
+func logStoreErrors(ctx context.Context, store *eventstore.Store, log *slog.Logger) {
 	for ctx.Err() == nil {
-		err := within(ctx, checkTimeout, store.Check)
+		checking, cancel := context.WithTimeout(ctx, checkTimeout)
+		err := store.Check(checking)
+		cancel()
 		if err == nil {
 			return
 		}
 		wait := 2 * time.Second
 		if !errors.Is(err, events.ErrUnavailable) {
 			wait = checkInterval
-			p.log.Error("FLAGLEDGER_EVENTSTORE_URL", "err", err)
+			log.Error("FLAGLEDGER_EVENTSTORE_URL", "err", err)
 		}
 		_ = retry.Sleep(ctx, wait)
 	}
 }
 
-// migrateLater migrates a database that was down at the start to the current schema.
-func (p *parts) migrateLater(ctx context.Context, databaseURL string) {
-	migrate := func(func()) error { return Migrate(ctx, databaseURL, p.log) }
+// migrateLater migrates a database that was down at the start to the current schema, and closes migrated.
+func migrateLater(ctx context.Context, databaseURL string, migrated chan struct{}, log *slog.Logger) {
+	if isClosed(migrated) {
+		return
+	}
+	migrate := func(func()) error { return Migrate(ctx, databaseURL, log) }
 	err := retry.Run(ctx, migrate, func(err error, wait time.Duration) {
-		p.log.Warn("the database cannot be used yet", "retry_in", wait, "err", err)
+		log.Warn("the database cannot be used yet", "retry_in", wait, "err", err)
 	})
 	if err != nil { // ctx has ended
 		return
 	}
-	close(p.migrated)
-	p.log.Info("the database has been reached")
-}
-
-// afterMigration delays a part until the database is migrated.
-func (p *parts) afterMigration(run func(context.Context)) func(context.Context) {
-	return func(ctx context.Context) {
-		select {
-		case <-p.migrated:
-			run(ctx)
-		case <-ctx.Done():
-		}
-	}
+	close(migrated)
+	log.Info("the database has been reached")
 }

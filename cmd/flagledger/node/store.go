@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 	"flagledger/events/eventstore"
 	"flagledger/events/postgres"
@@ -12,7 +13,7 @@ import (
 
 // OpenStore opens the configured event store: EventStoreDB if set, otherwise the database.
 func OpenStore(
-	ctx context.Context, c Config, databaseURL string, log *slog.Logger,
+	ctx context.Context, c settings.Config, databaseURL string, log *slog.Logger,
 ) (store events.Store, closeStore func(), err error) {
 	if c.EventStoreURL != "" {
 		s, err := eventstore.Open(ctx, c.EventStoreURL, log)

@@ -26,12 +26,13 @@ func OpenTrailReader(ctx context.Context, databaseURL string) (*TrailReader, err
 	if err != nil {
 		return nil, err
 	}
-	t := &TrailReader{Checkpoints: checkpoints.NewReader(pool), Queries: queries.New(pool, nil, nil), pool: pool}
-	if t.Key, err = t.Checkpoints.StoredKey(ctx); err != nil {
-		t.Close()
+	stored := checkpoints.NewReader(pool)
+	key, err := stored.StoredKey(ctx)
+	if err != nil {
+		pool.Close()
 		return nil, err
 	}
-	return t, nil
+	return &TrailReader{Key: key, Checkpoints: stored, Queries: queries.New(pool, nil, nil), pool: pool}, nil
 }
 
 // Wait waits until the audit trail has reached a position of the log, up to trailWait, and reports whether it has.

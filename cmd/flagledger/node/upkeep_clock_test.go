@@ -1,13 +1,13 @@
 package node
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/migrations/pgtest"
@@ -49,16 +49,10 @@ func TestAWrongClockAddsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &parts{
-		Config:    Config{Now: time.Now},
-		pool:      pool,
-		log:       slog.New(slog.DiscardHandler),
-		jobs:      client,
-		meter:     usage.New(pool, nil, time.Now),
-		tenancies: &commands.Tenancies{},
-	}
+	s := stores{pool: pool, keepings: keepings{jobs: client}}
+	r := readSide{meter: usage.New(pool, nil, time.Now)}
 	added := 0
-	for _, task := range p.upkeep() {
+	for _, task := range upkeep(settings.Config{Now: time.Now}, s, r, writeSide{tenancies: &commands.Tenancies{}}) {
 		if !strings.HasPrefix(task.Name, "add up ") {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
 	flagledgerhttp "flagledger/http"
 	"flagledger/http/quota"
@@ -31,7 +32,7 @@ type Service struct {
 	T           testing.TB
 	URL         string
 	DatabaseURL string
-	Config      node.Config
+	Config      settings.Config
 	Node        *node.Node
 	// Chunked makes clients send every call without its body's length, as some proxies do.
 	Chunked bool
@@ -72,7 +73,7 @@ func Database(t testing.TB) (url string) {
 		if err := node.Migrate(ctx, url, log); err != nil {
 			return err
 		}
-		c := node.Config{
+		c := settings.Config{
 			EventStoreURL: EventStoreURL(t, url),
 			PublicURL:     "http://localhost",
 			Environment:   "development",
@@ -89,7 +90,7 @@ func Database(t testing.TB) (url string) {
 }
 
 // waitUntilBuilt waits up to two minutes until all read models of a database are built.
-func waitUntilBuilt(ctx context.Context, c node.Config, url string, log *slog.Logger) error {
+func waitUntilBuilt(ctx context.Context, c settings.Config, url string, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	store, closeStore, err := node.OpenStore(ctx, c, url, log)
@@ -123,7 +124,7 @@ func On(t testing.TB, databaseURL string) *Service {
 // WithLog starts a service over a database, with a log.
 func WithLog(t testing.TB, databaseURL string, log *slog.Logger) *Service {
 	t.Helper()
-	return Start(t, databaseURL, node.Config{Environment: "development"}, log)
+	return Start(t, databaseURL, settings.Config{Environment: "development"}, log)
 }
 
 // Generous holds rate limits that no test reaches.
@@ -136,7 +137,7 @@ var Generous = quota.Limits{
 // Start starts a service over a database and an event store, new or used, and returns when it is healthy and has built
 // its read models. It listens on c.Addr, or else on a free port. Unset limits are Generous, and so are then the limits
 // of invitations.
-func Start(t testing.TB, databaseURL string, c node.Config, log *slog.Logger) *Service {
+func Start(t testing.TB, databaseURL string, c settings.Config, log *slog.Logger) *Service {
 	t.Helper()
 	if c.EventStoreURL == "" {
 		c.EventStoreURL = EventStoreURL(t, databaseURL)
@@ -205,7 +206,7 @@ func listenAt(t testing.TB, server *httptest.Server, address string) {
 }
 
 // quickConfig shortens what a test need not wait for, unless it is set.
-func quickConfig(c node.Config) node.Config {
+func quickConfig(c settings.Config) settings.Config {
 	if c.HashMemory == 0 {
 		c.HashMemory = 8 // the minimum of argon2: with the race detector, the recommended one takes most of a test's time
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/migrations/pgtest"
 )
 
@@ -39,7 +39,7 @@ func Shared(t testing.TB) *Service {
 	shared.Do(func() {
 		shared.process.TB = t
 		// Its load is high, so its database may lag on a busy machine.
-		c := node.Config{
+		c := settings.Config{
 			Environment: "development",
 			WaitTimeout: time.Minute,
 			SuperUsers:  []string{"Root@example.com", "second@example.com"},

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
 	"flagledger/events"
@@ -126,7 +127,7 @@ func BenchmarkStart(b *testing.B) {
 	b.Run("facts=100000", func(b *testing.B) {
 		for b.Loop() {
 			n, err := node.Start(b.Context(),
-				node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now}, url,
+				settings.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now}, url,
 				nodetest.Log(b))
 			if err != nil {
 				b.Fatal(err)

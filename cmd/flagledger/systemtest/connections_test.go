@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events/eventstore/esdbtest"
 	"flagledger/events/postgres"
@@ -97,7 +98,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 	mostSeen := watchConnections(t, urls[len(nodes)+1])
 	defer mostSeen()
 	var book nodetest.LogBook
-	first := nodetest.Start(t, urls[0], node.Config{Environment: "development"}, book.Logger())
+	first := nodetest.Start(t, urls[0], settings.Config{Environment: "development"}, book.Logger())
 	me := first.SignUp("me@example.com")
 	services := []*nodetest.Service{first}
 	for _, url := range urls[1:len(nodes)] {
@@ -172,7 +173,7 @@ func TestThreeNodesStayWithinTheConnectionsOfAServer(t *testing.T) {
 // With EventStoreDB, facts need no database connections, so the pool gets them as well.
 func TestConnectionsBesideEventStoreDB(t *testing.T) {
 	t.Parallel()
-	config := node.Config{EventStoreURL: esdbtest.New(t).URL(), Environment: "development"}
+	config := settings.Config{EventStoreURL: esdbtest.New(t).URL(), Environment: "development"}
 	s := nodetest.Start(t, pgtest.Migrated(t), config, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	console := connect(t, s.DatabaseURL)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events/eventstore/esdbtest"
 	"flagledger/migrations/pgtest"
@@ -21,7 +22,7 @@ import (
 func serviceOnEventStore(t *testing.T) (*nodetest.Service, *esdbtest.Server) {
 	t.Helper()
 	server := esdbtest.New(t)
-	return nodetest.Start(t, pgtest.Migrated(t), node.Config{EventStoreURL: server.URL(), Environment: "development"},
+	return nodetest.Start(t, pgtest.Migrated(t), settings.Config{EventStoreURL: server.URL(), Environment: "development"},
 		nodetest.Log(t)), server
 }
 
@@ -76,7 +77,7 @@ func TestWritesGoOnWhenTheLeaderHangs(t *testing.T) {
 	t.Parallel()
 	servers := esdbtest.NewCluster(t, 3)
 	url := esdbtest.ClusterURL(servers) + "&keepAliveInterval=-1" // so that nothing but the calls finds out
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: url, Environment: "development"}, nodetest.Log(t))
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{EventStoreURL: url, Environment: "development"}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)
 	me.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
@@ -99,7 +100,7 @@ func TestHealthTellsThatCredentialsAreRefused(t *testing.T) {
 	server := esdbtest.NewTLS(t)
 	server.RequireCredentials("admin", "changeit")
 	url := server.URLAs("admin", "changeit")
-	s := nodetest.Start(t, pgtest.URL(t), node.Config{EventStoreURL: url, Environment: "development"}, nodetest.Log(t))
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{EventStoreURL: url, Environment: "development"}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	health := func(words string) func() bool {
 		return func() bool { return strings.Contains(me.Attempt("GET", "/health", "").Body, words) }

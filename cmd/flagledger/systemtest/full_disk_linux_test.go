@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/tooltest"
 	"flagledger/migrations/embedded"
@@ -67,7 +67,7 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := nodetest.Start(t, p.URL(), node.Config{Environment: "development", Data: dir}, nodetest.Log(t))
+	s := nodetest.Start(t, p.URL(), settings.Config{Environment: "development", Data: dir}, nodetest.Log(t))
 	c := s.SignUp("me@example.com")
 	c.CreateFlag("on", nil)
 	c.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)

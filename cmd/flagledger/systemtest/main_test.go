@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 )
 
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 func serve(ctx context.Context) error {
-	c, err := node.Load()
+	c, err := settings.Load()
 	if err != nil {
 		return err
 	}

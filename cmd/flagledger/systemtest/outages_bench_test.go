@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/identity/firebase/emulator"
 	"flagledger/commands/mail/mailtest"
@@ -112,11 +113,11 @@ func BenchmarkOutage(b *testing.B) {
 	stripe, push := nodetest.FaultyHTTP(b, account.URL()), nodetest.FaultyHTTP(b, strings.TrimSuffix(fcm.Endpoint, "/v1"))
 	smtp, firebase := nodetest.FaultySMTP(b, mails.Addr), nodetest.FaultyHTTP(b, "http://"+emulated.Host)
 	b.Setenv("FIREBASE_AUTH_EMULATOR_HOST", firebase.Addr)
-	s := nodetest.Start(b, nodetest.Database(b), node.Config{
+	s := nodetest.Start(b, nodetest.Database(b), settings.Config{
 		Environment: "development", Origins: []string{ours}, PushEndpoint: push.URL + "/v1",
-		Mail:     node.MailSettings{URL: "smtp://" + smtp.Addr + "?from=flags@example.com"},
-		Firebase: node.FirebaseSettings{ProjectID: emulator.Project, APIKey: "any", EmulatorHost: firebase.Addr},
-		Payment: node.PaymentSettings{
+		Mail:     settings.Mail{URL: "smtp://" + smtp.Addr + "?from=flags@example.com"},
+		Firebase: settings.Firebase{ProjectID: emulator.Project, APIKey: "any", EmulatorHost: firebase.Addr},
+		Payment: settings.Payment{
 			SecretKey:     paymenttest.SecretKey,
 			WebhookSecret: paymenttest.WebhookSecret,
 			Base:          stripe.URL,

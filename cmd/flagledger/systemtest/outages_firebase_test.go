@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/identity/firebase/emulator"
 )
@@ -16,7 +16,7 @@ func TestOutagesOfFirebase(t *testing.T) { // alone: the Admin SDK reads the env
 	e := emulator.Start(t)
 	firebase := nodetest.FaultyHTTP(t, "http://"+e.Host)
 	t.Setenv("FIREBASE_AUTH_EMULATOR_HOST", firebase.Addr)
-	outages(t, node.Config{Firebase: node.FirebaseSettings{
+	outages(t, settings.Config{Firebase: settings.Firebase{
 		ProjectID: emulator.Project, APIKey: "any", EmulatorHost: firebase.Addr, CheckEvery: 250 * time.Millisecond,
 	}}, func(t *testing.T, me *nodetest.Client, f nodetest.Fault) {
 		s, newcomer := me.Service, nodetest.Address()

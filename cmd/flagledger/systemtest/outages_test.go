@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/mail/mailtest"
 	"flagledger/commands/payment/paymenttest"
@@ -59,7 +59,7 @@ func othersGoOn(me *nodetest.Client) {
 
 // outages runs a test for each failure of a provider. The test gets a person with a flag, and breaks the provider
 // itself.
-func outages(t *testing.T, c node.Config, test func(t *testing.T, me *nodetest.Client, f nodetest.Fault)) {
+func outages(t *testing.T, c settings.Config, test func(t *testing.T, me *nodetest.Client, f nodetest.Fault)) {
 	t.Helper()
 	c.Environment = "development"
 	s := nodetest.Start(t, nodetest.Database(t), c, nodetest.Log(t))
@@ -80,7 +80,7 @@ func TestOutagesOfStripe(t *testing.T) {
 	account.AddPrice("price_1", "month")
 	stripe := nodetest.FaultyHTTP(t, account.URL())
 	const checkout, sessions = "/api/v1/billing/checkout", "/v1/checkout/sessions"
-	outages(t, node.Config{Now: account.Now, Origins: []string{"https://app.example.com"}, Payment: node.PaymentSettings{
+	outages(t, settings.Config{Now: account.Now, Origins: []string{"https://app.example.com"}, Payment: settings.Payment{
 		SecretKey:     paymenttest.SecretKey,
 		WebhookSecret: paymenttest.WebhookSecret,
 		Base:          stripe.URL,
@@ -151,7 +151,7 @@ func TestOutagesOfSMTP(t *testing.T) {
 	smtp := nodetest.FaultySMTP(t, server.Addr)
 	outages(
 		t,
-		node.Config{Mail: node.MailSettings{URL: "smtp://" + smtp.Addr + "?from=flags@example.com"}},
+		settings.Config{Mail: settings.Mail{URL: "smtp://" + smtp.Addr + "?from=flags@example.com"}},
 		func(t *testing.T, me *nodetest.Client, f nodetest.Fault) {
 			s, invited := me.Service, nodetest.Address()
 			sent := func() map[string]int {

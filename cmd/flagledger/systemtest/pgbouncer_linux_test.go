@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/tooltest"
 	"flagledger/events/postgres"
@@ -94,7 +95,7 @@ func TestTransactionPoolingIsRefusedAtStart(t *testing.T) {
 					stop = callThrough(t, pooled, 4)
 				}
 				for range 10 {
-					_, _, err := node.OpenDatabase(t.Context(), node.Config{DatabaseURL: pooled}, nodetest.Log(t))
+					_, _, err := node.OpenDatabase(t.Context(), settings.Config{DatabaseURL: pooled}, nodetest.Log(t))
 					const want = "FLAGLEDGER_DATABASE_URL: the database cannot be used: a pooler there gives a session to each transaction, but locks and " +
 						"notifications need one for each connection: set pool_mode = session in pgbouncer, or name Postgres itself"
 					if err == nil || err.Error() != want {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/push/pushtest"
 )
@@ -25,7 +25,7 @@ func TestAnOutageOfFCM(t *testing.T) {
 			t.Parallel()
 			fcm := pushtest.New(t)
 			fcm.Answer(func(int, pushtest.Message) pushtest.Answer { return fault })
-			s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", PushEndpoint: fcm.Endpoint},
+			s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", PushEndpoint: fcm.Endpoint},
 				nodetest.Log(t))
 			me := s.SignUp(nodetest.Address())
 			var tokens, titles []string
@@ -69,7 +69,7 @@ func TestNothingOfATenantIsPushedToWhoHasLeft(t *testing.T) {
 	fcm.Answer(func(int, pushtest.Message) pushtest.Answer {
 		return pushtest.Answer{Status: http.StatusTooManyRequests, Code: "QUOTA_EXCEEDED"}
 	})
-	s := nodetest.Start(t, nodetest.Database(t), node.Config{Environment: "development", PushEndpoint: fcm.Endpoint},
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", PushEndpoint: fcm.Endpoint},
 		nodetest.Log(t))
 	me, email := s.SignUp(nodetest.Address()), nodetest.Address()
 	member := s.SignUp(email)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/projections"
 )
@@ -26,7 +27,7 @@ func TestAStartWaitsForABusyDatabase(t *testing.T) {
 	relayed := refuseReaders(t, address.Host, func() bool { return refused.Add(1) <= 3 })
 	address.Host, address.RawQuery = relayed, "sslmode=disable"
 	n, err := node.Start(t.Context(),
-		node.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now},
+		settings.Config{PublicURL: "http://localhost", Environment: "development", Secret: nodetest.Secret, Now: time.Now},
 		address.String(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/migrations/pgtest"
 )
@@ -20,7 +21,7 @@ func keeping(t *testing.T, databaseURL, eventStoreURL, publicURL, folder string)
 	t.Helper()
 	out := &nodetest.Output{}
 	return nodetest.Start(t, databaseURL,
-		node.Config{EventStoreURL: eventStoreURL, Environment: "development", PublicURL: publicURL, Data: folder},
+		settings.Config{EventStoreURL: eventStoreURL, Environment: "development", PublicURL: publicURL, Data: folder},
 		slog.New(slog.NewTextHandler(out, nil))), out
 }
 
@@ -174,7 +175,7 @@ func TestADataFolderThatCannotBeMadeEndsAStartOnlyWhereItIsNeeded(t *testing.T) 
 	}
 	database := nodetest.Database(t)
 	out := &nodetest.Output{}
-	c := node.Config{DatabaseURL: database, Environment: "development", Data: filepath.Join(file, "data")}
+	c := settings.Config{DatabaseURL: database, Environment: "development", Data: filepath.Join(file, "data")}
 	s := nodetest.Start(t, database, c, slog.New(slog.NewTextHandler(out, nil)))
 	me := s.SignUp("me@example.com")
 	me.CreateFlag("on", nil)

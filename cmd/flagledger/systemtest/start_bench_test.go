@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 )
@@ -36,7 +37,7 @@ func BenchmarkStartFromDisk(b *testing.B) {
 	url, store := nodetest.BenchStore(b)
 	mebibytes := startMiB(b)
 	seedLarge(b, store, mebibytes<<20)
-	config := node.Config{
+	config := settings.Config{
 		PublicURL:   "http://localhost",
 		Environment: "development",
 		Secret:      nodetest.Secret,

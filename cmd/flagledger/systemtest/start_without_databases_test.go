@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events/eventstore/esdbtest"
 )
@@ -112,7 +113,7 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 // hide the file's fault.
 func TestAStartWithoutDatabaseSaysWhyItCannotServeTheSnapshotOnDisk(t *testing.T) {
 	t.Parallel()
-	c := node.Config{DatabaseURL: "postgres://127.0.0.1:1/x", Data: t.TempDir()}
+	c := settings.Config{DatabaseURL: "postgres://127.0.0.1:1/x", Data: t.TempDir()}
 	cause := fmt.Errorf("the database cannot be reached: %w", node.ErrUnreachable)
 	if _, err := node.StartWithoutDatabase(
 		t.Context(), c, cause, slog.New(slog.DiscardHandler),

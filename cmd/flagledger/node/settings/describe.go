@@ -1,4 +1,4 @@
-package node
+package settings
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
 	"flagledger/http/quota"
+	"flagledger/migrations"
 )
 
 // Setting describes an environment variable of Config, for serve --help and docs/operate/settings.md.
@@ -21,15 +22,15 @@ type Setting struct {
 	Meaning string
 }
 
-// SettingGroup is a heading with its settings. Page is the page of docs/operate about them, if there is one.
-type SettingGroup struct {
+// Group is a heading with its settings. Page is the page of docs/operate about them, if there is one.
+type Group struct {
 	Name, Page string
 	Settings   []Setting
 }
 
-// Settings lists all settings in groups. It reads defaults from the tags of Config.
-func Settings() []SettingGroup {
-	groups := []SettingGroup{
+// List lists all settings in groups. It reads defaults from the tags of Config.
+func List() []Group {
+	groups := []Group{
 		{"The server", "proxies.md", []Setting{
 			{"FLAGLEDGER_ADDR", "", "The address to listen on."},
 			{
@@ -67,7 +68,7 @@ func Settings() []SettingGroup {
 			{
 				"FLAGLEDGER_DATABASE_URL", "",
 				fmt.Sprintf("A Postgres of your own, version %d or newer; "+
-					"if it names several hosts, the server uses the one that accepts writes.", oldestPostgres),
+					"if it names several hosts, the server uses the one that accepts writes.", migrations.OldestPostgres),
 			},
 			{
 				"FLAGLEDGER_DATABASE_CONNECTIONS", strconv.Itoa(defaultConnections),

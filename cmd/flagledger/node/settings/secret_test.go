@@ -1,4 +1,4 @@
-package node
+package settings
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	var made sync.WaitGroup
 	for range 8 {
 		made.Go(func() {
-			if _, err := c.openSecret(slog.New(slog.DiscardHandler)); err != nil {
+			if _, err := c.OpenSecret(slog.New(slog.DiscardHandler)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -40,7 +40,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	if err != nil || len(first) < 64 {
 		t.Fatalf("the file has %d bytes: %v", len(first), err)
 	}
-	if _, err := c.openSecret(slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := c.OpenSecret(slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	if second, err := os.ReadFile(path); err != nil || !bytes.Equal(first, second) {
@@ -52,7 +52,7 @@ func TestASecretIsMadeInTheDataFolder(t *testing.T) {
 	if err := os.WriteFile(path, []byte("sesame"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.openSecret(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) ||
+	if _, err := c.OpenSecret(slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), path) ||
 		strings.Contains(err.Error(), "sesame") {
 		t.Errorf("a file that was cut off: %v", err)
 	}
@@ -69,7 +69,7 @@ func TestTokensOfAnOlderSecretThatCanBeGuessedAreNotTakenInProduction(t *testing
 	opened := func(environment, secret string) *keys.Keys {
 		t.Helper()
 		c := Config{Environment: environment, Secret: secret}
-		s, err := c.openSecret(slog.New(slog.DiscardHandler))
+		s, err := c.OpenSecret(slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

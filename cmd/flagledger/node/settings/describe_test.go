@@ -1,4 +1,4 @@
-package node
+package settings
 
 import (
 	"maps"
@@ -7,33 +7,33 @@ import (
 	"testing"
 )
 
-// Settings describes each environment variable of Config once, and no other.
+// List describes each environment variable of Config once, and no other.
 func TestSettingsDescribeTheConfig(t *testing.T) {
 	t.Parallel()
 	missing := taggedDefaults()
 	if len(missing) < 30 {
 		t.Errorf("Config has only %d environment variables", len(missing))
 	}
-	for _, group := range Settings() {
+	for _, group := range List() {
 		for _, s := range group.Settings {
 			if _, ok := missing[s.Name]; !ok || s.Meaning == "" {
 				t.Errorf("%s of %s is no setting, is there twice, or has no meaning", s.Name, group.Name)
 			}
 			delete(missing, s.Name)
 		}
-		if _, err := os.Stat("../../../docs/operate/" + group.Page); err != nil {
+		if _, err := os.Stat("../../../../docs/operate/" + group.Page); err != nil {
 			t.Error(err)
 		}
 	}
 	for name := range missing {
-		t.Errorf("%s is not described: add it to Settings", name)
+		t.Errorf("%s is not described: add it to List", name)
 	}
 }
 
 // A server with the described defaults has the settings of one without any.
 func TestDescribedDefaultsMatchServer(t *testing.T) {
 	described := map[string]string{}
-	for _, group := range Settings() {
+	for _, group := range List() {
 		for _, s := range group.Settings {
 			described[s.Name] = s.Default
 		}
@@ -50,13 +50,13 @@ func TestDescribedDefaultsMatchServer(t *testing.T) {
 		if err := c.parseBounds(); err != nil {
 			t.Fatal(err)
 		}
-		*c = c.withDefaults()
+		*c = c.WithDefaults()
 	}
-	toldPool, err := told.poolSize()
+	toldPool, err := told.PoolSize()
 	if err != nil {
 		t.Fatal(err)
 	}
-	untoldPool, _ := untold.poolSize()
+	untoldPool, _ := untold.PoolSize()
 	same := toldPool == untoldPool && told.SandboxFor == untold.SandboxFor && told.StaleFor == untold.StaleFor &&
 		told.AddressConnections == untold.AddressConnections && reflect.DeepEqual(told.Limits, untold.Limits) &&
 		maps.Equal(told.Features, untold.Features)

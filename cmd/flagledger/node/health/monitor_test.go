@@ -1,4 +1,4 @@
-package node
+package health
 
 import (
 	"context"
@@ -25,16 +25,16 @@ func always() bool { return true }
 
 // A node whose database has just returned may know only the public keys yet.
 func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
-	m := newMonitor(
-		&monitor{
-			snapshot: snapshot.New(snapshot.Options{}),
-			progress: projections.NewProgress(nil, 0),
-			signs:    func() bool { return false },
-			disk:     &diskWatch{},
+	m := New(
+		Options{
+			Snapshot: snapshot.New(snapshot.Options{}),
+			Progress: projections.NewProgress(nil, 0),
+			Signs:    func() bool { return false },
+			Disk:     &Disk{},
 		},
 	)
 	if got := strings.Join(
-		m.health(), "; ",
+		m.Problems(), "; ",
 	); got != "the signing keys have not been read yet: sign-in fails, and no tokens are issued" {
 		t.Errorf("it tells: %s", got)
 	}
@@ -42,15 +42,15 @@ func TestHealthTellsThatNoTokensAreIssued(t *testing.T) {
 
 // Any caller may read the health.
 func TestHealthTellsNeitherWhoseStreamsAreParkedNorHowMuchTenantsChange(t *testing.T) {
-	m := newMonitor(
-		&monitor{snapshot: snapshot.New(snapshot.Options{}), progress: projections.NewProgress(nil, 0), signs: always, disk: &diskWatch{}},
+	m := New(
+		Options{Snapshot: snapshot.New(snapshot.Options{}), Progress: projections.NewProgress(nil, 0), Signs: always, Disk: &Disk{}},
 	)
 	m.current.Store(&observation{statuses: []projections.Status{
 		{Name: "flags", Built: true, Lag: 1234, Behind: modelLate + 1},
 		{Name: "audit", Built: true, Parked: []projections.Parked{{Stream: "flag-t.secret-plan"}, {Stream: "user-u"}}},
 	}})
 	if got := strings.Join(
-		m.health(), "; ",
+		m.Problems(), "; ",
 	); got != "the read model flags is more than 30s behind; the read model audit has parked streams" {
 		t.Errorf("it tells: %s", got)
 	}
@@ -67,12 +67,12 @@ func TestHealthTellsOfJobsThatFail(t *testing.T) {
 		behind: reactionsLate + 1,
 	}
 	if got := strings.Join(
-		o.health(), "; ",
+		o.problems(), "; ",
 	); got != "jobs failed five times or were given up; no jobs have been made for more than 10s from what has happened" {
 		t.Errorf("it tells: %s", got)
 	}
 	o = jobsObservation{counts: []jobs.Count{{Kind: "mail", State: "retryable", N: 5}}, lag: 7, behind: reactionsLate}
-	if got := o.health(); len(got) != 0 {
+	if got := o.problems(); len(got) != 0 {
 		t.Errorf("it tells of what is in order: %v", got)
 	}
 }
@@ -114,19 +114,20 @@ func TestAClockThatIsNotComparedIsNoOutage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newMonitor(&monitor{
-		pool:       pool,
-		store:      store,
-		inDatabase: true,
-		snapshot:   snapshot.New(snapshot.Options{}),
-		progress:   projections.NewProgress(nil, 0),
-		signs:      always,
-		jobs:       jobsMonitor{queue, reactions.New(reactions.NewCheckpoint(pool, store, log), queue, nil)},
-		disk:       &diskWatch{},
+	m := New(Options{
+		Pool:       pool,
+		Store:      store,
+		InDatabase: true,
+		Snapshot:   snapshot.New(snapshot.Options{}),
+		Progress:   projections.NewProgress(nil, 0),
+		Signs:      always,
+		Jobs:       queue,
+		Reactions:  reactions.New(reactions.NewCheckpoint(pool, store, log), queue, nil),
+		Disk:       &Disk{},
 	})
 	m.current.Store(&observation{skew: time.Hour})
 	m.observe(t.Context())
-	got := strings.Join(m.health(), "; ")
+	got := strings.Join(m.Problems(), "; ")
 	if strings.Contains(got, "cannot be reached") || !strings.Contains(got, "the clock of this node is 1h0m0s ahead") {
 		t.Errorf("it tells: %s", got)
 	}
@@ -147,31 +148,34 @@ func TestHealthTellsOfAStoreThatIsDownBeforeItLooksAtTheRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := newMonitor(
-			&monitor{
-				store:      downStore{},
-				inDatabase: inDatabase,
-				snapshot:   snapshot.New(snapshot.Options{}),
-				progress:   projections.NewProgress(nil, 0),
-				signs:      always,
-				disk:       &diskWatch{},
-			},
-		)
+		var m *Monitor
 		var first sync.Once
 		var told string
 		config.BeforeConnect = func(context.Context, *pgx.ConnConfig) error {
-			first.Do(func() { told = strings.Join(m.health(), "; ") })
+			first.Do(func() { told = strings.Join(m.Problems(), "; ") })
 			return errors.New("the database hangs")
 		}
-		if m.pool, err = pgxpool.NewWithConfig(t.Context(), config); err != nil {
-			t.Fatal(err)
-		}
-		defer m.pool.Close()
-		queue, err := jobs.Open(m.pool)
+		pool, err := pgxpool.NewWithConfig(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.jobs = jobsMonitor{queue, reactions.New(reactions.NewCheckpoint(m.pool, m.store, slog.New(slog.DiscardHandler)), queue, nil)}
+		defer pool.Close()
+		queue, err := jobs.Open(pool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkpoint := reactions.NewCheckpoint(pool, downStore{}, slog.New(slog.DiscardHandler))
+		m = New(Options{
+			Pool:       pool,
+			Store:      downStore{},
+			InDatabase: inDatabase,
+			Snapshot:   snapshot.New(snapshot.Options{}),
+			Progress:   projections.NewProgress(nil, 0),
+			Signs:      always,
+			Jobs:       queue,
+			Reactions:  reactions.New(checkpoint, queue, nil),
+			Disk:       &Disk{},
+		})
 		m.observe(t.Context())
 		if !strings.HasPrefix(told, want) {
 			t.Errorf("before it looks at the rest it tells %q, want %q", told, want)

@@ -1,4 +1,4 @@
-package node
+package health
 
 import (
 	"time"
@@ -6,17 +6,17 @@ import (
 	"flagledger/http"
 )
 
-// status returns the monitor's last observation for operators.
-func (m *monitor) status() http.ServiceStatus {
+// Status returns the monitor's last observation for operators.
+func (m *Monitor) Status() http.ServiceStatus {
 	o := m.current.Load()
 	s := http.ServiceStatus{
 		EventStore: http.EventStoreStatus{
-			Engine:    m.store.Engine(),
-			Reachable: o.storeErr == nil && (!m.inDatabase || o.databaseErr == nil),
+			Engine:    m.Store.Engine(),
+			Reachable: o.storeErr == nil && (!m.InDatabase || o.databaseErr == nil),
 			Position:  o.head.Commit,
 		},
 		Database:   http.DatabaseStatus{Reachable: o.databaseErr == nil, ClockSkew: o.skew.Seconds()},
-		Snapshot:   http.SnapshotStatus{Age: max(0, time.Since(o.upToDate).Seconds()), LeftOut: m.snapshot.Faults()},
+		Snapshot:   http.SnapshotStatus{Age: max(0, time.Since(o.upToDate).Seconds()), LeftOut: m.Snapshot.Faults()},
 		ReadModels: make([]http.ReadModelStatus, len(o.statuses)),
 		Jobs:       make([]http.JobsStatus, len(o.jobs.counts)),
 		JobsLag:    o.jobs.lag,

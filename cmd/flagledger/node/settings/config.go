@@ -1,4 +1,5 @@
-package node
+// Package settings reads and checks the environment variables of a node, and describes them.
+package settings
 
 import (
 	"cmp"
@@ -47,9 +48,9 @@ type Config struct {
 	SandboxDays           string   `env:"FLAGLEDGER_SANDBOX_DAYS"`
 	StaleAfter            string   `env:"FLAGLEDGER_STALE_AFTER"`
 	Drain                 string   `env:"FLAGLEDGER_DRAIN"`
-	Mail                  MailSettings
-	Firebase              FirebaseSettings
-	Payment               PaymentSettings
+	Mail                  Mail
+	Firebase              Firebase
+	Payment               Payment
 
 	Limits     quota.Limits    `env:"-"` // RateLimits, parsed
 	FlagBytes  quota.FlagBytes `env:"-"` // FlagMiB, parsed; nil means the plans' own
@@ -93,7 +94,7 @@ func Load() (Config, error) {
 		return c, err
 	}
 	var err error
-	if _, err = c.poolSize(); err != nil {
+	if _, err = c.PoolSize(); err != nil {
 		return c, err
 	}
 	if err := CheckURL("FLAGLEDGER_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover"); err != nil {
@@ -236,8 +237,8 @@ const (
 	staleTime     = 30 * 24 * time.Hour
 )
 
-// withDefaults returns the settings with defaults for unset ones.
-func (c Config) withDefaults() Config {
+// WithDefaults returns the settings with defaults for unset ones.
+func (c Config) WithDefaults() Config {
 	c.FlushEvery = cmp.Or(c.FlushEvery, flushInterval)
 	c.SandboxFor = cmp.Or(c.SandboxFor, sandboxTime)
 	c.StaleFor = cmp.Or(c.StaleFor, staleTime)
@@ -249,12 +250,12 @@ func (c Config) withDefaults() Config {
 
 // Staleness returns when a flag counts as stale.
 func (c Config) Staleness() queries.Staleness {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	return queries.Staleness{Now: c.Now(), After: c.StaleFor}
 }
 
-// publicKeysFile returns the path of the copy of the public signing keys; "" without a data folder, as in tests.
-func (c Config) publicKeysFile() string { return c.dataFile("public-keys") }
+// PublicKeysFile returns the path of the copy of the public signing keys; "" without a data folder, as in tests.
+func (c Config) PublicKeysFile() string { return c.dataFile("public-keys") }
 
 func (c Config) dataFile(name string) string {
 	if c.Data == "" {
@@ -263,8 +264,8 @@ func (c Config) dataFile(name string) string {
 	return filepath.Join(c.Data, name)
 }
 
-// snapshotFile returns the path of the snapshot's copy on disk; "" without a data folder.
-func (c Config) snapshotFile() string { return c.dataFile("snapshot") }
+// SnapshotFile returns the path of the snapshot's copy on disk; "" without a data folder.
+func (c Config) SnapshotFile() string { return c.dataFile("snapshot") }
 
 const maxSandboxDays = 3650
 

@@ -1,4 +1,4 @@
-package node
+package health
 
 import (
 	"strings"
@@ -13,11 +13,11 @@ func TestHealthTellsOfAClockThatDiffersFromTheDatabases(t *testing.T) {
 	for ahead, want := range map[time.Duration]string{
 		0: "", 4 * time.Second: "", time.Minute: "ahead of", -time.Minute: "behind", -4 * time.Second: "",
 	} {
-		skew, err := clockSkew(t.Context(), pool, func() time.Time { return time.Now().Add(ahead) })
+		skew, err := ClockSkew(t.Context(), pool, func() time.Time { return time.Now().Add(ahead) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(skewHealth(skew), "; "); want == "" && got != "" || !strings.Contains(got, want) {
+		if got := strings.Join(skewProblems(skew), "; "); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%v ahead: %q", ahead, got)
 		}
 	}
@@ -27,7 +27,7 @@ func TestHealthTellsOfAClockThatDiffersFromTheDatabases(t *testing.T) {
 func TestASlowAnswerIsNoSkew(t *testing.T) {
 	pool := pgtest.Pool(t)
 	asked := false
-	skew, err := clockSkew(t.Context(), pool, func() time.Time {
+	skew, err := ClockSkew(t.Context(), pool, func() time.Time {
 		if asked {
 			return time.Now().Add(time.Hour)
 		}

@@ -1,4 +1,4 @@
-package node
+package health
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 // both.
 const maxSkew = 5 * time.Second
 
-// clockSkew returns by how much this node's clock is at least ahead of the database's, given the answer's delay;
+// ClockSkew returns by how much this node's clock is at least ahead of the database's, given the answer's delay;
 // negative if it is behind.
-func clockSkew(ctx context.Context, pool *pgxpool.Pool, now func() time.Time) (time.Duration, error) {
+func ClockSkew(ctx context.Context, pool *pgxpool.Pool, now func() time.Time) (time.Duration, error) {
 	conn, err := pool.Acquire(ctx) // may take long
 	if err != nil {
 		return 0, err
@@ -35,8 +35,8 @@ func clockSkew(ctx context.Context, pool *pgxpool.Pool, now func() time.Time) (t
 	}
 }
 
-// skewHealth reports a clock that is too far from the database's.
-func skewHealth(skew time.Duration) []string {
+// skewProblems reports a clock that is too far from the database's.
+func skewProblems(skew time.Duration) []string {
 	switch {
 	case skew > maxSkew:
 		return []string{fmt.Sprintf("the clock of this node is %v ahead of the database's", skew.Round(time.Second))}
@@ -46,9 +46,9 @@ func skewHealth(skew time.Duration) []string {
 	return nil
 }
 
-// aheadHealth reports a log whose last time is ahead of the store's clock: a clock was set back, or facts of the
+// aheadProblems reports a log whose last time is ahead of the store's clock: a clock was set back, or facts of the
 // future were imported.
-func aheadHealth(ahead time.Duration) []string {
+func aheadProblems(ahead time.Duration) []string {
 	if ahead <= maxSkew {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package node
+package health
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/commands/jobs"
-	"flagledger/projections/reactions"
 )
 
 var (
@@ -24,13 +23,7 @@ var (
 // reactionsLate is the lag from which /health reports that follow-up work is late.
 const reactionsLate = 10 * time.Second
 
-// jobsMonitor observes the jobs and the reactions.
-type jobsMonitor struct {
-	jobs      *jobs.Client
-	reactions *reactions.Reactions
-}
-
-// jobsObservation is the last observation.
+// jobsObservation is the last observation of the jobs and the reactions.
 type jobsObservation struct {
 	counts []jobs.Count
 	lag    int
@@ -39,16 +32,16 @@ type jobsObservation struct {
 	anotherLog bool
 }
 
-func (m jobsMonitor) observe(ctx context.Context) (o jobsObservation, err error) {
-	if o.counts, err = m.jobs.Counts(ctx); err != nil {
+func (m *Monitor) observeJobs(ctx context.Context) (o jobsObservation, err error) {
+	if o.counts, err = m.Jobs.Counts(ctx); err != nil {
 		return o, err
 	}
-	o.anotherLog = m.reactions.AnotherLog()
-	o.lag, o.behind, err = m.reactions.Lag(ctx)
+	o.anotherLog = m.Reactions.AnotherLog()
+	o.lag, o.behind, err = m.Reactions.Lag(ctx)
 	return o, err
 }
 
-func (o jobsObservation) health() (list []string) {
+func (o jobsObservation) problems() (list []string) {
 	if slices.ContainsFunc(o.counts, func(c jobs.Count) bool { return c.Failing > 0 }) {
 		list = append(list, "jobs failed five times or were given up")
 	}
@@ -62,16 +55,16 @@ func (o jobsObservation) health() (list []string) {
 	return list
 }
 
-func (m jobsMonitor) collect(ch chan<- prometheus.Metric, o jobsObservation) {
+func (m *Monitor) collectJobs(ch chan<- prometheus.Metric, o jobsObservation) {
 	for _, c := range o.counts {
 		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(c.N), c.Kind, c.State)
 	}
 	ch <- prometheus.MustNewConstMetric(reactionsLagDesc, prometheus.GaugeValue, float64(o.lag))
-	ch <- prometheus.MustNewConstMetric(passedOverDesc, prometheus.GaugeValue, float64(m.reactions.Skipped()))
+	ch <- prometheus.MustNewConstMetric(passedOverDesc, prometheus.GaugeValue, float64(m.Reactions.Skipped()))
 }
 
-// countAttempts counts the attempts at jobs on this node by outcome.
-func countAttempts(metrics prometheus.Registerer) func(kind string, outcome jobs.Outcome) {
+// CountAttempts counts the attempts at jobs on this node by outcome.
+func CountAttempts(metrics prometheus.Registerer) func(kind string, outcome jobs.Outcome) {
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flagledger_job_attempts_total",
 		Help: "Attempts at jobs on this node, by how they went: completed, failed, postponed or interrupted.",

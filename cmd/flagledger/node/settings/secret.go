@@ -1,4 +1,4 @@
-package node
+package settings
 
 import (
 	"crypto/rand"
@@ -13,8 +13,8 @@ import (
 	"flagledger/commands/keep/keys"
 )
 
-// openSecret returns the configured secret, or that of the file FLAGLEDGER_DATA/secret, which it creates if necessary.
-func (c Config) openSecret(log *slog.Logger) (keys.Secret, error) {
+// OpenSecret returns the configured secret, or that of the file FLAGLEDGER_DATA/secret, which it creates if necessary.
+func (c Config) OpenSecret(log *slog.Logger) (keys.Secret, error) {
 	if c.Secret != "" {
 		secret, err := parseSecret("FLAGLEDGER_SECRET", c.Secret)
 		if c.Environment == "production" {

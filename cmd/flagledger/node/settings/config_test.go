@@ -1,11 +1,11 @@
-package node_test
+package settings_test
 
 import (
 	"log/slog"
 	"strings"
 	"testing"
 
-	"flagledger/cmd/flagledger/node"
+	"flagledger/cmd/flagledger/node/settings"
 )
 
 // TestStartsWithBadSettingsEnd of the program has the settings that only a start can check.
@@ -38,7 +38,7 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 		for _, value := range values {
 			t.Run(setting+"="+value, func(t *testing.T) {
 				t.Setenv(setting, value)
-				_, err := node.Load()
+				_, err := settings.Load()
 				if err == nil || !strings.Contains(err.Error(), setting) || strings.Contains(err.Error(), "sesame") ||
 					strings.Contains(err.Error(), "\n") ||
 					strings.Contains(err.Error(), value+`="`) {
@@ -57,7 +57,7 @@ func TestDefaultPublicURLNamesReachableHost(t *testing.T) {
 	} {
 		t.Run(address, func(t *testing.T) {
 			t.Setenv("FLAGLEDGER_ADDR", address)
-			c, err := node.Load()
+			c, err := settings.Load()
 			if err != nil || c.PublicURL != want || !c.PublicURLAssumed {
 				t.Errorf("the public URL is %q, want %q: %v", c.PublicURL, want, err)
 			}
@@ -70,7 +70,7 @@ func TestDefaultPublicURLNamesReachableHost(t *testing.T) {
 	}
 	t.Setenv("FLAGLEDGER_ADDR", ":8080")
 	t.Setenv("FLAGLEDGER_PUBLIC_URL", "https://flags.example.com")
-	if c, err := node.Load(); err != nil || c.PublicURL != "https://flags.example.com" || c.PublicURLAssumed {
+	if c, err := settings.Load(); err != nil || c.PublicURL != "https://flags.example.com" || c.PublicURLAssumed {
 		t.Errorf("the public URL is %q: %v", c.PublicURL, err)
 	}
 }

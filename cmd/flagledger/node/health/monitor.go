@@ -1,4 +1,5 @@
-package node
+// Package health observes a node, for /health, /metrics and the operators' view of the service.
+package health
 
 import (
 	"cmp"
@@ -12,27 +13,42 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/commands"
+	"flagledger/commands/jobs"
 	"flagledger/events"
 	"flagledger/events/eventstore"
 	"flagledger/migrations/database"
 	"flagledger/projections"
 	"flagledger/projections/models"
+	"flagledger/projections/reactions"
 	"flagledger/projections/snapshot"
 )
 
-// monitor observes the read models, the snapshot and the jobs every two seconds, for /metrics and /health.
-type monitor struct {
-	pool  *pgxpool.Pool
-	store events.Store
-	// inDatabase reports that the facts are in the database too.
-	inDatabase bool
-	snapshot   *snapshot.Snapshot
-	progress   *projections.Progress
-	signs      func() bool // whether tokens can be signed
-	jobs       jobsMonitor
-	disk       *diskWatch
-	data       string // the data folder; empty for none
-	current    atomic.Pointer[observation]
+// Options are the parts that a Monitor observes.
+type Options struct {
+	Pool  *pgxpool.Pool
+	Store events.Store
+	// InDatabase reports that the facts are in the database too.
+	InDatabase bool
+	Snapshot   *snapshot.Snapshot
+	Progress   *projections.Progress
+	Signs      func() bool // whether tokens can be signed
+	Jobs       *jobs.Client
+	Reactions  *reactions.Reactions
+	Disk       *Disk
+	Data       string // the data folder; empty for none
+}
+
+// Monitor observes the read models, the snapshot and the jobs every two seconds.
+type Monitor struct {
+	Options
+	current atomic.Pointer[observation]
+}
+
+// New returns a monitor.
+func New(o Options) *Monitor {
+	m := &Monitor{Options: o}
+	m.current.Store(&observation{upToDate: time.Now()})
+	return m
 }
 
 type observation struct {
@@ -54,6 +70,7 @@ type observation struct {
 const (
 	monitorInterval = 2 * time.Second
 	headTimeout     = time.Second
+	moveTimeout     = 2 * time.Second // to a database server that takes writes
 	// statusTimeout is longer than the others, and applies to each part: measuring a large lag takes a while.
 	statusTimeout = 5 * time.Second
 	// failingFor and modelLate are how long a read model must have failed, or lag, before health reports it.
@@ -73,34 +90,30 @@ var (
 	faultsDesc = prometheus.NewDesc("flagledger_snapshot_faults", "Events that the snapshot could not take in.", nil, nil)
 )
 
-func newMonitor(m *monitor) *monitor {
-	m.current.Store(&observation{upToDate: time.Now()})
-	return m
-}
-
-func (m *monitor) run(ctx context.Context) {
+// Run observes until ctx ends.
+func (m *Monitor) Run(ctx context.Context) {
 	m.observe(ctx)
 	commands.Every(ctx, monitorInterval, func() { m.observe(ctx) })
 }
 
-func (m *monitor) observe(ctx context.Context) {
+func (m *Monitor) observe(ctx context.Context) {
 	o := *m.current.Load()
-	if written, from := m.snapshot.FromDisk(); from {
+	if written, from := m.Snapshot.FromDisk(); from {
 		o.upToDate = written
 	}
 	headErr := within(ctx, headTimeout, func(ctx context.Context) error {
-		head, err := m.store.Head(ctx)
+		head, err := m.Store.Head(ctx)
 		if err != nil {
 			return err
 		}
-		if o.head = head; m.snapshot.Position().Compare(head) >= 0 {
+		if o.head = head; m.Snapshot.Position().Compare(head) >= 0 {
 			o.upToDate = time.Now()
 		}
 		return nil
 	})
 	if headErr != nil { // set at once: if the database hangs, all that follows waits for its timeout
 		early := o
-		if m.inDatabase {
+		if m.InDatabase {
 			early.databaseErr = headErr
 		} else {
 			early.storeErr = headErr
@@ -111,23 +124,23 @@ func (m *monitor) observe(ctx context.Context) {
 		o.readOnly = readOnly
 	}
 	statusErr := within(ctx, statusTimeout, func(ctx context.Context) error {
-		statuses, err := projections.Statuses(ctx, m.pool, models.All(), m.store)
+		statuses, err := projections.Statuses(ctx, m.Pool, models.All(), m.Store)
 		if err != nil {
 			return err
 		}
 		o.statuses = statuses
-		o.building, err = projections.Building(ctx, m.pool)
+		o.building, err = projections.Building(ctx, m.Pool)
 		return err
 	})
 	jobsErr := within(ctx, statusTimeout, func(ctx context.Context) error {
-		seen, err := m.jobs.observe(ctx)
+		seen, err := m.observeJobs(ctx)
 		if err == nil {
 			o.jobs = seen
 		}
 		return err
 	})
 	_ = within(ctx, headTimeout, func(ctx context.Context) error { // a busy pool is reachable
-		skew, err := clockSkew(ctx, m.pool, time.Now)
+		skew, err := ClockSkew(ctx, m.Pool, time.Now)
 		if err == nil {
 			o.skew = skew
 		}
@@ -135,7 +148,7 @@ func (m *monitor) observe(ctx context.Context) {
 	})
 	if headErr == nil {
 		_ = within(ctx, headTimeout, func(ctx context.Context) error {
-			now, last, err := m.store.Clock(ctx)
+			now, last, err := m.Store.Clock(ctx)
 			if err == nil {
 				o.ahead = last.Sub(now)
 			}
@@ -144,21 +157,21 @@ func (m *monitor) observe(ctx context.Context) {
 	}
 	o.storeErr, o.databaseErr = nil, cmp.Or(headErr, statusErr, jobsErr)
 	// The others ask the event store too.
-	if !m.inDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) {
-		o.storeErr, o.databaseErr = o.databaseErr, within(ctx, headTimeout, m.pool.Ping)
+	if !m.InDatabase && (headErr != nil || errors.Is(o.databaseErr, events.ErrUnavailable)) {
+		o.storeErr, o.databaseErr = o.databaseErr, within(ctx, headTimeout, m.Pool.Ping)
 	}
 	m.current.Store(&o)
 }
 
 // checkReadOnly reports whether the database takes no writes. If so, it looks for a server that does and moves all
 // connections to it.
-func (m *monitor) checkReadOnly(ctx context.Context) (readOnly bool, err error) {
+func (m *Monitor) checkReadOnly(ctx context.Context) (readOnly bool, err error) {
 	err = within(ctx, statusTimeout, func(ctx context.Context) (err error) { // others wait for connections meanwhile
-		readOnly, err = database.ServerIsReadOnly(ctx, m.pool)
+		readOnly, err = database.ServerIsReadOnly(ctx, m.Pool)
 		return err
 	})
 	if readOnly {
-		_ = within(ctx, connectTimeout, func(ctx context.Context) error { return database.FindWriter(ctx, m.pool) })
+		_ = within(ctx, moveTimeout, func(ctx context.Context) error { return database.FindWriter(ctx, m.Pool) })
 	}
 	if database.IsReadOnlyError(err) { // no connection is left, and none of several hosts takes writes
 		return true, nil
@@ -172,9 +185,9 @@ func within(ctx context.Context, timeout time.Duration, do func(context.Context)
 	return do(ctx)
 }
 
-// health lists the current problems. Anyone may read it, so it names no streams and no counts that reveal tenants'
+// Problems lists the current problems. Anyone may read it, so it names no streams and no counts that reveal tenants'
 // activity: the log, the metrics and `flagledger projections status` do.
-func (m *monitor) health() []string {
+func (m *Monitor) Problems() []string {
 	o := m.current.Load()
 	var list []string
 	switch {
@@ -190,14 +203,14 @@ func (m *monitor) health() []string {
 			"the database takes no writes, as it is a standby or read-only: changes fail, flags are evaluated")
 	case o.databaseErr != nil:
 		list = append(list, "the database cannot be reached: changes and lists fail, flags are evaluated")
-	case !m.signs():
+	case !m.Signs():
 		list = append(list, "the signing keys have not been read yet: sign-in fails, and no tokens are issued")
 	}
-	list = append(list, m.disk.health(m.data)...)
-	list = append(list, skewHealth(o.skew)...)
-	list = append(list, aheadHealth(o.ahead)...)
+	list = append(list, m.Disk.problems(m.Data)...)
+	list = append(list, skewProblems(o.skew)...)
+	list = append(list, aheadProblems(o.ahead)...)
 	if o.storeErr == nil && o.databaseErr == nil && !o.readOnly {
-		for _, name := range m.progress.Failing(failingFor) {
+		for _, name := range m.Progress.Failing(failingFor) {
 			list = append(list, fmt.Sprintf("the read model %s cannot be updated; retrying", name))
 		}
 	}
@@ -212,15 +225,15 @@ func (m *monitor) health() []string {
 			list = append(list, fmt.Sprintf("the read model %s has parked streams", s.Name))
 		}
 	}
-	if m.snapshot.Faults() > 0 {
+	if m.Snapshot.Faults() > 0 {
 		list = append(list, "the snapshot left out events")
 	}
-	list = append(list, m.snapshot.Troubles(time.Now())...)
-	return append(list, o.jobs.health()...)
+	list = append(list, m.Snapshot.Troubles(time.Now())...)
+	return append(list, o.jobs.problems()...)
 }
 
 // Describe implements prometheus.Collector.
-func (m *monitor) Describe(ch chan<- *prometheus.Desc) {
+func (m *Monitor) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{lagEventsDesc, lagSecondsDesc, parkedDesc, snapshotAgeDesc, faultsDesc, jobsDesc,
 		reactionsLagDesc, passedOverDesc} {
 		ch <- d
@@ -228,7 +241,7 @@ func (m *monitor) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (m *monitor) Collect(ch chan<- prometheus.Metric) {
+func (m *Monitor) Collect(ch chan<- prometheus.Metric) {
 	o := m.current.Load()
 	for _, s := range o.statuses {
 		ch <- prometheus.MustNewConstMetric(lagEventsDesc, prometheus.GaugeValue, float64(s.Lag), s.Name)
@@ -236,6 +249,6 @@ func (m *monitor) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(parkedDesc, prometheus.GaugeValue, float64(len(s.Parked)), s.Name)
 	}
 	ch <- prometheus.MustNewConstMetric(snapshotAgeDesc, prometheus.GaugeValue, time.Since(o.upToDate).Seconds())
-	ch <- prometheus.MustNewConstMetric(faultsDesc, prometheus.GaugeValue, float64(m.snapshot.Faults()))
-	m.jobs.collect(ch, o.jobs)
+	ch <- prometheus.MustNewConstMetric(faultsDesc, prometheus.GaugeValue, float64(m.Snapshot.Faults()))
+	m.collectJobs(ch, o.jobs)
 }

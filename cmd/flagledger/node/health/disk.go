@@ -1,4 +1,4 @@
-package node
+package health
 
 import (
 	"context"
@@ -22,27 +22,27 @@ const minRoom = 32 << 20
 // recover too early.
 const fullFor = time.Minute
 
-// diskWatch detects from statements' errors that the database's disk is full.
-type diskWatch struct{ foundFull atomic.Pointer[time.Time] } // the last time; nil if never
+// Disk detects from statements' errors that the database's disk is full.
+type Disk struct{ foundFull atomic.Pointer[time.Time] } // the last time; nil if never
 
 // TraceQueryStart implements pgx.QueryTracer.
-func (w *diskWatch) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (w *Disk) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	return ctx
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
-func (w *diskWatch) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+func (w *Disk) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
 	w.note(data.Err)
 }
 
-func (w *diskWatch) note(err error) {
+func (w *Disk) note(err error) {
 	if postgres.DiskFull(err) || errors.Is(err, events.ErrDiskFull) {
 		w.foundFull.Store(new(time.Now()))
 	}
 }
 
-// health reports a full database disk, and a data folder with little space, unless its name is empty.
-func (w *diskWatch) health(folder string) (list []string) {
+// problems reports a full database disk, and a data folder with little space, unless its name is empty.
+func (w *Disk) problems(folder string) (list []string) {
 	if at := w.foundFull.Load(); at != nil && time.Since(*at) < fullFor {
 		list = append(list, "the disk of the database is full: changes are refused, flags are evaluated")
 	}

@@ -1,4 +1,4 @@
-package node
+package health
 
 import (
 	"context"
@@ -12,12 +12,13 @@ import (
 // measuredStore counts and times what is appended.
 type measuredStore struct {
 	events.Store
-	disk     *diskWatch
+	disk     *Disk
 	duration prometheus.Histogram
 	appended *prometheus.CounterVec
 }
 
-func measure(store events.Store, disk *diskWatch, registry *prometheus.Registry) events.Store {
+// Measure returns a store whose appends are counted and timed in metrics, and whose full disk is noted.
+func Measure(store events.Store, disk *Disk, registry *prometheus.Registry) events.Store {
 	m := measuredStore{
 		Store: store,
 		disk:  disk,

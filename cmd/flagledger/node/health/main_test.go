@@ -1,0 +1,9 @@
+package health
+
+import (
+	"testing"
+
+	"flagledger/migrations/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }

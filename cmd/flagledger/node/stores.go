@@ -1,0 +1,167 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"flagledger/cmd/flagledger/node/health"
+	"flagledger/cmd/flagledger/node/settings"
+	"flagledger/commands"
+	"flagledger/commands/jobs"
+	"flagledger/commands/keep/checkpoints"
+	"flagledger/commands/keep/directory"
+	"flagledger/commands/keep/idempotency"
+	"flagledger/commands/keep/inbox"
+	"flagledger/commands/keep/keys"
+	"flagledger/commands/keep/tours"
+	"flagledger/events"
+	"flagledger/projections/snapshot"
+	"flagledger/retry"
+)
+
+// stores are the opened databases of a node, what watches them, and the keepings.
+type stores struct {
+	events   events.Store
+	check    func(context.Context) // runs in the background
+	pool     *pgxpool.Pool
+	migrated <-chan struct{} // closed once the database is migrated
+	disk     *health.Disk
+	metrics  *prometheus.Registry
+	secret   keys.Secret
+	signing  *keys.Keys
+	keepings
+	close func()
+}
+
+// keepings own the tables of the schema keep, and the queues of jobs.
+type keepings struct {
+	jobs        *jobs.Client
+	links       *jobs.Links
+	payments    *jobs.Payments
+	inbox       *inbox.Inbox
+	directory   *directory.Directory
+	requests    *idempotency.Requests
+	tours       *tours.Tours
+	checkpoints *checkpoints.Checkpoints
+}
+
+// openStores opens the event store and the database. It returns the snapshot on disk if it has been read.
+func openStores(
+	ctx context.Context, c settings.Config, databaseURL string, migrated <-chan struct{}, saved *snapshot.Saved,
+	log *slog.Logger,
+) (s stores, _ *snapshot.Saved, err error) {
+	poolSize, err := c.PoolSize()
+	if err != nil {
+		return s, nil, err
+	}
+	secret, err := c.OpenSecret(log)
+	if err != nil {
+		return s, nil, err
+	}
+	facts, err := openEventStore(ctx, c, databaseURL, saved, log)
+	if err != nil {
+		return s, nil, err
+	}
+	disk, metrics := &health.Disk{}, prometheus.NewRegistry()
+	pool, err := openPool(ctx, databaseURL, poolSize, migrated, disk)
+	if err != nil {
+		facts.close()
+		return s, nil, err
+	}
+	closeAll := func() {
+		pool.Close()
+		facts.close()
+	}
+	signing, err := openKeys(ctx, c, pool, secret, migrated, log)
+	if err != nil {
+		closeAll()
+		return s, nil, err
+	}
+	keepings, err := newKeepings(c, pool, secret)
+	if err != nil {
+		closeAll()
+		return s, nil, err
+	}
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return stores{
+		events:   health.Measure(facts.store, disk, metrics),
+		check:    facts.check,
+		pool:     pool,
+		migrated: migrated,
+		disk:     disk,
+		metrics:  metrics,
+		secret:   secret,
+		signing:  signing,
+		keepings: keepings,
+		close:    closeAll,
+	}, facts.saved, nil
+}
+
+func newKeepings(c settings.Config, pool *pgxpool.Pool, secret keys.Secret) (k keepings, err error) {
+	client, err := jobs.Open(pool)
+	if err != nil {
+		return k, err
+	}
+	checkpoints, err := checkpoints.New(pool, secret)
+	if err != nil {
+		return k, err
+	}
+	return keepings{
+		jobs:        client,
+		links:       jobs.NewLinks(client),
+		payments:    jobs.NewPayments(client, c.Now),
+		inbox:       inbox.New(pool, client, c.Now),
+		directory:   directory.New(pool, c.Now),
+		requests:    idempotency.New(pool, c.WaitTimeout, c.Now),
+		tours:       tours.New(pool),
+		checkpoints: checkpoints,
+	}, nil
+}
+
+// keysTimeout limits a start's wait for the signing keys if the database was reached before: then it is slow, not
+// down.
+const keysTimeout = 30 * time.Second
+
+// openKeys opens the signing keys. If the database was reached before, it retries for keysTimeout.
+func openKeys(
+	ctx context.Context, c settings.Config, pool *pgxpool.Pool, secret keys.Secret, migrated <-chan struct{},
+	log *slog.Logger,
+) (opened *keys.Keys, err error) {
+	began := time.Now()
+	err = retry.Run(ctx, func(func()) (err error) {
+		opened, err = keys.Open(ctx, pool, secret, c.PublicKeysFile(), c.Now, log)
+		if err != nil &&
+			(!isClosed(migrated) || commands.KindOf(err) != commands.Unavailable || time.Since(began) > keysTimeout) {
+			return retry.Permanent(err)
+		}
+		return err
+	}, func(err error, wait time.Duration) {
+		log.Warn("the signing keys cannot be read yet", "retry_in", wait, "err", err)
+	})
+	return opened, err
+}
+
+// afterMigration delays a part until the database is migrated.
+func (s stores) afterMigration(run func(context.Context)) func(context.Context) {
+	return func(ctx context.Context) {
+		select {
+		case <-s.migrated:
+			run(ctx)
+		case <-ctx.Done():
+		}
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
