@@ -47,8 +47,8 @@ func TestAReadModelOfAFormerVersionCannotBeReadYet(t *testing.T) {
 	t.Parallel()
 	s := nodetest.On(t, nodetest.Database(t))
 	me := s.SignUp("me@example.com")
-	sql(s, `alter table read.projects rename column color to hue`)
+	sql(s, `alter table read.projects rename column project to fields`)
 	me.Call("GET", "/api/v1/projects", nil).Refused(503)
-	sql(s, `alter table read.projects rename column hue to color`)
+	sql(s, `alter table read.projects rename column fields to project`)
 	me.Call("GET", "/api/v1/projects", nil).Want(200)
 }

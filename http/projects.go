@@ -12,21 +12,31 @@ import (
 	"flagledger/queries"
 )
 
-type projectBody struct {
+// ProjectFields are what a project's facts say of it.
+type ProjectFields struct {
 	ID          string       `json:"id" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	Name        string       `json:"name" example:"Checkout"`
 	Description string       `json:"description" example:"Everything between the basket and the receipt"`
 	Color       string       `json:"color" example:"#6b7280"`
-	FlagCount   int          `json:"flagCount" doc:"Flags that are not deleted" example:"3"`
 	CreatedAt   recordedTime `json:"createdAt"`
 	UpdatedAt   recordedTime `json:"updatedAt"`
 }
 
-func showProject(p queries.Project) projectBody {
-	return projectBody{
-		ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: p.FlagCount,
+type projectBody struct {
+	ProjectFields
+	FlagCount int `json:"flagCount" doc:"Flags that are not deleted" example:"3"`
+}
+
+// ShowProject shows a project as responses and the command line do.
+func ShowProject(p state.Project) ProjectFields {
+	return ProjectFields{
+		ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color,
 		CreatedAt: recordedTime(p.CreatedAt), UpdatedAt: recordedTime(p.UpdatedAt),
 	}
+}
+
+func showProject(p queries.Project) projectBody {
+	return projectBody{ShowProject(p.State()), p.FlagCount}
 }
 
 type projectOutput struct {
@@ -165,11 +175,5 @@ func (a *API) writeProject(ctx context.Context, cmd commands.Command[state.Proje
 		return nil, err
 	}
 	count, _ := principalOf(ctx).tenant.ProjectFlags(p.ID)
-	return &projectOutput{
-		Changed: changeHeaders(done),
-		Body: projectBody{
-			ID: p.ID, Name: p.Name, Description: p.Description, Color: p.Color, FlagCount: count,
-			CreatedAt: recordedTime(p.CreatedAt), UpdatedAt: recordedTime(p.UpdatedAt),
-		},
-	}, nil
+	return &projectOutput{Changed: changeHeaders(done), Body: projectBody{ShowProject(p), count}}, nil
 }

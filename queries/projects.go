@@ -6,21 +6,26 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Project is a project with the number of its flags.
 type Project struct {
-	ID          string
-	Name        string
-	Description string
-	Color       string
-	FlagCount   int
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
+	Fields    events.ProjectCreated `db:"project"`
+	FlagCount int
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// State returns the project as its facts add up.
+func (p Project) State() state.Project {
+	return state.Project{ProjectCreated: p.Fields, Exists: true, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
 }
 
 // projectColumns selects from rows p, and counts flags in rows f.
-const projectColumns = `p.id, p.name, p.description, p.color, (select count(*) from %s and f.tenant_id = p.tenant_id
+const projectColumns = `p.project, (select count(*) from %s and f.tenant_id = p.tenant_id
 	and f.project_id = p.id) as flag_count, p.created_at, p.updated_at`
 
 // projectRows returns the columns of projects and the tail of the query for a tenant's projects at a time.

@@ -77,15 +77,6 @@ func (r *replay) printFlag(ctx context.Context, m queries.Moment) error {
 	return r.write(http.FlagVersion(f, t.Environments))
 }
 
-// projectState is a project in JSON.
-type projectState struct {
-	ID          string `json:"id"`
-	TenantID    string `json:"tenantId"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Color       string `json:"color"`
-}
-
 // printProject prints the project, which is null if it is deleted.
 func (r *replay) printProject(ctx context.Context, m queries.Moment) error {
 	var p state.Project
@@ -93,14 +84,15 @@ func (r *replay) printProject(ctx context.Context, m queries.Moment) error {
 	if err != nil {
 		return err
 	}
-	shown := &projectState{*r.Project, r.Tenant, p.Name, p.Description, p.Color} // its creation may be unknown
+	p.ID = *r.Project // its creation may be unknown
+	shown := new(http.ShowProject(p))
 	if _, deleted := last.Fact.(events.ProjectDeleted); deleted {
 		shown = nil
 	}
 	text, err := events.Marshal(struct {
-		Version  events.Revision `json:"version"`
-		Recorded string          `json:"recorded"`
-		Project  *projectState   `json:"project"`
+		Version   events.Revision     `json:"version"`
+		Timestamp string              `json:"timestamp"`
+		Project   *http.ProjectFields `json:"project"`
 	}{last.Revision, last.At.UTC().Format(events.RecordedFormat), shown})
 	if err != nil {
 		return err

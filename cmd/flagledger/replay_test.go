@@ -267,8 +267,10 @@ func TestAReplayInJSON(t *testing.T) {
 		t.Errorf("the tenant is %v", tenant)
 	}
 	project := replayed(replayCommand{Tenant: "other", Project: new("q"), At: new("1"), JSON: true})
-	nodetest.Same(t, "a project", project, []any{map[string]any{"version": 1, "recorded": "2026-03-14T15:00:11.000123Z",
-		"project": map[string]any{"id": "q", "tenantId": "other", "name": "theirs", "description": "", "color": ""}}})
+	at := "2026-03-14T15:00:11.000123Z"
+	nodetest.Same(t, "a project", project, []any{map[string]any{"version": 1, "timestamp": at, "project": map[string]any{
+		"id": "q", "name": "theirs", "description": "", "color": "", "createdAt": at, "updatedAt": at,
+	}}})
 
 	for want, cmd := range map[string]replayCommand{
 		"the tenant t never had a flag x":            {Tenant: "t", Flag: new("x")},

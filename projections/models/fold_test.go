@@ -355,7 +355,7 @@ func drawRules(f *foldTable, environment events.EnvironmentRef, before []events.
 
 // foldProject is a project as in lists.
 type foldProject struct {
-	Name, Description, Color     string
+	Project                      events.ProjectCreated
 	CreatedAt, UpdatedAt, Listed time.Time
 }
 
@@ -363,7 +363,7 @@ func TestRowsOfProjectsEqualTheirFold(t *testing.T) {
 	t.Parallel()
 	checkFold(t, projects, func(f *foldTable) {
 		var (
-			project foldProject
+			project state.Project
 			list    []events.Recorded
 			folded  []foldProject
 			deleted bool
@@ -381,16 +381,9 @@ func TestRowsOfProjectsEqualTheirFold(t *testing.T) {
 				fact, deleted = events.ProjectDeleted{}, true
 			}
 			e := f.record(events.ProjectStream("p"), i+1, fact)
-			switch fact := fact.(type) {
-			case events.ProjectCreated:
-				project = foldProject{Name: fact.Name, Description: fact.Description, CreatedAt: e.At}
-			case events.ProjectUpdated:
-				fact.Name.Apply(&project.Name)
-				fact.Description.Apply(&project.Description)
-				fact.Color.Apply(&project.Color)
-			}
-			project.UpdatedAt, project.Listed = e.At, e.At
-			list, folded = append(list, e), append(folded, project)
+			project.Apply(e)
+			list = append(list, e)
+			folded = append(folded, foldProject{project.ProjectCreated, project.CreatedAt, project.UpdatedAt, e.At})
 			if deleted {
 				break
 			}
@@ -406,14 +399,14 @@ func TestRowsOfProjectsEqualTheirFold(t *testing.T) {
 			}
 		})
 		f.same("projects at each time", want, foldRows[foldProject](f, `
-			select name, description, color, created_at, updated_at, at as listed from unnest($1::timestamptz[]) t (at)
+			select project, created_at, updated_at, at as listed from unnest($1::timestamptz[]) t (at)
 				join project_spans s on s.since <= t.at and s.until > t.at order by at`, times))
 		if !deleted {
 			now = folded[len(folded)-1:]
 		}
 		f.same("projects now", now,
 			foldRows[foldProject](f, `
-				select name, description, color, created_at, updated_at, updated_at as listed from projects`))
+				select project, created_at, updated_at, updated_at as listed from projects`))
 	})
 }
 
