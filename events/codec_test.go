@@ -5,9 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,18 +232,22 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 	}
 }
 
+// addedLater has facts with the fields that were added without a new version, by their stored form.
+var addedLater = map[string]Fact{
+	`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
+		TenantID: "t", Key: "k", ID: "f", Name: "n", Type: BooleanFlag, DefaultValue: json.RawMessage(`true`),
+		Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",
+	},
+	`{"id":"m","role":"viewer","mustAccept":true}`: MemberInvited{ID: "m", Role: ViewerRole, MustAccept: true},
+	`{"owner":{"from":"u","to":""}}`: FlagUpdated{Owner: &Change[string]{"u", ""}},
+	`{"links":{"from":null,"to":[{"title":"t","url":"https://example.com"}]}}`: FlagUpdated{
+		Links: &Change[[]Link]{nil, []Link{{"t", "https://example.com"}}},
+	},
+}
+
 // A field that was added without a new version is written under its name, and omitted if empty.
 func TestFieldsThatWereAddedLater(t *testing.T) {
-	for want, fact := range map[string]Fact{
-		`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
-			TenantID: "t", Key: "k", ID: "f", Name: "n", Type: BooleanFlag, DefaultValue: json.RawMessage(`true`),
-			Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",
-		},
-		`{"owner":{"from":"u","to":""}}`: FlagUpdated{Owner: &Change[string]{"u", ""}},
-		`{"links":{"from":null,"to":[{"title":"t","url":"https://example.com"}]}}`: FlagUpdated{
-			Links: &Change[[]Link]{nil, []Link{{"t", "https://example.com"}}},
-		},
-	} {
+	for want, fact := range addedLater {
 		stored, err := Encode(example(fact))
 		if err != nil || string(stored.Data) != want {
 			t.Errorf("%s is written as %s: %v", want, stored.Data, err)
@@ -248,6 +255,28 @@ func TestFieldsThatWereAddedLater(t *testing.T) {
 		back, err := Decode(stored)
 		if diff := cmp.Diff(example(fact), back); err != nil || diff != "" {
 			t.Errorf("%s changes on its way through the store: %v (-before +after):\n%s", want, err, diff)
+		}
+	}
+}
+
+// Each field of a fact has an example, so that its stored name cannot change.
+func TestEachFieldHasAnExample(t *testing.T) {
+	type field struct {
+		fact reflect.Type
+		name string
+	}
+	empty := map[field]bool{} // whether a field is empty in all examples
+	for _, fact := range slices.AppendSeq(slices.Clone(examples), maps.Values(addedLater)) {
+		v := reflect.ValueOf(fact)
+		for i := range v.NumField() {
+			f := field{v.Type(), v.Type().Field(i).Name}
+			others, seen := empty[f]
+			empty[f] = v.Field(i).IsZero() && (others || !seen)
+		}
+	}
+	for f, noExample := range empty {
+		if noExample {
+			t.Errorf("%s.%s is in no example: add a fact with it to addedLater", f.fact, f.name)
 		}
 	}
 }
