@@ -84,65 +84,81 @@ func Load() (Config, error) {
 	if err := env.Parse(&c); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
 	}
-	if err := c.checkAddresses(); err != nil {
-		return c, err
-	}
-	if c.Data == "" {
-		return c, errors.New("FLAGLEDGER_DATA must name a folder")
-	}
-	if err := CheckURL("FLAGLEDGER_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"); err != nil {
-		return c, err
-	}
-	var err error
-	if _, err = c.PoolSize(); err != nil {
-		return c, err
-	}
-	if err := CheckURL("FLAGLEDGER_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover"); err != nil {
-		return c, err
-	}
 	if c.PublicURL == "" {
 		c.PublicURL, c.PublicURLAssumed = urlOf(c.Addr), true
 	}
+	_, connectionsErr := c.PoolSize()
+	err := cmp.Or(
+		c.checkAddresses(),
+		require(c.Data != "", "FLAGLEDGER_DATA must name a folder"),
+		CheckURL("FLAGLEDGER_DATABASE_URL", c.DatabaseURL, "postgres", "postgresql"),
+		connectionsErr,
+		CheckURL("FLAGLEDGER_EVENTSTORE_URL", c.EventStoreURL, "esdb", "esdb+discover"),
+		c.checkPublicURL(),
+		require(c.Environment == "development" || c.Environment == "production",
+			"FLAGLEDGER_ENVIRONMENT must be development or production; it is %q", c.Environment),
+		c.checkOrigins(),
+		c.checkSuperUsers(),
+		require(c.Log == "text" || c.Log == "json", "FLAGLEDGER_LOG must be text or json; it is %q", c.Log),
+		c.Mail.check(),
+		c.Firebase.check(c.Environment),
+		c.Payment.check(),
+		c.checkSecret(),
+		parse("FLAGLEDGER_TRUSTED_PROXIES", c.Proxies, quota.ParseProxies, &c.ProxyNetworks),
+		parse("FLAGLEDGER_SANDBOX_DAYS", c.SandboxDays, parseSandboxDays, &c.SandboxFor),
+		parse("FLAGLEDGER_STALE_AFTER", c.StaleAfter, parseStaleAfter, &c.StaleFor),
+		parse("FLAGLEDGER_DRAIN", c.Drain, c.parseDrain, &c.DrainFor),
+		parse("FLAGLEDGER_RATE_LIMITS", c.RateLimits, quota.Parse, &c.Limits),
+		parse("FLAGLEDGER_FLAG_MIB", c.FlagMiB, quota.ParseFlagMiB, &c.FlagBytes),
+		parse("FLAGLEDGER_FEATURES", c.FeaturePlans, http.ParseFeatures, &c.Features),
+		parse("FLAGLEDGER_CONNECTIONS_PER_ADDRESS", c.ConnectionsPerAddress, parseConnectionsPerAddress,
+			&c.AddressConnections),
+		c.checkProduction(), // after the others have parsed what it reads
+	)
+	return c, err
+}
+
+// require returns an error unless a condition holds.
+func require(holds bool, format string, args ...any) error {
+	if holds {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+// parse sets the parsed value of a setting.
+func parse[T any](setting, text string, parser func(string) (T, error), value *T) error {
+	parsed, err := parser(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", setting, err)
+	}
+	*value = parsed
+	return nil
+}
+
+// checkPublicURL checks the public URL, and removes the slash at its end.
+func (c *Config) checkPublicURL() error {
 	if err := CheckURL("FLAGLEDGER_PUBLIC_URL", c.PublicURL, "http", "https"); err != nil {
-		return c, err
+		return err
 	}
 	u, err := url.Parse(c.PublicURL)
 	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(c.PublicURL, "#") {
-		return c, errors.New("FLAGLEDGER_PUBLIC_URL must have no user, query or fragment: mailed links begin with it")
+		return errors.New("FLAGLEDGER_PUBLIC_URL must have no user, query or fragment: mailed links begin with it")
 	}
 	if err := http.CheckPublicPath(strings.TrimSuffix(u.EscapedPath(), "/")); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_PUBLIC_URL: %w", err)
+		return fmt.Errorf("FLAGLEDGER_PUBLIC_URL: %w", err)
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
-	if c.Environment != "development" && c.Environment != "production" {
-		return c, fmt.Errorf("FLAGLEDGER_ENVIRONMENT must be development or production; it is %q", c.Environment)
-	}
-	if err := c.checkOrigins(); err != nil {
-		return c, err
-	}
+	return nil
+}
+
+func (c *Config) checkSuperUsers() error {
 	for i, address := range c.SuperUsers {
 		if c.SuperUsers[i] = strings.TrimSpace(address); commands.EmailKey(c.SuperUsers[i]) == "" {
-			return c, fmt.Errorf("FLAGLEDGER_SUPER_USERS must be e-mail addresses separated by commas; %q is not one", address)
+			return fmt.Errorf("FLAGLEDGER_SUPER_USERS must be e-mail addresses separated by commas; %q is not one", address)
 		}
 	}
-	if c.Log != "text" && c.Log != "json" {
-		return c, fmt.Errorf("FLAGLEDGER_LOG must be text or json; it is %q", c.Log)
-	}
-	if err := errors.Join(c.Mail.check(), c.Firebase.check(c.Environment), c.Payment.check()); err != nil {
-		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
-	}
-	if c.Secret != "" {
-		if _, err = parseSecret("FLAGLEDGER_SECRET", c.Secret); err != nil {
-			return c, err
-		}
-	}
-	if c.ProxyNetworks, err = quota.ParseProxies(c.Proxies); err != nil {
-		return c, fmt.Errorf("FLAGLEDGER_TRUSTED_PROXIES: %w", err)
-	}
-	if err := c.checkProduction(); err != nil {
-		return c, err
-	}
-	return c, c.parseBounds()
+	return nil
 }
 
 // checkAddresses checks the addresses to listen on.
@@ -202,32 +218,6 @@ func (c Config) LogPublicURL(log *slog.Logger) {
 			c.PublicURL,
 		)
 	}
-}
-
-// parseBounds parses the settings that limit tenants and clients.
-func (c *Config) parseBounds() (err error) {
-	if c.SandboxFor, err = parseSandboxDays(c.SandboxDays); err != nil {
-		return fmt.Errorf("FLAGLEDGER_SANDBOX_DAYS: %w", err)
-	}
-	if c.StaleFor, err = parseStaleAfter(c.StaleAfter); err != nil {
-		return fmt.Errorf("FLAGLEDGER_STALE_AFTER: %w", err)
-	}
-	if c.DrainFor, err = parseDrain(c.Drain, c.Environment); err != nil {
-		return fmt.Errorf("FLAGLEDGER_DRAIN: %w", err)
-	}
-	if c.Limits, err = quota.Parse(c.RateLimits); err != nil {
-		return fmt.Errorf("FLAGLEDGER_RATE_LIMITS: %w", err)
-	}
-	if c.FlagBytes, err = quota.ParseFlagMiB(c.FlagMiB); err != nil {
-		return fmt.Errorf("FLAGLEDGER_FLAG_MIB: %w", err)
-	}
-	if c.Features, err = http.ParseFeatures(c.FeaturePlans); err != nil {
-		return fmt.Errorf("FLAGLEDGER_FEATURES: %w", err)
-	}
-	if c.AddressConnections, err = parseConnectionsPerAddress(c.ConnectionsPerAddress); err != nil {
-		return fmt.Errorf("FLAGLEDGER_CONNECTIONS_PER_ADDRESS: %w", err)
-	}
-	return nil
 }
 
 const (
@@ -294,9 +284,9 @@ func parseStaleAfter(text string) (time.Duration, error) {
 }
 
 // parseDrain parses how long a node serves on after it is asked to stop. The default in development is 0.
-func parseDrain(text, environment string) (time.Duration, error) {
+func (c *Config) parseDrain(text string) (time.Duration, error) {
 	if text == "" {
-		if environment == "development" {
+		if c.Environment == "development" {
 			return 0, nil
 		}
 		return drainTime, nil

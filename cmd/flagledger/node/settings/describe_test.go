@@ -32,26 +32,24 @@ func TestSettingsDescribeTheConfig(t *testing.T) {
 
 // A server with the described defaults has the settings of one without any.
 func TestDescribedDefaultsMatchServer(t *testing.T) {
-	described := map[string]string{}
+	untold, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, group := range List() {
 		for _, s := range group.Settings {
-			described[s.Name] = s.Default
+			switch s.Name {
+			case "FLAGLEDGER_SANDBOX_DAYS", "FLAGLEDGER_STALE_AFTER", "FLAGLEDGER_RATE_LIMITS", "FLAGLEDGER_FLAG_MIB",
+				"FLAGLEDGER_FEATURES", "FLAGLEDGER_CONNECTIONS_PER_ADDRESS", "FLAGLEDGER_DATABASE_CONNECTIONS":
+				t.Setenv(s.Name, s.Default)
+			}
 		}
 	}
-	told := Config{
-		SandboxDays: described["FLAGLEDGER_SANDBOX_DAYS"], StaleAfter: described["FLAGLEDGER_STALE_AFTER"],
-		RateLimits: described["FLAGLEDGER_RATE_LIMITS"], FlagMiB: described["FLAGLEDGER_FLAG_MIB"],
-		FeaturePlans:          described["FLAGLEDGER_FEATURES"],
-		ConnectionsPerAddress: described["FLAGLEDGER_CONNECTIONS_PER_ADDRESS"],
-		Connections:           described["FLAGLEDGER_DATABASE_CONNECTIONS"],
+	told, err := Load()
+	if err != nil {
+		t.Fatal(err)
 	}
-	var untold Config
-	for _, c := range []*Config{&told, &untold} {
-		if err := c.parseBounds(); err != nil {
-			t.Fatal(err)
-		}
-		*c = c.WithDefaults()
-	}
+	told, untold = told.WithDefaults(), untold.WithDefaults()
 	toldPool, err := told.PoolSize()
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // checkProduction names the first setting that is not allowed in production.
-func (c Config) checkProduction() error {
+func (c *Config) checkProduction() error {
 	if c.Environment != "production" {
 		return nil
 	}

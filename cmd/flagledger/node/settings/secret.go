@@ -40,6 +40,14 @@ func (c Config) OpenSecret(log *slog.Logger) (keys.Secret, error) {
 	return parseSecret(path, string(text))
 }
 
+func (c Config) checkSecret() error {
+	if c.Secret == "" {
+		return nil
+	}
+	_, err := parseSecret("FLAGLEDGER_SECRET", c.Secret)
+	return err
+}
+
 // parseSecret parses a secret. The error names its source.
 func parseSecret(from, text string) (keys.Secret, error) {
 	s, err := keys.ParseSecret(text)
