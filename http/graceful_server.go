@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// defaultIdleGrace is the default IdleGrace: enough for a call that is on its way.
-const defaultIdleGrace = 250 * time.Millisecond
+// minIdleGrace is enough for a call that is on its way.
+const minIdleGrace = 250 * time.Millisecond
 
 // GracefulServer runs a server on a listener. Unlike http.Server.Shutdown, its Shutdown also answers calls that arrive
 // on idle connections meanwhile.
 type GracefulServer struct {
-	server   *http.Server
-	listener net.Listener
-	// IdleGrace is how long an idle connection stays open during a shutdown, so that a call on its way is still answered.
-	IdleGrace time.Duration
+	server    *http.Server
+	listener  net.Listener
+	idleGrace time.Duration
 	served    chan struct{} // closed once no more connections are accepted
 
 	mu     sync.Mutex
@@ -28,8 +27,9 @@ type GracefulServer struct {
 	empty  chan struct{} // closed once ending is set and open is empty
 }
 
-// NewGracefulServer returns a GracefulServer. It replaces the handler and hooks of server.
-func NewGracefulServer(server *http.Server, listener net.Listener) *GracefulServer {
+// NewGracefulServer returns a GracefulServer. It replaces the handler and hooks of server. During a shutdown an idle
+// connection stays open for idleGrace, or minIdleGrace if that is longer, so that a call on its way is still answered.
+func NewGracefulServer(server *http.Server, listener net.Listener, idleGrace time.Duration) *GracefulServer {
 	handler := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connKey{}).(*connection); ok {
@@ -46,7 +46,7 @@ func NewGracefulServer(server *http.Server, listener net.Listener) *GracefulServ
 		}
 	}
 	return &GracefulServer{
-		server: server, listener: listener, IdleGrace: defaultIdleGrace,
+		server: server, listener: listener, idleGrace: max(idleGrace, minIdleGrace),
 		served: make(chan struct{}), open: map[*connection]struct{}{}, empty: make(chan struct{}),
 	}
 }
@@ -132,7 +132,7 @@ func (c *connection) setIdle(idle bool) {
 	c.idle = idle
 }
 
-// end begins the shutdown of a connection: an idle one is read for IdleGrace at most.
+// end begins the shutdown of a connection: an idle one is read for idleGrace at most.
 func (c *connection) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +142,7 @@ func (c *connection) end() {
 	}
 }
 
-// Read implements net.Conn. During a shutdown, an idle connection times out after IdleGrace, and net/http closes it.
+// Read implements net.Conn. During a shutdown, an idle connection times out after idleGrace, and net/http closes it.
 func (c *connection) Read(p []byte) (int, error) {
 	for {
 		last := c.limitLastRead()
@@ -163,7 +163,7 @@ func (c *connection) limitLastRead() bool {
 	defer c.mu.Unlock()
 	last := c.idle && c.ending
 	if last {
-		_ = c.SetReadDeadline(time.Now().Add(c.server.IdleGrace))
+		_ = c.SetReadDeadline(time.Now().Add(c.server.idleGrace))
 	}
 	return last
 }

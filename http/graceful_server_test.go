@@ -36,8 +36,7 @@ func TestShutdownAnswersLateCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	graceful := NewGracefulServer(server, inner)
-	graceful.IdleGrace = time.Minute
+	graceful := NewGracefulServer(server, inner, time.Minute)
 	go func() { _ = graceful.Serve() }()
 	dial := func() net.Conn {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
@@ -101,7 +100,7 @@ func TestShutdownClosesIdleConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	graceful := NewGracefulServer(server, inner)
+	graceful := NewGracefulServer(server, inner, 0)
 	go func() { _ = graceful.Serve() }()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
 	if err != nil {

@@ -168,7 +168,7 @@ func TestAStreamEndsWithTheService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serving, served := flagledgerhttp.NewGracefulServer(server, listener), make(chan error, 1)
+	serving, served := flagledgerhttp.NewGracefulServer(server, listener, 0), make(chan error, 1)
 	go func() { served <- serving.Serve() }()
 	there := *me
 	there.Service = &nodetest.Service{T: t, URL: "http://" + listener.Addr().String()}

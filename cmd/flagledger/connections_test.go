@@ -78,7 +78,7 @@ func TestAConnectionIsHalfClosed(t *testing.T) {
 		taken <- conn
 	})
 	bounded := boundConnections(inner, settings.Config{AddressConnections: 10}, prometheus.NewRegistry())
-	graceful := http.NewGracefulServer(&nethttp.Server{Handler: hijack, ReadHeaderTimeout: time.Minute}, bounded)
+	graceful := http.NewGracefulServer(&nethttp.Server{Handler: hijack, ReadHeaderTimeout: time.Minute}, bounded, 0)
 	go func() { _ = graceful.Serve() }()
 	t.Cleanup(graceful.CloseListener)
 	client, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())

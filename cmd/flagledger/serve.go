@@ -61,7 +61,7 @@ func (serveCommand) Run(ctx context.Context) error {
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
 		defer func() { _ = metrics.Close() }()
-		go func() { served <- http.NewGracefulServer(metrics, metricsListener).Serve() }()
+		go func() { served <- http.NewGracefulServer(metrics, metricsListener, 0).Serve() }()
 	}
 	select {
 	case <-n.Ready:
@@ -76,9 +76,8 @@ func (serveCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return startError(ctx, err)
 	}
-	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, n.API.Metrics))
-	// A slow client has the drain's time, within the shutdown's.
-	server.IdleGrace = max(server.IdleGrace, min(c.DrainFor, shutdownTimeout/2))
+	idleGrace := min(c.DrainFor, shutdownTimeout/2) // a slow client has the drain's time, within the shutdown's
+	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, n.API.Metrics), idleGrace)
 	go func() { served <- server.Serve() }()
 	ready, evaluating := n.Ready, false
 	for {

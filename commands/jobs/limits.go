@@ -17,7 +17,7 @@ func ListLimits() []events.Limit {
 	in := events.PeriodText
 	perHour := fmt.Sprintf("%d in %s", maxMails, in(mailWindow))
 	return []events.Limit{
-		mails("mails of invitations", perHour, "mailed later, within "+in(placeWait), 0),
+		mails("mails of invitations", perHour, "mailed later, within "+in(slotWait), 0),
 		mails("links to sandboxes", fmt.Sprintf("%d in %s, %s", maxSandboxLinks, in(sandboxLinkWindow), perHour),
 			"not mailed, or mailed later", 0),
 		mails("links that verify the address", fmt.Sprintf("%d in %s, one in %s", maxVerifications,

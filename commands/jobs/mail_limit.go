@@ -11,8 +11,8 @@ import (
 const (
 	maxMails   = 5 // for one purpose to an address within mailWindow, all nodes together
 	mailWindow = time.Hour
-	placeRetry = 5 * time.Minute // of a job that waits for a slot
-	placeWait  = 24 * time.Hour  // the longest wait for a slot
+	slotRetry  = 5 * time.Minute // of a job that waits for a slot
+	slotWait   = 24 * time.Hour  // the longest wait for a slot
 )
 
 // purpose says what a mail is for. It is stored, so it never changes.
@@ -43,20 +43,20 @@ func (l *MailLimit) take(
 		); err != nil {
 			return err
 		}
-		place, err := tx.Exec(ctx, `insert into keep.mailed_invitations (job, email, mailed_at, purpose) select $1, $2, $3, $6
+		slot, err := tx.Exec(ctx, `insert into keep.mailed_invitations (job, email, mailed_at, purpose) select $1, $2, $3, $6
 			where (select count(*) from keep.mailed_invitations
 				where lower(email collate "C") = lower($2 collate "C") and purpose = $6 and mailed_at > $4 and job <> $1) < $5
 			on conflict (job) do update set email = excluded.email, mailed_at = excluded.mailed_at`,
 			jobID, email, now, now.Add(-mailWindow), maxMails, why)
-		taken = place.RowsAffected() > 0
+		taken = slot.RowsAffected() > 0
 		return err
 	})
 	return taken, mailError(err)
 }
 
-// giveBack frees the slot of a job whose mail was not sent, even while the node stops: otherwise others would wait for
+// release frees the slot of a job whose mail was not sent, even while the node stops: otherwise others would wait for
 // it.
-func (l *MailLimit) giveBack(ctx context.Context, jobID int64) error {
+func (l *MailLimit) release(ctx context.Context, jobID int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	_, err := l.pool.Exec(ctx, `delete from keep.mailed_invitations where job = $1`, jobID)

@@ -73,7 +73,7 @@ func TestAnAddressGetsFewInvitations(t *testing.T) {
 	invite(3, me)
 	waiting(1)
 	if _, err := o.pool.Exec(
-		t.Context(), `update jobs.river_job set created_at = created_at - $1::interval`, placeWait,
+		t.Context(), `update jobs.river_job set created_at = created_at - $1::interval`, slotWait,
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestPlacesOfMails(t *testing.T) {
 	take(10, email, false)
 	stopped, stop := context.WithCancel(t.Context())
 	stop() // stops the node
-	if err := limit.giveBack(stopped, 0); err != nil {
+	if err := limit.release(stopped, 0); err != nil {
 		t.Fatal(err)
 	}
 	take(10, email, true)

@@ -119,7 +119,7 @@ func (m mailJobs) mailPlatformInvitation(ctx context.Context, job *rivertype.Job
 	return m.sendLimited(ctx, job, forInvitation, mail.PlatformInvitation(email, m.PublicURL, invitation))
 }
 
-var errNoPlaceInTime = errors.New("the address received the most mails of this kind in every hour of a day")
+var errNoSlotInTime = errors.New("the address received the most mails of this kind in every hour of a day")
 
 // sendLimited sends an invitation or a sandbox link. If its address received too many, the job waits for a slot, at
 // most a day.
@@ -128,13 +128,13 @@ func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, why pu
 	switch {
 	case err != nil:
 		return err
-	case !taken && m.Now().Sub(job.CreatedAt) < placeWait:
-		return river.JobSnooze(placeRetry)
+	case !taken && m.Now().Sub(job.CreatedAt) < slotWait:
+		return river.JobSnooze(slotRetry)
 	case !taken:
-		return river.JobCancel(errNoPlaceInTime)
+		return river.JobCancel(errNoSlotInTime)
 	}
 	if err := m.Mailer.Send(ctx, message); err != nil {
-		return cancelRefused(errors.Join(err, m.limit.giveBack(ctx, job.ID)))
+		return cancelRefused(errors.Join(err, m.limit.release(ctx, job.ID)))
 	}
 	return nil
 }

@@ -64,12 +64,12 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 	if o.CheckEvery == 0 {
 		o.CheckEvery = 5 * time.Minute
 	}
-	p := &Provider{o: o, keys: newGoogleKeys(o.Now, o.Log), seen: xsync.NewMap[string, sighting]()}
 	app, err := firebase.NewApp(ctx, &firebase.Config{ProjectID: o.ProjectID})
 	if err != nil {
 		return nil, err
 	}
-	if p.auth, err = app.Auth(ctx); err != nil {
+	accounts, err := app.Auth(ctx)
+	if err != nil {
 		return nil, err
 	}
 	exchange := "https://securetoken.googleapis.com/v1/token"
@@ -78,21 +78,29 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 		exchange = "http://" + o.Emulator + "/securetoken.googleapis.com/v1/token"
 		options = append(options, option.WithEndpoint("http://"+o.Emulator+"/identitytoolkit.googleapis.com/"))
 	}
+	var toolkit *identitytoolkit.Service // nil without an API key
 	if o.APIKey != "" {
-		if p.toolkit, err = identitytoolkit.NewService(ctx, options...); err != nil {
+		if toolkit, err = identitytoolkit.NewService(ctx, options...); err != nil {
 			return nil, err
 		}
 	}
-	p.refresh = &oauth2.Config{
-		Endpoint: oauth2.Endpoint{
-			TokenURL:  exchange + "?key=" + url.QueryEscape(o.APIKey),
-			AuthStyle: oauth2.AuthStyleInParams,
-		},
-	}
+	keys := newGoogleKeys(o.Now, o.Log)
 	if o.Emulator == "" {
-		p.keys.load(ctx)
+		keys.load(ctx)
 	}
-	return p, nil
+	return &Provider{
+		o:       o,
+		auth:    accounts,
+		toolkit: toolkit,
+		refresh: &oauth2.Config{
+			Endpoint: oauth2.Endpoint{
+				TokenURL:  exchange + "?key=" + url.QueryEscape(o.APIKey),
+				AuthStyle: oauth2.AuthStyleInParams,
+			},
+		},
+		keys: keys,
+		seen: xsync.NewMap[string, sighting](),
+	}, nil
 }
 
 // SignUp creates an account, signs it in and lets Firebase mail a link that verifies the address.
