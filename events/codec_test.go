@@ -239,7 +239,7 @@ var addedLater = map[string]Fact{
 		Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",
 	},
 	`{"id":"m","role":"viewer","mustAccept":true}`: MemberInvited{ID: "m", Role: ViewerRole, MustAccept: true},
-	`{"owner":{"from":"u","to":""}}`: FlagUpdated{Owner: &Change[string]{"u", ""}},
+	`{"owner":{"from":"u","to":""}}`:               FlagUpdated{Owner: &Change[string]{"u", ""}},
 	`{"links":{"from":null,"to":[{"title":"t","url":"https://example.com"}]}}`: FlagUpdated{
 		Links: &Change[[]Link]{nil, []Link{{"t", "https://example.com"}}},
 	},
