@@ -2,9 +2,10 @@ package node
 
 import (
 	"context"
-	"flagledger/queries"
 	"log/slog"
 	"time"
+
+	"flagledger/queries"
 )
 
 // warnOfPlatformRoles logs once how many people have a platform role without being named in a setting. In development,
@@ -18,14 +19,9 @@ func warnOfPlatformRoles(ctx context.Context, read *queries.Queries, log *slog.L
 		case err == nil && people+invitations > 0:
 			log.Warn(
 				"people have roles on the platform, or pending invitations to one: those that were given in development count "+
-					"too. "+
-					"GET /api/v1/admin/users and GET /api/v1/admin/invitations list them, GET "+
+					"too. GET /api/v1/admin/users and GET /api/v1/admin/invitations list them, GET "+
 					"/api/v1/admin/audit?action=user.platform_role_changed who gave which and when",
-				"people",
-				people,
-				"invitations",
-				invitations,
-			)
+				"people", people, "invitations", invitations)
 			return
 		case err == nil:
 			return

@@ -102,10 +102,7 @@ func withDataFolder(c settings.Config, log *slog.Logger) (settings.Config, error
 		}
 		log.Warn(
 			"FLAGLEDGER_DATA cannot be used: there is no snapshot on disk and no copy of the public keys, and the next start "+
-				"needs the databases",
-			"err",
-			err,
-		)
+				"needs the databases", "err", err)
 		c.Data = ""
 	}
 	return c, nil

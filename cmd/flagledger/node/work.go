@@ -74,10 +74,22 @@ func upkeep(c settings.Config, s stores, r readSide, w writeSide) []jobs.Task {
 		{Name: "remove old notifications", Every: time.Hour, Do: s.inbox.RemoveOld},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: s.skipOnClockSkew(r.meter.SumMonths)},
 		{Name: "add up the use of flags by day", Every: time.Hour, Do: s.skipOnClockSkew(r.meter.SumDays)},
-		{Name: "remove the use of flags that are gone", Every: time.Hour, Do: func(ctx context.Context) error { return removeGone(ctx, s, r) }},
-		{Name: "remove visits of deleted tenants", Every: time.Hour, Do: func(ctx context.Context) error { return removeVisits(ctx, s, r) }},
+		{
+			Name:  "remove the use of flags that are gone",
+			Every: time.Hour,
+			Do:    onceCurrent(s, r, func(ctx context.Context) error { return r.meter.RemoveGone(ctx, r.snapshot) }),
+		},
+		{
+			Name:  "remove visits of deleted tenants",
+			Every: time.Hour,
+			Do:    onceCurrent(s, r, func(ctx context.Context) error { return removeVisits(ctx, s, r) }),
+		},
 		{Name: "end sandboxes", Every: time.Hour, Do: retention.Run}, // a stored name that never changes
-		{Name: "compare subscriptions", Every: 24 * time.Hour, Do: func(ctx context.Context) error { return compareSubscriptions(ctx, c, s, r, w) }},
+		{
+			Name:  "compare subscriptions",
+			Every: 24 * time.Hour,
+			Do:    func(ctx context.Context) error { return compareSubscriptions(ctx, c, s, r, w) },
+		},
 	}
 }
 
@@ -100,18 +112,10 @@ func (s stores) skipOnClockSkew(do func(ctx context.Context) error) func(ctx con
 	}
 }
 
-// removeGone skips if this node lags behind: unknown things may be new.
-func removeGone(ctx context.Context, s stores, r readSide) error {
-	if err := awaitHead(ctx, s, r); err != nil {
-		return err
-	}
-	return r.meter.RemoveGone(ctx, r.snapshot)
-}
-
-// removeVisits removes the visits of deleted tenants. It skips if this node lags behind.
+// removeVisits removes the visits of deleted tenants.
 func removeVisits(ctx context.Context, s stores, r readSide) error {
-	if err := awaitHead(ctx, s, r); err != nil || !r.snapshot.Complete() {
-		return err
+	if !r.snapshot.Complete() {
+		return nil
 	}
 	return s.directory.RemoveVisits(ctx, func(tenantID string) bool {
 		_, exists := r.snapshot.Tenant(tenantID)
@@ -119,16 +123,19 @@ func removeVisits(ctx context.Context, s stores, r readSide) error {
 	})
 }
 
-// awaitHead waits until the snapshot holds everything recorded so far.
-func awaitHead(ctx context.Context, s stores, r readSide) error {
-	head, err := s.events.Head(ctx)
-	if err != nil {
-		return err
+// onceCurrent runs a task once the snapshot holds everything recorded so far: what it does not know may be new. It
+// fails if this node lags behind.
+func onceCurrent(s stores, r readSide, do func(ctx context.Context) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		head, err := s.events.Head(ctx)
+		if err != nil {
+			return err
+		}
+		if !r.progress.Wait(ctx, head, nil) {
+			return fmt.Errorf("the snapshot has not come to position %s yet", head)
+		}
+		return do(ctx)
 	}
-	if !r.progress.Wait(ctx, head, nil) {
-		return fmt.Errorf("the snapshot has not come to position %s yet", head)
-	}
-	return nil
 }
 
 // compareSubscriptions queues a comparison of each customer's subscription with the payment provider.

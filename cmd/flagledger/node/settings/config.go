@@ -80,12 +80,17 @@ type Config struct {
 
 // Load reads the settings. The error names the first invalid one, in one line.
 func Load() (Config, error) {
-	c := Config{Streams: http.DefaultStreamLimits(), Now: time.Now}
+	c := Config{
+		Streams: http.DefaultStreamLimits(), Now: time.Now, Limits: quota.Default(), AddressConnections: addressConnections,
+	}.WithDefaults()
 	if err := env.Parse(&c); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	if c.PublicURL == "" {
 		c.PublicURL, c.PublicURLAssumed = urlOf(c.Addr), true
+	}
+	if c.Environment != "development" {
+		c.DrainFor = drainTime
 	}
 	_, connectionsErr := c.PoolSize()
 	err := cmp.Or(
@@ -107,12 +112,11 @@ func Load() (Config, error) {
 		parse("FLAGLEDGER_TRUSTED_PROXIES", c.Proxies, quota.ParseProxies, &c.ProxyNetworks),
 		parse("FLAGLEDGER_SANDBOX_DAYS", c.SandboxDays, parseSandboxDays, &c.SandboxFor),
 		parse("FLAGLEDGER_STALE_AFTER", c.StaleAfter, parseStaleAfter, &c.StaleFor),
-		parse("FLAGLEDGER_DRAIN", c.Drain, c.parseDrain, &c.DrainFor),
+		parse("FLAGLEDGER_DRAIN", c.Drain, parseDrain, &c.DrainFor),
 		parse("FLAGLEDGER_RATE_LIMITS", c.RateLimits, quota.Parse, &c.Limits),
 		parse("FLAGLEDGER_FLAG_MIB", c.FlagMiB, quota.ParseFlagMiB, &c.FlagBytes),
 		parse("FLAGLEDGER_FEATURES", c.FeaturePlans, http.ParseFeatures, &c.Features),
-		parse("FLAGLEDGER_CONNECTIONS_PER_ADDRESS", c.ConnectionsPerAddress, parseConnectionsPerAddress,
-			&c.AddressConnections),
+		parse("FLAGLEDGER_CONNECTIONS_PER_ADDRESS", c.ConnectionsPerAddress, number(1, 1_000_000), &c.AddressConnections),
 		c.checkProduction(), // after the others have parsed what it reads
 	)
 	return c, err
@@ -126,8 +130,11 @@ func require(holds bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// parse sets the parsed value of a setting.
+// parse sets the parsed value of a setting, unless that is empty.
 func parse[T any](setting, text string, parser func(string) (T, error), value *T) error {
+	if text == "" {
+		return nil
+	}
 	parsed, err := parser(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", setting, err)
@@ -211,12 +218,7 @@ func (c Config) LogPublicURL(log *slog.Logger) {
 	if host, _, _ := net.SplitHostPort(c.Addr); c.PublicURLAssumed && unspecified(host) {
 		log.Info(
 			"FLAGLEDGER_ADDR names no host: tokens and mailed links have localhost. Set FLAGLEDGER_PUBLIC_URL to how clients "+
-				"reach the service",
-			"address",
-			c.Addr,
-			"url",
-			c.PublicURL,
-		)
+				"reach the service", "address", c.Addr, "url", c.PublicURL)
 	}
 }
 
@@ -225,6 +227,8 @@ const (
 	drainTime     = 5 * time.Second
 	sandboxTime   = 14 * 24 * time.Hour
 	staleTime     = 30 * 24 * time.Hour
+
+	addressConnections = 2_000
 )
 
 // WithDefaults returns the settings with defaults for unset ones.
@@ -240,7 +244,6 @@ func (c Config) WithDefaults() Config {
 
 // Staleness returns when a flag counts as stale.
 func (c Config) Staleness() queries.Staleness {
-	c = c.WithDefaults()
 	return queries.Staleness{Now: c.Now(), After: c.StaleFor}
 }
 
@@ -257,25 +260,25 @@ func (c Config) dataFile(name string) string {
 // SnapshotFile returns the path of the snapshot's copy on disk; "" without a data folder.
 func (c Config) SnapshotFile() string { return c.dataFile("snapshot") }
 
-const maxSandboxDays = 3650
-
-// parseSandboxDays parses how long a new sandbox accepts changes; 0 if unset.
-func parseSandboxDays(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
+// number returns a parser of whole numbers from a least to a most.
+func number(least, most int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("it must be a number from %d to %d; it is %q", least, most, text)
+		}
+		return n, nil
 	}
-	days, err := strconv.Atoi(text)
-	if err != nil || days < 1 || days > maxSandboxDays {
-		return 0, fmt.Errorf("it must be a number from 1 to %d; it is %q", maxSandboxDays, text)
-	}
-	return time.Duration(days) * 24 * time.Hour, nil
 }
 
-// parseStaleAfter parses the time without use or change after which a flag is unused or settled; 0 if unset.
+// parseSandboxDays parses how long a new sandbox accepts changes.
+func parseSandboxDays(text string) (time.Duration, error) {
+	days, err := number(1, 3650)(text)
+	return time.Duration(days) * 24 * time.Hour, err
+}
+
+// parseStaleAfter parses the time without use or change after which a flag is unused or settled.
 func parseStaleAfter(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
 	after, err := time.ParseDuration(text)
 	if err != nil || after <= 0 {
 		return 0, fmt.Errorf("it must be a duration above 0, such as 720h; it is %q", text)
@@ -283,36 +286,13 @@ func parseStaleAfter(text string) (time.Duration, error) {
 	return after, nil
 }
 
-// parseDrain parses how long a node serves on after it is asked to stop. The default in development is 0.
-func (c *Config) parseDrain(text string) (time.Duration, error) {
-	if text == "" {
-		if c.Environment == "development" {
-			return 0, nil
-		}
-		return drainTime, nil
-	}
+// parseDrain parses how long a node serves on after it is asked to stop.
+func parseDrain(text string) (time.Duration, error) {
 	drain, err := time.ParseDuration(text)
 	if err != nil || drain < 0 {
 		return 0, fmt.Errorf("it must be a duration of 0 or more, such as 5s; it is %q", text)
 	}
 	return drain, nil
-}
-
-const (
-	addressConnections    = 2_000
-	maxAddressConnections = 1_000_000
-)
-
-// parseConnectionsPerAddress parses the most connections of a client address.
-func parseConnectionsPerAddress(text string) (int, error) {
-	if text == "" {
-		return addressConnections, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxAddressConnections {
-		return 0, fmt.Errorf("it must be a number from 1 to %d; it is %q", maxAddressConnections, text)
-	}
-	return n, nil
 }
 
 // originPattern matches an origin as browsers write it: a scheme, which may be an app's own, a host, and a port unless

@@ -1,9 +1,6 @@
 package settings
 
 import (
-	"fmt"
-	"strconv"
-
 	"flagledger/events/postgres"
 	"flagledger/projections"
 )
@@ -35,12 +32,6 @@ func (c Config) PoolSize() (int32, error) {
 	if c.EventStoreURL == "" {
 		taken += factConnections
 	}
-	if c.Connections != "" {
-		var err error
-		if n, err = strconv.Atoi(c.Connections); err != nil || n < taken+minPool || n > maxConnections {
-			return 0, fmt.Errorf("FLAGLEDGER_DATABASE_CONNECTIONS: it must be a number from %d to %d; it is %q", taken+minPool,
-				maxConnections, c.Connections)
-		}
-	}
-	return int32(n - taken), nil
+	err := parse("FLAGLEDGER_DATABASE_CONNECTIONS", c.Connections, number(taken+minPool, maxConnections), &n)
+	return int32(n - taken), err
 }

@@ -106,33 +106,25 @@ func (c Config) WarnOfExposure(log *slog.Logger) {
 		if slices.Contains(c.Origins, "*") {
 			log.Warn(
 				"FLAGLEDGER_CORS_ORIGINS is *: pages of any origin may call the service from a browser, with a token that they " +
-					"have or a password that is typed there. Name the origins of your pages",
-			)
+					"have or a password that is typed there. Name the origins of your pages")
 		}
 		return
 	}
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil && !commands.Loopback(host) {
 		log.Warn(
 			"FLAGLEDGER_ENVIRONMENT is development, and other machines can reach FLAGLEDGER_ADDR: every address counts as "+
-				"verified, and mailed links stand in this log. Set production where others can sign up",
-			"address",
-			c.Addr,
-		)
+				"verified, and mailed links stand in this log. Set production where others can sign up", "address", c.Addr)
 	}
 	if public, err := url.Parse(c.PublicURL); err == nil && public.Hostname() != "" &&
 		!commands.Loopback(public.Hostname()) {
 		log.Warn(
 			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_PUBLIC_URL is not of this machine alone: behind a proxy, "+
 				"anyone who signs up there has an address that counts as verified, and mailed links stand in this log. Set "+
-				"production where others can sign up",
-			"url",
-			c.PublicURL,
-		)
+				"production where others can sign up", "url", c.PublicURL)
 	}
 	if len(c.SuperUsers) > 0 {
 		log.Warn(
 			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_SUPER_USERS is set: anyone who signs up with one of those " +
-				"addresses runs the platform, since every address counts as verified. Set production where others can sign up",
-		)
+				"addresses runs the platform, since every address counts as verified. Set production where others can sign up")
 	}
 }

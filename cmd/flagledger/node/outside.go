@@ -5,11 +5,16 @@ import (
 	"fmt"
 	"log/slog"
 
+	"google.golang.org/api/option"
+
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
 	"flagledger/commands/identity/firebase"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
+	"flagledger/commands/mail"
+	"flagledger/commands/payment"
+	"flagledger/commands/push"
 	"flagledger/http"
 )
 
@@ -69,4 +74,54 @@ func openFirebase(
 		return nil, fmt.Errorf("FIREBASE_PROJECT_ID needs GOOGLE_APPLICATION_CREDENTIALS: %w", err)
 	}
 	return p, nil
+}
+
+// openMailer returns a mailer for the configured server, or one that logs.
+func openMailer(c settings.Config, log *slog.Logger) (commands.Mailer, error) {
+	if c.Mail.URL != "" {
+		return mail.Open(c.Mail.URL)
+	}
+	if c.Environment == "production" {
+		log.Warn("mails are not sent: there is no FLAGLEDGER_SMTP_URL; each is logged without its link")
+	}
+	return mail.ToLog(log, c.Environment == "development"), nil
+}
+
+// openPusher pushes through FCM of the configured Firebase project, or to the log. Firebase's emulator has no FCM.
+func openPusher(ctx context.Context, c settings.Config, log *slog.Logger) (commands.Pusher, error) {
+	if c.PushEndpoint != "" {
+		return push.Open(ctx, "test", option.WithEndpoint(c.PushEndpoint), option.WithoutAuthentication())
+	}
+	if c.Firebase.ProjectID == "" || c.Firebase.EmulatorHost != "" {
+		return push.ToLog(log), nil
+	}
+	p, err := push.Open(ctx, c.Firebase.ProjectID)
+	if err != nil {
+		return nil, fmt.Errorf("FIREBASE_PROJECT_ID needs GOOGLE_APPLICATION_CREDENTIALS: %w", err)
+	}
+	return p, nil
+}
+
+// openBilling returns the billing of tenants, with Stripe if configured.
+func openBilling(
+	c settings.Config, writer *commands.Writer, followed *jobs.Payments, log *slog.Logger,
+) (*commands.Billing, error) {
+	prices, err := commands.ParsePlanPrices(c.Payment.PlanPrices)
+	if err != nil {
+		return nil, err
+	}
+	returnURLs, err := commands.NewReturnURLs(c.ReturnOrigins(), c.Environment == "development")
+	if err != nil {
+		return nil, err
+	}
+	var provider commands.Payments // nil without Stripe
+	if c.Payment.SecretKey != "" {
+		provider = payment.Open(c.Payment.Stripe())
+		if c.Payment.WebhookSecret == "" {
+			log.Warn("there is no STRIPE_WEBHOOK_SECRET: what is paid for is seen once a day")
+		}
+	}
+	return &commands.Billing{
+		Writer: writer, Payments: provider, Events: followed, Prices: prices, ReturnURLs: returnURLs, Now: c.Now, Log: log,
+	}, nil
 }
