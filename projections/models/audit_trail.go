@@ -188,13 +188,10 @@ func (t *trail) Apply(b *projections.Batch, e events.Recorded) error {
 	b.Insert(auditTable, *tenantID, end.tree.Size(), e.Position.Commit, e.Position.Prepare, [16]byte(e.ID), end.recorded,
 		e.Name, entry.ResourceType, entry.ResourceID, name, entry.Environment, changes, e.Actor.Kind, e.Actor.ID, e.RequestID,
 		e.Reason, e.Revision, leaf[:])
-	switch fact := e.Fact.(type) {
-	case events.OAuthClientDeleted:
-		t.forget(b, e.Stream, fact.ClientID)
-	case events.MemberJoined:
+	if entry.Gone != "" && *entry.Part != "" {
+		t.forget(b, e.Stream, *entry.Part)
+	} else if fact, joined := e.Fact.(events.MemberJoined); joined {
 		t.forget(b, e.Stream, state.MemberPart(fact.ID))
-	case events.MemberRemoved:
-		t.forget(b, e.Stream, state.MemberPart(fact.UserID))
 	}
 	for _, node := range end.missing {
 		b.Queue(addMissingNode, node)
