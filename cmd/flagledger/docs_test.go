@@ -10,6 +10,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"flagledger/events"
 )
 
 // repository returns the files of the repository.
@@ -110,6 +112,16 @@ func TestReadmeLinksToEveryPage(t *testing.T) {
 	for _, page := range documents(t) {
 		if page != "README.md" && !strings.Contains(readme, "]("+page+")") {
 			t.Errorf("README.md does not link to %s", page)
+		}
+	}
+}
+
+// The page about the audit trail lists the streams that its proof covers.
+func TestAuditPageListsStreamsOfTenants(t *testing.T) {
+	page := readDocument(t, "docs/audit.md")
+	for _, prefix := range events.TenantFactPrefixes() {
+		if stream := "\n- `" + strings.TrimSuffix(prefix, ".") + "-"; !strings.Contains(page, stream) {
+			t.Errorf("docs/audit.md does not list the streams whose facts are %s…", prefix)
 		}
 	}
 }
