@@ -12,6 +12,7 @@ import (
 
 	"flagledger/cmd/flagledger/node/health"
 	"flagledger/cmd/flagledger/node/settings"
+	"flagledger/events"
 	"flagledger/events/postgres"
 	"flagledger/migrations"
 	"flagledger/migrations/database"
@@ -148,4 +149,18 @@ func poolConfig(url string, size int32) (*pgxpool.Config, error) {
 	config.MaxConns = size
 	config.ConnConfig.RuntimeParams["application_name"] = projections.ReaderName
 	return config, nil
+}
+
+// ListLimits lists the limits of a node's stores.
+func ListLimits() []events.Limit {
+	return []events.Limit{
+		{
+			Group: events.RequestLimits, Name: "a query of the database", Value: events.PeriodText(queryTimeout),
+			Per: "query", Status: 503,
+		},
+		{
+			Group: events.RequestLimits, Name: "an event of the log", Max: events.MaxEventBytes, Unit: events.UnitBytes,
+			Per: "event", Status: 422,
+		},
+	}
 }

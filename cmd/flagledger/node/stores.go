@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
+	"flagledger/events/eventstore"
+	"flagledger/events/postgres"
 	"flagledger/projections/snapshot"
 	"flagledger/retry"
 )
@@ -77,12 +80,11 @@ func openStores(
 		pool.Close()
 		facts.close()
 	}
-	signing, err := openKeys(ctx, c, pool, secret, migrated, log)
-	if err != nil {
-		closeAll()
-		return s, nil, err
-	}
+	var signing *keys.Keys
 	keepings, err := newKeepings(c, pool, secret)
+	if err == nil {
+		signing, err = openKeys(ctx, c, pool, secret, migrated, log)
+	}
 	if err != nil {
 		closeAll()
 		return s, nil, err
@@ -144,6 +146,24 @@ func openKeys(
 		log.Warn("the signing keys cannot be read yet", "retry_in", wait, "err", err)
 	})
 	return opened, err
+}
+
+// OpenStore opens the configured event store: EventStoreDB if set, otherwise the database.
+func OpenStore(
+	ctx context.Context, c settings.Config, databaseURL string, log *slog.Logger,
+) (store events.Store, closeStore func(), err error) {
+	if c.EventStoreURL != "" {
+		s, err := eventstore.Open(ctx, c.EventStoreURL, log)
+		if err != nil {
+			return nil, nil, fmt.Errorf("FLAGLEDGER_EVENTSTORE_URL: %w", err)
+		}
+		return s, s.Close, nil
+	}
+	s, err := postgres.Open(ctx, databaseURL, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.Close, nil
 }
 
 // afterMigration delays a part until the database is migrated.

@@ -340,3 +340,13 @@ func (c Config) Logger() *slog.Logger {
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, nil))
 }
+
+// ListLimits lists the limits that settings determine.
+func ListLimits() []events.Limit {
+	return []events.Limit{
+		{
+			Group: events.ConcurrencyLimits, Name: "connections", Max: addressConnections, Per: quota.PerSite,
+			Nodes: events.EachNode, Beyond: "closed at once",
+		},
+	}
+}
