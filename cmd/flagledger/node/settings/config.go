@@ -176,8 +176,7 @@ func (c Config) checkAddresses() error {
 	if c.MetricsAddr != "" && (!isAddress(c.MetricsAddr) || c.MetricsAddr == c.Addr) {
 		return fmt.Errorf(
 			"FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and differ from FLAGLEDGER_ADDR; it is %q",
-			c.MetricsAddr,
-		)
+			c.MetricsAddr)
 	}
 	return nil
 }
@@ -308,8 +307,7 @@ func (c *Config) checkOrigins() error {
 			return fmt.Errorf(
 				"FLAGLEDGER_CORS_ORIGINS must be * or origins as browsers send them, such as https://app.example.com, with "+
 					"commas between; one is %q",
-				origin,
-			)
+				origin)
 		}
 		c.Origins[i] = origin
 	}

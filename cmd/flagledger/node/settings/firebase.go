@@ -24,8 +24,7 @@ var firebaseProject = regexp.MustCompile(`^[a-z0-9][a-z0-9.:-]*$`)
 func (s Firebase) check(environment string) error {
 	if s.EmulatorHost != "" && environment == "production" {
 		return errors.New(
-			"FIREBASE_AUTH_EMULATOR_HOST must not be set in production: anyone can forge the emulator's tokens",
-		)
+			"FIREBASE_AUTH_EMULATOR_HOST must not be set in production: anyone can forge the emulator's tokens")
 	}
 	if s.ProjectID != "" && !firebaseProject.MatchString(s.ProjectID) {
 		return fmt.Errorf("FIREBASE_PROJECT_ID must be the id of a Firebase project, such as my-project-1234; it is %q",

@@ -23,29 +23,24 @@ func (c *Config) checkProduction() error {
 		return fmt.Errorf(
 			"FLAGLEDGER_SECRET must be set in production, to at least %d random characters, the same on all nodes: "+
 				"`openssl rand -hex 32` makes one",
-			keys.MinSecret,
-		)
+			keys.MinSecret)
 	}
 	if newest, _, _ := strings.Cut(c.Secret, ","); guessable(strings.TrimSpace(newest)) {
 		return errors.New(
 			"FLAGLEDGER_SECRET must be random in production, and not a pattern that is repeated or the one of compose.yaml: " +
-				"`openssl rand -hex 32` makes one, and new,old puts it in place of another",
-		)
+				"`openssl rand -hex 32` makes one, and new,old puts it in place of another")
 	}
 	for _, proxies := range c.ProxyNetworks {
 		if widest := privateBits(proxies); proxies.Bits() < widest {
 			return fmt.Errorf(
 				"FLAGLEDGER_TRUSTED_PROXIES must not be wider than /%d in production, as private networks are: anyone who "+
 					"connects from %s could say which address they have",
-				widest,
-				proxies,
-			)
+				widest, proxies)
 		}
 	}
 	if !strings.HasPrefix(c.PublicURL, "https://") {
 		return errors.New(
-			"FLAGLEDGER_PUBLIC_URL must begin with https:// in production: tokens and mailed links are sent to it",
-		)
+			"FLAGLEDGER_PUBLIC_URL must begin with https:// in production: tokens and mailed links are sent to it")
 	}
 	for _, origin := range c.Origins {
 		if strings.HasPrefix(origin, "http://") {
