@@ -52,6 +52,6 @@ func aheadProblems(ahead time.Duration) []string {
 	if ahead <= maxSkew {
 		return nil
 	}
-	return []string{fmt.Sprintf("the last fact is recorded %v later than the event store's clock: changes are recorded in "+
-		"the future until it gets there", ahead.Round(time.Second))}
+	return []string{fmt.Sprintf("the last fact is recorded %v later than the event store's clock: changes are recorded "+
+		"in the future until it gets there", ahead.Round(time.Second))}
 }
