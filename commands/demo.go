@@ -253,7 +253,8 @@ func (c ResetDemoProject) decide(p state.Project) ([]events.Fact, error) {
 	}
 	d := demo().Projects[i]
 	fresh := events.ProjectCreated{
-		ID: demoID(c.TenantID, "project", c.Name), TenantID: c.TenantID, Name: d.Name, Description: d.Description, Color: d.Color,
+		ID: demoID(c.TenantID, "project", c.Name), TenantID: c.TenantID,
+		Name: d.Name, Description: d.Description, Color: d.Color,
 	}
 	switch {
 	case c.OnlyMissing && !p.ChangedAt.IsZero(), !c.OnlyMissing && p.ChangedAt.After(c.Asked):
