@@ -46,11 +46,11 @@ func (a *API) addDevices(tag string) {
 		operation("GET", path, "list-device-tokens", tag, "The devices that the caller's notifications are pushed to"),
 		func(ctx context.Context, in *PageInput) (*listOutput[deviceBody], error) {
 			devices, err := a.Inbox.Devices(ctx, principalOf(ctx).claims.UserID)
-			rest := devices[min(in.Offset, len(devices)):]
+			left := devices[min(in.Offset, len(devices)):]
 			if in.Limit > 0 {
-				rest = rest[:min(in.Limit, len(rest))]
+				left = left[:min(in.Limit, len(left))]
 			}
-			return listResponse(ctx, *in, &queries.List[inbox.Device]{Rows: rest, Total: len(devices)}, err, showDevice)
+			return listResponse(ctx, *in, &queries.List[inbox.Device]{Rows: left, Total: len(devices)}, err, showDevice)
 		},
 	)
 	add := operation("POST", path, "register-device-token", tag, "Push the caller's notifications to a device")

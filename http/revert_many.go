@@ -92,20 +92,20 @@ func (a *API) revertFlags(ctx context.Context, in *struct {
 		return nil, err
 	}
 	began := time.Now()
-	rest := changed
-	for len(rest) > 0 && err == nil && (len(rest) == len(changed) || time.Since(began) < maxRevertTime) {
-		piece := rest[:min(len(rest), revertsAtOnce)]
+	left := changed
+	for len(left) > 0 && err == nil && (len(left) == len(changed) || time.Since(began) < maxRevertTime) {
+		piece := left[:min(len(left), revertsAtOnce)]
 		var done int
 		done, err = r.revert(ctx, piece)
-		rest = rest[done:]
+		left = left[done:]
 	}
-	if len(rest) == len(changed) && err != nil {
+	if len(left) == len(changed) && err != nil {
 		return nil, err
 	}
 	if err != nil {
 		requestOf(ctx).log().Info("flags are partly reverted", "tenant", r.filter.TenantID, "err", err)
 	}
-	return r.answer(ctx, changed[:len(changed)-len(rest)], more || len(rest) > 0)
+	return r.answer(ctx, changed[:len(changed)-len(left)], more || len(left) > 0)
 }
 
 // revertRun is a call that reverts many flags.

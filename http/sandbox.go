@@ -160,7 +160,7 @@ func (a *API) fillSandbox(ctx context.Context, tenantID string) {
 // sandboxForm returns the page that a mailed link opens.
 func (a *API) sandboxForm(r *http.Request) (web.Page, error) {
 	request, err := a.SandboxSignUp.Request(r.Context(), r.URL.Query().Get("token"))
-	return web.Sandbox(request.Email, request.Name != "", int(a.Sandboxes.Active.Hours()/24), commands.MinPassword), err
+	return web.Sandbox(request.Email, request.Name != "", int(a.SandboxSignUp.Sandboxes.Active.Hours()/24), commands.MinPassword), err
 }
 
 // openSandbox creates the account and the sandbox for the owner of a link. It limits wrong passwords per link.
