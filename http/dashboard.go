@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"flagledger/http/accounts"
 	"flagledger/http/dashboard"
 	"flagledger/http/web"
 )
@@ -15,10 +16,10 @@ func (a *API) addDashboard() {
 		func(w http.ResponseWriter, _ *http.Request) { web.NoDashboard.Write(w, http.StatusNotFound) },
 	)
 	if dashboard.Built() {
-		show = dashboard.Handler(dashboard.Files(), a.publicPath).ServeHTTP
+		show = dashboard.Handler(dashboard.Files(), a.PublicPath).ServeHTTP
 	}
-	a.router.Get(dashboard.Path, show)
-	a.router.Get(dashboard.Path+"/*", show)
+	a.Router.Get(dashboard.Path, show)
+	a.Router.Get(dashboard.Path+"/*", show)
 }
 
 // leadToDashboard redirects browsers from the root path to the dashboard; other clients get JSON there. If the program
@@ -27,7 +28,7 @@ func (a *API) leadToDashboard(next http.Handler) http.Handler {
 	built := dashboard.Built()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path
-		mailed := built && (path == resetPage || path == verifyPage)
+		mailed := built && (path == accounts.ResetPage || path == accounts.VerifyPage)
 		if path != "/" && !mailed || r.Method != http.MethodGet && r.Method != http.MethodHead {
 			next.ServeHTTP(w, r)
 			return
@@ -38,12 +39,13 @@ func (a *API) leadToDashboard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		to := a.publicPath + dashboard.Path
+		to := a.PublicPath + dashboard.Path
 		if mailed {
 			to += path + "#" + url.Values{"token": r.URL.Query()["token"]}.Encode()
 		}
 		h.Set("Cache-Control", "no-store")
 		h.Set("Referrer-Policy", "no-referrer")
-		http.Redirect(w, r, to, http.StatusFound) //nolint:gosec // to a path of the service's own: the token is in the fragment, encoded
+		//nolint:gosec // to a path of the service's own: the token is in the fragment, encoded
+		http.Redirect(w, r, to, http.StatusFound)
 	})
 }

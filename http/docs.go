@@ -5,6 +5,7 @@ import (
 
 	"github.com/swaggest/swgui/v5emb"
 
+	"flagledger/http/rest"
 	"flagledger/http/web"
 )
 
@@ -15,19 +16,19 @@ const docsPolicy = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-sr
 // addDocs serves a page that shows the OpenAPI document, with Swagger UI from the binary.
 func (a *API) addDocs() {
 	swagger := v5emb.New("flagledger", "/openapi.json", "/docs")
-	r := a.router.With(func(next http.Handler) http.Handler {
+	r := a.Router.With(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Security-Policy", docsPolicy)
 			next.ServeHTTP(w, r)
 		})
 	})
-	r.Get("/docs", web.DocsPage(a.publicPath))
+	r.Get("/docs", web.DocsPage(a.PublicPath))
 	r.Get("/docs/page.js", web.Docs("page.js"))
 	r.Get("/docs/page.css", web.Docs("page.css"))
 	r.Get("/docs/*", func(w http.ResponseWriter, r *http.Request) {
 		found := &pageWriter{ResponseWriter: w}
 		if swagger.ServeHTTP(found, r); found.missing {
-			notFound(w, r)
+			rest.NotFound(w, r)
 		}
 	})
 }

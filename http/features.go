@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"flagledger/events"
+	"flagledger/http/rest"
 )
 
 // Features maps each feature to the lowest plan that includes it.
@@ -30,9 +31,9 @@ func ParseFeatures(text string) (Features, error) {
 }
 
 type featureBody struct {
-	HasAccess    bool     `json:"hasAccess" example:"true"`
-	Plan         planName `json:"plan" doc:"The plan in force" example:"standard"`
-	RequiredPlan planName `json:"requiredPlan" doc:"The lowest plan that includes the feature" example:"standard"`
+	HasAccess    bool          `json:"hasAccess" example:"true"`
+	Plan         rest.PlanName `json:"plan" doc:"The plan in force" example:"standard"`
+	RequiredPlan rest.PlanName `json:"requiredPlan" doc:"The lowest plan that includes the feature" example:"standard"`
 }
 
 type featureOutput struct{ Body featureBody }
@@ -40,13 +41,14 @@ type featureOutput struct{ Body featureBody }
 // addFeatures adds the operations that check the features of a plan.
 func (a *API) addFeatures() {
 	check := func(feature events.Feature, tail, summary string) {
-		op := operation("GET", "/api/v1/billing/features/"+tail, "check-"+string(feature), "Billing", summary)
-		register(a, access{who: viewer}, op, func(ctx context.Context, _ *TenantInput) (*featureOutput, error) {
-			plan, required := principalOf(ctx).tenant.Plan(a.Now()), a.Features[feature]
-			return &featureOutput{
-				featureBody{HasAccess: plan.Includes(required), Plan: planName(plan), RequiredPlan: planName(required)},
-			}, nil
-		})
+		op := rest.Operation("GET", "/api/v1/billing/features/"+tail, "check-"+string(feature), "Billing", summary)
+		rest.Register(a.Core, rest.Access{Who: rest.Viewer}, op,
+			func(ctx context.Context, _ *rest.TenantInput) (*featureOutput, error) {
+				plan, required := rest.PrincipalOf(ctx).Tenant.Plan(a.Now()), a.options.Features[feature]
+				return &featureOutput{
+					featureBody{HasAccess: plan.Includes(required), Plan: rest.PlanName(plan), RequiredPlan: rest.PlanName(required)},
+				}, nil
+			})
 	}
 	check(events.Analytics, "analytics", "Whether the plan of a tenant includes analytics")
 	check(events.Experiments, "experiments/check", "Whether the plan of a tenant includes A/B tests")

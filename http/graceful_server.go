@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"flagledger/http/rest"
 )
 
 // minIdleGrace is enough for a call that is on its way.
@@ -23,7 +25,7 @@ type GracefulServer struct {
 
 	mu     sync.Mutex
 	open   map[*connection]struct{}
-	ending bool
+	Ending bool
 	empty  chan struct{} // closed once ending is set and open is empty
 }
 
@@ -66,7 +68,7 @@ func (s *GracefulServer) Shutdown(ctx context.Context) error {
 	s.CloseListener()
 	<-s.served
 	s.mu.Lock()
-	s.ending = true
+	s.Ending = true
 	for c := range s.open {
 		c.end()
 	}
@@ -90,7 +92,7 @@ func (s *GracefulServer) remove(c *connection) {
 		return
 	}
 	delete(s.open, c)
-	if s.ending && len(s.open) == 0 {
+	if s.Ending && len(s.open) == 0 {
 		close(s.empty)
 	}
 }
@@ -123,7 +125,7 @@ type connection struct {
 
 	mu     sync.Mutex
 	idle   bool // no byte of a request was read since the last response
-	ending bool
+	Ending bool
 }
 
 func (c *connection) setIdle(idle bool) {
@@ -136,7 +138,7 @@ func (c *connection) setIdle(idle bool) {
 func (c *connection) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.ending = true
+	c.Ending = true
 	if c.idle {
 		_ = c.SetReadDeadline(time.Unix(1, 0)) // wakes a Read that waits
 	}
@@ -161,7 +163,7 @@ func (c *connection) Read(p []byte) (int, error) {
 func (c *connection) limitLastRead() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := c.idle && c.ending
+	last := c.idle && c.Ending
 	if last {
 		_ = c.SetReadDeadline(time.Now().Add(c.server.idleGrace))
 	}
@@ -172,8 +174,8 @@ func (c *connection) limitLastRead() bool {
 func (c *connection) beginRequest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.idle && c.ending { // net/http may not set the header's deadline again
-		_ = c.SetReadDeadline(time.Now().Add(readHeaderTimeout))
+	if c.idle && c.Ending { // net/http may not set the header's deadline again
+		_ = c.SetReadDeadline(time.Now().Add(rest.ReadHeaderTimeout))
 	}
 	c.idle = false
 }

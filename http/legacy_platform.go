@@ -6,6 +6,8 @@ import (
 
 	"flagledger/commands"
 	"flagledger/events"
+	"flagledger/http/rest"
+	"flagledger/http/tenants"
 	"flagledger/queries"
 )
 
@@ -48,18 +50,18 @@ func showLegacyUser(u PlatformUserBody) legacyUserBody {
 }
 
 type legacyUserOutput struct {
-	Changed
+	rest.Changed
 	Body legacyUserBody
 }
 
 // legacyInvitation is an invitation with the legacy name of its role.
 type legacyInvitation struct {
-	InvitationBody
+	tenants.InvitationBody
 	Role string `json:"role" enum:"super_admin,vendor_support" example:"vendor_support"`
 }
 
 type legacyInvitationOutput struct {
-	Changed
+	rest.Changed
 	Location string `header:"Location"`
 	Body     legacyInvitation
 }
@@ -79,27 +81,27 @@ type legacyInviteBody struct {
 }
 
 func (a *API) addLegacyPlatform() {
-	users := legacyOperation("GET", "/admin/users", "legacy-list-users", "All people")
-	register(
-		a,
-		platformAccess(events.PlatformAdmin),
+	users := rest.LegacyOperation("GET", "/admin/users", "legacy-list-users", "All people")
+	rest.Register(
+		a.Core,
+		rest.PlatformAccess(events.PlatformAdmin),
 		users,
-		func(ctx context.Context, in *PageInput) (*listOutput[legacyUserBody], error) {
-			list, err := a.Queries.PlatformUsers(ctx, "", in.page())
-			return listResponse(ctx, *in, list, err,
+		func(ctx context.Context, in *rest.PageInput) (*rest.ListOutput[legacyUserBody], error) {
+			list, err := a.Queries.PlatformUsers(ctx, "", in.Page())
+			return rest.ListResponse(ctx, *in, list, err,
 				func(u queries.PlatformUser) legacyUserBody { return showLegacyUser(showPlatformUser(u)) })
 		},
 	)
-	change := legacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role",
+	change := rest.LegacyOperation("PATCH", "/admin/users/{userId}/role", "legacy-change-platform-role",
 		"Give a person a platform role")
 	change.Errors = []int{http.StatusNotFound}
-	register(a, roleAccess, change, func(ctx context.Context, in *struct {
+	rest.Register(a.Core, rest.RoleAccess, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
 		Body legacyRoleBody
 	}) (*legacyUserOutput, error) {
 		wrong := map[string]string{}
 		checkLegacyRole(wrong, in.Body.Role)
-		if err := addBodyErrors(ctx, wrongFields(wrong)); err != nil {
+		if err := rest.AddBodyErrors(ctx, rest.WrongFields(wrong)); err != nil {
 			return nil, err
 		}
 		out, err := a.changePlatformRole(ctx, in.UserID, new(string(legacyRoles[in.Body.Role])))
@@ -108,21 +110,21 @@ func (a *API) addLegacyPlatform() {
 		}
 		return &legacyUserOutput{Changed: out.Changed, Body: showLegacyUser(out.Body)}, nil
 	})
-	create := legacyOperation("POST", "/admin/invitations", "legacy-create-invitation",
+	create := rest.LegacyOperation("POST", "/admin/invitations", "legacy-create-invitation",
 		"Invite a person to a platform role")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	register(a, platformAccess(events.SuperUser), create, func(ctx context.Context, in *struct {
-		ChangeInput
+	rest.Register(a.Core, rest.PlatformAccess(events.SuperUser), create, func(ctx context.Context, in *struct {
+		rest.ChangeInput
 		Body legacyInvitationBody
 	}) (*legacyInvitationOutput, error) {
-		address, wrong := readAddress(in.Body.Email)
+		address, wrong := tenants.ReadAddress(in.Body.Email)
 		checkLegacyRole(wrong, in.Body.Role)
-		if err := addBodyErrors(ctx, wrongFields(wrong)); err != nil {
+		if err := rest.AddBodyErrors(ctx, rest.WrongFields(wrong)); err != nil {
 			return nil, err
 		}
-		out, err := a.invite(ctx, address, commands.CreateInvitation{
-			ID: newID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.SuperUsers.Has(address),
+		out, err := a.tenants.Invite(ctx, address, commands.CreateInvitation{
+			ID: rest.NewID(ctx), Role: legacyRoles[in.Body.Role], Legacy: true, Listed: a.SuperUsers.Has(address),
 		})
 		if err != nil {
 			return nil, err
@@ -133,45 +135,47 @@ func (a *API) addLegacyPlatform() {
 			Body:     legacyInvitation{out.Body, in.Body.Role},
 		}, nil
 	})
-	invite := legacyOperation("POST", "/admin/invite", "legacy-invite", "Invite a person to the platform, or to a tenant")
+	invite := rest.LegacyOperation("POST", "/admin/invite", "legacy-invite",
+		"Invite a person to the platform, or to a tenant")
 	invite.Errors = []int{http.StatusConflict}
-	register(a, access{who: person}, invite, a.legacyInvite)
+	rest.Register(a.Core, rest.Access{Who: rest.Person}, invite, a.legacyInvite)
 }
 
 // legacyInvite invites a person. It requires the same role as the operation that replaces it.
 func (a *API) legacyInvite(ctx context.Context, in *struct {
-	TenantInput
-	ChangeInput
+	rest.TenantInput
+	rest.ChangeInput
 	Body legacyInviteBody
-}) (*successOutput, error) {
-	p := principalOf(ctx)
-	address, wrong := readAddress(in.Body.Email)
-	var changed Changed
+}) (*rest.SuccessOutput, error) {
+	p := rest.PrincipalOf(ctx)
+	address, wrong := tenants.ReadAddress(in.Body.Email)
+	var changed rest.Changed
 	switch in.Body.Role {
 	case "admin":
-		if err := a.authorizeOnPlatform(p, events.SuperUser); err != nil {
+		if err := a.AuthorizeOnPlatform(p, events.SuperUser); err != nil {
 			return nil, err
 		}
-		if err := wrongFields(wrong); err != nil {
+		if err := rest.WrongFields(wrong); err != nil {
 			return nil, err
 		}
-		out, err := a.invite(ctx, address, commands.CreateInvitation{ID: newID(ctx), Role: events.PlatformAdmin})
+		out, err := a.tenants.Invite(ctx, address, commands.CreateInvitation{ID: rest.NewID(ctx), Role: events.PlatformAdmin})
 		if err != nil {
 			return nil, err
 		}
 		changed = out.Changed
 	case "user":
-		if err := a.authorize(p, access{who: admin}, in.TenantID); err != nil {
+		if err := a.Authorize(p, rest.Access{Who: rest.Admin}, in.TenantID); err != nil {
 			return nil, err
 		}
-		out, err := a.inviteMember(ctx, p.tenant.ID(), newMemberBody{Email: in.Body.Email, Role: string(events.ViewerRole)})
+		out, err := a.tenants.InviteMember(ctx, p.Tenant.ID(), tenants.NewMemberBody{Email: in.Body.Email,
+			Role: string(events.ViewerRole)})
 		if err != nil {
 			return nil, err
 		}
 		changed = out.Changed
 	default:
 		wrong["role"] = "must be one of admin, user"
-		return nil, invalid(wrong)
+		return nil, rest.Invalid(wrong)
 	}
-	return &successOutput{Changed: changed, Body: success{true}}, nil
+	return &rest.SuccessOutput{Changed: changed, Body: rest.Success{Success: true}}, nil
 }

@@ -4,10 +4,18 @@ import (
 	"slices"
 
 	"flagledger/events"
+	"flagledger/http/accounts"
+	"flagledger/http/audit"
+	"flagledger/http/billing"
+	"flagledger/http/evaluation"
+	"flagledger/http/flags"
+	"flagledger/http/rest"
+	"flagledger/http/tenants"
 )
 
 // ListLimits lists the limits of this package and its rooms.
 func ListLimits() []events.Limit {
-	return slices.Concat(restLimits(), evaluationLimits(), flagLimits(), auditLimits(), billingLimits(), accountLimits(),
-		tenantLimits())
+	return slices.Concat(rest.ListLimits(), evaluation.ListLimits(), flags.ListLimits(), audit.ListLimits(),
+		billing.ListLimits(), accounts.ListLimits(),
+		tenants.ListLimits())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"flagledger/commands"
+	"flagledger/http/rest"
 )
 
 const metricsRoute = "/metrics"
@@ -18,28 +19,28 @@ func (a *API) MetricsServer() *http.Server {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metricsRoute, metrics)
-	mux.Handle("GET /health", a)
+	mux.Handle("GET /health", a.Core)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()[nosniffHeader] = nosniff
+		w.Header()[rest.NosniffHeader] = rest.Nosniff
 		mux.ServeHTTP(w, r)
 	})
 	return &http.Server{
 		Handler:                      handler,
 		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            readHeaderTimeout,
-		ReadTimeout:                  readTimeout,
-		WriteTimeout:                 answerTimeout,
-		IdleTimeout:                  idleTimeout,
-		MaxHeaderBytes:               maxHeader,
+		ReadHeaderTimeout:            rest.ReadHeaderTimeout,
+		ReadTimeout:                  rest.ReadTimeout,
+		WriteTimeout:                 rest.AnswerTimeout,
+		IdleTimeout:                  rest.IdleTimeout,
+		MaxHeaderBytes:               rest.MaxHeader,
 	}
 }
 
 // addMetrics serves the metrics beside the interface, only to clients on the same machine that use no proxy.
 func (a *API) addMetrics() {
 	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
-	a.router.Get(metricsRoute, func(w http.ResponseWriter, r *http.Request) {
+	a.Router.Get(metricsRoute, func(w http.ResponseWriter, r *http.Request) {
 		if !onThisMachine(r) {
-			notFound(w, r)
+			rest.NotFound(w, r)
 			return
 		}
 		metrics.ServeHTTP(w, r)

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"flagledger/http/quota"
+	"flagledger/http/rest"
 	"flagledger/projections/snapshot"
 )
 
@@ -47,14 +48,14 @@ func TestMetricsAreForClientsOnTheSameMachine(t *testing.T) {
 
 func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	a := New(
-		Options{
+		Options{Options: rest.Options{
 			Reads:   2,
 			Live:    snapshot.New(snapshot.Options{}),
 			Metrics: prometheus.NewRegistry(),
 			Log:     slog.New(slog.DiscardHandler),
 			Quotas:  &quota.Tenants{Limiter: quota.NewLimiter(anonymous(100), nil, time.Now)},
 			Now:     time.Now,
-		},
+		}},
 	)
 	if w := a.from("127.0.0.1:1", "GET", "/metrics"); w.Code != 404 {
 		t.Errorf("the interface answers %d", w.Code)

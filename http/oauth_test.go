@@ -334,7 +334,7 @@ func TestTokensAndSessionsWaitInQueues(t *testing.T) {
 	s := nodetest.New(t)
 	me := s.SignUp("me@example.com")
 	id, secret := me.NewTenant("another").OAuthClient("x", "flags:read")
-	free := s.Node.API.OccupyCPU(me.UserID)
+	free := occupy(s.Node.API.Queues.CPU, me.UserID)
 	defer free()
 	denied(me.Trade(nodetest.Credentials(id, secret)...), 429, "temporarily_unavailable")
 	denied(me.Trade(nodetest.Credentials(id, "wrong")...), 401, "invalid_client")
@@ -345,7 +345,7 @@ func TestTokensAndSessionsWaitInQueues(t *testing.T) {
 	refresh := func() *nodetest.Answer {
 		return s.Anonymous().Call("POST", "/api/v1/auth/refresh", map[string]string{"refreshToken": account.refresh})
 	}
-	free = s.Node.API.OccupyMemory("site 127.0.0.1/32")
+	free = occupy(s.Node.API.Queues.Memory, "site 127.0.0.1/32")
 	defer free()
 	refresh().Refused(429)
 	free()

@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"flagledger/http/rest"
 )
 
 // This API has no parts: a request for its keys panics.
@@ -17,7 +19,7 @@ func TestAPanicIsAFaultOfTheService(t *testing.T) {
 	a := newAPI(anonymous(100))
 	a.Log = slog.New(slog.NewJSONHandler(&log, nil))
 	server := httptest.NewServer(a)
-	response, err := http.Get(server.URL + jwksRoute)
+	response, err := http.Get(server.URL + rest.JWKSRoute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,7 @@ func TestAnEvaluationIsCountedByItsRoute(t *testing.T) {
 // A handler that writes nothing, such as HEAD of a stream, returns 200.
 func TestAnAnswerWithoutABodyIsNoFault(t *testing.T) {
 	a := newAPI(anonymous(100))
-	a.router.Get("/nothing", func(http.ResponseWriter, *http.Request) {})
+	a.Router.Get("/nothing", func(http.ResponseWriter, *http.Request) {})
 	a.from("192.0.2.1:1", "GET", "/nothing")
 	metrics := a.from("127.0.0.1:1", "GET", "http://localhost/metrics").Body.String()
 	if count := `{method="GET",route="/nothing",status="2xx"} 1`; !strings.Contains(metrics, count+"\n") {

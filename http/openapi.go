@@ -1,12 +1,9 @@
 package http
 
 import (
-	"cmp"
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -16,12 +13,14 @@ import (
 	"flagledger/commands/keep/idempotency"
 	"flagledger/events"
 	"flagledger/http/quota"
+	"flagledger/http/rest"
 	"flagledger/http/strictjson"
 )
 
 var about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
 
-**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds. Timestamps of changes
+**Conventions.** Bodies are strict JSON: exact member names, no duplicates,
+	no unknown members. Timestamps are UTC with milliseconds. Timestamps of changes
 have microseconds: sent as ` + "`at`" + `, such a time includes the change. A list is a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` the response
 has ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change responds once reads show it, or after two seconds with
 ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the wrong fields in ` + "`errors`" + `. Reads under
@@ -41,9 +40,10 @@ stored: a retry carries the call out again.
 ` + "`Strict-Transport-Security`" + `.
 
 **Limits.** Every response shows in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left in the
-current minute: for the tenant, by its plan, or for the client's address without a token. Beyond the limit, or after too many wrong passwords or secrets for
+current minute: for the tenant, by its plan,
+	or for the client's address without a token. Beyond the limit, or after too many wrong passwords or secrets for
 an account, the answer is 429 with ` + "`Retry-After`" + `. Expensive requests (lists, histories, evaluations of many flags, large bodies) wait in queues that
-tenants share fairly: after ` + events.PeriodText(queueTimeout) + ` a request is 429, or 503 if the whole service is busy. All limits are in
+tenants share fairly: after ` + events.PeriodText(rest.QueueTimeout) + ` a request is 429, or 503 if the whole service is busy. All limits are in
 docs/operate/limits.md of the repository; ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` returns the limits of a tenant.`
 
 // tags lists the sections of the OpenAPI document in the order of its page.
@@ -74,7 +74,7 @@ func (a *API) openAPI() huma.Config {
 	config := huma.DefaultConfig("flagledger", Version)
 	config.Info.Description, config.Tags = about, tags
 	config.CreateHooks = nil
-	format := huma.Format{Marshal: writeBody, Unmarshal: strictjson.Read}
+	format := huma.Format{Marshal: rest.WriteBody, Unmarshal: strictjson.Read}
 	config.Formats = map[string]huma.Format{"application/json": format, "json": format}
 	config.DefaultFormat = "application/json"
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
@@ -99,10 +99,10 @@ func (a *API) openAPI() huma.Config {
 
 // publish completes the OpenAPI document and serves it.
 func (a *API) publish() {
-	doc := a.huma.OpenAPI()
-	a.describeErrors(doc)
+	doc := a.Huma.OpenAPI()
+	a.DescribeErrors(doc)
 	for _, schema := range doc.Components.Schemas.Map() {
-		allowNull(schema)
+		rest.AllowNull(schema)
 	}
 	// Encoding takes longer than the rest of New, so it waits for the first request.
 	a.openAPIText = sync.OnceValue(func() []byte {
@@ -112,7 +112,7 @@ func (a *API) publish() {
 		}
 		return text
 	})
-	a.router.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	a.Router.Get("/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oai.openapi+json")
 		_, _ = w.Write(a.openAPIText())
 	})
@@ -120,27 +120,7 @@ func (a *API) publish() {
 
 // Document returns the OpenAPI document without a server's URL.
 func Document() []byte {
-	return New(Options{
+	return New(Options{Options: rest.Options{
 		Metrics: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now, Quotas: &quota.Tenants{},
-	}).openAPIText()
-}
-
-// withExamples adds examples of an operation's request and response bodies, for which the examples of their members do
-// not suffice. nil adds none.
-func withExamples(op huma.Operation, body, answer any) huma.Operation {
-	if body != nil {
-		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {Example: body}}}
-	}
-	if answer != nil {
-		status := strconv.Itoa(cmp.Or(op.DefaultStatus, http.StatusOK))
-		op.Responses = map[string]*huma.Response{
-			status: {Content: map[string]*huma.MediaType{"application/json": {Example: answer}}},
-		}
-	}
-	return op
-}
-
-func operationsOf(item *huma.PathItem) []*huma.Operation {
-	return slices.DeleteFunc([]*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete},
-		func(op *huma.Operation) bool { return op == nil })
+	}}).openAPIText()
 }

@@ -7,19 +7,23 @@ import (
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/events/state"
+	"flagledger/http/accounts"
+	"flagledger/http/flags"
+	"flagledger/http/rest"
+	"flagledger/http/tenants"
 	"flagledger/queries"
 )
 
 // PlatformUserBody is a person, as shown to operators.
 type PlatformUserBody struct {
-	UserID         string           `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
-	Email          string           `json:"email" example:"dev@example.com"`
-	DisplayName    string           `json:"displayName" example:"Dee Veloper"`
-	Role           *string          `json:"role" nullable:"true" enum:"viewer,admin,super_user" doc:"The platform role; null for most people" example:"admin"`
-	Active         bool             `json:"active" doc:"false if deactivated" example:"true"`
-	CreatedAt      recordedTime     `json:"createdAt"`
-	LastAccessedAt *timestamp       `json:"lastAccessedAt" nullable:"true"`
-	Tenants        []membershipBody `json:"tenants"`
+	UserID         string                    `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
+	Email          string                    `json:"email" example:"dev@example.com"`
+	DisplayName    string                    `json:"displayName" example:"Dee Veloper"`
+	Role           *string                   `json:"role" nullable:"true" enum:"viewer,admin,super_user" doc:"The platform role; null for most people" example:"admin"`
+	Active         bool                      `json:"active" doc:"false if deactivated" example:"true"`
+	CreatedAt      rest.RecordedTime         `json:"createdAt"`
+	LastAccessedAt *rest.Timestamp           `json:"lastAccessedAt" nullable:"true"`
+	Tenants        []accounts.MembershipBody `json:"tenants"`
 }
 
 func showPlatformUser(u queries.PlatformUser) PlatformUserBody {
@@ -27,86 +31,82 @@ func showPlatformUser(u queries.PlatformUser) PlatformUserBody {
 		UserID:         u.UserID,
 		Email:          u.Email,
 		DisplayName:    u.DisplayName,
-		Role:           textOrNull(u.Role),
+		Role:           rest.TextOrNull(u.Role),
 		Active:         u.Active,
-		CreatedAt:      recordedTime(u.CreatedAt),
-		LastAccessedAt: (*timestamp)(u.LastAccessedAt),
-		Tenants:        make([]membershipBody, len(u.Tenants)),
+		CreatedAt:      rest.RecordedTime(u.CreatedAt),
+		LastAccessedAt: (*rest.Timestamp)(u.LastAccessedAt),
+		Tenants:        make([]accounts.MembershipBody, len(u.Tenants)),
 	}
 	for i, m := range u.Tenants {
-		body.Tenants[i] = membershipBody(m)
+		body.Tenants[i] = accounts.MembershipBody(m)
 	}
 	if !u.Known {
-		body.DisplayName = erasedUser
+		body.DisplayName = rest.ErasedUser
 	}
 	return body
 }
 
 type platformUserOutput struct {
-	Changed
+	rest.Changed
 	Body PlatformUserBody
 }
 
 // platformTenantBody is a tenant, as shown to operators.
 type platformTenantBody struct {
-	TenantBody
-	Usage  UsageBody `json:"usage" doc:"Evaluations lag by up to five seconds"`
-	Active bool      `json:"active" doc:"false if deleted" example:"true"`
+	tenants.TenantBody
+	Usage  flags.UsageBody `json:"usage" doc:"Evaluations lag by up to five seconds"`
+	Active bool            `json:"active" doc:"false if deleted" example:"true"`
 }
 
 // PlatformUserPath names a person.
 type PlatformUserPath struct {
-	ChangeInput
+	rest.ChangeInput
 	UserID string `path:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 }
-
-// platformAccess returns the access of people who have a platform role or a higher one.
-func platformAccess(role events.PlatformRole) access { return access{who: person, platform: role} }
-
-// roleAccess lets super users change roles, including their own.
-var roleAccess = access{who: person, platform: events.SuperUser, endsAccess: true}
 
 func (a *API) addPlatform() {
 	const tag, users = "Platform", "/api/v1/admin/users"
 	listUsers := func(ctx context.Context, in *struct {
-		PageInput
+		rest.PageInput
 		Search string `query:"q" maxLength:"200" doc:"Part of the address or the display name, case-insensitive, or an id"`
-	}) (*listOutput[PlatformUserBody], error) {
-		list, err := a.Queries.PlatformUsers(ctx, in.Search, in.page())
-		return listResponse(ctx, in.PageInput, list, err, showPlatformUser)
+	}) (*rest.ListOutput[PlatformUserBody], error) {
+		list, err := a.Queries.PlatformUsers(ctx, in.Search, in.Page())
+		return rest.ListResponse(ctx, in.PageInput, list, err, showPlatformUser)
 	}
-	own := operation("GET", "/api/v1/admin/role", "get-own-platform-role", tag, "The caller's platform role")
+	own := rest.Operation("GET", "/api/v1/admin/role", "get-own-platform-role", tag, "The caller's platform role")
 	own.Description = "Everyone who is signed in may call it; most people have no platform role."
-	register(
-		a,
-		access{who: person, unverified: true},
+	rest.Register(
+		a.Core,
+		rest.Access{Who: rest.Person, Unverified: true},
 		own,
 		func(ctx context.Context, _ *struct{}) (*ownRoleOutput, error) {
 			out := &ownRoleOutput{}
-			out.Body.Role = textOrNull(string(a.platformRole(principalOf(ctx).claims)))
+			out.Body.Role = rest.TextOrNull(string(a.PlatformRole(rest.PrincipalOf(ctx).Claims)))
 			return out, nil
 		},
 	)
-	register(a, platformAccess(events.PlatformAdmin), operation("GET", users, "list-users", tag, "All people"), listUsers)
-	register(a, platformAccess(events.SuperUser),
-		operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"), listUsers)
-	register(a, platformAccess(events.PlatformViewer),
-		operation("GET", "/api/v1/admin/tenants", "list-all-tenants", tag, "All tenants with their usage"),
+	rest.Register(a.Core, rest.PlatformAccess(events.PlatformAdmin), rest.Operation("GET", users, "list-users",
+		tag, "All people"), listUsers)
+	rest.Register(a.Core, rest.PlatformAccess(events.SuperUser),
+		rest.Operation("GET", users+"/system", "list-system-users", tag, "All people, for super users"), listUsers)
+	rest.Register(a.Core, rest.PlatformAccess(events.PlatformViewer),
+		rest.Operation("GET", "/api/v1/admin/tenants", "list-all-tenants", tag, "All tenants with their usage"),
 		a.listAllTenants)
 
-	deactivate := operation("PATCH", users+"/{userId}/deactivate", "deactivate-user", tag,
+	deactivate := rest.Operation("PATCH", users+"/{userId}/deactivate", "deactivate-user", tag,
 		"Deactivate a person everywhere, including live tokens")
 	deactivate.Description = "Sessions and mailed links end. After a reactivation the person must sign in again."
 	deactivate.Errors = []int{http.StatusNotFound, http.StatusConflict}
-	register(
-		a,
-		platformAccess(events.SuperUser),
+	rest.Register(
+		a.Core,
+		rest.PlatformAccess(events.SuperUser),
 		deactivate,
 		func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
-			if in.UserID == principalOf(ctx).claims.UserID {
-				return nil, newProblem(http.StatusConflict, "you cannot deactivate yourself")
+			if in.UserID == rest.PrincipalOf(ctx).Claims.UserID {
+				return nil, rest.NewProblem(http.StatusConflict, "you cannot deactivate yourself")
 			}
-			state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, runner[state.User](a), callMetadata(ctx),
+			state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, rest.Runner[state.User](a.Core),
+				rest.CallMetadata(ctx),
 				in.UserID)
 			if err != nil {
 				return nil, err
@@ -114,14 +114,15 @@ func (a *API) addPlatform() {
 			return a.showUser(ctx, in.UserID, state, done)
 		},
 	)
-	reactivate := operation("PATCH", users+"/{userId}/reactivate", "reactivate-user", tag, "Reactivate a person")
+	reactivate := rest.Operation("PATCH", users+"/{userId}/reactivate", "reactivate-user", tag, "Reactivate a person")
 	reactivate.Errors = []int{http.StatusNotFound}
-	register(
-		a,
-		platformAccess(events.SuperUser),
+	rest.Register(
+		a.Core,
+		rest.PlatformAccess(events.SuperUser),
 		reactivate,
 		func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
-			state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, runner[state.User](a), callMetadata(ctx),
+			state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, rest.Runner[state.User](a.Core),
+				rest.CallMetadata(ctx),
 				in.UserID)
 			if err != nil {
 				return nil, err
@@ -129,22 +130,23 @@ func (a *API) addPlatform() {
 			return a.showUser(ctx, in.UserID, state, done)
 		},
 	)
-	change := operation("PATCH", users+"/{userId}/role", "change-platform-role", tag,
+	change := rest.Operation("PATCH", users+"/{userId}/role", "change-platform-role", tag,
 		"Give a person a platform role; null removes it")
 	change.Errors = []int{http.StatusNotFound}
-	register(a, roleAccess, change, func(ctx context.Context, in *struct {
+	rest.Register(a.Core, rest.RoleAccess, change, func(ctx context.Context, in *struct {
 		PlatformUserPath
 		Body platformRoleBody
 	}) (*platformUserOutput, error) {
-		if role := in.Body.Role; !role.null && role.sent != nil && *role.sent == "" {
-			return nil, invalid(map[string]string{"role": "must be one of viewer, admin, super_user; null removes the role"})
+		if role := in.Body.Role; !role.Null && role.Sent != nil && *role.Sent == "" {
+			return nil,
+				rest.Invalid(map[string]string{"role": "must be one of viewer, admin, super_user; null removes the role"})
 		}
-		return a.changePlatformRole(ctx, in.UserID, in.Body.Role.sent)
+		return a.changePlatformRole(ctx, in.UserID, in.Body.Role.Sent)
 	})
 }
 
 type platformRoleBody struct {
-	Role optional[string] `json:"role" enum:"viewer,admin,super_user" example:"admin" nullable:"true"`
+	Role rest.Optional[string] `json:"role" enum:"viewer,admin,super_user" example:"admin" nullable:"true"`
 }
 
 type ownRoleOutput struct {
@@ -154,14 +156,14 @@ type ownRoleOutput struct {
 }
 
 func (a *API) listAllTenants(ctx context.Context, in *struct {
-	PageInput
+	rest.PageInput
 	Search string `query:"q" maxLength:"200" doc:"Part of the name or of the contact address, case-insensitive, or an id"`
-}) (*listOutput[platformTenantBody], error) {
-	list, err := a.Queries.PlatformTenants(ctx, in.Search, in.page())
-	return listResponse(ctx, in.PageInput, list, err, func(t queries.PlatformTenant) platformTenantBody {
+}) (*rest.ListOutput[platformTenantBody], error) {
+	list, err := a.Queries.PlatformTenants(ctx, in.Search, in.Page())
+	return rest.ListResponse(ctx, in.PageInput, list, err, func(t queries.PlatformTenant) platformTenantBody {
 		return platformTenantBody{
-			TenantBody: a.showTenant(t.Tenant),
-			Usage:      UsageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users},
+			TenantBody: a.tenants.ShowTenant(t.Tenant),
+			Usage:      flags.UsageBody{Flags: t.Flags, Evaluations: t.Evaluations, Users: t.Users},
 			Active:     t.Active,
 		}
 	})
@@ -170,7 +172,7 @@ func (a *API) listAllTenants(ctx context.Context, in *struct {
 // changePlatformRole gives a person a role; nil means that the body has none.
 func (a *API) changePlatformRole(ctx context.Context, userID string, role *string) (*platformUserOutput, error) {
 	if role == nil {
-		return nil, invalid(map[string]string{"role": "is required; null removes the role"})
+		return nil, rest.Invalid(map[string]string{"role": "is required; null removes the role"})
 	}
 	change, err := a.SuperUsers.ChangeRole(ctx, a.Directory, userID, events.PlatformRole(*role))
 	if err != nil {
@@ -179,20 +181,10 @@ func (a *API) changePlatformRole(ctx context.Context, userID string, role *strin
 	return a.writeUser(ctx, userID, change)
 }
 
-// platformRole returns a person's platform role, or "" if the address is not verified. A super user also needs an
-// address on the configured list.
-func (a *API) platformRole(c commands.Claims) events.PlatformRole {
-	role := a.Live.PlatformRole(c.UserID)
-	if !c.EmailVerified || role == events.SuperUser && !a.SuperUsers.Has(c.Email) {
-		return ""
-	}
-	return role
-}
-
 func (a *API) writeUser(
 	ctx context.Context, userID string, cmd commands.Command[state.User],
 ) (*platformUserOutput, error) {
-	state, done, err := do(ctx, a.Writer, cmd)
+	state, done, err := rest.Do(ctx, a.Writer, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -204,5 +196,5 @@ func (a *API) showUser(
 ) (*platformUserOutput, error) {
 	user, err := a.Queries.PlatformUser(ctx, userID)
 	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // the read model may not show these yet
-	return &platformUserOutput{Changed: changeHeaders(done), Body: showPlatformUser(user)}, err
+	return &platformUserOutput{Changed: rest.ChangeHeaders(done), Body: showPlatformUser(user)}, err
 }

@@ -1,10 +1,7 @@
 package http
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -13,47 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"flagledger/commands"
 	"flagledger/http/quota"
-	"flagledger/projections/snapshot"
+	"flagledger/http/rest"
 )
-
-// newAPI returns an API without parts, which stays "starting". Its clock stands still.
-func newAPI(limits quota.Limits) *API {
-	a, _ := newAPIWithClock(limits)
-	return a
-}
-
-// newAPIWithClock is newAPI with a test clock.
-func newAPIWithClock(limits quota.Limits) (*API, *time.Time) {
-	clock := new(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
-	return New(Options{
-		Reads:           2,
-		Live:            snapshot.New(snapshot.Options{}),
-		Metrics:         prometheus.NewRegistry(),
-		LoopbackMetrics: true,
-		Log:             slog.New(slog.DiscardHandler),
-		Troubles:        func() []string { return nil },
-		Quotas:          &quota.Tenants{Limiter: quota.NewLimiter(limits, nil, func() time.Time { return *clock })},
-		Now:             func() time.Time { return *clock },
-	}), clock
-}
-
-func anonymous(n int) quota.Limits { return quota.Limits{Anonymous: n, Auth: n} }
-
-// from makes a call from an address.
-func (a *API) from(address, method, path string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, nil)
-	r.RemoteAddr = address
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Add(headers[i], headers[i+1])
-	}
-	w := httptest.NewRecorder()
-	a.ServeHTTP(w, r)
-	return w
-}
 
 // shows checks the three headers of a response.
 func shows(t *testing.T, w *httptest.ResponseRecorder, status, limit, remaining, reset int) {
@@ -73,7 +32,7 @@ func shows(t *testing.T, w *httptest.ResponseRecorder, status, limit, remaining,
 	if status != http.StatusTooManyRequests {
 		return
 	}
-	var p problem
+	var p rest.Problem
 	if err := json.Unmarshal(
 		w.Body.Bytes(), &p,
 	); err != nil || h.Get("Retry-After") != strconv.Itoa(reset) || h.Get("Content-Type") != "application/problem+json" ||
@@ -165,34 +124,10 @@ func TestEscapedPathsAreLimited(t *testing.T) {
 	}
 }
 
-// A mail that may have been sent counts, even if the call failed.
-func TestMailsThatMayHaveGoneOutCount(t *testing.T) {
-	a := newAPI(quota.Limits{Auth: 1})
-	req := &request{answer: http.Header{}, serviceLog: a.Log, received: httptest.NewRequest(http.MethodPost, "/", nil)}
-	ctx := context.WithValue(t.Context(), requestKey{}, req)
-	mail := func(result error) error { return a.limitMails(ctx, func() error { return result }) }
-	for _, refusal := range []error{&commands.Error{Kind: commands.Conflict}, &commands.Error{Kind: commands.TooMany}, newProblem(http.StatusBadRequest, "")} {
-		for range 10 {
-			if err := mail(refusal); !errors.Is(err, refusal) {
-				t.Fatalf("%v counts: %v", refusal, err)
-			}
-		}
-	}
-	for _, result := range []error{nil, errors.New("lost"), context.Canceled, &commands.Error{Kind: commands.Unavailable}, nil} {
-		if err := mail(result); !errors.Is(err, result) {
-			t.Fatalf("refused too early: %v", err)
-		}
-	}
-	if refused, _ := errors.AsType[*problem](mail(nil)); refused == nil || refused.Status != http.StatusTooManyRequests {
-		t.Error("a further mail goes out")
-	}
-}
-
-func TestWhoIsRefusedElsewhereIsToldOneTimeToWait(t *testing.T) {
-	req := &request{answer: http.Header{"RateLimit-Reset": {"17"}}, serviceLog: slog.New(slog.DiscardHandler)}
-	ctx := context.WithValue(t.Context(), requestKey{}, req)
-	p := problemOf(ctx, &commands.Error{Kind: commands.TooMany, Detail: "Firebase has seen too many attempts"})
-	if p.Status != 429 || p.headers.Get("Retry-After") != "17" {
-		t.Errorf("refused with %+v", p)
+func TestNothingIsServedBeforeItIsReady(t *testing.T) {
+	a := newAPI(anonymous(10))
+	if w := a.from("192.0.2.1:1", http.MethodGet, "/api/v1/version"); w.Code != http.StatusServiceUnavailable ||
+		w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }

@@ -244,7 +244,7 @@ func TestRevertMany(t *testing.T) {
 			me.CreateFlag("a", nil)
 			at := now()
 			me.Call("PATCH", nodetest.FlagPath("a"), `{"name":"N"}`).Want(200)
-			free := me.Service.Node.API.OccupyCPU(me.UserID)
+			free := occupy(me.Service.Node.API.Queues.CPU, me.UserID)
 			defer free()
 			me.Call("POST", revertPath, fmt.Sprintf(`{"at":%q}`, at)).Refused(429)
 			free()

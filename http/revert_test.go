@@ -63,7 +63,7 @@ func testRevert(t *testing.T) {
 	nodetest.Cases{
 		"it waits for the processors as other work of the tenant does": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
-			free := me.Service.Node.API.OccupyCPU(me.UserID)
+			free := occupy(me.Service.Node.API.Queues.CPU, me.UserID)
 			defer free()
 			revert(me, `{"version":1}`).Refused(429)
 			free()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"flagledger/events"
+	"flagledger/http/rest"
 )
 
 // ServiceStatus is the state of the service, as the answering node saw it a few seconds ago.
@@ -56,25 +57,26 @@ type JobsStatus struct {
 }
 
 type serviceStatusBody struct {
-	Status      string    `json:"status" enum:"ok,degraded" example:"degraded"`
-	Detail      []string  `json:"detail" doc:"The failures that /health reports" example:"[\"the read model audit is being built\"]"`
-	Timestamp   timestamp `json:"timestamp"`
-	Version     string    `json:"version" example:"1.0.0"`
-	BuildNumber string    `json:"buildNumber" example:"417"`
-	Environment string    `json:"environment" example:"production"`
+	Status      string         `json:"status" enum:"ok,degraded" example:"degraded"`
+	Detail      []string       `json:"detail" doc:"The failures that /health reports" example:"[\"the read model audit is being built\"]"`
+	Timestamp   rest.Timestamp `json:"timestamp"`
+	Version     string         `json:"version" example:"1.0.0"`
+	BuildNumber string         `json:"buildNumber" example:"417"`
+	Environment string         `json:"environment" example:"production"`
 	ServiceStatus
 }
 
 type serviceStatusOutput struct{ Body serviceStatusBody }
 
 func (a *API) addServiceStatus() {
-	op := operation("GET", "/api/v1/admin/status", "get-service-status", "Platform",
+	op := rest.Operation("GET", "/api/v1/admin/status", "get-service-status", "Platform",
 		"The state of the service: read models, jobs, event store, snapshot")
 	op.Description = "As the answering node saw it a few seconds ago. Each node has its own snapshot."
-	register(a, platformAccess(events.PlatformAdmin), op, func(context.Context, *struct{}) (*serviceStatusOutput, error) {
+	rest.Register(a.Core, rest.PlatformAccess(events.PlatformAdmin), op, func(context.Context,
+		*struct{}) (*serviceStatusOutput, error) {
 		body := serviceStatusBody{
-			Status: "ok", Detail: append([]string{}, a.Troubles()...), Timestamp: timestamp(a.Now()),
-			Version: Version, BuildNumber: a.Build, Environment: a.Environment, ServiceStatus: a.Status(),
+			Status: "ok", Detail: append([]string{}, a.options.Troubles()...), Timestamp: rest.Timestamp(a.Now()),
+			Version: Version, BuildNumber: a.options.Build, Environment: a.Environment, ServiceStatus: a.options.Status(),
 		}
 		if len(body.Detail) > 0 {
 			body.Status = "degraded"

@@ -16,18 +16,19 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
 	flagledgerhttp "flagledger/http"
+	"flagledger/http/evaluation"
 )
 
 // streaming starts a service with stream limits, if given.
-func streaming(t *testing.T, limits flagledgerhttp.StreamLimits) *nodetest.Service {
+func streaming(t *testing.T, limits evaluation.StreamLimits) *nodetest.Service {
 	t.Helper()
 	t.Parallel()
 	return nodetest.Start(t, nodetest.Database(t), settings.Config{Environment: "development", Streams: streamLimits(limits)},
 		nodetest.Log(t))
 }
 
-func streamLimits(limits flagledgerhttp.StreamLimits) flagledgerhttp.StreamLimits {
-	l := flagledgerhttp.DefaultStreamLimits()
+func streamLimits(limits evaluation.StreamLimits) evaluation.StreamLimits {
+	l := evaluation.DefaultStreamLimits()
 	for _, field := range []struct{ to, from *int }{{&l.PerTenant, &limits.PerTenant}, {&l.PerCreator, &limits.PerCreator}} {
 		if *field.from != 0 {
 			*field.to = *field.from
@@ -54,7 +55,7 @@ func openStreams(s *nodetest.Service) string {
 }
 
 func TestASilentStreamHasAHeartbeat(t *testing.T) {
-	me := streaming(t, flagledgerhttp.StreamLimits{Heartbeat: 20 * time.Millisecond}).SignUp("me@example.com")
+	me := streaming(t, evaluation.StreamLimits{Heartbeat: 20 * time.Millisecond}).SignUp("me@example.com")
 	other := me.NewTenant("other")
 	l := listen(me)
 	began := l.last
@@ -73,7 +74,7 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 	}
 	position := func(id string) events.Position {
 		t.Helper()
-		p, known := me.Service.Node.API.StreamPosition(me.Tenant, id)
+		p, known := streamIDs(me).Position(id)
 		nodetest.Same(t, "the id is known", known, true)
 		return p
 	}
@@ -90,7 +91,7 @@ func TestASilentStreamHasAHeartbeat(t *testing.T) {
 }
 
 func TestATenantsStreamsAreLimited(t *testing.T) {
-	me := streaming(t, flagledgerhttp.StreamLimits{PerTenant: 2, PerCreator: 3}).SignUp("me@example.com")
+	me := streaming(t, evaluation.StreamLimits{PerTenant: 2, PerCreator: 3}).SignUp("me@example.com")
 	first := listen(me)
 	listen(me, "X-Environment", "development")
 	saysWhenToRetry(me.Call("GET", streamPath, nil).Refused(429))
@@ -108,7 +109,7 @@ func TestATenantsStreamsAreLimited(t *testing.T) {
 }
 
 func TestAStreamIsOpenForALimitedTime(t *testing.T) {
-	me := streaming(t, flagledgerhttp.StreamLimits{Life: 200 * time.Millisecond}).SignUp("me@example.com")
+	me := streaming(t, evaluation.StreamLimits{Life: 200 * time.Millisecond}).SignUp("me@example.com")
 	listen(me).ends()
 }
 
@@ -116,7 +117,7 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	var later atomic.Int64
 	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
-		Environment: "development", Streams: streamLimits(flagledgerhttp.StreamLimits{Heartbeat: 10 * time.Millisecond}),
+		Environment: "development", Streams: streamLimits(evaluation.StreamLimits{Heartbeat: 10 * time.Millisecond}),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
@@ -175,7 +176,7 @@ func TestAStreamEndsWithTheService(t *testing.T) {
 	streams := []*listening{listen(&there), listen(&there)}
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	s.Node.API.EndStreams()
+	s.Node.API.Evaluation.EndStreams()
 	if err := serving.Shutdown(ctx); err != nil {
 		t.Fatal("the service waits for its streams:", err)
 	}
@@ -216,7 +217,7 @@ func dialUnread(t *testing.T, server *httptest.Server) net.Conn {
 }
 
 func TestASlowReaderIsDropped(t *testing.T) {
-	s := streaming(t, flagledgerhttp.StreamLimits{Write: time.Second, Heartbeat: time.Millisecond})
+	s := streaming(t, evaluation.StreamLimits{Write: time.Second, Heartbeat: time.Millisecond})
 	me := s.SignUp("me@example.com")
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = s.Node.API.Server()
@@ -252,4 +253,14 @@ func TestAConnectionWhoseAnswersNobodyReadsIsClosed(t *testing.T) {
 	case <-time.After(testTimeout):
 		t.Fatal("it holds its connection, and what it was to be answered")
 	}
+}
+
+// streamIDs returns the ids of a person's streams.
+func streamIDs(me *nodetest.Client) evaluation.StreamIDs {
+	me.Service.T.Helper()
+	ids, err := me.Service.Node.API.Evaluation.StreamIDs(me.Tenant)
+	if err != nil {
+		me.Service.T.Fatal(err)
+	}
+	return ids
 }

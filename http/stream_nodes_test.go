@@ -8,7 +8,7 @@ import (
 
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/events"
-	flagledgerhttp "flagledger/http"
+	"flagledger/http/evaluation"
 )
 
 // The other node of this test knows the position of a change before there is one.
@@ -17,15 +17,14 @@ func TestWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
 }
 
 func testWhoHasHeardOfAChangeAtAnotherNodeWaitsForIt(t *testing.T) {
-	me := streaming(t, flagledgerhttp.StreamLimits{}).SignUp("me@example.com")
+	me := streaming(t, evaluation.StreamLimits{}).SignUp("me@example.com")
 	createHeard(me, "k")
 	l := listen(me)
 	enable(me, "k", "production")
-	api := me.Service.Node.API
-	at, known := api.StreamPosition(me.Tenant, l.next().Data.ETag)
+	at, known := streamIDs(me).Position(l.next().Data.ETag)
 	nodetest.Same(t, "the id is known", known, true)
 	etag := func(commit uint64) string {
-		return api.StreamID(me.Tenant, events.Position{Commit: commit, Prepare: commit})
+		return streamIDs(me).ID(events.Position{Commit: commit, Prepare: commit})
 	}
 	next := fmt.Sprintf("%s?flagConfigLastModified=1771622898&flagConfigEtag=%s", ofrepPath, etag(at.Commit+1))
 	var fetched sync.WaitGroup

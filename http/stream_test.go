@@ -185,8 +185,8 @@ func testStreamResumesAfterLastEvent(t *testing.T) {
 		},
 		"after an id that nobody knows all is to be fetched": func(t *testing.T, me *nodetest.Client) {
 			me.CreateFlag("a", nil)
-			api, far := me.Service.Node.API, uint64(99_999_999_999)
-			future := api.StreamID(me.Tenant, events.Position{Commit: far, Prepare: far})
+			far := uint64(99_999_999_999)
+			future := streamIDs(me).ID(events.Position{Commit: far, Prepare: far})
 			for _, id := range []string{"x", "1/1", "postgres:1/1", future, listen(me.NewTenant("other")).last} {
 				l := openStream(me, streamPath, "Last-Event-ID", id)
 				l.hears("")

@@ -9,7 +9,7 @@ import (
 
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
-	flagledgerhttp "flagledger/http"
+	"flagledger/http/evaluation"
 )
 
 // streamURL returns the path and the query of the stream in OFREP's bulk response.
@@ -148,7 +148,7 @@ func TestStreamURLsAreTheSameOnAllNodesAndNotLogged(t *testing.T) {
 	book := &nodetest.LogBook{}
 	var later atomic.Int64
 	c := settings.Config{
-		Environment: "development", Streams: flagledgerhttp.DefaultStreamLimits(),
+		Environment: "development", Streams: evaluation.DefaultStreamLimits(),
 		Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) },
 	}
 	s := nodetest.Start(t, nodetest.Database(t), c,

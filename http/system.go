@@ -7,22 +7,23 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"flagledger/http/rest"
 	"flagledger/http/strictjson"
 )
 
 type healthBody struct {
-	Status    string    `json:"status" enum:"ok,degraded,starting,stopping" example:"degraded"`
-	Timestamp timestamp `json:"timestamp"`
-	Detail    []string  `json:"detail,omitempty" doc:"Failures that do not stop evaluation" example:"[\"the read model history is being built\"]"`
+	Status    string         `json:"status" enum:"ok,degraded,starting,stopping" example:"degraded"`
+	Timestamp rest.Timestamp `json:"timestamp"`
+	Detail    []string       `json:"detail,omitempty" doc:"Failures that do not stop evaluation" example:"[\"the read model history is being built\"]"`
 }
 
 // health answers 200 while flags are evaluated and the node is not stopping. It reports other failures in detail.
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {
-	status, body := http.StatusOK, healthBody{Status: a.healthStatus(), Timestamp: timestamp(a.Now())}
+	status, body := http.StatusOK, healthBody{Status: a.healthStatus(), Timestamp: rest.Timestamp(a.Now())}
 	if body.Status != "ok" {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
-	} else if body.Detail = a.Troubles(); len(body.Detail) > 0 {
+	} else if body.Detail = a.options.Troubles(); len(body.Detail) > 0 {
 		body.Status = "degraded"
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -32,7 +33,7 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) {
 
 // healthStatus returns whether the service is ok, starting or stopping.
 func (a *API) healthStatus() string {
-	if a.stopping.Load() {
+	if a.Stopping.Load() {
 		return "stopping"
 	}
 	select {
@@ -52,34 +53,35 @@ type nameOutput struct {
 
 type versionOutput struct {
 	Body struct {
-		Version     string    `json:"version" example:"1.0.0"`
-		BuildNumber string    `json:"build_number" example:"417"`
-		Status      string    `json:"status" example:"ok"`
-		Timestamp   timestamp `json:"timestamp"`
-		Environment string    `json:"environment" example:"production"`
+		Version     string         `json:"version" example:"1.0.0"`
+		BuildNumber string         `json:"build_number" example:"417"`
+		Status      string         `json:"status" example:"ok"`
+		Timestamp   rest.Timestamp `json:"timestamp"`
+		Environment string         `json:"environment" example:"production"`
 	}
 }
 
 func (a *API) addSystem() {
-	root := operation("GET", "/", "get-root", "System", "Name and version of the service")
+	root := rest.Operation("GET", "/", "get-root", "System", "Name and version of the service")
 	root.Responses = map[string]*huma.Response{"302": {
 		Description: "For a client that accepts text/html: redirects to the dashboard",
 		Headers:     map[string]*huma.Param{"Location": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
-	register(a, access{who: anyone}, root,
+	rest.Register(a.Core, rest.Access{Who: rest.Anyone}, root,
 		func(context.Context, *struct{}) (*nameOutput, error) {
 			out := &nameOutput{}
 			out.Body.Name, out.Body.Version = "flagledger", Version
 			return out, nil
 		})
-	register(a, access{who: anyone}, operation("GET", "/api/v1/version", "get-version", "System", "The running build"),
+	rest.Register(a.Core, rest.Access{Who: rest.Anyone}, rest.Operation("GET", "/api/v1/version", "get-version",
+		"System", "The running build"),
 		func(context.Context, *struct{}) (*versionOutput, error) {
 			out := &versionOutput{}
-			out.Body.Version, out.Body.BuildNumber = Version, a.Build
-			out.Body.Status, out.Body.Timestamp, out.Body.Environment = "ok", timestamp(a.Now()), a.Environment
+			out.Body.Version, out.Body.BuildNumber = Version, a.options.Build
+			out.Body.Status, out.Body.Timestamp, out.Body.Environment = "ok", rest.Timestamp(a.Now()), a.Environment
 			return out, nil
 		})
-	doc := a.huma.OpenAPI()
+	doc := a.Huma.OpenAPI()
 	content := map[string]*huma.MediaType{
 		"application/json": {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[healthBody](), true, "")},
 	}

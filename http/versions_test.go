@@ -15,7 +15,7 @@ import (
 func TestAVersionAndAComparisonWaitToBeAddedUp(t *testing.T) {
 	me := nodetest.New(t).SignUp("me@example.com") // on a node of its own, which may have one slot for all
 	me.CreateEnabledFlag("k", nil)
-	free := me.Service.Node.API.OccupyCPU(me.UserID)
+	free := occupy(me.Service.Node.API.Queues.CPU, me.UserID)
 	defer free()
 	me.Call("GET", nodetest.FlagPath("k", "/versions/1"), nil).Refused(429)
 	me.Call("GET", nodetest.FlagPath("k", "/diff?from=1&to=2"), nil).Refused(429)

@@ -15,7 +15,7 @@ import (
 	"flagledger/cmd/flagledger/terminal"
 	"flagledger/events"
 	"flagledger/events/state"
-	"flagledger/http"
+	flagsapi "flagledger/http/flags"
 	"flagledger/queries"
 )
 
@@ -47,7 +47,7 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 		if c.JSON {
 			entries := make([][]byte, len(flags))
 			for i, f := range flags {
-				entries[i] = terminal.PrintableJSON(http.CleanupEntry(f, stale))
+				entries[i] = terminal.PrintableJSON(flagsapi.CleanupEntry(f, stale))
 			}
 			_, err := fmt.Printf("[%s]\n", bytes.Join(entries, []byte(",\n ")))
 			return err

@@ -26,6 +26,7 @@ import (
 	"flagledger/events"
 	"flagledger/http"
 	"flagledger/http/quota"
+	"flagledger/http/rest"
 	"flagledger/projections/snapshot"
 	"flagledger/projections/usage"
 	"flagledger/queries"
@@ -104,7 +105,7 @@ func writeFields(b *strings.Builder) {
 func beyond(l events.Limit) string {
 	var parts []string
 	if l.Status != 0 {
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", l.Status, http.ProblemName(l.Status))))
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", l.Status, rest.ProblemName(l.Status))))
 	}
 	if l.Beyond != "" {
 		parts = append(parts, l.Beyond)

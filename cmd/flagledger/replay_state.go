@@ -8,7 +8,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/state"
-	"flagledger/http"
+	"flagledger/http/flags"
 	"flagledger/queries"
 )
 
@@ -74,7 +74,7 @@ func (r *replay) printFlag(ctx context.Context, m queries.Moment) error {
 			t.Apply(e)
 		}
 	}
-	return r.write(http.FlagVersion(f, t.Environments))
+	return r.write(flags.FlagVersion(f, t.Environments))
 }
 
 // printProject prints the project, which is null if it is deleted.
@@ -85,14 +85,14 @@ func (r *replay) printProject(ctx context.Context, m queries.Moment) error {
 		return err
 	}
 	p.ID = *r.Project // its creation may be unknown
-	shown := new(http.ShowProject(p))
+	shown := new(flags.ShowProject(p))
 	if _, deleted := last.Fact.(events.ProjectDeleted); deleted {
 		shown = nil
 	}
 	text, err := events.Marshal(struct {
-		Version   events.Revision     `json:"version"`
-		Timestamp string              `json:"timestamp"`
-		Project   *http.ProjectFields `json:"project"`
+		Version   events.Revision      `json:"version"`
+		Timestamp string               `json:"timestamp"`
+		Project   *flags.ProjectFields `json:"project"`
 	}{last.Revision, last.At.UTC().Format(events.RecordedFormat), shown})
 	if err != nil {
 		return err

@@ -128,7 +128,7 @@ func shutDown(api *http.API, server *http.GracefulServer, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	server.CloseListener() // so that clients open their streams on another node
-	api.EndStreams()
+	api.Evaluation.EndStreams()
 	if err := server.Shutdown(ctx); err != nil {
 		log.Warn("cut off running calls", "err", err)
 	}

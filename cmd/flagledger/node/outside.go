@@ -15,7 +15,7 @@ import (
 	"flagledger/commands/mail"
 	"flagledger/commands/payment"
 	"flagledger/commands/push"
-	"flagledger/http"
+	"flagledger/http/rest"
 )
 
 // Audience is the audience of the local identity provider's tokens.
@@ -51,7 +51,7 @@ func openIdentity(
 		Mailer:               mailer,
 		Now:                  c.Now,
 		HashMemory:           c.HashMemory,
-		Hash:                 http.NewHashing(c.WaitTimeout).Run,
+		Hash:                 rest.NewHashing(c.WaitTimeout).Run,
 	}), func(context.Context) {}, nil
 }
 

@@ -17,7 +17,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/events"
-	flagledgerhttp "flagledger/http"
+	"flagledger/http/evaluation"
 	"flagledger/http/quota"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections"
@@ -170,7 +170,7 @@ func Start(t testing.TB, databaseURL string, c settings.Config, log *slog.Logger
 		c.Limits, c.InvitationsPerDay = Generous, cmp.Or(c.InvitationsPerDay, 1_000_000)
 	}
 	if c.Streams.PerTenant == 0 {
-		c.Streams = flagledgerhttp.DefaultStreamLimits()
+		c.Streams = evaluation.DefaultStreamLimits()
 	}
 	n, err := node.Start(t.Context(), c, databaseURL, log)
 	if err != nil {

@@ -22,7 +22,9 @@ import (
 	"flagledger/commands"
 	"flagledger/events"
 	"flagledger/http"
+	"flagledger/http/evaluation"
 	"flagledger/http/quota"
+	"flagledger/http/rest"
 	"flagledger/queries"
 )
 
@@ -62,8 +64,8 @@ type Config struct {
 	DrainFor         time.Duration  `env:"-"` // Drain, parsed
 	ProxyNetworks    []netip.Prefix `env:"-"` // Proxies, parsed
 	// AddressConnections is ConnectionsPerAddress, parsed; only the command line's server uses it.
-	AddressConnections int               `env:"-"`
-	Streams            http.StreamLimits `env:"-"`
+	AddressConnections int                     `env:"-"`
+	Streams            evaluation.StreamLimits `env:"-"`
 	// InvitationsPerDay replaces the plans' limits unless it is 0, for tests.
 	InvitationsPerDay int              `env:"-"`
 	Now               func() time.Time `env:"-"` // required; tests move it
@@ -81,7 +83,8 @@ type Config struct {
 // Load reads the settings. The error names the first invalid one, in one line.
 func Load() (Config, error) {
 	c := Config{
-		Streams: http.DefaultStreamLimits(), Now: time.Now, Limits: quota.Default(), AddressConnections: addressConnections,
+		Streams: evaluation.DefaultStreamLimits(), Now: time.Now, Limits: quota.Default(),
+		AddressConnections: addressConnections,
 	}.WithDefaults()
 	if err := env.Parse(&c); err != nil {
 		return c, errors.New(strings.ReplaceAll(err.Error(), "\n", " "))
@@ -152,7 +155,7 @@ func (c *Config) checkPublicURL() error {
 	if err != nil || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(c.PublicURL, "#") {
 		return errors.New("FLAGLEDGER_PUBLIC_URL must have no user, query or fragment: mailed links begin with it")
 	}
-	if err := http.CheckPublicPath(strings.TrimSuffix(u.EscapedPath(), "/")); err != nil {
+	if err := rest.CheckPublicPath(strings.TrimSuffix(u.EscapedPath(), "/")); err != nil {
 		return fmt.Errorf("FLAGLEDGER_PUBLIC_URL: %w", err)
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")

@@ -1,0 +1,50 @@
+// Package accounts serves people and machines as themselves: sign-in, passwords, OAuth clients, notifications, tours.
+package accounts
+
+import (
+	"github.com/go-chi/chi/v5"
+
+	"flagledger/commands"
+	"flagledger/commands/jobs"
+	"flagledger/commands/keep/inbox"
+	"flagledger/commands/keep/tours"
+	"flagledger/http/rest"
+)
+
+// Options holds what accounts need.
+type Options struct {
+	Reclaimer *commands.Reclaimer
+	// SandboxSignUp creates sandboxes on request, and Links mails the links to them.
+	SandboxSignUp *commands.SandboxSignUp
+	Links         *jobs.Links
+	Inbox         *inbox.Inbox
+	// Notifications puts notifications into inboxes.
+	Notifications *commands.Notifications
+	Tours         *tours.Tours
+}
+
+// API serves accounts.
+type API struct {
+	*rest.Core
+	Options
+}
+
+// New returns the operations of a core.
+func New(core *rest.Core, o Options) *API { return &API{Core: core, Options: o} }
+
+// AddPages adds the pages that mailed links open.
+func (a *API) AddPages() { a.addPages() }
+
+// AddOperations adds the operations to the router and the OpenAPI document.
+func (a *API) AddOperations(r chi.Router) {
+	a.Router.Get(rest.JWKSRoute, a.jwks)
+	r.Post(rest.GrantRoute, a.issueToken)
+	r.Post(rest.DeprecatedRoute(rest.LegacyGrantRoute, a.issueToken))
+	a.addAuth()
+	a.addOAuth()
+	a.addNotifications()
+	a.addProductTours()
+	a.addSandboxSignUp()
+	a.documentToken()
+	a.documentJWKS()
+}

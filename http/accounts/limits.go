@@ -1,0 +1,14 @@
+package accounts
+
+import (
+	"flagledger/events"
+	"flagledger/http/rest"
+)
+
+// maxNotificationLimit is enforced by huma. A test compares the OpenAPI document with it.
+const maxNotificationLimit = 100
+
+// ListLimits lists the limits of notifications.
+func ListLimits() []events.Limit {
+	return []events.Limit{rest.FieldLimit(maxNotificationLimit, "(of notifications)", 422, "limit")}
+}

@@ -1,0 +1,67 @@
+// Package evaluation serves the evaluation of flags, for our own clients and OpenFeature's, and the stream of changes.
+package evaluation
+
+import (
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/commands/keep/keys"
+	"flagledger/http/rest"
+)
+
+// Options holds what the stream of changes needs.
+type Options struct {
+	Changes      Changes
+	Secret       keys.Secret // encrypts the ids of streams
+	StreamLimits StreamLimits
+}
+
+// API serves evaluations and streams.
+type API struct {
+	*rest.Core
+	Options
+	evaluated   evaluationCounters
+	openStreams prometheus.Gauge
+	streams     streamCounts
+	ending      chan struct{} // closed by EndStreams
+	end         func()
+
+	// schemas of bodies that huma does not read
+	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, evaluateDraftSchema *huma.Schema
+}
+
+// New returns the operations of a core.
+func New(core *rest.Core, o Options) *API {
+	a := &API{
+		Core:        core,
+		Options:     o,
+		evaluated:   newEvaluationCounters(core.Metrics),
+		openStreams: newStreamGauge(),
+		streams:     streamCounts{byOwner: map[string]int{}},
+		ending:      make(chan struct{}),
+	}
+	a.end = sync.OnceFunc(func() { close(a.ending) })
+	core.Metrics.MustRegister(a.openStreams)
+	return a
+}
+
+// AddOperations adds the operations to the router and the OpenAPI document.
+func (a *API) AddOperations(r chi.Router) {
+	r.Post(rest.EvaluateRoute, a.evaluate)
+	r.Post(rest.DeprecatedRoute(rest.LegacyEvaluateRoute, a.legacyEvaluate))
+	r.Post(rest.EvaluateManyRoute, a.evaluateMany)
+	r.Post(rest.EvaluateDraftRoute, a.evaluateDraft)
+	r.Post(rest.OFREPRoute, a.ofrepEvaluate)
+	r.Post(rest.OFREPManyRoute, a.ofrepEvaluateMany)
+	r.Get(rest.StreamRoute, a.stream)
+	a.documentEvaluate()
+	a.documentEvaluateDraft()
+	a.documentOFREP()
+	a.documentStream()
+}
+
+// EndStreams ends all streams, including ones opened later.
+func (a *API) EndStreams() { a.end() }

@@ -1,0 +1,121 @@
+package evaluation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"flagledger/events"
+	"flagledger/http/rest"
+	"flagledger/projections/snapshot/evaluation"
+	"flagledger/queries"
+)
+
+// readEvaluateManyQuery reads the query of an evaluation of many flags, which takes only at and preview. Its error is a
+// problem that names all wrong parameters.
+func readEvaluateManyQuery(u *url.URL, now time.Time) (q evaluationQuery, err error) {
+	query, wrong := u.Query(), map[string]string{}
+	refuseOthers(query, wrong, "at", "version", "explain", "preview")
+	q.moment, q.past = rest.ReadMomentOf(query, now, wrong)
+	q.preview = readBool(query, "preview", wrong)
+	for _, name := range []string{"version", "explain"} {
+		if query.Has(name) {
+			wrong[name] = "is only allowed for one flag"
+		}
+	}
+	if len(wrong) > 0 {
+		return q, rest.Invalid(wrong)
+	}
+	return q, nil
+}
+
+// evaluateManyAt answers with what flags served at a time: the named ones, or all that the tenant had. wrong is the
+// error of the query, if any. Nothing is counted.
+func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Time, wrong error) {
+	p, e, err := a.admitEvaluation(r, evaluateManyAccess, readEvaluateMany, a.evaluateManySchema)
+	if err != nil {
+		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
+		return
+	}
+	defer e.release()
+	var past flagsAt
+	if err = cmp.Or(wrong, p.RequireFlagsRead()); err == nil {
+		past, err = a.selectPast(r, p, e, at)
+	}
+	if err != nil {
+		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
+		return
+	}
+	setEvaluatedAt(w, at)
+	sendEvaluations(w, r, e, past.evaluate(r.Context(), a, p, e, maxEvaluating), nil)
+}
+
+// flagsAt holds the historical flags and environment of an evaluation.
+type flagsAt struct {
+	flags       []queries.VersionThen
+	environment events.EnvironmentRef
+}
+
+// selectPast finds the flags and the environment at a time. The request then holds its slot. Its error is a problem or
+// one of a query.
+func (a *API) selectPast(r *http.Request, p *rest.Principal, e *evaluationRequest, at time.Time) (s flagsAt,
+	err error) {
+	ctx := r.Context()
+	e.leaveWorkSlot()
+	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant.", "flag."); err != nil {
+		return s, err
+	}
+	if err := a.takeWorkSlot(ctx, e, p); err != nil {
+		return s, err
+	}
+	if s.environment, err = a.PastEnvironment(ctx, p.Tenant.ID(), e.environmentOf(r), at); err != nil {
+		return s, err
+	}
+	s.flags, err = a.Queries.VersionsAt(ctx, p.Tenant.ID(), e.flagKeys, at)
+	return s, err
+}
+
+// evaluate evaluates the flags. It ends early, with ErrTooSlow as the error of the last flag, when ctx ends, the flags
+// cannot be read, or all has taken longer than atMost.
+func (s flagsAt) evaluate(
+	ctx context.Context, a *API, p *rest.Principal, e *evaluationRequest, atMost time.Duration,
+) iter.Seq2[string, queries.Evaluated] {
+	return func(yield func(string, queries.Evaluated) bool) {
+		for _, f := range s.flags {
+			began := time.Now()
+			var answer queries.Evaluated
+			flag, err := s.compile(ctx, a, p, f)
+			if answer.Err = err; err == nil {
+				answer.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
+			}
+			if atMost -= time.Since(began); atMost < 0 || ctx.Err() != nil || errors.Is(err, queries.ErrUnavailable) {
+				yield(f.Key, queries.Evaluated{Err: queries.ErrTooSlow})
+				return
+			}
+			if !yield(f.Key, answer) {
+				return
+			}
+		}
+	}
+}
+
+// compile compiles the historical flag: the current one if it has not changed since, or else one folded from its facts.
+func (s flagsAt) compile(
+	ctx context.Context, a *API, p *rest.Principal, f queries.VersionThen,
+) (*evaluation.Flag, error) {
+	if f.Version == 0 {
+		return nil, queries.ErrNotFound
+	}
+	if live, ok := p.Tenant.Flag(f.Key); ok && f.Unchanged && live.Version() == f.Version {
+		return &live.Flag, nil
+	}
+	then, err := a.Queries.FlagAt(ctx, p.Tenant.ID(), f.Key, queries.Moment{Version: f.Version})
+	if err != nil {
+		return nil, err
+	}
+	return evaluation.CompileIn(then, s.environment.ID)
+}

@@ -1,0 +1,148 @@
+package evaluation
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/events"
+	"flagledger/events/state"
+	"flagledger/http/rest"
+	"flagledger/projections/snapshot/evaluation"
+	"flagledger/queries"
+)
+
+// setEvaluatedAt sets the header to the time of a historical evaluation: with six digits, as in facts, or with more if
+// the caller sent more.
+func setEvaluatedAt(w http.ResponseWriter, at time.Time) {
+	format := events.RecordedFormat
+	if !at.Equal(at.Truncate(time.Microsecond)) {
+		format = time.RFC3339Nano
+	}
+	w.Header()[rest.EvaluatedAtHeader] = []string{at.UTC().Format(format)}
+}
+
+// evaluationQuery is the parsed query of an evaluation.
+type evaluationQuery struct {
+	moment  queries.Moment
+	past    bool
+	explain bool
+	preview bool // counts nothing
+}
+
+// readEvaluationQuery reads the query of an evaluation. Its error is a problem that names all wrong parameters.
+func readEvaluationQuery(u *url.URL, now time.Time) (q evaluationQuery, err error) {
+	query, wrong := u.Query(), map[string]string{}
+	if strings.HasPrefix(u.Path, "/api/v1/") { // the old path ignores them
+		refuseOthers(query, wrong, "at", "version", "explain", "preview")
+	}
+	q.moment, q.past = rest.ReadMomentOf(query, now, wrong)
+	q.explain = readBool(query, "explain", wrong)
+	q.preview = readBool(query, "preview", wrong)
+	if len(wrong) > 0 {
+		return q, rest.Invalid(wrong)
+	}
+	return q, nil
+}
+
+// readBool reads a boolean parameter, false by default. It adds an invalid one to wrong.
+func readBool(query url.Values, name string, wrong map[string]string) bool {
+	text := query.Get(name)
+	if _, noted := wrong[name]; !noted && text != "" && text != "true" && text != "false" {
+		wrong[name] = "must be true or false"
+	}
+	return text == "true"
+}
+
+// refuseOthers adds to wrong the parameters of a query that are unknown, repeated or empty.
+func refuseOthers(query url.Values, wrong map[string]string, taken ...string) {
+	for name, values := range query {
+		if !slices.Contains(taken, name) {
+			wrong[name] = rest.UnknownParameter
+		} else if text := rest.WrongParameter(name, values); text != "" {
+			wrong[name] = text
+		}
+	}
+}
+
+// evaluateQuery answers an evaluation with at, version or explain. wrong is the error of the query, if any. Nothing is
+// counted.
+func (a *API) evaluateQuery(
+	w http.ResponseWriter, r *http.Request, query evaluationQuery, wrong error, read func(*evaluationRequest) error,
+	schema *huma.Schema,
+) error {
+	p, e, err := a.admitEvaluation(r, evaluateAccess, read, schema)
+	if err != nil {
+		return err
+	}
+	defer e.release()
+	if err := cmp.Or(wrong, p.RequireFlagsRead()); err != nil {
+		return err
+	}
+	flag, environment, err := a.flagOfQuery(r, p, e, query)
+	if err != nil {
+		return err
+	}
+	result, explanation, err := evaluation.Explain(flag, environment.ID, &e.Context)
+	if err != nil {
+		return err
+	}
+	if query.past {
+		setEvaluatedAt(w, query.moment.Time(flag))
+	}
+	shown := &explanation
+	if !query.explain {
+		shown = nil
+	}
+	e.answerWith(w, &result, shown)
+	return nil
+}
+
+// answerWith answers with a result and, unless it is nil, its explanation.
+func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *evaluation.Result, x *evaluation.Explanation) {
+	out := newOutput(w)
+	defer out.release()
+	out.evaluation(result)
+	if x != nil {
+		out.explanation(*x)
+	}
+	e.leaveWorkSlot()
+	out.send()
+}
+
+// flagOfQuery reads the state of the flag and the environment of an evaluation, which then holds its slot. Without a
+// moment it is the state that this node serves.
+func (a *API) flagOfQuery(
+	r *http.Request, p *rest.Principal, e *evaluationRequest, query evaluationQuery,
+) (f state.Flag, in events.EnvironmentRef, err error) {
+	key, m := pathKey(r, "flagKey"), query.moment
+	if !query.past {
+		if err := p.SelectEnvironment(e.environmentOf(r)); err != nil {
+			return f, in, err
+		}
+		live, ok := p.Tenant.Flag(key)
+		if !ok {
+			return f, in, queries.ErrNotFound
+		}
+		m.Version = live.Version()
+	}
+	e.leaveWorkSlot()
+	if query.past {
+		if err := a.Queries.WaitUntilCurrent(r.Context(), m.At, "tenant."); err != nil {
+			return f, in, err
+		}
+	}
+	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
+		return f, in, err
+	}
+	if query.past {
+		return a.FlagAt(r.Context(), p.Tenant.ID(), key, e.environmentOf(r), m)
+	}
+	f, err = a.Queries.FlagAt(r.Context(), p.Tenant.ID(), key, m)
+	return f, p.Environment, err
+}

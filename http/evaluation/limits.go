@@ -1,0 +1,24 @@
+package evaluation
+
+import (
+	"fmt"
+
+	"flagledger/events"
+	"flagledger/http/quota"
+	"flagledger/http/rest"
+)
+
+// ListLimits lists the limits of evaluations and streams.
+func ListLimits() []events.Limit {
+	of, streams := rest.RequestLimit, DefaultStreamLimits()
+	return []events.Limit{
+		of("evaluating many flags", events.PeriodText(maxEvaluating), "request", 503, ""),
+		rest.FieldLimit(maxFlagKeys, "keys", 422, "flagKeys"),
+		of("an explanation's values",
+			fmt.Sprintf("%s each, %s in all", events.SizeText(maxActual), events.SizeText(allActual)), "answer", 0, "cut"),
+		of("flags that an event of a stream names", events.CountText(maxNamedFlags), "event", 0, "clients fetch all"),
+		of("a stream of changes", events.PeriodText(streams.Life), "stream", 0, "clients connect again"),
+		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerTenant), "tenant", 429, ""),
+		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerCreator), quota.PerCreator, 429, ""),
+	}
+}

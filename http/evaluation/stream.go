@@ -1,0 +1,363 @@
+package evaluation
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/events"
+	"flagledger/http/rest"
+	"flagledger/http/strictjson"
+	"flagledger/projections/snapshot"
+)
+
+// StreamLimits limits the streams of changes.
+type StreamLimits struct {
+	PerTenant  int           // open streams per node
+	PerCreator int           // open streams of a creator's free tenants
+	Life       time.Duration // the longest duration of a stream
+	Heartbeat  time.Duration // the longest silence
+	Write      time.Duration // the timeout of a write
+}
+
+// DefaultStreamLimits returns the default limits of streams.
+func DefaultStreamLimits() StreamLimits {
+	return StreamLimits{
+		PerTenant:  1000,
+		PerCreator: 10_000,
+		Life:       time.Hour,
+		Heartbeat:  15 * time.Second,
+		Write:      10 * time.Second,
+	}
+}
+
+const (
+	// maxNamedFlags limits the flags that an event names. If more have changed, fetching all is cheaper.
+	maxNamedFlags = 500
+	// Clients reconnect after a random time of 1 to 3 s, so that a stopping node's clients do not all reconnect at once.
+	minReconnect, maxReconnect = 1000, 3000
+)
+
+// streamEvent is the data of an event: the fields of OFREP's event streams, and the changed flags.
+type streamEvent struct {
+	Type         string        `json:"type" enum:"refetchEvaluation,connected"`
+	Environment  string        `json:"environment,omitempty" doc:"Missing in a stream of all environments" example:"production"`
+	ETag         string        `json:"etag,omitempty" doc:"The event's id. An OFREP client sends it as flagConfigEtag when it fetches, and the node waits for the change" example:"h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg"`
+	LastModified int64         `json:"lastModified,omitzero" doc:"The time of the last change, in seconds since 1970" example:"1771622898"`
+	Flags        []changedFlag `json:"flags,omitempty" doc:"The changed flags. If missing, any flag may have changed: fetch all"`
+}
+
+type changedFlag struct {
+	Key         string `json:"key" example:"new-checkout"`
+	Version     uint64 `json:"version" example:"7"`
+	Environment string `json:"environment,omitempty" doc:"In a stream of all environments, the environment of the change; missing for a change of the whole flag" example:"development"`
+	Deleted     bool   `json:"deleted,omitzero"`
+}
+
+const (
+	refetchEvent   = "refetchEvaluation"
+	connectedEvent = "connected"
+)
+
+func newStreamGauge() prometheus.Gauge {
+	return prometheus.NewGauge(
+		prometheus.GaugeOpts{Name: "flagledger_streams", Help: "Streams of changes that this node has open."},
+	)
+}
+
+// streamCounts counts the open streams by the owner of their quota.
+type streamCounts struct {
+	mu      sync.Mutex
+	byOwner map[string]int
+}
+
+// take counts one more stream, unless most are open.
+func (c *streamCounts) take(owner string, most int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byOwner[owner] >= most {
+		return false
+	}
+	c.byOwner[owner]++
+	return true
+}
+
+func (c *streamCounts) leave(owner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byOwner[owner]--; c.byOwner[owner] == 0 {
+		delete(c.byOwner, owner)
+	}
+}
+
+// stream sends a client the changes in one or all environments while it listens and has access.
+func (a *API) stream(w http.ResponseWriter, r *http.Request) {
+	p, err := a.Admit(r, rest.StreamAccess, "")
+	if err != nil {
+		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
+		return
+	}
+	if !a.Now().Before(p.Expires) { // the token may have been accepted within the clock's tolerance
+		rest.WriteProblem(w, r, rest.NewProblem(http.StatusUnauthorized, "the token has expired"))
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return
+	}
+	quota := a.TenantQuota(p.Tenant)
+	if most := a.StreamLimits.PerCreator; !a.streams.take(quota, most) {
+		h.Del("Cache-Control")
+		rest.WriteProblem(
+			w,
+			r,
+			rest.NoSlot(most,
+				fmt.Sprintf("the creator's free tenants already have %d open streams", most)),
+		)
+		return
+	}
+	defer a.streams.leave(quota)
+	listener := a.Changes.Listen(p.Tenant, p.Environment.ID, a.StreamLimits.PerTenant)
+	if listener == nil {
+		h.Del("Cache-Control")
+		most := a.StreamLimits.PerTenant
+		rest.WriteProblem(w, r, rest.NoSlot(most, fmt.Sprintf("the tenant already has %d open streams", most)))
+		return
+	}
+	defer listener.Close()
+	ids, err := a.StreamIDs(p.Tenant.ID())
+	if err != nil {
+		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
+		return
+	}
+	a.openStreams.Inc()
+	defer a.openStreams.Dec()
+	control := http.NewResponseController(w)
+	s := &sender{w: w, control: control, limit: a.StreamLimits.Write}
+	if a.sendChanges(r.Context(), s, listener, ids, p, r.Header.Get("Last-Event-ID")) {
+		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the last chunk, which the server writes
+	}
+}
+
+// sendChanges sends a listener's changes. It returns true when the service stops or the client loses access, and false
+// once the client no longer reads.
+func (a *API) sendChanges(
+	ctx context.Context, s *sender, listener *snapshot.Listener, ids StreamIDs, p *rest.Principal, lastEventID string,
+) bool {
+	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
+	defer heartbeat.Stop()
+	end := time.NewTimer(min(p.Expires.Sub(a.Now()), a.StreamLimits.Life))
+	defer end.Stop()
+
+	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret
+	unknown := false
+	if lastEventID != "" {
+		last, ok := ids.Position(lastEventID)
+		listener.Resume(last)
+		unknown = !ok
+	}
+	for first, beat := true, false; ; first = false {
+		update := listener.Next()
+		if !a.StillAllowed(p, rest.StreamAccess) {
+			return true
+		}
+		id := ids.ID(update.Position)
+		switch {
+		case unknown || update.Gap:
+			s.event(id, streamEvent{Type: refetchEvent, Environment: p.Environment.Name})
+		case len(update.Changes) > 0:
+			last := ids.ID(update.Changes[len(update.Changes)-1].Position)
+			s.event(last, refetch(last, p, update.Changes))
+		case beat:
+			s.heartbeat(id)
+		}
+		if first {
+			s.event(id, streamEvent{Type: connectedEvent, Environment: p.Environment.Name})
+		}
+		if !s.send() {
+			return false
+		}
+		unknown, beat = false, false
+		select {
+		case <-update.More:
+		case <-heartbeat.C:
+			beat = true
+		case <-end.C:
+			return true
+		case <-a.ending:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// refetch returns the event for changes: each flag once in its current state, or once per environment in a stream of
+// all.
+func refetch(id string, p *rest.Principal, list []snapshot.Change) streamEvent {
+	e := streamEvent{
+		Type:         refetchEvent,
+		Environment:  p.Environment.Name,
+		ETag:         id,
+		LastModified: list[len(list)-1].Time.Unix(),
+	}
+	at := map[changedFlag]int{} // by key and environment
+	for _, c := range list {
+		flag := changedFlag{Key: c.Key}
+		if p.Environment.ID == "" {
+			flag.Environment = environmentName(p.Tenant, c.Environment)
+		}
+		which := flag
+		flag.Version, flag.Deleted = uint64(c.Version), c.Deleted
+		if i, named := at[which]; named {
+			e.Flags[i] = flag
+			continue
+		}
+		if len(e.Flags) == maxNamedFlags {
+			e.Flags = nil
+			break
+		}
+		at[which] = len(e.Flags)
+		e.Flags = append(e.Flags, flag)
+	}
+	return e
+}
+
+// environmentName returns the name of a tenant's environment, or "" for an unknown id.
+func environmentName(t *snapshot.Tenant, id string) string {
+	for _, e := range t.Environments() {
+		if e.ID == id {
+			return e.Name
+		}
+	}
+	return ""
+}
+
+// sender writes events to a client.
+type sender struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	limit   time.Duration
+	text    bytes.Buffer
+}
+
+func (s *sender) event(id string, e streamEvent) {
+	fmt.Fprintf(&s.text, "id: %s\ndata: ", id)
+	_ = strictjson.Write(&s.text, e)
+	s.text.WriteString("\n\n")
+}
+
+// heartbeat sends the client its position without an event.
+func (s *sender) heartbeat(id string) { fmt.Fprintf(&s.text, ": heartbeat\nid: %s\n\n", id) }
+
+// send sends the buffer. It returns false if the client did not read fast enough to take it within the write timeout.
+func (s *sender) send() bool {
+	if s.text.Len() == 0 {
+		return true
+	}
+	if s.control.SetWriteDeadline(time.Now().Add(s.limit)) != nil {
+		return false
+	}
+	_, err := s.text.WriteTo(s.w)
+	return err == nil && s.control.Flush() == nil
+}
+
+func (a *API) documentStream() {
+	doc := a.Huma.OpenAPI()
+	text := &huma.Schema{Type: huma.TypeString}
+	op := rest.Operation("GET", rest.StreamRoute, "stream-flags", "Evaluation", "Stream changes of flags")
+	op.Description = streamText
+	op.Security = rest.StreamAccess.Security()
+	op.Parameters = []*huma.Param{
+		tenantParam(false),
+		{
+			Name:        rest.EnvironmentHeader,
+			In:          "header",
+			Schema:      text,
+			Description: "The environment of the stream; the default is production, and `*` means all of the tenant's",
+		},
+		{
+			Name:   rest.TicketParameter,
+			In:     "query",
+			Schema: text,
+			Description: "Replaces the headers Authorization, X-Tenant-ID and X-Environment, which browsers do not send. It " +
+				"is part of the URLs in `eventStreams` of OFREP's responses",
+		},
+		{
+			Name:        "Last-Event-ID",
+			In:          "header",
+			Schema:      text,
+			Description: "The id of the last event that the client received",
+			Example:     "h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg",
+		},
+	}
+	op.Responses = map[string]*huma.Response{
+		"200": {Description: "The stream, until it ends", Content: map[string]*huma.MediaType{"text/event-stream": {
+			Schema: &huma.Schema{
+				Type: huma.TypeArray, Description: "Each element is one event",
+				Items: &huma.Schema{Type: huma.TypeObject, Required: []string{"id", "data"}, Properties: map[string]*huma.Schema{
+					"id": text, "data": doc.Components.Schemas.Schema(reflect.TypeFor[streamEvent](), true, ""),
+				}},
+			},
+			Example: streamExample,
+		}}},
+	}
+	doc.AddOperation(&op)
+}
+
+const streamText = `Server-sent events: the streams of an environment report each change of a flag within moments, on every node. A change of the whole flag
+(created, updated, its status, its variations, deleted) is reported in all environments. With ` + "`X-Environment: *`" + ` the stream covers all environments
+of the tenant, and names the environment of each change.
+
+**Events** have no name, so that a browser's ` + "`EventSource`" + ` passes all of them to ` + "`onmessage`" + `. Their type is in ` + "`type`" + ` in their
+data, as in OFREP's event streams.
+` + "`refetchEvaluation`" + `: the flags in ` + "`flags`" + ` have changed, or any flag if it is missing: fetch what you need. ` + "`connected`" + `: from
+here on no change is missed. Ignore other types.
+
+**Resuming.** ` + "`id`" + ` is the client's position; it is different each time, and valid only for this tenant. A client that reconnects with
+` + "`Last-Event-ID`" + `, to any node, first gets the changes that it missed, or a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + ` if the position is
+too old or unknown.
+
+**End.** A silent stream sends a comment every 15 s. It ends when the token expires,
+	after an hour at the latest, when the caller loses access, when the
+client reads too slowly, and when the node stops: reconnect. On each node a tenant may have 1,000 open streams,
+	and all free tenants of a creator 10,000.
+
+A machine needs the scope ` + "`flags:evaluate`" + `.`
+
+const streamExample = `retry: 1840
+
+id: QSaYFl1ZGqZTg-TsWQaLOmtHEMhLGHUoNAtRvOB8iYdRcp9hBUH1IKa6x5s
+data: {"type":"connected","environment":"production"}
+
+id: h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg
+data: {"type":"refetchEvaluation","environment":"production","etag":"h0OtxRvfQkEMuEIAIcB2dPTWDa_JvIc5YOqtz4UBWlXK9EqfiXXa7cCTcfg","lastModified":1771622898,"flags":[{"key":"new-checkout","version":7}]}
+
+: heartbeat
+id: Jm2Tn1c0e0nC5bTzq0kYyB3V8lqvM1hUO9Rk7dWfPpX4gZsE6iNwLQoGxHA
+
+`
+
+// Changes reports flag changes to streams. The snapshot implements it.
+type Changes interface {
+	// Listen subscribes to the changes in an environment of a tenant. It returns nil if the tenant already has most
+	// listeners.
+	Listen(t *snapshot.Tenant, environmentID string, most int) *snapshot.Listener
+	// Await waits until a tenant's change at a position is applied, or until ctx ends.
+	Await(ctx context.Context, t *snapshot.Tenant, position events.Position)
+	// Position returns the position up to which the log is applied.
+	Position() events.Position
+	// LogName identifies the log that positions belong to.
+	LogName() string
+}

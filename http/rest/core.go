@@ -1,0 +1,146 @@
+// Package rest holds what all operations of the REST interface share: who may call them, their bodies, responses and
+// refusals, idempotency, queues and limits. The packages of resources build on it.
+package rest
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/commands"
+	"flagledger/commands/keep/directory"
+	"flagledger/commands/keep/idempotency"
+	"flagledger/commands/keep/keys"
+	"flagledger/http/quota"
+	"flagledger/projections/usage"
+	"flagledger/queries"
+)
+
+const maxBody = 1<<20 + 1 // huma refuses a body of this size: 1 MiB is still taken
+
+// The limits of a request and of its connection.
+const (
+	MaxHeader         = 32 << 10 // bytes
+	ReadHeaderTimeout = 5 * time.Second
+	ReadTimeout       = 30 * time.Second // for a whole request
+	AnswerTimeout     = time.Minute      // from a request's header to the end of its response; streams set their own
+	IdleTimeout       = 2 * time.Minute
+)
+
+// Options holds what several resources need.
+type Options struct {
+	Writer       *commands.Writer
+	Queries      *queries.Queries
+	Reads        int           // how many queries may run at once
+	QueueTimeout time.Duration // the longest that expensive work waits to begin; five seconds if 0
+	Live         Live
+	Identity     commands.Identity
+	SignIn       *commands.SignIn
+	Keys         *keys.Keys // sign access tokens
+	Directory    *directory.Directory
+	Idempotency  *idempotency.Requests
+	Meter        *usage.Meter
+	Quotas       *quota.Tenants
+	SuperUsers   commands.SuperUsers
+	Now          func() time.Time
+	Metrics      *prometheus.Registry
+	Log          *slog.Logger
+	Proxies      []netip.Prefix // trusted for X-Forwarded-For
+	Origins      []string       // web pages that may call the interface, or "*"
+	PublicURL    string         // without a slash at its end
+	FollowHost   bool           // PublicURL is not configured: stream URLs use the host of the request
+	Environment  string         // development or production
+}
+
+// Core serves requests up to an operation: it identifies the caller, limits and observes. Its router and huma are where
+// operations are added.
+type Core struct {
+	Options
+	Verifier   *tokenVerifier
+	Limiter    *quota.Limiter
+	Queues     queues
+	Router     *chi.Mux
+	Huma       huma.API
+	PublicPath string      // path of the public URL: empty, or begins with a slash
+	Stopping   atomic.Bool // see BeginStop
+
+	unread        unread
+	refusedUnread prometheus.Counter
+	onlyHTTPS     bool // sends Strict-Transport-Security
+	durations     *durations
+}
+
+// New returns a core without routes.
+func New(o Options) *Core {
+	a := &Core{
+		Options:       o,
+		Verifier:      newTokenVerifier(o),
+		Limiter:       o.Quotas.Limiter,
+		Queues:        newQueues(o.Reads, cmp.Or(o.QueueTimeout, QueueTimeout)),
+		Router:        chi.NewMux(),
+		PublicPath:    publicPathOf(o.PublicURL),
+		unread:        unread{by: map[string]int{}},
+		refusedUnread: newUnreadCounter(),
+		durations:     newDurations(),
+		onlyHTTPS:     o.Environment == "production" && strings.HasPrefix(o.PublicURL, "https://"),
+	}
+	o.Metrics.MustRegister(a.durations, a.refusedUnread)
+	a.Router.Use(a.observe)
+	if len(o.Origins) > 0 {
+		a.Router.Use(a.crossOrigin)
+	}
+	a.Router.Use(a.identify, a.limit, checkRequest, middleware.GetHead)
+	a.Router.NotFound(NotFound)
+	a.Router.MethodNotAllowed(a.methodNotAllowed)
+	return a
+}
+
+// AddOperations adds the routes that are served once the snapshot is loaded.
+func (a *Core) AddOperations(config huma.Config, add func(chi.Router)) {
+	a.Router.Get("/problems/{kind}", explain)
+	a.Router.Group(func(r chi.Router) {
+		r.Use(a.requireStarted)
+		setUpHuma()
+		a.Huma = humachi.New(r, config)
+		add(r)
+	})
+}
+
+// setUpHuma sets huma's global options.
+var setUpHuma = sync.OnceFunc(func() {
+	huma.NewErrorWithContext = humaProblem
+	// the OpenAPI document takes its shape
+	huma.NewError = func(status int, detail string, _ ...error) huma.StatusError { return NewProblem(status, detail) }
+	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
+})
+
+// BeginStop makes /health report that the service is stopping, and closes each connection after its response: a load
+// balancer sends the client's next call to another node.
+func (a *Core) BeginStop() { a.Stopping.Store(true) }
+
+// Server returns a server of the interface with its limits. The caller starts and stops it.
+func (a *Core) Server() *http.Server {
+	return &http.Server{
+		Handler: a,
+
+		DisableGeneralOptionsHandler: true, // its response would lack headers
+		ReadHeaderTimeout:            ReadHeaderTimeout,
+		ReadTimeout:                  ReadTimeout,
+		WriteTimeout:                 AnswerTimeout,
+		IdleTimeout:                  IdleTimeout,
+		MaxHeaderBytes:               MaxHeader,
+		ErrorLog:                     slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
+	}
+}

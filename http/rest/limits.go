@@ -1,0 +1,116 @@
+package rest
+
+import (
+	"fmt"
+	"slices"
+
+	"flagledger/commands/keep/idempotency"
+	"flagledger/events"
+	"flagledger/http/quota"
+	"flagledger/http/strictjson"
+)
+
+// ListLimits lists the limits of all operations.
+func ListLimits() []events.Limit {
+	return slices.Concat(requestLimits(), fieldLimits(), concurrencyLimits(), memoryLimits())
+}
+
+// RequestLimit returns a limit of a request, an answer or a connection.
+func RequestLimit(name, value, per string, status int, beyond string) events.Limit {
+	return events.Limit{
+		Group: events.RequestLimits, Name: name, Value: value, Per: per, Status: status, Beyond: beyond,
+	}
+}
+
+// FieldLimit returns a limit of members, parameters or headers.
+func FieldLimit(most int, unit string, status int, fields ...string) events.Limit {
+	return events.Limit{Group: events.FieldLimits, Fields: fields, Max: most, Unit: unit, Status: status}
+}
+
+// ConcurrencyLimit returns a limit of what a node does at once.
+func ConcurrencyLimit(name, value, per string, status int, beyond string) events.Limit {
+	return events.Limit{
+		Group: events.ConcurrencyLimits, Name: name, Value: value, Per: per, Nodes: events.EachNode, Status: status,
+		Beyond: beyond,
+	}
+}
+
+func requestLimits() []events.Limit {
+	of, size, period, count := RequestLimit, events.SizeText, events.PeriodText, events.CountText
+	return []events.Limit{
+		of("the headers", fmt.Sprintf("%s in %s", size(MaxHeader), period(ReadHeaderTimeout)), "request", 431, ""),
+		of("a request", period(ReadTimeout), "request", 0, "the connection is closed"),
+		of("a body", size(maxBody-1), "request", 400, ""),
+		of("a form, or a body that the operation does not use", size(maxSmallBody), "request", 400, ""),
+		of("the next "+size(LargeBody)+" of a larger body", period(pieceTimeout), "request", 400, ""),
+		of("nesting of JSON", count(strictjson.MaxDepth)+" levels", "body", 400, ""),
+		of("fields that a refusal names", count(maxNamedFields), "answer", 0, "further ones are left out"),
+		of("reading an answer", period(AnswerTimeout), "answer", 0, "the connection is closed"),
+		of("an unused connection", period(IdleTimeout), "connection", 0, "it is closed"),
+		of("an answer to an Idempotency-Key is repeated", period(idempotency.TTL), "key", 0, "the call is made again"),
+	}
+}
+
+func fieldLimits() []events.Limit {
+	return []events.Limit{
+		FieldLimit(maxLimit, "", 422, "limit"),
+		FieldLimit(maxSearch, "characters", 422, "q"),
+		FieldLimit(maxCursor, "characters", 422, "cursor"),
+		FieldLimit(maxKey, "characters", 422, "Idempotency-Key"),
+		FieldLimit(maxReason, "characters", 422, reasonHeader),
+		FieldLimit(MaxCorrelation, "characters", 400, "X-Correlation-ID"),
+	}
+}
+
+// The limits that huma enforces by the tags of inputs. A test compares the OpenAPI document with them.
+const (
+	maxLimit  = 1000
+	maxSearch = 200
+	maxCursor = 20
+)
+
+func concurrencyLimits() []events.Limit {
+	// What depends on the machine is in words, and so is not asked of the queues.
+	q := newQueues(1, QueueTimeout)
+	queue := func(name string, queue *quota.Queue, atOnce string) events.Limit {
+		l := queue.Limits()
+		if atOnce == "" {
+			atOnce = fmt.Sprintf("%d, %d of a tenant", l.Slots, l.FlowSlots)
+		}
+		return ConcurrencyLimit(name, fmt.Sprintf("%s; %s wait", atOnce, events.CountText(l.FlowWaiting)),
+			quota.PerTenantOrCreator, 429, "or 503")
+	}
+	return []events.Limit{
+		ConcurrencyLimit("unread answers", fmt.Sprintf("%d, fewer if others leave many", maxUnread/(unreadShare+1)),
+			"person, machines of a tenant, "+quota.PerSite, 429, ""),
+		ConcurrencyLimit("a wait in a queue below", events.PeriodText(QueueTimeout), "request", 429,
+			"503 if others are in the way"),
+		ConcurrencyLimit("requests that wait in a queue", fmt.Sprintf("%s (memory %s)", events.CountText(nodeWaiting),
+			events.CountText(memoryWaiting)),
+			"queue", 503, ""),
+		queue("queue for processors", q.CPU,
+			"½ of the cores or 2, half of a tenant"),
+		queue("queue for the database", q.Database,
+			"½ of the pool, ¼ of a tenant"),
+		queue("queue for memory, such as bodies over "+events.SizeText(LargeBody), q.Memory, ""),
+		ConcurrencyLimit("queue: hashing of passwords", fmt.Sprintf("½ of the cores, ¼ of a network; %d wait",
+			hashingWaiting),
+			quota.PerWide, 429, "or 503"),
+	}
+}
+
+func memoryLimits() []events.Limit {
+	return []events.Limit{
+		{
+			Group: events.RateLimits, Name: "plans looked at for a person's requests", Max: maxPlans, Unit: "tenants",
+			Per: "person", Beyond: "further tenants do not count",
+		},
+		{
+			Group: events.MemoryLimits, Name: "verified tokens", Max: maxTokens, Nodes: events.EachNode,
+			Beyond: "verified again",
+		},
+	}
+}
+
+// ProblemName returns the type of the problem that a status is answered with, empty if it has none.
+func ProblemName(status int) string { return kinds[status].name }

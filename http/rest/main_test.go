@@ -1,0 +1,9 @@
+package rest_test
+
+import (
+	"testing"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+func TestMain(m *testing.M) { nodetest.Main(m) }

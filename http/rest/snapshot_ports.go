@@ -1,0 +1,17 @@
+package rest
+
+import (
+	"flagledger/commands"
+	"flagledger/projections/snapshot"
+)
+
+// Live answers from memory who the caller is and what they may do. The snapshot implements it.
+type Live interface {
+	commands.People
+	// Ready is closed once the log's facts at the start are applied.
+	Ready() <-chan struct{}
+	// Tenant returns a tenant that is not deleted.
+	Tenant(id string) (*snapshot.Tenant, bool)
+	// Client returns an OAuth client of a tenant that is not deleted.
+	Client(id string) (*snapshot.Client, bool)
+}

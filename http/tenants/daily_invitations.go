@@ -1,0 +1,68 @@
+package tenants
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"flagledger/commands"
+	"flagledger/commands/jobs"
+	"flagledger/events"
+	"flagledger/events/state"
+	"flagledger/http/rest"
+)
+
+// invitationsPerDay returns a plan's daily quota of invitations.
+func (a *API) invitationsPerDay(plan events.Plan) int {
+	return cmp.Or(a.InvitationsPerDay, plan.Terms().InvitationsPerDay)
+}
+
+// platformInvitations limits invitations to the platform: the daily quota is the highest plan's.
+var (
+	platformInvitationsPerDay = events.EnterprisePlan.Terms().InvitationsPerDay
+	platformInvitations       = []jobs.InvitationBound{jobs.PlatformInvitationBound(platformInvitationsPerDay)}
+)
+
+// tenantInvitations returns the limits of a person's invitations to a tenant: by its plan, and by the best plan among
+// the person's tenants.
+func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound {
+	plan := events.FreePlan
+	if tenant, ok := a.Live.Tenant(tenantID); ok {
+		plan = tenant.Plan(a.Now())
+	}
+	return []jobs.InvitationBound{
+		jobs.TenantInvitationBound(tenantID, a.invitationsPerDay(plan)),
+		jobs.PersonInvitationBound(userID, a.invitationsPerDay(a.BestPlan(userID))),
+	}
+}
+
+// limitInvitations calls invite and counts the invitation for today, or returns an error beyond one of bounds. Refused
+// and repeated invitations do not count.
+func limitInvitations[S any, P state.State[S]](
+	ctx context.Context, a *API, bounds []jobs.InvitationBound, cmd commands.Command[S],
+	invite func() (commands.Done, error),
+) (commands.Done, error) {
+	if _, _, found, err := commands.Find[S, P](ctx, a.Writer, rest.CallMetadata(ctx), cmd); err != nil {
+		return commands.Done{}, err
+	} else if found {
+		return invite()
+	} else if err := rest.RequestOf(ctx).ReplayRefusal; err != nil {
+		return commands.Done{}, err
+	}
+	now := a.Now()
+	reached, err := a.DailyInvitations.Take(ctx, now, bounds...)
+	if err != nil {
+		return commands.Done{}, err
+	}
+	if reached != nil {
+		return commands.Done{}, commands.TooManyToday(reached.PerDay, now,
+			fmt.Sprintf("the limit of %d invitations a day is reached", reached.PerDay))
+	}
+	done, err := invite()
+	if rest.IsRefusal(err) || done.Repeated {
+		if failure := a.DailyInvitations.GiveBack(context.WithoutCancel(ctx), now, bounds...); failure != nil {
+			rest.RequestOf(ctx).Log().Warn("a failed invitation could not be subtracted from today's count", "err", failure)
+		}
+	}
+	return done, err
+}
