@@ -54,7 +54,7 @@ func (w *Writer) Reserve(
 }
 
 // reservation is a limit, the margin below it in which counting is exact, how much the caller takes, and the count. If
-// it counts a read model, names are those of the facts that the model must hold all of.
+// it counts a read model, the model must hold all facts of the names.
 type reservation struct {
 	limit, margin, growth int
 	count                 func() int
@@ -99,7 +99,7 @@ func errLimitBusy(limit int) error {
 
 // reserveBytes reserves a growth of a tenant's flags, and for a free tenant also of all free tenants of its creator.
 // Demo flags, which are small, count for the tenant alone. Facts must be appended before release. Errors are *Error:
-// Conflict beyond a limit, and those of Reserve.
+// Conflict beyond a limit, and the errors of Reserve.
 func (w *Writer) reserveBytes(
 	ctx context.Context, cmd any, tenantID string, limits TenantLimits, growth int,
 ) (release func(), err error) {
@@ -145,7 +145,7 @@ func (w *Writer) reserveGrowth(
 	return release, nil
 }
 
-// reservations are what was reserved and is not released. It remembers only things of which there are some.
+// reservations holds what was reserved and is not released yet.
 type reservations struct {
 	mu     sync.Mutex
 	things map[string]*reserved

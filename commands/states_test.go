@@ -330,7 +330,7 @@ func (h holding) Read(ctx context.Context, stream string, from events.Revision) 
 	return h.memory.Read(ctx, stream, from)
 }
 
-// creatorOf says that the tenants a1, a2 and so on are those of a.
+// creatorOf makes a the creator of the tenants a1, a2 and so on.
 type creatorOf struct{ NoQuotas }
 
 func (creatorOf) Limits(tenantID string) TenantLimits {

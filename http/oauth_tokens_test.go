@@ -102,7 +102,7 @@ func TestMachineAccess(t *testing.T) {
 	}.Run(t)
 }
 
-// forgedTokens are variants of a machine's token by their fault, beside those of any token.
+// forgedTokens returns variants of a machine's token by their fault.
 func forgedTokens(t *testing.T, machine *nodetest.Client) map[string]string {
 	t.Helper()
 	f := newForger(t, machine.Service, machine.Token)

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/projections/models/modelstest"
 )
 
 // A settled flag's outcome is the one of the environments with evaluations within the stale time.
 func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
 	t.Parallel()
-	pool := withReadModels(t)
+	pool := modelstest.Pool(t)
 	q := New(pool, emptyStore{}, holdsAll)
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	run(t, pool, newFlags(`from (values ('t', 'settled', 1), ('t', 'differs', 1)) f (tenant, key, life)`)+`
+	modelstest.Run(t, pool, modelstest.NewFlags(`from (values ('t', 'settled', 1), ('t', 'differs', 1)) f (tenant, key, life)`)+`
 		update read.flags set created_at = '2025-01-01Z', updated_at = '2025-01-01Z';
 		insert into read.environments select r.* from (values ('e1'), ('e2'), ('e3')) e (id), jsonb_populate_record(null::read.environments,
 			jsonb_build_object('tenant_id', 't', 'id', e.id, 'name', e.id, 'position', 1, 'created_at', now())) r;

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/projections/models/modelstest"
 )
 
 // A cached list of keys expires with the next change of a flag, or after its time.
@@ -61,7 +62,7 @@ func TestFlagKeyCacheIsBounded(t *testing.T) {
 // A list sorted by use that took long to read is cached from then on, for a longer time.
 func TestListsByUseAreKeptAfterSlowQueries(t *testing.T) {
 	t.Parallel()
-	pool := withReadModels(t)
+	pool := modelstest.Pool(t)
 	q := New(pool, nil, holdsAll)
 	clock, took := time.Time{}, time.Duration(0) // the clock advances by that with each reading
 	q.now = func() time.Time {
@@ -91,7 +92,7 @@ func TestListsByUseAreKeptAfterSlowQueries(t *testing.T) {
 		}
 		took = c.took
 		want(0, 0)
-		run(t, pool, newFlags(fmt.Sprintf(`from (values ('%s', 'k', 1)) f (tenant, key, life)`, tenant)))
+		modelstest.Run(t, pool, modelstest.NewFlags(fmt.Sprintf(`from (values ('%s', 'k', 1)) f (tenant, key, life)`, tenant)))
 		want(c.took, 0)
 		want(c.until-1, 0)
 		want(c.until, 1)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flagledger/events"
+	"flagledger/projections/models/modelstest"
 )
 
 // emptyStore is a store without events.
@@ -24,12 +25,12 @@ func holdsAll(context.Context, events.Position, []string) bool { return true }
 // be recorded for it.
 func TestKeptListsOfThePast(t *testing.T) {
 	t.Parallel()
-	pool := withReadModels(t)
+	pool := modelstest.Pool(t)
 	q := New(pool, emptyStore{}, holdsAll)
 	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	add := func(key string, since time.Time) {
 		t.Helper()
-		run(
+		modelstest.Run(
 			t,
 			pool,
 			fmt.Sprintf(

@@ -1,6 +1,7 @@
 package queries
 
 import (
+	"flagledger/projections/models/modelstest"
 	"testing"
 	"time"
 )
@@ -8,11 +9,11 @@ import (
 // A member is listed from the exact time of their first fact until just before the last one's.
 func TestMembersAtTheirFirstAndLastTime(t *testing.T) {
 	t.Parallel()
-	pool := withReadModels(t)
+	pool := modelstest.Pool(t)
 	q := New(pool, emptyStore{}, holdsAll)
 	joined := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	removed := joined.Add(time.Hour)
-	run(
+	modelstest.Run(
 		t,
 		pool,
 		`insert into read.member_spans (tenant_id, user_id, role, pending, created_at, position, version, since, until)

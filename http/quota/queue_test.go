@@ -56,7 +56,7 @@ func TestAFlowWithMuchWorkDoesNotKeepOthersWaiting(t *testing.T) {
 	})
 }
 
-// Ever new flows, such as those of a botnet, keep a flow that comes again waiting for a few pieces of each at most.
+// A flow that comes again waits for a few pieces of each new flow at most, however many a botnet opens.
 func TestNewFlowsDoNotStarveOneThatComesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := NewQueue(QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 100, Waiting: 1000, Timeout: time.Hour})

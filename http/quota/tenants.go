@@ -109,7 +109,8 @@ func (q *Tenants) Wrote(tenantID string, bytes int) {
 	q.WroteFor(q.Creator(tenantID), bytes)
 }
 
-// WroteFor counts bytes that were stored for a person and belong to no tenant, with those of the person's free tenants.
+// WroteFor counts bytes that were stored for a person and belong to no tenant. They count with the person's free
+// tenants.
 func (q *Tenants) WroteFor(userID string, bytes int) {
 	if userID != "" {
 		q.Limiter.add(writtenBytes, creatorKey(userID), bytes)
@@ -120,16 +121,16 @@ func (q *Tenants) WroteFor(userID string, bytes int) {
 // started.
 func (q *Tenants) WrittenToday(tenantID string) int { return q.Limiter.used(writtenBytes, tenantID) }
 
-// FreeWrittenToday is WrittenToday of all free tenants of a person, those that were deleted since included, and of
-// calls about no tenant.
+// FreeWrittenToday returns WrittenToday of all free tenants of a person, with deleted ones, and of calls about no
+// tenant.
 func (q *Tenants) FreeWrittenToday(creator string) int { return q.WrittenToday(creatorKey(creator)) }
 
-// creatorKey is what the free tenants of a person count under together: no tenant's id.
+// creatorKey returns the key that the free tenants of a person share. It is no tenant's id.
 func creatorKey(creator string) string { return "creator " + creator }
 
-// Written returns the limit of written bytes that a tenant's changes have reached today, and whose changes those are:
-// the tenant's, or those of all free tenants of its creator. whose is empty if neither has. The limits are a percentage
-// of what a day may take.
+// Written returns the limit of written bytes that is reached today, and whose changes reached it: the tenant's, or all
+// free tenants of its creator together. whose is empty if neither has. The limits are a percentage of what a day may
+// take.
 func (q *Tenants) Written(tenantID string, percent int) (limit int, whose string) {
 	l := q.Limits(tenantID)
 	if limit = DailyBytes(l.MaxFlagBytes) * percent / 100; q.WrittenToday(tenantID) >= limit {

@@ -7,7 +7,7 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// The bytes of a day are forgotten at midnight in UTC, and those of a day far ahead once the clock is set back.
+// The bytes of a day are forgotten at midnight in UTC, and the bytes of a future day once the clock is set back.
 func TestBytesWrittenOnADay(t *testing.T) {
 	now := time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
 	clock := func() time.Time { return now }

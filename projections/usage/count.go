@@ -72,7 +72,7 @@ const (
 	maxOutcomes = 20
 	// maxClients limits the clients of a window. A tenant has 100, people are one more, and some may have been replaced.
 	maxClients = 110
-	// maxBytes limits the memory that a tenant's windows of an hour take, or those of all free tenants of a creator.
+	// maxBytes limits the memory of the windows of an hour, for a tenant or for all free tenants of a creator.
 	maxBytes = 64 << 20
 	// About the memory that a part of it takes.
 	windowBytes, clientBytes, cellBytes = 64, 48, 48

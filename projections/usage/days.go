@@ -28,7 +28,7 @@ const (
 	manyOutcomes = 1000
 )
 
-// hourTables have the hours. A node that ended between two pages may have written those of one alone.
+// hourTables are the tables of hours. If a node ended between two pages, one of them may lack an hour.
 var hourTables = []string{"flag_hours", "tenant_hours"}
 
 // SumDays sums the hours of each tenant's past days, again if hours came later, and removes old hours and days. It may

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"flagledger/projections/models/modelstest"
 	"testing"
 	"time"
 
@@ -10,11 +11,11 @@ import (
 // ofMetrics is a database with the uses of a flag in each of the last 720 hours, in three environments by two runs, and
 // with those of 20,000 flags in two on each of the last 30 days and in the hours of today.
 func ofMetrics(b *testing.B) (pool *pgxpool.Pool, now time.Time) {
-	pool = withReadModels(b)
-	run(
+	pool = modelstest.Pool(b)
+	modelstest.Run(
 		b,
 		pool,
-		newFlags(
+		modelstest.NewFlags(
 			`from (select t, 'flag-' || n, 1 from unnest(array['t', 'many']) t, generate_series(1, 20000) n) f (tenant, key, life)`,
 		)+`
 		insert into keep.flag_outcomes select 't', 'flag-1', 1, 'o' || n, 'v' || n, 'name', 'true' from generate_series(1, 4) n;
@@ -38,9 +39,9 @@ func ofMetrics(b *testing.B) (pool *pgxpool.Pool, now time.Time) {
 		insert into keep.use_days select t, '2026-03-14'::date - d from unnest(array['t', 'many']) t, generate_series(1, 30) d`,
 	)
 	for _, table := range []string{"flag_hours", "flag_days", "tenant_hours", "tenant_days", "flag_outcomes", "use_days"} {
-		run(b, pool, "vacuum analyze keep."+table)
+		modelstest.Run(b, pool, "vacuum analyze keep."+table)
 	}
-	run(b, pool, "vacuum analyze read.flags")
+	modelstest.Run(b, pool, "vacuum analyze read.flags")
 	return pool, time.Date(2026, 3, 14, 15, 9, 0, 0, time.UTC)
 }
 

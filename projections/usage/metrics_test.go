@@ -7,39 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"flagledger/migrations/database"
-	"flagledger/migrations/pgtest"
-	"flagledger/projections/models"
+	"flagledger/projections/models/modelstest"
 )
-
-// withReadModels is a database with empty read models.
-func withReadModels(t testing.TB) *pgxpool.Pool {
-	t.Helper()
-	pool := pgtest.Pool(t)
-	schema := "create schema read; set search_path = read;"
-	for _, p := range models.All() {
-		schema += p.Schema
-	}
-	run(t, pool, schema+"reset search_path")
-	return pool
-}
-
-func run(t testing.TB, pool *pgxpool.Pool, statements string) {
-	t.Helper()
-	if _, err := pool.Exec(t.Context(), statements); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// newFlags makes flags with what metrics ask of them: from is SQL with their tenant, key and life, "from (...) f
-// (tenant, key, life)".
-func newFlags(from string) string {
-	return `insert into read.flags select r.* ` + from + `, jsonb_populate_record(null::read.flags, jsonb_build_object('tenant_id', f.tenant, 'key', f.key, 'version', f.life,
-		'created_version', f.life, 'id', '', 'name', '', 'type', 'boolean', 'default_value', 'false'::jsonb, 'description', '', 'tags', '[]'::jsonb, 'permanent', false, 'links', '[]'::jsonb, 'status', 'active', 'salt', '',
-		'created_at', now(), 'updated_at', now())) r;`
-}
 
 // pointCounts is what metrics have in their points that are not empty: when, evaluations and prefetches.
 func pointCounts(m Metrics) string {
@@ -54,9 +24,9 @@ func pointCounts(m Metrics) string {
 
 func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 	t.Parallel()
-	pool := withReadModels(t)
+	pool := modelstest.Pool(t)
 	const uses = `(environment_id, evaluations, prefetches, reasons, outcomes, clients, tenant_id, flag_key, life`
-	run(t, pool, newFlags(`from (values ('t', 'k', 3), ('t', 'other', 1)) f (tenant, key, life)`)+`
+	modelstest.Run(t, pool, modelstest.NewFlags(`from (values ('t', 'k', 3), ('t', 'other', 1)) f (tenant, key, life)`)+`
 		insert into read.oauth_clients values ('c1', 't', 'Checkout', '{}', true, now()), ('c2', 'another tenant', 'secret', '{}', false, '2026-03-01');
 		insert into read.flag_variations values ('t', 'k', 'v1', 1, 0, 'today', 'true', '', 0), ('t', 'k', 'v9', 2, 0, 'never served', 'true', '', 0);
 		insert into read.audit select 't', n, 2 * n, 3 * n, gen_random_uuid(), '2026-03-01', 'flag.variation_removed', 'flag', 'k', 'a name', null,
@@ -182,7 +152,7 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 		want("the flags that were evaluated most", top, c.want)
 	}
 
-	run(t, pool,
+	modelstest.Run(t, pool,
 		`update keep.flag_outcomes set value = to_json(repeat('x', 9000000)) where outcome = 'value' and tenant_id = 't'`)
 	m, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k")
 	if err != nil {
@@ -206,7 +176,7 @@ func TestMetricsAreReadFromHoursAndDays(t *testing.T) {
 			t.Errorf("%d large values are in memory at once", large)
 		}
 	}
-	run(t, pool,
+	modelstest.Run(t, pool,
 		`update keep.flag_outcomes set value = to_json(repeat('x', 12000000)) where outcome = 'value' and tenant_id = 't'`)
 	if _, err := q.FlagMetrics(t.Context(), filter(Daily, "", ""), "k"); !errors.Is(err, ErrLargeOutcomes) {
 		t.Errorf("36 MB of values: %v", err)
@@ -222,10 +192,10 @@ func hourlyOf(now time.Time) Period {
 // in it.
 func TestOutcomesAreReadInParts(t *testing.T) {
 	t.Parallel()
-	pool := withReadModels(t)
+	pool := modelstest.Pool(t)
 	const hours = 100
 	now := time.Date(2026, 3, 14, 15, 9, 0, 0, time.UTC)
-	run(t, pool, newFlags(`from (values ('t', 'k', 1)) f (tenant, key, life)`)+fmt.Sprintf(`
+	modelstest.Run(t, pool, modelstest.NewFlags(`from (values ('t', 'k', 1)) f (tenant, key, life)`)+fmt.Sprintf(`
 		insert into keep.flag_outcomes (tenant_id, flag_key, life, outcome, value) select 't', 'k', 1, h || ' ' || n, to_json(h || ' ' || n) from generate_series(0, %[1]d) h, generate_series(1, 30) n;
 		insert into keep.flag_hours (tenant_id, hour, flag_key, life, environment_id, run, evaluations, prefetches, reasons, outcomes, clients)
 			select 't', '2026-03-14T15:00Z'::timestamptz - h * interval '1 hour', 'k', 1, 'prod', gen_random_uuid(), 465, 0, '{}',
