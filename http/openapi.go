@@ -19,8 +19,7 @@ import (
 
 var about = `Every change of a flag is a fact in an event store: it is never edited, and a flag's history shows all of them.
 
-**Conventions.** Bodies are strict JSON: exact member names, no duplicates,
-	no unknown members. Timestamps are UTC with milliseconds. Timestamps of changes
+**Conventions.** Bodies are strict JSON: exact member names, no duplicates, no unknown members. Timestamps are UTC with milliseconds. Timestamps of changes
 have microseconds: sent as ` + "`at`" + `, such a time includes the change. A list is a bare array; with ` + "`limit`" + ` and ` + "`offset`" + ` the response
 has ` + "`X-Total-Count`" + ` and ` + "`Link`" + `. A change responds once reads show it, or after two seconds with
 ` + "`Preference-Applied: respond-async`" + `. Errors are RFC 9457 problem details; a 422 names the wrong fields in ` + "`errors`" + `. Reads under
@@ -40,8 +39,7 @@ stored: a retry carries the call out again.
 ` + "`Strict-Transport-Security`" + `.
 
 **Limits.** Every response shows in ` + "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`" + ` (seconds) how many requests are left in the
-current minute: for the tenant, by its plan,
-	or for the client's address without a token. Beyond the limit, or after too many wrong passwords or secrets for
+current minute: for the tenant, by its plan, or for the client's address without a token. Beyond the limit, or after too many wrong passwords or secrets for
 an account, the answer is 429 with ` + "`Retry-After`" + `. Expensive requests (lists, histories, evaluations of many flags, large bodies) wait in queues that
 tenants share fairly: after ` + events.PeriodText(rest.QueueTimeout) + ` a request is 429, or 503 if the whole service is busy. All limits are in
 docs/operate/limits.md of the repository; ` + "`GET /api/v1/tenants/{tenantId}/usage`" + ` returns the limits of a tenant.`

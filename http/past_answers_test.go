@@ -209,6 +209,16 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 		}
 		return ids
 	}
+	create := func(path string) *nodetest.Answer {
+		flagType := d.of("type", someTypes...)
+		a := me.Lenient().
+			Call("POST", path, fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s,"description":%q,"tags":[%q],"flag_variations":[{"name":"1","value":%s,"weight":%s}]}`,
+				key, flagType, d.value(flagType), text+"?", text, d.value(flagType), d.weight()))
+		if a.Status == 201 {
+			e.types[key] = flagType
+		}
+		return a
+	}
 	switch kind := d.of("change of a flag",
 		"create", "create in project", "create in project", "update", "status", "default", "enable", "enable", "enable", "disable", "add variation", "change variation", "remove variation",
 		"rules", "rules", "rules", "rules", "fallthrough", "no fallthrough", "permanent", "owner", "owner", "links", "delete", "revert", "revert", "revert to a time",
@@ -219,14 +229,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 			first := e.projects[0] // never deleted
 			path = nodetest.ProjectFlagsPath(d.of("project", append(e.projects, first, first, "none")...))
 		}
-		flagType := d.of("type", someTypes...)
-		a := me.Lenient().
-			Call("POST", path, fmt.Sprintf(`{"key":%q,"type":%q,"defaultValue":%s,"description":%q,"tags":[%q],"flag_variations":[{"name":"1","value":%s,"weight":%s}]}`,
-				key, flagType, d.value(flagType), text+"?", text, d.value(flagType), d.weight()))
-		if a.Status == 201 {
-			e.types[key] = flagType
-		}
-		return a
+		return create(path)
 	case "update":
 		return either("PATCH", "", fmt.Sprintf(`{"name":%q,"tags":["t",%q]}`, text+"!", text))
 	case "status":
@@ -242,8 +245,11 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 		return a
 	case "leave project": // as the service has it leave a project that is gone; a revert brings it back
 		a := call("GET", "", "")
-		if a.Status != 200 || a.Object()["projectId"] == nil {
-			return a
+		if a.Status != 200 {
+			return create(nodetest.ProjectFlagsPath(e.projects[0]))
+		}
+		if a.Object()["projectId"] == nil {
+			return call("DELETE", "", "")
 		}
 		ref := commands.FlagRef{TenantID: me.Tenant, Key: key, ProjectID: a.Object()["projectId"].(string)}
 		_, done, err := commands.Do(rt.Context(), me.Service.Node.API.Writer, commands.BySystem("test"),
@@ -500,13 +506,19 @@ func (e *evolving) note(rt *rapid.T, me *nodetest.Client) {
 	e.times = append(e.times, now)
 }
 
+var ownerPattern = regexp.MustCompile(`"owner":[^,]*,`)
+
 // check repeats the recorded requests.
 func (e *evolving) check(t rapid.TB, me *nodetest.Client, n pastAnswer) {
 	for _, moment := range []string{n.at, n.version} {
 		if moment == "" && !n.lasting {
 			continue
 		}
-		if diff := cmp.Diff(n.answer, ask(me, n.request, moment), cmp.AllowUnexported(answered{})); diff != "" {
+		want, got := n.answer, ask(me, n.request, moment)
+		if moment == n.version { // its owner may have left the tenant between the version and the answer
+			want.body, got.body = ownerPattern.ReplaceAllString(want.body, ""), ownerPattern.ReplaceAllString(got.body, "")
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(answered{})); diff != "" {
 			t.Fatalf("%+v: another answer than was given then (-then +asked with %s):\n%s", n.request, moment, diff)
 		}
 	}

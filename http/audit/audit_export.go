@@ -173,8 +173,7 @@ func (a *API) addAuditExport() {
 		"The whole trail, oldest first, for other programs")
 	op.Description = `Shows the trail as of the start of the export. An export that was cut off, as one of over ten minutes is, continues with ` + "`after`" + `,
 the position of the last whole line.
-A continued CSV export has no header line: append it to the whole lines that you have. In CSV,
-	text that a spreadsheet would run as a formula begins with an
+A continued CSV export has no header line: append it to the whole lines that you have. In CSV, text that a spreadsheet would run as a formula begins with an
 apostrophe.`
 	line := a.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AuditExportBody](), true, "")
 	op.Responses = map[string]*huma.Response{"200": {Description: "The entries", Content: map[string]*huma.MediaType{

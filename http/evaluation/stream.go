@@ -329,10 +329,8 @@ here on no change is missed. Ignore other types.
 ` + "`Last-Event-ID`" + `, to any node, first gets the changes that it missed, or a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + ` if the position is
 too old or unknown.
 
-**End.** A silent stream sends a comment every 15 s. It ends when the token expires,
-	after an hour at the latest, when the caller loses access, when the
-client reads too slowly, and when the node stops: reconnect. On each node a tenant may have 1,000 open streams,
-	and all free tenants of a creator 10,000.
+**End.** A silent stream sends a comment every 15 s. It ends when the token expires, after an hour at the latest, when the caller loses access, when the
+client reads too slowly, and when the node stops: reconnect. On each node a tenant may have 1,000 open streams, and all free tenants of a creator 10,000.
 
 A machine needs the scope ` + "`flags:evaluate`" + `.`
 
