@@ -1,9 +1,10 @@
 package queries
 
 import (
-	"flagledger/projections/models/modelstest"
 	"testing"
 	"time"
+
+	"flagledger/projections/models/modelstest"
 )
 
 // A member is listed from the exact time of their first fact until just before the last one's.

@@ -1,11 +1,12 @@
 package usage
 
 import (
-	"flagledger/projections/models/modelstest"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"flagledger/projections/models/modelstest"
 )
 
 // ofMetrics is a database with the uses of a flag in each of the last 720 hours, in three environments by two runs, and
