@@ -50,7 +50,6 @@ type API struct {
 	options     Options
 	accounts    *accounts.API
 	tenants     *tenants.API
-	billing     *billing.API
 	openAPIText func() []byte // the OpenAPI document
 }
 
@@ -63,7 +62,6 @@ func New(o Options) *API {
 		options:    o,
 		accounts:   accounts.New(core, o.Accounts),
 		tenants:    tenants.New(core, o.Tenants),
-		billing:    billing.New(core, o.Billing),
 	}
 	a.Router.Use(a.leadToDashboard)
 	a.Router.Get("/health", a.health)
@@ -82,7 +80,7 @@ func New(o Options) *API {
 		a.addLegacyPlatform()
 		a.accounts.AddOperations(r)
 		a.tenants.AddOperations()
-		a.billing.AddOperations(r)
+		billing.New(core, o.Billing).AddOperations(r)
 		flags.New(core, o.StaleAfter).AddOperations()
 		audit.New(core, o.Checkpoints).AddOperations()
 		a.Evaluation.AddOperations(r)

@@ -27,7 +27,7 @@ type Description struct {
 	Names       Names // for words about variations and rules, if the caller knows the flag's
 }
 
-// ResourceTypes lists the types of resources: one for each kind of stream, and those of a tenant's parts.
+// ResourceTypes lists the types of resources: one for each kind of stream and for each part of a tenant.
 func ResourceTypes() (types []string) {
 	for _, prefix := range events.StreamPrefixes() {
 		types = append(types, strings.TrimSuffix(prefix, "-"))

@@ -32,9 +32,6 @@ type API struct {
 // New returns the operations of a core.
 func New(core *rest.Core, o Options) *API { return &API{Core: core, Options: o} }
 
-// AddPages adds the pages that mailed links open.
-func (a *API) AddPages() { a.addPages() }
-
 // AddOperations adds the operations to the router and the OpenAPI document.
 func (a *API) AddOperations(r chi.Router) {
 	a.Router.Get(rest.JWKSRoute, a.jwks)

@@ -17,7 +17,8 @@ const (
 	sandboxPage = "/sandbox"
 )
 
-func (a *API) addPages() {
+// AddPages adds the pages that mailed links open.
+func (a *API) AddPages() {
 	reset := web.ResetPassword(commands.MinPassword)
 	a.addPage(ResetPage, always(reset), func(r *http.Request, form web.Form) (web.Page, error) {
 		_, err := commands.ResetPassword(r.Context(), a.Reclaimer, a.Identity, rest.RequestBy(r.Context()), form.Token,

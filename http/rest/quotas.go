@@ -67,7 +67,7 @@ func (a *Core) CountAuthenticated(r *http.Request, c *Credential) quota.Budget {
 // number.
 const maxPlans = 100
 
-// BestPlan is the plan among those of a person's first tenants that gives the most requests, and else the free one.
+// BestPlan returns the plan with the most requests among a person's first tenants, or the free plan.
 func (a *Core) BestPlan(userID string) events.Plan {
 	best, now := events.FreePlan, a.Now()
 	tenants := a.Live.TenantsOf(userID)
