@@ -10,7 +10,6 @@ import (
 	"iter"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"flagledger/cmd/flagledger/node"
@@ -145,65 +144,55 @@ const replayPage = 500 // facts that are printed at once
 
 // printFacts prints facts page by page. For a tenant, it reads the whole log.
 func (r *replay) printFacts(ctx context.Context) error {
-	found := false
-	facts := r.logPages(ctx)
+	facts := r.logFacts(ctx)
 	if r.stream() != "" {
-		facts = r.streamPages(ctx)
+		facts = r.streamFacts(ctx)
 	}
-	for page, err := range facts {
+	found := false
+	page := make([]describedFact, 0, replayPage)
+	for e, err := range facts {
 		if err != nil {
 			return err
 		}
-		for list := range slices.Chunk(page, replayPage) {
-			described := make([]describedFact, len(list))
-			for i, e := range list {
-				described[i] = r.describe(e)
-			}
-			printPage := r.printTable
-			if r.JSON {
-				printPage = r.printLines
-			}
-			if err := printPage(described, r.namesOf(ctx, described)); err != nil {
+		found = true
+		if page = append(page, r.describe(e)); len(page) == replayPage {
+			if err := r.printPage(ctx, page); err != nil {
 				return err
 			}
-			found = true
+			page = page[:0]
 		}
 	}
 	if !found {
 		return r.notFound()
 	}
-	return nil
+	return r.printPage(ctx, page)
 }
 
-// logPages yields the tenant's facts until the head of the log.
-func (r *replay) logPages(ctx context.Context) iter.Seq2[[]events.Recorded, error] {
-	return func(yield func([]events.Recorded, error) bool) {
-		for page, err := range r.store.Subscribe(ctx, events.Position{}) {
-			own := slices.DeleteFunc(slices.Clone(page.Events), func(e events.Recorded) bool { return !r.belongs(e) })
-			if !yield(own, err) || err != nil || page.Live {
-				return
-			}
-		}
+func (r *replay) printPage(ctx context.Context, page []describedFact) error {
+	names := r.namesOf(ctx, page)
+	if r.JSON {
+		return r.printLines(page, names)
 	}
+	return r.printTable(page, names)
 }
 
-// streamPages yields the facts of the flag or project.
-func (r *replay) streamPages(ctx context.Context) iter.Seq2[[]events.Recorded, error] {
-	return func(yield func([]events.Recorded, error) bool) {
-		var page []events.Recorded
-		for e, err := range r.streamFacts(ctx) {
+// logFacts yields the tenant's facts until the head of the log.
+func (r *replay) logFacts(ctx context.Context) iter.Seq2[events.Recorded, error] {
+	return func(yield func(events.Recorded, error) bool) {
+		for page, err := range r.store.Subscribe(ctx, events.Position{}) {
 			if err != nil {
-				yield(nil, err)
+				yield(events.Recorded{}, err)
 				return
 			}
-			if page = append(page, e); len(page) == replayPage {
-				if !yield(page, nil) {
+			for _, e := range page.Events {
+				if r.belongs(e) && !yield(e, nil) {
 					return
 				}
-				page = nil
+			}
+			if page.Live {
+				return
 			}
 		}
-		yield(page, nil)
 	}
 }
 
