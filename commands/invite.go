@@ -32,11 +32,11 @@ type Inviter struct {
 	SuperUsers SuperUsers
 }
 
-// InviteMember makes the owner of an address a pending member of a tenant with the id newID. Its result does not
-// reveal whether an account has the address, unless that person left the tenant or declined.
+// InviteMember adds a pending member for an e-mail address. newID is used unless the address already has an id. The
+// result reveals whether the address has an account only if its owner left the tenant or declined.
 //
-// The address is saved before the fact, so that every pending member has one. A retry uses the saved id. An unused
-// address is deleted when its owner signs in.
+// The address is saved before the fact, so that every pending member has one. A retry reuses the saved id. An address
+// without a pending member is deleted when its owner signs in.
 func (i *Inviter) InviteMember(
 	ctx context.Context, do Runner[state.Tenant], invite InviteMember, email, newID string,
 ) (id string, m state.Member, done Done, err error) {
@@ -50,7 +50,7 @@ func (i *Inviter) InviteMember(
 	if err != nil {
 		return "", state.Member{}, Done{}, err
 	}
-	// A pending member or an earlier attempt may have saved the address.
+	// Reuse the id if an earlier invitation or attempt has saved the address.
 	if invite.ID, err = i.Directory.PendingMembership(ctx, invite.TenantID, email); err != nil {
 		return "", state.Member{}, Done{}, err
 	}
@@ -58,7 +58,7 @@ func (i *Inviter) InviteMember(
 		invite.ID = newID
 	}
 	_, refused := invite.decide(tenant)
-	if refused == nil { // a refused call changes no saved address
+	if refused == nil { // AddPending changes a saved address
 		if invite.ID, err = i.Directory.AddPending(ctx, invite.TenantID, email, newID, invite.MustAccept); err != nil {
 			return "", state.Member{}, Done{}, err
 		}
@@ -67,7 +67,7 @@ func (i *Inviter) InviteMember(
 	if err != nil {
 		return "", state.Member{}, Done{}, err
 	}
-	// The refusal no longer applies, or the request is a retry.
+	// The check refused, but the command succeeded: the state has changed, or this is a retry.
 	if refused != nil && tenant.Members[invite.ID].Pending {
 		if _, err = i.Directory.AddPending(
 			ctx, invite.TenantID, email, invite.ID, tenant.Members[invite.ID].MustAccept,
@@ -75,7 +75,7 @@ func (i *Inviter) InviteMember(
 			return "", state.Member{}, Done{}, err
 		}
 	}
-	// An earlier attempt of the request invited them; they may have signed in since.
+	// In a retry the first attempt's newID counts, even if its address was deleted when the person signed in.
 	if m, repeated := tenant.Members[newID]; repeated {
 		return newID, m, done, nil
 	}
@@ -95,7 +95,7 @@ func (i *Inviter) RemoveMember(
 }
 
 // InviteToPlatform invites an address to a platform role. The address is saved before the fact, so that every
-// invitation has one; without the fact it invites no one.
+// invitation has one. An address without a fact has no effect.
 func (i *Inviter) InviteToPlatform(
 	ctx context.Context, do Runner[state.Invitation], create CreateInvitation, email string,
 ) (state.Invitation, Done, error) {

@@ -21,8 +21,8 @@ const waitTimeout = 2 * time.Second
 
 const progressChannel = "flagledger_projections"
 
-// Progress tracks how far the read models of all nodes and this node's snapshot are, so that a command is answered
-// once its effect can be read.
+// Progress tracks the positions of the shared read models and of this node's snapshot. Commands wait on it before they
+// respond, so that clients read their own writes.
 type Progress struct {
 	timeout time.Duration
 
@@ -37,15 +37,13 @@ type Progress struct {
 type model struct {
 	prefixes []string
 	logID    string          // of its checkpoint; empty if unknown
-	reached  events.Position // its checkpoint, which does not move without events that it follows
-	// failing is when this process began to fail to update it. It is zero if it does not, or if another process has
-	// updated it since.
+	reached  events.Position // its checkpoint; only events that it follows move it
+	// failing is the time of the first failed update in this process. A later update by any process clears it.
 	failing time.Time
-	last    events.Position // of the last event that it follows, among those in the snapshot
+	last    events.Position // the last event in the snapshot that it follows
 }
 
-// NewProgress returns a Progress of read models and one snapshot at the beginning of the log. timeout is the longest
-// that Wait waits, two seconds if 0.
+// NewProgress returns a Progress that starts at the beginning of the log. timeout limits Wait, two seconds if 0.
 func NewProgress(list []Projection, timeout time.Duration) *Progress {
 	p := &Progress{timeout: cmp.Or(timeout, waitTimeout), models: map[string]*model{}, changed: make(chan struct{})}
 	for _, projection := range list {
@@ -73,8 +71,8 @@ func (p *Progress) SnapshotReached(page events.Page) {
 	p.wake()
 }
 
-// SnapshotBegan records that the snapshot starts at a checkpoint. It is unknown which read models follow the events
-// before it, so all count as following the last one.
+// SnapshotBegan records that the snapshot starts at a checkpoint. Which models follow the events before it is unknown,
+// so every model must reach it.
 func (p *Progress) SnapshotBegan(c events.LogPosition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,8 +83,8 @@ func (p *Progress) SnapshotBegan(c events.LogPosition) {
 	p.wake()
 }
 
-// Wait waits until everything that shows the named facts has reached a position. It returns false after the timeout or
-// when ctx ends. A name may be a prefix, such as "flag.".
+// Wait waits until the snapshot and all read models that follow one of names have reached a position. It returns false
+// on timeout or if ctx ends. A name may be a prefix, such as "flag.".
 func (p *Progress) Wait(ctx context.Context, position events.Position, names []string) bool {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -159,8 +157,7 @@ func (p *Progress) failed(name string, failed bool) {
 	}
 }
 
-// Failing returns in order the names of the read models that this process has failed to update for at least this time.
-// A model that another process has updated since is not included.
+// Failing returns the sorted names of the read models that have failed in this process for at least atLeast.
 func (p *Progress) Failing(atLeast time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,8 +170,8 @@ func (p *Progress) Failing(atLeast time.Duration) (names []string) {
 	return names
 }
 
-// resumed records the position at which a read model was found. It may be an earlier one: a crash of Postgres loses
-// the last moments, which were not yet on disk.
+// resumed sets the position that was read from the database. It may be lower than before: a crash of Postgres can lose
+// the last commits.
 func (p *Progress) resumed(name, logID string, position events.Position) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +184,7 @@ func (p *Progress) resumed(name, logID string, position events.Position) {
 	}
 }
 
-// lost forgets all positions until the read models are found again.
+// lost resets all positions until subscribe reads them again.
 func (p *Progress) lost() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,8 +202,8 @@ func formatProgress(projection, logID string, position events.Position) string {
 	return fmt.Sprintf("%s %d %d %s", projection, position.Commit, position.Prepare, logID)
 }
 
-// Listen follows the checkpoints that other processes move, until ctx ends. Run does so by itself. It ignores
-// checkpoints of a different log.
+// Listen receives the checkpoints of other processes until ctx ends. A process that calls Run does not need it. It
+// ignores checkpoints of a different log.
 func (p *Progress) Listen(ctx context.Context, url string, store events.Store, log *slog.Logger) {
 	s := &session{
 		url: url, log: log, claims: map[*claim]struct{}{},
@@ -257,7 +254,7 @@ func (p *Progress) subscribe(ctx context.Context, conn *pgx.Conn, store events.S
 	return nil
 }
 
-// notified parses what formatProgress wrote. An earlier release leaves out the log's id.
+// notified handles the output of formatProgress. Earlier releases omit the log's id.
 func (p *Progress) notified(payload string) {
 	fields := append(strings.SplitN(payload, " ", 4), "")
 	if len(fields) < 4 {

@@ -316,21 +316,21 @@ func (a *API) documentStream() {
 	doc.AddOperation(&op)
 }
 
-const streamText = `Server-sent events: the streams of an environment report each change of a flag within moments, on every node. A change of the whole flag
-(created, updated, its status, its variations, deleted) is reported in all environments. With ` + "`X-Environment: *`" + ` the stream covers all environments
-of the tenant, and names the environment of each change.
+const streamText = `Server-sent events that report each change of a flag shortly after it happens, on every node. Changes of the whole flag (created,
+updated, its status, its variations, deleted) are sent to the streams of every environment. With ` + "`X-Environment: *`" + ` the stream covers all
+environments of the tenant, and each flag names its environment.
 
-**Events** have no name, so that a browser's ` + "`EventSource`" + ` passes all of them to ` + "`onmessage`" + `. Their type is in ` + "`type`" + ` in their
-data, as in OFREP's event streams.
-` + "`refetchEvaluation`" + `: the flags in ` + "`flags`" + ` have changed, or any flag if it is missing: fetch what you need. ` + "`connected`" + `: from
-here on no change is missed. Ignore other types.
+**Events** have no name, so a browser's ` + "`EventSource`" + ` passes all of them to ` + "`onmessage`" + `. ` + "`type`" + ` in the data says what happened,
+as in OFREP's event streams. ` + "`refetchEvaluation`" + `: the listed ` + "`flags`" + ` changed; without ` + "`flags`" + `, any flag may have changed. Fetch
+what you need. ` + "`connected`" + `: the stream reports every change after this event. Ignore other types.
 
-**Resuming.** ` + "`id`" + ` is the client's position; it is different each time, and valid only for this tenant. A client that reconnects with
-` + "`Last-Event-ID`" + `, to any node, first gets the changes that it missed, or a ` + "`refetchEvaluation`" + ` without ` + "`flags`" + ` if the position is
-too old or unknown.
+**Resuming.** ` + "`id`" + ` is the client's position. It is opaque, changes with every event and is valid only for this tenant. A client that
+reconnects to any node with ` + "`Last-Event-ID`" + ` first gets the changes that it missed. If the position is too old or unknown, it gets
+` + "`refetchEvaluation`" + ` without ` + "`flags`" + `.
 
-**End.** A silent stream sends a comment every 15 s. It ends when the token expires, after an hour at the latest, when the caller loses access, when the
-client reads too slowly, and when the node stops: reconnect. On each node a tenant may have 1,000 open streams, and all free tenants of a creator 10,000.
+**End.** An idle stream sends a comment every 15 s. A stream ends when the token expires, after one hour, when the caller loses access, when
+the client reads too slowly, or when the node stops. Reconnect then. On each node a tenant may have 1,000 open streams, and all free tenants
+of a creator 10,000.
 
 A machine needs the scope ` + "`flags:evaluate`" + `.`
 

@@ -58,13 +58,13 @@ type revertedFlagsOutput struct {
 func (a *API) addRevertMany() {
 	op := rest.Operation("POST", "/api/v1/flags/revert", "revert-flags", "Flags",
 		"Revert all flags to their state at a time")
-	op.Description = "Reverts each flag as the revert of a single flag does, by the recorded times of changes. Deleted " +
-		"flags are re-created; flags that were created since remain, and are listed. Flags that cannot be reverted are " +
-		"listed under `failed` and remain unchanged, also if another flag has been created with their key.\n\n" +
-		"A call reverts a limited number of changed flags, and takes some seconds. Call again while the response has a " +
-		"`cursor`. The facts of all these calls have the same correlation id. If a response is lost, retry with the same " +
-		"`Idempotency-Key`: the call continues, and leaves the flags that it had reverted as they are. Without a key it " +
-		"starts over, and reverts flags that were changed after their revert again. " + growFlagText
+	op.Description = "Reverts each flag as the revert of a single flag does, by the recorded times of changes. It " +
+		"re-creates deleted flags. Flags created after `at` stay, and are listed. Flags that cannot be reverted stay as " +
+		"they are and are listed under `failed`, including flags whose key now belongs to a different flag.\n\n" +
+		"A call reverts a limited number of flags and takes some seconds. Call again while the response has a `cursor`. " +
+		"The facts of all these calls share a correlation id. If a response is lost, retry with the same " +
+		"`Idempotency-Key`: flags that were already reverted are not reverted again. Without a key the call starts over, " +
+		"and overwrites changes made after the first revert. " + growFlagText
 	op.Errors = append(op.Errors, http.StatusConflict)
 	rest.Register(a.Core, rest.ChangeFlags,
 		rest.WithExamples(op, map[string]any{"at": "2026-03-14T15:09:26.535Z", "environment": "production",

@@ -12,7 +12,7 @@ import (
 	"flagledger/events"
 )
 
-// Register adds an operation under its path and its legacy paths. It panics if need is empty.
+// Register adds an operation under its path and its legacy paths. It panics if need.Who is not set.
 func Register[I, O any](a *Core, need Access, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	for _, old := range Aliases(op) {
 		serve(a, need, old, handle)
@@ -25,7 +25,7 @@ func serve[I, O any](a *Core, need Access, op huma.Operation, handle func(contex
 		panic("the operation " + op.Method + " " + op.Path + " does not define who may call it")
 	}
 	op.MaxBodyBytes, op.SkipValidateBody = maxBody, true
-	// the guard has read the body: a deadline would end the contexts of this call and of later ones on its connection
+	// The guard has read the body. A deadline would cancel this and later requests of the connection.
 	op.BodyReadTimeout = -1
 	op.Errors = append(slices.Clone(op.Errors), http.StatusUnprocessableEntity)
 	if need.Who != Anyone {
@@ -46,7 +46,7 @@ func serve[I, O any](a *Core, need Access, op huma.Operation, handle func(contex
 	op.Middlewares = slices.Concat(op.Middlewares, huma.Middlewares{g.serve})
 	huma.Register(a.Huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := func() (*O, error) {
-			if op.Method == http.MethodGet { // errors of its query
+			if op.Method == http.MethodGet { // it has no body whose errors these could join
 				if err := WrongFields(RequestOf(ctx).wrong); err != nil {
 					return nil, err
 				}
@@ -63,7 +63,7 @@ func serve[I, O any](a *Core, need Access, op huma.Operation, handle func(contex
 			defer slot.Leave()
 			if queue == a.Queues.Database {
 				RequestOf(ctx).readSlot = slot
-				if err := a.LimitUnread(ctx); err != nil { // many may have waited for a slot
+				if err := a.LimitUnread(ctx); err != nil { // the caller may have more unread responses after the wait
 					return nil, err
 				}
 			}
@@ -143,8 +143,8 @@ func (g *guard) setCaching(method string, h http.Header) {
 	}
 }
 
-// LimitWritten refuses a change beyond the daily write quota. Changes that may be large or store a response have a
-// lower limit. Its error is TooMany.
+// limitWritten refuses a change past the daily write quota: the tenant's, or the caller's if the call has no tenant.
+// Upgrades, and changes with neither a body nor an Idempotency-Key, remain possible past it at a low rate.
 func (g *guard) limitWritten(p *Principal, bearsKey bool) error {
 	switch {
 	case !g.honoursKey || p.Tenant == nil && !bearsKey:
@@ -158,7 +158,8 @@ func (g *guard) limitWritten(p *Principal, bearsKey bool) error {
 	}
 }
 
-// readLargeBody reads a body that may be large. If the operation has no body, it must be small. Its error is a problem.
+// readLargeBody reads a body that may exceed LargeBody. A large one holds a slot of memory until leave is called. If the
+// operation takes no body, only a small one is accepted. Its error is a *Problem.
 func (g *guard) readLargeBody(r *http.Request, p *Principal) (leave func(), err error) {
 	leave = func() {}
 	switch {
@@ -183,8 +184,8 @@ func (g *guard) readLargeBody(r *http.Request, p *Principal) (leave func(), err 
 	return bodySlot.Leave, nil
 }
 
-// enterLargeChange waits for a slot if a change of flags has a large body, as its facts are also large. Its error is a
-// problem.
+// enterLargeChange waits for a slot of the processors if a change of flags has a large body, because its facts are large
+// as well. Its error is a *Problem.
 func (g *guard) enterLargeChange(ctx context.Context) (leave func(), err error) {
 	if g.need.Scope != events.FlagsWrite || !RequestOf(ctx).largeBody {
 		return func() {}, nil
@@ -195,7 +196,7 @@ func (g *guard) enterLargeChange(ctx context.Context) (leave func(), err error) 
 // checkBodyAndCall checks the daily write quota, stores the schema errors of the body and calls the operation.
 func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 	r, w := Unwrap(ctx)
-	if RequestOf(r.Context()).Once == nil { // otherwise it was checked before
+	if RequestOf(r.Context()).Once == nil { // with an Idempotency-Key, serve has checked it
 		if err := g.limitWritten(PrincipalOf(ctx.Context()), false); err != nil {
 			WriteProblem(w, r, ProblemOf(r.Context(), err))
 			return
@@ -218,8 +219,7 @@ func (g *guard) checkBodyAndCall(ctx huma.Context, next func(huma.Context)) {
 	next(timesContext{ctx, g.times})
 }
 
-// noteWrongQuery adds a read's repeated or empty query parameters to the request's errors, as huma would ignore them.
-// Legacy paths still ignore them.
+// noteWrongQuery reports repeated and empty query parameters of reads, which huma ignores. Legacy paths are exempt.
 func noteWrongQuery(r *http.Request) {
 	if r.URL.RawQuery == "" || r.Method != http.MethodGet && r.Method != http.MethodHead ||
 		!strings.HasPrefix(r.URL.Path, "/api/v1/") {
@@ -236,8 +236,7 @@ func noteWrongQuery(r *http.Request) {
 	}
 }
 
-// WrongParameter returns the error of a repeated or empty query parameter, or "". An empty q is allowed: it searches
-// for nothing.
+// WrongParameter returns the error of a repeated or empty query parameter, or "". An empty q is allowed.
 func WrongParameter(name string, values []string) string {
 	switch {
 	case len(values) > 1:
@@ -274,7 +273,7 @@ func documentedOperation(doc *huma.OpenAPI, op huma.Operation) *huma.Operation {
 	return all[slices.IndexFunc(all, func(o *huma.Operation) bool { return o.Method == op.Method })]
 }
 
-// requireHeader marks a header as required in the OpenAPI document. admit checks it, not huma.
+// requireHeader marks a header as required in the OpenAPI document. Admit enforces it, not huma.
 func requireHeader(op *huma.Operation, name string) {
 	i := slices.IndexFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == name })
 	if i < 0 {

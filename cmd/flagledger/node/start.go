@@ -29,8 +29,8 @@ func Start(ctx context.Context, c settings.Config, databaseURL string, log *slog
 	return start(ctx, c, databaseURL, migrated, nil, log)
 }
 
-// start does the work of Start, and of StartWithoutDatabase if the snapshot on disk has been read. migrated is closed
-// once the database is migrated: until then it is not used.
+// start implements Start and StartWithoutDatabase. saved is the snapshot read from disk, or nil. Parts that need the
+// database wait until migrated is closed.
 func start(
 	ctx context.Context, c settings.Config, databaseURL string, migrated chan struct{}, saved *snapshot.Saved,
 	log *slog.Logger,
@@ -74,7 +74,7 @@ func start(
 			}
 		}),
 		s.afterMigration(func(ctx context.Context) {
-			// An export has the key of checkpoints early. If this fails, the first call that needs the key creates it.
+			// Exports contain the audit key from the start. If this fails, the first call that needs the key creates it.
 			if _, err := s.checkpoints.VerifierKey(ctx); err != nil && ctx.Err() == nil {
 				log.Warn("the audit key cannot be used", "err", err)
 			}
@@ -90,8 +90,8 @@ func start(
 	})}, nil
 }
 
-// withDataFolder creates the data folder. Without one that can be used, it returns settings without it, unless that
-// holds the database or the secret.
+// withDataFolder creates the data folder. If that fails, it returns the settings without a folder, or an error if the
+// folder holds the database or the secret.
 func withDataFolder(c settings.Config, log *slog.Logger) (settings.Config, error) {
 	if c.Data == "" {
 		return c, nil

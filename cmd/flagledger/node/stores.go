@@ -27,10 +27,10 @@ import (
 	"flagledger/retry"
 )
 
-// stores are the opened databases of a node, what watches them, and the keepings.
+// stores holds a node's database connections, their health checks and its keepings.
 type stores struct {
 	events   events.Store
-	check    func(context.Context) // runs in the background
+	check    func(context.Context) // logs problems of an event store that was down at the start
 	pool     *pgxpool.Pool
 	migrated <-chan struct{} // closed once the database is migrated
 	disk     *health.Disk
@@ -41,7 +41,8 @@ type stores struct {
 	close func()
 }
 
-// keepings own the tables of the schema keep, and the queues of jobs.
+// keepings groups the owners of schema keep and of the queues of jobs. A keeping is data that is neither an event nor a
+// read model, such as e-mail addresses.
 type keepings struct {
 	jobs        *jobs.Client
 	links       *jobs.Links
