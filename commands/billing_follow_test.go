@@ -7,7 +7,9 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/payment/paymenttest"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
@@ -17,8 +19,8 @@ func TestFollowingADeletedTenant(t *testing.T) {
 	w, server, b := newBilling(t)
 	tenant := w.newTenant(t)
 	customer := server.AddCustomer(map[string]string{"flagledger_tenant": tenant.TenantID})
-	if _, _, err := commands.Do(
-		t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant},
+	if _, _, err := writer.Do(
+		t.Context(), w.writer, writer.By{}, commands.DeleteTenant{TenantRef: tenant},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func TestFollowingWithOldNews(t *testing.T) {
 	t.Parallel()
 	w, server, b := newBilling(t)
 	tenant, id := w.pay(t, b, server)
-	follow := func(b *commands.Billing) {
+	follow := func(b *billing.Billing) {
 		t.Helper()
 		if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
 			t.Error(err)
@@ -68,7 +70,7 @@ func TestFollowingWithOldNews(t *testing.T) {
 			follow(b)
 		}}
 		follow(&late)
-		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+		state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 		want := map[string]events.Plan{"price_1": events.StandardPlan, "price_2": events.EnhancedPlan}[last]
 		if err != nil || state.Subscription.Plan != want || !state.Subscription.CancelAtPeriodEnd {
 			t.Errorf("the tenant has %+v, want %s: %v", state.Subscription, want, err)
@@ -91,13 +93,13 @@ func TestFollowingLateDeletionOfReplacedCustomer(t *testing.T) {
 	note := func(customer, replaces string) {
 		t.Helper()
 		cmd := commands.NoteCustomer{TenantRef: tenant, CustomerID: customer, Replaces: replaces}
-		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
+		if _, _, err := writer.Do(t.Context(), w.writer, writer.By{}, cmd); err != nil {
 			t.Fatal(err)
 		}
 	}
 	has := func(customer string) {
 		t.Helper()
-		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+		state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 		if err != nil || state.Subscription.CustomerID != customer {
 			t.Errorf("the tenant is the customer %q, want %q: %v", state.Subscription.CustomerID, customer, err)
 		}
@@ -147,7 +149,7 @@ func TestFollowingWhatStripeDoesNotKnow(t *testing.T) {
 	if err := b.Follow(t.Context(), tenant.TenantID, ""); err == nil {
 		t.Error("a price that is not known is followed")
 	}
-	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 	if err != nil || state.Subscription.Plan != events.StandardPlan || state.Subscription.Status != events.Active {
 		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
 	}
@@ -166,7 +168,7 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 		if err := b.Follow(t.Context(), "", customer); err != nil {
 			t.Error(err)
 		}
-		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+		state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 		if err != nil || state.Subscription.Plan != plan || state.Subscription.Status != status {
 			t.Errorf("the tenant has %+v, want %s %s: %v", state.Subscription, plan, status, err)
 		}
@@ -174,8 +176,8 @@ func TestFollowingSeveralSubscriptions(t *testing.T) {
 	has(events.StandardPlan, events.Active)
 	second := server.Subscribe(customer, "price_2")
 	has(events.StandardPlan, events.Active)
-	if _, kind, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.EnhancedPlan)); err != nil ||
-		kind != commands.PlanChangeCheckout {
+	if _, kind, err := b.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.EnhancedPlan)); err != nil ||
+		kind != billing.PlanChangeCheckout {
 		t.Errorf("a checkout is a %s, %v", kind, err)
 	}
 	for _, call := range server.Calls("POST", "/v1/billing_portal/sessions") {
@@ -205,8 +207,8 @@ func TestWhatIsSoldBesidePlans(t *testing.T) {
 	}
 	checkout := checkoutOf(tenant, events.StandardPlan)
 	checkout.CustomerID = customer
-	url, kind, err := b.Checkout(t.Context(), commands.By{}, checkout)
-	if err != nil || kind != commands.SubscriptionCheckout {
+	url, kind, err := b.Checkout(t.Context(), writer.By{}, checkout)
+	if err != nil || kind != billing.SubscriptionCheckout {
 		t.Fatalf("a checkout is a %s: %v", kind, err)
 	}
 	plan := server.Pay(url)
@@ -214,12 +216,12 @@ func TestWhatIsSoldBesidePlans(t *testing.T) {
 	if err := b.Follow(t.Context(), "", customer); err != nil {
 		t.Error(err)
 	}
-	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 	if err != nil || state.Subscription.ID != plan || state.Subscription.Plan != events.StandardPlan {
 		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
 	}
-	if _, _, err := commands.Do(
-		t.Context(), w.writer, commands.By{}, commands.DeleteTenant{TenantRef: tenant},
+	if _, _, err := writer.Do(
+		t.Context(), w.writer, writer.By{}, commands.DeleteTenant{TenantRef: tenant},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -238,15 +240,15 @@ func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
 	w, server, b := newBilling(t)
 	tenant, end := commands.TenantRef{TenantID: uuid.NewString()}, time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	create := commands.CreateTenant{ID: tenant.TenantID, Name: "sandbox", Creator: "owner", SandboxEndsAt: end}
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, create); err != nil {
+	if _, _, err := writer.Do(t.Context(), w.writer, writer.By{}, create); err != nil {
 		t.Fatal(err)
 	}
-	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+	url, _, err := b.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.StandardPlan))
 	if err != nil {
 		t.Fatal(err)
 	}
 	prices := b.Prices
-	if b.Prices, err = commands.ParsePlanPrices("enhanced=price_2"); err != nil {
+	if b.Prices, err = billing.ParsePlanPrices("enhanced=price_2"); err != nil {
 		t.Fatal(err)
 	}
 	server.Pay(url)
@@ -254,7 +256,7 @@ func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
 		t.Error("a price that is not known is no error")
 	}
 	remove := commands.DeleteEndedSandbox{TenantRef: tenant, EndsAt: end, Now: end.Add(2 * commands.SandboxKeptAfterEnd)}
-	state, _, err := commands.Do(t.Context(), w.writer, commands.ByService(), remove)
+	state, _, err := writer.Do(t.Context(), w.writer, writer.ByService(), remove)
 	if err != nil || !state.Exists || state.Subscription.PlanAt(time.Now(), true) != events.SandboxPlan {
 		t.Errorf("the sandbox has %+v, and is there: %v; %v", state.Subscription, state.Exists, err)
 	}
@@ -262,7 +264,7 @@ func TestASandboxThatPaysAnUnknownPriceIsKept(t *testing.T) {
 	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
 		t.Error(err)
 	}
-	state, err = commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	state, err = writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 	if err != nil || state.Subscription.PlanAt(time.Now(), true) != events.StandardPlan {
 		t.Errorf("once the price is known the sandbox has %+v: %v", state.Subscription, err)
 	}

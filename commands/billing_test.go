@@ -10,15 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/jobs"
 	"flagledger/commands/payment"
 	"flagledger/commands/payment/paymenttest"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
 // till is Stripe with calls as steps, whose subscription answers may be delayed.
 type till struct {
-	commands.Payments
+	billing.Payments
 	*steps
 	read func() // called after the subscriptions are read
 }
@@ -30,14 +32,14 @@ func (p till) NewCustomer(ctx context.Context, key, tenantID string) (string, er
 	return p.Payments.NewCustomer(ctx, key, tenantID)
 }
 
-func (p till) Checkout(ctx context.Context, key string, c commands.CheckoutPage) (string, error) {
+func (p till) Checkout(ctx context.Context, key string, c billing.CheckoutPage) (string, error) {
 	if err := p.take("page"); err != nil {
 		return "", err
 	}
 	return p.Payments.Checkout(ctx, key, c)
 }
 
-func (p till) Subscriptions(ctx context.Context, customerID string) ([]commands.PaymentSubscription, error) {
+func (p till) Subscriptions(ctx context.Context, customerID string) ([]billing.PaymentSubscription, error) {
 	list, err := p.Payments.Subscriptions(ctx, customerID)
 	if p.read != nil {
 		p.read()
@@ -46,7 +48,7 @@ func (p till) Subscriptions(ctx context.Context, customerID string) ([]commands.
 }
 
 // billing sells standard and enhanced at a Stripe of this test.
-func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Billing {
+func (w *world) billing(t *testing.T, server *paymenttest.Server) *billing.Billing {
 	t.Helper()
 	server.AddPrice("price_1", "month")
 	server.AddPrice("price_2", "month")
@@ -58,7 +60,7 @@ func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Bill
 			Currency:      "eur",
 		},
 	)
-	b := &commands.Billing{
+	b := &billing.Billing{
 		Writer:   w.writer,
 		Payments: till{stripe, w.steps, nil},
 		Now:      server.Now,
@@ -69,26 +71,26 @@ func (w *world) billing(t *testing.T, server *paymenttest.Server) *commands.Bill
 		t.Fatal(err)
 	}
 	b.Events = jobs.NewPayments(queue, time.Now)
-	if b.Prices, err = commands.ParsePlanPrices("standard=price_1,enhanced=price_2"); err != nil {
+	if b.Prices, err = billing.ParsePlanPrices("standard=price_1,enhanced=price_2"); err != nil {
 		t.Fatal(err)
 	}
-	if b.ReturnURLs, err = commands.NewReturnURLs([]string{"https://app.example.com"}, false); err != nil {
+	if b.ReturnURLs, err = billing.NewReturnURLs([]string{"https://app.example.com"}, false); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
 // newBilling returns a world with a Stripe of its own.
-func newBilling(t *testing.T) (*world, *paymenttest.Server, *commands.Billing) {
+func newBilling(t *testing.T) (*world, *paymenttest.Server, *billing.Billing) {
 	t.Helper()
 	w, server := newWorld(t), paymenttest.New(t, paymenttest.Clock())
 	return w, server, w.billing(t, server)
 }
 
-func checkoutOf(tenant commands.TenantRef, plan events.Plan) commands.Checkout {
-	return commands.Checkout{
+func checkoutOf(tenant commands.TenantRef, plan events.Plan) billing.Checkout {
+	return billing.Checkout{
 		TenantID:   tenant.TenantID,
-		Type:       commands.SubscriptionCheckout,
+		Type:       billing.SubscriptionCheckout,
 		Plan:       plan,
 		SuccessURL: "https://app.example.com",
 		CancelURL:  "https://app.example.com",
@@ -98,11 +100,11 @@ func checkoutOf(tenant commands.TenantRef, plan events.Plan) commands.Checkout {
 
 // pay returns a new tenant that has paid for standard, and its subscription.
 func (w *world) pay(
-	t *testing.T, b *commands.Billing, server *paymenttest.Server,
+	t *testing.T, b *billing.Billing, server *paymenttest.Server,
 ) (tenant commands.TenantRef, subscription string) {
 	t.Helper()
 	tenant = w.newTenant(t)
-	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+	url, _, err := b.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.StandardPlan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,13 +119,13 @@ func TestACheckoutThatFails(t *testing.T) {
 	for failing := range len(all) + 1 {
 		tenant := w.newTenant(t)
 		*w.steps = steps{failing: failing}
-		_, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+		_, _, err := b.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.StandardPlan))
 		if errors.Is(err, errStep) != (failing > 0) {
 			t.Errorf("step %d: %v", failing, err)
 		}
 		if failing > 0 {
 			*w.steps = steps{}
-			if _, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
+			if _, _, err := b.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -134,7 +136,7 @@ func TestACheckoutThatFails(t *testing.T) {
 		if diff := cmp.Diff(want, w.taken); diff != "" {
 			t.Errorf("step %d: the steps (-want +got):\n%s", failing, diff)
 		}
-		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+		state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 		if err != nil || state.Subscription.CustomerID == "" || state.Subscription.Plan != events.FreePlan ||
 			state.Subscription.Status != events.NoSubscription {
 			t.Errorf("step %d: the tenant has %+v, %v", failing, state.Subscription, err)
@@ -157,11 +159,11 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 	w, server, b := newBilling(t)
 	tenant := w.newTenant(t)
 	w.quotas.refusal = commands.EndedSandbox(time.Now().Add(-time.Hour), time.Now())
-	_, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.UpdateTenant{TenantRef: tenant})
+	_, _, err := writer.Do(t.Context(), w.writer, writer.By{}, commands.UpdateTenant{TenantRef: tenant})
 	if commands.KindOf(err) != commands.Forbidden {
 		t.Fatalf("a change: %v", err)
 	}
-	url, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan))
+	url, _, err := b.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.StandardPlan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +171,7 @@ func TestPayingForASandboxThatEnded(t *testing.T) {
 	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
 		t.Fatal(err)
 	}
-	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 	if err != nil || state.Subscription.Plan != events.StandardPlan || state.Subscription.Status != events.Active {
 		t.Errorf("the tenant has %+v: %v", state.Subscription, err)
 	}
@@ -182,20 +184,20 @@ func TestACustomerThatStripeDoesNotKnow(t *testing.T) {
 	w := newWorld(t)
 	tenant := w.newTenant(t)
 	if _, _, err := w.billing(t, paymenttest.New(t, paymenttest.Clock())).
-		Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
+		Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
 		t.Fatal(err)
 	}
 	server := paymenttest.New(t, paymenttest.Clock())
 	b := w.billing(t, server)
 	for _, plan := range []events.Plan{events.StandardPlan, events.EnhancedPlan} {
-		if _, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, plan)); commands.KindOf(err) != commands.Conflict {
+		if _, _, err := b.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, plan)); commands.KindOf(err) != commands.Conflict {
 			t.Errorf("a checkout of %s: %v", plan, err)
 		}
 	}
 	if err := b.Follow(t.Context(), tenant.TenantID, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
+	if _, _, err := b.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
 		t.Error(err)
 	}
 }
@@ -207,11 +209,11 @@ func TestACheckoutThatIsMadeAgain(t *testing.T) {
 	now := time.Now()
 	b.Now = func() time.Time { return now }
 	c := checkoutOf(w.newTenant(t), events.StandardPlan)
-	first, _, err := b.Checkout(t.Context(), commands.By{}, c)
+	first, _, err := b.Checkout(t.Context(), writer.By{}, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, _, err := b.Checkout(t.Context(), commands.By{}, c)
+	second, _, err := b.Checkout(t.Context(), writer.By{}, c)
 	if err != nil || second != first || !server.Payable(second) {
 		t.Errorf("the pages are %s and %s, which can be paid on: %v; %v", first, second, server.Payable(second), err)
 	}
@@ -226,18 +228,18 @@ func TestAFailureOfStripePasses(t *testing.T) {
 	customer, page := checkoutOf(w.newTenant(t), events.StandardPlan), checkoutOf(w.newTenant(t), events.StandardPlan)
 	first := page
 	first.Key = "first"
-	if _, _, err := b.Checkout(t.Context(), commands.By{}, first); err != nil {
+	if _, _, err := b.Checkout(t.Context(), writer.By{}, first); err != nil {
 		t.Fatal(err)
 	}
 	// The tenant of page is now a customer.
-	for what, c := range map[string]commands.Checkout{"a customer": customer, "a page": page} {
+	for what, c := range map[string]billing.Checkout{"a customer": customer, "a page": page} {
 		server.Break(paymenttest.Recorded)
-		if _, _, err := b.Checkout(t.Context(), commands.By{}, c); commands.KindOf(err) != commands.Unavailable {
+		if _, _, err := b.Checkout(t.Context(), writer.By{}, c); commands.KindOf(err) != commands.Unavailable {
 			t.Errorf("%s, while Stripe fails: %v", what, err)
 		}
 		server.Break(paymenttest.Working)
 		now = now.Add(10 * time.Minute)
-		if _, _, err := b.Checkout(t.Context(), commands.By{}, c); err != nil {
+		if _, _, err := b.Checkout(t.Context(), writer.By{}, c); err != nil {
 			t.Errorf("%s, later: %v", what, err)
 		}
 	}
@@ -252,16 +254,16 @@ func TestCheckoutsAtOnceHaveOneCustomer(t *testing.T) {
 	late.Payments = rival{b.Payments, func() {
 		earlier := *b
 		earlier.Now = func() time.Time { return time.Now().Add(-time.Hour) }
-		if _, _, err := earlier.Checkout(t.Context(), commands.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
+		if _, _, err := earlier.Checkout(t.Context(), writer.By{}, checkoutOf(tenant, events.StandardPlan)); err != nil {
 			t.Error(err)
 		}
 	}}
 	checkout := checkoutOf(tenant, events.StandardPlan)
 	checkout.Key = "late"
-	if _, _, err := late.Checkout(t.Context(), commands.By{}, checkout); err != nil {
+	if _, _, err := late.Checkout(t.Context(), writer.By{}, checkout); err != nil {
 		t.Fatal(err)
 	}
-	state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+	state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +280,7 @@ func TestCheckoutsAtOnceHaveOneCustomer(t *testing.T) {
 
 // rival is Stripe with a concurrent action after a customer was created.
 type rival struct {
-	commands.Payments
+	billing.Payments
 	then func()
 }
 

@@ -1,6 +1,8 @@
 package commands
 
-import "flagledger/events"
+import (
+	"flagledger/events"
+)
 
 // changed returns the change of a field, or nil if to is nil or equal to from.
 func changed[T any](from T, to *T, same func(a, b T) bool) *events.Change[T] {

@@ -34,7 +34,7 @@ func stateOf[S any, P state.State[S]](facts []events.Fact) S {
 
 func when[S any, P state.State[S]](t *testing.T, given []events.Fact, cmd Command[S]) scenario[S] {
 	t.Helper()
-	facts, err := cmd.decide(stateOf[S, P](given))
+	facts, err := cmd.Decide(stateOf[S, P](given))
 	return scenario[S]{t, facts, err}
 }
 

@@ -1,7 +1,7 @@
 package commands
 
 import (
-	_ "embed" // demo.json
+	_ "embed"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -21,12 +21,13 @@ import (
 var demoJSON []byte
 
 type demoData struct {
-	Projects []demoProject
+	Projects []DemoProject
 	People   []demoPerson
-	Flags    []demoFlag
+	Flags    []DemoFlag
 }
 
-type demoProject struct{ Name, Description, Color string }
+// DemoProject is a project of the demo data.
+type DemoProject struct{ Name, Description, Color string }
 
 type demoPerson struct {
 	Name      string
@@ -34,7 +35,8 @@ type demoPerson struct {
 	Role      events.Role
 }
 
-type demoFlag struct {
+// DemoFlag is a flag of the demo data.
+type DemoFlag struct {
 	Key, Name, Description string
 	Type                   events.FlagType
 	Status                 events.FlagStatus // empty means active
@@ -74,7 +76,8 @@ type demoServe struct {
 	BucketBy *string
 }
 
-var demo = sync.OnceValue(func() (d demoData) {
+// Demo returns the demo data of sandboxes.
+var Demo = sync.OnceValue(func() (d demoData) {
 	if err := json.Unmarshal(demoJSON, &d); err != nil {
 		panic(err) // it is part of the program
 	}
@@ -98,8 +101,8 @@ type DemoPerson struct {
 
 // DemoPeople returns the demo people of a sandbox.
 func DemoPeople(tenantID string) []DemoPerson {
-	people := make([]DemoPerson, len(demo().People))
-	for i, p := range demo().People {
+	people := make([]DemoPerson, len(Demo().People))
+	for i, p := range Demo().People {
 		id := demoID(tenantID, "person", p.LocalPart)
 		people[i] = DemoPerson{UserID: id, Email: p.LocalPart + "." + id[:8] + "@example.com", Name: p.Name, Role: p.Role}
 	}
@@ -108,8 +111,8 @@ func DemoPeople(tenantID string) []DemoPerson {
 
 // DemoPeopleIDs returns the ids of the demo people of a sandbox.
 func DemoPeopleIDs(tenantID string) []string {
-	ids := make([]string, len(demo().People))
-	for i, p := range demo().People {
+	ids := make([]string, len(Demo().People))
+	for i, p := range Demo().People {
 		ids[i] = demoID(tenantID, "person", p.LocalPart)
 	}
 	return ids
@@ -122,17 +125,17 @@ func isDemoPerson(tenantID, userID string) bool {
 
 // DemoFlags returns the keys of the demo flags of a sandbox.
 func DemoFlags() []string {
-	keys := make([]string, len(demo().Flags))
-	for i, f := range demo().Flags {
+	keys := make([]string, len(Demo().Flags))
+	for i, f := range Demo().Flags {
 		keys[i] = f.Key
 	}
 	return keys
 }
 
-// demoProjects returns the ids of the demo projects of a sandbox.
-func demoProjects(tenantID string) []string {
-	ids := make([]string, len(demo().Projects))
-	for i, p := range demo().Projects {
+// DemoProjects returns the ids of the demo projects of a sandbox.
+func DemoProjects(tenantID string) []string {
+	ids := make([]string, len(Demo().Projects))
+	for i, p := range Demo().Projects {
 		ids[i] = demoID(tenantID, "project", p.Name)
 	}
 	return ids
@@ -152,12 +155,12 @@ type ResetDemoPeople struct {
 	Environments []events.EnvironmentRef // with new ids, for missing ones
 }
 
-func (c ResetDemoPeople) decide(t state.Tenant) ([]events.Fact, error) {
+func (c ResetDemoPeople) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admitSandbox(t); err != nil {
 		return nil, err
 	}
 	if !c.OnlyMissing && t.Subscription.KeepsSandbox() {
-		return nil, refuse(Conflict,
+		return nil, Refuse(Conflict,
 			"a sandbox is not cleaned up while it has a subscription or another plan; it has the plan %s", t.Subscription.Plan)
 	}
 	var facts []events.Fact
@@ -202,11 +205,11 @@ type CleanUpFlag struct {
 	Asked time.Time
 }
 
-func (c CleanUpFlag) decide(f state.Flag) ([]events.Fact, error) {
+func (c CleanUpFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if !f.Exists || f.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
-	return DeleteFlag{c.FlagRef}.decide(f)
+	return DeleteFlag{c.FlagRef}.Decide(f)
 }
 
 // CleanUpProject deletes a project that has not changed since a time.
@@ -215,11 +218,11 @@ type CleanUpProject struct {
 	Asked time.Time
 }
 
-func (c CleanUpProject) decide(p state.Project) ([]events.Fact, error) {
+func (c CleanUpProject) Decide(p state.Project) ([]events.Fact, error) {
 	if !p.Exists || p.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
-	return DeleteProject{ProjectRef: c.ProjectRef}.decide(p)
+	return DeleteProject{ProjectRef: c.ProjectRef}.Decide(p)
 }
 
 // admitSandbox refuses a tenant that is not a sandbox.
@@ -228,7 +231,7 @@ func (r TenantRef) admitSandbox(t state.Tenant) error {
 		return err
 	}
 	if !t.Sandbox {
-		return refuse(Conflict, "the tenant is not a sandbox")
+		return Refuse(Conflict, "the tenant is not a sandbox")
 	}
 	return nil
 }
@@ -240,18 +243,18 @@ type ResetDemoProject struct {
 	Name     string
 }
 
-func (c ResetDemoProject) stream() string {
+func (c ResetDemoProject) Stream() string {
 	return events.ProjectStream(demoID(c.TenantID, "project", c.Name))
 }
 
-func (c ResetDemoProject) tenant() string { return c.TenantID }
+func (c ResetDemoProject) Tenant() string { return c.TenantID }
 
-func (c ResetDemoProject) decide(p state.Project) ([]events.Fact, error) {
-	i := slices.IndexFunc(demo().Projects, func(d demoProject) bool { return d.Name == c.Name })
+func (c ResetDemoProject) Decide(p state.Project) ([]events.Fact, error) {
+	i := slices.IndexFunc(Demo().Projects, func(d DemoProject) bool { return d.Name == c.Name })
 	if i < 0 {
-		return nil, refuse(NotFound, "there is no demo project %q", c.Name)
+		return nil, Refuse(NotFound, "there is no demo project %q", c.Name)
 	}
-	d := demo().Projects[i]
+	d := Demo().Projects[i]
 	fresh := events.ProjectCreated{
 		ID: demoID(c.TenantID, "project", c.Name), TenantID: c.TenantID,
 		Name: d.Name, Description: d.Description, Color: d.Color,
@@ -276,19 +279,19 @@ type ResetDemoFlag struct {
 	Environments []events.EnvironmentRef // of the tenant
 }
 
-func (c ResetDemoFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }
+func (c ResetDemoFlag) Stream() string { return events.FlagStream(c.TenantID, c.Key) }
 
-func (c ResetDemoFlag) tenant() string { return c.TenantID }
+func (c ResetDemoFlag) Tenant() string { return c.TenantID }
 
-func (c ResetDemoFlag) decide(f state.Flag) ([]events.Fact, error) {
-	i := slices.IndexFunc(demo().Flags, func(d demoFlag) bool { return d.Key == c.Key })
+func (c ResetDemoFlag) Decide(f state.Flag) ([]events.Fact, error) {
+	i := slices.IndexFunc(Demo().Flags, func(d DemoFlag) bool { return d.Key == c.Key })
 	if i < 0 {
-		return nil, refuse(NotFound, "there is no demo flag %q", c.Key)
+		return nil, Refuse(NotFound, "there is no demo flag %q", c.Key)
 	}
 	if c.OnlyMissing && f.Version > 0 || !c.OnlyMissing && f.ChangedAt.After(c.Asked) {
 		return nil, nil
 	}
-	facts, fresh, err := c.fresh(demo().Flags[i])
+	facts, fresh, err := c.fresh(Demo().Flags[i])
 	if err != nil || f.Exists && sameDemoFlag(f, fresh, c.Environments) {
 		return nil, err
 	}
@@ -299,11 +302,11 @@ func (c ResetDemoFlag) decide(f state.Flag) ([]events.Fact, error) {
 }
 
 // fresh builds the flag with ordinary commands, and returns their facts and the resulting flag.
-func (c ResetDemoFlag) fresh(d demoFlag) (facts []events.Fact, f state.Flag, err error) {
+func (c ResetDemoFlag) fresh(d DemoFlag) (facts []events.Fact, f state.Flag, err error) {
 	do := func(cmd Command[state.Flag]) {
 		var more []events.Fact
 		if err == nil {
-			more, err = cmd.decide(f)
+			more, err = cmd.Decide(f)
 		}
 		for _, fact := range more {
 			f.Apply(events.Recorded{Event: events.Event{Fact: fact}})

@@ -29,7 +29,7 @@ func resetDemo(key string, isNew bool) ResetDemoFlag {
 func TestDemoFlags(t *testing.T) {
 	types, rules, rollouts, split := map[events.FlagType]int{}, 0, 0, 0
 	for _, key := range DemoFlags() {
-		facts, err := resetDemo(key, true).decide(state.Flag{})
+		facts, err := resetDemo(key, true).Decide(state.Flag{})
 		if err != nil {
 			t.Fatalf("%s: %v", key, err)
 		}
@@ -48,7 +48,7 @@ func TestDemoFlags(t *testing.T) {
 		when[state.Flag](t, facts, resetDemo(key, true)).then()
 	}
 	if len(DemoFlags()) != 10 || len(types) != 4 || rules < 5 || rollouts < 2 || split < 2 ||
-		len(demoProjects("t")) != 2 ||
+		len(DemoProjects("t")) != 2 ||
 		len(DemoPeople("t")) != 3 {
 		t.Errorf("there are %d flags of the types %v, with %d rules, %d rollouts and %d splits", len(DemoFlags()), types,
 			rules, rollouts, split)
@@ -63,7 +63,7 @@ func TestResettingADemoFlag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SampledFrom(DemoFlags()).Draw(t, "key")
 		ref := FlagRef{TenantID: "t", Key: key}
-		facts, err := resetDemo(key, true).decide(state.Flag{})
+		facts, err := resetDemo(key, true).Decide(state.Flag{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,13 +87,13 @@ func TestResettingADemoFlag(t *testing.T) {
 			case 6:
 				change = CreateFlag{TenantID: "t", Key: key, ID: NewID(), Type: events.StringFlag, Salt: "s"}
 			}
-			more, err := change.decide(stateOf[state.Flag](facts))
+			more, err := change.Decide(stateOf[state.Flag](facts))
 			if err == nil {
 				facts = append(facts, more...)
 			}
 		}
 		changed := len(facts)
-		reset, err := resetDemo(key, false).decide(stateOf[state.Flag](facts))
+		reset, err := resetDemo(key, false).Decide(stateOf[state.Flag](facts))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,11 +105,11 @@ func TestResettingADemoFlag(t *testing.T) {
 		if !sameDemoFlag(last, first, []events.EnvironmentRef{production, development}) {
 			t.Errorf("after %d facts it is not what it was:\n%s", changed, cmp.Diff(first, last, ignored))
 		}
-		if more, err := resetDemo(key, false).decide(last); err != nil || len(more) > 0 {
+		if more, err := resetDemo(key, false).Decide(last); err != nil || len(more) > 0 {
 			t.Errorf("resetting it once more gives %v, %v", more, err)
 		}
 		if len(facts) > 1 {
-			if more, err := resetDemo(key, true).decide(stateOf[state.Flag](facts)); err != nil || len(more) > 0 {
+			if more, err := resetDemo(key, true).Decide(stateOf[state.Flag](facts)); err != nil || len(more) > 0 {
 				t.Errorf("one that was there gives %v, %v", more, err)
 			}
 		}
@@ -117,7 +117,7 @@ func TestResettingADemoFlag(t *testing.T) {
 }
 
 func TestResettingDemoProjectsAndPeople(t *testing.T) {
-	shop := demo().Projects[0]
+	shop := Demo().Projects[0]
 	id := demoID("t", "project", shop.Name)
 	created := events.ProjectCreated{
 		ID:          id,
@@ -148,7 +148,7 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		name, changed := reflect.TypeFor[events.ProjectUpdated]().Field(i).Name, created
 		reflect.ValueOf(&changed).Elem().FieldByName(name).SetString("changed")
 		p := stateOf[state.Project]([]events.Fact{changed})
-		facts, err := reset.decide(p)
+		facts, err := reset.Decide(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,25 +261,25 @@ func TestACleanupHasAMoment(t *testing.T) {
 		for _, r := range at(changed, events.FlagCreated{ID: "f", Key: "k", Type: events.BooleanFlag}) {
 			f.Apply(r)
 		}
-		if n := decided(CleanUpFlag{FlagRef{TenantID: "t", Key: "k"}, asked}.decide(f)); (n > 0) != touched {
+		if n := decided(CleanUpFlag{FlagRef{TenantID: "t", Key: "k"}, asked}.Decide(f)); (n > 0) != touched {
 			t.Errorf("a flag of %v: %d facts", changed, n)
 		}
 		f.Key = DemoFlags()[0]
 		reset := resetDemo(f.Key, false)
 		reset.Asked = asked
-		if n := decided(reset.decide(f)); (n > 0) != touched {
+		if n := decided(reset.Decide(f)); (n > 0) != touched {
 			t.Errorf("a demo flag of %v: %d facts", changed, n)
 		}
-		shop := demo().Projects[0]
+		shop := Demo().Projects[0]
 		var p state.Project
 		for _, r := range at(changed, events.ProjectCreated{ID: demoID("t", "project", shop.Name), TenantID: "t", Name: "other", Color: shop.Color}) {
 			p.Apply(r)
 		}
-		if n := decided(CleanUpProject{ProjectRef{"t", p.ID}, asked}.decide(p)); (n > 0) != touched {
+		if n := decided(CleanUpProject{ProjectRef{"t", p.ID}, asked}.Decide(p)); (n > 0) != touched {
 			t.Errorf("a project of %v: %d facts", changed, n)
 		}
 		if n := decided(
-			ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: asked}}.decide(p),
+			ResetDemoProject{TenantID: "t", Name: shop.Name, DemoReset: DemoReset{Asked: asked}}.Decide(p),
 		); (n > 0) != touched {
 			t.Errorf("a demo project of %v: %d facts", changed, n)
 		}
@@ -298,7 +298,7 @@ func TestACleanupHasAMoment(t *testing.T) {
 			Environments: FirstEnvironments(),
 			DemoReset:    DemoReset{Asked: asked},
 		}
-		if n := decided(clean.decide(tenant)); n != map[bool]int{true: 4, false: 0}[touched] {
+		if n := decided(clean.Decide(tenant)); n != map[bool]int{true: 4, false: 0}[touched] {
 			t.Errorf("environments and people of %v: %d facts", changed, n)
 		}
 	}

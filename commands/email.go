@@ -41,10 +41,11 @@ func EmailKey(text string) string {
 	return lowerASCII(address)
 }
 
-func (f fields) checkEmail(field, text string) {
+// CheckEmail notes a text that is not an address, or too long.
+func (f FieldErrors) CheckEmail(field, text string) {
 	_, ok := ParseEmail(text)
-	f.check(len(strings.TrimSpace(text)) <= maxEmail, field, "must be at most %d bytes", maxEmail)
-	f.check(ok, field, "%s", NotAnEmail)
+	f.Check(len(strings.TrimSpace(text)) <= maxEmail, field, "must be at most %d bytes", maxEmail)
+	f.Check(ok, field, "%s", NotAnEmail)
 }
 
 // NotAnEmail is the message for a text that is not an address.

@@ -17,6 +17,8 @@ import (
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
 	"flagledger/events"
 	"flagledger/migrations/pgtest"
 )
@@ -71,7 +73,7 @@ func (w *world) known(t *testing.T) person {
 		t.Fatal(err)
 	}
 	if _, err := w.inbox.Add(
-		t.Context(), commands.Notification{ID: uuid.NewString(), UserID: p.id, Title: "Dear " + p.email},
+		t.Context(), notify.Notification{ID: uuid.NewString(), UserID: p.id, Title: "Dear " + p.email},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func (w *world) known(t *testing.T) person {
 // stepEraser counts each call of an erasure as a step.
 type stepEraser struct {
 	*steps
-	keeping commands.PersonalData
+	keeping people.PersonalData
 	name    string
 	w       *world
 	tenant  string
@@ -131,10 +133,10 @@ func (e stepEraser) ForgetContactNames(ctx context.Context, tenantIDs []string) 
 
 func (e stepEraser) Delete(context.Context, string) error { return e.take("delete account") }
 
-func (w *world) eraser(tenant string) *commands.Eraser {
+func (w *world) eraser(tenant string) *people.Eraser {
 	outside := stepEraser{steps: w.steps, w: w, tenant: tenant}
-	return &commands.Eraser{
-		Writer: w.writer, Tenants: outside, Contacts: outside, Account: outside, Keepings: []commands.PersonalData{
+	return &people.Eraser{
+		Writer: w.writer, Tenants: outside, Contacts: outside, Account: outside, Keepings: []people.PersonalData{
 			stepEraser{steps: w.steps, keeping: local.NewAccounts(w.pool), name: "accounts"},
 			stepEraser{steps: w.steps, keeping: w.links, name: "links"},
 			stepEraser{steps: w.steps, keeping: jobs.NewMailLimit(w.pool), name: "invited"},
@@ -178,7 +180,7 @@ func TestErasingLeavesNothing(t *testing.T) {
 	if _, err := w.directory.Visits(t.Context(), gone.id); err != nil { // saves what this node has noted
 		t.Fatal(err)
 	}
-	if _, err := w.inbox.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: gone.id}); commands.KindOf(err) != commands.NotFound {
+	if _, err := w.inbox.Add(t.Context(), notify.Notification{ID: uuid.NewString(), UserID: gone.id}); commands.KindOf(err) != commands.NotFound {
 		t.Errorf("somebody erased is notified: %v", err)
 	}
 	if left := w.tablesWith(t, gone.id, gone.email); len(left) > 0 {

@@ -62,36 +62,28 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-func refuse(kind Kind, format string, args ...any) error {
+// Refuse returns a refusal of a kind.
+func Refuse(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// dayOf returns the beginning of a day in UTC.
-func dayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+// DayOf returns the beginning of a day in UTC.
+func DayOf(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // TooManyToday returns the refusal for a daily limit. reached describes it; the detail adds when the next day begins.
 func TooManyToday(bound int, now time.Time, reached string) error {
-	tomorrow := dayOf(now).Add(24 * time.Hour)
+	tomorrow := DayOf(now).Add(24 * time.Hour)
 	return &Error{
 		Kind: TooMany, PerDay: bound, UntilReset: tomorrow.Sub(now),
 		Detail: fmt.Sprintf("%s; the next day begins at %s", reached, tomorrow.Format(time.RFC3339)),
 	}
 }
 
-// errBusy returns the refusal after waiting for writeTimeout. atOnce is the concurrency limit.
-func errBusy(atOnce int, others string) error {
-	return &Error{
-		Kind:   TooMany,
-		Detail: fmt.Sprintf("%s; this one waited for %v and was not made", others, writeTimeout),
-		AtOnce: atOnce,
-	}
-}
+// FieldErrors collects all wrong fields of an input with their messages.
+type FieldErrors map[string]string
 
-// fields collects all wrong fields of an input with their messages.
-type fields map[string]string
-
-// check adds a message to a field unless ok is true or the field has one.
-func (f fields) check(ok bool, field, format string, args ...any) {
+// Check adds a message to a field unless ok is true or the field has one.
+func (f FieldErrors) Check(ok bool, field, format string, args ...any) {
 	if _, noted := f[field]; !ok && !noted {
 		f[field] = fmt.Sprintf(format, args...)
 	}
@@ -106,26 +98,26 @@ func MergeFieldErrors(wrong map[string]string, err error) error {
 	if len(wrong) == 0 {
 		return err
 	}
-	all := fields{}
+	all := FieldErrors{}
 	maps.Copy(all, wrong)
 	if err == nil {
-		return all.err()
+		return all.Err()
 	}
 	refusal, ok := errors.AsType[*Error](err)
 	switch {
 	case ok && (refusal.Kind == Conflict || refusal.Kind == TooMany && refusal.PerDay > 0):
-		return all.err()
+		return all.Err()
 	case !ok || refusal.Kind != Invalid:
 		return err
 	}
 	for field, text := range refusal.Fields {
-		all.check(fields(wrong).holds(field), field, "%s", text)
+		all.Check(FieldErrors(wrong).holds(field), field, "%s", text)
 	}
-	return all.err()
+	return all.Err()
 }
 
 // holds reports whether a field or one of its parents has a message.
-func (f fields) holds(field string) bool {
+func (f FieldErrors) holds(field string) bool {
 	for i := len(field); i > 0; i = strings.LastIndexAny(field[:i], ".[") {
 		if _, noted := f[field[:i]]; noted {
 			return true
@@ -134,20 +126,21 @@ func (f fields) holds(field string) bool {
 	return false
 }
 
-// err returns the refusal, or nil without messages.
-func (f fields) err() error {
+// Err returns the refusal, or nil without messages.
+func (f FieldErrors) Err() error {
 	if len(f) == 0 {
 		return nil
 	}
-	return invalid(f)
+	return InvalidFields(f)
 }
 
-func invalid(wrong map[string]string) *Error {
+// InvalidFields returns the refusal of an input with wrong fields.
+func InvalidFields(wrong map[string]string) *Error {
 	return &Error{Kind: Invalid, Detail: "validation failed", Fields: wrong}
 }
 
 // InvalidField returns the refusal of an input with one wrong field.
-func InvalidField(field, text string) *Error { return invalid(map[string]string{field: text}) }
+func InvalidField(field, text string) *Error { return InvalidFields(map[string]string{field: text}) }
 
 // InvalidLink returns the refusal of a mailed link's token.
 func InvalidLink() *Error {

@@ -26,10 +26,10 @@ func TestMergeFieldErrors(t *testing.T) {
 		"nothing":                                  {nil, nil, nil},
 		"no shape":                                 {nil, ofRules, nil},
 		"shape alone":                              {shape, nil, shape},
-		"what exists already is not looked at":     {shape, refuse(Conflict, "exists"), shape},
+		"what exists already is not looked at":     {shape, Refuse(Conflict, "exists"), shape},
 		"a full day does not hide what is wrong":   {shape, &Error{Kind: TooMany, PerDay: 200}, shape},
 		"who waited in vain is told so":            {shape, &Error{Kind: TooMany, AtOnce: 2}, nil},
-		"what is not there is not to be judged":    {shape, refuse(NotFound, "none"), nil},
+		"what is not there is not to be judged":    {shape, Refuse(NotFound, "none"), nil},
 		"a fault stays one":                        {shape, errors.New("fault"), nil},
 		"parts of what is wrong are not wrong too": {shape, ofRules, map[string]string{"rules[0]": "expected object", "x": "unexpected property", "rules[01].serve": "is required", "rulesets": "is required", "y": "is bad", "y.z": "is bad"}},
 	} {

@@ -59,36 +59,36 @@ type CreateFlag struct {
 	Variations []NewVariation
 }
 
-func (c CreateFlag) stream() string { return events.FlagStream(c.TenantID, c.Key) }
+func (c CreateFlag) Stream() string { return events.FlagStream(c.TenantID, c.Key) }
 
-func (c CreateFlag) tenant() string { return c.TenantID }
+func (c CreateFlag) Tenant() string { return c.TenantID }
 
-func (c CreateFlag) decide(f state.Flag) ([]events.Fact, error) {
-	wrong := fields{}
+func (c CreateFlag) Decide(f state.Flag) ([]events.Fact, error) {
+	wrong := FieldErrors{}
 	name := c.Key
 	if c.Name != nil {
 		name = *c.Name
-		checkText(wrong, "name", name, 1, maxName)
+		CheckText(wrong, "name", name, 1, maxName)
 	}
 	value := c.DefaultValue
 	if value == nil {
 		value = zeroValue(c.Type)
 	}
-	wrong.check(c.Key != "", "key", "is required")
-	wrong.check(c.Type != "", "type", "is required")
-	wrong.check(keyPattern.MatchString(c.Key), "key", "must match %s", keyPattern)
-	wrong.check(!slices.Contains(reservedKeys, c.Key), "key", "%q is reserved", c.Key)
+	wrong.Check(c.Key != "", "key", "is required")
+	wrong.Check(c.Type != "", "type", "is required")
+	wrong.Check(keyPattern.MatchString(c.Key), "key", "must match %s", keyPattern)
+	wrong.Check(!slices.Contains(reservedKeys, c.Key), "key", "%q is reserved", c.Key)
 	c.checkFlagRules(wrong)
-	wrong.check(knownType(c.Type), "type", "must be one of boolean, string, number, json")
-	checkText(wrong, "description", c.Description, 0, maxDescription)
+	wrong.Check(knownType(c.Type), "type", "must be one of boolean, string, number, json")
+	CheckText(wrong, "description", c.Description, 0, maxDescription)
 	checkTags(wrong, c.Tags)
 	checkLinks(wrong, c.Links)
 	if knownType(c.Type) {
 		checkValue(wrong, "defaultValue", c.Type, value)
 	}
-	wrong.check(!c.ProjectMissing, "projectId", "no such project")
-	wrong.check(!c.OwnerMissing, "owner", ownerMissing)
-	wrong.check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
+	wrong.Check(!c.ProjectMissing, "projectId", "no such project")
+	wrong.Check(!c.OwnerMissing, "owner", ownerMissing)
+	wrong.Check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
 	created := events.FlagCreated{
 		TenantID:     c.TenantID,
 		Key:          c.Key,
@@ -109,14 +109,14 @@ func (c CreateFlag) decide(f state.Flag) ([]events.Fact, error) {
 		checkVariation(&draft, wrong, "flag_variations["+strconv.Itoa(i)+"].", "", v)
 		draft.Variations = append(draft.Variations, v.variation())
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if f.Exists {
-		return nil, refuse(Conflict, "a flag with the key %q exists already", c.Key)
+		return nil, Refuse(Conflict, "a flag with the key %q exists already", c.Key)
 	}
 	if c.FlagCount >= MaxFlags {
-		return nil, refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
+		return nil, Refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
 	}
 	created.Variations = draft.Variations
 	return checkSizes(&f, created)
@@ -132,14 +132,14 @@ type FlagRef struct {
 	IfVersions []events.Revision
 }
 
-func (r FlagRef) stream() string { return events.FlagStream(r.TenantID, r.Key) }
+func (r FlagRef) Stream() string { return events.FlagStream(r.TenantID, r.Key) }
 
-func (r FlagRef) tenant() string { return r.TenantID }
+func (r FlagRef) Tenant() string { return r.TenantID }
 
 // admit refuses a flag that does not exist, is not in the project, or has an unexpected version.
 func (r FlagRef) admit(f state.Flag) error {
 	if !f.Exists || r.ProjectID != "" && f.ProjectID != r.ProjectID {
-		return refuse(NotFound, "no flag has the key %q", r.Key)
+		return Refuse(NotFound, "no flag has the key %q", r.Key)
 	}
 	return r.admitVersion(f)
 }
@@ -171,34 +171,34 @@ type UpdateFlag struct {
 	EnabledSent  bool // refused: SwitchFlag changes it
 }
 
-func (c UpdateFlag) decide(f state.Flag) ([]events.Fact, error) {
+func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
-	wrong.check(!c.EnabledSent, "enabled", "is not changed here: POST to /enable or /disable")
+	wrong := FieldErrors{}
+	wrong.Check(!c.EnabledSent, "enabled", "is not changed here: POST to /enable or /disable")
 	if c.Name != nil {
-		checkText(wrong, "name", *c.Name, 1, maxName)
+		CheckText(wrong, "name", *c.Name, 1, maxName)
 	}
 	if c.Description != nil {
-		checkText(wrong, "description", *c.Description, 0, maxDescription)
+		CheckText(wrong, "description", *c.Description, 0, maxDescription)
 	}
 	if c.DefaultValue != nil {
 		checkValue(wrong, "defaultValue", f.Type, c.DefaultValue)
 	}
 	if c.Tags != nil {
-		wrong.check(*c.Tags != nil, "tags", "must be a list: an empty one removes all tags")
+		wrong.Check(*c.Tags != nil, "tags", "must be a list: an empty one removes all tags")
 		checkTags(wrong, *c.Tags)
 	}
-	wrong.check(!c.OwnerMissing, "owner", ownerMissing)
+	wrong.Check(!c.OwnerMissing, "owner", ownerMissing)
 	if c.Links != nil {
 		checkLinks(wrong, *c.Links)
 	}
 	if c.Status != nil {
 		known := []events.FlagStatus{events.ActiveFlag, events.InactiveFlag, events.ArchivedFlag}
-		wrong.check(slices.Contains(known, *c.Status), "status", "must be one of active, inactive, archived")
+		wrong.Check(slices.Contains(known, *c.Status), "status", "must be one of active, inactive, archived")
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	to := f
@@ -245,7 +245,7 @@ type SwitchFlag struct {
 	On          bool
 }
 
-func (c SwitchFlag) decide(f state.Flag) ([]events.Fact, error) {
+func (c SwitchFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (c SwitchFlag) decide(f state.Flag) ([]events.Fact, error) {
 // DeleteFlag deletes a flag. Its history stays, and its key is free again.
 type DeleteFlag struct{ FlagRef }
 
-func (c DeleteFlag) decide(f state.Flag) ([]events.Fact, error) {
+func (c DeleteFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
@@ -288,25 +288,25 @@ func sameTags(a, b []string) bool {
 }
 
 // checkTags checks distinct tags. A message names the first position of a tag in the request.
-func checkTags(wrong fields, tags []string) {
+func checkTags(wrong FieldErrors, tags []string) {
 	set := tagSet(tags)
 	if len(set) > maxTags {
-		wrong.check(false, "tags", "at most %d tags", maxTags)
+		wrong.Check(false, "tags", "at most %d tags", maxTags)
 		return
 	}
 	for _, tag := range set {
-		checkText(wrong, "tags["+strconv.Itoa(slices.Index(tags, tag))+"]", tag, 1, maxTag)
+		CheckText(wrong, "tags["+strconv.Itoa(slices.Index(tags, tag))+"]", tag, 1, maxTag)
 	}
 }
 
-func checkLinks(wrong fields, links []events.Link) {
-	wrong.check(len(links) <= maxLinks, "links", "at most %d links", maxLinks)
+func checkLinks(wrong FieldErrors, links []events.Link) {
+	wrong.Check(len(links) <= maxLinks, "links", "at most %d links", maxLinks)
 	for i, link := range links[:min(len(links), maxLinks)] {
 		field := "links[" + strconv.Itoa(i) + "]"
-		checkText(wrong, field+".title", link.Title, 1, maxName)
-		checkText(wrong, field+".url", link.URL, 1, maxLinkURL)
+		CheckText(wrong, field+".title", link.Title, 1, maxName)
+		CheckText(wrong, field+".url", link.URL, 1, maxLinkURL)
 		address, err := url.Parse(link.URL)
-		wrong.check(err == nil && strings.HasPrefix(link.URL, "https://") && address.Hostname() != "", field+".url",
+		wrong.Check(err == nil && strings.HasPrefix(link.URL, "https://") && address.Hostname() != "", field+".url",
 			"must be an address that begins with https://")
 	}
 }

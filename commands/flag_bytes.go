@@ -10,9 +10,9 @@ import (
 
 const (
 	maxValueBytes = 64 << 10 // bytes of a value that is served, as JSON without white space
-	// maxFlagBytes is how many bytes a flag may have, with its variations and the rules and fallthroughs of all
+	// MaxFlagBytes is how many bytes a flag may have, with its variations and the rules and fallthroughs of all
 	// environments: see state.Flag.Bytes.
-	maxFlagBytes = 512 << 10
+	MaxFlagBytes = 512 << 10
 )
 
 // checkSizes returns facts, unless they make the flag or one of its values larger than its limit. What an earlier
@@ -28,14 +28,14 @@ func checkSizes(f *state.Flag, facts ...events.Fact) ([]events.Fact, error) {
 			if i := slices.IndexFunc(next.Variations, value.isOf); i >= 0 && !f.Exists {
 				value.name = fmt.Sprintf("flag_variations[%d].value", i)
 			}
-			return nil, refuse(Conflict, "%s takes %d bytes as JSON: a value may take %d", value.name, value.bytes,
+			return nil, Refuse(Conflict, "%s takes %d bytes as JSON: a value may take %d", value.name, value.bytes,
 				maxValueBytes)
 		}
 	}
-	if n := next.Bytes(); n > max(maxFlagBytes, f.Bytes()) {
-		return nil, refuse(Conflict,
+	if n := next.Bytes(); n > max(MaxFlagBytes, f.Bytes()) {
+		return nil, Refuse(Conflict,
 			"the flag would take %d bytes: with its variations and the rules of all environments it may take %d", n,
-			maxFlagBytes)
+			MaxFlagBytes)
 	}
 	return facts, nil
 }
@@ -49,8 +49,8 @@ func afterFacts(f *state.Flag, facts []events.Fact) state.Flag {
 	return next
 }
 
-// flagGrowth returns by how many bytes facts make a flag larger, less than 0 if smaller; 0 for any other state.
-func flagGrowth(s any, facts []events.Fact) int {
+// FlagGrowth returns by how many bytes facts make a flag larger, less than 0 if smaller; 0 for any other state.
+func FlagGrowth(s any, facts []events.Fact) int {
 	f, is := s.(*state.Flag)
 	if !is {
 		return 0

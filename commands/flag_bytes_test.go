@@ -114,7 +114,7 @@ func TestAFlagHasABound(t *testing.T) {
 			FlagRef:   theFlag,
 			Variation: NewVariation{ID: fmt.Sprint(len(given)), Name: fmt.Sprint(len(given)), Value: textValue(maxValueBytes)},
 		}.
-			decide(stateOf[state.Flag](given))
+			Decide(stateOf[state.Flag](given))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 			NewVariation{ID: uuid.NewString(), Name: text(i), Value: textValue(100), Description: worst(300, "\u2028")})
 	}
 	for { // as many as are accepted
-		facts, err := create.decide(state.Flag{})
+		facts, err := create.Decide(state.Flag{})
 		if err == nil {
 			given = facts
 			break
@@ -219,7 +219,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 		Name:        new(worst(maxName, "\x01")),
 		Description: new(worst(maxDescription, "\x01")),
 		Tags:        tags("\x01"),
-	}.decide(smaller)
+	}.Decide(smaller)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 			FlagRef: ref, Environment: production, Serve: &NewServe{Value: raw(`"` + worst(maxValueBytes-2, "y") + `"`)},
 		}},
 	} {
-		facts, err := c.cmd.decide(c.of)
+		facts, err := c.cmd.Decide(c.of)
 		if err != nil {
 			t.Fatalf("%T: %v", c.cmd, err)
 		}
@@ -250,7 +250,7 @@ func TestTheLargestFactsAreFarFromTheirBound(t *testing.T) {
 			t.Errorf("%s takes %d bytes", facts[0].StoredName(), n)
 		}
 	}
-	if n := storedBytes(t, given...); n < maxFlagBytes/2 || n > maxFlagBytes+8<<10 {
+	if n := storedBytes(t, given...); n < MaxFlagBytes/2 || n > MaxFlagBytes+8<<10 {
 		t.Errorf("the largest flag takes %d bytes in its fact: it counts as %d", n, largest.Bytes())
 	}
 }

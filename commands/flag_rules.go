@@ -19,23 +19,23 @@ type SetFlagRules struct {
 	RequireOwner  bool
 }
 
-func (c SetFlagRules) decide(t state.Tenant) ([]events.Fact, error) {
+func (c SetFlagRules) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
+	wrong := FieldErrors{}
 	to := events.FlagRules{Naming: c.Naming, RequireOwner: c.RequireOwner}
 	if c.Naming != nil {
 		checkNaming(wrong, c.Naming)
 	}
 	for i, name := range c.RequireReason {
 		environment := t.Environment(name)
-		wrong.check(environment != nil, "requireReason["+strconv.Itoa(i)+"]", "the tenant has no environment %q", name)
+		wrong.Check(environment != nil, "requireReason["+strconv.Itoa(i)+"]", "the tenant has no environment %q", name)
 		if environment != nil && !slices.Contains(to.RequireReason, *environment) {
 			to.RequireReason = append(to.RequireReason, *environment)
 		}
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if events.StoredEqual(t.FlagRules, to) {
@@ -44,15 +44,15 @@ func (c SetFlagRules) decide(t state.Tenant) ([]events.Fact, error) {
 	return []events.Fact{events.FlagRulesChanged{From: t.FlagRules, To: to}}, nil
 }
 
-func checkNaming(wrong fields, n *events.FlagNaming) {
-	checkText(wrong, "naming.pattern", n.Pattern, 1, maxKeyPattern)
-	checkText(wrong, "naming.hint", n.Hint, 0, maxName)
-	wrong.check(keyPattern.MatchString(n.Example), "naming.example", "must match %s", keyPattern)
+func checkNaming(wrong FieldErrors, n *events.FlagNaming) {
+	CheckText(wrong, "naming.pattern", n.Pattern, 1, maxKeyPattern)
+	CheckText(wrong, "naming.hint", n.Hint, 0, maxName)
+	wrong.Check(keyPattern.MatchString(n.Example), "naming.example", "must match %s", keyPattern)
 	if _, err := regexp.Compile(n.Pattern); err != nil {
-		wrong.check(false, "naming.pattern", "must be a regular expression in the syntax of RE2: %v", err)
+		wrong.Check(false, "naming.pattern", "must be a regular expression in the syntax of RE2: %v", err)
 		return
 	}
-	wrong.check(n.Pattern == "" || matchesNaming(n, n.Example), "naming.example", "must match naming.pattern as a whole")
+	wrong.Check(n.Pattern == "" || matchesNaming(n, n.Example), "naming.example", "must match naming.pattern as a whole")
 }
 
 // matchesNaming reports whether a key as a whole matches the pattern.
@@ -62,35 +62,20 @@ func matchesNaming(n *events.FlagNaming, key string) bool {
 }
 
 // checkFlagRules checks what the tenant demands of a new flag.
-func (c CreateFlag) checkFlagRules(wrong fields) {
+func (c CreateFlag) checkFlagRules(wrong FieldErrors) {
 	if n := c.Rules.Naming; n != nil && !matchesNaming(n, c.Key) {
 		hint := ""
 		if n.Hint != "" {
 			hint = ": " + n.Hint
 		}
-		wrong.check(false, "key", "must match the tenant's pattern %s, as %s does%s", n.Pattern, n.Example, hint)
+		wrong.Check(false, "key", "must match the tenant's pattern %s, as %s does%s", n.Pattern, n.Example, hint)
 	}
-	wrong.check(!c.Rules.RequireOwner || c.Owner != "", "owner", "is required by the tenant's rules for flags")
+	wrong.Check(!c.Rules.RequireOwner || c.Owner != "", "owner", "is required by the tenant's rules for flags")
 }
 
-// decideWithReason decides a command, and refuses a change of a flag that lacks a required reason.
-func decideWithReason[S any](by By, cmd Command[S], s S) ([]events.Fact, error) {
-	facts, err := cmd.decide(s)
-	f, isFlag := any(&s).(*state.Flag)
-	if err != nil || !isFlag {
-		return facts, err
-	}
-	for _, e := range by.ReasonRequired {
-		if slices.ContainsFunc(facts, func(fact events.Fact) bool { return needsReason(f, cmd.stream(), fact, e) }) {
-			return nil, InvalidField("X-Change-Reason", "is required by the tenant's rules for changes of flags in "+e.Name)
-		}
-	}
-	return facts, nil
-}
-
-// needsReason reports whether a fact is a change in an environment, or of the whole flag while it is on there.
+// NeedsReason reports whether a fact is a change in an environment, or of the whole flag while it is on there.
 // Disabling a flag never needs a reason.
-func needsReason(f *state.Flag, stream string, fact events.Fact, in events.EnvironmentRef) bool {
+func NeedsReason(f *state.Flag, stream string, fact events.Fact, in events.EnvironmentRef) bool {
 	if _, off := fact.(events.FlagDisabled); off {
 		return false
 	}

@@ -150,13 +150,13 @@ func TestValuesAreOfTheFlagsType(t *testing.T) {
 		events.JSONFlag:    {[]string{"{}", "[]", "null", "1", "true", `"x"`}, []string{`{"a":[1e999999999]}`}},
 	} {
 		for _, value := range values.good {
-			wrong := fields{}
+			wrong := FieldErrors{}
 			if checkValue(wrong, "value", kind, raw(value)); len(wrong) > 0 {
 				t.Errorf("%s is no %s: %v", value, kind, wrong)
 			}
 		}
 		for _, value := range values.bad {
-			wrong := fields{}
+			wrong := FieldErrors{}
 			if checkValue(wrong, "value", kind, raw(value)); len(wrong) == 0 {
 				t.Errorf("%s is a %s", value, kind)
 			}
@@ -452,7 +452,7 @@ func TestFlagRules(t *testing.T) {
 		refused(Invalid, "requireReason[0]", "requireReason[1]")
 	when(t, nil, set).refused(NotFound)
 	for _, n := range []events.FlagNaming{{Pattern: "(", Example: "a"}, {Pattern: strings.Repeat("a", 201), Example: "a"}} {
-		wrong := fields{}
+		wrong := FieldErrors{}
 		if checkNaming(wrong, &n); wrong["naming.pattern"] == "" {
 			t.Errorf("the pattern %.10s is accepted: %v", n.Pattern, wrong)
 		}

@@ -22,22 +22,22 @@ type CreateInvitation struct {
 	AlreadyPending bool
 }
 
-func (c CreateInvitation) stream() string { return events.InvitationStream(c.ID) }
+func (c CreateInvitation) Stream() string { return events.InvitationStream(c.ID) }
 
-func (c CreateInvitation) tenant() string { return "" }
+func (c CreateInvitation) Tenant() string { return "" }
 
-func (c CreateInvitation) decide(i state.Invitation) ([]events.Fact, error) {
-	wrong := fields{}
+func (c CreateInvitation) Decide(i state.Invitation) ([]events.Fact, error) {
+	wrong := FieldErrors{}
 	known := []events.PlatformRole{events.PlatformViewer, events.PlatformAdmin}
 	if c.Legacy {
 		known = append(known, events.SuperUser)
 	}
 	checkPlatformRole(wrong, c.Role, c.Listed, known...)
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if c.AlreadyPending || i.ID != "" {
-		return nil, refuse(Conflict, "the address has a pending invitation already")
+		return nil, Refuse(Conflict, "the address has a pending invitation already")
 	}
 	return []events.Fact{events.InvitationCreated{ID: c.ID, Role: c.Role, ExpiresAt: expiry(c.Now)}}, nil
 }
@@ -50,14 +50,14 @@ type InvitationRef struct {
 	Now time.Time
 }
 
-func (r InvitationRef) stream() string { return events.InvitationStream(r.ID) }
+func (r InvitationRef) Stream() string { return events.InvitationStream(r.ID) }
 
-func (r InvitationRef) tenant() string { return "" }
+func (r InvitationRef) Tenant() string { return "" }
 
-// admit returns NotFound for an unknown invitation, and Conflict unless its status is one of these.
-func (r InvitationRef) admit(i state.Invitation, states ...string) error {
+// Admit returns NotFound for an unknown invitation, and Conflict unless its status is one of these.
+func (r InvitationRef) Admit(i state.Invitation, states ...string) error {
 	if i.ID == "" {
-		return refuse(NotFound, "no invitation has the id %q", r.ID)
+		return Refuse(NotFound, "no invitation has the id %q", r.ID)
 	}
 	status := i.Status(r.Now)
 	for _, s := range states {
@@ -65,14 +65,14 @@ func (r InvitationRef) admit(i state.Invitation, states ...string) error {
 			return nil
 		}
 	}
-	return refuse(Conflict, "the invitation is %s", status)
+	return Refuse(Conflict, "the invitation is %s", status)
 }
 
 // ResendInvitation sends a pending or expired invitation again, with a later expiry.
 type ResendInvitation struct{ InvitationRef }
 
-func (c ResendInvitation) decide(i state.Invitation) ([]events.Fact, error) {
-	if err := c.admit(i, "pending", "expired"); err != nil {
+func (c ResendInvitation) Decide(i state.Invitation) ([]events.Fact, error) {
+	if err := c.Admit(i, "pending", "expired"); err != nil {
 		return nil, err
 	}
 	return []events.Fact{events.InvitationResent{ExpiresAt: expiry(c.Now)}}, nil
@@ -81,8 +81,8 @@ func (c ResendInvitation) decide(i state.Invitation) ([]events.Fact, error) {
 // RevokeInvitation revokes an invitation that has not been accepted.
 type RevokeInvitation struct{ InvitationRef }
 
-func (c RevokeInvitation) decide(i state.Invitation) ([]events.Fact, error) {
-	if err := c.admit(i, "pending", "expired", "revoked"); err != nil || i.Revoked {
+func (c RevokeInvitation) Decide(i state.Invitation) ([]events.Fact, error) {
+	if err := c.Admit(i, "pending", "expired", "revoked"); err != nil || i.Revoked {
 		return nil, err
 	}
 	return []events.Fact{events.InvitationRevoked{}}, nil
@@ -94,8 +94,8 @@ type AcceptInvitation struct {
 	UserID string
 }
 
-func (c AcceptInvitation) decide(i state.Invitation) ([]events.Fact, error) {
-	if err := c.admit(i, "pending"); err != nil {
+func (c AcceptInvitation) Decide(i state.Invitation) ([]events.Fact, error) {
+	if err := c.Admit(i, "pending"); err != nil {
 		return nil, err
 	}
 	return []events.Fact{events.InvitationAccepted{UserID: c.UserID}}, nil
@@ -110,9 +110,9 @@ type GrantInvited struct {
 	AcceptedAt time.Time
 }
 
-func (c GrantInvited) decide(u state.User) ([]events.Fact, error) {
+func (c GrantInvited) Decide(u state.User) ([]events.Fact, error) {
 	if u.PlatformRole.Includes(c.Role) || !u.PlatformRoleSince.Before(c.AcceptedAt) {
 		return nil, c.admit(u)
 	}
-	return ChangePlatformRole{UserRef: c.UserRef, Role: c.Role, Listed: c.Listed}.decide(u)
+	return ChangePlatformRole{UserRef: c.UserRef, Role: c.Role, Listed: c.Listed}.Decide(u)
 }

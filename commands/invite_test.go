@@ -10,14 +10,16 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 )
 
 // doing runs commands as one request does.
-func doing[S any, P state.State[S]](w *world, by commands.By) commands.Runner[S] {
-	return func(ctx context.Context, cmd commands.Command[S]) (S, commands.Done, error) {
-		return commands.Do[S, P](ctx, w.writer, by, cmd)
+func doing[S any, P state.State[S]](w *world, by writer.By) writer.Runner[S] {
+	return func(ctx context.Context, cmd commands.Command[S]) (S, writer.Done, error) {
+		return writer.Do[S, P](ctx, w.writer, by, cmd)
 	}
 }
 
@@ -44,8 +46,8 @@ func (n noInvitations) HasPendingInvitation(context.Context, string) (bool, erro
 	return false, n.take("pending invitation")
 }
 
-func (w *world) inviter() *commands.Inviter {
-	return &commands.Inviter{
+func (w *world) inviter() *people.Inviter {
+	return &people.Inviter{
 		Writer:      w.writer,
 		Directory:   steppingDirectory{w.directory, w.steps},
 		Invitations: noInvitations{w.steps},
@@ -56,8 +58,8 @@ func (w *world) inviter() *commands.Inviter {
 func (w *world) newTenant(t *testing.T) commands.TenantRef {
 	t.Helper()
 	ref := commands.TenantRef{TenantID: uuid.NewString()}
-	if _, _, err := commands.Do(
-		t.Context(), w.writer, commands.By{}, commands.CreateTenant{ID: ref.TenantID, Name: "Acme", Creator: "owner"},
+	if _, _, err := writer.Do(
+		t.Context(), w.writer, writer.By{}, commands.CreateTenant{ID: ref.TenantID, Name: "Acme", Creator: "owner"},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,7 @@ func TestInvitingAMember(t *testing.T) {
 	for failing := range len(inviting) + 1 {
 		tenant, email := w.newTenant(t), uuid.NewString()+"@example.com"
 		invite := func() (string, state.Member, error) {
-			id, m, _, err := w.inviter().InviteMember(t.Context(), doing[state.Tenant](w, commands.By{}),
+			id, m, _, err := w.inviter().InviteMember(t.Context(), doing[state.Tenant](w, writer.By{}),
 				commands.InviteMember{TenantRef: tenant, Role: events.ViewerRole}, email, uuid.NewString())
 			return id, m, err
 		}
@@ -102,12 +104,12 @@ func TestInvitingAMember(t *testing.T) {
 		}
 
 		*w.steps = steps{failing: 2} // the address cannot be forgotten
-		remove := func(by commands.By) error {
+		remove := func(by writer.By) error {
 			_, err := w.inviter().
 				RemoveMember(t.Context(), doing[state.Tenant](w, by), commands.RemoveMember{TenantRef: tenant, UserID: id}, id)
 			return err
 		}
-		once := func() commands.By { return commands.By{Once: commands.NewOnce([]byte(id), time.UnixMilli(0))} }
+		once := func() writer.By { return writer.By{Once: writer.NewOnce([]byte(id), time.UnixMilli(0))} }
 		if err := remove(once()); !errors.Is(err, errStep) {
 			t.Errorf("got %v", err)
 		}
@@ -127,7 +129,7 @@ func TestInvitingToThePlatform(t *testing.T) {
 	for failing := range len(inviting) + 1 {
 		email, id := uuid.NewString()+"@example.com", uuid.NewString()
 		invite := func() error {
-			_, _, err := w.inviter().InviteToPlatform(t.Context(), doing[state.Invitation](w, commands.By{}),
+			_, _, err := w.inviter().InviteToPlatform(t.Context(), doing[state.Invitation](w, writer.By{}),
 				commands.CreateInvitation{ID: id, Role: events.PlatformViewer, Now: time.Now()}, email)
 			return err
 		}
@@ -135,11 +137,11 @@ func TestInvitingToThePlatform(t *testing.T) {
 		if err := invite(); errors.Is(err, errStep) != (failing > 0) {
 			t.Errorf("got %v", err)
 		}
-		c := commands.Claims{UserID: uuid.NewString(), Email: email, EmailVerified: true}
+		c := people.Claims{UserID: uuid.NewString(), Email: email, EmailVerified: true}
 		if failing > 0 {
 			*w.steps = steps{}
 			if _, _, err := w.inviter().
-				AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); commands.KindOf(err) != commands.NotFound {
+				AcceptToPlatform(t.Context(), writer.By{}, c, time.Now()); commands.KindOf(err) != commands.NotFound {
 				t.Errorf("an invitation that was not made is accepted: %v", err)
 			}
 			if err := invite(); err != nil {
@@ -152,17 +154,17 @@ func TestInvitingToThePlatform(t *testing.T) {
 		if known, err := w.directory.InvitationEmail(t.Context(), id); err != nil || known != email {
 			t.Errorf("the address is %q: %v", known, err)
 		}
-		if _, err := w.signIn(&people{}).LetIn(t.Context(), commands.By{}, c); err != nil {
+		if _, err := w.signIn(&knownPeople{}).LetIn(t.Context(), writer.By{}, c); err != nil {
 			t.Fatal(err)
 		}
 		unproven := c
 		unproven.EmailVerified = false
 		if _, _, err := w.inviter().
-			AcceptToPlatform(t.Context(), commands.By{}, unproven, time.Now()); commands.KindOf(err) != commands.NotFound {
+			AcceptToPlatform(t.Context(), writer.By{}, unproven, time.Now()); commands.KindOf(err) != commands.NotFound {
 			t.Errorf("it is accepted with an address that is not verified: %v", err)
 		}
 		if accepted, _, err := w.inviter().
-			AcceptToPlatform(t.Context(), commands.By{}, c, time.Now()); err != nil ||
+			AcceptToPlatform(t.Context(), writer.By{}, c, time.Now()); err != nil ||
 			accepted.ID != id {
 			t.Errorf("accepted %q: %v", accepted.ID, err)
 		}

@@ -11,10 +11,10 @@ import (
 
 const maxMembers = 10_000
 
-func checkRole(wrong fields, role events.Role) {
-	wrong.check(role != "", "role", "is required")
+func checkRole(wrong FieldErrors, role events.Role) {
+	wrong.Check(role != "", "role", "is required")
 	known := []events.Role{events.AdminRole, events.DeveloperRole, events.ViewerRole}
-	wrong.check(slices.Contains(known, role), "role", "must be one of admin, developer, viewer")
+	wrong.Check(slices.Contains(known, role), "role", "must be one of admin, developer, viewer")
 }
 
 // InviteMember makes a pending member of a tenant, who joins it when they next sign in.
@@ -29,18 +29,18 @@ type InviteMember struct {
 	MustAccept bool
 }
 
-func (c InviteMember) decide(t state.Tenant) ([]events.Fact, error) {
+func (c InviteMember) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
+	wrong := FieldErrors{}
 	checkRole(wrong, c.Role)
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	_, member := t.Members[c.Person]
 	if _, pending := t.Members[c.ID]; member || pending {
-		return nil, refuse(Conflict, "a member with this address already exists")
+		return nil, Refuse(Conflict, "a member with this address already exists")
 	}
 	if (c.Declined || t.Leavers[c.Person]) && !c.MustAccept {
 		return nil, &Error{
@@ -50,7 +50,7 @@ func (c InviteMember) decide(t state.Tenant) ([]events.Fact, error) {
 		}
 	}
 	if len(t.Members) >= maxMembers {
-		return nil, refuse(Conflict, "a tenant has at most %d members", maxMembers)
+		return nil, Refuse(Conflict, "a tenant has at most %d members", maxMembers)
 	}
 	return []events.Fact{events.MemberInvited{ID: c.ID, Role: c.Role, MustAccept: c.MustAccept}}, nil
 }
@@ -66,7 +66,7 @@ type JoinTenant struct {
 	Declined bool
 }
 
-func (c JoinTenant) decide(t state.Tenant) ([]events.Fact, error) {
+func (c JoinTenant) Decide(t state.Tenant) ([]events.Fact, error) {
 	pending, invited := t.Members[c.ID]
 	if !t.Exists || !invited || !pending.Pending {
 		return nil, nil
@@ -88,13 +88,13 @@ type ChangeRole struct {
 	ShutOut []string
 }
 
-func (c ChangeRole) decide(t state.Tenant) ([]events.Fact, error) {
+func (c ChangeRole) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
+	wrong := FieldErrors{}
 	checkRole(wrong, c.Role)
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	m, err := memberOf(&t, c.UserID)
@@ -104,9 +104,9 @@ func (c ChangeRole) decide(t state.Tenant) ([]events.Fact, error) {
 	case m.Role == c.Role:
 		return nil, nil
 	case c.Role == events.AdminRole && isDemoPerson(c.TenantID, c.UserID):
-		return nil, refuse(Conflict, "a demo person cannot be an admin: they cannot sign in")
+		return nil, Refuse(Conflict, "a demo person cannot be an admin: they cannot sign in")
 	case lastAdmin(&t, c.UserID, c.ShutOut):
-		return nil, refuse(Conflict, "the last admin of a tenant cannot be demoted")
+		return nil, Refuse(Conflict, "the last admin of a tenant cannot be demoted")
 	}
 	return []events.Fact{events.MemberRoleChanged{UserID: c.UserID, From: m.Role, To: c.Role}}, nil
 }
@@ -119,7 +119,7 @@ type RemoveMember struct {
 	ShutOut []string
 }
 
-func (c RemoveMember) decide(t state.Tenant) ([]events.Fact, error) {
+func (c RemoveMember) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (c RemoveMember) decide(t state.Tenant) ([]events.Fact, error) {
 		return nil, err
 	}
 	if lastAdmin(&t, c.UserID, c.ShutOut) {
-		return nil, refuse(Conflict, "the last admin of a tenant cannot be removed")
+		return nil, Refuse(Conflict, "the last admin of a tenant cannot be removed")
 	}
 	return []events.Fact{events.MemberRemoved{UserID: c.UserID}}, nil
 }
@@ -140,12 +140,12 @@ type LeaveTenant struct{ RemoveMember }
 // as its actor, because the tenant does not know the person.
 type DeclineInvitation struct{ RemoveMember }
 
-func (c DeclineInvitation) actor() events.Actor {
+func (c DeclineInvitation) Actor() events.Actor {
 	return events.Actor{Kind: events.InvitedActor, ID: c.UserID}
 }
 
-// wasMember reports whether a person is a former member or former pending member.
-func wasMember(t *state.Tenant, id string) bool {
+// WasMember reports whether a person is a former member or former pending member.
+func WasMember(t *state.Tenant, id string) bool {
 	_, member := t.Members[id]
 	return !member && t.FormerMembers[id]
 }
@@ -153,7 +153,7 @@ func wasMember(t *state.Tenant, id string) bool {
 func memberOf(t *state.Tenant, userID string) (state.Member, error) {
 	m, ok := t.Members[userID]
 	if !ok {
-		return m, refuse(NotFound, "the tenant has no member %q", userID)
+		return m, Refuse(NotFound, "the tenant has no member %q", userID)
 	}
 	return m, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 )
@@ -23,7 +25,7 @@ func (w *world) joins(t *testing.T, tenant commands.TenantRef, userID string) ti
 		commands.InviteMember{TenantRef: tenant, ID: id, Role: events.ViewerRole}, commands.JoinTenant{TenantRef: tenant, ID: id, UserID: userID},
 	} {
 		var err error
-		if joined, _, err = commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
+		if joined, _, err = writer.Do(t.Context(), w.writer, writer.By{}, cmd); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -36,11 +38,11 @@ func TestVisitConfirmsOnlyItsOwnMembership(t *testing.T) {
 	tenant, user := w.newTenant(t), w.signUp(t, uuid.NewString()+"@example.com").UserID
 	confirmed := func() bool {
 		t.Helper()
-		state, err := commands.ReadTenant(t.Context(), w.writer, tenant.TenantID)
+		state, err := writer.ReadTenant(t.Context(), w.writer, tenant.TenantID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		yes, err := commands.HasConfirmed(t.Context(), w.directory, state, user)
+		yes, err := people.HasConfirmed(t.Context(), w.directory, state, user)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,8 +58,8 @@ func TestVisitConfirmsOnlyItsOwnMembership(t *testing.T) {
 	}
 	another := directory.New(w.pool, time.Now) // another node, which has not saved its visits yet
 	another.NoteVisit(user, tenant.TenantID, first)
-	if _, _, err := commands.Do(
-		t.Context(), w.writer, commands.By{}, commands.RemoveMember{TenantRef: tenant, UserID: user},
+	if _, _, err := writer.Do(
+		t.Context(), w.writer, writer.By{}, commands.RemoveMember{TenantRef: tenant, UserID: user},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +101,8 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 		if c.visited != "" {
 			w.directory.NoteVisit(user, c.visited, c.joined[c.visited])
 		}
-		people := &people{tenants: c.tenants, joined: c.joined}
-		if got, err := commands.CanonicalTenant(t.Context(), people, w.directory, user, c.tenants); err != nil ||
+		known := &knownPeople{tenants: c.tenants, joined: c.joined}
+		if got, err := people.CanonicalTenant(t.Context(), known, w.directory, user, c.tenants); err != nil ||
 			got != c.want {
 			t.Errorf("of %v, after a visit to %q, it is %q, want %q: %v", c.tenants, c.visited, got, c.want, err)
 		}
@@ -108,12 +110,12 @@ func TestCanonicalTenantIsConfirmed(t *testing.T) {
 }
 
 // do runs a command as a request does.
-func (w *world) do(ctx context.Context, cmd commands.Command[state.Tenant]) (state.Tenant, commands.Done, error) {
-	return commands.Do(ctx, w.writer, commands.By{}, cmd)
+func (w *world) do(ctx context.Context, cmd commands.Command[state.Tenant]) (state.Tenant, writer.Done, error) {
+	return writer.Do(ctx, w.writer, writer.By{}, cmd)
 }
 
 // invites has a person invited again who has declined the tenant's invitation.
-func (w *world) invites(t *testing.T, tenant commands.TenantRef, c commands.Claims) {
+func (w *world) invites(t *testing.T, tenant commands.TenantRef, c people.Claims) {
 	t.Helper()
 	if err := w.directory.NoteDeclined(t.Context(), tenant.TenantID, c.UserID); err != nil {
 		t.Fatal(err)
@@ -132,22 +134,22 @@ func (w *world) invites(t *testing.T, tenant commands.TenantRef, c commands.Clai
 func TestAnswerThatFailsIsCompletedByTheNext(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	signIn := w.signIn(&people{})
+	signIn := w.signIn(&knownPeople{})
 	for name, c := range map[string]struct {
 		steps    []string
-		answer   func(commands.Claims, commands.TenantRef) error
+		answer   func(people.Claims, commands.TenantRef) error
 		declined bool // afterwards
 	}{
 		"accept": {
 			steps: []string{"append tenant.member_joined", "forget declined", "forget"},
-			answer: func(c commands.Claims, of commands.TenantRef) error {
+			answer: func(c people.Claims, of commands.TenantRef) error {
 				_, err := signIn.AcceptMembership(t.Context(), w.do, c, of.TenantID)
 				return err
 			},
 		},
 		"decline": {
 			steps: []string{"append tenant.member_removed", "forget"},
-			answer: func(c commands.Claims, of commands.TenantRef) error {
+			answer: func(c people.Claims, of commands.TenantRef) error {
 				leave := commands.LeaveTenant{RemoveMember: commands.RemoveMember{TenantRef: of}}
 				_, err := signIn.DeclineMembership(t.Context(), w.do, c, leave)
 				return err
@@ -157,7 +159,7 @@ func TestAnswerThatFailsIsCompletedByTheNext(t *testing.T) {
 	} {
 		for failing := range len(c.steps) + 1 {
 			tenant, email := w.newTenant(t), uuid.NewString()+"@example.com"
-			claims := commands.Claims{UserID: w.signUp(t, email).UserID, Email: email, EmailVerified: true}
+			claims := people.Claims{UserID: w.signUp(t, email).UserID, Email: email, EmailVerified: true}
 			w.invites(t, tenant, claims)
 			*w.steps = steps{failing: failing}
 			err := c.answer(claims, tenant)

@@ -11,6 +11,10 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
+	"flagledger/commands/tenants"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 )
@@ -31,8 +35,8 @@ func (w *world) titles(t *testing.T, userID string) (titles []string) {
 func (w *world) tenant(t *testing.T, creator string) (id string) {
 	t.Helper()
 	id = uuid.NewString()
-	if _, _, err := commands.Do(
-		t.Context(), w.writer, commands.By{}, commands.CreateTenant{ID: id, Name: "Acme", Creator: creator},
+	if _, _, err := writer.Do(
+		t.Context(), w.writer, writer.By{}, commands.CreateTenant{ID: id, Name: "Acme", Creator: creator},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +49,11 @@ func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 	for _, cmd := range []commands.Command[state.Tenant]{
 		commands.InviteMember{TenantRef: tenant, ID: id, Role: role}, commands.JoinTenant{TenantRef: tenant, ID: id, UserID: userID},
 	} {
-		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
+		if _, _, err := writer.Do(t.Context(), w.writer, writer.By{}, cmd); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := w.directory.SaveProfile(t.Context(), commands.Claims{UserID: userID}); err != nil {
+	if _, err := w.directory.SaveProfile(t.Context(), people.Claims{UserID: userID}); err != nil {
 		t.Fatal(err)
 	}
 	w.directory.NoteVisit(userID, tenantID, time.Time{})
@@ -59,11 +63,11 @@ func (w *world) join(t *testing.T, tenantID, userID string, role events.Role) {
 func TestRecipients(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Visits: w.directory}
+	s := &notify.Notifications{Writer: w.writer, Inbox: w.inbox, Visits: w.directory}
 	me, stranger := w.signUp(t, uuid.NewString()+"@example.com").UserID, w.signUp(t, uuid.NewString()+"@example.com").UserID
 	acme := w.tenant(t, me)
 	pending := uuid.NewString()
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, commands.InviteMember{
+	if _, _, err := writer.Do(t.Context(), w.writer, writer.By{}, commands.InviteMember{
 		TenantRef: commands.TenantRef{TenantID: acme}, ID: pending, Role: events.ViewerRole,
 	}); err != nil {
 		t.Fatal(err)
@@ -81,7 +85,7 @@ func TestRecipients(t *testing.T) {
 		"one of a tenant of nobody": {me, uuid.NewString(), false},
 	} {
 		n, err := s.Send(t.Context(),
-			commands.Notification{ID: uuid.NewString(), UserID: c.userID, TenantID: c.tenantID, Type: "x", Title: "Hello"})
+			notify.Notification{ID: uuid.NewString(), UserID: c.userID, TenantID: c.tenantID, Type: "x", Title: "Hello"})
 		switch {
 		case c.known && (err != nil || n.Title != "Hello" || n.CreatedAt.IsZero()):
 			t.Errorf("%s: %+v, %v", who, n, err)
@@ -94,34 +98,34 @@ func TestRecipients(t *testing.T) {
 func TestTheServiceNotifiesOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	s := &commands.Notifications{Writer: w.writer, Inbox: w.inbox, Visits: w.directory}
-	var people []string
+	s := &notify.Notifications{Writer: w.writer, Inbox: w.inbox, Visits: w.directory}
+	var users []string
 	for range 3 {
-		people = append(people, w.signUp(t, uuid.NewString()+"@example.com").UserID)
+		users = append(users, w.signUp(t, uuid.NewString()+"@example.com").UserID)
 	}
-	acme := w.tenant(t, people[0])
-	w.join(t, acme, people[1], events.AdminRole)
-	w.join(t, acme, people[2], events.DeveloperRole)
+	acme := w.tenant(t, users[0])
+	w.join(t, acme, users[1], events.AdminRole)
+	w.join(t, acme, users[2], events.DeveloperRole)
 	for range 2 {
 		for i, cause := range []string{"first", "second"} {
 			if err := s.NotifyAdmins(
-				t.Context(), cause, commands.Notification{TenantID: acme, Type: "x", Title: fmt.Sprint(i)},
+				t.Context(), cause, notify.Notification{TenantID: acme, Type: "x", Title: fmt.Sprint(i)},
 			); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := s.Notify(
-			t.Context(), "first", commands.Notification{UserID: people[2], TenantID: acme, Type: "x", Title: "mine"},
+			t.Context(), "first", notify.Notification{UserID: users[2], TenantID: acme, Type: "x", Title: "mine"},
 		); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, want := range [][]string{{"1", "0"}, {"1", "0"}, {"mine"}} {
-		if diff := cmp.Diff(want, w.titles(t, people[i])); diff != "" {
+		if diff := cmp.Diff(want, w.titles(t, users[i])); diff != "" {
 			t.Errorf("person %d has (-want +got):\n%s", i, diff)
 		}
 	}
-	for _, n := range []commands.Notification{{UserID: uuid.NewString()}, {UserID: uuid.NewString(), TenantID: acme}, {UserID: people[0], TenantID: uuid.NewString()}} {
+	for _, n := range []notify.Notification{{UserID: uuid.NewString()}, {UserID: uuid.NewString(), TenantID: acme}, {UserID: users[0], TenantID: uuid.NewString()}} {
 		if err := s.Notify(t.Context(), "first", n); err != nil {
 			t.Errorf("nobody is notified: %v", err)
 		}
@@ -134,7 +138,7 @@ type deletingInbox struct {
 	deleted func()
 }
 
-func (i deletingInbox) Add(ctx context.Context, n commands.Notification) (commands.Notification, error) {
+func (i deletingInbox) Add(ctx context.Context, n notify.Notification) (notify.Notification, error) {
 	i.deleted()
 	return i.Inbox.Add(ctx, n)
 }
@@ -144,9 +148,9 @@ func TestATenantThatIsDeletedMeanwhileLeavesNoNotification(t *testing.T) {
 	w := newWorld(t)
 	me := w.signUp(t, uuid.NewString()+"@example.com").UserID
 	acme := w.tenant(t, me)
-	tenancies := &commands.Tenancies{Directory: w.directory, Keepings: []commands.TenantData{w.directory, w.inbox}}
-	s := &commands.Notifications{Writer: w.writer, Inbox: deletingInbox{w.inbox, func() {
-		do := doing[state.Tenant](w, commands.By{})
+	tenancies := &tenants.Tenancies{Directory: w.directory, Keepings: []tenants.TenantData{w.directory, w.inbox}}
+	s := &notify.Notifications{Writer: w.writer, Inbox: deletingInbox{w.inbox, func() {
+		do := doing[state.Tenant](w, writer.By{})
 		if _, err := tenancies.Delete(
 			t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: acme}},
 		); err != nil {
@@ -154,7 +158,7 @@ func TestATenantThatIsDeletedMeanwhileLeavesNoNotification(t *testing.T) {
 		}
 	}}}
 	_, err := s.Send(t.Context(),
-		commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: acme, Type: "x", Title: "late"})
+		notify.Notification{ID: uuid.NewString(), UserID: me, TenantID: acme, Type: "x", Title: "late"})
 	if commands.KindOf(err) != commands.NotFound {
 		t.Errorf("got %v", err)
 	}

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -38,22 +37,6 @@ func NewSecret() (secret string, hash []byte) {
 	return secret, sum[:]
 }
 
-// IssueSecret carries out a command that stores a client's new secret by its hash, and returns the client and the
-// secret, which is not stored. A retried request, whose secret was lost with the answer, gets another one.
-func IssueSecret(
-	ctx context.Context, w *Writer, by By, do Runner[state.Tenant], client ClientRef, now time.Time,
-	command func(hash []byte) Command[state.Tenant],
-) (state.OAuthClient, string, Done, error) {
-	secret, hash := NewSecret()
-	tenant, done, err := do(ctx, command(hash))
-	if err == nil && done.Repeated {
-		by.Once = nil
-		secret, hash = NewSecret()
-		tenant, done, err = Do(ctx, w, by, RotateSecret{ClientRef: client, SecretHash: hash, Now: now})
-	}
-	return tenant.Clients[client.ID], secret, done, err
-}
-
 // CreateClient adds an OAuth client to a tenant.
 type CreateClient struct {
 	TenantRef
@@ -63,18 +46,18 @@ type CreateClient struct {
 	SecretHash []byte
 }
 
-func (c CreateClient) decide(t state.Tenant) ([]events.Fact, error) {
-	wrong := fields{}
-	checkText(wrong, "name", c.Name, 1, maxName)
+func (c CreateClient) Decide(t state.Tenant) ([]events.Fact, error) {
+	wrong := FieldErrors{}
+	CheckText(wrong, "name", c.Name, 1, maxName)
 	granted := checkScopes(wrong, c.Scopes)
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
 	if len(t.Clients) >= maxClients {
-		return nil, refuse(Conflict, "the tenant has %d OAuth clients, which is the limit", maxClients)
+		return nil, Refuse(Conflict, "the tenant has %d OAuth clients, which is the limit", maxClients)
 	}
 	return []events.Fact{
 		events.OAuthClientCreated{ClientID: c.ID, Name: c.Name, Scopes: granted, SecretHash: c.SecretHash},
@@ -82,12 +65,12 @@ func (c CreateClient) decide(t state.Tenant) ([]events.Fact, error) {
 }
 
 // checkScopes removes repeated scopes, preserving the order, and reports unknown ones.
-func checkScopes(wrong fields, names []string) (set []events.Scope) {
-	wrong.check(len(names) > 0, "scopes", "is required and must not be empty")
+func checkScopes(wrong FieldErrors, names []string) (set []events.Scope) {
+	wrong.Check(len(names) > 0, "scopes", "is required and must not be empty")
 	for i, name := range names {
 		scope := events.Scope(name)
 		if !slices.Contains(scopes, scope) {
-			wrong.check(false, "scopes["+strconv.Itoa(i)+"]",
+			wrong.Check(false, "scopes["+strconv.Itoa(i)+"]",
 				"must be flags:read, flags:write, flags:evaluate, projects:read or projects:write")
 		} else if !slices.Contains(set, scope) {
 			set = append(set, scope)
@@ -112,7 +95,7 @@ func (r ClientRef) find(t state.Tenant) (state.OAuthClient, error) {
 	}
 	client, ok := t.Clients[r.ID]
 	if !ok {
-		return client, refuse(NotFound, "no OAuth client has the id %q", r.ID)
+		return client, Refuse(NotFound, "no OAuth client has the id %q", r.ID)
 	}
 	return client, nil
 }
@@ -124,7 +107,7 @@ type RotateSecret struct {
 	Now        time.Time
 }
 
-func (c RotateSecret) decide(t state.Tenant) ([]events.Fact, error) {
+func (c RotateSecret) Decide(t state.Tenant) ([]events.Fact, error) {
 	client, err := c.find(t)
 	if err != nil {
 		return nil, err
@@ -136,7 +119,7 @@ func (c RotateSecret) decide(t state.Tenant) ([]events.Fact, error) {
 		}
 	}
 	if good >= state.MaxPreviousSecrets {
-		return nil, refuse(Conflict,
+		return nil, Refuse(Conflict,
 			"%d earlier secrets of the client are still valid, which is the limit; each ends %v after it was rotated", good,
 			SecretOverlap)
 	}
@@ -147,7 +130,7 @@ func (c RotateSecret) decide(t state.Tenant) ([]events.Fact, error) {
 // DeleteClient deletes an OAuth client. Its secrets and tokens are refused from now on.
 type DeleteClient struct{ ClientRef }
 
-func (c DeleteClient) decide(t state.Tenant) ([]events.Fact, error) {
+func (c DeleteClient) Decide(t state.Tenant) ([]events.Fact, error) {
 	if _, err := c.find(t); err != nil {
 		return nil, err
 	}

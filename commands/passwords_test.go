@@ -11,17 +11,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"flagledger/commands"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
 // settingPasswords is an identity provider that sets passwords in a step.
 type settingPasswords struct {
-	commands.Passwords
+	people.Passwords
 	*steps
 }
 
-func (p settingPasswords) step(change commands.PasswordChange, err error) (commands.PasswordChange, error) {
+func (p settingPasswords) step(change people.PasswordChange, err error) (people.PasswordChange, error) {
 	set := change.Set
 	change.Set = func(ctx context.Context) error {
 		if err := p.take("set"); err != nil {
@@ -32,13 +33,13 @@ func (p settingPasswords) step(change commands.PasswordChange, err error) (comma
 	return change, err
 }
 
-func (p settingPasswords) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
+func (p settingPasswords) PrepareReset(ctx context.Context, token, password string) (people.PasswordChange, error) {
 	return p.step(p.Passwords.PrepareReset(ctx, token, password))
 }
 
 func (p settingPasswords) PrepareUpdate(
-	ctx context.Context, c commands.Claims, current, password string,
-) (commands.PasswordChange, error) {
+	ctx context.Context, c people.Claims, current, password string,
+) (people.PasswordChange, error) {
 	return p.step(p.Passwords.PrepareUpdate(ctx, c, current, password))
 }
 
@@ -53,13 +54,13 @@ func TestSettingAPassword(t *testing.T) {
 	w := newWorld(t)
 	provider := settingPasswords{w.identity, w.steps}
 	setting := []string{"append user.sessions_ended", "set"}
-	for name, set := range map[string]func(t *testing.T, up commands.Session, link string) error{
-		"with a mailed link": func(t *testing.T, _ commands.Session, link string) error {
-			_, err := commands.ResetPassword(t.Context(), &commands.Reclaimer{Writer: w.writer, People: &people{}}, provider, commands.By{}, link, newPassword)
+	for name, set := range map[string]func(t *testing.T, up people.Session, link string) error{
+		"with a mailed link": func(t *testing.T, _ people.Session, link string) error {
+			_, err := people.ResetPassword(t.Context(), &people.Reclaimer{Writer: w.writer, People: &knownPeople{}}, provider, writer.By{}, link, newPassword)
 			return err
 		},
-		"with the current one": func(t *testing.T, up commands.Session, _ string) error {
-			_, err := commands.UpdatePassword(t.Context(), w.writer, provider, commands.By{}, up.Claims, oldPassword, newPassword)
+		"with the current one": func(t *testing.T, up people.Session, _ string) error {
+			_, err := people.UpdatePassword(t.Context(), w.writer, provider, writer.By{}, up.Claims, oldPassword, newPassword)
 			return err
 		},
 	} {

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -194,7 +195,7 @@ func checkPlain(t *testing.T, kind reflect.Type, place string) {
 	}
 }
 
-// commandTypes lists the names of the types with a decide method.
+// commandTypes lists the names of the types with a Decide method.
 func commandTypes(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -211,7 +212,7 @@ func commandTypes(t *testing.T) map[string]bool {
 			t.Fatal(err)
 		}
 		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "decide" && f.Recv != nil {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "Decide" && f.Recv != nil {
 				if receiver, ok := f.Recv.List[0].Type.(*ast.Ident); ok {
 					names[receiver.Name] = true
 				}
@@ -222,4 +223,26 @@ func commandTypes(t *testing.T) map[string]bool {
 		t.Fatal("no command was found")
 	}
 	return names
+}
+
+// A retry after an update of the program finds the facts of the first attempt. Before you rename a command's type, add
+// its old name to renamed.
+func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
+	want := strings.Fields(`
+		AcceptInvitation AddEnvironment AddMember AddVariation ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateFlag
+		CreateInvitation CreateProject CreateTenant DeactivateUser DeleteClient DeleteEndedSandbox DeleteEnvironment DeleteFlag DeleteProject DeleteTenant
+		EndSession EndSessions EraseUser GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveMember
+		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevokeInvitation RotateSecret SetFallthrough SetFlagRules SetPlan SetRules
+		SetSubscription SwitchFlag UpdateFlag UpdateProject UpdateTenant UpdateVariation`)
+	for i := range want {
+		want[i] = "commands." + want[i]
+	}
+	var got []string
+	for _, cmd := range oneOfEach() {
+		got = append(got, StoredName(cmd))
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
+		t.Errorf("the names of commands (-want +got):\n%s", diff)
+	}
 }

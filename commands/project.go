@@ -25,11 +25,11 @@ type CreateProject struct {
 	Projects    int     // the tenant's number, from Writer.Admit with MaxProjects
 }
 
-func (c CreateProject) stream() string { return events.ProjectStream(c.ID) }
+func (c CreateProject) Stream() string { return events.ProjectStream(c.ID) }
 
-func (c CreateProject) tenant() string { return c.TenantID }
+func (c CreateProject) Tenant() string { return c.TenantID }
 
-func (c CreateProject) decide(state.Project) ([]events.Fact, error) {
+func (c CreateProject) Decide(state.Project) ([]events.Fact, error) {
 	created := events.ProjectCreated{
 		ID: c.ID, TenantID: c.TenantID, Name: c.Name, Description: c.Description, Color: DefaultColor,
 	}
@@ -38,18 +38,18 @@ func (c CreateProject) decide(state.Project) ([]events.Fact, error) {
 		return nil, err
 	}
 	if c.Projects >= MaxProjects {
-		return nil, refuse(Conflict, "the tenant has %d projects, which is the limit: delete one first", c.Projects)
+		return nil, Refuse(Conflict, "the tenant has %d projects, which is the limit: delete one first", c.Projects)
 	}
 	return []events.Fact{created}, nil
 }
 
 // checkProject refuses invalid fields of a project.
 func checkProject(p events.ProjectCreated) error {
-	wrong := fields{}
-	checkText(wrong, "name", p.Name, 1, maxName)
-	checkText(wrong, "description", p.Description, 0, maxDescription)
-	wrong.check(colorPattern.MatchString(p.Color), "color", "must be a color of the form #rrggbb")
-	return wrong.err()
+	wrong := FieldErrors{}
+	CheckText(wrong, "name", p.Name, 1, maxName)
+	CheckText(wrong, "description", p.Description, 0, maxDescription)
+	wrong.Check(colorPattern.MatchString(p.Color), "color", "must be a color of the form #rrggbb")
+	return wrong.Err()
 }
 
 // ProjectRef identifies a project of a tenant.
@@ -58,14 +58,14 @@ type ProjectRef struct {
 	ID       string
 }
 
-func (r ProjectRef) stream() string { return events.ProjectStream(r.ID) }
+func (r ProjectRef) Stream() string { return events.ProjectStream(r.ID) }
 
-func (r ProjectRef) tenant() string { return r.TenantID }
+func (r ProjectRef) Tenant() string { return r.TenantID }
 
 // admit returns NotFound for a project that does not exist or belongs to another tenant.
 func (r ProjectRef) admit(p state.Project) error {
 	if !p.Exists || p.TenantID != r.TenantID {
-		return refuse(NotFound, "no project has the id %q", r.ID)
+		return Refuse(NotFound, "no project has the id %q", r.ID)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ type UpdateProject struct {
 	Color       *string
 }
 
-func (c UpdateProject) decide(p state.Project) ([]events.Fact, error) {
+func (c UpdateProject) Decide(p state.Project) ([]events.Fact, error) {
 	if err := c.admit(p); err != nil {
 		return nil, err
 	}
@@ -113,12 +113,22 @@ type DeleteProject struct {
 	FlagCount int
 }
 
-func (c DeleteProject) decide(p state.Project) ([]events.Fact, error) {
+func (c DeleteProject) Decide(p state.Project) ([]events.Fact, error) {
 	if err := c.admit(p); err != nil {
 		return nil, err
 	}
 	if c.FlagCount > 0 {
-		return nil, refuse(Conflict, "the project still has flags: %d", c.FlagCount)
+		return nil, Refuse(Conflict, "the project still has flags: %d", c.FlagCount)
 	}
 	return []events.Fact{events.ProjectDeleted{}}, nil
+}
+
+// LeaveProject removes a flag from its project. It does nothing if the flag is no longer in it.
+type LeaveProject struct{ FlagRef }
+
+func (c LeaveProject) Decide(f state.Flag) ([]events.Fact, error) {
+	if !f.Exists || f.ProjectID != c.ProjectID {
+		return nil, nil
+	}
+	return []events.Fact{events.FlagUpdated{ProjectID: &events.Change[string]{From: f.ProjectID}}}, nil
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
+	"flagledger/commands/tenants"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
@@ -27,15 +30,15 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 		email := uuid.NewString() + "@example.com"
 		*w.steps = steps{}
 		up, link := w.signUp(t, email), strings.Repeat("A", 42)+string(rune('A'+failing))
-		me, by := up.UserID, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: up.UserID}}
+		me, by := up.UserID, writer.By{Actor: events.Actor{Kind: events.UserActor, ID: up.UserID}}
 		made := commands.NewID()
-		if _, _, err := commands.Do(
+		if _, _, err := writer.Do(
 			t.Context(), w.writer, by, commands.CreateTenant{ID: made, Name: "made", Creator: me},
 		); err != nil {
 			t.Fatal(err)
 		}
-		heard := &people{registered: true}
-		writer := commands.NewWriter(
+		heard := &knownPeople{registered: true}
+		node := writer.NewWriter(
 			stepping{w.store, w.steps},
 			func(_ context.Context, _ events.Position, names []string) bool {
 				if names == nil { // the head of the log: this node does not know the tenant before
@@ -43,7 +46,7 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 				}
 				return true
 			},
-			commands.NoQuotas{},
+			writer.NoQuotas{},
 			time.Now,
 		)
 		hash := sha256.Sum256([]byte(link))
@@ -53,9 +56,9 @@ func TestResettingThePasswordOfAnAccountThatIsNotVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 		reset := func() error {
-			_, err := commands.ResetPassword(t.Context(), &commands.Reclaimer{
-				Writer: writer, People: heard, Tenancies: &commands.Tenancies{}, Keepings: []commands.PersonalData{w.inbox},
-			}, provider, commands.By{RequestID: "r"}, link, newPassword)
+			_, err := people.ResetPassword(t.Context(), &people.Reclaimer{
+				Writer: node, People: heard, Tenancies: &tenants.Tenancies{}, Keepings: []people.PersonalData{w.inbox},
+			}, provider, writer.By{RequestID: "r"}, link, newPassword)
 			return err
 		}
 		*w.steps = steps{failing: failing}

@@ -30,7 +30,7 @@ type RevertFlag struct {
 	FlagCount int
 }
 
-func (c RevertFlag) decide(f state.Flag) ([]events.Fact, error) {
+func (c RevertFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admitVersion(f); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ var ErrOtherFlag = &Error{Kind: Conflict, Detail: "another flag, which was creat
 
 // Changes reports whether the command would change a flag. It is false if the command would be refused.
 func (c RevertFlag) Changes(f state.Flag) bool {
-	facts, err := c.decide(f)
+	facts, err := c.Decide(f)
 	return err == nil && len(facts) > 0
 }
 
@@ -96,7 +96,7 @@ func (c RevertFlag) Bytes(f state.Flag) int {
 // checkPlaces refuses a state whose project or environment is gone, or if the tenant has too many flags.
 func (c RevertFlag) checkPlaces(f *state.Flag) error {
 	if c.ProjectMissing {
-		return refuse(Conflict, "the project %s, which the flag was in, is gone", c.To.ProjectID)
+		return Refuse(Conflict, "the project %s, which the flag was in, is gone", c.To.ProjectID)
 	}
 	var gone []string
 	for _, e := range c.EnvironmentsThen {
@@ -107,12 +107,12 @@ func (c RevertFlag) checkPlaces(f *state.Flag) error {
 	}
 	switch {
 	case len(gone) == 1:
-		return refuse(Conflict, "the environment %s, in which the flag was on or had rules, is gone", gone[0])
+		return Refuse(Conflict, "the environment %s, in which the flag was on or had rules, is gone", gone[0])
 	case len(gone) > 1:
-		return refuse(Conflict, "the environments %s, in which the flag was on or had rules, are gone",
+		return Refuse(Conflict, "the environments %s, in which the flag was on or had rules, are gone",
 			strings.Join(gone, " and "))
 	case !f.Exists && c.FlagCount >= MaxFlags:
-		return refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
+		return Refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (c RevertFlag) checkPlaces(f *state.Flag) error {
 // checkEnvironment refuses to revert one environment of a replaced flag, or one whose served variations are gone.
 func (c RevertFlag) checkEnvironment(f *state.Flag, other bool) error {
 	if other {
-		return refuse(Conflict, "the flag was deleted since: one environment of it alone cannot be brought back")
+		return Refuse(Conflict, "the flag was deleted since: one environment of it alone cannot be brought back")
 	}
 	serves := []events.Serve{}
 	for _, r := range c.To.Rules[c.Only.ID] {
@@ -132,7 +132,7 @@ func (c RevertFlag) checkEnvironment(f *state.Flag, other bool) error {
 	for _, s := range serves {
 		for _, id := range s.Variations() {
 			if f.Variation(id) == nil {
-				return refuse(Conflict, "the variation %s, which was served in %s, is gone", id, c.Only.Name)
+				return Refuse(Conflict, "the variation %s, which was served in %s, is gone", id, c.Only.Name)
 			}
 		}
 	}

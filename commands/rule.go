@@ -89,19 +89,19 @@ type NewServe struct {
 	BucketBy    *string
 }
 
-func (c SetRules) decide(f state.Flag) ([]events.Fact, error) {
+func (c SetRules) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
 	before := f.Rules[c.Environment.ID]
-	check := ruleCheck{wrong: fields{}, flag: &f}
-	check.wrong.check(c.Rules != nil, "rules", "is required: an empty list removes all rules")
+	check := ruleCheck{wrong: FieldErrors{}, flag: &f}
+	check.wrong.Check(c.Rules != nil, "rules", "is required: an empty list removes all rules")
 	after := check.rules(c.Rules, before)
 	if c.Fallthrough != nil {
 		same := events.StoredEqual(f.FallthroughIn(c.Environment.ID), check.fallthroughServe("fallthrough", *c.Fallthrough))
-		check.wrong.check(same, "fallthrough", "is not changed here: PUT it to /fallthrough")
+		check.wrong.Check(same, "fallthrough", "is not changed here: PUT it to /fallthrough")
 	}
-	if err := check.wrong.err(); err != nil {
+	if err := check.wrong.Err(); err != nil {
 		return nil, err
 	}
 	change := events.ChangeRules(c.Environment, before, after)
@@ -119,13 +119,13 @@ type SetFallthrough struct {
 	Serve       *NewServe // nil if Unset, or if it was not sent, which is refused
 }
 
-func (c SetFallthrough) decide(f state.Flag) ([]events.Fact, error) {
+func (c SetFallthrough) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
-	check := ruleCheck{wrong: fields{}, flag: &f}
+	check := ruleCheck{wrong: FieldErrors{}, flag: &f}
 	before, after := f.FallthroughIn(c.Environment.ID), check.fallthroughServe("serve", c)
-	if err := check.wrong.err(); err != nil {
+	if err := check.wrong.Err(); err != nil {
 		return nil, err
 	}
 	if events.StoredEqual(before, after) {
@@ -159,7 +159,7 @@ func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]
 
 // ruleCheck turns rules as they were sent into rules to store, and collects what is wrong with them.
 type ruleCheck struct {
-	wrong   fields
+	wrong   FieldErrors
 	flag    *state.Flag
 	regexps int // the size of all regular expressions so far
 	parsing int // what parsing them costs: rules.RegexpCost
@@ -168,7 +168,7 @@ type ruleCheck struct {
 // rules checks a whole list. before are the environment's current rules.
 func (c *ruleCheck) rules(sent []NewRule, before []events.Rule) []events.Rule {
 	read := make([]events.Rule, 0, len(sent))
-	c.wrong.check(len(sent) <= MaxRules, "rules", "at most %d rules", MaxRules)
+	c.wrong.Check(len(sent) <= MaxRules, "rules", "at most %d rules", MaxRules)
 	for i, r := range sent[:min(len(sent), MaxRules)] {
 		read = append(read, c.rule(place("rules", i), r, before, read))
 	}
@@ -187,15 +187,15 @@ func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) ev
 	if sent.ID != nil {
 		same := func(r events.Rule) bool { return r.ID == *sent.ID }
 		existing := slices.IndexFunc(before, same)
-		c.wrong.check(existing >= 0, at+".id", "the environment has no rule of this id; leave it out for a new rule")
-		c.wrong.check(!slices.ContainsFunc(read, same), at+".id", "is the id of another rule of the list")
+		c.wrong.Check(existing >= 0, at+".id", "the environment has no rule of this id; leave it out for a new rule")
+		c.wrong.Check(!slices.ContainsFunc(read, same), at+".id", "is the id of another rule of the list")
 		if existing >= 0 {
 			rule.ID, rule.Salt = before[existing].ID, before[existing].Salt
 		}
 	}
-	checkText(c.wrong, at+".name", sent.Name, 0, maxName)
-	c.wrong.check(sent.Conditions != nil, at+".conditions", "is required: an empty list is met by everyone")
-	c.wrong.check(len(sent.Conditions) <= maxConditions, at+".conditions", "at most %d conditions", maxConditions)
+	CheckText(c.wrong, at+".name", sent.Name, 0, maxName)
+	c.wrong.Check(sent.Conditions != nil, at+".conditions", "is required: an empty list is met by everyone")
+	c.wrong.Check(len(sent.Conditions) <= maxConditions, at+".conditions", "at most %d conditions", maxConditions)
 	for i, condition := range sent.Conditions[:min(len(sent.Conditions), maxConditions)] {
 		rule.Conditions = append(rule.Conditions, c.condition(place(at+".conditions", i), condition))
 	}
@@ -208,17 +208,17 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 	c.attribute(at+".attribute", sent.Attribute)
 	operator, known := rules.Find(sent.Op)
 	takesValues := known && operator.Values != rules.NoValue
-	c.wrong.check(sent.Op != "", at+".op", "is required")
-	c.wrong.check(known, at+".op", "must be one of %s", operatorNames)
+	c.wrong.Check(sent.Op != "", at+".op", "is required")
+	c.wrong.Check(known, at+".op", "must be one of %s", operatorNames)
 	values := at + ".values"
-	c.wrong.check(!takesValues || len(sent.Values) > 0, values, "needs at least one value for the operator %s", sent.Op)
-	c.wrong.check(!known || takesValues || len(sent.Values) == 0, values, "must be empty: the operator %s takes no values",
+	c.wrong.Check(!takesValues || len(sent.Values) > 0, values, "needs at least one value for the operator %s", sent.Op)
+	c.wrong.Check(!known || takesValues || len(sent.Values) == 0, values, "must be empty: the operator %s takes no values",
 		sent.Op)
-	c.wrong.check(len(sent.Values) <= maxValues, values, "at most %d values", maxValues)
+	c.wrong.Check(len(sent.Values) <= maxValues, values, "at most %d values", maxValues)
 	for i, v := range sent.Values[:min(len(sent.Values), maxValues)] {
 		v = compact(v)
 		if err := c.value(operator.Values, v); err != nil {
-			c.wrong.check(false, place(values, i), "%v", err)
+			c.wrong.Check(false, place(values, i), "%v", err)
 		}
 		read.Values = append(read.Values, v)
 	}
@@ -227,8 +227,8 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 
 // attribute checks the name of an attribute: dots separate steps into objects.
 func (c *ruleCheck) attribute(at, name string) {
-	checkText(c.wrong, at, name, 1, maxAttribute)
-	c.wrong.check(!slices.Contains(strings.Split(name, "."), ""), at,
+	CheckText(c.wrong, at, name, 1, maxAttribute)
+	c.wrong.Check(!slices.Contains(strings.Split(name, "."), ""), at,
 		"must not have an empty part before, between or after dots")
 }
 
@@ -283,7 +283,7 @@ func (c *ruleCheck) fallthroughServe(at string, sent SetFallthrough) *events.Ser
 // serve checks what should be served.
 func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 	if sent == nil {
-		c.wrong.check(false, at, "is required: an object with one of variationId, value and rollout")
+		c.wrong.Check(false, at, "is required: an object with one of variationId, value and rollout")
 		return read
 	}
 	value := sent.Value
@@ -296,7 +296,7 @@ func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 			ways++
 		}
 	}
-	c.wrong.check(ways == 1, at, "must have exactly one of variationId, value and rollout")
+	c.wrong.Check(ways == 1, at, "must have exactly one of variationId, value and rollout")
 	if sent.VariationID != nil {
 		read.VariationID = *sent.VariationID
 		c.variation(at+".variationId", read.VariationID)
@@ -311,7 +311,7 @@ func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 	}
 	if sent.BucketBy != nil {
 		c.attribute(at+".bucketBy", *sent.BucketBy)
-		c.wrong.check(sent.Rollout != nil, at+".bucketBy", "goes with a rollout alone")
+		c.wrong.Check(sent.Rollout != nil, at+".bucketBy", "goes with a rollout alone")
 		if *sent.BucketBy != events.TargetingKey {
 			read.BucketBy = *sent.BucketBy
 		}
@@ -320,30 +320,30 @@ func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 }
 
 func (c *ruleCheck) variation(at, id string) {
-	c.wrong.check(id != "", at, "is required")
-	c.wrong.check(c.flag.Variation(id) != nil, at, "the flag has no variation of this id")
+	c.wrong.Check(id != "", at, "is required")
+	c.wrong.Check(c.flag.Variation(id) != nil, at, "the flag has no variation of this id")
 }
 
 func (c *ruleCheck) rollout(at string, shares []events.Share) {
-	if c.wrong.check(len(shares) <= maxVariations, at, "at most %d variations",
+	if c.wrong.Check(len(shares) <= maxVariations, at, "at most %d variations",
 		maxVariations); len(shares) > maxVariations {
 		return
 	}
 	total, seen := events.Weight(0), map[string]bool{}
 	for i, share := range shares {
 		c.variation(place(at, i)+".variationId", share.VariationID)
-		c.wrong.check(!seen[share.VariationID], place(at, i)+".variationId", "stands in the rollout already")
+		c.wrong.Check(!seen[share.VariationID], place(at, i)+".variationId", "stands in the rollout already")
 		seen[share.VariationID] = true
 		if share.Weight < 0 || share.Weight > events.MaxWeight {
-			c.wrong.check(false, place(at, i)+".weight", "must be a number from 0 to %d with at most three decimals",
+			c.wrong.Check(false, place(at, i)+".weight", "must be a number from 0 to %d with at most three decimals",
 				events.MaxWeight/1000)
 			total++ // so that the sum is not reported too
 			continue
 		}
 		total += share.Weight
 	}
-	c.wrong.check(len(shares) > 0, at, "needs at least one variation")
-	c.wrong.check(total > 0, at, "needs weights that add up to more than 0")
+	c.wrong.Check(len(shares) > 0, at, "needs at least one variation")
+	c.wrong.Check(total > 0, at, "needs weights that add up to more than 0")
 }
 
 // size checks that rules take at most maxServed bytes in a fact, or no more than before, because an earlier release
@@ -355,6 +355,6 @@ func (c *ruleCheck) size(at string, before, after []events.Rule) {
 	stored, err := events.Marshal(after)
 	if err == nil && len(stored) > maxServed {
 		was, _ := events.Marshal(before)
-		c.wrong.check(len(stored) <= len(was), at, "takes %d bytes as JSON; at most %d", len(stored), maxServed)
+		c.wrong.Check(len(stored) <= len(was), at, "takes %d bytes as JSON; at most %d", len(stored), maxServed)
 	}
 }

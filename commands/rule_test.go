@@ -247,7 +247,7 @@ func TestSetRulesLeavesTheListThatWasSent(t *testing.T) {
 				rule.Name = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name")
 				sent, want = append(sent, rule), append(want, fmt.Sprint(cmp.Or(deref(rule.ID), rule.NewID), " ", rule.Name))
 			}
-			facts, err := setting(sent...).decide(flag)
+			facts, err := setting(sent...).Decide(flag)
 			if err != nil {
 				t.Fatal(err)
 			}

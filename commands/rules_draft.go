@@ -16,12 +16,12 @@ type RulesDraft struct {
 // refuse; fields of the fallthrough begin with fallthrough.
 func (d RulesDraft) Apply(f state.Flag) (state.Flag, error) {
 	f = f.Clone()
-	check := ruleCheck{wrong: fields{}, flag: &f}
+	check := ruleCheck{wrong: FieldErrors{}, flag: &f}
 	if d.Rules != nil {
 		f.SetRules(d.Environment.ID, check.rules(d.Rules, f.Rules[d.Environment.ID]))
 	}
 	if d.Fallthrough != nil {
 		f.SetFallthrough(d.Environment.ID, check.fallthroughServe("fallthrough", *d.Fallthrough))
 	}
-	return f, check.wrong.err()
+	return f, check.wrong.Err()
 }

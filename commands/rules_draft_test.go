@@ -32,7 +32,7 @@ func TestARulesDraftIsWhatSavingWouldMake(t *testing.T) {
 			c.draft.Environment = production
 			before, saved := stateOf[state.Flag](given), given
 			for _, cmd := range c.saved {
-				facts, err := cmd.decide(stateOf[state.Flag](saved))
+				facts, err := cmd.Decide(stateOf[state.Flag](saved))
 				if err != nil {
 					t.Fatal(err)
 				}

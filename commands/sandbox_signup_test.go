@@ -16,6 +16,9 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
+	"flagledger/commands/people"
+	"flagledger/commands/sandbox"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
@@ -27,7 +30,7 @@ type twoStepIdentity struct {
 
 func (i twoStepIdentity) SignUpVerified(
 	ctx context.Context, email, password, displayName string,
-) (commands.Session, error) {
+) (people.Session, error) {
 	session, err := i.SignUp(ctx, email, password, displayName)
 	if err != nil {
 		return session, err
@@ -56,11 +59,11 @@ func (l steppingLinks) RemoveSandboxRequest(ctx context.Context, requestID strin
 	return l.Links.RemoveSandboxRequest(ctx, requestID)
 }
 
-func (d steppingDirectory) SaveDemoPeople(ctx context.Context, people []commands.DemoPerson) error {
+func (d steppingDirectory) SaveDemoPeople(ctx context.Context, list []commands.DemoPerson) error {
 	if err := d.take("save demo people"); err != nil {
 		return err
 	}
-	return d.Directory.SaveDemoPeople(ctx, people)
+	return d.Directory.SaveDemoPeople(ctx, list)
 }
 
 // noTenants is a list without tenants.
@@ -71,14 +74,14 @@ func (noTenants) CountCreated(context.Context, string, time.Time) (tenants, rece
 }
 
 // sandboxSignUp has all actions of a link as steps, except the sandbox's facts, which are appended at once.
-func (w *world) sandboxSignUp(heard commands.People) *commands.SandboxSignUp {
+func (w *world) sandboxSignUp(heard people.People) *sandbox.SignUp {
 	signIn := w.signIn(nil)
 	signIn.People = heard
-	return &commands.SandboxSignUp{
+	return &sandbox.SignUp{
 		Tenants: noTenants{},
 		Links:   steppingLinks{w.links, w.steps}, Identity: twoStepIdentity{w.identity, w.steps}, SignIn: signIn,
-		Sandboxes: &commands.Sandboxes{
-			Writer:    commands.NewWriter(w.store, shown, commands.NoQuotas{}, time.Now),
+		Sandboxes: &sandbox.Sandboxes{
+			Writer:    writer.NewWriter(w.store, shown, writer.NoQuotas{}, time.Now),
 			Directory: steppingDirectory{w.directory, w.steps},
 			Active:    time.Hour,
 			Now:       time.Now,
@@ -139,8 +142,8 @@ func TestALinkToASandboxIsUsedAgain(t *testing.T) {
 	w := newWorld(t)
 	for failing := range len(opening) + 1 {
 		email := uuid.NewString() + "@example.com"
-		token, signUp := w.sandboxLink(t, email), w.sandboxSignUp(&people{})
-		open := func() error { return signUp.Open(t.Context(), commands.By{}, token, "", sandboxPassword) }
+		token, signUp := w.sandboxLink(t, email), w.sandboxSignUp(&knownPeople{})
+		open := func() error { return signUp.Open(t.Context(), writer.By{}, token, "", sandboxPassword) }
 		*w.steps = steps{failing: failing}
 		err := open()
 		want := opening
@@ -175,14 +178,14 @@ func TestALinkToASandboxVerifiesAnAccount(t *testing.T) {
 	w := newWorld(t)
 	email := uuid.NewString() + "@example.com"
 	before := w.signUp(t, email)
-	token, signUp := w.sandboxLink(t, email), w.sandboxSignUp(&people{})
-	if err := signUp.Open(t.Context(), commands.By{}, token, "", "another horse"); commands.KindOf(err) != commands.Unauthenticated {
+	token, signUp := w.sandboxLink(t, email), w.sandboxSignUp(&knownPeople{})
+	if err := signUp.Open(t.Context(), writer.By{}, token, "", "another horse"); commands.KindOf(err) != commands.Unauthenticated {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	if in, err := w.identity.SignIn(t.Context(), email, sandboxPassword); err != nil || in.EmailVerified {
 		t.Fatalf("got %+v: %v", in.Claims, err)
 	}
-	if err := signUp.Open(t.Context(), commands.By{}, token, "", sandboxPassword); err != nil {
+	if err := signUp.Open(t.Context(), writer.By{}, token, "", sandboxPassword); err != nil {
 		t.Fatal(err)
 	}
 	if in, err := w.identity.SignIn(t.Context(), email, sandboxPassword); err != nil || !in.EmailVerified ||
@@ -199,7 +202,7 @@ type atOnceIdentity struct {
 
 func (i atOnceIdentity) SignUpVerified(
 	ctx context.Context, email, password, displayName string,
-) (commands.Session, error) {
+) (people.Session, error) {
 	session, err := i.Provider.SignUpVerified(ctx, email, password, displayName)
 	if err == nil {
 		i.all.Done()
@@ -208,7 +211,7 @@ func (i atOnceIdentity) SignUpVerified(
 	return session, err
 }
 
-func (i atOnceIdentity) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
+func (i atOnceIdentity) SignIn(ctx context.Context, email, password string) (people.Session, error) {
 	session, err := i.Provider.SignIn(ctx, email, password)
 	i.all.Done()
 	i.all.Wait()
@@ -216,7 +219,7 @@ func (i atOnceIdentity) SignIn(ctx context.Context, email, password string) (com
 }
 
 // atOnce opens links concurrently for a person who has created n other tenants.
-func (w *world) atOnce(t *testing.T, heard commands.People, others int, tokens ...string) (errs []error) {
+func (w *world) atOnce(t *testing.T, heard people.People, others int, tokens ...string) (errs []error) {
 	t.Helper()
 	all := &sync.WaitGroup{}
 	all.Add(len(tokens))
@@ -227,7 +230,7 @@ func (w *world) atOnce(t *testing.T, heard commands.People, others int, tokens .
 	errs = make([]error, len(tokens))
 	var done sync.WaitGroup
 	for i, token := range tokens {
-		done.Go(func() { errs[i] = signUp.Open(t.Context(), commands.By{}, token, "", sandboxPassword) })
+		done.Go(func() { errs[i] = signUp.Open(t.Context(), writer.By{}, token, "", sandboxPassword) })
 	}
 	done.Wait()
 	return errs
@@ -237,7 +240,7 @@ func TestALinkToASandboxIsUsedTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	token := w.sandboxLink(t, uuid.NewString()+"@example.com")
-	if errs := w.atOnce(t, &people{}, 0, token, token); errors.Join(errs...) != nil {
+	if errs := w.atOnce(t, &knownPeople{}, 0, token, token); errors.Join(errs...) != nil {
 		t.Errorf("got %v", errs)
 	}
 	if made := w.sandboxes(t, ""); len(made) != 1 {
@@ -266,7 +269,7 @@ func TestLinksToSandboxesAtTheBound(t *testing.T) {
 	for range 4 {
 		tokens = append(tokens, w.sandboxLink(t, email))
 	}
-	errs := w.atOnce(t, &people{registered: true, tenants: []string{"other"}}, commands.MaxCreated-1, tokens...)
+	errs := w.atOnce(t, &knownPeople{registered: true, tenants: []string{"other"}}, commands.MaxCreated-1, tokens...)
 	refused := slices.DeleteFunc(slices.Clone(errs),
 		func(err error) bool { return commands.KindOf(err) != commands.Conflict })
 	if made := w.sandboxes(t, ""); len(made) != 1 || len(refused) != 3 {

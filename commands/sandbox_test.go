@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"flagledger/commands"
+	"flagledger/commands/sandbox"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
@@ -23,7 +25,7 @@ func (c contents) ProjectIDs(context.Context, string) ([]string, error)         
 type noted bool
 
 func (n *noted) NoteCleanup(
-	context.Context, commands.By, string, time.Time,
+	context.Context, writer.By, string, time.Time,
 ) (drop func(context.Context) error, err error) {
 	*n = true
 	return func(context.Context) error {
@@ -43,7 +45,7 @@ func TestACleanupTellsWhetherItGoesOn(t *testing.T) {
 		SandboxEndsAt: time.Now().Add(time.Hour),
 		Environments:  commands.FirstEnvironments(),
 	}
-	if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, create); err != nil {
+	if _, _, err := writer.Do(t.Context(), w.writer, writer.By{}, create); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -53,14 +55,14 @@ func TestACleanupTellsWhetherItGoesOn(t *testing.T) {
 		{commands.TooMany, commands.Unavailable, true}, {commands.Unavailable, commands.Unavailable, true}, {commands.Conflict, commands.Conflict, false},
 	} {
 		var job noted
-		s := &commands.Sandboxes{
+		s := &sandbox.Sandboxes{
 			Writer:   w.writer,
 			Contents: contents{&commands.Error{Kind: c.kind, Detail: "it has not been made"}},
 			Jobs:     &job,
 			Now:      time.Now,
 			Log:      slog.New(slog.DiscardHandler),
 		}
-		err := s.Cleanup(t.Context(), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "boss"}}, create.ID)
+		err := s.Cleanup(t.Context(), writer.By{Actor: events.Actor{Kind: events.UserActor, ID: "boss"}}, create.ID)
 		if refusal, ok := errors.AsType[*commands.Error](
 			err,
 		); !ok || refusal.Kind != c.want || (refusal.Detail == "it has not been made") == c.goesOn ||
@@ -98,7 +100,7 @@ func (neverRestarted) RestartedSince(context.Context, string, time.Time) (bool, 
 func TestACleanupKeepsTheProjectOfAFlagThatIsMadeMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "boss"}}
+	by := writer.By{Actor: events.Actor{Kind: events.UserActor, ID: "boss"}}
 	create := commands.CreateTenant{
 		ID:            uuid.NewString(),
 		Name:          "Sandbox",
@@ -106,14 +108,14 @@ func TestACleanupKeepsTheProjectOfAFlagThatIsMadeMeanwhile(t *testing.T) {
 		SandboxEndsAt: time.Now().Add(time.Hour),
 		Environments:  commands.FirstEnvironments(),
 	}
-	if _, _, err := commands.Do(t.Context(), w.writer, by, create); err != nil {
+	if _, _, err := writer.Do(t.Context(), w.writer, by, create); err != nil {
 		t.Fatal(err)
 	}
 	project := commands.CreateProject{ID: uuid.NewString(), TenantID: create.ID, Name: "own"}
-	if _, _, err := commands.Do(t.Context(), w.writer, by, project); err != nil {
+	if _, _, err := writer.Do(t.Context(), w.writer, by, project); err != nil {
 		t.Fatal(err)
 	}
-	s := &commands.Sandboxes{
+	s := &sandbox.Sandboxes{
 		Writer:    w.writer,
 		Directory: w.directory,
 		Contents:  &lateFlag{project: project.ID},

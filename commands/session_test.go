@@ -14,12 +14,14 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 )
 
-// people is a snapshot with the test's people.
-type people struct {
+// knownPeople is a snapshot with the test's people.
+type knownPeople struct {
 	registered, shutOut bool
 	role                events.PlatformRole
 	tenants             []string
@@ -27,14 +29,14 @@ type people struct {
 	joined              map[string]time.Time // by tenant, of people added by another
 }
 
-func (p *people) Registered(string) bool                      { return p.registered }
-func (p *people) ShutOut(string) bool                         { return p.shutOut }
-func (p *people) SessionEnded(string, string, time.Time) bool { return false }
-func (p *people) PlatformRole(string) events.PlatformRole     { return p.role }
-func (p *people) TenantsOf(string) []string                   { return p.tenants }
-func (p *people) CreatorOf(string) string                     { return p.creator }
-func (p *people) JoinedAt(tenantID, _ string) time.Time       { return p.joined[tenantID] }
-func (p *people) RoleIn(tenantID, _ string) (role events.Role) {
+func (p *knownPeople) Registered(string) bool                      { return p.registered }
+func (p *knownPeople) ShutOut(string) bool                         { return p.shutOut }
+func (p *knownPeople) SessionEnded(string, string, time.Time) bool { return false }
+func (p *knownPeople) PlatformRole(string) events.PlatformRole     { return p.role }
+func (p *knownPeople) TenantsOf(string) []string                   { return p.tenants }
+func (p *knownPeople) CreatorOf(string) string                     { return p.creator }
+func (p *knownPeople) JoinedAt(tenantID, _ string) time.Time       { return p.joined[tenantID] }
+func (p *knownPeople) RoleIn(tenantID, _ string) (role events.Role) {
 	if slices.Contains(p.tenants, tenantID) {
 		return events.AdminRole
 	}
@@ -47,7 +49,7 @@ type steppingDirectory struct {
 	*steps
 }
 
-func (d steppingDirectory) SaveProfile(ctx context.Context, c commands.Claims) (bool, error) {
+func (d steppingDirectory) SaveProfile(ctx context.Context, c people.Claims) (bool, error) {
 	if err := d.take("save profile"); err != nil {
 		return false, err
 	}
@@ -77,7 +79,7 @@ func (d steppingDirectory) ForgetDeclined(ctx context.Context, tenantID, userID 
 	return d.Directory.ForgetDeclined(ctx, tenantID, userID)
 }
 
-func (d steppingDirectory) Visits(ctx context.Context, userID string) ([]commands.TenantVisit, error) {
+func (d steppingDirectory) Visits(ctx context.Context, userID string) ([]people.TenantVisit, error) {
 	if err := d.take("visits"); err != nil {
 		return nil, err
 	}
@@ -97,13 +99,13 @@ func (s steppingSessions) Revoke(ctx context.Context, userID, sessionID string) 
 	return s.Provider.Revoke(ctx, userID, sessionID)
 }
 
-func (w *world) signIn(heard *people, superUsers ...string) *commands.SignIn {
-	return &commands.SignIn{
+func (w *world) signIn(heard *knownPeople, superUsers ...string) *people.SignIn {
+	return &people.SignIn{
 		Writer:     w.writer,
 		Sessions:   steppingSessions{w.identity, w.steps},
 		Directory:  steppingDirectory{w.directory, w.steps},
 		People:     heard,
-		SuperUsers: commands.NewSuperUsers(superUsers),
+		SuperUsers: people.NewSuperUsers(superUsers),
 		Now:        time.Now,
 		Log:        slog.New(slog.DiscardHandler),
 	}
@@ -112,7 +114,7 @@ func (w *world) signIn(heard *people, superUsers ...string) *commands.SignIn {
 // refreshes reports whether the identity provider itself accepts a refresh token.
 func (w *world) refreshes(t *testing.T, token string) bool {
 	t.Helper()
-	_, err := w.identity.Refresh(t.Context(), token, func(commands.Claims) error { return nil })
+	_, err := w.identity.Refresh(t.Context(), token, func(people.Claims) error { return nil })
 	return err == nil
 }
 
@@ -120,16 +122,16 @@ func (w *world) refreshes(t *testing.T, token string) bool {
 func TestARefreshTokenThatIsUsedTwice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	heard := &people{registered: true, tenants: []string{"t"}}
+	heard := &knownPeople{registered: true, tenants: []string{"t"}}
 	signIn := w.signIn(heard)
 	for failing, steps0 := range [][]string{{"append user.session_ended", "revoke"}, {"append user.session_ended"}, {"append user.session_ended", "revoke"}} {
 		up := w.signUp(t, uuid.NewString()+"@example.com")
-		next, _, err := signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken)
+		next, _, err := signIn.Refresh(t.Context(), writer.By{}, up.RefreshToken)
 		if err != nil {
 			t.Fatal(err)
 		}
 		*w.steps = steps{failing: failing}
-		_, _, err = signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken)
+		_, _, err = signIn.Refresh(t.Context(), writer.By{}, up.RefreshToken)
 		if diff := cmp.Diff(steps0, w.taken); diff != "" {
 			t.Errorf("the steps (-want +got):\n%s", diff)
 		}
@@ -137,7 +139,7 @@ func TestARefreshTokenThatIsUsedTwice(t *testing.T) {
 			if !errors.Is(err, errStep) {
 				t.Errorf("got %v", err)
 			}
-			_, _, err = signIn.Refresh(t.Context(), commands.By{}, up.RefreshToken) // the next use retries
+			_, _, err = signIn.Refresh(t.Context(), writer.By{}, up.RefreshToken) // the next use retries
 		}
 		if commands.KindOf(err) != commands.Unauthenticated {
 			t.Errorf("got %v", err)
@@ -154,12 +156,12 @@ func TestARefreshTokenThatIsUsedTwice(t *testing.T) {
 func TestLoggingOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	signIn := w.signIn(&people{})
-	logOut := func(s commands.Session) error {
+	signIn := w.signIn(&knownPeople{})
+	logOut := func(s people.Session) error {
 		_, err := signIn.LogOut(
 			t.Context(),
-			func(ctx context.Context, cmd commands.Command[state.User]) (state.User, commands.Done, error) {
-				return commands.Do(ctx, w.writer, commands.By{}, cmd)
+			func(ctx context.Context, cmd commands.Command[state.User]) (state.User, writer.Done, error) {
+				return writer.Do(ctx, w.writer, writer.By{}, cmd)
 			},
 			s.Claims,
 		)

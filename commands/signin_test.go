@@ -13,14 +13,16 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 )
 
 // newcomer is an invited person with a verified address on the list of super users.
-func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID string) {
+func (w *world) newcomer(t *testing.T) (c people.Claims, tenantID, pendingID string) {
 	t.Helper()
-	c = commands.Claims{
+	c = people.Claims{
 		UserID:        uuid.NewString(),
 		Email:         uuid.NewString() + "@example.com",
 		EmailVerified: true,
@@ -33,7 +35,7 @@ func (w *world) newcomer(t *testing.T) (c commands.Claims, tenantID, pendingID s
 	}
 	do := func(cmd commands.Command[state.Tenant]) {
 		t.Helper()
-		if _, _, err := commands.Do(t.Context(), w.writer, commands.By{}, cmd); err != nil {
+		if _, _, err := writer.Do(t.Context(), w.writer, writer.By{}, cmd); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,9 +67,9 @@ func TestAFirstSignIn(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			c, tenantID, _ := w.newcomer(t)
-			signIn := w.signIn(&people{}, c.Email)
+			signIn := w.signIn(&knownPeople{}, c.Email)
 			*w.steps = steps{failing: failing}
-			_, err := signIn.LetIn(t.Context(), commands.By{}, c)
+			_, err := signIn.LetIn(t.Context(), writer.By{}, c)
 			passed := slices.Contains([]string{"append tenant.member_joined", "forget"}, name[:len(name)-len(" fails")]) ||
 				failing == 0
 			if passed != (err == nil) || !passed && !errors.Is(err, errStep) {
@@ -79,7 +81,7 @@ func TestAFirstSignIn(t *testing.T) {
 				}
 			}
 			*w.steps = steps{}
-			if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil {
+			if _, err := signIn.LetIn(t.Context(), writer.By{}, c); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(
@@ -102,8 +104,8 @@ func TestWhoIsShutOutIsNotNoted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c, _, _ := w.newcomer(t)
-	if _, err := w.signIn(&people{shutOut: true}).
-		LetIn(t.Context(), commands.By{}, c); commands.KindOf(err) != commands.Forbidden ||
+	if _, err := w.signIn(&knownPeople{shutOut: true}).
+		LetIn(t.Context(), writer.By{}, c); commands.KindOf(err) != commands.Forbidden ||
 		len(w.taken) > 0 {
 		t.Errorf("got %v after %v", err, w.taken)
 	}
@@ -115,14 +117,14 @@ func TestSigningInWhileBeingErased(t *testing.T) {
 	w := newWorld(t)
 	c, _, _ := w.newcomer(t)
 	ctx := context.Background()
-	signIn := w.signIn(&people{})
-	if _, err := signIn.LetIn(ctx, commands.By{}, c); err != nil {
+	signIn := w.signIn(&knownPeople{})
+	if _, err := signIn.LetIn(ctx, writer.By{}, c); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.eraser("").Erase(ctx, c.UserID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := signIn.LetIn(ctx, commands.By{}, c); commands.KindOf(err) != commands.Forbidden {
+	if _, err := signIn.LetIn(ctx, writer.By{}, c); commands.KindOf(err) != commands.Forbidden {
 		t.Errorf("got %v", err)
 	}
 	if left := w.tablesWith(t, c.UserID, c.Email); len(left) > 0 {
@@ -139,13 +141,13 @@ func TestTheActiveTenant(t *testing.T) {
 		return now
 	})
 	c, _, _ := w.newcomer(t)
-	heard := &people{registered: true, tenants: []string{"first", "second"}, creator: c.UserID}
+	heard := &knownPeople{registered: true, tenants: []string{"first", "second"}, creator: c.UserID}
 	signIn := w.signIn(heard)
 	for _, step := range []struct{ visited, want string }{{"", "first"}, {"second", "second"}, {"elsewhere", "second"}} {
 		if step.visited != "" {
 			w.directory.NoteVisit(c.UserID, step.visited, time.Time{})
 		}
-		if active, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || active != step.want {
+		if active, err := signIn.LetIn(t.Context(), writer.By{}, c); err != nil || active != step.want {
 			t.Errorf("after a visit to %q, the active tenant is %q: %v", step.visited, active, err)
 		}
 	}
@@ -171,19 +173,19 @@ func TestATenantThatCannotBeJoinedKeepsNobodyOut(t *testing.T) {
 	sound := w.newTenant(t)
 	invite := commands.InviteMember{TenantRef: sound, Role: events.ViewerRole}
 	if _, _, _, err := w.inviter().
-		InviteMember(t.Context(), doing[state.Tenant](w, commands.By{}), invite, c.Email, uuid.NewString()); err != nil {
+		InviteMember(t.Context(), doing[state.Tenant](w, writer.By{}), invite, c.Email, uuid.NewString()); err != nil {
 		t.Fatal(err)
 	}
-	signIn := w.signIn(&people{})
+	signIn := w.signIn(&knownPeople{})
 	joined := func(tenantID string) bool {
 		return slices.Contains(w.facts(t, events.TenantStream(tenantID)), "tenant.member_joined")
 	}
-	signIn.Writer = commands.NewWriter(unreadable{w.store, events.TenantStream(broken)}, shown, commands.NoQuotas{}, time.Now)
-	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || joined(broken) || !joined(sound.TenantID) {
+	signIn.Writer = writer.NewWriter(unreadable{w.store, events.TenantStream(broken)}, shown, writer.NoQuotas{}, time.Now)
+	if _, err := signIn.LetIn(t.Context(), writer.By{}, c); err != nil || joined(broken) || !joined(sound.TenantID) {
 		t.Errorf("joined the tenant that can be read: %v, the other: %v (%v)", joined(sound.TenantID), joined(broken), err)
 	}
 	signIn.Writer = w.writer
-	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil || !joined(broken) {
+	if _, err := signIn.LetIn(t.Context(), writer.By{}, c); err != nil || !joined(broken) {
 		t.Errorf("joined at the next sign-in: %v (%v)", joined(broken), err)
 	}
 }
@@ -213,7 +215,7 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	invite := func(to commands.TenantRef) {
 		t.Helper()
 		if _, _, _, err := w.inviter().
-			InviteMember(t.Context(), doing[state.Tenant](w, commands.By{}), commands.InviteMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
+			InviteMember(t.Context(), doing[state.Tenant](w, writer.By{}), commands.InviteMember{TenantRef: to, Role: events.ViewerRole}, c.Email, uuid.NewString()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -224,10 +226,10 @@ func TestBusyTenantsHoldUpNoSignIn(t *testing.T) {
 	}
 	sound := w.newTenant(t)
 	invite(sound)
-	signIn := w.signIn(&people{})
-	signIn.Writer = commands.NewWriter(busy, shown, commands.NoQuotas{}, time.Now)
+	signIn := w.signIn(&knownPeople{})
+	signIn.Writer = writer.NewWriter(busy, shown, writer.NoQuotas{}, time.Now)
 	began := time.Now()
-	if _, err := signIn.LetIn(t.Context(), commands.By{}, c); err != nil {
+	if _, err := signIn.LetIn(t.Context(), writer.By{}, c); err != nil {
 		t.Error(err)
 	}
 	if took := time.Since(began); took > 20*time.Second { // each takes 5 s

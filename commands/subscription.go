@@ -20,17 +20,17 @@ type SetSubscription struct {
 	Now          time.Time
 }
 
-func (c SetSubscription) decide(t state.Tenant) ([]events.Fact, error) {
+func (c SetSubscription) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
 	from, to := t.Subscription, c.Subscription
-	wrong := fields{}
+	wrong := FieldErrors{}
 	checkPlan(wrong, to.Plan)
-	wrong.check(to.Status.Known(), "status", "is not a subscription status")
-	wrong.check(to.BillingCycle == "" || to.BillingCycle == events.Monthly || to.BillingCycle == events.Yearly,
+	wrong.Check(to.Status.Known(), "status", "is not a subscription status")
+	wrong.Check(to.BillingCycle == "" || to.BillingCycle == events.Monthly || to.BillingCycle == events.Yearly,
 		"billingCycle", "must be monthly or yearly")
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if to.ID != from.ID && !to.Status.Manageable() {
@@ -54,18 +54,18 @@ type SetPlan struct {
 	Plan events.Plan
 }
 
-func (c SetPlan) decide(t state.Tenant) ([]events.Fact, error) {
+func (c SetPlan) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
+	wrong := FieldErrors{}
 	checkPlan(wrong, c.Plan)
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	from := t.Subscription
 	if from.Status.Manageable() {
-		return nil, refuse(Conflict,
+		return nil, Refuse(Conflict,
 			"the tenant has the subscription %s, which its plan follows: change or cancel it at the payment provider", from.ID)
 	}
 	return changeSubscription(from,
@@ -79,7 +79,26 @@ func changeSubscription(from, to events.Subscription) []events.Fact {
 	return []events.Fact{events.SubscriptionChanged{From: from, To: to}}
 }
 
-func checkPlan(wrong fields, plan events.Plan) {
-	wrong.check(plan.Known(), "plan", "%q is not a plan; plans are %s", plan,
+func checkPlan(wrong FieldErrors, plan events.Plan) {
+	wrong.Check(plan.Known(), "plan", "%q is not a plan; plans are %s", plan,
 		strings.Join(events.PlanNames(events.AnyPlan), ", "))
+}
+
+// NoteCustomer records a tenant's customer at the payment provider.
+type NoteCustomer struct {
+	TenantRef
+	CustomerID string // empty if it was deleted there
+	Replaces   string // the recorded one; empty for none
+}
+
+func (c NoteCustomer) Decide(t state.Tenant) ([]events.Fact, error) {
+	if err := c.admit(t); err != nil {
+		return nil, err
+	}
+	if t.Subscription.CustomerID != c.CustomerID && t.Subscription.CustomerID != c.Replaces {
+		return nil, Refuse(Conflict, "the tenant has become another customer meanwhile")
+	}
+	to := t.Subscription
+	to.CustomerID = c.CustomerID
+	return changeSubscription(t.Subscription, to), nil
 }

@@ -14,6 +14,9 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
+	"flagledger/commands/notify"
+	"flagledger/commands/tenants"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 )
@@ -46,11 +49,11 @@ func (i steppingInbox) ForgetTenant(ctx context.Context, tenantID string) error 
 	return i.Inbox.ForgetTenant(ctx, tenantID)
 }
 
-func (w *world) tenancies() *commands.Tenancies {
-	people := steppingDirectory{w.directory, w.steps}
-	return &commands.Tenancies{
-		Directory: people,
-		Keepings:  []commands.TenantData{people, tours.New(w.pool), steppingInbox{w.inbox, w.steps}},
+func (w *world) tenancies() *tenants.Tenancies {
+	contacts := steppingDirectory{w.directory, w.steps}
+	return &tenants.Tenancies{
+		Directory: contacts,
+		Keepings:  []tenants.TenantData{contacts, tours.New(w.pool), steppingInbox{w.inbox, w.steps}},
 	}
 }
 
@@ -64,12 +67,12 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		id, key := uuid.NewString(), 0
 		email, name, newEmail := uuid.NewString()+"@example.com", "Ada Lovelace", uuid.NewString()+"@example.com"
 		// twice makes a request that fails at a step, and repeats it.
-		twice := func(want []string, request func(do commands.Runner[state.Tenant]) error) {
+		twice := func(want []string, request func(do writer.Runner[state.Tenant]) error) {
 			t.Helper()
 			key++
-			do := func() commands.Runner[state.Tenant] {
+			do := func() writer.Runner[state.Tenant] {
 				return doing[state.Tenant](w,
-					commands.By{Once: commands.NewOnce([]byte{byte(key)}, time.UnixMilli(int64(failing)))})
+					writer.By{Once: writer.NewOnce([]byte{byte(key)}, time.UnixMilli(int64(failing)))})
 			}
 			*w.steps = steps{failing: failing}
 			if err := request(do()); errors.Is(err, errStep) != (failing > 0 && failing <= len(want)) {
@@ -89,25 +92,25 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 			}
 			return found
 		}
-		twice([]string{"note contact", "append tenant.created"}, func(do commands.Runner[state.Tenant]) error {
+		twice([]string{"note contact", "append tenant.created"}, func(do writer.Runner[state.Tenant]) error {
 			_, _, err := tenancies.Create(t.Context(), do, commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
-				commands.Contact{Email: &email, Name: &name})
+				tenants.Contact{Email: &email, Name: &name})
 			return err
 		})
 		if diff := cmp.Diff([]bool{true, false}, noted()); diff != "" {
 			t.Errorf("created: the contact (-want +got):\n%s", diff)
 		}
-		twice([]string{"append tenant.updated", "note contact"}, func(do commands.Runner[state.Tenant]) error {
+		twice([]string{"append tenant.updated", "note contact"}, func(do writer.Runner[state.Tenant]) error {
 			to := "Acme Inc."
 			_, _, err := tenancies.Update(t.Context(), do,
-				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}, Name: &to}, commands.Contact{Email: &newEmail})
+				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}, Name: &to}, tenants.Contact{Email: &newEmail})
 			return err
 		})
 		if diff := cmp.Diff([]bool{false, true}, noted()); diff != "" {
 			t.Errorf("updated: the contact (-want +got):\n%s", diff)
 		}
 		if _, err := w.inbox.Add(
-			t.Context(), commands.Notification{ID: uuid.NewString(), UserID: owner, TenantID: id},
+			t.Context(), notify.Notification{ID: uuid.NewString(), UserID: owner, TenantID: id},
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +119,7 @@ func TestTenantsWithTheirContacts(t *testing.T) {
 		}
 		twice(
 			[]string{"append tenant.deleted", "forget tenant", "forget notifications"},
-			func(do commands.Runner[state.Tenant]) error {
+			func(do writer.Runner[state.Tenant]) error {
 				_, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{TenantRef: commands.TenantRef{TenantID: id}})
 				return err
 			},
@@ -150,9 +153,9 @@ func (u largeUses) ForgetTenant(ctx context.Context, _ string) error {
 func TestDeletingATenantWithManyUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forgotten := 0
-		tenancies := &commands.Tenancies{Uses: largeUses{&forgotten}}
-		do := func(context.Context, commands.Command[state.Tenant]) (state.Tenant, commands.Done, error) {
-			return state.Tenant{}, commands.Done{}, nil
+		tenancies := &tenants.Tenancies{Uses: largeUses{&forgotten}}
+		do := func(context.Context, commands.Command[state.Tenant]) (state.Tenant, writer.Done, error) {
+			return state.Tenant{}, writer.Done{}, nil
 		}
 		began := time.Now()
 		if _, err := tenancies.Delete(t.Context(), do, commands.DeleteTenant{}); err != nil ||
@@ -185,8 +188,8 @@ func TestNoContactWithoutATenant(t *testing.T) {
 		Creator: "owner",
 		Created: commands.CreatedBefore{Tenants: commands.MaxCreated},
 	}
-	_, _, err := tenancies.Create(t.Context(), doing[state.Tenant](w, commands.By{}), create,
-		commands.Contact{Email: &email})
+	_, _, err := tenancies.Create(t.Context(), doing[state.Tenant](w, writer.By{}), create,
+		tenants.Contact{Email: &email})
 	if commands.KindOf(err) != commands.Conflict || len(w.taken) > 0 {
 		t.Errorf("got %v after %v", err, w.taken)
 	}
@@ -231,28 +234,28 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 	tenancies := w.tenancies()
 	for _, c := range []struct {
 		what        string
-		first, then commands.Contact
+		first, then tenants.Contact
 		// interrupted is true if the second change happens during the first, and false if it happens between two attempts at
 		// the first.
 		interrupted bool
 		email, name string
 		facts       int
 	}{
-		{"one that is made again", commands.Contact{Email: new("a@example.com")}, commands.Contact{Email: new("b@example.com")}, false, "b@example.com", "Ada", 2},
-		{"one that is made again, of another part", commands.Contact{Email: new("a@example.com")}, commands.Contact{Name: new("Grace")}, false, "a@example.com", "Grace", 2},
-		{"one that changes nothing, beside one that does", commands.Contact{Email: new("old@example.com")}, commands.Contact{Email: new("b@example.com")}, true, "b@example.com", "Ada", 1},
-		{"one that sends a part as it is, beside one that changes it", commands.Contact{Email: new("a@example.com"), Name: new("Ada")}, commands.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
-		{"two that change something", commands.Contact{Email: new("a@example.com")}, commands.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
+		{"one that is made again", tenants.Contact{Email: new("a@example.com")}, tenants.Contact{Email: new("b@example.com")}, false, "b@example.com", "Ada", 2},
+		{"one that is made again, of another part", tenants.Contact{Email: new("a@example.com")}, tenants.Contact{Name: new("Grace")}, false, "a@example.com", "Grace", 2},
+		{"one that changes nothing, beside one that does", tenants.Contact{Email: new("old@example.com")}, tenants.Contact{Email: new("b@example.com")}, true, "b@example.com", "Ada", 1},
+		{"one that sends a part as it is, beside one that changes it", tenants.Contact{Email: new("a@example.com"), Name: new("Ada")}, tenants.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
+		{"two that change something", tenants.Contact{Email: new("a@example.com")}, tenants.Contact{Name: new("Grace")}, true, "a@example.com", "Grace", 2},
 	} {
 		id := uuid.NewString()
-		_, _, err := tenancies.Create(t.Context(), doing[state.Tenant](w, commands.By{}),
+		_, _, err := tenancies.Create(t.Context(), doing[state.Tenant](w, writer.By{}),
 			commands.CreateTenant{ID: id, Name: "Acme", Creator: "owner"},
-			commands.Contact{Email: new("old@example.com"), Name: new("Ada")})
+			tenants.Contact{Email: new("old@example.com"), Name: new("Ada")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		update := func(tenancies *commands.Tenancies, key byte, contact commands.Contact) error {
-			by := commands.By{Once: commands.NewOnce([]byte{key}, time.UnixMilli(1))}
+		update := func(tenancies *tenants.Tenancies, key byte, contact tenants.Contact) error {
+			by := writer.By{Once: writer.NewOnce([]byte{key}, time.UnixMilli(1))}
 			_, _, err := tenancies.Update(t.Context(), doing[state.Tenant](w, by),
 				commands.UpdateTenant{TenantRef: commands.TenantRef{TenantID: id}}, contact)
 			return err
@@ -263,7 +266,7 @@ func TestContactsChangeInTheOrderOfTheirFacts(t *testing.T) {
 			}
 		}
 		if c.interrupted {
-			err = update(&commands.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}}, 1,
+			err = update(&tenants.Tenancies{Directory: interruptedDirectory{steppingDirectory{w.directory, w.steps}, then}}, 1,
 				c.first)
 		} else {
 			*w.steps = steps{failing: 2} // the fact is appended, but the contact is not stored

@@ -20,20 +20,20 @@ type CreateTenant struct {
 	Environments  []events.EnvironmentRef
 }
 
-func (c CreateTenant) stream() string { return events.TenantStream(c.ID) }
+func (c CreateTenant) Stream() string { return events.TenantStream(c.ID) }
 
-func (c CreateTenant) tenant() string { return c.ID }
+func (c CreateTenant) Tenant() string { return c.ID }
 
-func (c CreateTenant) decide(t state.Tenant) ([]events.Fact, error) {
-	wrong := fields{}
-	checkText(wrong, "name", c.Name, 1, maxName)
-	if err := wrong.err(); err != nil {
+func (c CreateTenant) Decide(t state.Tenant) ([]events.Fact, error) {
+	wrong := FieldErrors{}
+	CheckText(wrong, "name", c.Name, 1, maxName)
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if t.Taken {
-		return nil, refuse(Conflict, "the tenant exists already")
+		return nil, Refuse(Conflict, "the tenant exists already")
 	}
-	if err := c.Created.check(); err != nil {
+	if err := c.Created.Check(); err != nil {
 		return nil, err
 	}
 	plan := events.FreePlan
@@ -67,14 +67,14 @@ func FirstEnvironments() []events.EnvironmentRef {
 // TenantRef identifies a tenant.
 type TenantRef struct{ TenantID string }
 
-func (r TenantRef) stream() string { return events.TenantStream(r.TenantID) }
+func (r TenantRef) Stream() string { return events.TenantStream(r.TenantID) }
 
-func (r TenantRef) tenant() string { return r.TenantID }
+func (r TenantRef) Tenant() string { return r.TenantID }
 
 // admit refuses a tenant that does not exist or was deleted.
 func (r TenantRef) admit(t state.Tenant) error {
 	if !t.Exists {
-		return refuse(NotFound, "no tenant has the id %q", r.TenantID)
+		return Refuse(NotFound, "no tenant has the id %q", r.TenantID)
 	}
 	return nil
 }
@@ -86,15 +86,15 @@ type UpdateTenant struct {
 	Contact []events.ContactField // fields that change in the directory
 }
 
-func (c UpdateTenant) decide(t state.Tenant) ([]events.Fact, error) {
+func (c UpdateTenant) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
+	wrong := FieldErrors{}
 	if c.Name != nil {
-		checkText(wrong, "name", *c.Name, 1, maxName)
+		CheckText(wrong, "name", *c.Name, 1, maxName)
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	name := changed(t.Name, c.Name, equal)
@@ -107,7 +107,7 @@ func (c UpdateTenant) decide(t state.Tenant) ([]events.Fact, error) {
 // DeleteTenant deletes a tenant and everything in it.
 type DeleteTenant struct{ TenantRef }
 
-func (c DeleteTenant) decide(t state.Tenant) ([]events.Fact, error) {
+func (c DeleteTenant) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
@@ -131,23 +131,23 @@ type AddEnvironment struct {
 	Now         time.Time
 }
 
-func (c AddEnvironment) decide(t state.Tenant) ([]events.Fact, error) {
+func (c AddEnvironment) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
-	wrong.check(c.Environment.Name != "", "environment", "is required")
-	wrong.check(environmentPattern.MatchString(c.Environment.Name), "environment", "must match %s", environmentPattern)
-	if err := wrong.err(); err != nil {
+	wrong := FieldErrors{}
+	wrong.Check(c.Environment.Name != "", "environment", "is required")
+	wrong.Check(environmentPattern.MatchString(c.Environment.Name), "environment", "must match %s", environmentPattern)
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if t.Environment(c.Environment.Name) != nil {
-		return nil, refuse(Conflict, "the tenant has an environment %q already", c.Environment.Name)
+		return nil, Refuse(Conflict, "the tenant has an environment %q already", c.Environment.Name)
 	}
 	if len(t.Environments) >= maxEnvironments {
-		return nil, refuse(Conflict, "a tenant has at most %d environments", maxEnvironments)
+		return nil, Refuse(Conflict, "a tenant has at most %d environments", maxEnvironments)
 	}
-	if t.EnvironmentsToday >= maxEnvironmentsDay && t.EnvironmentsDay.Equal(dayOf(c.Now)) {
+	if t.EnvironmentsToday >= maxEnvironmentsDay && t.EnvironmentsDay.Equal(DayOf(c.Now)) {
 		return nil, TooManyToday(maxEnvironmentsDay, c.Now,
 			fmt.Sprintf("%d environments were added to the tenant today, the limit for a day", t.EnvironmentsToday))
 	}
@@ -160,16 +160,16 @@ type DeleteEnvironment struct {
 	Name string
 }
 
-func (c DeleteEnvironment) decide(t state.Tenant) ([]events.Fact, error) {
+func (c DeleteEnvironment) Decide(t state.Tenant) ([]events.Fact, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
 	}
 	environment := t.Environment(c.Name)
 	switch {
 	case environment == nil:
-		return nil, refuse(NotFound, "the tenant has no environment %q", c.Name)
+		return nil, Refuse(NotFound, "the tenant has no environment %q", c.Name)
 	case c.Name == events.DefaultEnvironment:
-		return nil, refuse(Conflict, "the environment %s cannot be deleted", events.DefaultEnvironment)
+		return nil, Refuse(Conflict, "the environment %s cannot be deleted", events.DefaultEnvironment)
 	}
 	return []events.Fact{events.EnvironmentDeleted{Environment: *environment}}, nil
 }

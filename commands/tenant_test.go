@@ -29,7 +29,7 @@ func TestCreateTenant(t *testing.T) {
 	when(t, nil, create).refused(Conflict)
 	create.Created = CreatedBefore{Tenants: 1, Today: 200, At: end.Add(9 * time.Hour)}
 	when(t, nil, create).refused(TooMany)
-	if err, _ := errors.AsType[*Error](create.Created.check()); err == nil || err.UntilReset != 15*time.Hour ||
+	if err, _ := errors.AsType[*Error](create.Created.Check()); err == nil || err.UntilReset != 15*time.Hour ||
 		err.PerDay != 200 {
 		t.Errorf("refused with %+v", err)
 	}

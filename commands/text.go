@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// checkText checks a text's length in characters, and that it has no NUL, which Postgres cannot store.
-func checkText(wrong fields, field, text string, shortest, longest int) {
+// CheckText checks a text's length in characters, and that it has no NUL, which Postgres cannot store.
+func CheckText(wrong FieldErrors, field, text string, shortest, longest int) {
 	n := utf8.RuneCountInString(text)
-	wrong.check(n >= shortest, field, "is required and must not be empty")
-	wrong.check(n <= longest, field, "must have at most %d characters", longest)
-	wrong.check(!strings.ContainsRune(text, 0), field, "must not contain the character NUL")
+	wrong.Check(n >= shortest, field, "is required and must not be empty")
+	wrong.Check(n <= longest, field, "must have at most %d characters", longest)
+	wrong.Check(!strings.ContainsRune(text, 0), field, "must not contain the character NUL")
 }
 
 // list joins words with commas.

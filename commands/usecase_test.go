@@ -10,12 +10,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"flagledger/commands"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
@@ -63,7 +64,7 @@ type world struct {
 	*steps
 	pool      *pgxpool.Pool
 	store     events.Store
-	writer    *commands.Writer
+	writer    *writer.Writer
 	directory *directory.Directory
 	identity  *local.Provider
 	links     *jobs.Links
@@ -73,11 +74,11 @@ type world struct {
 
 // refusing is Quotas that refuse changes once refusal is set.
 type refusing struct {
-	commands.NoQuotas
+	writer.NoQuotas
 	refusal error
 }
 
-func (r *refusing) Limits(tenantID string) commands.TenantLimits {
+func (r *refusing) Limits(tenantID string) writer.TenantLimits {
 	l := r.NoQuotas.Limits(tenantID)
 	l.Refusal = r.refusal
 	return l
@@ -103,7 +104,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{steps: &steps{}, pool: pool, store: store, directory: directory.New(pool, time.Now)}
-	w.writer = commands.NewWriter(stepping{store, w.steps}, shown, &w.quotas, time.Now)
+	w.writer = writer.NewWriter(stepping{store, w.steps}, shown, &w.quotas, time.Now)
 	queue, err := jobs.Open(pool)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func (w *world) facts(t *testing.T, stream string) (names []string) {
 }
 
 // signUp creates a person with an account.
-func (w *world) signUp(t *testing.T, email string) commands.Session {
+func (w *world) signUp(t *testing.T, email string) people.Session {
 	t.Helper()
 	session, err := w.identity.SignUp(t.Context(), email, "correct horse battery", "Ada Lovelace")
 	if err != nil {

@@ -15,13 +15,13 @@ type RegisterUser struct {
 	Provider string
 }
 
-func (c RegisterUser) stream() string { return events.UserStream(c.ID) }
+func (c RegisterUser) Stream() string { return events.UserStream(c.ID) }
 
-func (c RegisterUser) tenant() string { return "" }
+func (c RegisterUser) Tenant() string { return "" }
 
-func (c RegisterUser) decide(u state.User) ([]events.Fact, error) {
+func (c RegisterUser) Decide(u state.User) ([]events.Fact, error) {
 	if u.Erased {
-		return nil, refuse(Forbidden, "the account has been erased")
+		return nil, Refuse(Forbidden, "the account has been erased")
 	}
 	if u.Exists {
 		return nil, nil
@@ -36,11 +36,11 @@ type EndSession struct {
 	Until     time.Time
 }
 
-func (c EndSession) stream() string { return events.UserStream(c.UserID) }
+func (c EndSession) Stream() string { return events.UserStream(c.UserID) }
 
-func (c EndSession) tenant() string { return "" }
+func (c EndSession) Tenant() string { return "" }
 
-func (c EndSession) decide(u state.User) ([]events.Fact, error) {
+func (c EndSession) Decide(u state.User) ([]events.Fact, error) {
 	if _, ended := u.Ended[c.SessionID]; ended {
 		return nil, nil
 	}
@@ -50,14 +50,14 @@ func (c EndSession) decide(u state.User) ([]events.Fact, error) {
 // UserRef identifies a person.
 type UserRef struct{ UserID string }
 
-func (r UserRef) stream() string { return events.UserStream(r.UserID) }
+func (r UserRef) Stream() string { return events.UserStream(r.UserID) }
 
-func (r UserRef) tenant() string { return "" }
+func (r UserRef) Tenant() string { return "" }
 
 // admit returns NotFound for a person who never signed in or has been erased.
 func (r UserRef) admit(u state.User) error {
 	if !u.Exists || u.Erased {
-		return refuse(NotFound, "no user has the id %q", r.UserID)
+		return Refuse(NotFound, "no user has the id %q", r.UserID)
 	}
 	return nil
 }
@@ -70,15 +70,15 @@ type ChangePlatformRole struct {
 	Listed bool
 }
 
-func (c ChangePlatformRole) decide(u state.User) ([]events.Fact, error) {
+func (c ChangePlatformRole) Decide(u state.User) ([]events.Fact, error) {
 	if err := c.admit(u); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
+	wrong := FieldErrors{}
 	if c.Role != "" {
 		checkPlatformRole(wrong, c.Role, c.Listed, events.PlatformViewer, events.PlatformAdmin, events.SuperUser)
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if u.PlatformRole == c.Role {
@@ -88,17 +88,17 @@ func (c ChangePlatformRole) decide(u state.User) ([]events.Fact, error) {
 }
 
 // checkPlatformRole checks that a role exists and may be given to this person.
-func checkPlatformRole(wrong fields, role events.PlatformRole, listed bool, known ...events.PlatformRole) {
-	wrong.check(role != "", "role", "is required")
-	wrong.check(slices.Contains(known, role), "role", "must be one of %s", list(known))
-	wrong.check(role != events.SuperUser || listed, "role", "super_user is only for addresses on the allow-list")
+func checkPlatformRole(wrong FieldErrors, role events.PlatformRole, listed bool, known ...events.PlatformRole) {
+	wrong.Check(role != "", "role", "is required")
+	wrong.Check(slices.Contains(known, role), "role", "must be one of %s", list(known))
+	wrong.Check(role != events.SuperUser || listed, "role", "super_user is only for addresses on the allow-list")
 }
 
 // DeactivateUser locks a person out until ReactivateUser, and refuses their tokens at once. Deactivate also ends their
 // sessions.
 type DeactivateUser struct{ UserRef }
 
-func (c DeactivateUser) decide(u state.User) ([]events.Fact, error) {
+func (c DeactivateUser) Decide(u state.User) ([]events.Fact, error) {
 	if err := c.admit(u); err != nil || u.Deactivated {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (c DeactivateUser) decide(u state.User) ([]events.Fact, error) {
 // ReactivateUser lets a deactivated person in again.
 type ReactivateUser struct{ UserRef }
 
-func (c ReactivateUser) decide(u state.User) ([]events.Fact, error) {
+func (c ReactivateUser) Decide(u state.User) ([]events.Fact, error) {
 	if err := c.admit(u); err != nil || !u.Deactivated {
 		return nil, err
 	}
@@ -122,12 +122,12 @@ type EraseUser struct {
 	Known bool
 }
 
-func (c EraseUser) decide(u state.User) ([]events.Fact, error) {
+func (c EraseUser) Decide(u state.User) ([]events.Fact, error) {
 	if u.Erased {
 		return nil, nil
 	}
 	if !u.Exists && !c.Known {
-		return nil, refuse(NotFound, "no user has the id %q", c.UserID)
+		return nil, Refuse(NotFound, "no user has the id %q", c.UserID)
 	}
 	return []events.Fact{events.UserErased{}}, nil
 }
@@ -139,11 +139,11 @@ type EndSessions struct {
 	Except string // a session's id, empty for none
 }
 
-func (c EndSessions) stream() string { return events.UserStream(c.UserID) }
+func (c EndSessions) Stream() string { return events.UserStream(c.UserID) }
 
-func (c EndSessions) tenant() string { return "" }
+func (c EndSessions) Tenant() string { return "" }
 
-func (c EndSessions) decide(u state.User) ([]events.Fact, error) {
+func (c EndSessions) Decide(u state.User) ([]events.Fact, error) {
 	before := c.Before.UTC()
 	if before.Before(u.EndedBefore) || before.Equal(u.EndedBefore) && c.Except == u.EndedExcept {
 		return nil, nil

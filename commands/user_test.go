@@ -24,7 +24,7 @@ func TestEndedSessionsAreForgottenOnceTheirTokensHaveExpired(t *testing.T) {
 			},
 		)
 		for j := max(0, i-59); j <= i; j++ {
-			if facts, err := (EndSession{UserID: "u", SessionID: strconv.Itoa(j)}).decide(u); err != nil || len(facts) > 0 {
+			if facts, err := (EndSession{UserID: "u", SessionID: strconv.Itoa(j)}).Decide(u); err != nil || len(facts) > 0 {
 				t.Fatalf("after %d sessions, %d ends once more: %v, %v", i+1, j, facts, err)
 			}
 		}

@@ -27,23 +27,23 @@ func zeroValue(t events.FlagType) json.RawMessage {
 }
 
 // checkValue checks that a value, which is well-formed JSON, has a flag's type. It ignores an unknown type.
-func checkValue(wrong fields, field string, t events.FlagType, value json.RawMessage) {
-	wrong.check(len(value) > 0, field, "is required")
+func checkValue(wrong FieldErrors, field string, t events.FlagType, value json.RawMessage) {
+	wrong.Check(len(value) > 0, field, "is required")
 	first := byte(0)
 	if len(value) > 0 {
 		first = bytes.TrimLeft(value, " \t\r\n")[0]
 	}
 	switch t {
 	case events.BooleanFlag:
-		wrong.check(first == 't' || first == 'f', field, "must be true or false: the flag is of type boolean")
+		wrong.Check(first == 't' || first == 'f', field, "must be true or false: the flag is of type boolean")
 	case events.StringFlag:
-		wrong.check(first == '"', field, "must be a string: the flag is of type string")
+		wrong.Check(first == '"', field, "must be a string: the flag is of type string")
 	case events.NumberFlag:
 		f, err := strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
-		wrong.check(first == '-' || first >= '0' && first <= '9', field, "must be a number: the flag is of type number")
-		wrong.check(err == nil && !math.IsInf(f, 0), field, "must be a number that fits 64-bit floating point")
+		wrong.Check(first == '-' || first >= '0' && first <= '9', field, "must be a number: the flag is of type number")
+		wrong.Check(err == nil && !math.IsInf(f, 0), field, "must be a number that fits 64-bit floating point")
 	case events.JSONFlag:
-		wrong.check(numbersFit(value), field, unfitNumber)
+		wrong.Check(numbersFit(value), field, unfitNumber)
 	}
 }
 

@@ -30,17 +30,17 @@ type AddVariation struct {
 	Variation NewVariation
 }
 
-func (c AddVariation) decide(f state.Flag) ([]events.Fact, error) {
+func (c AddVariation) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
-	wrong := fields{}
+	wrong := FieldErrors{}
 	checkVariation(&f, wrong, "", "", c.Variation)
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	if len(f.Variations) >= maxVariations {
-		return nil, refuse(Conflict, "a flag has at most %d variations", maxVariations)
+		return nil, Refuse(Conflict, "a flag has at most %d variations", maxVariations)
 	}
 	return checkSizes(&f, events.VariationAdded{Variation: c.Variation.variation()})
 }
@@ -55,13 +55,13 @@ type UpdateVariation struct {
 	Weight      *events.Weight
 }
 
-func (c UpdateVariation) decide(f state.Flag) ([]events.Fact, error) {
+func (c UpdateVariation) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
 	v := f.Variation(c.ID)
 	if v == nil {
-		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
+		return nil, Refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
 	}
 	next := *v
 	assignSent(&next.Name, c.Name)
@@ -70,10 +70,10 @@ func (c UpdateVariation) decide(f state.Flag) ([]events.Fact, error) {
 	}
 	assignSent(&next.Description, c.Description)
 	assignSent(&next.Weight, c.Weight)
-	wrong := fields{}
+	wrong := FieldErrors{}
 	checkVariation(&f, wrong, "", c.ID,
 		NewVariation{Name: next.Name, Value: next.Value, Description: next.Description, Weight: next.Weight})
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
 	updated := events.VariationUpdated{
@@ -97,28 +97,28 @@ type RemoveVariation struct {
 	Environments []events.EnvironmentRef
 }
 
-func (c RemoveVariation) decide(f state.Flag) ([]events.Fact, error) {
+func (c RemoveVariation) Decide(f state.Flag) ([]events.Fact, error) {
 	if err := c.admit(f); err != nil {
 		return nil, err
 	}
 	v := f.Variation(c.ID)
 	if v == nil {
-		return nil, refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
+		return nil, Refuse(NotFound, "the flag %q has no variation %q", c.Key, c.ID)
 	}
 	if places := servedIn(&f, c.Environments, c.ID); len(places) > 0 {
-		return nil, refuse(Conflict, "the variation is still served by %s", strings.Join(places, ", "))
+		return nil, Refuse(Conflict, "the variation is still served by %s", strings.Join(places, ", "))
 	}
 	return []events.Fact{events.VariationRemoved{Variation: *v}}, nil
 }
 
 // checkVariation checks a variation against the flag's others; id is its own, or empty for a new one.
-func checkVariation(f *state.Flag, wrong fields, prefix, id string, v NewVariation) {
-	checkText(wrong, prefix+"name", v.Name, 1, maxName)
-	checkText(wrong, prefix+"description", v.Description, 0, maxDescription)
+func checkVariation(f *state.Flag, wrong FieldErrors, prefix, id string, v NewVariation) {
+	CheckText(wrong, prefix+"name", v.Name, 1, maxName)
+	CheckText(wrong, prefix+"description", v.Description, 0, maxDescription)
 	checkValue(wrong, prefix+"value", f.Type, v.Value)
-	wrong.check(v.Weight >= 0 && v.Weight <= events.MaxWeight, prefix+"weight",
+	wrong.Check(v.Weight >= 0 && v.Weight <= events.MaxWeight, prefix+"weight",
 		"must be a number from 0 to %d with at most three decimals", events.MaxWeight/1000)
 	taken := slices.ContainsFunc(f.Variations,
 		func(other events.Variation) bool { return other.Name == v.Name && (id == "" || other.ID != id) })
-	wrong.check(!taken, prefix+"name", "the flag has a variation of this name already")
+	wrong.Check(!taken, prefix+"name", "the flag has a variation of this name already")
 }

@@ -20,6 +20,11 @@ type Limit struct {
 	Beyond string // what happens beyond the limit, if it is not or not only a refusal
 }
 
+// FieldLimit returns a limit of members, parameters or headers of requests.
+func FieldLimit(most int, unit string, status int, fields ...string) Limit {
+	return Limit{Group: FieldLimits, Fields: fields, Max: most, Unit: unit, Status: status}
+}
+
 // LimitGroup is a heading of docs/operate/limits.md.
 type LimitGroup string
 
@@ -48,8 +53,11 @@ const (
 	EachNode Nodes = "each"
 )
 
-// UnitBytes is the unit of a limit that is a size.
-const UnitBytes = "bytes"
+// Units of limits: sizes, and texts as people count them.
+const (
+	UnitBytes      = "bytes"
+	UnitCharacters = "characters"
+)
 
 // Text returns the limit as the page shows it.
 func (l Limit) Text() string {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/keep/checkpoints"
 	"flagledger/http/accounts"
 	"flagledger/http/audit"
-	"flagledger/http/billing"
+	httpbilling "flagledger/http/billing"
 	"flagledger/http/evaluation"
 	"flagledger/http/flags"
 	"flagledger/http/rest"
@@ -27,7 +27,7 @@ type Options struct {
 	Accounts    accounts.Options
 	Tenants     tenants.Options
 	Evaluation  evaluation.Options
-	Billing     *commands.Billing
+	Billing     *billing.Billing
 	Checkpoints *checkpoints.Checkpoints
 
 	// StaleAfter is the time without evaluation or change after which a flag is unused or settled.
@@ -80,7 +80,7 @@ func New(o Options) *API {
 		a.addLegacyPlatform()
 		a.accounts.AddOperations(r)
 		a.tenants.AddOperations()
-		billing.New(core, o.Billing).AddOperations(r)
+		httpbilling.New(core, o.Billing).AddOperations(r)
 		flags.New(core, o.StaleAfter).AddOperations()
 		audit.New(core, o.Checkpoints).AddOperations()
 		a.Evaluation.AddOperations(r)

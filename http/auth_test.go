@@ -8,9 +8,9 @@ import (
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
-	"flagledger/commands"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/people"
 )
 
 // account is the response to a legacy sign-up or sign-in.
@@ -51,7 +51,7 @@ func (a account) signIn(c *nodetest.Client) account {
 }
 
 // outside creates an account that the identity provider knows and the service has never seen.
-func outside(c *nodetest.Client) commands.Session {
+func outside(c *nodetest.Client) people.Session {
 	c.Service.T.Helper()
 	pool, err := node.OpenPool(c.Service.T.Context(), c.Service.DatabaseURL)
 	if err != nil {

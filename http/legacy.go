@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/http/accounts"
 	"flagledger/http/rest"
 )
@@ -36,7 +36,7 @@ func (a *API) addLegacy() {
 			if err := rest.AddBodyErrors(ctx, rest.WrongFields(missing)); err != nil {
 				return nil, err
 			}
-			var session commands.Session
+			var session people.Session
 			err := a.LimitAttempts(ctx, rest.PersonAttemptKey(in.Body.Email), func() (err error) {
 				session, err = a.Identity.SignIn(ctx, in.Body.Email, in.Body.Password)
 				return err
@@ -57,7 +57,7 @@ func (a *API) addLegacy() {
 		}
 	}) (*accounts.SessionOutput, error) {
 		if err := rest.AddBodyErrors(
-			ctx, commands.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName),
+			ctx, people.CheckSignUp(in.Body.Email, in.Body.Password, in.Body.DisplayName),
 		); err != nil {
 			return nil, err
 		}

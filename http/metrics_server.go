@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/http/rest"
 )
 
@@ -51,7 +51,7 @@ func (a *API) addMetrics() {
 // against DNS rebinding in a local browser.
 func onThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if name := (&url.URL{Host: r.Host}).Hostname(); err != nil || !commands.Loopback(name) ||
+	if name := (&url.URL{Host: r.Host}).Hostname(); err != nil || !billing.Loopback(name) ||
 		r.Header.Get("X-Forwarded-For") != "" ||
 		r.Header.Get("Forwarded") != "" {
 		return false

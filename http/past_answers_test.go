@@ -14,6 +14,7 @@ import (
 
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -252,7 +253,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 			return call("DELETE", "", "")
 		}
 		ref := commands.FlagRef{TenantID: me.Tenant, Key: key, ProjectID: a.Object()["projectId"].(string)}
-		_, done, err := commands.Do(rt.Context(), me.Service.Node.API.Writer, commands.BySystem("test"),
+		_, done, err := writer.Do(rt.Context(), me.Service.Node.API.Writer, writer.BySystem("test"),
 			commands.LeaveProject{FlagRef: ref})
 		if err != nil || done.Stale {
 			rt.Fatalf("leave a project: %+v, %v", done, err)

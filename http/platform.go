@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/accounts"
@@ -105,7 +107,7 @@ func (a *API) addPlatform() {
 			if in.UserID == rest.PrincipalOf(ctx).Claims.UserID {
 				return nil, rest.NewProblem(http.StatusConflict, "you cannot deactivate yourself")
 			}
-			state, done, err := commands.Deactivate(ctx, a.Writer, a.Identity, rest.Runner[state.User](a.Core),
+			state, done, err := people.Deactivate(ctx, a.Writer, a.Identity, rest.Runner[state.User](a.Core),
 				rest.CallMetadata(ctx),
 				in.UserID)
 			if err != nil {
@@ -121,7 +123,7 @@ func (a *API) addPlatform() {
 		rest.PlatformAccess(events.SuperUser),
 		reactivate,
 		func(ctx context.Context, in *PlatformUserPath) (*platformUserOutput, error) {
-			state, done, err := commands.Reactivate(ctx, a.Writer, a.Identity, rest.Runner[state.User](a.Core),
+			state, done, err := people.Reactivate(ctx, a.Writer, a.Identity, rest.Runner[state.User](a.Core),
 				rest.CallMetadata(ctx),
 				in.UserID)
 			if err != nil {
@@ -192,7 +194,7 @@ func (a *API) writeUser(
 }
 
 func (a *API) showUser(
-	ctx context.Context, userID string, state state.User, done commands.Done,
+	ctx context.Context, userID string, state state.User, done writer.Done,
 ) (*platformUserOutput, error) {
 	user, err := a.Queries.PlatformUser(ctx, userID)
 	user.Role, user.Active = string(state.PlatformRole), !state.Deactivated // the read model may not show these yet

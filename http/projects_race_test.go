@@ -8,6 +8,7 @@ import (
 
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
@@ -15,9 +16,9 @@ import (
 func TestAFlagOfADeletedProject(t *testing.T) { nodetest.BothEngines(t, testAFlagOfADeletedProject) }
 
 func testAFlagOfADeletedProject(t *testing.T) {
-	by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}
-	writer := func(me *nodetest.Client) *commands.Writer {
-		return commands.NewWriter(me.Service.Store(), commands.NoWait, commands.NoQuotas{}, time.Now)
+	by := writer.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}
+	beside := func(me *nodetest.Client) *writer.Writer {
+		return writer.NewWriter(me.Service.Store(), writer.NoWait, writer.NoQuotas{}, time.Now)
 	}
 	leaves := func(t *testing.T, me *nodetest.Client, key, project string) {
 		t.Helper()
@@ -36,7 +37,7 @@ func testAFlagOfADeletedProject(t *testing.T) {
 		"that was created before the deletion, and not seen by it": func(t *testing.T, me *nodetest.Client) {
 			project, path := me.CreateProject("p")
 			me.CreateFlag("k", map[string]any{"projectId": project})
-			_, _, err := commands.Do(t.Context(), writer(me), by,
+			_, _, err := writer.Do(t.Context(), beside(me), by,
 				commands.DeleteProject{ProjectRef: commands.ProjectRef{TenantID: me.Tenant, ID: project}})
 			if err != nil {
 				t.Fatal(err)
@@ -55,7 +56,7 @@ func testAFlagOfADeletedProject(t *testing.T) {
 				ProjectID: project,
 				Salt:      "s",
 			}
-			if _, _, err := commands.Do(t.Context(), writer(me), by, create); err != nil {
+			if _, _, err := writer.Do(t.Context(), beside(me), by, create); err != nil {
 				t.Fatal(err)
 			}
 			leaves(t, me, "k", project)

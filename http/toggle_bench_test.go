@@ -14,6 +14,7 @@ import (
 
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 )
@@ -32,11 +33,11 @@ func BenchmarkToggle(b *testing.B) {
 	for name, tenants := range map[string]int{"writers=32": 1, "writers=32/tenants=8": 8} {
 		b.Run(name, func(b *testing.B) { benchWriters(b, me, tenants) })
 	}
-	for name, write := range map[string]func(*testing.B, *commands.Writer, commands.FlagRef){
+	for name, write := range map[string]func(*testing.B, *writer.Writer, commands.FlagRef){
 		"10000 events": writeManyEvents, "270 KB of rules": writeFatRules,
 	} {
 		old := newToggler(b, me.NewTenant(name), "old")
-		w := commands.NewWriter(me.Service.Store(), commands.NoWait, commands.NoQuotas{}, time.Now)
+		w := writer.NewWriter(me.Service.Store(), writer.NoWait, writer.NoQuotas{}, time.Now)
 		write(b, w, commands.FlagRef{TenantID: old.client.Tenant, Key: old.key})
 		b.Run(name, func(b *testing.B) {
 			fresh := newToggler(b, old.client, "fresh")
@@ -224,7 +225,7 @@ func (t *toggler) toggle() {
 }
 
 // writeManyEvents toggles a flag 10,000 times.
-func writeManyEvents(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
+func writeManyEvents(b *testing.B, w *writer.Writer, ref commands.FlagRef) {
 	b.Helper()
 	for i := range 10_000 {
 		do(b, w, commands.SwitchFlag{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "e"}, On: i%2 == 0})
@@ -232,7 +233,7 @@ func writeManyEvents(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
 }
 
 // writeFatRules gives a flag 270 KB of rules, and changes each of them a hundred times.
-func writeFatRules(b *testing.B, w *commands.Writer, ref commands.FlagRef) {
+func writeFatRules(b *testing.B, w *writer.Writer, ref commands.FlagRef) {
 	b.Helper()
 	set := commands.SetRules{FlagRef: ref, Environment: events.EnvironmentRef{ID: "e", Name: "e"}}
 	for i := range 60 {
@@ -262,10 +263,10 @@ const fatValues = 150
 
 func fatValue(rule, n int) string { return fmt.Sprintf("value of a long list %02d %04d", rule, n) }
 
-func do(b *testing.B, w *commands.Writer, cmd commands.Command[state.Flag]) {
+func do(b *testing.B, w *writer.Writer, cmd commands.Command[state.Flag]) {
 	b.Helper()
-	if _, _, err := commands.Do(
-		b.Context(), w, commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}, cmd,
+	if _, _, err := writer.Do(
+		b.Context(), w, writer.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}}, cmd,
 	); err != nil {
 		b.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections"
@@ -183,7 +184,7 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 	})
 	w.settle()
 
-	writer := commands.NewWriter(&forgetfulStore{Store: w.store}, w.progress.Wait, commands.NoQuotas{}, time.Now)
+	node := writer.NewWriter(&forgetfulStore{Store: w.store}, w.progress.Wait, writer.NoQuotas{}, time.Now)
 	var written [4][]string
 	var acknowledged, unknown, async atomic.Int64
 	var stops []func()
@@ -191,8 +192,8 @@ func TestBrokenConnectionsLoseAndRepeatNothing(t *testing.T) {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for n := 0; ctx.Err() == nil; n++ {
 				key := fmt.Sprintf("w%d-%d", i, n)
-				flag, done, err := commands.Do(context.Background(), writer,
-					commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}},
+				flag, done, err := writer.Do(context.Background(), node,
+					writer.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}},
 					commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"})
 				switch {
 				case commands.KindOf(err) == commands.Unavailable:

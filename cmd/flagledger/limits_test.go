@@ -18,11 +18,15 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/tours"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/http"
 	"flagledger/http/quota"
@@ -37,7 +41,8 @@ var update = flag.Bool("update", false, "write the generated parts of docs/opera
 // allLimits lists the limits of all packages.
 func allLimits() []events.Limit {
 	return slices.Concat(
-		settings.ListLimits(), node.ListLimits(), commands.ListLimits(), inbox.ListLimits(), tours.ListLimits(), quota.ListLimits(),
+		settings.ListLimits(), node.ListLimits(), commands.ListLimits(), writer.ListLimits(), people.ListLimits(),
+		billing.ListLimits(), notify.ListLimits(), inbox.ListLimits(), tours.ListLimits(), quota.ListLimits(),
 		jobs.ListLimits(), http.ListLimits(), keys.ListLimits(), queries.ListLimits(), snapshot.ListLimits(),
 		usage.ListLimits(), directory.ListLimits(),
 		[]events.Limit{{

@@ -15,7 +15,9 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
+	"flagledger/commands/sandbox"
+	"flagledger/commands/tenants"
 	"flagledger/migrations"
 	"flagledger/retry"
 )
@@ -53,11 +55,11 @@ const (
 // Work configures the jobs of a node. Tests leave out parts that they do not need.
 type Work struct {
 	Mails         *Mails
-	Sandboxes     *commands.Sandboxes
-	Tenancies     *commands.Tenancies
-	Projects      *commands.DeletedProjects
+	Sandboxes     *sandbox.Sandboxes
+	Tenancies     *tenants.Tenancies
+	Projects      *tenants.DeletedProjects
 	Pushes        *Pushes
-	Notifications *commands.Notifications
+	Notifications *notify.Notifications
 	Payments      Follower
 	Upkeep        []Task
 	Attempted     func(kind string, outcome Outcome) // called after each attempt

@@ -156,10 +156,10 @@ func (l *Links) RemoveOld(ctx context.Context, now time.Time) error {
 	return mailError(err)
 }
 
-// Knows implements commands.PersonalData. A requested address does not make a person known.
+// Knows implements people.PersonalData. A requested address does not make a person known.
 func (l *Links) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. It deletes the requests with a person's address, which must still be in the
+// Erase implements people.PersonalData. It deletes the requests with a person's address, which must still be in the
 // directory.
 func (l *Links) Erase(ctx context.Context, userID string) error {
 	_, err := l.client.pool.Exec(

@@ -9,9 +9,10 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/mail"
+	"flagledger/commands/notify"
+	"flagledger/commands/writer"
 )
 
 const (
@@ -21,9 +22,9 @@ const (
 
 // Mails holds the dependencies of the jobs that send mails.
 type Mails struct {
-	Mailer    commands.Mailer
+	Mailer    notify.Mailer
 	Links     LinkMailer
-	Writer    *commands.Writer
+	Writer    *writer.Writer
 	Directory *directory.Directory
 	PublicURL string
 	Now       func() time.Time
@@ -87,7 +88,7 @@ func (PlatformInvitation) tenant() string { return "" }
 
 // mailMemberInvitation mails an invitation, unless the person has joined, was removed or has been erased meanwhile.
 func (m mailJobs) mailMemberInvitation(ctx context.Context, job *rivertype.JobRow, args MemberInvitation) error {
-	tenant, err := commands.ReadTenant(ctx, m.Writer, args.TenantID)
+	tenant, err := writer.ReadTenant(ctx, m.Writer, args.TenantID)
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (m mailJobs) mailMemberInvitation(ctx context.Context, job *rivertype.JobRo
 // mailPlatformInvitation mails an invitation, unless it was accepted or revoked, has expired or has been erased
 // meanwhile.
 func (m mailJobs) mailPlatformInvitation(ctx context.Context, job *rivertype.JobRow, args PlatformInvitation) error {
-	invitation, err := commands.ReadInvitation(ctx, m.Writer, args.InvitationID)
+	invitation, err := writer.ReadInvitation(ctx, m.Writer, args.InvitationID)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ var errNoSlotInTime = errors.New("the address received the most mails of this ki
 
 // sendLimited sends an invitation or a sandbox link. If its address received too many, the job waits for a slot, at
 // most a day.
-func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, why purpose, message commands.Mail) error {
+func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, why purpose, message notify.Mail) error {
 	taken, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
 	switch {
 	case err != nil:
@@ -141,7 +142,7 @@ func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, why pu
 
 // cancelRefused cancels a job whose recipient is refused for good.
 func cancelRefused(err error) error {
-	if errors.Is(err, commands.ErrRecipientRefused) {
+	if errors.Is(err, notify.ErrRecipientRefused) {
 		return river.JobCancel(err)
 	}
 	return err

@@ -15,8 +15,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/notify"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/postgres"
 	"flagledger/migrations/pgtest"
@@ -56,8 +57,8 @@ func newOffice(t *testing.T) *office {
 	}
 }
 
-// Send implements commands.Mailer.
-func (o *office) Send(_ context.Context, m commands.Mail) error {
+// Send implements notify.Mailer.
+func (o *office) Send(_ context.Context, m notify.Mail) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.refusal != nil {
@@ -75,14 +76,14 @@ func (o *office) mails() []string {
 
 func (o *office) run() (stop func()) {
 	o.t.Helper()
-	shown := commands.NoWait
+	shown := writer.NoWait
 	return run(
 		o.t,
 		o.client,
 		Work{
 			Mails: &Mails{
 				Mailer:    o,
-				Writer:    commands.NewWriter(o.store, shown, commands.NoQuotas{}, o.now),
+				Writer:    writer.NewWriter(o.store, shown, writer.NoQuotas{}, o.now),
 				Directory: o.people,
 				PublicURL: "http://localhost",
 				Now:       o.now,
@@ -237,7 +238,7 @@ func TestMailsThatFail(t *testing.T) {
 		return slices.DeleteFunc(list, func(e Entry) bool { return e.Error == "" })
 	}
 	eventually(t, "the mail has failed", func() bool { return len(failed()) == 1 })
-	o.refuse(fmt.Errorf("%w: no such mailbox", commands.ErrRecipientRefused))
+	o.refuse(fmt.Errorf("%w: no such mailbox", notify.ErrRecipientRefused))
 	eventually(t, "the mail is given up",
 		func() bool { return states(t, o.pool, MemberInvitation{}.Kind())["cancelled"] == 1 })
 	o.refuse(nil)

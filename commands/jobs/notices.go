@@ -6,7 +6,7 @@ import (
 
 	"github.com/riverqueue/river"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 )
 
 // Notice notifies people of a fact. Details are looked up when the job runs.
@@ -44,7 +44,7 @@ func (Notice) InsertOpts() river.InsertOpts { return oncePerCause(noticeQueue, n
 
 func (Notice) tenant() string { return "" }
 
-func noticeWorker(n *commands.Notifications) river.Worker[Notice] {
+func noticeWorker(n *notify.Notifications) river.Worker[Notice] {
 	return river.WorkFunc(func(ctx context.Context, job *river.Job[Notice]) error {
 		switch j := job.Args; j.About {
 		case MemberAdded:

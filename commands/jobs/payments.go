@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/keep"
 )
 
@@ -20,7 +20,7 @@ type Payments struct {
 // NewPayments returns payments that are followed as jobs of a client.
 func NewPayments(c *Client, now func() time.Time) *Payments { return &Payments{c, now} }
 
-// Follower updates a tenant's subscription from the payment provider: commands.Billing.
+// Follower updates a tenant's subscription from the payment provider: billing.Billing.
 type Follower interface {
 	// Follow accepts an empty tenant or customer. It is idempotent.
 	Follow(ctx context.Context, tenantID, customerID string) error
@@ -53,9 +53,9 @@ func (FollowPayments) InsertOpts() river.InsertOpts {
 
 func (FollowPayments) tenant() string { return "" }
 
-// Enqueue implements commands.Billing's Events. Errors are *commands.Error, Unavailable if the database cannot be
+// Enqueue implements billing.Billing's Events. Errors are *commands.Error, Unavailable if the database cannot be
 // reached.
-func (p *Payments) Enqueue(ctx context.Context, e commands.PaymentEvent) error {
+func (p *Payments) Enqueue(ctx context.Context, e billing.PaymentEvent) error {
 	return paymentError(pgx.BeginFunc(ctx, p.client.pool, func(tx pgx.Tx) error {
 		added, err := tx.Exec(ctx,
 			`insert into keep.payment_events (id, received_at) values ($1, $2) on conflict (id) do nothing`, e.ID, p.now())

@@ -5,7 +5,8 @@ import (
 
 	"github.com/riverqueue/river"
 
-	"flagledger/commands"
+	"flagledger/commands/tenants"
+	"flagledger/commands/writer"
 )
 
 // ProjectRelease removes flags from a project that was deleted while they were created.
@@ -31,9 +32,9 @@ func (ProjectRelease) InsertOpts() river.InsertOpts {
 
 func (ProjectRelease) tenant() string { return "" }
 
-func releaseWorker(projects *commands.DeletedProjects) river.Worker[ProjectRelease] {
+func releaseWorker(projects *tenants.DeletedProjects) river.Worker[ProjectRelease] {
 	return river.WorkFunc(func(ctx context.Context, job *river.Job[ProjectRelease]) error {
-		by := commands.ByService()
+		by := writer.ByService()
 		by.RequestID = job.Args.EventID
 		return ignoreRefusal(projects.ReleaseFlags(ctx, by, job.Args.ProjectID, job.Args.FlagKey))
 	})

@@ -12,13 +12,13 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
+	"flagledger/commands/notify"
 )
 
 // Pushes holds the dependencies of the jobs that push notifications.
 type Pushes struct {
-	Pusher commands.Pusher
+	Pusher notify.Pusher
 	Inbox  *inbox.Inbox
 	People interface {
 		// ShutOut reports whether a person was deactivated or erased: they get no pushes.
@@ -26,7 +26,7 @@ type Pushes struct {
 	}
 	Recipients interface {
 		// Reaches reports whether a person is still a recipient of a notification.
-		Reaches(ctx context.Context, n commands.Notification) (bool, error)
+		Reaches(ctx context.Context, n notify.Notification) (bool, error)
 	}
 }
 
@@ -101,9 +101,9 @@ func (w pushWorker) Work(ctx context.Context, job *river.Job[devicePush]) error 
 		err = w.push(ctx, next)
 		noted, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		switch {
-		case errors.Is(err, commands.ErrDeviceGone):
+		case errors.Is(err, notify.ErrDeviceGone):
 			err = w.Inbox.RemoveUnregistered(noted, device)
-		case errors.Is(err, commands.ErrPushRefused):
+		case errors.Is(err, notify.ErrPushRefused):
 			w.log.WarnContext(ctx, "a notification cannot be pushed to a device", "notification", next.ID, "device", device,
 				"err", err)
 			err = w.Inbox.RemovePush(noted, device, next.ID)

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"google.golang.org/api/option"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
+	"flagledger/commands/notify"
 	"flagledger/commands/push"
 	"flagledger/commands/push/pushtest"
 	"flagledger/migrations/pgtest"
@@ -52,7 +52,7 @@ func (p *pushing) run() (stop func()) {
 	}
 	// of the platform: it has no tenant
 	return run(p.t, p.client,
-		Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out, Recipients: &commands.Notifications{}}})
+		Work{Pushes: &Pushes{Pusher: fcm, Inbox: p.inbox, People: &p.out, Recipients: &notify.Notifications{}}})
 }
 
 // person creates a person with devices and returns their tokens.
@@ -78,9 +78,9 @@ func (p *pushing) register(userID, token string) {
 	}
 }
 
-func (p *pushing) notify(userID, title string) commands.Notification {
+func (p *pushing) notify(userID, title string) notify.Notification {
 	p.t.Helper()
-	n, err := p.inbox.Add(p.t.Context(), commands.Notification{ID: uuid.NewString(), UserID: userID, Title: title})
+	n, err := p.inbox.Add(p.t.Context(), notify.Notification{ID: uuid.NewString(), UserID: userID, Title: title})
 	if err != nil {
 		p.t.Error(err)
 	}

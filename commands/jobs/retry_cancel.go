@@ -11,7 +11,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 )
 
 // Entry is a job as operators see it.
@@ -130,7 +130,7 @@ func (c *Client) Counts(ctx context.Context) ([]Count, error) {
 			and (not deferred or fresh and (select count(*) from job where failing and deferred
 				and fresh) >= $6))::int as failing
 		from job group by 1, 2 order by 1, 2`,
-		upkeep{}.Kind(), commands.ErrRecipientDeferred.Error(), keptComplete, mailQueue, resetLink{}.Kind(), deferredMails)
+		upkeep{}.Kind(), notify.ErrRecipientDeferred.Error(), keptComplete, mailQueue, resetLink{}.Kind(), deferredMails)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 )
 
 // A discarded job is reported until an operator cancels it.
@@ -39,7 +39,7 @@ func TestJobsThatWereGivenUpAreCounted(t *testing.T) {
 func TestWhenMailsThatFailAreCounted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	deferred := fmt.Sprintf("%v, sending SMTP RCPT TO command: 450 4.2.1", commands.ErrRecipientDeferred)
+	deferred := fmt.Sprintf("%v, sending SMTP RCPT TO command: 450 4.2.1", notify.ErrRecipientDeferred)
 	const down = "connection refused"
 	member := MemberInvitation{}.Kind()
 	insert := func(kind, state string, age time.Duration, failure string) {
@@ -115,7 +115,7 @@ func TestWhenMailsThatFailAreCounted(t *testing.T) {
 func TestARelayThatRefusesAllIsCounted(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	o.refusal = fmt.Errorf("%w, sending SMTP RCPT TO command: 550", commands.ErrRecipientDeferred)
+	o.refusal = fmt.Errorf("%w, sending SMTP RCPT TO command: 550", notify.ErrRecipientDeferred)
 	o.invited(addresses(deferredMails)...)
 	if _, err := o.pool.Exec(t.Context(), `update jobs.river_job set attempt = max_attempts - 1`); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/mail"
+	"flagledger/commands/sandbox"
 )
 
 // sandboxLink mails a requested link that creates an account and a sandbox.
@@ -66,7 +67,7 @@ func (l *Links) QueueSandboxLink(ctx context.Context, email, name string, now ti
 // valid.
 func (l *Links) FindSandboxRequest(
 	ctx context.Context, token string, now time.Time,
-) (r commands.SandboxRequest, err error) {
+) (r sandbox.Request, err error) {
 	hash := sha256.Sum256([]byte(token))
 	err = l.client.pool.QueryRow(ctx, `select id::text, email, name from keep.sandbox_requests
 		where hashes @> array[$1::bytea] and expires_at > $2`, hash[:], now).

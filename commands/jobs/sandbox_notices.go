@@ -11,14 +11,17 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/keep"
 	"flagledger/commands/mail"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 )
 
 // sandboxNotice mails an admin that a sandbox ends or is deleted.
 type sandboxNotice struct {
-	TenantID string                 `json:"tenantId" river:"unique"`
-	UserID   string                 `json:"userId" river:"unique"`
-	Notice   commands.SandboxNotice `json:"notice" river:"unique"`
-	EndsAt   time.Time              `json:"endsAt" river:"unique"`
+	TenantID string               `json:"tenantId" river:"unique"`
+	UserID   string               `json:"userId" river:"unique"`
+	Notice   notify.SandboxNotice `json:"notice" river:"unique"`
+	EndsAt   time.Time            `json:"endsAt" river:"unique"`
 }
 
 // Kind implements river.JobArgs.
@@ -36,19 +39,19 @@ type SandboxNotices struct{ client *Client }
 // NewSandboxNotices returns the notices in a client's database; the client mails them.
 func NewSandboxNotices(c *Client) *SandboxNotices { return &SandboxNotices{c} }
 
-// Given implements commands.SandboxNotices.
-func (s *SandboxNotices) Given(ctx context.Context) ([]commands.SandboxNoticeGiven, error) {
+// Given implements notify.SandboxNotices.
+func (s *SandboxNotices) Given(ctx context.Context) ([]notify.SandboxNoticeGiven, error) {
 	rows, err := s.client.pool.Query(ctx,
 		`select tenant_id, notice, ends_at, given_at from keep.sandbox_notices order by given_at`)
 	if err != nil {
 		return nil, noticeError(err)
 	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.SandboxNoticeGiven])
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByName[notify.SandboxNoticeGiven])
 	return list, noticeError(err)
 }
 
-// Give implements commands.SandboxNotices.
-func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven, userIDs []string) error {
+// Give implements notify.SandboxNotices.
+func (s *SandboxNotices) Give(ctx context.Context, n notify.SandboxNoticeGiven, userIDs []string) error {
 	return noticeError(pgx.BeginFunc(ctx, s.client.pool, func(tx pgx.Tx) error {
 		noted, err := tx.Exec(
 			ctx,
@@ -70,15 +73,15 @@ func (s *SandboxNotices) Give(ctx context.Context, n commands.SandboxNoticeGiven
 	}))
 }
 
-// Drop implements commands.SandboxNotices.
-func (s *SandboxNotices) Drop(ctx context.Context, n commands.SandboxNoticeGiven) error {
+// Drop implements notify.SandboxNotices.
+func (s *SandboxNotices) Drop(ctx context.Context, n notify.SandboxNoticeGiven) error {
 	_, err := s.client.pool.Exec(ctx,
 		`delete from keep.sandbox_notices where tenant_id = $1 and notice = $2 and ends_at = $3`, n.TenantID, n.Notice,
 		n.EndsAt)
 	return noticeError(err)
 }
 
-// Forget implements commands.SandboxNotices.
+// Forget implements notify.SandboxNotices.
 func (s *SandboxNotices) Forget(ctx context.Context, tenantID string) error {
 	_, err := s.client.pool.Exec(ctx, `delete from keep.sandbox_notices where tenant_id = $1`, tenantID)
 	return noticeError(err)
@@ -87,7 +90,7 @@ func (s *SandboxNotices) Forget(ctx context.Context, tenantID string) error {
 // mailSandboxNotice does nothing if the sandbox's end has changed, or if the person is not an admin any more, was
 // erased, or has not confirmed the membership.
 func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) error {
-	tenant, err := commands.ReadTenant(ctx, m.Writer, job.TenantID)
+	tenant, err := writer.ReadTenant(ctx, m.Writer, job.TenantID)
 	if err != nil {
 		return err
 	}
@@ -95,7 +98,7 @@ func (m mailJobs) mailSandboxNotice(ctx context.Context, job sandboxNotice) erro
 	if !tenant.Exists || !ends.Equal(job.EndsAt) || !slices.Contains(commands.Admins(&tenant), job.UserID) {
 		return nil
 	}
-	if confirmed, err := commands.HasConfirmed(ctx, m.Directory, tenant, job.UserID); err != nil || !confirmed {
+	if confirmed, err := people.HasConfirmed(ctx, m.Directory, tenant, job.UserID); err != nil || !confirmed {
 		return err
 	}
 	email, err := m.Directory.Email(ctx, job.UserID)

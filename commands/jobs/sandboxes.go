@@ -9,6 +9,8 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
+	"flagledger/commands/sandbox"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
@@ -64,9 +66,9 @@ type Sandboxes struct{ client *Client }
 // NewSandboxes returns the jobs of sandboxes as jobs of a client.
 func NewSandboxes(c *Client) *Sandboxes { return &Sandboxes{c} }
 
-// NoteCleanup implements the Jobs of commands.Sandboxes.
+// NoteCleanup implements the Jobs of sandbox.Sandboxes.
 func (s *Sandboxes) NoteCleanup(
-	ctx context.Context, by commands.By, tenantID string, asked time.Time,
+	ctx context.Context, by writer.By, tenantID string, asked time.Time,
 ) (drop func(context.Context) error, err error) {
 	job := sandboxCleanup{TenantID: tenantID, UserID: by.Actor.ID, RequestID: by.RequestID, Asked: asked}
 	var id int64
@@ -145,14 +147,14 @@ func cleanupError(err error) error {
 
 // addSandboxWorkers adds the workers of sandboxes. It does not retry what a sandbox refuses because it has ended or
 // was deleted.
-func addSandboxWorkers(workers *river.Workers, sandboxes *commands.Sandboxes) {
+func addSandboxWorkers(workers *river.Workers, sandboxes *sandbox.Sandboxes) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[SeedSandbox]) error {
-		by := commands.ByService()
+		by := writer.ByService()
 		by.RequestID = job.Args.EventID
 		return ignoreRefusal(sandboxes.Fill(ctx, by, job.Args.TenantID))
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[sandboxCleanup]) error {
-		by := commands.By{Actor: events.Actor{Kind: events.UserActor, ID: job.Args.UserID}, RequestID: job.Args.RequestID}
+		by := writer.By{Actor: events.Actor{Kind: events.UserActor, ID: job.Args.UserID}, RequestID: job.Args.RequestID}
 		asked := job.Args.Asked
 		if asked.IsZero() { // inserted by an earlier version
 			asked = job.CreatedAt

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/migrations/pgtest"
 )
@@ -19,7 +20,7 @@ import (
 func TestACleanupWaitsForTheJobUnderWay(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	s, by := NewSandboxes(open(t, pool)), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}, RequestID: "r"}
+	s, by := NewSandboxes(open(t, pool)), writer.By{Actor: events.Actor{Kind: events.UserActor, ID: "u"}, RequestID: "r"}
 	set := func(sql string) {
 		t.Helper()
 		if _, err := pool.Exec(t.Context(), sql); err != nil {
@@ -72,7 +73,7 @@ func TestCleanupsAtOnce(t *testing.T) {
 	}
 	note := func(user string) (drop func(context.Context) error) {
 		t.Helper()
-		drop, err := s.NoteCleanup(t.Context(), commands.By{Actor: events.Actor{Kind: events.UserActor, ID: user}}, "t",
+		drop, err := s.NoteCleanup(t.Context(), writer.By{Actor: events.Actor{Kind: events.UserActor, ID: user}}, "t",
 			time.Now())
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/riverqueue/river"
 
-	"flagledger/commands"
+	"flagledger/commands/tenants"
 )
 
 // PurgeTenant deletes the data of a deleted tenant. The deleting request does so too; the job covers a failure or a
@@ -31,7 +31,7 @@ func (PurgeTenant) InsertOpts() river.InsertOpts {
 
 func (PurgeTenant) tenant() string { return "" }
 
-func forgettingWorker(tenancies *commands.Tenancies) river.Worker[PurgeTenant] {
+func forgettingWorker(tenancies *tenants.Tenancies) river.Worker[PurgeTenant] {
 	return river.WorkFunc(func(ctx context.Context, job *river.Job[PurgeTenant]) error {
 		return tenancies.Forget(ctx, job.Args.TenantID)
 	})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 )
 
 // Log writes mails to the log instead of sending them.
@@ -13,13 +13,13 @@ type Log struct {
 	whole bool
 }
 
-var _ commands.Mailer = Log{}
+var _ notify.Mailer = Log{}
 
 // ToLog returns a mailer that logs. Whole mails contain addresses and secrets: use them only in development.
 func ToLog(log *slog.Logger, whole bool) Log { return Log{log, whole} }
 
-// Send implements commands.Mailer.
-func (l Log) Send(ctx context.Context, m commands.Mail) error {
+// Send implements notify.Mailer.
+func (l Log) Send(ctx context.Context, m notify.Mail) error {
 	if l.whole {
 		l.log.InfoContext(ctx, "a mail", "to", m.To, "subject", m.Subject, "text", m.Text)
 	} else {

@@ -11,11 +11,11 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"flagledger/commands"
 	"flagledger/commands/mail/mailtest"
+	"flagledger/commands/notify"
 )
 
-var letter = commands.Mail{
+var letter = notify.Mail{
 	To:      "ada@example.com",
 	Subject: "Schlüssel",
 	Text:    "Größe\nhttp://127.0.0.1:8080/reset-password?token=" + strings.Repeat("0123456789", 9) + "=\n",
@@ -142,8 +142,8 @@ func TestRefusals(t *testing.T) {
 		return nil
 	}})
 	patient := open(t, "smtp://"+busy.Addr+"?from=a@example.com", busy)
-	if err := patient.Send(t.Context(), letter); err == nil || errors.Is(err, commands.ErrRecipientRefused) ||
-		errors.Is(err, commands.ErrRecipientDeferred) {
+	if err := patient.Send(t.Context(), letter); err == nil || errors.Is(err, notify.ErrRecipientRefused) ||
+		errors.Is(err, notify.ErrRecipientDeferred) {
 		t.Errorf("a busy server: %v", err)
 	}
 	if err := patient.Send(t.Context(), letter); err != nil || len(busy.Mails()) != 1 {
@@ -155,7 +155,7 @@ func TestRefusals(t *testing.T) {
 		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such mailbox: " + letter.To}
 	}})
 	err := open(t, "smtp://"+final.Addr+"?from=a@example.com", final).Send(t.Context(), letter)
-	if !errors.Is(err, commands.ErrRecipientRefused) || tries != 1 {
+	if !errors.Is(err, notify.ErrRecipientRefused) || tries != 1 {
 		t.Errorf("%d tries of what was refused for good: %v", tries, err)
 	}
 	if text := fmt.Sprint(
@@ -189,21 +189,21 @@ func TestWhoARefusalConcerns(t *testing.T) {
 		want     error // nil if it concerns every mail
 		atTheEnd bool  // about the mail, not about its recipient
 	}{
-		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrRecipientRefused, false},
-		{550, smtp.EnhancedCode{5, 1, 1}, commands.ErrRecipientRefused, true},
-		{552, smtp.EnhancedCode{5, 2, 2}, commands.ErrRecipientRefused, false},
-		{550, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false}, // Exim's reply that it does not relay
-		{450, smtp.EnhancedCode{4, 2, 1}, commands.ErrRecipientDeferred, false},
-		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, false},
-		{450, smtp.NoEnhancedCode, commands.ErrRecipientDeferred, false},
-		{550, smtp.EnhancedCode{5, 4, 1}, commands.ErrRecipientRefused, false}, // Microsoft: no such mailbox
+		{550, smtp.EnhancedCode{5, 1, 1}, notify.ErrRecipientRefused, false},
+		{550, smtp.EnhancedCode{5, 1, 1}, notify.ErrRecipientRefused, true},
+		{552, smtp.EnhancedCode{5, 2, 2}, notify.ErrRecipientRefused, false},
+		{550, smtp.NoEnhancedCode, notify.ErrRecipientDeferred, false}, // Exim's reply that it does not relay
+		{450, smtp.EnhancedCode{4, 2, 1}, notify.ErrRecipientDeferred, false},
+		{452, smtp.EnhancedCode{4, 2, 2}, notify.ErrRecipientDeferred, false},
+		{450, smtp.NoEnhancedCode, notify.ErrRecipientDeferred, false},
+		{550, smtp.EnhancedCode{5, 4, 1}, notify.ErrRecipientRefused, false}, // Microsoft: no such mailbox
 		// the server does not support the letters of the address
-		{553, smtp.EnhancedCode{5, 6, 7}, commands.ErrRecipientRefused, false},
+		{553, smtp.EnhancedCode{5, 6, 7}, notify.ErrRecipientRefused, false},
 		// not allowed to relay, or to write to this mailbox
-		{554, smtp.EnhancedCode{5, 7, 1}, commands.ErrRecipientDeferred, false},
-		{450, smtp.EnhancedCode{4, 1, 2}, commands.ErrRecipientDeferred, false}, // the domain is not found
-		{452, smtp.EnhancedCode{4, 3, 1}, commands.ErrRecipientDeferred, false},
-		{452, smtp.EnhancedCode{4, 2, 2}, commands.ErrRecipientDeferred, true},
+		{554, smtp.EnhancedCode{5, 7, 1}, notify.ErrRecipientDeferred, false},
+		{450, smtp.EnhancedCode{4, 1, 2}, notify.ErrRecipientDeferred, false}, // the domain is not found
+		{452, smtp.EnhancedCode{4, 3, 1}, notify.ErrRecipientDeferred, false},
+		{452, smtp.EnhancedCode{4, 2, 2}, notify.ErrRecipientDeferred, true},
 		{550, smtp.EnhancedCode{5, 1, 8}, nil, false}, // unknown sender
 		{550, smtp.EnhancedCode{5, 1, 8}, nil, true},
 		{450, smtp.EnhancedCode{4, 1, 8}, nil, false},
@@ -218,7 +218,7 @@ func TestWhoARefusalConcerns(t *testing.T) {
 		}
 		server := mailtest.New(t, o)
 		err := open(t, "smtp://"+server.Addr+"?from=a@example.com", server).Send(t.Context(), letter)
-		for _, kind := range []error{commands.ErrRecipientRefused, commands.ErrRecipientDeferred} {
+		for _, kind := range []error{notify.ErrRecipientRefused, notify.ErrRecipientDeferred} {
 			if errors.Is(err, kind) != (kind == c.want) {
 				t.Errorf("%d %v, at the end %v: %v; want %v", c.code, c.status, c.atTheEnd, err, c.want)
 			}

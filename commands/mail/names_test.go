@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 	"flagledger/events"
 	"flagledger/events/state"
 )
@@ -75,9 +75,9 @@ func TestNamesInMailsHoldNoLinks(t *testing.T) {
 
 func TestSubjectsAreFixed(t *testing.T) {
 	const name = "Account locked! Visit https://evil.example"
-	for _, m := range []commands.Mail{
+	for _, m := range []notify.Mail{
 		MemberInvitation("a@example.com", "https://flags.example.com", name, state.Member{Role: events.ViewerRole}),
-		SandboxNotice("a@example.com", "https://flags.example.com", name, commands.WarnOfDeletion, events.TenantCreated{}.SandboxEndsAt),
+		SandboxNotice("a@example.com", "https://flags.example.com", name, notify.WarnOfDeletion, events.TenantCreated{}.SandboxEndsAt),
 	} {
 		if m.Subject != "An invitation" && m.Subject != "Your sandbox will be deleted" || strings.Contains(m.Text, "evil") {
 			t.Errorf("%q: %s", m.Subject, m.Text)

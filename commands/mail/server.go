@@ -17,7 +17,8 @@ import (
 
 	"github.com/wneessen/go-mail"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
+	"flagledger/commands/notify"
 	"flagledger/events"
 )
 
@@ -35,7 +36,7 @@ type Server struct {
 	roots *x509.CertPool // trusted roots; the system's if nil
 }
 
-var _ commands.Mailer = (*Server)(nil)
+var _ notify.Mailer = (*Server)(nil)
 
 // Open returns the server of a URL: smtp://user:password@host:587?from=flags@example.com with STARTTLS, smtps:// with
 // TLS from the start. A server on this machine may lack TLS. Errors do not repeat the URL, which may hold a password.
@@ -83,12 +84,12 @@ func Open(text string) (*Server, error) {
 	return s, nil
 }
 
-// Send implements commands.Mailer. It tries once. Errors leave out the server's text, which often repeats the address.
-func (s *Server) Send(ctx context.Context, m commands.Mail) error {
+// Send implements notify.Mailer. It tries once. Errors leave out the server's text, which often repeats the address.
+func (s *Server) Send(ctx context.Context, m notify.Mail) error {
 	message := mail.NewMsg()
 	message.FromMailAddress(s.from)
 	if err := message.To(m.To); err != nil {
-		return fmt.Errorf("%w: its address cannot be written to", commands.ErrRecipientRefused)
+		return fmt.Errorf("%w: its address cannot be written to", notify.ErrRecipientRefused)
 	}
 	message.Subject(m.Subject)
 	message.SetDate()
@@ -111,9 +112,9 @@ func nameless(err error) error {
 		case !ofRecipient(refusal):
 			return fmt.Errorf("the server does not take the mail, %s", why)
 		case forGood(refusal):
-			return fmt.Errorf("%w, %s", commands.ErrRecipientRefused, why)
+			return fmt.Errorf("%w, %s", notify.ErrRecipientRefused, why)
 		default:
-			return fmt.Errorf("%w, %s", commands.ErrRecipientDeferred, why)
+			return fmt.Errorf("%w, %s", notify.ErrRecipientDeferred, why)
 		}
 	}
 	if answer, ok := errors.AsType[*textproto.Error](err); ok {
@@ -153,7 +154,7 @@ func (s *Server) send(ctx context.Context, message *mail.Msg) error {
 	switch {
 	case s.implicit:
 		options = append(options, mail.WithSSL())
-	case commands.Loopback(s.host):
+	case billing.Loopback(s.host):
 		options = append(options, mail.WithTLSPolicy(mail.TLSOpportunistic))
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 	"flagledger/events/state"
 )
 
@@ -67,42 +67,42 @@ choose a plan.
 `
 
 // PlatformInvitation returns the mail of an invitation to a platform role at a URL.
-func PlatformInvitation(to, url string, i state.Invitation) commands.Mail {
+func PlatformInvitation(to, url string, i state.Invitation) notify.Mail {
 	until := i.ExpiresAt.UTC().Format("2 January 2006, 15:04 UTC")
-	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(platformInvitation, url, i.Role, until)}
+	return notify.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(platformInvitation, url, i.Role, until)}
 }
 
 // MemberInvitation returns the mail of an invitation to a tenant, whose name may be any text: see shown.
-func MemberInvitation(to, url, tenant string, member state.Member) commands.Mail {
+func MemberInvitation(to, url, tenant string, member state.Member) notify.Mail {
 	text := memberInvitation
 	if member.MustAccept {
 		text = tenantInvitation
 	}
-	return commands.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(text, shown(tenant), url, member.Role)}
+	return notify.Mail{To: to, Subject: "An invitation", Text: fmt.Sprintf(text, shown(tenant), url, member.Role)}
 }
 
 // ResetLink returns a mail with a link, valid for an hour, that sets a new password.
-func ResetLink(to, url, token string) commands.Mail {
-	return commands.Mail{To: to, Subject: "A new password", Text: fmt.Sprintf(resetLink, url, token)}
+func ResetLink(to, url, token string) notify.Mail {
+	return notify.Mail{To: to, Subject: "A new password", Text: fmt.Sprintf(resetLink, url, token)}
 }
 
 // VerificationLink returns a mail with a link, valid for three days, that verifies the address.
-func VerificationLink(to, url, token string) commands.Mail {
-	return commands.Mail{To: to, Subject: "Confirm your e-mail address", Text: fmt.Sprintf(verificationLink, url, token)}
+func VerificationLink(to, url, token string) notify.Mail {
+	return notify.Mail{To: to, Subject: "Confirm your e-mail address", Text: fmt.Sprintf(verificationLink, url, token)}
 }
 
 // SandboxLink returns a mail with a link, valid for three days, that creates an account and a sandbox.
-func SandboxLink(to, url, token string) commands.Mail {
-	return commands.Mail{To: to, Subject: "Your sandbox", Text: fmt.Sprintf(sandboxLink, url, token)}
+func SandboxLink(to, url, token string) notify.Mail {
+	return notify.Mail{To: to, Subject: "Your sandbox", Text: fmt.Sprintf(sandboxLink, url, token)}
 }
 
 // SandboxNotice returns a mail to an admin that a sandbox ends at a time, or will be deleted after it ended then.
-func SandboxNotice(to, url, tenant string, notice commands.SandboxNotice, end time.Time) commands.Mail {
+func SandboxNotice(to, url, tenant string, notice notify.SandboxNotice, end time.Time) notify.Mail {
 	subject, text := "Your sandbox ends soon", sandboxEnding
-	if notice == commands.WarnOfDeletion {
+	if notice == notify.WarnOfDeletion {
 		subject, text = "Your sandbox will be deleted", sandboxDeletion
 	}
-	return commands.Mail{
+	return notify.Mail{
 		To:      to,
 		Subject: subject,
 		Text:    fmt.Sprintf(text, shown(tenant), url, end.UTC().Format("2 January 2006, 15:04 UTC")),

@@ -13,10 +13,11 @@ import (
 	checkout "github.com/stripe/stripe-go/v76/checkout/session"
 
 	"flagledger/commands"
+	"flagledger/commands/billing"
 )
 
-// Checkout implements commands.Payments.
-func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPage) (string, error) {
+// Checkout implements billing.Payments.
+func (s *Stripe) Checkout(ctx context.Context, key string, c billing.CheckoutPage) (string, error) {
 	metadata := map[string]string{tenantKey: c.TenantID}
 	p := &stripe.CheckoutSessionParams{
 		Params:     params(ctx, key),
@@ -66,7 +67,7 @@ func (s *Stripe) Checkout(ctx context.Context, key string, c commands.CheckoutPa
 	return page, err
 }
 
-// CloseCheckouts implements commands.Payments. Stripe itself closes a page after a day.
+// CloseCheckouts implements billing.Payments. Stripe itself closes a page after a day.
 func (s *Stripe) CloseCheckouts(ctx context.Context, customerID string, plansOnly bool) error {
 	return s.closeCheckouts(ctx, customerID, func(page *stripe.CheckoutSession) bool {
 		return !plansOnly || page.Mode == stripe.CheckoutSessionModeSubscription
@@ -113,8 +114,8 @@ func (s *Stripe) closeCheckouts(
 	return nil
 }
 
-// Portal implements commands.Payments.
-func (s *Stripe) Portal(ctx context.Context, key string, page commands.PortalPage) (string, error) {
+// Portal implements billing.Payments.
+func (s *Stripe) Portal(ctx context.Context, key string, page billing.PortalPage) (string, error) {
 	p := &stripe.BillingPortalSessionParams{
 		Params:    params(ctx, key),
 		Customer:  stripe.String(page.CustomerID),
@@ -139,7 +140,7 @@ func (s *Stripe) Portal(ctx context.Context, key string, page commands.PortalPag
 }
 
 // planChange returns the flow that asks a customer to confirm another price.
-func planChange(c *commands.PlanChange) *stripe.BillingPortalSessionFlowDataParams {
+func planChange(c *billing.PlanChange) *stripe.BillingPortalSessionFlowDataParams {
 	confirm := &stripe.BillingPortalSessionFlowDataSubscriptionUpdateConfirmParams{
 		Subscription: stripe.String(c.SubscriptionID),
 		Items: []*stripe.BillingPortalSessionFlowDataSubscriptionUpdateConfirmItemParams{

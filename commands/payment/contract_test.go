@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/payment"
 	"flagledger/commands/tooltest"
 )
@@ -85,39 +85,39 @@ func TestCallsKeepToStripesDescription(t *testing.T) {
 	check("CancelSubscription", true, s.CancelSubscription(ctx, "sub_1"))
 	promotion, err := s.PromotionCode(ctx, "SPRING")
 	check("PromotionCode", promotion != "", err)
-	page := commands.CheckoutPage{
+	page := billing.CheckoutPage{
 		TenantID:   "tenant",
 		CustomerID: "cus_1",
 		PriceID:    "price_1",
 		Referral:   "partner-7",
-		Discount:   commands.Discount{Promotion: "promo_1"},
+		Discount:   billing.Discount{Promotion: "promo_1"},
 		SuccessURL: "https://app.example.com/done?session={CHECKOUT_SESSION_ID}",
 		CancelURL:  "https://app.example.com",
 	}
 	url, err := s.Checkout(ctx, "key", page)
 	check("Checkout of a subscription", url != "", err)
 	check("CloseCheckouts", true, s.CloseCheckouts(ctx, "cus_1", false))
-	page.PriceID, page.Product, page.Discount = "", commands.Product{
+	page.PriceID, page.Product, page.Discount = "", billing.Product{
 		ID:     "prod_1",
 		Amount: 4900,
-	}, commands.Discount{
+	}, billing.Discount{
 		Coupon: "LAUNCH25",
 	}
 	url, err = s.Checkout(ctx, "", page)
 	check("Checkout of a product", url != "", err)
-	change := &commands.PlanChange{
+	change := &billing.PlanChange{
 		SubscriptionID: "sub_1",
 		ItemID:         "si_1",
 		PriceID:        "price_2",
-		Discount:       commands.Discount{Promotion: "promo_1"},
+		Discount:       billing.Discount{Promotion: "promo_1"},
 		DoneURL:        "https://app.example.com",
 	}
-	for what, portal := range map[string]commands.PortalPage{
+	for what, portal := range map[string]billing.PortalPage{
 		"Portal":        {},
 		"a plan change": {Change: change},
-		"a plan's coupon": {Change: with(change, func(c **commands.PlanChange) {
+		"a plan's coupon": {Change: with(change, func(c **billing.PlanChange) {
 			changed := **c
-			changed.Discount = commands.Discount{Coupon: "c"}
+			changed.Discount = billing.Discount{Coupon: "c"}
 			*c = &changed
 		})},
 		"a cancellation": {Cancel: "sub_1"},

@@ -15,6 +15,7 @@ import (
 	"github.com/stripe/stripe-go/v76"
 
 	"flagledger/commands"
+	"flagledger/commands/billing"
 )
 
 const (
@@ -51,7 +52,7 @@ func (s Settings) Check() error {
 	}
 	u, err := url.Parse(s.Base)
 	if err != nil || u.Host == "" || u.User != nil ||
-		u.Scheme != "https" && (u.Scheme != "http" || !commands.Loopback(u.Hostname())) {
+		u.Scheme != "https" && (u.Scheme != "http" || !billing.Loopback(u.Hostname())) {
 		return errors.New("STRIPE_API_BASE must be a URL that begins with https://; http:// is for this machine alone")
 	}
 	return nil
@@ -63,7 +64,7 @@ type Stripe struct {
 	backend  stripe.Backend
 }
 
-var _ commands.Payments = (*Stripe)(nil)
+var _ billing.Payments = (*Stripe)(nil)
 
 // Open returns the account of checked settings. It does not call Stripe.
 func Open(s Settings) *Stripe {

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/payment"
 	"flagledger/commands/payment/paymenttest"
 	"flagledger/events"
@@ -71,7 +72,7 @@ func everyCall(ctx context.Context, s *payment.Stripe) map[string]error {
 	_, failed["Checkout"] = s.Checkout(
 		ctx,
 		"key",
-		commands.CheckoutPage{
+		billing.CheckoutPage{
 			TenantID:   "t",
 			CustomerID: "cus_1",
 			PriceID:    "price_1",
@@ -79,7 +80,7 @@ func everyCall(ctx context.Context, s *payment.Stripe) map[string]error {
 			CancelURL:  "https://a.example",
 		},
 	)
-	_, failed["Portal"] = s.Portal(ctx, "key", commands.PortalPage{CustomerID: "cus_1", ReturnURL: "https://a.example"})
+	_, failed["Portal"] = s.Portal(ctx, "key", billing.PortalPage{CustomerID: "cus_1", ReturnURL: "https://a.example"})
 	return failed
 }
 
@@ -204,7 +205,7 @@ func TestRefusals(t *testing.T) {
 	if repeated, err := s.NewCustomer(t.Context(), "customer", "tenant"); err != nil || repeated != customer {
 		t.Errorf("the tenant is the customers %s and %s: %v", customer, repeated, err)
 	}
-	page := commands.CheckoutPage{
+	page := billing.CheckoutPage{
 		TenantID:   "tenant",
 		CustomerID: customer,
 		PriceID:    "price_1",
@@ -212,16 +213,16 @@ func TestRefusals(t *testing.T) {
 		CancelURL:  "https://a.example",
 	}
 	product := page
-	product.PriceID, product.Product = "", commands.Product{ID: "prod_1", Amount: 900}
+	product.PriceID, product.Product = "", billing.Product{ID: "prod_1", Amount: 900}
 	server.AddProduct("prod_1")
 	for what, c := range map[string]struct {
-		page  commands.CheckoutPage
+		page  billing.CheckoutPage
 		field string
 	}{
-		"coupon":    {with(page, func(p *commands.CheckoutPage) { p.Discount.Coupon = "none" }), "discounts[0].coupon"},
-		"promotion": {with(page, func(p *commands.CheckoutPage) { p.Discount.Promotion = "none" }), "promoCode"},
-		"product":   {with(product, func(p *commands.CheckoutPage) { p.Product.ID = "none" }), "productId"},
-		"amount":    {with(product, func(p *commands.CheckoutPage) { p.Product.Amount = 1 }), "amount"},
+		"coupon":    {with(page, func(p *billing.CheckoutPage) { p.Discount.Coupon = "none" }), "discounts[0].coupon"},
+		"promotion": {with(page, func(p *billing.CheckoutPage) { p.Discount.Promotion = "none" }), "promoCode"},
+		"product":   {with(product, func(p *billing.CheckoutPage) { p.Product.ID = "none" }), "productId"},
+		"amount":    {with(product, func(p *billing.CheckoutPage) { p.Product.Amount = 1 }), "amount"},
 	} {
 		_, err := s.Checkout(t.Context(), "", c.page)
 		if refusal, ok := errors.AsType[*commands.Error](err); !ok || refusal.Kind != commands.Invalid ||
@@ -255,7 +256,7 @@ func TestRefusals(t *testing.T) {
 	if err != nil || monthly.Items[0].BillingCycle != events.Monthly || monthly.TenantID != "" {
 		t.Errorf("got %+v, %v", monthly, err)
 	}
-	change := &commands.PlanChange{
+	change := &billing.PlanChange{
 		SubscriptionID: id,
 		ItemID:         list[0].Items[0].ID,
 		PriceID:        "price_1",
@@ -263,7 +264,7 @@ func TestRefusals(t *testing.T) {
 	}
 	server.ForbidSwitch("price_1")
 	if _, err := s.Portal(
-		t.Context(), "", commands.PortalPage{CustomerID: customer, ReturnURL: "https://a.example", Change: change},
+		t.Context(), "", billing.PortalPage{CustomerID: customer, ReturnURL: "https://a.example", Change: change},
 	); commands.KindOf(err) != commands.Conflict {
 		t.Errorf("a change that the portal does not allow: %v", err)
 	}
@@ -285,7 +286,7 @@ func TestEventsAreSigned(t *testing.T) {
 	payload := []byte(
 		`{"id":"evt_1","type":"customer.subscription.updated","data":{"object":{"id":"sub_1","customer":"cus_1","metadata":{"flagledger_tenant":"t"}}}}`,
 	)
-	want := commands.PaymentEvent{ID: "evt_1", CustomerID: "cus_1", TenantID: "t"}
+	want := billing.PaymentEvent{ID: "evt_1", CustomerID: "cus_1", TenantID: "t"}
 	sign := func(d time.Duration) string { return paymenttest.Sign(payload, now.Add(d)) }
 	for _, d := range []time.Duration{0, -5 * time.Minute, 5 * time.Minute} {
 		if got, err := s.Event(payload, sign(d), now); err != nil || got != want {
@@ -306,11 +307,11 @@ func TestEventsAreSigned(t *testing.T) {
 		"without a value":       "t=1790000000,v1=",
 		"with nothing but text": "secret",
 	} {
-		if _, err := s.Event(payload, signature, now); !errors.Is(err, commands.ErrSignature) {
+		if _, err := s.Event(payload, signature, now); !errors.Is(err, billing.ErrSignature) {
 			t.Errorf("a signature %s: %v", what, err)
 		}
 	}
-	if _, err := s.Event(append(payload, ' '), good, now); !errors.Is(err, commands.ErrSignature) {
+	if _, err := s.Event(append(payload, ' '), good, now); !errors.Is(err, billing.ErrSignature) {
 		t.Errorf("one byte more: %v", err)
 	}
 }
@@ -358,7 +359,7 @@ func TestACheckoutClosesEarlierPages(t *testing.T) {
 		url, err := s.Checkout(
 			t.Context(),
 			key,
-			commands.CheckoutPage{
+			billing.CheckoutPage{
 				TenantID:   "t",
 				CustomerID: customer,
 				PriceID:    "price_1",

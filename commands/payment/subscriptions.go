@@ -12,6 +12,7 @@ import (
 	"github.com/stripe/stripe-go/v76/subscription"
 
 	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/events"
 )
 
@@ -22,7 +23,7 @@ const tenantKey = "flagledger_tenant"
 // maxListed is the most objects that Stripe lists at once.
 const maxListed = 100
 
-// NewCustomer implements commands.Payments.
+// NewCustomer implements billing.Payments.
 func (s *Stripe) NewCustomer(ctx context.Context, key, tenantID string) (string, error) {
 	p := &stripe.CustomerParams{
 		Params: params(ctx, key), Description: stripe.String("flagledger tenant " + tenantID),
@@ -38,28 +39,28 @@ func (s *Stripe) NewCustomer(ctx context.Context, key, tenantID string) (string,
 	return made.ID, nil
 }
 
-// Customer implements commands.Payments.
-func (s *Stripe) Customer(ctx context.Context, customerID string) (commands.PaymentCustomer, error) {
+// Customer implements billing.Payments.
+func (s *Stripe) Customer(ctx context.Context, customerID string) (billing.PaymentCustomer, error) {
 	found, err := customer.Client{
 		B:   s.backend,
 		Key: s.settings.SecretKey,
 	}.Get(customerID, &stripe.CustomerParams{Params: params(ctx, "")})
 	if err != nil {
-		return commands.PaymentCustomer{}, asFound("customer", err)
+		return billing.PaymentCustomer{}, asFound("customer", err)
 	}
 	if found.ID != customerID {
-		return commands.PaymentCustomer{}, unavailable(errUnreadable)
+		return billing.PaymentCustomer{}, unavailable(errUnreadable)
 	}
-	return commands.PaymentCustomer{ID: found.ID, TenantID: found.Metadata[tenantKey], Deleted: found.Deleted}, nil
+	return billing.PaymentCustomer{ID: found.ID, TenantID: found.Metadata[tenantKey], Deleted: found.Deleted}, nil
 }
 
-// Subscriptions implements commands.Payments.
-func (s *Stripe) Subscriptions(ctx context.Context, customerID string) ([]commands.PaymentSubscription, error) {
+// Subscriptions implements billing.Payments.
+func (s *Stripe) Subscriptions(ctx context.Context, customerID string) ([]billing.PaymentSubscription, error) {
 	page := subscription.Client{B: s.backend, Key: s.settings.SecretKey}.List(&stripe.SubscriptionListParams{
 		ListParams: stripe.ListParams{Context: ctx, Limit: stripe.Int64(maxListed), Single: true},
 		Customer:   stripe.String(customerID), Status: stripe.String("all"),
 	})
-	var list []commands.PaymentSubscription
+	var list []billing.PaymentSubscription
 	for page.Next() {
 		one, err := read(page.Subscription())
 		if err != nil {
@@ -89,19 +90,19 @@ func unknownCustomer(err error) bool {
 	return ok && refusal.Code == stripe.ErrorCodeResourceMissing && refusal.Param == "customer"
 }
 
-// Subscription implements commands.Payments.
-func (s *Stripe) Subscription(ctx context.Context, id string) (commands.PaymentSubscription, error) {
+// Subscription implements billing.Payments.
+func (s *Stripe) Subscription(ctx context.Context, id string) (billing.PaymentSubscription, error) {
 	found, err := subscription.Client{
 		B:   s.backend,
 		Key: s.settings.SecretKey,
 	}.Get(id, &stripe.SubscriptionParams{Params: params(ctx, "")})
 	if err != nil {
-		return commands.PaymentSubscription{}, asFound("subscription", err)
+		return billing.PaymentSubscription{}, asFound("subscription", err)
 	}
 	return read(found)
 }
 
-// CancelSubscription implements commands.Payments.
+// CancelSubscription implements billing.Payments.
 func (s *Stripe) CancelSubscription(ctx context.Context, id string) error {
 	_, err := subscription.Client{
 		B:   s.backend,
@@ -118,13 +119,13 @@ func (s *Stripe) CancelSubscription(ctx context.Context, id string) error {
 }
 
 // read converts a subscription of Stripe. It returns an error if a required part is missing.
-func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
+func read(s *stripe.Subscription) (billing.PaymentSubscription, error) {
 	if s == nil || s.ID == "" || s.Customer == nil || s.Customer.ID == "" ||
 		!events.SubscriptionStatus(s.Status).Known() ||
 		s.Items == nil {
-		return commands.PaymentSubscription{}, unavailable(errUnreadable)
+		return billing.PaymentSubscription{}, unavailable(errUnreadable)
 	}
-	found := commands.PaymentSubscription{
+	found := billing.PaymentSubscription{
 		ID:                s.ID,
 		CustomerID:        s.Customer.ID,
 		TenantID:          s.Metadata[tenantKey],
@@ -135,10 +136,10 @@ func read(s *stripe.Subscription) (commands.PaymentSubscription, error) {
 	}
 	for _, item := range s.Items.Data {
 		if item == nil || item.ID == "" || item.Price == nil || item.Price.ID == "" {
-			return commands.PaymentSubscription{}, unavailable(errUnreadable)
+			return billing.PaymentSubscription{}, unavailable(errUnreadable)
 		}
 		found.Items = append(found.Items,
-			commands.PaymentItem{ID: item.ID, PriceID: item.Price.ID, BillingCycle: cycle(item.Price.Recurring)})
+			billing.PaymentItem{ID: item.ID, PriceID: item.Price.ID, BillingCycle: cycle(item.Price.Recurring)})
 	}
 	return found, nil
 }
@@ -168,7 +169,7 @@ func cycle(r *stripe.PriceRecurring) events.BillingCycle {
 	return ""
 }
 
-// PromotionCode implements commands.Payments.
+// PromotionCode implements billing.Payments.
 func (s *Stripe) PromotionCode(ctx context.Context, code string) (string, error) {
 	page := promotioncode.Client{B: s.backend, Key: s.settings.SecretKey}.List(&stripe.PromotionCodeListParams{
 		ListParams: stripe.ListParams{Context: ctx, Limit: stripe.Int64(1), Single: true},

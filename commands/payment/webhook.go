@@ -10,6 +10,7 @@ import (
 	"github.com/stripe/stripe-go/v76/webhook"
 
 	"flagledger/commands"
+	"flagledger/commands/billing"
 )
 
 // signatureTTL limits the difference between the time of a signature and now.
@@ -32,33 +33,33 @@ type object struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-// Event implements commands.Payments. A signature is an HMAC-SHA256 over its time and the payload
+// Event implements billing.Payments. A signature is an HMAC-SHA256 over its time and the payload
 // (https://docs.stripe.com/webhooks#verify-manually).
-func (s *Stripe) Event(payload []byte, signature string, now time.Time) (commands.PaymentEvent, error) {
+func (s *Stripe) Event(payload []byte, signature string, now time.Time) (billing.PaymentEvent, error) {
 	signed, err := signedAt(signature)
 	if err != nil {
-		return commands.PaymentEvent{}, err
+		return billing.PaymentEvent{}, err
 	}
 	if age := now.Sub(signed); age > signatureTTL || age < -signatureTTL {
-		return commands.PaymentEvent{}, fmt.Errorf("%w: its time is %v away", commands.ErrSignature, age.Round(time.Second))
+		return billing.PaymentEvent{}, fmt.Errorf("%w: its time is %v away", billing.ErrSignature, age.Round(time.Second))
 	}
 	if s.settings.WebhookSecret == "" {
-		return commands.PaymentEvent{}, &commands.Error{
+		return billing.PaymentEvent{}, &commands.Error{
 			Kind:   commands.Unavailable,
 			Detail: "messages of the payment provider are not configured",
 		}
 	}
 	if err := webhook.ValidatePayloadIgnoringTolerance(payload, signature, s.settings.WebhookSecret); err != nil {
-		return commands.PaymentEvent{}, commands.ErrSignature
+		return billing.PaymentEvent{}, billing.ErrSignature
 	}
 	var e event
 	if err := json.Unmarshal(payload, &e); err != nil || e.ID == "" {
-		return commands.PaymentEvent{}, commands.ErrUnreadableEvent
+		return billing.PaymentEvent{}, billing.ErrUnreadableEvent
 	}
 	if strings.ContainsRune(e.ID, 0) {
-		return commands.PaymentEvent{}, fmt.Errorf("%w: its id contains the character NUL", commands.ErrUnreadableEvent)
+		return billing.PaymentEvent{}, fmt.Errorf("%w: its id contains the character NUL", billing.ErrUnreadableEvent)
 	}
-	found := commands.PaymentEvent{ID: e.ID}
+	found := billing.PaymentEvent{ID: e.ID}
 	about := func(prefix string) bool { return e.Account == "" && strings.HasPrefix(e.Type, prefix) }
 	if !about("customer.deleted") && !about("customer.subscription.") && !about("checkout.session.") &&
 		!about("invoice.") {
@@ -66,14 +67,14 @@ func (s *Stripe) Event(payload []byte, signature string, now time.Time) (command
 	}
 	var o object
 	if err := json.Unmarshal(e.Data.Object, &o); err != nil {
-		return commands.PaymentEvent{}, fmt.Errorf("%w: its object is missing", commands.ErrUnreadableEvent)
+		return billing.PaymentEvent{}, fmt.Errorf("%w: its object is missing", billing.ErrUnreadableEvent)
 	}
 	found.CustomerID, found.TenantID = o.Customer, o.Metadata[tenantKey]
 	if about("customer.deleted") {
 		found.CustomerID = o.ID
 	}
 	if strings.ContainsRune(found.CustomerID+found.TenantID, 0) {
-		return commands.PaymentEvent{}, fmt.Errorf("%w: its object contains the character NUL", commands.ErrUnreadableEvent)
+		return billing.PaymentEvent{}, fmt.Errorf("%w: its object contains the character NUL", billing.ErrUnreadableEvent)
 	}
 	return found, nil
 }
@@ -87,11 +88,11 @@ func signedAt(signature string) (time.Time, error) {
 		}
 	}
 	if len(seconds) != 1 {
-		return time.Time{}, commands.ErrSignature
+		return time.Time{}, billing.ErrSignature
 	}
 	n, err := strconv.ParseInt(seconds[0], 10, 64)
 	if err != nil {
-		return time.Time{}, commands.ErrSignature
+		return time.Time{}, billing.ErrSignature
 	}
 	return time.Unix(n, 0), nil
 }

@@ -13,7 +13,7 @@ import (
 	"firebase.google.com/go/v4/messaging"
 	"google.golang.org/api/option"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 // FCM pushes through Firebase Cloud Messaging.
 type FCM struct{ client *messaging.Client }
 
-var _ commands.Pusher = (*FCM)(nil)
+var _ notify.Pusher = (*FCM)(nil)
 
 // Open returns the FCM of a Firebase project. It uses the machine's credentials unless the options have others.
 func Open(ctx context.Context, projectID string, options ...option.ClientOption) (*FCM, error) {
@@ -40,8 +40,8 @@ func Open(ctx context.Context, projectID string, options ...option.ClientOption)
 	return &FCM{client}, nil
 }
 
-// Push implements commands.Pusher.
-func (f *FCM) Push(ctx context.Context, n commands.Notification, tokens []string) []error {
+// Push implements notify.Pusher.
+func (f *FCM) Push(ctx context.Context, n notify.Notification, tokens []string) []error {
 	outcomes := make([]error, 0, len(tokens))
 	for batch := range slices.Chunk(tokens, maxTokens) {
 		outcomes = append(outcomes, f.pushBatch(ctx, n, batch)...)
@@ -49,13 +49,13 @@ func (f *FCM) Push(ctx context.Context, n commands.Notification, tokens []string
 	return outcomes
 }
 
-func (f *FCM) pushBatch(ctx context.Context, n commands.Notification, tokens []string) []error {
+func (f *FCM) pushBatch(ctx context.Context, n notify.Notification, tokens []string) []error {
 	outcomes := make([]error, len(tokens))
 	batch, err := f.client.SendEachForMulticast(ctx, message(n, tokens))
 	for i := range outcomes {
 		switch {
 		case err != nil:
-			outcomes[i] = fmt.Errorf("%w: FCM's client refuses it", commands.ErrPushRefused)
+			outcomes[i] = fmt.Errorf("%w: FCM's client refuses it", notify.ErrPushRefused)
 		case !batch.Responses[i].Success:
 			outcomes[i] = outcome(ctx, batch.Responses[i].Error)
 		case batch.Responses[i].MessageID == "":
@@ -67,7 +67,7 @@ func (f *FCM) pushBatch(ctx context.Context, n commands.Notification, tokens []s
 
 // message returns a notification for FCM, within its limit of 4 KiB. If a push is repeated after a lost answer, the
 // tag makes devices show it once.
-func message(n commands.Notification, tokens []string) *messaging.MulticastMessage {
+func message(n notify.Notification, tokens []string) *messaging.MulticastMessage {
 	shown := &messaging.Notification{Title: n.Title, Body: shortened(n.Body)}
 	data := map[string]string{}
 	for name, value := range map[string]string{"type": n.Type, "actionType": n.ActionType, "referenceId": n.ReferenceID} {
@@ -115,9 +115,9 @@ func outcome(ctx context.Context, err error) error {
 	}
 	switch {
 	case messaging.IsUnregistered(err):
-		return commands.ErrDeviceGone
+		return notify.ErrDeviceGone
 	case messaging.IsInvalidArgument(err) || messaging.IsSenderIDMismatch(err):
-		return fmt.Errorf("%w: FCM answers %d", commands.ErrPushRefused, status)
+		return fmt.Errorf("%w: FCM answers %d", notify.ErrPushRefused, status)
 	case status != 0:
 		return fmt.Errorf("FCM answers %d", status)
 	case ctx.Err() != nil:

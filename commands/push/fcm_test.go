@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/api/option"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 	"flagledger/commands/push/pushtest"
 )
 
@@ -26,7 +26,7 @@ func open(t *testing.T, s *pushtest.Server) *FCM {
 	return f
 }
 
-var hello = commands.Notification{
+var hello = notify.Notification{
 	ID:          "n1",
 	Title:       "Hello",
 	Body:        "You",
@@ -88,7 +88,7 @@ func TestManyDevices(t *testing.T) {
 		t.Fatalf("%d outcomes, %d taken", len(outcomes), len(s.Taken()))
 	}
 	for i, err := range outcomes {
-		if gone := i == 7 || i == 500; errors.Is(err, commands.ErrDeviceGone) != gone || err == nil == gone {
+		if gone := i == 7 || i == 500; errors.Is(err, notify.ErrDeviceGone) != gone || err == nil == gone {
 			t.Errorf("%s: %v", tokens[i], err)
 		}
 	}
@@ -100,10 +100,10 @@ func TestOutcomes(t *testing.T) {
 		answer pushtest.Answer
 		want   error // nil if it is retried
 	}{
-		"unregistered":      {pushtest.Answer{Status: 404, Code: "UNREGISTERED"}, commands.ErrDeviceGone},
+		"unregistered":      {pushtest.Answer{Status: 404, Code: "UNREGISTERED"}, notify.ErrDeviceGone},
 		"no such project":   {pushtest.Answer{Status: 404, Code: "NOT_FOUND"}, nil},
-		"invalid":           {pushtest.Answer{Status: 400, Code: "INVALID_ARGUMENT"}, commands.ErrPushRefused},
-		"of another sender": {pushtest.Answer{Status: 403, Code: "SENDER_ID_MISMATCH"}, commands.ErrPushRefused},
+		"invalid":           {pushtest.Answer{Status: 400, Code: "INVALID_ARGUMENT"}, notify.ErrPushRefused},
+		"of another sender": {pushtest.Answer{Status: 403, Code: "SENDER_ID_MISMATCH"}, notify.ErrPushRefused},
 		"no credentials":    {pushtest.Answer{Status: 401, Code: "UNAUTHENTICATED"}, nil},
 		"too many":          {pushtest.Answer{Status: 429, Code: "QUOTA_EXCEEDED"}, nil},
 		"a fault":           {pushtest.Answer{Status: 500, Code: "INTERNAL"}, nil},
@@ -119,7 +119,7 @@ func TestOutcomes(t *testing.T) {
 			if err == nil {
 				t.Fatal("it was taken")
 			}
-			for _, final := range []error{commands.ErrDeviceGone, commands.ErrPushRefused} {
+			for _, final := range []error{notify.ErrDeviceGone, notify.ErrPushRefused} {
 				if errors.Is(err, final) != (final == c.want) {
 					t.Errorf("got %v, want %v", err, c.want)
 				}
@@ -140,7 +140,7 @@ func TestFCMThatDoesNotAnswer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := open(t, s).Push(ctx, hello, []string{"phone"})[0]
-	if err == nil || errors.Is(err, commands.ErrDeviceGone) || errors.Is(err, commands.ErrPushRefused) {
+	if err == nil || errors.Is(err, notify.ErrDeviceGone) || errors.Is(err, notify.ErrPushRefused) {
 		t.Errorf("got %v", err)
 	}
 }

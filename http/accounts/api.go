@@ -4,22 +4,24 @@ package accounts
 import (
 	"github.com/go-chi/chi/v5"
 
-	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
+	"flagledger/commands/sandbox"
 	"flagledger/http/rest"
 )
 
 // Options holds what accounts need.
 type Options struct {
-	Reclaimer *commands.Reclaimer
+	Reclaimer *people.Reclaimer
 	// SandboxSignUp creates sandboxes on request, and Links mails the links to them.
-	SandboxSignUp *commands.SandboxSignUp
+	SandboxSignUp *sandbox.SignUp
 	Links         *jobs.Links
 	Inbox         *inbox.Inbox
 	// Notifications puts notifications into inboxes.
-	Notifications *commands.Notifications
+	Notifications *notify.Notifications
 	Tours         *tours.Tours
 }
 

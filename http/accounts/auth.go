@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
@@ -165,7 +166,7 @@ func (a *API) refresh(ctx context.Context, refreshToken string) (*SessionOutput,
 // password adopts the account without another mail. Other callers get Conflict.
 func (a *API) CreateAccount(
 	ctx context.Context, email, password, displayName string,
-) (session commands.Session, err error) {
+) (session people.Session, err error) {
 	tried := false // false if the client's network exceeded its mail limit
 	err = a.LimitMails(ctx, func() (err error) {
 		tried = true
@@ -183,17 +184,17 @@ func (a *API) CreateAccount(
 	case wrong == nil && a.SignIn.CheckNew(session.Claims) == nil:
 		return session, nil
 	case commands.KindOf(wrong) == commands.Unavailable:
-		return commands.Session{}, wrong
+		return people.Session{}, wrong
 	default:
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 }
 
 // signUp creates an account, or adopts one of the identity provider that is new to the service.
-func (a *API) signUp(ctx context.Context, in signUpBody) (commands.Claims, error) {
+func (a *API) signUp(ctx context.Context, in signUpBody) (people.Claims, error) {
 	if in.IDToken == "" {
-		if err := rest.AddBodyErrors(ctx, commands.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
-			return commands.Claims{}, err
+		if err := rest.AddBodyErrors(ctx, people.CheckSignUp(in.Email, in.Password, in.DisplayName)); err != nil {
+			return people.Claims{}, err
 		}
 		session, err := a.CreateAccount(ctx, in.Email, in.Password, in.DisplayName)
 		return session.Claims, err
@@ -211,26 +212,26 @@ type IDTokenBody struct {
 }
 
 // claimsOf verifies an ID token, and asks the identity provider whether its session has ended.
-func (a *API) claimsOf(ctx context.Context, idToken string) (commands.Claims, error) {
+func (a *API) claimsOf(ctx context.Context, idToken string) (people.Claims, error) {
 	if idToken == "" {
-		return commands.Claims{}, rest.Invalid(map[string]string{"idToken": "is required"})
+		return people.Claims{}, rest.Invalid(map[string]string{"idToken": "is required"})
 	}
 	if err := rest.BodyErrors(ctx); err != nil {
-		return commands.Claims{}, err
+		return people.Claims{}, err
 	}
 	c, err := a.Authenticate(ctx, idToken)
 	if err != nil {
-		return commands.Claims{}, err
+		return people.Claims{}, err
 	}
 	if c.Machine != nil {
-		return commands.Claims{}, rest.NewProblem(http.StatusUnauthorized, "the token is not an ID token")
+		return people.Claims{}, rest.NewProblem(http.StatusUnauthorized, "the token is not an ID token")
 	}
 	return a.Identity.Admit(ctx, idToken)
 }
 
 // letIn signs in a person whom the identity provider has verified, one at a time per client network: its queries are
 // expensive.
-func (a *API) letIn(ctx context.Context, c commands.Claims) (activeTenant string, err error) {
+func (a *API) letIn(ctx context.Context, c people.Claims) (activeTenant string, err error) {
 	slot, err := a.EnterQueue(ctx, a.Queues.Database, rest.PrincipalOf(ctx))
 	if err != nil {
 		return "", err
@@ -243,7 +244,7 @@ func (a *API) roleIn(tenantID, userID string) string {
 	return string(a.Live.RoleIn(tenantID, userID))
 }
 
-func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) (*bootstrapOutput, error) {
+func (a *API) bootstrap(ctx context.Context, c people.Claims, message string) (*bootstrapOutput, error) {
 	active, err := a.letIn(ctx, c)
 	if err != nil {
 		return nil, err
@@ -262,7 +263,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 	data.Subscription.Plan, data.Subscription.Status = rest.PlanName(events.FreePlan), string(events.NoSubscription)
 	data.User.UID, data.User.Email = c.UserID, c.Email
 	data.User.TenantID, data.User.Role = data.ActiveTenantID, data.ActiveTenantRole
-	if data.CanonicalTenantID, err = commands.CanonicalTenant(ctx, a.Live, a.Directory, c.UserID, tenants); err != nil {
+	if data.CanonicalTenantID, err = people.CanonicalTenant(ctx, a.Live, a.Directory, c.UserID, tenants); err != nil {
 		return nil, err
 	}
 	data.CanonicalRole = a.roleIn(data.CanonicalTenantID, c.UserID)
@@ -285,7 +286,7 @@ func (a *API) bootstrap(ctx context.Context, c commands.Claims, message string) 
 // membershipOffers returns, by tenant, who added a person that has not confirmed yet, and the invitations they may
 // accept.
 func (a *API) membershipOffers(
-	ctx context.Context, c commands.Claims,
+	ctx context.Context, c people.Claims,
 ) (map[string]*string, []tenantInvitationBody, error) {
 	added, invitations := map[string]*string{}, []tenantInvitationBody{}
 	for _, one := range a.SignIn.MembershipOffers(ctx, c) {
@@ -317,7 +318,7 @@ func activeAmong(tenants []string, active string) string {
 }
 
 // OpenSession returns the session of a person who just signed in.
-func (a *API) OpenSession(ctx context.Context, s commands.Session) (*SessionOutput, error) {
+func (a *API) OpenSession(ctx context.Context, s people.Session) (*SessionOutput, error) {
 	active, err := a.SignIn.LetIn(ctx, rest.RequestBy(ctx), s.Claims)
 	if err != nil {
 		return nil, err
@@ -326,7 +327,7 @@ func (a *API) OpenSession(ctx context.Context, s commands.Session) (*SessionOutp
 }
 
 // showSession returns a session with the person's role in the tenant they used last.
-func (a *API) showSession(s commands.Session, active string) *SessionOutput {
+func (a *API) showSession(s people.Session, active string) *SessionOutput {
 	out := &SessionOutput{
 		Body: sessionBody{Token: s.IDToken, RefreshToken: s.RefreshToken, ExpiresIn: int(s.ExpiresIn.Seconds())},
 	}

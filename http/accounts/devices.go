@@ -7,8 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
+	"flagledger/commands/notify"
 	"flagledger/http/rest"
 	"flagledger/queries"
 )
@@ -80,7 +80,7 @@ type deviceOutput struct {
 
 func (a *API) registerDevice(ctx context.Context, in *struct{ Body newDeviceBody }) (*deviceOutput, error) {
 	d := inbox.Device{Token: in.Body.DeviceToken, Name: in.Body.DeviceName, Type: in.Body.DeviceType}
-	if err := rest.AddBodyErrors(ctx, commands.CheckDevice(d.Token, d.Name, d.Type)); err != nil {
+	if err := rest.AddBodyErrors(ctx, notify.CheckDevice(d.Token, d.Name, d.Type)); err != nil {
 		return nil, err
 	}
 	d, isNew, err := a.Inbox.Register(ctx, rest.PrincipalOf(ctx).Claims.UserID, d)

@@ -2,7 +2,6 @@ package accounts
 
 import (
 	"flagledger/events"
-	"flagledger/http/rest"
 )
 
 // maxNotificationLimit is enforced by huma. A test compares the OpenAPI document with it.
@@ -10,5 +9,5 @@ const maxNotificationLimit = 100
 
 // ListLimits lists the limits of notifications.
 func ListLimits() []events.Limit {
-	return []events.Limit{rest.FieldLimit(maxNotificationLimit, "(of notifications)", 422, "limit")}
+	return []events.Limit{events.FieldLimit(maxNotificationLimit, "(of notifications)", 422, "limit")}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/http/rest"
 	"flagledger/http/web"
 )
@@ -21,7 +22,7 @@ const (
 func (a *API) AddPages() {
 	reset := web.ResetPassword(commands.MinPassword)
 	a.addPage(ResetPage, always(reset), func(r *http.Request, form web.Form) (web.Page, error) {
-		_, err := commands.ResetPassword(r.Context(), a.Reclaimer, a.Identity, rest.RequestBy(r.Context()), form.Token,
+		_, err := people.ResetPassword(r.Context(), a.Reclaimer, a.Identity, rest.RequestBy(r.Context()), form.Token,
 			form.NewPassword)
 		return web.Page{
 			Title: reset.Title,

@@ -13,6 +13,8 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/inbox"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
 	"flagledger/events"
 	"flagledger/http/quota"
 	"flagledger/http/rest"
@@ -32,7 +34,7 @@ type notificationBody struct {
 	CreatedAt   rest.Timestamp    `json:"createdAt"`
 }
 
-func showNotification(n commands.Notification) notificationBody {
+func showNotification(n notify.Notification) notificationBody {
 	return notificationBody{
 		ID:          n.ID,
 		Type:        n.Type,
@@ -70,7 +72,7 @@ type InboxInput struct {
 }
 
 // formatCursor encodes a position in a person's inbox. Each notification has a unique time.
-func formatCursor(n commands.Notification) string {
+func formatCursor(n notify.Notification) string {
 	return strconv.FormatInt(n.CreatedAt.UnixMicro(), 36)
 }
 
@@ -197,7 +199,7 @@ func (a *API) addNotifications() {
 }
 
 // inboxTenants returns the tenants whose notifications a person may read; nil means all.
-func (a *API) inboxTenants(c commands.Claims) []string {
+func (a *API) inboxTenants(c people.Claims) []string {
 	if a.IsVerifiedPerson(c) {
 		return nil
 	}
@@ -258,7 +260,7 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 			return nil, err
 		}
 	}
-	n := commands.Notification{
+	n := notify.Notification{
 		ID:          rest.NewID(ctx),
 		UserID:      b.UserID,
 		TenantID:    b.TenantID,
@@ -270,7 +272,7 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 		ReferenceID: b.ReferenceID,
 		Data:        b.Data.strings(wrong),
 	}
-	if err := rest.AddBodyErrors(ctx, commands.MergeFieldErrors(wrong, commands.CheckNotification(n))); err != nil {
+	if err := rest.AddBodyErrors(ctx, commands.MergeFieldErrors(wrong, notify.CheckNotification(n))); err != nil {
 		return nil, err
 	}
 	giveBack, err := a.limitNotifications(p, n)
@@ -289,7 +291,7 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 
 // limitNotifications counts a notification against its sender's daily limit for the person, unless the person is not a
 // member: then sending fails. giveBack undoes the count if none is sent. Its error is a problem.
-func (a *API) limitNotifications(p *rest.Principal, n commands.Notification) (giveBack func(), err error) {
+func (a *API) limitNotifications(p *rest.Principal, n notify.Notification) (giveBack func(), err error) {
 	sender := p.Claims.UserID
 	if n.TenantID != "" {
 		tenant, ok := a.Live.Tenant(n.TenantID)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/commands/tenants"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
@@ -113,7 +114,7 @@ func (a *API) issueSecret(
 	if err := rest.RequestOf(ctx).ReplayRefusal; err != nil {
 		return nil, err
 	}
-	c, secret, done, err := commands.IssueSecret(ctx, a.Writer, rest.CallMetadata(ctx),
+	c, secret, done, err := tenants.IssueSecret(ctx, a.Writer, rest.CallMetadata(ctx),
 		rest.Runner[state.Tenant](a.Core), client,
 		a.Now(), command)
 	if err != nil {

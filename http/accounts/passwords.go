@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/http/rest"
 )
 
@@ -71,7 +73,7 @@ func (a *API) forgotPassword(ctx context.Context, in *struct {
 	if err := rest.BodyErrors(ctx); err != nil {
 		return nil, err
 	}
-	return rest.SuccessResponse(commands.Done{}), a.LimitMails(ctx, func() error {
+	return rest.SuccessResponse(writer.Done{}), a.LimitMails(ctx, func() error {
 		return a.Identity.ForgotPassword(ctx,
 			in.Body.Email)
 	})
@@ -86,7 +88,7 @@ func (a *API) resetPassword(ctx context.Context, in *struct {
 	if err := rest.BodyErrors(ctx); err != nil {
 		return nil, err
 	}
-	done, err := commands.ResetPassword(ctx, a.Reclaimer, a.Identity, rest.RequestBy(ctx), in.Body.Token,
+	done, err := people.ResetPassword(ctx, a.Reclaimer, a.Identity, rest.RequestBy(ctx), in.Body.Token,
 		in.Body.NewPassword.NewPassword)
 	return rest.SuccessResponse(done), err
 }
@@ -107,7 +109,7 @@ func (a *API) verifyEmail(ctx context.Context, in *struct {
 	if err := rest.AddBodyErrors(ctx, rest.WrongFields(missing)); err != nil {
 		return nil, err
 	}
-	return rest.SuccessResponse(commands.Done{}), a.verifyByLink(ctx, in.Body.Token, in.Body.Password)
+	return rest.SuccessResponse(writer.Done{}), a.verifyByLink(ctx, in.Body.Token, in.Body.Password)
 }
 
 func (a *API) resendVerification(ctx context.Context, _ *struct{}) (*rest.SuccessOutput, error) {
@@ -115,7 +117,7 @@ func (a *API) resendVerification(ctx context.Context, _ *struct{}) (*rest.Succes
 	if claims.EmailProved() {
 		return nil, rest.NewProblem(http.StatusConflict, "the e-mail address is already verified")
 	}
-	return rest.SuccessResponse(commands.Done{}), a.Links.QueueFurtherVerification(ctx, claims.UserID, rest.NewID(ctx))
+	return rest.SuccessResponse(writer.Done{}), a.Links.QueueFurtherVerification(ctx, claims.UserID, rest.NewID(ctx))
 }
 
 func (a *API) updatePassword(ctx context.Context, in *struct {
@@ -125,13 +127,13 @@ func (a *API) updatePassword(ctx context.Context, in *struct {
 	}
 }) (*rest.SuccessOutput, error) {
 	current, password := in.Body.CurrentPassword, in.Body.NewPassword.NewPassword
-	if err := rest.AddBodyErrors(ctx, commands.CheckPasswordChange(current, password)); err != nil {
+	if err := rest.AddBodyErrors(ctx, people.CheckPasswordChange(current, password)); err != nil {
 		return nil, err
 	}
 	claims := rest.PrincipalOf(ctx).Claims
-	var done commands.Done
+	var done writer.Done
 	err := a.LimitAttempts(ctx, "password of "+claims.UserID, func() (err error) {
-		done, err = commands.UpdatePassword(ctx, a.Writer, a.Identity, rest.RequestBy(ctx), claims, current, password)
+		done, err = people.UpdatePassword(ctx, a.Writer, a.Identity, rest.RequestBy(ctx), claims, current, password)
 		return err
 	})
 	if commands.KindOf(err) == commands.Unauthenticated {
@@ -146,7 +148,7 @@ func (a *API) verifyByLink(ctx context.Context, token, password string) error {
 	var wrong error
 	err := a.LimitAttempts(ctx, "link "+token, func() error {
 		err := a.Identity.VerifyEmail(ctx, token, password, func(userID string) error {
-			return commands.CheckActive(a.Live, userID)
+			return people.CheckActive(a.Live, userID)
 		})
 		if refusal, ok := errors.AsType[*commands.Error](err); ok && refusal.Fields["password"] != "" {
 			wrong = err

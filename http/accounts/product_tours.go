@@ -7,8 +7,9 @@ import (
 	"net/http"
 	"time"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/tours"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/rules"
 	"flagledger/http/rest"
@@ -135,7 +136,7 @@ func (a *API) tour(ctx context.Context, in TourPath, wrong map[string]string) (p
 
 // administers reports whether the caller is the person, or an admin of a tenant in which the person is a confirmed
 // member.
-func (a *API) administers(ctx context.Context, c commands.Claims, person string) (bool, error) {
+func (a *API) administers(ctx context.Context, c people.Claims, person string) (bool, error) {
 	if c.UserID == person {
 		return true, nil
 	}
@@ -143,11 +144,11 @@ func (a *API) administers(ctx context.Context, c commands.Claims, person string)
 		if a.Live.RoleIn(id, c.UserID) != events.AdminRole || a.Live.RoleIn(id, person) == "" {
 			continue
 		}
-		tenant, err := commands.ReadTenant(ctx, a.Writer, id)
+		tenant, err := writer.ReadTenant(ctx, a.Writer, id)
 		if err != nil {
 			return false, err
 		}
-		if confirmed, err := commands.HasConfirmed(ctx, a.Directory, tenant, person); confirmed || err != nil {
+		if confirmed, err := people.HasConfirmed(ctx, a.Directory, tenant, person); confirmed || err != nil {
 			return confirmed, err
 		}
 	}

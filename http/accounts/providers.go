@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/http/rest"
 )
 
@@ -79,7 +79,7 @@ func (a *API) signInWith(ctx context.Context, provider, idToken string) (*bootst
 	return a.bootstrap(ctx, claims, "signed in")
 }
 
-func providerTitle(c commands.Claims) string {
+func providerTitle(c people.Claims) string {
 	if c.Provider == "password" {
 		return "a password"
 	}

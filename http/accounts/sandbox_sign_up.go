@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/commands/sandbox"
+	"flagledger/commands/writer"
 	"flagledger/http/rest"
 	"flagledger/http/web"
 )
@@ -26,11 +28,11 @@ func (a *API) addSandboxSignUp() {
 }
 
 func (a *API) subscribeToSandbox(ctx context.Context, in *struct{ Body SandboxRequest }) (*rest.SuccessOutput, error) {
-	if err := rest.AddBodyErrors(ctx, commands.CheckSandboxRequest(in.Body.Email, in.Body.Name)); err != nil {
+	if err := rest.AddBodyErrors(ctx, sandbox.CheckRequest(in.Body.Email, in.Body.Name)); err != nil {
 		return nil, err
 	}
 	address, _ := commands.ParseEmail(in.Body.Email)
-	return rest.SuccessResponse(commands.Done{}), a.LimitMails(ctx, func() error {
+	return rest.SuccessResponse(writer.Done{}), a.LimitMails(ctx, func() error {
 		return a.Links.QueueSandboxLink(ctx, address, in.Body.Name, a.Now())
 	})
 }

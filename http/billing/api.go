@@ -4,18 +4,18 @@ package billing
 import (
 	"github.com/go-chi/chi/v5"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/http/rest"
 )
 
 // API serves billing.
 type API struct {
 	*rest.Core
-	Billing *commands.Billing
+	Billing *billing.Billing
 }
 
 // New returns the operations of a core.
-func New(core *rest.Core, billing *commands.Billing) *API { return &API{core, billing} }
+func New(core *rest.Core, billing *billing.Billing) *API { return &API{core, billing} }
 
 // AddOperations adds the operations to the router and the OpenAPI document.
 func (a *API) AddOperations(r chi.Router) {

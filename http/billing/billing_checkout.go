@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/events"
 	"flagledger/http/rest"
 )
@@ -58,8 +58,8 @@ func (legacyPlanID) Schema(huma.Registry) *huma.Schema {
 const planIDText = "Required for a subscription"
 
 // checkout returns the checkout that a body asks for.
-func (b CheckoutFields) checkout(ctx context.Context, plan events.Plan) commands.Checkout {
-	c := commands.Checkout{
+func (b CheckoutFields) checkout(ctx context.Context, plan events.Plan) billing.Checkout {
+	c := billing.Checkout{
 		TenantID: rest.PrincipalOf(ctx).Tenant.ID(), Type: b.Type, SuccessURL: b.SuccessURL, CancelURL: b.CancelURL,
 		Plan:      plan,
 		ProductID: b.ProductID, Amount: b.Amount, CustomerID: b.CustomerID, PromoCode: b.PromoCode, ReferralID: b.ReferralID,
@@ -151,7 +151,7 @@ func (a *API) addCheckout() {
 	})
 }
 
-func (a *API) checkout(ctx context.Context, c commands.Checkout) (url, kind string, err error) {
+func (a *API) checkout(ctx context.Context, c billing.Checkout) (url, kind string, err error) {
 	if err := rest.AddBodyErrors(ctx, a.Billing.CheckCheckout(c)); err != nil {
 		return "", "", err
 	}

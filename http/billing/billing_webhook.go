@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/events"
 	"flagledger/http/rest"
 	"flagledger/http/strictjson"
@@ -32,8 +33,8 @@ func (a *API) webhook(w http.ResponseWriter, r *http.Request) {
 func (a *API) receive(r *http.Request) error {
 	event, err := a.readEvent(r)
 	switch {
-	case errors.Is(err, commands.ErrUnreadableEvent):
-		return rest.NewProblem(http.StatusBadRequest, commands.ErrUnreadableEvent.Error())
+	case errors.Is(err, billing.ErrUnreadableEvent):
+		return rest.NewProblem(http.StatusBadRequest, billing.ErrUnreadableEvent.Error())
 	case err != nil:
 		if left := a.Limiter.Peek(r); left.Exceeded {
 			return rest.TooManyRequests(left, "")
@@ -46,13 +47,13 @@ func (a *API) receive(r *http.Request) error {
 
 // readEvent reads an event and verifies Stripe's signature. Errors other than ErrUnreadableEvent are problems, so that
 // requests of unknown callers are not logged.
-func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error) {
-	refused := func(text string) (commands.PaymentEvent, error) {
+func (a *API) readEvent(r *http.Request) (event billing.PaymentEvent, err error) {
+	refused := func(text string) (billing.PaymentEvent, error) {
 		return event, rest.NewProblem(http.StatusBadRequest, text)
 	}
 	signature := r.Header.Get(signatureHeader)
 	if signature == "" {
-		return refused(commands.ErrSignature.Error())
+		return refused(billing.ErrSignature.Error())
 	}
 	if !a.Billing.Configured() {
 		return event, rest.NewProblem(http.StatusServiceUnavailable, "payments are not configured")
@@ -72,8 +73,8 @@ func (a *API) readEvent(r *http.Request) (event commands.PaymentEvent, err error
 	if unavailable, ok := errors.AsType[*commands.Error](err); ok {
 		return event, rest.NewProblem(http.StatusServiceUnavailable, unavailable.Detail)
 	}
-	if errors.Is(err, commands.ErrSignature) {
-		return refused(commands.ErrSignature.Error())
+	if errors.Is(err, billing.ErrSignature) {
+		return refused(billing.ErrSignature.Error())
 	}
 	return event, err
 }

@@ -12,6 +12,6 @@ const maxDiscounts = 1
 func ListLimits() []events.Limit {
 	return []events.Limit{
 		rest.RequestLimit("an event of Stripe", events.SizeText(maxWebhook), "request", 400, ""),
-		rest.FieldLimit(maxDiscounts, "", 422, "discounts"),
+		events.FieldLimit(maxDiscounts, "", 422, "discounts"),
 	}
 }

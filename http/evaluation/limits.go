@@ -13,7 +13,7 @@ func ListLimits() []events.Limit {
 	of, streams := rest.RequestLimit, DefaultStreamLimits()
 	return []events.Limit{
 		of("evaluating many flags", events.PeriodText(maxEvaluating), "request", 503, ""),
-		rest.FieldLimit(maxFlagKeys, "keys", 422, "flagKeys"),
+		events.FieldLimit(maxFlagKeys, "keys", 422, "flagKeys"),
 		of("an explanation's values",
 			fmt.Sprintf("%s each, %s in all", events.SizeText(maxActual), events.SizeText(allActual)), "answer", 0, "cut"),
 		of("flags that an event of a stream names", events.CountText(maxNamedFlags), "event", 0, "clients fetch all"),

@@ -498,7 +498,7 @@ func (a *API) createFlag(ctx context.Context, cmd commands.CreateFlag, path stri
 	return out, nil
 }
 
-// countFlags counts the flags of the tenant for a command that adds one: see commands.Writer.Reserve.
+// countFlags counts the flags of the tenant for a command that adds one: see writer.Writer.Reserve.
 func (a *API) countFlags(ctx context.Context) (flags int, release func(), err error) {
 	tenant := rest.PrincipalOf(ctx).Tenant
 	return a.Writer.Reserve(ctx, "flags of "+tenant.ID(), commands.MaxFlags, func() int {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/http/rest"
 	"flagledger/queries"
@@ -264,7 +265,7 @@ func (r *revertRun) revertOne(ctx context.Context, key string) revertResult {
 		return revertResult{err: err}
 	}
 	defer slot.Leave()
-	flag, err := commands.Check(ctx, r.api.Writer, rest.CallMetadata(ctx), cmd)
+	flag, err := writer.Check(ctx, r.api.Writer, rest.CallMetadata(ctx), cmd)
 	if err != nil || r.dryRun {
 		return revertResult{changed: err == nil && cmd.Changes(flag), err: err}
 	}
@@ -319,7 +320,7 @@ func (r *revertRun) answer(ctx context.Context, flags []queries.ChangedFlag, mor
 		return nil, r.partialFailure(ctx, err)
 	}
 	r.out.Unchanged += unchanged
-	return &revertedFlagsOutput{rest.ChangeHeaders(commands.Done{Stale: r.stale}), r.out}, nil
+	return &revertedFlagsOutput{rest.ChangeHeaders(writer.Done{Stale: r.stale}), r.out}, nil
 }
 
 // partialFailure returns an error that reports what was done, for a call that cannot be answered.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/projections/snapshot"
 )
@@ -60,7 +61,7 @@ func (f FlagBytes) free() (each, together int) {
 // DailyBytes returns how many bytes may be written on a day if flags may have so many.
 func DailyBytes(flagBytes int) int { return dailyFactor * flagBytes }
 
-// Tenants says what tenants have and may have, as commands.Quotas and for requests.
+// Tenants says what tenants have and may have, as writer.Quotas and for requests.
 type Tenants struct {
 	Live      *snapshot.Snapshot
 	FlagBytes FlagBytes
@@ -68,14 +69,14 @@ type Tenants struct {
 	Now       func() time.Time
 }
 
-// Limits implements commands.Quotas. A free tenant counts for its creator with no more than one may have: one whose
+// Limits implements writer.Quotas. A free tenant counts for its creator with no more than one may have: one whose
 // paid plan has ended does not keep the others from growing.
-func (q *Tenants) Limits(tenantID string) commands.TenantLimits {
+func (q *Tenants) Limits(tenantID string) writer.TenantLimits {
 	tenant, ok := q.Live.Tenant(tenantID)
 	if !ok {
-		return commands.TenantLimits{MaxFlagBytes: q.FlagBytes.Of(events.FreePlan)}
+		return writer.TenantLimits{MaxFlagBytes: q.FlagBytes.Of(events.FreePlan)}
 	}
-	l := commands.TenantLimits{
+	l := writer.TenantLimits{
 		Refusal:      commands.EndedSandbox(q.Live.SandboxEnd(tenantID), q.Now()),
 		FlagBytes:    tenant.FlagBytes(),
 		MaxFlagBytes: q.FlagBytes.Of(tenant.Plan(q.Now())),
@@ -100,7 +101,7 @@ func (q *Tenants) OfCreator(creator string) (used, limit int) {
 	return q.Live.UnpaidFlagBytes(creator, each, q.Now()), together
 }
 
-// Wrote implements commands.Quotas. Bytes of a free tenant also count for its creator.
+// Wrote implements writer.Quotas. Bytes of a free tenant also count for its creator.
 func (q *Tenants) Wrote(tenantID string, bytes int) {
 	if tenantID == "" {
 		return

@@ -10,7 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"flagledger/commands"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
@@ -84,8 +85,8 @@ func (p *Principal) tenantID() string {
 
 // Credential identifies the person or the machine that a token belongs to.
 type Credential struct {
-	Claims  commands.Claims // of a person
-	Machine *Machine        // nil for a person
+	Claims  people.Claims // of a person
+	Machine *Machine      // nil for a person
 	Expires time.Time
 
 	stream atomic.Pointer[streamURL] // the last one issued for it
@@ -107,13 +108,13 @@ type principalKey struct{}
 func PrincipalOf(ctx context.Context) *Principal { return ctx.Value(principalKey{}).(*Principal) }
 
 // CallMetadata returns the metadata of the call's events.
-func CallMetadata(ctx context.Context) commands.By {
+func CallMetadata(ctx context.Context) writer.By {
 	req, p := RequestOf(ctx), PrincipalOf(ctx)
 	actor := events.Actor{Kind: events.UserActor, ID: p.Claims.UserID}
 	if p.Machine != nil {
 		actor = events.Actor{Kind: events.ClientActor, ID: p.Machine.ClientID}
 	}
-	by := commands.By{
+	by := writer.By{
 		Actor:         actor,
 		RequestID:     req.ID,
 		CorrelationID: req.Correlation,
@@ -227,12 +228,12 @@ func (a *Core) isVerified(c *Credential) bool {
 }
 
 // IsVerifiedPerson reports whether a person has verified their address. Outside of production it need not be.
-func (a *Core) IsVerifiedPerson(c commands.Claims) bool {
+func (a *Core) IsVerifiedPerson(c people.Claims) bool {
 	return c.EmailVerified || a.Environment != "production"
 }
 
 // TenantsOf lists the tenants that a person may read: without a verified address, only the ones they created.
-func (a *Core) TenantsOf(c commands.Claims) []string {
+func (a *Core) TenantsOf(c people.Claims) []string {
 	tenants := a.Live.TenantsOf(c.UserID)
 	if a.IsVerifiedPerson(c) {
 		return tenants
@@ -273,7 +274,7 @@ func (a *Core) checkRevoked(c *Credential) error {
 		}
 		return nil
 	}
-	return commands.CheckSession(a.Live, c.Claims)
+	return people.CheckSession(a.Live, c.Claims)
 }
 
 // StillAllowed reports whether an admitted principal would be admitted again to the same tenant and environment.
@@ -320,7 +321,7 @@ func (a *Core) Authorize(p *Principal, need Access, id string) error {
 // until they confirm.
 func (a *Core) canonicalTenant(ctx context.Context, p *Principal) (string, error) {
 	tenants := a.TenantsOf(p.Claims)
-	id, err := commands.CanonicalTenant(ctx, a.Live, a.Directory, p.Claims.UserID, tenants)
+	id, err := people.CanonicalTenant(ctx, a.Live, a.Directory, p.Claims.UserID, tenants)
 	switch {
 	case err != nil || id != "":
 		return id, err
@@ -445,7 +446,7 @@ var RoleAccess = Access{Who: Person, platform: events.SuperUser, EndsAccess: tru
 
 // PlatformRole returns a person's platform role, or "" if the address is not verified. A super user also needs an
 // address on the configured list.
-func (a *Core) PlatformRole(c commands.Claims) events.PlatformRole {
+func (a *Core) PlatformRole(c people.Claims) events.PlatformRole {
 	role := a.Live.PlatformRole(c.UserID)
 	if !c.EmailVerified || role == events.SuperUser && !a.SuperUsers.Has(c.Email) {
 		return ""

@@ -18,10 +18,11 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/http/quota"
 	"flagledger/projections/usage"
 	"flagledger/queries"
@@ -40,19 +41,19 @@ const (
 
 // Options holds what several resources need.
 type Options struct {
-	Writer       *commands.Writer
+	Writer       *writer.Writer
 	Queries      *queries.Queries
 	Reads        int           // how many queries may run at once
 	QueueTimeout time.Duration // the longest that expensive work waits to begin; five seconds if 0
 	Live         Live
-	Identity     commands.Identity
-	SignIn       *commands.SignIn
+	Identity     people.Identity
+	SignIn       *people.SignIn
 	Keys         *keys.Keys // sign access tokens
 	Directory    *directory.Directory
 	Idempotency  *idempotency.Requests
 	Meter        *usage.Meter
 	Quotas       *quota.Tenants
-	SuperUsers   commands.SuperUsers
+	SuperUsers   people.SuperUsers
 	Now          func() time.Time
 	Metrics      *prometheus.Registry
 	Log          *slog.Logger

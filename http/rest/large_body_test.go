@@ -14,7 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/http/quota"
 )
 
@@ -35,7 +35,7 @@ func TestALargeBodyThatComesSlowlyMakesWayForOthers(t *testing.T) {
 		}
 		read := func(who string, body io.Reader) (*quota.Slot, error) {
 			r := httptest.NewRequest(http.MethodPost, "/", body)
-			p := &Principal{Credential: &Credential{Claims: commands.Claims{UserID: who}}}
+			p := &Principal{Credential: &Credential{Claims: people.Claims{UserID: who}}}
 			return a.ReadBody(r.WithContext(context.WithValue(t.Context(), requestKey{}, &request{})), p, &bytes.Buffer{})
 		}
 		refused := func(err error, status int) {
@@ -76,7 +76,7 @@ func TestALargeChangeOfFlagsHasATurnButWhileItWaitsForOthers(t *testing.T) {
 		req := &request{answer: http.Header{}}
 		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(make([]byte, 40_000)))
 		g := &guard{api: a, need: need, body: &huma.Schema{}}
-		p := &Principal{Credential: &Credential{Claims: commands.Claims{UserID: who}}}
+		p := &Principal{Credential: &Credential{Claims: people.Claims{UserID: who}}}
 		ctx := context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{}, p)
 		leave, err := g.readLargeBody(r.WithContext(ctx), p)
 		if err == nil {
@@ -117,7 +117,7 @@ func TestAChangeWithCostlyRulesWaitsAsALargeOneDoes(t *testing.T) {
 	}
 	ctx := func(who string, req *request) context.Context {
 		return context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{},
-			&Principal{Credential: &Credential{Claims: commands.Claims{UserID: who}}})
+			&Principal{Credential: &Credential{Claims: people.Claims{UserID: who}}})
 	}
 	mine := &request{answer: http.Header{}}
 	leave, err := a.EnterChanges(ctx("me", mine))

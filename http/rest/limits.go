@@ -22,11 +22,6 @@ func RequestLimit(name, value, per string, status int, beyond string) events.Lim
 	}
 }
 
-// FieldLimit returns a limit of members, parameters or headers.
-func FieldLimit(most int, unit string, status int, fields ...string) events.Limit {
-	return events.Limit{Group: events.FieldLimits, Fields: fields, Max: most, Unit: unit, Status: status}
-}
-
 // ConcurrencyLimit returns a limit of what a node does at once.
 func ConcurrencyLimit(name, value, per string, status int, beyond string) events.Limit {
 	return events.Limit{
@@ -53,12 +48,12 @@ func requestLimits() []events.Limit {
 
 func fieldLimits() []events.Limit {
 	return []events.Limit{
-		FieldLimit(maxLimit, "", 422, "limit"),
-		FieldLimit(maxSearch, "characters", 422, "q"),
-		FieldLimit(maxCursor, "characters", 422, "cursor"),
-		FieldLimit(maxKey, "characters", 422, "Idempotency-Key"),
-		FieldLimit(maxReason, "characters", 422, reasonHeader),
-		FieldLimit(MaxCorrelation, "characters", 400, "X-Correlation-ID"),
+		events.FieldLimit(maxLimit, "", 422, "limit"),
+		events.FieldLimit(maxSearch, events.UnitCharacters, 422, "q"),
+		events.FieldLimit(maxCursor, events.UnitCharacters, 422, "cursor"),
+		events.FieldLimit(maxKey, events.UnitCharacters, 422, "Idempotency-Key"),
+		events.FieldLimit(maxReason, events.UnitCharacters, 422, reasonHeader),
+		events.FieldLimit(MaxCorrelation, events.UnitCharacters, 400, "X-Correlation-ID"),
 	}
 }
 

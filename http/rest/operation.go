@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 
-	"flagledger/commands"
+	"flagledger/commands/writer"
 )
 
 // Unwrap returns the request and the writer of its response.
@@ -21,7 +21,7 @@ type Changed struct {
 }
 
 // ChangeHeaders returns the response headers of a change.
-func ChangeHeaders(done commands.Done) Changed {
+func ChangeHeaders(done writer.Done) Changed {
 	if done.Stale {
 		return Changed{Preference: "respond-async"}
 	}
@@ -40,7 +40,7 @@ type SuccessOutput struct {
 }
 
 // SuccessResponse returns the response to an action.
-func SuccessResponse(done commands.Done) *SuccessOutput {
+func SuccessResponse(done writer.Done) *SuccessOutput {
 	return &SuccessOutput{Changed: ChangeHeaders(done), Body: Success{true}}
 }
 

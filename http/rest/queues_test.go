@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/events"
 	"flagledger/http/quota"
 	"flagledger/projections/snapshot"
@@ -20,7 +21,7 @@ import (
 func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 	a := &Core{}
 	q := quota.NewQueue(quota.QueueLimits{Slots: 2, FlowSlots: 2, FlowWaiting: 1, Waiting: 10, Timeout: time.Millisecond})
-	p := &Principal{Credential: &Credential{Claims: commands.Claims{UserID: "me"}}}
+	p := &Principal{Credential: &Credential{Claims: people.Claims{UserID: "me"}}}
 	refused := func(from func(context.Context) error, detail, limit string) {
 		t.Helper()
 		req := &request{
@@ -52,7 +53,7 @@ func TestWhoGetsNoSlotIsToldOneTimeToWait(t *testing.T) {
 		return &commands.Error{Kind: commands.TooMany, Detail: "8 are made at once", AtOnce: 8}
 	}, "8 are made at once", "8")
 
-	other := &Principal{Credential: &Credential{Claims: commands.Claims{UserID: "other"}}}
+	other := &Principal{Credential: &Credential{Claims: people.Claims{UserID: "other"}}}
 	if p, _ := errors.AsType[*Problem](
 		func() error { _, err := a.EnterQueue(t.Context(), q, other); return err }(),
 	); p == nil ||
@@ -108,7 +109,7 @@ func TestATenantLeavesSlotsToOthers(t *testing.T) {
 func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
 	one := quota.QueueLimits{Slots: 1, FlowSlots: 1, FlowWaiting: 10, Waiting: 10, Timeout: time.Millisecond}
 	a := &Core{Queues: queues{Database: quota.NewQueue(one), CPU: quota.NewQueue(one)}}
-	p := &Principal{Credential: &Credential{Claims: commands.Claims{UserID: "me"}}}
+	p := &Principal{Credential: &Credential{Claims: people.Claims{UserID: "me"}}}
 	req := &request{}
 	ctx := context.WithValue(context.WithValue(t.Context(), requestKey{}, req), principalKey{}, p)
 	var err error
@@ -136,7 +137,7 @@ func TestAReadOfThePastWaitsForItsTurnAndHoldsNoOther(t *testing.T) {
 // The owner of an IPv6 /48 has 65,536 networks, and can have any number of accounts with unverified addresses.
 func TestASiteHasOneShare(t *testing.T) {
 	t.Parallel()
-	for name, claims := range map[string]commands.Claims{"not signed in": {}, "not verified": {UserID: "someone"}} {
+	for name, claims := range map[string]people.Claims{"not signed in": {}, "not verified": {UserID: "someone"}} {
 		a := &Core{Options: Options{Environment: "production"}, Limiter: quota.NewLimiter(quota.Limits{}, nil, time.Now)}
 		q := quota.NewQueue(quota.QueueLimits{Slots: 16, FlowSlots: 2, FlowWaiting: 16, Waiting: 16, Timeout: time.Millisecond})
 		enter := func(from string, i int) error {

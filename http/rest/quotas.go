@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/events"
 	"flagledger/http/quota"
 	"flagledger/projections/snapshot"
@@ -30,7 +30,7 @@ func (a *Core) requestQuota(c *Credential, named string) (id, creator string, pl
 			return named, tenant.Creator(), tenant.Plan(a.Now())
 		}
 	}
-	id, _ = commands.KnownCanonicalTenant(a.Live, a.Directory, c.Claims.UserID, a.TenantsOf(c.Claims))
+	id, _ = people.KnownCanonicalTenant(a.Live, a.Directory, c.Claims.UserID, a.TenantsOf(c.Claims))
 	if tenant, ok := a.Live.Tenant(id); ok {
 		return id, tenant.Creator(), tenant.Plan(a.Now())
 	}

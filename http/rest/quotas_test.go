@@ -6,7 +6,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/events"
 	"flagledger/http/quota"
 )
@@ -14,7 +14,7 @@ import (
 func TestWhoseQuotaOfRequestsIsUsed(t *testing.T) {
 	a := newCore(anonymous(1))
 	a.Live = testLive{}
-	if id, _, plan := a.requestQuota(&Credential{Claims: commands.Claims{UserID: "me"}}, "deleted"); id != "me" ||
+	if id, _, plan := a.requestQuota(&Credential{Claims: people.Claims{UserID: "me"}}, "deleted"); id != "me" ||
 		plan != events.FreePlan {
 		t.Errorf("a person whose tenants were deleted is counted as %s with %q", id, plan)
 	}
@@ -36,7 +36,7 @@ func TestCallsOfUnverifiedAccountsCountForTheirAddress(t *testing.T) {
 			if !a.count(
 				r,
 				&request{
-					credential: &Credential{Claims: commands.Claims{UserID: fmt.Sprint(address, i%accounts), EmailVerified: verified}},
+					credential: &Credential{Claims: people.Claims{UserID: fmt.Sprint(address, i%accounts), EmailVerified: verified}},
 				},
 			).Exceeded {
 				n++

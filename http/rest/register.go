@@ -158,8 +158,8 @@ func (g *guard) limitWritten(p *Principal, bearsKey bool) error {
 	}
 }
 
-// readLargeBody reads a body that may exceed LargeBody. A large one holds a slot of memory until leave is called. If the
-// operation takes no body, only a small one is accepted. Its error is a *Problem.
+// readLargeBody reads a body that may exceed LargeBody. A large one holds a slot of memory until leave is called. If
+// the operation takes no body, only a small one is accepted. Its error is a *Problem.
 func (g *guard) readLargeBody(r *http.Request, p *Principal) (leave func(), err error) {
 	leave = func() {}
 	switch {
@@ -184,8 +184,8 @@ func (g *guard) readLargeBody(r *http.Request, p *Principal) (leave func(), err 
 	return bodySlot.Leave, nil
 }
 
-// enterLargeChange waits for a slot of the processors if a change of flags has a large body, because its facts are large
-// as well. Its error is a *Problem.
+// enterLargeChange waits for a slot of the processors if a change of flags has a large body, because its facts are
+// large as well. Its error is a *Problem.
 func (g *guard) enterLargeChange(ctx context.Context) (leave func(), err error) {
 	if g.need.Scope != events.FlagsWrite || !RequestOf(ctx).largeBody {
 		return func() {}, nil

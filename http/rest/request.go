@@ -12,7 +12,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
-	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/http/quota"
 )
@@ -51,11 +51,11 @@ type request struct {
 	tokenRefusal  error       // why the token is invalid
 	ReplayRefusal error       // if set, only replays the events of an earlier attempt, or refuses with this
 
-	Unsigned   bool           // a webhook call without a verified signature
-	readSlot   *quota.Slot    // for a read, or nil
-	largeBody  bool           // the body has a slot for large ones
-	changeSlot *quota.Slot    // for a change with a large body or expensive rules, or nil
-	Once       *commands.Once // nil without an Idempotency-Key
+	Unsigned   bool         // a webhook call without a verified signature
+	readSlot   *quota.Slot  // for a read, or nil
+	largeBody  bool         // the body has a slot for large ones
+	changeSlot *quota.Slot  // for a change with a large body or expensive rules, or nil
+	Once       *writer.Once // nil without an Idempotency-Key
 	// schema errors of the body and errors of query parameters, by name
 	wrong map[string]string
 }
@@ -147,7 +147,7 @@ func requestID(sent string) string {
 }
 
 // RequestBy returns the metadata of a change by a person who is not signed in yet. The command adds the actor.
-func RequestBy(ctx context.Context) commands.By {
+func RequestBy(ctx context.Context) writer.By {
 	req := RequestOf(ctx)
-	return commands.By{RequestID: req.ID, CorrelationID: req.Correlation, Reason: req.reason}
+	return writer.By{RequestID: req.ID, CorrelationID: req.Correlation, Reason: req.reason}
 }

@@ -1,13 +1,13 @@
 package rest
 
 import (
-	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/projections/snapshot"
 )
 
 // Live answers from memory who the caller is and what they may do. The snapshot implements it.
 type Live interface {
-	commands.People
+	people.People
 	// Ready is closed once the log's facts at the start are applied.
 	Ready() <-chan struct{}
 	// Tenant returns a tenant that is not deleted.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/events"
 	"flagledger/projections/snapshot"
 )
@@ -53,9 +54,9 @@ func TestWhatIsRevoked(t *testing.T) {
 		credential *Credential
 		status     int // 0 if it is valid
 	}{
-		"a person":                         {&Credential{Claims: commands.Claims{UserID: "me", SessionID: "s"}}, 0},
-		"a session that has ended":         {&Credential{Claims: commands.Claims{UserID: "me", SessionID: "over"}}, 401},
-		"a person who was deactivated":     {&Credential{Claims: commands.Claims{UserID: "gone", SessionID: "s"}}, 403},
+		"a person":                         {&Credential{Claims: people.Claims{UserID: "me", SessionID: "s"}}, 0},
+		"a session that has ended":         {&Credential{Claims: people.Claims{UserID: "me", SessionID: "over"}}, 401},
+		"a person who was deactivated":     {&Credential{Claims: people.Claims{UserID: "gone", SessionID: "s"}}, 403},
 		"a machine":                        {&Credential{Machine: &Machine{ClientID: "c", TenantID: "t"}}, 0},
 		"a client that was deleted":        {&Credential{Machine: &Machine{ClientID: "d", TenantID: "t"}}, 401},
 		"a token for another tenant's own": {&Credential{Machine: &Machine{ClientID: "c", TenantID: "u"}}, 401},
@@ -88,13 +89,13 @@ func problemFor(err error) *Problem {
 
 func TestAPlatformRoleNeedsAListedAddress(t *testing.T) {
 	a := newCore(anonymous(1))
-	a.Live, a.SuperUsers = testLive{}, commands.NewSuperUsers([]string{"Root@example.com"})
+	a.Live, a.SuperUsers = testLive{}, people.NewSuperUsers([]string{"Root@example.com"})
 	for email, want := range map[string]events.PlatformRole{"root@example.com": events.SuperUser, "me@example.com": ""} {
-		if got := a.PlatformRole(commands.Claims{UserID: "u", Email: email, EmailVerified: true}); got != want {
+		if got := a.PlatformRole(people.Claims{UserID: "u", Email: email, EmailVerified: true}); got != want {
 			t.Errorf("%s is %q, want %q", email, got, want)
 		}
 	}
-	if got := a.PlatformRole(commands.Claims{UserID: "u", Email: "root@example.com"}); got != "" {
+	if got := a.PlatformRole(people.Claims{UserID: "u", Email: "root@example.com"}); got != "" {
 		t.Errorf("an address that is not verified is %q", got)
 	}
 }

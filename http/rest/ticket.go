@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"time"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/people"
 	"flagledger/events"
 )
 
@@ -94,7 +94,7 @@ func (a *Core) redeem(ctx context.Context, text string) (*Credential, ticket, er
 		c.Machine = &Machine{ClientID: t.ClientID, TenantID: t.TenantID, scopes: []events.Scope{StreamAccess.Scope}}
 		return c, t, nil
 	}
-	c.Claims = commands.Claims{
+	c.Claims = people.Claims{
 		UserID:        claims.Subject,
 		SessionID:     t.SessionID,
 		AuthTime:      time.Unix(t.AuthTime, 0).UTC(),

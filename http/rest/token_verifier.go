@@ -8,14 +8,14 @@ import (
 
 	"github.com/puzpuzpuz/xsync/v4"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/oauth"
+	"flagledger/commands/people"
 )
 
 // tokenVerifier verifies bearer tokens and caches valid ones until they expire, so that each signature is checked once.
 type tokenVerifier struct {
-	identity commands.Identity
+	identity people.Identity
 	Machines *oauth.Tokens
 	now      func() time.Time
 	verified *xsync.Map[[sha256.Size]byte, *Credential]

@@ -2,16 +2,18 @@
 package tenants
 
 import (
-	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/people"
+	"flagledger/commands/sandbox"
+	"flagledger/commands/tenants"
 	"flagledger/http/rest"
 )
 
 // Options holds what tenants need.
 type Options struct {
-	Tenancies        *commands.Tenancies
-	Sandboxes        *commands.Sandboxes
-	Inviter          *commands.Inviter
+	Tenancies        *tenants.Tenancies
+	Sandboxes        *sandbox.Sandboxes
+	Inviter          *people.Inviter
 	DailyInvitations *jobs.DailyInvitations
 	// InvitationsPerDay replaces the plans' daily quota of invitations, unless it is 0.
 	InvitationsPerDay int

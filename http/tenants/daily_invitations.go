@@ -7,6 +7,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
@@ -40,22 +41,22 @@ func (a *API) tenantInvitations(tenantID, userID string) []jobs.InvitationBound 
 // and repeated invitations do not count.
 func limitInvitations[S any, P state.State[S]](
 	ctx context.Context, a *API, bounds []jobs.InvitationBound, cmd commands.Command[S],
-	invite func() (commands.Done, error),
-) (commands.Done, error) {
-	if _, _, found, err := commands.Find[S, P](ctx, a.Writer, rest.CallMetadata(ctx), cmd); err != nil {
-		return commands.Done{}, err
+	invite func() (writer.Done, error),
+) (writer.Done, error) {
+	if _, _, found, err := writer.Find[S, P](ctx, a.Writer, rest.CallMetadata(ctx), cmd); err != nil {
+		return writer.Done{}, err
 	} else if found {
 		return invite()
 	} else if err := rest.RequestOf(ctx).ReplayRefusal; err != nil {
-		return commands.Done{}, err
+		return writer.Done{}, err
 	}
 	now := a.Now()
 	reached, err := a.DailyInvitations.Take(ctx, now, bounds...)
 	if err != nil {
-		return commands.Done{}, err
+		return writer.Done{}, err
 	}
 	if reached != nil {
-		return commands.Done{}, commands.TooManyToday(reached.PerDay, now,
+		return writer.Done{}, commands.TooManyToday(reached.PerDay, now,
 			fmt.Sprintf("the limit of %d invitations a day is reached", reached.PerDay))
 	}
 	done, err := invite()

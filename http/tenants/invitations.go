@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
@@ -112,7 +113,7 @@ func (a *API) addInvitations() {
 	resend.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	rest.Register(a.Core, super, resend, func(ctx context.Context, in *InvitationPath) (*rest.SuccessOutput, error) {
 		resend := commands.ResendInvitation{InvitationRef: a.invitationRef(in.ID)}
-		done, err := limitInvitations(ctx, a, platformInvitations, resend, func() (done commands.Done, err error) {
+		done, err := limitInvitations(ctx, a, platformInvitations, resend, func() (done writer.Done, err error) {
 			_, done, err = rest.Do(ctx, a.Writer, resend)
 			return done, err
 		})
@@ -148,7 +149,7 @@ func (a *API) Invite(ctx context.Context, email string, create commands.CreateIn
 	}
 	create.Now = a.Now()
 	var invitation state.Invitation
-	done, err := limitInvitations(ctx, a, platformInvitations, create, func() (done commands.Done, err error) {
+	done, err := limitInvitations(ctx, a, platformInvitations, create, func() (done writer.Done, err error) {
 		invitation, done, err = a.Inviter.InviteToPlatform(ctx, rest.Runner[state.Invitation](a.Core), create, email)
 		return done, err
 	})

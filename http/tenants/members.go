@@ -7,6 +7,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
@@ -172,7 +173,7 @@ func (a *API) InviteMember(ctx context.Context, tenantID string, body NewMemberB
 		a,
 		a.tenantInvitations(tenantID, rest.PrincipalOf(ctx).Claims.UserID),
 		add,
-		func() (done commands.Done, err error) {
+		func() (done writer.Done, err error) {
 			id, member, done, err = a.Inviter.InviteMember(ctx, rest.Runner[state.Tenant](a.Core), add, address, rest.NewID(ctx))
 			return done, err
 		},

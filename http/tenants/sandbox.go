@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/http/rest"
 	"flagledger/projections/snapshot"
 )
@@ -93,7 +94,7 @@ func (a *API) cleanUpSandbox(ctx context.Context, _ *struct {
 	if err := rest.RequestOf(ctx).ReplayRefusal; err != nil { // facts have no ids derived from the key
 		return nil, err
 	}
-	return rest.SuccessResponse(commands.Done{}), a.Sandboxes.Cleanup(ctx, rest.CallMetadata(ctx),
+	return rest.SuccessResponse(writer.Done{}), a.Sandboxes.Cleanup(ctx, rest.CallMetadata(ctx),
 		rest.PrincipalOf(ctx).Tenant.ID())
 }
 

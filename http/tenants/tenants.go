@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"flagledger/commands"
+	"flagledger/commands/tenants"
+	"flagledger/commands/writer"
 	"flagledger/events/state"
 	"flagledger/http/rest"
 	"flagledger/queries"
@@ -115,8 +117,8 @@ func wrongContact(email rest.Optional[string], name *string) map[string]string {
 }
 
 // contact returns a tenant's contact, with the canonical form of the address.
-func contact(email rest.Optional[string], name *string) commands.Contact {
-	c := commands.Contact{Email: email.Sent, Name: name}
+func contact(email rest.Optional[string], name *string) tenants.Contact {
+	c := tenants.Contact{Email: email.Sent, Name: name}
 	if email.Sent != nil {
 		address, _ := commands.ParseEmail(*email.Sent)
 		c.Email = &address
@@ -167,7 +169,7 @@ func (a *API) createTenant(ctx context.Context, in *struct {
 	if in.Body.IsSandbox {
 		create.SandboxEndsAt = a.Sandboxes.NewEnd()
 	}
-	created, release, err := commands.CountCreated(ctx, a.Writer, a.Queries, claims.UserID)
+	created, release, err := writer.CountCreated(ctx, a.Writer, a.Queries, claims.UserID)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/projections/reactions"
 )
@@ -41,7 +41,7 @@ func withReactions(
 	if err != nil {
 		return err
 	}
-	w := commands.NewWriter(store, commands.NoWait, commands.NoQuotas{}, time.Now)
+	w := writer.NewWriter(store, writer.NoWait, writer.NoQuotas{}, time.Now)
 	return use(reactions.New(reactions.NewCheckpoint(pool, store, log), queue,
-		func(ctx context.Context, id string) (bool, error) { return commands.ProjectExists(ctx, w, id) }))
+		func(ctx context.Context, id string) (bool, error) { return writer.ProjectExists(ctx, w, id) }))
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/cmd/flagledger/node/settings"
-	"flagledger/commands"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/tours"
+	"flagledger/commands/people"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/queries"
 )
@@ -26,7 +27,7 @@ func EraseUser(
 		return err
 	}
 	defer pool.Close()
-	w := commands.NewWriter(store, commands.NoWait, commands.NoQuotas{}, c.Now)
+	w := writer.NewWriter(store, writer.NoWait, writer.NoQuotas{}, c.Now)
 	queue, err := jobs.Open(pool)
 	if err != nil {
 		return err
@@ -39,7 +40,7 @@ func EraseUser(
 		}
 	}
 	return newEraser(w, pool, links, directory.New(pool, c.Now), inbox.New(pool, queue, c.Now),
-		queries.New(pool, store, commands.NoWait), outside).Erase(ctx, userID)
+		queries.New(pool, store, writer.NoWait), outside).Erase(ctx, userID)
 }
 
 // account deletes a person's account at an external identity provider.
@@ -50,11 +51,11 @@ type account interface {
 // newEraser returns the eraser for all keepings with personal data. The directory comes first: inboxes accept only
 // people in it. outside is nil without an external identity provider.
 func newEraser(
-	w *commands.Writer, pool *pgxpool.Pool, links *jobs.Links, directory *directory.Directory, inbox *inbox.Inbox,
+	w *writer.Writer, pool *pgxpool.Pool, links *jobs.Links, directory *directory.Directory, inbox *inbox.Inbox,
 	queries *queries.Queries, outside account,
-) *commands.Eraser {
-	return &commands.Eraser{
-		Writer: w, Tenants: queries, Contacts: directory, Keepings: []commands.PersonalData{
+) *people.Eraser {
+	return &people.Eraser{
+		Writer: w, Tenants: queries, Contacts: directory, Keepings: []people.PersonalData{
 			local.NewAccounts(pool), links, jobs.NewMailLimit(pool), directory, tours.New(pool), inbox,
 		},
 		Account: outside,

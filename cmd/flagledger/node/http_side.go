@@ -5,8 +5,9 @@ import (
 
 	"flagledger/cmd/flagledger/node/health"
 	"flagledger/cmd/flagledger/node/settings"
-	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/people"
+	"flagledger/commands/sandbox"
 	"flagledger/http"
 	"flagledger/http/accounts"
 	"flagledger/http/evaluation"
@@ -34,8 +35,8 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 		Data:       c.Data,
 	})
 	s.metrics.MustRegister(monitor)
-	superUsers := commands.NewSuperUsers(c.SuperUsers)
-	signIn := &commands.SignIn{
+	superUsers := people.NewSuperUsers(c.SuperUsers)
+	signIn := &people.SignIn{
 		Writer:     w.writer,
 		Sessions:   w.identity,
 		Directory:  s.directory,
@@ -69,13 +70,13 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 			Environment:  c.Environment,
 		},
 		Accounts: accounts.Options{
-			Reclaimer: &commands.Reclaimer{
+			Reclaimer: &people.Reclaimer{
 				Writer:    w.writer,
 				People:    r.snapshot,
 				Tenancies: w.tenancies,
-				Keepings:  []commands.PersonalData{s.tours, s.inbox},
+				Keepings:  []people.PersonalData{s.tours, s.inbox},
 			},
-			SandboxSignUp: &commands.SandboxSignUp{
+			SandboxSignUp: &sandbox.SignUp{
 				Links:     s.links,
 				Identity:  w.identity,
 				Tenants:   r.queries,
@@ -90,7 +91,7 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 		Tenants: tenants.Options{
 			Tenancies: w.tenancies,
 			Sandboxes: w.sandboxes,
-			Inviter: &commands.Inviter{
+			Inviter: &people.Inviter{
 				Writer:      w.writer,
 				Directory:   s.directory,
 				Invitations: r.queries,

@@ -9,12 +9,16 @@ import (
 
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/identity/firebase"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
 	"flagledger/commands/mail"
+	"flagledger/commands/notify"
 	"flagledger/commands/payment"
+	"flagledger/commands/people"
 	"flagledger/commands/push"
+	"flagledger/commands/writer"
 	"flagledger/http/rest"
 )
 
@@ -23,7 +27,7 @@ const Audience = "flagledger"
 
 // provider is an identity provider.
 type provider interface {
-	commands.Identity
+	people.Identity
 	jobs.LinkMailer
 }
 
@@ -31,7 +35,7 @@ type provider interface {
 // Firebase's provider calls end for sessions that have ended there, and erase for people whose account was deleted
 // there.
 func openIdentity(
-	ctx context.Context, c settings.Config, s stores, mailer commands.Mailer,
+	ctx context.Context, c settings.Config, s stores, mailer notify.Mailer,
 	end func(context.Context, commands.EndSessions) error, erase func(ctx context.Context, userID string) error,
 	log *slog.Logger,
 ) (p provider, run func(context.Context), err error) {
@@ -77,7 +81,7 @@ func openFirebase(
 }
 
 // openMailer returns a mailer for the configured server, or one that logs.
-func openMailer(c settings.Config, log *slog.Logger) (commands.Mailer, error) {
+func openMailer(c settings.Config, log *slog.Logger) (notify.Mailer, error) {
 	if c.Mail.URL != "" {
 		return mail.Open(c.Mail.URL)
 	}
@@ -88,7 +92,7 @@ func openMailer(c settings.Config, log *slog.Logger) (commands.Mailer, error) {
 }
 
 // openPusher pushes through FCM of the configured Firebase project, or to the log. Firebase's emulator has no FCM.
-func openPusher(ctx context.Context, c settings.Config, log *slog.Logger) (commands.Pusher, error) {
+func openPusher(ctx context.Context, c settings.Config, log *slog.Logger) (notify.Pusher, error) {
 	if c.PushEndpoint != "" {
 		return push.Open(ctx, "test", option.WithEndpoint(c.PushEndpoint), option.WithoutAuthentication())
 	}
@@ -104,24 +108,24 @@ func openPusher(ctx context.Context, c settings.Config, log *slog.Logger) (comma
 
 // openBilling returns the billing of tenants, with Stripe if configured.
 func openBilling(
-	c settings.Config, writer *commands.Writer, followed *jobs.Payments, log *slog.Logger,
-) (*commands.Billing, error) {
-	prices, err := commands.ParsePlanPrices(c.Payment.PlanPrices)
+	c settings.Config, w *writer.Writer, followed *jobs.Payments, log *slog.Logger,
+) (*billing.Billing, error) {
+	prices, err := billing.ParsePlanPrices(c.Payment.PlanPrices)
 	if err != nil {
 		return nil, err
 	}
-	returnURLs, err := commands.NewReturnURLs(c.ReturnOrigins(), c.Environment == "development")
+	returnURLs, err := billing.NewReturnURLs(c.ReturnOrigins(), c.Environment == "development")
 	if err != nil {
 		return nil, err
 	}
-	var provider commands.Payments // nil without Stripe
+	var provider billing.Payments // nil without Stripe
 	if c.Payment.SecretKey != "" {
 		provider = payment.Open(c.Payment.Stripe())
 		if c.Payment.WebhookSecret == "" {
 			log.Warn("there is no STRIPE_WEBHOOK_SECRET: what is paid for is seen once a day")
 		}
 	}
-	return &commands.Billing{
-		Writer: writer, Payments: provider, Events: followed, Prices: prices, ReturnURLs: returnURLs, Now: c.Now, Log: log,
+	return &billing.Billing{
+		Writer: w, Payments: provider, Events: followed, Prices: prices, ReturnURLs: returnURLs, Now: c.Now, Log: log,
 	}, nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/cmd/flagledger/node/settings"
-	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/tenants"
 	"flagledger/migrations/pgtest"
 	"flagledger/projections/usage"
 )
@@ -52,7 +52,7 @@ func TestAWrongClockAddsNothingUp(t *testing.T) {
 	s := stores{pool: pool, keepings: keepings{jobs: client}}
 	r := readSide{meter: usage.New(pool, nil, time.Now)}
 	added := 0
-	for _, task := range upkeep(settings.Config{Now: time.Now}, s, r, writeSide{tenancies: &commands.Tenancies{}}) {
+	for _, task := range upkeep(settings.Config{Now: time.Now}, s, r, writeSide{tenancies: &tenants.Tenancies{}}) {
 		if !strings.HasPrefix(task.Name, "add up ") {
 			continue
 		}

@@ -8,9 +8,10 @@ import (
 
 	"flagledger/cmd/flagledger/node/health"
 	"flagledger/cmd/flagledger/node/settings"
-	"flagledger/commands"
 	"flagledger/commands/identity/local"
 	"flagledger/commands/jobs"
+	"flagledger/commands/sandbox"
+	"flagledger/commands/tenants"
 )
 
 // work returns the jobs that a node works.
@@ -33,7 +34,7 @@ func work(c settings.Config, s stores, r readSide, w writeSide, log *slog.Logger
 		Notifications: w.notifications,
 		Sandboxes:     w.sandboxes,
 		Tenancies:     w.tenancies,
-		Projects:      &commands.DeletedProjects{Writer: w.writer, Flags: r.snapshot},
+		Projects:      &tenants.DeletedProjects{Writer: w.writer, Flags: r.snapshot},
 		Payments:      w.billing,
 		Upkeep:        upkeep(c, s, r, w),
 		Log:           log,
@@ -44,7 +45,7 @@ func work(c settings.Config, s stores, r readSide, w writeSide, log *slog.Logger
 // upkeep returns the periodic tasks that one node does for all.
 func upkeep(c settings.Config, s stores, r readSide, w writeSide) []jobs.Task {
 	mailLimit, dailyInvitations := jobs.NewMailLimit(s.pool), jobs.NewDailyInvitations(s.pool)
-	retention := &commands.SandboxRetention{
+	retention := &sandbox.Retention{
 		Writer: w.writer, Sandboxes: r.snapshot, Notices: jobs.NewSandboxNotices(s.jobs), Notifications: w.notifications,
 		Tenancies: w.tenancies, Now: c.Now,
 	}

@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 )
 
@@ -14,8 +15,8 @@ func (c *Client) Subscribe(s events.Subscription) {
 		Subscription: s,
 		Now:          c.Service.Config.Now(),
 	}
-	by := commands.BySystem("test")
-	_, done, err := commands.Do(c.Service.T.Context(), c.Service.Node.API.Writer, by, set)
+	by := writer.BySystem("test")
+	_, done, err := writer.Do(c.Service.T.Context(), c.Service.Node.API.Writer, by, set)
 	if err != nil || done.Stale {
 		c.Service.T.Fatalf("set a subscription: %+v, %v", done, err)
 	}

@@ -17,6 +17,7 @@ import (
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/projections"
 	"flagledger/projections/models"
@@ -29,7 +30,7 @@ func BenchmarkCommand(b *testing.B) {
 	for _, writers := range []int{1, 32} {
 		b.Run(fmt.Sprintf("durable/writers=%d", writers), func(b *testing.B) {
 			_, store := nodetest.BenchStore(b)
-			benchCommands(b, commands.NewWriter(store, commands.NoWait, commands.NoQuotas{}, time.Now), writers)
+			benchCommands(b, writer.NewWriter(store, writer.NoWait, writer.NoQuotas{}, time.Now), writers)
 		})
 		b.Run(fmt.Sprintf("readable/writers=%d", writers), func(b *testing.B) {
 			url, store := nodetest.BenchStore(b)
@@ -38,7 +39,7 @@ func BenchmarkCommand(b *testing.B) {
 			var parts sync.WaitGroup
 			parts.Go(func() { live.Run(ctx, store, progress.SnapshotReached, nodetest.Log(b)) })
 			parts.Go(func() { _ = projections.Run(ctx, url, store, models.All(), progress, nodetest.Log(b)) })
-			w := commands.NewWriter(store, progress.Wait, commands.NoQuotas{}, time.Now)
+			w := writer.NewWriter(store, progress.Wait, writer.NoQuotas{}, time.Now)
 			createFlag(b, w, "warm")
 			benchCommands(b, w, writers)
 			cancel()
@@ -47,15 +48,15 @@ func BenchmarkCommand(b *testing.B) {
 	}
 }
 
-func createFlag(b *testing.B, w *commands.Writer, key string) {
-	_, _, err := commands.Do(b.Context(), w, commands.By{},
+func createFlag(b *testing.B, w *writer.Writer, key string) {
+	_, _, err := writer.Do(b.Context(), w, writer.By{},
 		commands.CreateFlag{TenantID: "t", Key: key, ID: commands.NewID(), Type: events.BooleanFlag, Salt: "s"})
 	if err != nil {
 		b.Error(err)
 	}
 }
 
-func benchCommands(b *testing.B, w *commands.Writer, writers int) {
+func benchCommands(b *testing.B, w *writer.Writer, writers int) {
 	var took nodetest.Samples
 	var next atomic.Int64
 	b.ResetTimer()

@@ -17,6 +17,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/projections"
@@ -27,7 +28,7 @@ import (
 
 // views are all views of a flag's facts over one database: commands' states, lists, evaluations and API responses.
 type views struct {
-	writer   *commands.Writer
+	writer   *writer.Writer
 	store    events.Store
 	progress *projections.Progress
 	read     *queries.Queries
@@ -46,11 +47,11 @@ func newViews(t *testing.T) views {
 	t.Cleanup(pool.Close)
 	v := views{store: api.Service.Store(), progress: projections.NewProgress(models.All(), 0), live: snapshot.New(snapshot.Options{}), api: api}
 	v.read = queries.New(pool, v.store, v.progress.Wait)
-	v.writer = commands.NewWriter(v.store, commands.NoWait, commands.NoQuotas{}, time.Now) // the test waits once in a while
+	v.writer = writer.NewWriter(v.store, writer.NoWait, writer.NoQuotas{}, time.Now) // the test waits once in a while
 	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
 	run(t, func(ctx context.Context) { v.progress.Listen(ctx, url, v.store, log) })
 	create := commands.CreateTenant{ID: "t", Name: "Tenant", Creator: api.UserID, Environments: environments}
-	_, done, err := commands.Do(t.Context(), v.writer, tester, create)
+	_, done, err := writer.Do(t.Context(), v.writer, tester, create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func (v views) wait(t rapid.TB, position events.Position) {
 }
 
 var (
-	tester       = commands.By{Actor: events.Actor{Kind: events.UserActor, ID: "tester"}}
+	tester       = writer.By{Actor: events.Actor{Kind: events.UserActor, ID: "tester"}}
 	environments = []events.EnvironmentRef{{ID: "e1", Name: "production"}, {ID: "e2", Name: "development"}}
 )
 
@@ -101,7 +102,7 @@ func testAllViewsOfAFlagAgree(t *testing.T) {
 		var flag state.Flag
 		var last events.Position
 		do := func(cmd commands.Command[state.Flag]) {
-			after, done, err := commands.Do(t.Context(), v.writer, tester, cmd)
+			after, done, err := writer.Do(t.Context(), v.writer, tester, cmd)
 			switch {
 			case commands.KindOf(err) != commands.Internal: // refused
 				refusals++
@@ -168,7 +169,7 @@ func (v views) serveByARule(t *testing.T) (flag state.Flag) {
 		commands.SetRules{FlagRef: ref, Environment: environments[0], Rules: []commands.NewRule{rule}},
 		commands.SwitchFlag{FlagRef: ref, Environment: environments[0], On: true},
 	} {
-		after, done, err := commands.Do(t.Context(), v.writer, tester, cmd)
+		after, done, err := writer.Do(t.Context(), v.writer, tester, cmd)
 		if err != nil {
 			t.Fatal(err)
 		}

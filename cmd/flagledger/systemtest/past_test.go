@@ -13,6 +13,7 @@ import (
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands"
+	"flagledger/commands/writer"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/queries"
@@ -65,7 +66,7 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 		case flag.Exists && flag.Version >= 90 && flag.Version < 99: // one fact each
 			command = commands.UpdateFlag{FlagRef: ref, Name: new(fmt.Sprint("name ", seed))}
 		}
-		after, done, err := commands.Do(t.Context(), v.writer, tester, command)
+		after, done, err := writer.Do(t.Context(), v.writer, tester, command)
 		if err != nil && commands.KindOf(err) == commands.Internal {
 			t.Fatal(err)
 		}
@@ -152,7 +153,7 @@ func (v views) checkReverts(
 			Environments:     environments,
 			EnvironmentsThen: environments,
 		}
-		reverted, done, err := commands.Do(t.Context(), v.writer, tester, revert)
+		reverted, done, err := writer.Do(t.Context(), v.writer, tester, revert)
 		if err != nil {
 			t.Fatal(err)
 		}

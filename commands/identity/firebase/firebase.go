@@ -18,6 +18,7 @@ import (
 	"google.golang.org/api/option"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 )
 
 // Options are the settings of a Provider. The Admin SDK itself reads GOOGLE_APPLICATION_CREDENTIALS and
@@ -41,7 +42,7 @@ type Options struct {
 	Log        *slog.Logger // may be nil
 }
 
-// Provider implements commands.Identity with Firebase Authentication.
+// Provider implements people.Identity with Firebase Authentication.
 type Provider struct {
 	o       Options
 	auth    *auth.Client
@@ -51,7 +52,7 @@ type Provider struct {
 	seen    *xsync.Map[string, sighting]
 }
 
-var _ commands.Identity = (*Provider)(nil)
+var _ people.Identity = (*Provider)(nil)
 
 // callTimeout limits calls that people wait for. The Admin SDK retries for longer.
 const callTimeout = 5 * time.Second
@@ -104,10 +105,10 @@ func New(ctx context.Context, o Options) (*Provider, error) {
 }
 
 // SignUp creates an account, signs it in and lets Firebase mail a link that verifies the address.
-func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (people.Session, error) {
 	made, err := p.signUp(ctx, email, password, displayName)
 	if err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	if err := p.o.Links.QueueVerification(ctx, made.LocalId, made.LocalId); err != nil {
 		// Setting a new password verifies the address too.
@@ -118,13 +119,13 @@ func (p *Provider) SignUp(ctx context.Context, email, password, displayName stri
 
 // SignUpVerified works like SignUp for a person who has proved that the address is theirs. If Firebase cannot record
 // that, the account exists all the same, and MarkVerified records it.
-func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (people.Session, error) {
 	made, err := p.signUp(ctx, email, password, displayName)
 	if err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	if err := p.MarkVerified(ctx, made.LocalId); err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	session, err := p.session(ctx, made.IdToken, made.RefreshToken, made.ExpiresIn)
 	session.EmailVerified = true // the token is older
@@ -144,7 +145,7 @@ func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 func (p *Provider) signUp(
 	ctx context.Context, email, password, displayName string,
 ) (*identitytoolkit.GoogleCloudIdentitytoolkitV1SignUpResponse, error) {
-	if err := commands.CheckSignUp(email, password, displayName); err != nil {
+	if err := people.CheckSignUp(email, password, displayName); err != nil {
 		return nil, err
 	}
 	email, _ = commands.ParseEmail(email)
@@ -163,10 +164,10 @@ func (p *Provider) signUp(
 }
 
 // SignIn starts a session for a correct address and password.
-func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
+func (p *Provider) SignIn(ctx context.Context, email, password string) (people.Session, error) {
 	in, err := p.signIn(ctx, email, password)
 	if err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	return p.session(ctx, in.IdToken, in.RefreshToken, in.ExpiresIn)
 }
@@ -199,41 +200,41 @@ func (p *Provider) signIn(
 
 // Refresh exchanges a refresh token for new tokens, unless the session has ended. The token can be used until then.
 func (p *Provider) Refresh(
-	ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error,
-) (commands.Session, error) {
+	ctx context.Context, refreshToken string, mayContinue func(people.Claims) error,
+) (people.Session, error) {
 	if err := p.withPasswords(); err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	if refreshToken == "" {
-		return commands.Session{}, unauthenticated("the refresh token is not valid")
+		return people.Session{}, unauthenticated("the refresh token is not valid")
 	}
 	s, err := p.exchange(ctx, refreshToken)
 	if err == nil {
 		err = mayContinue(s.Claims)
 	}
 	if err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	return s, nil
 }
 
-func (p *Provider) exchange(ctx context.Context, refreshToken string) (commands.Session, error) {
+func (p *Provider) exchange(ctx context.Context, refreshToken string) (people.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	token, err := p.refresh.TokenSource(ctx, &oauth2.Token{RefreshToken: refreshToken}).Token()
 	if err != nil {
-		return commands.Session{}, refusal(err, refreshing)
+		return people.Session{}, refusal(err, refreshing)
 	}
 	idToken, _ := token.Extra("id_token").(string)
 	s, err := p.session(ctx, idToken, token.RefreshToken, token.ExpiresIn)
 	if err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	return s, p.checkSession(ctx, s.Claims)
 }
 
 // checkSession asks Firebase whether a session has ended.
-func (p *Provider) checkSession(ctx context.Context, c commands.Claims) error {
+func (p *Provider) checkSession(ctx context.Context, c people.Claims) error {
 	user, err := p.auth.GetUser(ctx, c.UserID)
 	switch {
 	case auth.IsUserNotFound(err):
@@ -250,12 +251,12 @@ func (p *Provider) checkSession(ctx context.Context, c commands.Claims) error {
 
 func (p *Provider) session(
 	ctx context.Context, idToken, refreshToken string, expiresIn int64,
-) (commands.Session, error) {
+) (people.Session, error) {
 	claims, err := p.Verify(ctx, idToken)
 	if err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
-	return commands.Session{
+	return people.Session{
 		Claims:       claims,
 		IDToken:      idToken,
 		RefreshToken: refreshToken,
@@ -291,31 +292,31 @@ func (p *Provider) Delete(ctx context.Context, userID string) error {
 
 // PrepareReset checks the oobCode of a mailed link, and the account. Firebase checks its own password policy only when
 // the password is set.
-func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
+func (p *Provider) PrepareReset(ctx context.Context, token, password string) (people.PasswordChange, error) {
 	if err := p.withPasswords(); err != nil {
-		return commands.PasswordChange{}, err
+		return people.PasswordChange{}, err
 	}
-	if err := commands.CheckNewPassword(password); err != nil {
-		return commands.PasswordChange{}, err
+	if err := people.CheckNewPassword(password); err != nil {
+		return people.PasswordChange{}, err
 	}
 	if token == "" {
-		return commands.PasswordChange{}, commands.InvalidLink()
+		return people.PasswordChange{}, commands.InvalidLink()
 	}
 	link, err := p.readLink(ctx, token)
 	if err != nil {
-		return commands.PasswordChange{}, err
+		return people.PasswordChange{}, err
 	}
 	if link.RequestType != "PASSWORD_RESET" {
-		return commands.PasswordChange{}, commands.InvalidLink()
+		return people.PasswordChange{}, commands.InvalidLink()
 	}
 	user, err := p.userByEmail(ctx, link.Email)
 	if err != nil {
-		return commands.PasswordChange{}, err
+		return people.PasswordChange{}, err
 	}
 	if user.Disabled {
-		return commands.PasswordChange{}, accountDisabled()
+		return people.PasswordChange{}, accountDisabled()
 	}
-	return commands.PasswordChange{Ends: p.ends(user.UID, ""), Set: func(ctx context.Context) error {
+	return people.PasswordChange{Ends: p.ends(user.UID, ""), Set: func(ctx context.Context) error {
 		return p.setByLink(ctx, token, password)
 	}}, nil
 }
@@ -361,19 +362,19 @@ func (p *Provider) userByEmail(ctx context.Context, email string) (*auth.UserRec
 // PrepareUpdate checks the current password of a signed-in person. Setting the new one makes Firebase end the refresh
 // tokens of all sessions, including this one.
 func (p *Provider) PrepareUpdate(
-	ctx context.Context, c commands.Claims, current, password string,
-) (commands.PasswordChange, error) {
-	if err := commands.CheckPasswordChange(current, password); err != nil {
-		return commands.PasswordChange{}, err
+	ctx context.Context, c people.Claims, current, password string,
+) (people.PasswordChange, error) {
+	if err := people.CheckPasswordChange(current, password); err != nil {
+		return people.PasswordChange{}, err
 	}
 	in, err := p.signIn(ctx, c.Email, current)
 	if err != nil {
-		return commands.PasswordChange{}, err
+		return people.PasswordChange{}, err
 	}
 	if in.LocalId != c.UserID {
-		return commands.PasswordChange{}, wrongCredentials()
+		return people.PasswordChange{}, wrongCredentials()
 	}
-	return commands.PasswordChange{Ends: p.ends(c.UserID, c.SessionID), Set: func(ctx context.Context) error {
+	return people.PasswordChange{Ends: p.ends(c.UserID, c.SessionID), Set: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		_, err := p.toolkit.Accounts.Update(&identitytoolkit.GoogleCloudIdentitytoolkitV1SetAccountInfoRequest{

@@ -19,6 +19,8 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/identity/firebase/emulator"
 	"flagledger/commands/identity/identitytest"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
 )
 
 // running is a provider on the emulator that stops with the test. It records ended sessions: all of an erased person.
@@ -94,7 +96,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func anyone(commands.Claims) error { return nil }
+func anyone(people.Claims) error { return nil }
 
 func kindOf(t *testing.T, err error, kind commands.Kind) {
 	t.Helper()
@@ -276,7 +278,7 @@ func passwordCalls(t *testing.T, p *Provider) map[string]func() error {
 		"refresh": func() error { _, err := p.Refresh(ctx, "token-to-refresh", anyone); return err },
 		"reset":   func() error { _, err := p.PrepareReset(ctx, "token-of-a-link", "correct horse"); return err },
 		"update": func() error {
-			_, err := p.PrepareUpdate(ctx, commands.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse",
+			_, err := p.PrepareUpdate(ctx, people.Claims{UserID: "u", Email: "ada@example.com"}, "correct horse",
 				"another horse")
 			return err
 		},
@@ -318,7 +320,7 @@ func TestLinksThatFirebaseDoesNotMail(t *testing.T) {
 		"EMAIL_NOT_FOUND": {false, false}, "INVALID_EMAIL": {true, true}, "USER_DISABLED": {true, true}, "TOO_MANY_ATTEMPTS_TRY_LATER : Wait": {true, false},
 	} {
 		err := unmailed(fmt.Errorf("call: %w", &googleapi.Error{Code: 400, Message: code}))
-		if (err != nil) != want.fails || errors.Is(err, commands.ErrRecipientRefused) != want.forGood {
+		if (err != nil) != want.fails || errors.Is(err, notify.ErrRecipientRefused) != want.forGood {
 			t.Errorf("%s: %v", code, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/jobs"
+	"flagledger/commands/notify"
 )
 
 var _ jobs.LinkMailer = (*Provider)(nil)
@@ -46,7 +47,7 @@ func unmailed(err error) error {
 		return nil
 	case "INVALID_EMAIL", "USER_DISABLED":
 		// Anyone may enter such an address: retrying would only report failing jobs.
-		return fmt.Errorf("%w: %s", commands.ErrRecipientRefused, code)
+		return fmt.Errorf("%w: %s", notify.ErrRecipientRefused, code)
 	default:
 		return secretless(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"firebase.google.com/go/v4/auth"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/people"
 )
 
 // privateClaims are Firebase's additional claims of an ID token.
@@ -27,7 +27,7 @@ type privateClaims struct {
 
 // Verify returns the claims of an ID token. It checks what the Admin SDK's VerifyIDToken does, but with keys that are
 // cached while Google cannot be reached. The SDK asks the emulator about its unsigned tokens.
-func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
+func (p *Provider) Verify(ctx context.Context, text string) (people.Claims, error) {
 	var private privateClaims
 	var subject string
 	var expires time.Time
@@ -36,24 +36,24 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 		defer cancel()
 		token, err := p.auth.VerifyIDToken(ctx, text)
 		if err != nil {
-			return commands.Claims{}, notAdmitted(err)
+			return people.Claims{}, notAdmitted(err)
 		}
 		if err := payload(text, &private); err != nil {
-			return commands.Claims{}, unauthenticated("the token cannot be read")
+			return people.Claims{}, unauthenticated("the token cannot be read")
 		}
 		subject, expires = token.UID, time.Unix(token.Expires, 0)
 	} else {
 		claims, err := keys.Verify(ctx, p.kind(), p.keys.find, p.o.Now(), text, &private)
 		if err != nil {
-			return commands.Claims{}, err
+			return people.Claims{}, err
 		}
 		subject, expires = claims.Subject, claims.Expiry.Time()
 	}
 	if private.AuthTime == nil || private.Firebase.SignInProvider == "" || len(subject) > 128 {
-		return commands.Claims{}, unauthenticated("the token does not tell whose it is")
+		return people.Claims{}, unauthenticated("the token does not tell whose it is")
 	}
 	began := private.AuthTime.Time().UTC()
-	c := commands.Claims{
+	c := people.Claims{
 		UserID: subject, Email: private.Email, EmailVerified: private.EmailVerified, DisplayName: private.Name,
 		Provider: private.Firebase.SignInProvider, SessionID: sessionID(began), AuthTime: began, ExpiresAt: expires.UTC(),
 	}.Canonical()
@@ -78,15 +78,15 @@ func payload(token string, into any) error {
 
 // Admit verifies an ID token, and lets the Admin SDK check with Firebase that it is not revoked and the account not
 // disabled.
-func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, error) {
+func (p *Provider) Admit(ctx context.Context, text string) (people.Claims, error) {
 	c, err := p.Verify(ctx, text) // first, so that invented tokens cause no calls
 	if err != nil {
-		return commands.Claims{}, err
+		return people.Claims{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if _, err = p.auth.VerifyIDTokenAndCheckRevoked(ctx, text); err != nil {
-		return commands.Claims{}, notAdmitted(err)
+		return people.Claims{}, notAdmitted(err)
 	}
 	return c, nil
 }

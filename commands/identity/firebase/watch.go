@@ -8,6 +8,8 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
+	"flagledger/retry"
 )
 
 // sighting holds the known tokens of a person.
@@ -22,7 +24,7 @@ const (
 )
 
 // note records whose token was seen.
-func (p *Provider) note(c commands.Claims) {
+func (p *Provider) note(c people.Claims) {
 	p.seen.Compute(c.UserID, func(s sighting, known bool) (sighting, xsync.ComputeOp) {
 		if !known || c.AuthTime.Before(s.began) {
 			s.began = c.AuthTime
@@ -36,7 +38,7 @@ func (p *Provider) note(c commands.Claims) {
 
 // watch asks Firebase from time to time which of the known sessions have ended, until ctx ends.
 func (p *Provider) watch(ctx context.Context) {
-	commands.Every(ctx, p.o.CheckEvery, func() {
+	retry.Every(ctx, p.o.CheckEvery, func() {
 		if err := p.check(ctx); err != nil && ctx.Err() == nil {
 			p.o.Log.Warn("Firebase does not tell which sessions have ended; they go on until it does", "retry_in",
 				p.o.CheckEvery, "err", secretless(err))

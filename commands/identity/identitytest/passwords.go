@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 )
 
 func forgottenPassword(t *testing.T, s Subject) {
@@ -42,7 +43,7 @@ func forgottenPassword(t *testing.T, s Subject) {
 	refused(t, err, commands.Invalid, "token")
 	_, err = s.SignIn(t.Context(), email, secret)
 	refused(t, err, commands.Unauthenticated)
-	for _, session := range []commands.Session{up, between} {
+	for _, session := range []people.Session{up, between} {
 		_, err = s.refresh(t.Context(), session.RefreshToken)
 		refused(t, err, commands.Unauthenticated)
 	}
@@ -72,7 +73,7 @@ func changedPassword(t *testing.T, s Subject) {
 	if after := must(s.SignIn(t.Context(), email, another))(t); after.AuthTime.Before(ended.Before) {
 		t.Errorf("the next session began at %v, and sessions before %v have ended", after.AuthTime, ended.Before)
 	}
-	_, err = s.updatePassword(t.Context(), commands.Claims{UserID: "nobody", Email: address()}, secret, another)
+	_, err = s.updatePassword(t.Context(), people.Claims{UserID: "nobody", Email: address()}, secret, another)
 	refused(t, err, commands.Unauthenticated)
 }
 

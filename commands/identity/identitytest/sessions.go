@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 )
 
 func signUpSignsIn(t *testing.T, s Subject) {
@@ -25,9 +26,9 @@ func signUpSignsIn(t *testing.T, s Subject) {
 		up.ExpiresIn != time.Hour {
 		t.Errorf("began %v, expires %v, in %v", c.AuthTime, c.ExpiresAt, up.ExpiresIn)
 	}
-	for what, verify := range map[string]func() (commands.Claims, error){
-		"verified": func() (commands.Claims, error) { return s.Verify(t.Context(), up.IDToken) },
-		"admitted": func() (commands.Claims, error) { return s.Admit(t.Context(), up.IDToken) },
+	for what, verify := range map[string]func() (people.Claims, error){
+		"verified": func() (people.Claims, error) { return s.Verify(t.Context(), up.IDToken) },
+		"admitted": func() (people.Claims, error) { return s.Admit(t.Context(), up.IDToken) },
 	} {
 		if diff := cmp.Diff(c, must(verify())(t)); diff != "" {
 			t.Errorf("%s: %s", what, diff)
@@ -53,7 +54,7 @@ func verifiedSignUp(t *testing.T, s Subject) {
 	if got := must(s.Admit(t.Context(), up.IDToken))(t); got.UserID != up.UserID || got.SessionID != up.SessionID {
 		t.Errorf("the token belongs to %+v, want %+v", got, up.Claims)
 	}
-	for what, session := range map[string]commands.Session{
+	for what, session := range map[string]people.Session{
 		"refreshed": must(s.refresh(t.Context(), up.RefreshToken))(t),
 		"signed in": must(s.SignIn(t.Context(), email, secret))(t),
 	} {
@@ -141,7 +142,7 @@ func refreshGoesOn(t *testing.T, s Subject) {
 	// Firebase's emulator dates every session of an account to its last sign-in, and the link of a sign-up is mailed by a
 	// different one.
 	in := must(s.SignIn(t.Context(), email, secret))(t)
-	_, err := s.Refresh(t.Context(), in.RefreshToken, func(c commands.Claims) error {
+	_, err := s.Refresh(t.Context(), in.RefreshToken, func(c people.Claims) error {
 		if c.UserID != in.UserID || c.SessionID != in.SessionID || !c.AuthTime.Equal(in.AuthTime) || c.Email != in.Email {
 			t.Errorf("the session of %+v has the claims %+v", in.Claims, c)
 		}

@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 )
 
 // Subject is the provider under test, without people of earlier runs. It does not trust unverified addresses.
 type Subject struct {
-	commands.Identity
+	people.Identity
 	// Token returns the token of the newest link that was mailed to an address, to set a new password or to verify it. It
 	// waits until the token differs from last.
 	Token func(t testing.TB, email string, verify bool, last string) string
@@ -26,8 +27,8 @@ type Subject struct {
 }
 
 // refresh refreshes a session without a check.
-func (s Subject) refresh(ctx context.Context, token string) (commands.Session, error) {
-	return s.Refresh(ctx, token, func(commands.Claims) error { return nil })
+func (s Subject) refresh(ctx context.Context, token string) (people.Session, error) {
+	return s.Refresh(ctx, token, func(people.Claims) error { return nil })
 }
 
 // resetPassword sets a password and returns the ended sessions.
@@ -36,13 +37,13 @@ func (s Subject) resetPassword(ctx context.Context, token, password string) (com
 }
 
 func (s Subject) updatePassword(
-	ctx context.Context, c commands.Claims, current, password string,
+	ctx context.Context, c people.Claims, current, password string,
 ) (commands.EndSessions, error) {
 	return set(ctx)(s.PrepareUpdate(ctx, c, current, password))
 }
 
-func set(ctx context.Context) func(commands.PasswordChange, error) (commands.EndSessions, error) {
-	return func(change commands.PasswordChange, err error) (commands.EndSessions, error) {
+func set(ctx context.Context) func(people.PasswordChange, error) (commands.EndSessions, error) {
+	return func(change people.PasswordChange, err error) (commands.EndSessions, error) {
 		if err != nil {
 			return commands.EndSessions{}, err
 		}

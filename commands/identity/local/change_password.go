@@ -9,6 +9,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/people"
 )
 
 // A password is changed in two short transactions, so that nothing is locked while the event store records the ended
@@ -21,25 +22,25 @@ const changeTime = 10 * time.Second
 // PrepareReset checks the token of a mailed link, and a new password. Setting the password also verifies the address,
 // because the person reads its mails. It does not if addresses are assumed to be verified: the account's existing data
 // would have to be deleted.
-func (p *Provider) PrepareReset(ctx context.Context, token, password string) (commands.PasswordChange, error) {
+func (p *Provider) PrepareReset(ctx context.Context, token, password string) (people.PasswordChange, error) {
 	userID, verified := "", false
 	if hasTokenLength(token) {
 		err := p.pool.QueryRow(ctx, `select user_id, email_verified from keep.mailed_tokens t join keep.people using (user_id)
 			where t.hash = $1 and purpose = $2 and t.expires_at > $3`, sum(token), reset, p.now()).Scan(&userID, &verified)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return commands.PasswordChange{}, databaseError("look up a link", err)
+			return people.PasswordChange{}, databaseError("look up a link", err)
 		}
 	}
 	var wrong map[string]string
 	if userID == "" {
 		wrong = commands.InvalidLink().Fields
 	}
-	if err := commands.MergeFieldErrors(wrong, commands.CheckNewPassword(password)); err != nil {
-		return commands.PasswordChange{}, err
+	if err := commands.MergeFieldErrors(wrong, people.CheckNewPassword(password)); err != nil {
+		return people.PasswordChange{}, err
 	}
 	var kept string
 	if err := p.o.Hash(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
-		return commands.PasswordChange{}, err
+		return people.PasswordChange{}, err
 	}
 	ends, err := p.prepareChange(
 		ctx,
@@ -50,9 +51,9 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 		p.now(),
 	)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return commands.PasswordChange{}, commands.InvalidLink()
+		return people.PasswordChange{}, commands.InvalidLink()
 	}
-	return commands.PasswordChange{
+	return people.PasswordChange{
 		Ends:          ends,
 		FirstVerifies: !verified && !p.o.AssumeEmailsVerified,
 		Set: func(ctx context.Context) error {
@@ -77,25 +78,25 @@ func (p *Provider) PrepareReset(ctx context.Context, token, password string) (co
 
 // PrepareUpdate checks the current password of a signed-in person and the new one.
 func (p *Provider) PrepareUpdate(
-	ctx context.Context, c commands.Claims, current, password string,
-) (commands.PasswordChange, error) {
+	ctx context.Context, c people.Claims, current, password string,
+) (people.PasswordChange, error) {
 	wrong := refuse("the current password is wrong")
-	if err := commands.CheckPasswordChange(current, password); err != nil {
-		return commands.PasswordChange{}, err
+	if err := people.CheckPasswordChange(current, password); err != nil {
+		return people.PasswordChange{}, err
 	}
 	var before string
 	err := p.pool.QueryRow(ctx, `select hash from keep.people join keep.passwords using (user_id) where user_id = $1
 		and email is not null`, c.UserID).
 		Scan(&before)
 	if errors.Is(err, pgx.ErrNoRows) || len(current) > commands.MaxPassword {
-		return commands.PasswordChange{}, wrong
+		return people.PasswordChange{}, wrong
 	}
 	if err != nil {
-		return commands.PasswordChange{}, databaseError("look up an account", err)
+		return people.PasswordChange{}, databaseError("look up an account", err)
 	}
 	against, err := parse(before)
 	if err != nil {
-		return commands.PasswordChange{}, &commands.Error{Detail: "read the password of " + c.UserID, Err: err}
+		return people.PasswordChange{}, &commands.Error{Detail: "read the password of " + c.UserID, Err: err}
 	}
 	var right bool
 	var kept string
@@ -105,17 +106,17 @@ func (p *Provider) PrepareUpdate(
 		}
 	})
 	if err != nil {
-		return commands.PasswordChange{}, err
+		return people.PasswordChange{}, err
 	}
 	if !right {
-		return commands.PasswordChange{}, wrong
+		return people.PasswordChange{}, wrong
 	}
 	ends, err := p.prepareChange(ctx, commands.EndSessions{UserID: c.UserID, Except: c.SessionID},
 		`select true from keep.passwords where user_id = $1 and hash = $2`, c.UserID, before)
 	if errors.Is(err, pgx.ErrNoRows) { // changed meanwhile
-		return commands.PasswordChange{}, wrong
+		return people.PasswordChange{}, wrong
 	}
-	return commands.PasswordChange{Ends: ends, Set: func(ctx context.Context) error {
+	return people.PasswordChange{Ends: ends, Set: func(ctx context.Context) error {
 		err := p.setPassword(ctx, ends, kept, nil)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return wrong

@@ -17,6 +17,8 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/identity/identitytest"
 	"flagledger/commands/jobs"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
 	"flagledger/migrations/pgtest"
 )
 
@@ -104,13 +106,13 @@ func (m mailing) resetPassword(ctx context.Context, token, password string) (com
 }
 
 func (m mailing) updatePassword(
-	ctx context.Context, c commands.Claims, current, password string,
+	ctx context.Context, c people.Claims, current, password string,
 ) (commands.EndSessions, error) {
 	return set(ctx)(m.PrepareUpdate(ctx, c, current, password))
 }
 
-func set(ctx context.Context) func(commands.PasswordChange, error) (commands.EndSessions, error) {
-	return func(change commands.PasswordChange, err error) (commands.EndSessions, error) {
+func set(ctx context.Context) func(people.PasswordChange, error) (commands.EndSessions, error) {
+	return func(change people.PasswordChange, err error) (commands.EndSessions, error) {
 		if err != nil {
 			return commands.EndSessions{}, err
 		}
@@ -308,7 +310,7 @@ func TestUpdatePassword(t *testing.T) {
 	if got := refusal(t, err, commands.Invalid).Fields; len(got) != 2 {
 		t.Errorf("got %v", got)
 	}
-	_, err = m.updatePassword(ctx, commands.Claims{UserID: "nobody"}, secret, another)
+	_, err = m.updatePassword(ctx, people.Claims{UserID: "nobody"}, secret, another)
 	wantKind(t, err, commands.Unauthenticated)
 
 	ended := must(m.updatePassword(ctx, two.Claims, secret, another))(t)
@@ -331,7 +333,7 @@ type fragile struct {
 	tries *atomic.Int64
 }
 
-func (f fragile) Send(ctx context.Context, m commands.Mail) error {
+func (f fragile) Send(ctx context.Context, m notify.Mail) error {
 	_ = f.sentMails.Send(ctx, m)
 	if f.tries.Add(1) == 1 {
 		return errors.New("the line broke")

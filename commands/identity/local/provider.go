@@ -17,6 +17,8 @@ import (
 	"flagledger/commands/keep"
 	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
 )
 
 // Options configure a Provider.
@@ -27,8 +29,8 @@ type Options struct {
 	// AssumeEmailsVerified makes addresses count as verified without a proof, for development. This is not stored, nor
 	// in tokens.
 	AssumeEmailsVerified bool
-	Links                *jobs.Links     // queues mails with links
-	Mailer               commands.Mailer // sends them
+	Links                *jobs.Links   // queues mails with links
+	Mailer               notify.Mailer // sends them
 	Now                  func() time.Time
 	HashMemory           uint32 // KiB for hashing a new password; the recommended 19 MiB if 0. For tests
 	// Hash calls hash when there is capacity, or returns a refusal. If nil, hash runs at once.
@@ -43,8 +45,8 @@ type Provider struct {
 }
 
 var (
-	_ commands.Identity = (*Provider)(nil)
-	_ jobs.LinkMailer   = (*Provider)(nil)
+	_ people.Identity = (*Provider)(nil)
+	_ jobs.LinkMailer = (*Provider)(nil)
 )
 
 // New returns the provider over a database.
@@ -69,12 +71,12 @@ type person struct {
 
 // SignUp creates an account and signs it in. It returns Invalid with the wrong fields, and Conflict for an address
 // that is taken in any case.
-func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+func (p *Provider) SignUp(ctx context.Context, email, password, displayName string) (people.Session, error) {
 	return p.signUp(ctx, email, password, displayName, false)
 }
 
 // SignUpVerified works like SignUp for a person who has proved that the address is theirs.
-func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (commands.Session, error) {
+func (p *Provider) SignUpVerified(ctx context.Context, email, password, displayName string) (people.Session, error) {
 	return p.signUp(ctx, email, password, displayName, true)
 }
 
@@ -88,19 +90,19 @@ func (p *Provider) MarkVerified(ctx context.Context, userID string) error {
 
 func (p *Provider) signUp(
 	ctx context.Context, email, password, displayName string, verified bool,
-) (commands.Session, error) {
-	if err := commands.CheckSignUp(email, password, displayName); err != nil {
-		return commands.Session{}, err
+) (people.Session, error) {
+	if err := people.CheckSignUp(email, password, displayName); err != nil {
+		return people.Session{}, err
 	}
 	email, _ = commands.ParseEmail(email)
 	var kept string
 	if err := p.o.Hash(ctx, func() { kept = hash(password, p.o.HashMemory).String() }); err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	now := p.now()
 	userID, err := uuid.NewV7()
 	if err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	who := person{userID: userID.String(), email: email, displayName: displayName, verified: verified}
 	s := newSession(who, now)
@@ -109,7 +111,7 @@ func (p *Provider) signUp(
 		err := directory.Add(
 			ctx,
 			tx,
-			commands.Claims{UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName},
+			people.Claims{UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName},
 			now,
 		)
 		if err != nil {
@@ -129,18 +131,18 @@ func (p *Provider) signUp(
 		return err
 	})
 	if err != nil {
-		return commands.Session{}, databaseError("sign up", err)
+		return people.Session{}, databaseError("sign up", err)
 	}
 	return p.signedIn(who, s, refresh)
 }
 
 // SignIn starts a session for a correct address and password. It hashes for an unknown address too, so that its
 // duration does not reveal known addresses.
-func (p *Provider) SignIn(ctx context.Context, email, password string) (commands.Session, error) {
+func (p *Provider) SignIn(ctx context.Context, email, password string) (people.Session, error) {
 	email, ok := commands.ParseEmail(email)
 	wrong := refuse("the e-mail address or the password is wrong")
 	if !ok || len(password) > commands.MaxPassword {
-		return commands.Session{}, wrong // no account can have these
+		return people.Session{}, wrong // no account can have these
 	}
 	var who person
 	var kept string
@@ -150,20 +152,20 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 		Scan(&who.userID, &who.email, &who.verified, &who.displayName, &kept)
 	known := !errors.Is(err, pgx.ErrNoRows)
 	if err != nil && known {
-		return commands.Session{}, databaseError("look up an account", err)
+		return people.Session{}, databaseError("look up an account", err)
 	}
 	against := p.nobody
 	if known {
 		if against, err = parse(kept); err != nil {
-			return commands.Session{}, &commands.Error{Detail: "read the password of " + who.userID, Err: err}
+			return people.Session{}, &commands.Error{Detail: "read the password of " + who.userID, Err: err}
 		}
 	}
 	var right bool
 	if err := p.o.Hash(ctx, func() { right = against.matches(password) }); err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	if !known || !right {
-		return commands.Session{}, wrong
+		return people.Session{}, wrong
 	}
 	now := p.now()
 	s := newSession(who, now)
@@ -192,7 +194,7 @@ func (p *Provider) SignIn(ctx context.Context, email, password string) (commands
 		return err
 	})
 	if err != nil {
-		return commands.Session{}, databaseError("sign in", err)
+		return people.Session{}, databaseError("sign in", err)
 	}
 	return p.signedIn(who, s, refresh)
 }
@@ -214,28 +216,28 @@ func newSession(who person, now time.Time) session {
 	return session{id: uuid.NewString(), userID: who.userID, authTime: now}
 }
 
-func (p *Provider) signedIn(who person, s session, refresh string) (commands.Session, error) {
+func (p *Provider) signedIn(who person, s session, refresh string) (people.Session, error) {
 	text, expires, err := p.sign(who, s)
 	if err != nil {
-		return commands.Session{}, err
+		return people.Session{}, err
 	}
 	claims := p.claimsOf(who, s)
 	claims.ExpiresAt = expires
-	return commands.Session{
+	return people.Session{
 		Claims: claims, IDToken: text, RefreshToken: refresh, ExpiresIn: keys.TokenTTL,
 	}, nil
 }
 
 // claimsOf returns the claims of a session's ID tokens without the expiry.
-func (p *Provider) claimsOf(who person, s session) commands.Claims {
-	return p.assumeVerified(commands.Claims{
+func (p *Provider) claimsOf(who person, s session) people.Claims {
+	return p.assumeVerified(people.Claims{
 		UserID: who.userID, Email: who.email, EmailVerified: who.verified, DisplayName: who.displayName,
 		Provider: provider, SessionID: s.id, AuthTime: s.authTime.UTC().Truncate(time.Second),
 	})
 }
 
 // assumeVerified returns canonical claims, with an unproved address marked as verified if the settings say so.
-func (p *Provider) assumeVerified(c commands.Claims) commands.Claims {
+func (p *Provider) assumeVerified(c people.Claims) people.Claims {
 	if !c.EmailVerified && p.o.AssumeEmailsVerified {
 		c.EmailVerified, c.EmailAssumed = true, true
 	}

@@ -18,6 +18,8 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/notify"
+	"flagledger/commands/people"
 	"flagledger/migrations/pgtest"
 )
 
@@ -57,9 +59,9 @@ func options(c *clock) Options {
 }
 
 // sentMails are the mails that were sent.
-type sentMails chan commands.Mail
+type sentMails chan notify.Mail
 
-func (l sentMails) Send(_ context.Context, m commands.Mail) error {
+func (l sentMails) Send(_ context.Context, m notify.Mail) error {
 	l <- m
 	return nil
 }
@@ -108,7 +110,7 @@ func TestSignUpThenSignIn(t *testing.T) {
 	p := start(t, pool, o)
 
 	up := must(p.SignUp(t.Context(), " Ada@Example.com\n", secret, "Ada <Lovelace>"))(t)
-	want := commands.Claims{
+	want := people.Claims{
 		UserID: up.UserID, Email: "Ada@example.com", EmailVerified: true, EmailAssumed: true, DisplayName: "Ada <Lovelace>",
 		Provider: "password", SessionID: up.SessionID, AuthTime: c.now(), ExpiresAt: c.now().Add(time.Hour),
 	}
@@ -160,15 +162,15 @@ func TestAddressesCountAsVerifiedInDevelopmentAlone(t *testing.T) {
 	}
 
 	up = must(development.SignUp(t.Context(), "bob@example.com", secret, ""))(t)
-	for name, c := range map[string]commands.Claims{
+	for name, c := range map[string]people.Claims{
 		"the sign-up": up.Claims, "the token": must(development.Verify(t.Context(), up.IDToken))(t),
-		"refreshing": must(development.Refresh(t.Context(), up.RefreshToken, func(commands.Claims) error { return nil }))(t).Claims,
+		"refreshing": must(development.Refresh(t.Context(), up.RefreshToken, func(people.Claims) error { return nil }))(t).Claims,
 	} {
 		if !c.EmailVerified || !c.EmailAssumed {
 			t.Errorf("an address is not taken to be verified in development by %s", name)
 		}
 	}
-	for name, c := range map[string]commands.Claims{
+	for name, c := range map[string]people.Claims{
 		"by a token from there": must(production.Verify(t.Context(), up.IDToken))(t),
 		"by a sign-up there":    must(production.SignIn(t.Context(), "bob@example.com", secret))(t).Claims,
 	} {

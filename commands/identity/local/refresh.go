@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 )
 
 const refreshTTL = 30 * 24 * time.Hour
@@ -22,10 +23,10 @@ type session struct {
 // Refresh exchanges a refresh token for a new one and an ID token of the same session with the person's current
 // address and name. A token used twice was stolen, so it ends the session.
 func (p *Provider) Refresh(
-	ctx context.Context, refreshToken string, mayContinue func(commands.Claims) error,
-) (commands.Session, error) {
+	ctx context.Context, refreshToken string, mayContinue func(people.Claims) error,
+) (people.Session, error) {
 	if !hasTokenLength(refreshToken) {
-		return commands.Session{}, refuse("the refresh token is not valid")
+		return people.Session{}, refuse("the refresh token is not valid")
 	}
 	kept := sum(refreshToken)
 	var s session
@@ -50,12 +51,12 @@ func (p *Provider) Refresh(
 	err := pgx.BeginFunc(ctx, p.pool, find)
 	if err == nil {
 		if err := mayContinue(p.claimsOf(who, s)); err != nil {
-			return commands.Session{}, err
+			return people.Session{}, err
 		}
 		err = pgx.BeginFunc(ctx, p.pool, rotate)
 	}
 	if err != nil {
-		return commands.Session{}, databaseError("refresh a session", err)
+		return people.Session{}, databaseError("refresh a session", err)
 	}
 	return p.signedIn(who, s, next)
 }
@@ -84,7 +85,7 @@ func (p *Provider) refreshable(ctx context.Context, tx pgx.Tx, kept []byte) (s s
 	case errors.Is(err, pgx.ErrNoRows):
 		err = refuse("the refresh token is not valid")
 	case err == nil && used != nil:
-		err = &commands.ReusedTokenError{UserID: s.userID, SessionID: s.id}
+		err = &people.ReusedTokenError{UserID: s.userID, SessionID: s.id}
 	case err == nil && !p.now().Before(expires):
 		err = refuse("the refresh token has expired")
 	}

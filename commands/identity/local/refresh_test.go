@@ -14,12 +14,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/migrations/pgtest"
 )
 
 // refresh refreshes a session without a check.
-func (p *Provider) refresh(ctx context.Context, token string) (commands.Session, error) {
-	return p.Refresh(ctx, token, func(commands.Claims) error { return nil })
+func (p *Provider) refresh(ctx context.Context, token string) (people.Session, error) {
+	return p.Refresh(ctx, token, func(people.Claims) error { return nil })
 }
 
 func count(t testing.TB, pool *pgxpool.Pool, where string, args ...any) (n int) {
@@ -81,8 +82,8 @@ func TestRefreshTokenUsedTwiceEndsItsSessionAlone(t *testing.T) {
 	for _, used := range []string{first.RefreshToken, second.RefreshToken, first.RefreshToken} {
 		_, err := p.refresh(t.Context(), used)
 		wantKind(t, err, commands.Unauthenticated)
-		if reused, ok := errors.AsType[*commands.ReusedTokenError](err); !ok ||
-			*reused != (commands.ReusedTokenError{UserID: first.UserID, SessionID: first.SessionID}) {
+		if reused, ok := errors.AsType[*people.ReusedTokenError](err); !ok ||
+			*reused != (people.ReusedTokenError{UserID: first.UserID, SessionID: first.SessionID}) {
 			t.Errorf("the session to end is not told: %v", err)
 		}
 	}
@@ -107,7 +108,7 @@ func TestRefreshesOfOneTokenAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		up := must(nodes[0].SignUp(t.Context(), "ada@example.com", secret, ""))(t)
-		got := make([]commands.Session, 6)
+		got := make([]people.Session, 6)
 		errs := make([]error, len(got))
 		var all sync.WaitGroup
 		for i := range got {
@@ -121,7 +122,7 @@ func TestRefreshesOfOneTokenAtOnce(t *testing.T) {
 				if got[i].SessionID != up.SessionID {
 					t.Errorf("the session is said to be %q", got[i].SessionID)
 				}
-			} else if reused, ok := errors.AsType[*commands.ReusedTokenError](err); !ok || reused.SessionID != up.SessionID {
+			} else if reused, ok := errors.AsType[*people.ReusedTokenError](err); !ok || reused.SessionID != up.SessionID {
 				t.Errorf("the session to end is not told: %v", err)
 			}
 		}

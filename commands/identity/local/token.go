@@ -6,8 +6,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"flagledger/commands"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/people"
 )
 
 const provider = "password"
@@ -42,16 +42,16 @@ func (p *Provider) sign(who person, s session) (text string, expires time.Time, 
 
 // Verify returns the claims of an ID token of this provider. Each token has exactly one valid text. An invalid token
 // is Unauthenticated.
-func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, error) {
+func (p *Provider) Verify(ctx context.Context, text string) (people.Claims, error) {
 	var private idToken
 	claims, err := p.o.Keys.Verify(ctx, p.kind(), text, &private)
 	if err != nil {
-		return commands.Claims{}, err
+		return people.Claims{}, err
 	}
 	if private.SessionID == "" {
-		return commands.Claims{}, refuse("the token does not tell whose it is")
+		return people.Claims{}, refuse("the token does not tell whose it is")
 	}
-	return p.assumeVerified(commands.Claims{
+	return p.assumeVerified(people.Claims{
 		UserID:        claims.Subject,
 		Email:         private.Email,
 		EmailVerified: private.EmailVerified,
@@ -64,6 +64,6 @@ func (p *Provider) Verify(ctx context.Context, text string) (commands.Claims, er
 }
 
 // Admit works like Verify, because the service knows which local sessions have ended.
-func (p *Provider) Admit(ctx context.Context, text string) (commands.Claims, error) {
+func (p *Provider) Admit(ctx context.Context, text string) (people.Claims, error) {
 	return p.Verify(ctx, text)
 }

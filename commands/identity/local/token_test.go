@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 	"flagledger/migrations/pgtest"
 )
 
@@ -229,7 +230,7 @@ func TestVerify(t *testing.T) {
 			if e := refusal(t, err, commands.Unauthenticated); e.Detail != v.want || e.Err != nil {
 				t.Errorf("got %v, want %q", err, v.want)
 			}
-			if got != (commands.Claims{}) {
+			if got != (people.Claims{}) {
 				t.Errorf("a refused token tells %+v", got)
 			}
 		})

@@ -16,7 +16,9 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
+	"flagledger/commands/people"
 	"flagledger/events"
+	"flagledger/retry"
 )
 
 // Directory is the directory in a database. Errors are *commands.Error, Unavailable if the database cannot be reached.
@@ -125,7 +127,7 @@ func (d *Directory) cacheVisit(v visit, at time.Time) {
 	})
 }
 
-// HasVisit implements commands.TenantVisits.
+// HasVisit implements people.TenantVisits.
 func (d *Directory) HasVisit(userID, tenantID string, since time.Time) bool {
 	v := visit{userID, tenantID}
 	if at, ok := d.unsaved.Load(v); ok && !at.Before(since) {
@@ -146,7 +148,7 @@ func (d *Directory) visitTime(joined time.Time) time.Time {
 
 // Run saves the visits at an interval until ctx ends, and then once more.
 func (d *Directory) Run(ctx context.Context, interval time.Duration, log *slog.Logger) {
-	commands.Every(ctx, interval, func() {
+	retry.Every(ctx, interval, func() {
 		if err := d.flush(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("tenant visits could not be saved; the next attempt includes them", "err", err)
 		}
@@ -197,21 +199,21 @@ func (d *Directory) write(ctx context.Context, users, tenants []string, times []
 	return databaseError(err)
 }
 
-// Visits implements commands.TenantVisits.
-func (d *Directory) Visits(ctx context.Context, userID string) ([]commands.TenantVisit, error) {
+// Visits implements people.TenantVisits.
+func (d *Directory) Visits(ctx context.Context, userID string) ([]people.TenantVisit, error) {
 	if err := d.flush(ctx); err != nil {
 		return nil, err
 	}
 	return d.SavedVisits(ctx, userID)
 }
 
-// SavedVisits implements commands.TenantVisits.
-func (d *Directory) SavedVisits(ctx context.Context, userID string) ([]commands.TenantVisit, error) {
+// SavedVisits implements people.TenantVisits.
+func (d *Directory) SavedVisits(ctx context.Context, userID string) ([]people.TenantVisit, error) {
 	rows, err := d.db.Query(ctx, `select tenant_id, at from keep.tenant_use where user_id = $1 order by at desc`, userID)
 	if err != nil {
 		return nil, databaseError(err)
 	}
-	visits, err := pgx.CollectRows(rows, pgx.RowToStructByName[commands.TenantVisit])
+	visits, err := pgx.CollectRows(rows, pgx.RowToStructByName[people.TenantVisit])
 	for _, v := range visits {
 		d.cacheVisit(visit{userID, v.TenantID}, v.At)
 	}

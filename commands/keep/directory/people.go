@@ -9,11 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"flagledger/commands"
+	"flagledger/commands/people"
 )
 
 // Add adds a person who signs up, in a transaction of the local identity provider. It returns Conflict if the address
 // is taken.
-func Add(ctx context.Context, tx pgx.Tx, c commands.Claims, now time.Time) error {
+func Add(ctx context.Context, tx pgx.Tx, c people.Claims, now time.Time) error {
 	_, err := tx.Exec(ctx,
 		`insert into keep.people (user_id, email, email_verified, display_name, created_at) values ($1, $2, $3, $4, $5)`,
 		c.UserID, c.Email, c.EmailVerified, c.DisplayName, now)
@@ -53,7 +54,7 @@ func (d *Directory) Email(ctx context.Context, userID string) (email string, err
 // SaveProfile saves a person's name and address from the identity provider, and reports whether the person is new. A
 // verified address stays verified, whatever an older token says, and is taken from any other person. An assumed
 // verification is not stored.
-func (d *Directory) SaveProfile(ctx context.Context, c commands.Claims) (isNew bool, err error) {
+func (d *Directory) SaveProfile(ctx context.Context, c people.Claims) (isNew bool, err error) {
 	proved := c.EmailProved()
 	note := func(email string) error {
 		err := d.db.QueryRow(ctx, `

@@ -12,6 +12,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep/directory"
+	"flagledger/commands/people"
 	"flagledger/migrations/pgtest"
 )
 
@@ -20,26 +21,26 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestWhomTheDirectoryMeets(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
-	people := directory.New(pool, time.Now)
+	list := directory.New(pool, time.Now)
 	type noted struct {
 		email    string
 		verified bool
 	}
-	says := func(who, email string, verified bool) commands.Claims {
-		return commands.Claims{UserID: who, Email: email, EmailVerified: verified}
+	says := func(who, email string, verified bool) people.Claims {
+		return people.Claims{UserID: who, Email: email, EmailVerified: verified}
 	}
 	for name, c := range map[string]struct {
-		tokens []commands.Claims //  @ stands for the domain of this case
+		tokens []people.Claims //  @ stands for the domain of this case
 		want   map[string]noted
 	}{
-		"the address is gone":                      {[]commands.Claims{says("a", "a@", true), says("a", "", false)}, map[string]noted{"a": {"", false}}},
-		"a token without an address says it is":    {[]commands.Claims{says("a", "a@", true), says("a", "", true)}, map[string]noted{"a": {"", false}}},
-		"a verified address stays so":              {[]commands.Claims{says("a", "a@", true), says("a", "A@", false)}, map[string]noted{"a": {"A@", true}}},
-		"another address is not verified":          {[]commands.Claims{says("a", "a@", true), says("a", "b@", false)}, map[string]noted{"a": {"b@", false}}},
-		"an address is there again":                {[]commands.Claims{says("a", "", false), says("a", "a@", false), says("a", "a@", true)}, map[string]noted{"a": {"a@", true}}},
-		"a verified owner keeps the address":       {[]commands.Claims{says("a", "a@", true), says("b", "b@", true), says("b", "A@", false)}, map[string]noted{"a": {"a@", true}, "b": {"", false}}},
-		"whoever verifies an address gets it":      {[]commands.Claims{says("a", "a@", false), says("b", "A@", true)}, map[string]noted{"a": {"", false}, "b": {"A@", true}}},
-		"whoever verified an address later has it": {[]commands.Claims{says("a", "a@", true), says("b", "a@", true), says("a", "a@", false)}, map[string]noted{"a": {"", false}, "b": {"a@", true}}},
+		"the address is gone":                      {[]people.Claims{says("a", "a@", true), says("a", "", false)}, map[string]noted{"a": {"", false}}},
+		"a token without an address says it is":    {[]people.Claims{says("a", "a@", true), says("a", "", true)}, map[string]noted{"a": {"", false}}},
+		"a verified address stays so":              {[]people.Claims{says("a", "a@", true), says("a", "A@", false)}, map[string]noted{"a": {"A@", true}}},
+		"another address is not verified":          {[]people.Claims{says("a", "a@", true), says("a", "b@", false)}, map[string]noted{"a": {"b@", false}}},
+		"an address is there again":                {[]people.Claims{says("a", "", false), says("a", "a@", false), says("a", "a@", true)}, map[string]noted{"a": {"a@", true}}},
+		"a verified owner keeps the address":       {[]people.Claims{says("a", "a@", true), says("b", "b@", true), says("b", "A@", false)}, map[string]noted{"a": {"a@", true}, "b": {"", false}}},
+		"whoever verifies an address gets it":      {[]people.Claims{says("a", "a@", false), says("b", "A@", true)}, map[string]noted{"a": {"", false}, "b": {"A@", true}}},
+		"whoever verified an address later has it": {[]people.Claims{says("a", "a@", true), says("b", "a@", true), says("a", "a@", false)}, map[string]noted{"a": {"", false}, "b": {"a@", true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			domain, ctx := uuid.NewString()+".example", context.Background()
@@ -49,7 +50,7 @@ func TestWhomTheDirectoryMeets(t *testing.T) {
 				if token.Email != "" {
 					token.Email += domain
 				}
-				stranger, err := people.SaveProfile(ctx, token)
+				stranger, err := list.SaveProfile(ctx, token)
 				if err != nil || stranger == met[token.UserID] {
 					t.Fatalf("%s is a stranger: %v (%v)", token.UserID, stranger, err)
 				}
@@ -70,8 +71,8 @@ func TestWhomTheDirectoryMeets(t *testing.T) {
 func TestVisitsListLastOneFirst(t *testing.T) {
 	t.Parallel()
 	clock := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	people := directory.New(pgtest.Pool(t), func() time.Time { return clock })
-	if _, err := people.SaveProfile(t.Context(), commands.Claims{UserID: "u", Email: "u@example.com"}); err != nil {
+	list := directory.New(pgtest.Pool(t), func() time.Time { return clock })
+	if _, err := list.SaveProfile(t.Context(), people.Claims{UserID: "u", Email: "u@example.com"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -80,8 +81,8 @@ func TestVisitsListLastOneFirst(t *testing.T) {
 		want    string
 	}{{0, "a", "a"}, {time.Hour, "b", "b"}, {-time.Minute, "a", "b"}, {2 * time.Minute, "a", "a"}} {
 		clock = clock.Add(c.later)
-		people.NoteVisit("u", c.visited, time.Time{})
-		if last, err := people.Visits(t.Context(), "u"); len(last) == 0 || last[0].TenantID != c.want || err != nil {
+		list.NoteVisit("u", c.visited, time.Time{})
+		if last, err := list.Visits(t.Context(), "u"); len(last) == 0 || last[0].TenantID != c.want || err != nil {
 			t.Errorf("after a visit to %q at %v: got %q, %v, want %q", c.visited, clock, last, err, c.want)
 		}
 	}
@@ -91,17 +92,17 @@ func TestVisitsOfDeletedTenantsAreRemoved(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Pool(t)
 	clock := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	people := directory.New(pool, func() time.Time { return clock })
+	list := directory.New(pool, func() time.Time { return clock })
 	visit := func(who string, tenants ...string) {
 		t.Helper()
-		if _, err := people.SaveProfile(t.Context(), commands.Claims{UserID: who, Email: who + "@example.com"}); err != nil {
+		if _, err := list.SaveProfile(t.Context(), people.Claims{UserID: who, Email: who + "@example.com"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, tenant := range tenants {
 			clock = clock.Add(time.Minute)
-			people.NoteVisit(who, tenant, time.Time{})
+			list.NoteVisit(who, tenant, time.Time{})
 		}
-		if _, err := people.Visits(t.Context(), who); err != nil { // saves the visits
+		if _, err := list.Visits(t.Context(), who); err != nil { // saves the visits
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +116,7 @@ func TestVisitsOfDeletedTenantsAreRemoved(t *testing.T) {
 		{2 * time.Hour, "one gone too, one there, two there"},
 	} {
 		clock = clock.Add(c.later)
-		if err := people.RemoveVisits(t.Context(), func(tenantID string) bool { return tenantID == "there" }); err != nil {
+		if err := list.RemoveVisits(t.Context(), func(tenantID string) bool { return tenantID == "there" }); err != nil {
 			t.Fatal(err)
 		}
 		var left string
@@ -185,20 +186,20 @@ func TestInvitationsToAcceptLeaveRoomForOthers(t *testing.T) {
 
 func TestDeclinedInvitationsAreForgotten(t *testing.T) {
 	t.Parallel()
-	people := directory.New(pgtest.Pool(t), time.Now)
-	if _, err := people.SaveProfile(t.Context(), commands.Claims{UserID: "u", Email: "u@example.com"}); err != nil {
+	list := directory.New(pgtest.Pool(t), time.Now)
+	if _, err := list.SaveProfile(t.Context(), people.Claims{UserID: "u", Email: "u@example.com"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, forget := range []func() error{
-		func() error { return people.ForgetDeclined(t.Context(), "t", "u") },
-		func() error { return people.ForgetTenant(t.Context(), "t") },
-		func() error { return people.Erase(t.Context(), "u") },
+		func() error { return list.ForgetDeclined(t.Context(), "t", "u") },
+		func() error { return list.ForgetTenant(t.Context(), "t") },
+		func() error { return list.Erase(t.Context(), "u") },
 	} {
-		for step, do := range []func() error{func() error { return people.NoteDeclined(t.Context(), "t", "u") }, forget} {
+		for step, do := range []func() error{func() error { return list.NoteDeclined(t.Context(), "t", "u") }, forget} {
 			if err := do(); err != nil {
 				t.Fatal(err)
 			}
-			has, err := people.HasDeclined(t.Context(), "t", "u")
+			has, err := list.HasDeclined(t.Context(), "t", "u")
 			if err != nil || has != (step == 0) {
 				t.Errorf("after step %d they have declined: %v, %v", step, has, err)
 			}

@@ -17,6 +17,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
+	"flagledger/commands/writer"
 )
 
 const (
@@ -69,7 +70,7 @@ type Answer struct {
 // Attempt is the right to carry out a request. It ends with Finish or Abandon, or by itself after half a minute.
 type Attempt struct {
 	// Once identifies the request across its repetitions.
-	Once *commands.Once
+	Once *writer.Once
 
 	requests *Requests
 	request  Request
@@ -99,7 +100,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 			return nil, nil, databaseError(err)
 		}
 		if inserted.RowsAffected() == 1 {
-			attempt.Once = commands.NewOnce(r.storedScope(), now)
+			attempt.Once = writer.NewOnce(r.storedScope(), now)
 			attempt.Once.AssumeFirstUntil(clock.Add(lease / 2)) // well before another node takes over by its clock
 			return attempt, nil, nil
 		}
@@ -109,7 +110,7 @@ func (rs *Requests) Begin(ctx context.Context, r Request) (*Attempt, *Answer, er
 			where scope = $1 and (began_at <= $6 or answer is null and claimed_until <= $3 and content = $2)
 			returning began_at`, r.storedScope(), r.contentMAC(), now, attempt.claim, now.Add(lease), now.Add(-TTL)).Scan(&began)
 		if err == nil {
-			attempt.Once = commands.NewOnce(r.storedScope(), began)
+			attempt.Once = writer.NewOnce(r.storedScope(), began)
 			return attempt, nil, nil
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
@@ -134,7 +135,7 @@ func (rs *Requests) Resume(ctx context.Context, r Request) (*Attempt, *Answer, e
 		where scope = $1 and content = $2 and answer is null and claimed_until <= $5 and began_at > $6 returning began_at`,
 		r.storedScope(), r.contentMAC(), attempt.claim, now.Add(lease), now, now.Add(-TTL)).Scan(&began)
 	if err == nil {
-		attempt.Once = commands.NewOnce(r.storedScope(), began)
+		attempt.Once = writer.NewOnce(r.storedScope(), began)
 		return attempt, nil, nil
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {

@@ -11,6 +11,7 @@ import (
 
 	"flagledger/commands"
 	"flagledger/commands/keep"
+	"flagledger/commands/notify"
 )
 
 const (
@@ -46,14 +47,14 @@ func databaseError(err error) error {
 const columns = `id, user_id, coalesce(tenant_id, '') as tenant_id, type, title, body, icon, action_type, reference_id,
 	data, created_at, read_at`
 
-func scan(row pgx.CollectableRow) (commands.Notification, error) {
-	return pgx.RowToStructByName[commands.Notification](row)
+func scan(row pgx.CollectableRow) (notify.Notification, error) {
+	return pgx.RowToStructByName[notify.Notification](row)
 }
 
 // one returns the notification that a query selects or changes, or NotFound.
-func one(rows pgx.Rows, err error) (commands.Notification, error) {
+func one(rows pgx.Rows, err error) (notify.Notification, error) {
 	if err != nil {
-		return commands.Notification{}, databaseError(err)
+		return notify.Notification{}, databaseError(err)
 	}
 	n, err := pgx.CollectExactlyOneRow(rows, scan)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -76,7 +77,7 @@ func lockPerson(ctx context.Context, tx pgx.Tx, userID string) error {
 // It returns NotFound for an unknown person.
 //
 // Above 200 notifications of its tenant, or 1,000 in all, it deletes the oldest, read ones first.
-func (b *Inbox) Add(ctx context.Context, n commands.Notification) (added commands.Notification, err error) {
+func (b *Inbox) Add(ctx context.Context, n notify.Notification) (added notify.Notification, err error) {
 	if n.Data == nil {
 		n.Data = map[string]string{}
 	}
@@ -149,9 +150,9 @@ type List struct {
 
 // Page is a page of a person's inbox.
 type Page struct {
-	Notifications []commands.Notification // newest first
-	More          bool                    // there are older ones
-	Total         int                     // in all pages
+	Notifications []notify.Notification // newest first
+	More          bool                  // there are older ones
+	Total         int                   // in all pages
 	Unread        int
 }
 
@@ -191,12 +192,12 @@ func orNull(t time.Time) *time.Time {
 }
 
 // Get returns a person's notification, or NotFound.
-func (b *Inbox) Get(ctx context.Context, userID, id string) (commands.Notification, error) {
+func (b *Inbox) Get(ctx context.Context, userID, id string) (notify.Notification, error) {
 	return one(b.db.Query(ctx, `select `+columns+` from keep.notifications where id = $1 and user_id = $2`, id, userID))
 }
 
 // Read marks a person's notification as read and returns it. It does not change one that was read before.
-func (b *Inbox) Read(ctx context.Context, userID, id string) (commands.Notification, error) {
+func (b *Inbox) Read(ctx context.Context, userID, id string) (notify.Notification, error) {
 	return one(
 		b.db.Query(ctx,
 			`update keep.notifications set read_at = coalesce(read_at, $3) where id = $1 and user_id = $2 returning `+columns,

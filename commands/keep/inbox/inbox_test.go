@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"flagledger/commands"
+	"flagledger/commands/notify"
 	"flagledger/migrations/pgtest"
 )
 
@@ -47,9 +48,9 @@ func (w *world) person() string {
 	return id
 }
 
-func (w *world) add(userID, title string) commands.Notification {
+func (w *world) add(userID, title string) notify.Notification {
 	w.t.Helper()
-	n, err := w.Add(w.t.Context(), commands.Notification{ID: uuid.NewString(), UserID: userID, Title: title})
+	n, err := w.Add(w.t.Context(), notify.Notification{ID: uuid.NewString(), UserID: userID, Title: title})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestOrder(t *testing.T) {
 func TestOneIsAddedOnce(t *testing.T) {
 	w := newWorld(t)
 	me, other := w.person(), w.person()
-	n := commands.Notification{ID: uuid.NewString(), UserID: me, Title: "first"}
+	n := notify.Notification{ID: uuid.NewString(), UserID: me, Title: "first"}
 	var adding sync.WaitGroup
 	for range 4 {
 		adding.Go(func() {
@@ -162,16 +163,16 @@ func TestAFullInbox(t *testing.T) {
 func TestATenantPushesOutItsOwn(t *testing.T) {
 	w := newWorld(t)
 	me := w.person()
-	send := func(tenantID, title string) commands.Notification {
+	send := func(tenantID, title string) notify.Notification {
 		t.Helper()
-		n, err := w.Add(t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: title})
+		n, err := w.Add(t.Context(), notify.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: title})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
 	platform, other := w.add(me, "of the platform"), send("other", "of another tenant")
-	var sent []commands.Notification
+	var sent []notify.Notification
 	for i := range maxOfTenant {
 		sent = append(sent, send("loud", fmt.Sprint(i)))
 	}
@@ -181,12 +182,12 @@ func TestATenantPushesOutItsOwn(t *testing.T) {
 	if _, err := w.Read(t.Context(), me, sent[9].ID); err != nil {
 		t.Fatal(err)
 	}
-	for _, goes := range []commands.Notification{sent[9], sent[0], sent[1]} {
+	for _, goes := range []notify.Notification{sent[9], sent[0], sent[1]} {
 		latest := send("loud", "more")
 		if _, err := w.Get(t.Context(), me, goes.ID); commands.KindOf(err) != commands.NotFound {
 			t.Errorf("%s is kept: %v", goes.Title, err)
 		}
-		for _, stays := range []commands.Notification{platform, other, sent[2], latest} {
+		for _, stays := range []notify.Notification{platform, other, sent[2], latest} {
 			if _, err := w.Get(t.Context(), me, stays.ID); err != nil {
 				t.Errorf("%s is gone: %v", stays.Title, err)
 			}
@@ -209,7 +210,7 @@ func TestPushesOfATenantAreBounded(t *testing.T) {
 		before := w.waiting(t)
 		for range notifications {
 			if _, err := w.Add(
-				t.Context(), commands.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: "x"},
+				t.Context(), notify.Notification{ID: uuid.NewString(), UserID: me, TenantID: tenantID, Title: "x"},
 			); err != nil {
 				t.Fatal(err)
 			}

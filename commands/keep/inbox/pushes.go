@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/commands"
+	"flagledger/commands/notify"
 )
 
 // pushedWithin is the maximum age of a notification that is pushed.
@@ -20,7 +20,7 @@ const (
 )
 
 // push queues a notification for all of the person's devices, unless its tenant recently sent them too many.
-func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) error {
+func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n notify.Notification) error {
 	rows, err := tx.Query(
 		ctx,
 		`insert into keep.pushes (device_id, notification_id) select id, $2 from keep.devices where user_id = $1
@@ -44,7 +44,7 @@ func (b *Inbox) push(ctx context.Context, tx pgx.Tx, n commands.Notification) er
 
 // Push is a notification that is pending for a device.
 type Push struct {
-	commands.Notification
+	notify.Notification
 	DeviceToken string
 	DeviceType  string
 }

@@ -6,17 +6,17 @@ import (
 	"flagledger/commands"
 )
 
-// ForgetTenant implements commands.TenantData: it deletes the notifications of a tenant and of its demo people.
+// ForgetTenant implements tenants.TenantData: it deletes the notifications of a tenant and of its demo people.
 func (b *Inbox) ForgetTenant(ctx context.Context, tenantID string) error {
 	_, err := b.db.Exec(ctx, `delete from keep.notifications where tenant_id = $1 or user_id = any($2)`, tenantID,
 		commands.DemoPeopleIDs(tenantID))
 	return databaseError(err)
 }
 
-// Knows implements commands.PersonalData. Only people in the directory have an inbox.
+// Knows implements people.PersonalData. Only people in the directory have an inbox.
 func (b *Inbox) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. Erase the person from the directory first, so that nothing is added
+// Erase implements people.PersonalData. Erase the person from the directory first, so that nothing is added
 // afterwards.
 func (b *Inbox) Erase(ctx context.Context, userID string) error {
 	_, err := b.db.Exec(ctx,

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"flagledger/commands"
+	"flagledger/retry"
 )
 
 const (
@@ -37,7 +37,7 @@ func (k *Keys) Run(ctx context.Context) {
 		case <-time.After(copyRetry):
 		}
 	}
-	commands.Every(ctx, rotateInterval, func() {
+	retry.Every(ctx, rotateInterval, func() {
 		if err := k.rotate(ctx); err != nil && ctx.Err() == nil {
 			k.log.Warn(notRotated, "retry_in", rotateInterval, "err", err)
 		}

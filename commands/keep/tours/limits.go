@@ -9,6 +9,6 @@ func ListLimits() []events.Limit {
 			Group: events.PersonLimits, Name: "product tours set by the person, and as many set by admins", Max: maxTours,
 			Per: "person", Nodes: events.AllNodes, Status: 409,
 		},
-		{Group: events.FieldLimits, Fields: []string{"tourKey"}, Max: MaxKey, Unit: "characters", Status: 422},
+		{Group: events.FieldLimits, Fields: []string{"tourKey"}, Max: MaxKey, Unit: events.UnitCharacters, Status: 422},
 	}
 }

@@ -108,16 +108,16 @@ func (t *Tours) Reset(ctx context.Context, userID, key string) error {
 	return databaseError(err)
 }
 
-// Knows implements commands.PersonalData. Only people in the directory have tours.
+// Knows implements people.PersonalData. Only people in the directory have tours.
 func (t *Tours) Knows(context.Context, string) (bool, error) { return false, nil }
 
-// Erase implements commands.PersonalData. Call it after the directory's, so that no tour is recorded afterwards.
+// Erase implements people.PersonalData. Call it after the directory's, so that no tour is recorded afterwards.
 func (t *Tours) Erase(ctx context.Context, userID string) error {
 	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = $1`, userID)
 	return databaseError(err)
 }
 
-// ForgetTenant implements commands.TenantData: it deletes the tours of a tenant's demo people. Call it after the
+// ForgetTenant implements tenants.TenantData: it deletes the tours of a tenant's demo people. Call it after the
 // directory's, as Erase.
 func (t *Tours) ForgetTenant(ctx context.Context, tenantID string) error {
 	_, err := t.db.Exec(ctx, `delete from keep.product_tours where user_id = any($1)`, commands.DemoPeopleIDs(tenantID))

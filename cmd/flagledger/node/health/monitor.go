@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flagledger/commands"
 	"flagledger/commands/jobs"
 	"flagledger/events"
 	"flagledger/events/eventstore"
@@ -21,6 +20,7 @@ import (
 	"flagledger/projections/models"
 	"flagledger/projections/reactions"
 	"flagledger/projections/snapshot"
+	"flagledger/retry"
 )
 
 // Options are the parts that a Monitor observes.
@@ -93,7 +93,7 @@ var (
 // Run observes until ctx ends.
 func (m *Monitor) Run(ctx context.Context) {
 	m.observe(ctx)
-	commands.Every(ctx, monitorInterval, func() { m.observe(ctx) })
+	retry.Every(ctx, monitorInterval, func() { m.observe(ctx) })
 }
 
 func (m *Monitor) observe(ctx context.Context) {

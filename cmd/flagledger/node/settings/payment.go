@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/payment"
 )
 
@@ -34,10 +34,10 @@ func (s Payment) Stripe() payment.Settings {
 
 // check names the first invalid setting.
 func (s Payment) check() error {
-	if _, err := commands.ParsePlanPrices(s.PlanPrices); err != nil {
+	if _, err := billing.ParsePlanPrices(s.PlanPrices); err != nil {
 		return fmt.Errorf("STRIPE_PRICES must be such as standard=price_123,enhanced=price_456: %w", err)
 	}
-	if _, err := commands.NewReturnURLs(s.ReturnOrigins, false); err != nil {
+	if _, err := billing.NewReturnURLs(s.ReturnOrigins, false); err != nil {
 		return fmt.Errorf("FLAGLEDGER_RETURN_ORIGINS: %w", err)
 	}
 	if s.SecretKey == "" {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"flagledger/commands"
+	"flagledger/commands/billing"
 	"flagledger/commands/keep/keys"
 )
 
@@ -49,7 +49,7 @@ func (c *Config) checkProduction() error {
 	}
 	for _, origin := range c.Payment.ReturnOrigins {
 		u, err := url.Parse(strings.TrimSpace(origin))
-		if err != nil || u.Scheme != "https" || commands.Loopback(u.Hostname()) {
+		if err != nil || u.Scheme != "https" || billing.Loopback(u.Hostname()) {
 			return fmt.Errorf(
 				"FLAGLEDGER_RETURN_ORIGINS must begin with https:// in production, and not be this machine; one is %q", origin,
 			)
@@ -105,13 +105,13 @@ func (c Config) WarnOfExposure(log *slog.Logger) {
 		}
 		return
 	}
-	if host, _, err := net.SplitHostPort(c.Addr); err == nil && !commands.Loopback(host) {
+	if host, _, err := net.SplitHostPort(c.Addr); err == nil && !billing.Loopback(host) {
 		log.Warn(
 			"FLAGLEDGER_ENVIRONMENT is development, and other machines can reach FLAGLEDGER_ADDR: every address counts as "+
 				"verified, and mailed links stand in this log. Set production where others can sign up", "address", c.Addr)
 	}
 	if public, err := url.Parse(c.PublicURL); err == nil && public.Hostname() != "" &&
-		!commands.Loopback(public.Hostname()) {
+		!billing.Loopback(public.Hostname()) {
 		log.Warn(
 			"FLAGLEDGER_ENVIRONMENT is development, and FLAGLEDGER_PUBLIC_URL is not of this machine alone: behind a proxy, "+
 				"anyone who signs up there has an address that counts as verified, and mailed links stand in this log. Set "+

@@ -1,7 +1,0 @@
-package commands
-
-import "context"
-
-// Runner carries out the commands of one request as Do does. For a replay that may not run any more it only finds
-// earlier results.
-type Runner[S any] func(ctx context.Context, cmd Command[S]) (S, Done, error)

@@ -1,0 +1,24 @@
+package writer
+
+import (
+	"flagledger/events"
+)
+
+// ListLimits lists the limits that the writer enforces.
+func ListLimits() []events.Limit {
+	waitsFirst := "after a wait of " + events.PeriodText(writeTimeout)
+	return []events.Limit{
+		{
+			Group: events.ConcurrencyLimits, Name: "changes", Max: tenantCommands, Per: "tenant", Nodes: events.EachNode,
+			Status: 429, Beyond: waitsFirst,
+		},
+		{
+			Group: events.ConcurrencyLimits, Name: "changes of one flag, project, person or tenant", Max: 1, Per: "stream",
+			Nodes: events.EachNode, Status: 429, Beyond: waitsFirst,
+		},
+		{
+			Group: events.MemoryLimits, Name: "cached states that changes are decided from", Max: maxStates,
+			Unit: events.UnitBytes, Nodes: events.EachNode, Beyond: "read from the event store",
+		},
+	}
+}
