@@ -17,9 +17,9 @@ type RevertFlag struct {
 	FlagRef
 	To state.Flag
 	At time.Time // the requested time; zero if a version was requested
-	// Environments are the tenant's, EnvironmentsThen those at the earlier time. One that is gone must not have been
+	// Environments are the tenant's, EnvironmentsAt those at the earlier time. One that is gone must not have been
 	// used.
-	Environments, EnvironmentsThen []events.EnvironmentRef
+	Environments, EnvironmentsAt []events.EnvironmentRef
 	// Only, if set, is the only environment to revert.
 	Only *events.EnvironmentRef
 	// KeepOther returns ErrOtherFlag if a different flag has the key now. Otherwise the revert replaces that flag.
@@ -99,7 +99,7 @@ func (c RevertFlag) checkPlaces(f *state.Flag) error {
 		return Refuse(Conflict, "the project %s, which the flag was in, is gone", c.To.ProjectID)
 	}
 	var gone []string
-	for _, e := range c.EnvironmentsThen {
+	for _, e := range c.EnvironmentsAt {
 		used := c.To.Enabled.Has(e.ID) || len(c.To.Rules[e.ID]) > 0 || c.To.FallthroughIn(e.ID) != nil
 		if used && !slices.Contains(c.Environments, e) {
 			gone = append(gone, e.Name)

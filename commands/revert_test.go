@@ -67,7 +67,7 @@ func TestRevertFlag(t *testing.T) {
 	}
 	ref := FlagRef{TenantID: "t", Key: "k"}
 	to := func(version int) RevertFlag {
-		return RevertFlag{FlagRef: ref, To: asOf(facts, version), Environments: both, EnvironmentsThen: both}
+		return RevertFlag{FlagRef: ref, To: asOf(facts, version), Environments: both, EnvironmentsAt: both}
 	}
 	t.Run("all that differs is as it was, in an order that serves nothing that is not there", func(t *testing.T) {
 		when(t, facts, to(4)).then(
@@ -95,7 +95,7 @@ func TestRevertFlag(t *testing.T) {
 			events.VariationRemoved{Variation: created.Variations[0]},
 			events.VariationAdded{Variation: created.Variations[0]},
 		}
-		when(t, facts, RevertFlag{FlagRef: ref, To: asOf(facts, 1), Environments: both, EnvironmentsThen: both}).then(
+		when(t, facts, RevertFlag{FlagRef: ref, To: asOf(facts, 1), Environments: both, EnvironmentsAt: both}).then(
 			events.FlagReverted{
 				Version:    1,
 				Variations: &events.Change[[]string]{From: []string{"v2", "v1"}, To: []string{"v1", "v2"}},

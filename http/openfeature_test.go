@@ -173,7 +173,7 @@ func TestOpenFeatureForJavaScript(t *testing.T) {
 	tooltest.Check(t, "openfeature", err)
 	me := nodetest.Start(t, nodetest.Database(t), settings.Config{
 		// clients shall reconnect
-		Environment: "development", Streams: streamLimits(evaluation.StreamLimits{Life: time.Second}),
+		Environment: "development", Streams: streamLimits(evaluation.StreamLimits{MaxAge: time.Second}),
 		// no server listens there: the addresses of streams follow the calls
 		PublicURL: "http://localhost:1", PublicURLAssumed: true,
 	}, nodetest.Log(t)).SignUp("me@example.com").NewTenant("stage")

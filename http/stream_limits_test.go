@@ -34,7 +34,7 @@ func streamLimits(limits evaluation.StreamLimits) evaluation.StreamLimits {
 			*field.to = *field.from
 		}
 	}
-	for _, field := range []struct{ to, from *time.Duration }{{&l.Life, &limits.Life}, {&l.Heartbeat, &limits.Heartbeat}, {&l.Write, &limits.Write}} {
+	for _, field := range []struct{ to, from *time.Duration }{{&l.MaxAge, &limits.MaxAge}, {&l.Heartbeat, &limits.Heartbeat}, {&l.WriteTimeout, &limits.WriteTimeout}} {
 		if *field.from != 0 {
 			*field.to = *field.from
 		}
@@ -109,7 +109,7 @@ func TestATenantsStreamsAreLimited(t *testing.T) {
 }
 
 func TestAStreamIsOpenForALimitedTime(t *testing.T) {
-	me := streaming(t, evaluation.StreamLimits{Life: 200 * time.Millisecond}).SignUp("me@example.com")
+	me := streaming(t, evaluation.StreamLimits{MaxAge: 200 * time.Millisecond}).SignUp("me@example.com")
 	listen(me).ends()
 }
 
@@ -217,7 +217,7 @@ func dialUnread(t *testing.T, server *httptest.Server) net.Conn {
 }
 
 func TestASlowReaderIsDropped(t *testing.T) {
-	s := streaming(t, evaluation.StreamLimits{Write: time.Second, Heartbeat: time.Millisecond})
+	s := streaming(t, evaluation.StreamLimits{WriteTimeout: time.Second, Heartbeat: time.Millisecond})
 	me := s.SignUp("me@example.com")
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = s.Node.API.Server()

@@ -116,7 +116,7 @@ func (a *API) addCheckout() {
 	checkout.Errors = []int{http.StatusConflict}
 	rest.Register(
 		a.Core,
-		rest.Access{Who: rest.Admin, RequireTenant: true, Pays: true},
+		rest.Access{Who: rest.Admin, RequireTenant: true, UpgradesPlan: true},
 		rest.WithExamples(checkout, checkoutExample, nil),
 		func(ctx context.Context, in *struct {
 			rest.TenantInput
@@ -133,7 +133,7 @@ func (a *API) addCheckout() {
 	portal.Description = "Returns the URL of a Stripe page with the tenant's subscription, payment methods and " +
 		"invoices. The answer is 409 if the tenant has never checked out, and 503 without Stripe."
 	portal.Errors = []int{http.StatusConflict}
-	rest.Register(a.Core, rest.Access{Who: rest.Admin, Pays: true}, portal, func(ctx context.Context, in *struct {
+	rest.Register(a.Core, rest.Access{Who: rest.Admin, UpgradesPlan: true}, portal, func(ctx context.Context, in *struct {
 		rest.TenantInput
 		rest.ChangeInput
 		Body portalBody
@@ -188,7 +188,7 @@ func (a *API) addLegacyCheckout() {
 	op.Errors = []int{http.StatusConflict}
 	rest.Register(
 		a.Core,
-		rest.Access{Who: rest.Admin, RequireTenant: true, Pays: true},
+		rest.Access{Who: rest.Admin, RequireTenant: true, UpgradesPlan: true},
 		rest.WithExamples(op, checkoutExample, nil),
 		func(ctx context.Context, in *struct {
 			rest.TenantInput

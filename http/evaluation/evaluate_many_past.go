@@ -20,7 +20,7 @@ import (
 func readEvaluateManyQuery(u *url.URL, now time.Time) (q evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	refuseOthers(query, wrong, "at", "version", "explain", "preview")
-	q.moment, q.past = rest.ReadMomentOf(query, now, wrong)
+	q.moment, q.past = rest.MomentFromQuery(query, now, wrong)
 	q.preview = readBool(query, "preview", wrong)
 	for _, name := range []string{"version", "explain"} {
 		if query.Has(name) {
@@ -72,7 +72,7 @@ func (a *API) selectPast(r *http.Request, p *rest.Principal, e *evaluationReques
 	if err := a.takeWorkSlot(ctx, e, p); err != nil {
 		return s, err
 	}
-	if s.environment, err = a.PastEnvironment(ctx, p.Tenant.ID(), e.environmentOf(r), at); err != nil {
+	if s.environment, err = a.FindEnvironmentAt(ctx, p.Tenant.ID(), e.environmentOf(r), at); err != nil {
 		return s, err
 	}
 	s.flags, err = a.Queries.VersionsAt(ctx, p.Tenant.ID(), e.flagKeys, at)

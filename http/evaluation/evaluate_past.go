@@ -41,7 +41,7 @@ func readEvaluationQuery(u *url.URL, now time.Time) (q evaluationQuery, err erro
 	if strings.HasPrefix(u.Path, "/api/v1/") { // the old path ignores them
 		refuseOthers(query, wrong, "at", "version", "explain", "preview")
 	}
-	q.moment, q.past = rest.ReadMomentOf(query, now, wrong)
+	q.moment, q.past = rest.MomentFromQuery(query, now, wrong)
 	q.explain = readBool(query, "explain", wrong)
 	q.preview = readBool(query, "preview", wrong)
 	if len(wrong) > 0 {

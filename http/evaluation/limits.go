@@ -17,7 +17,7 @@ func ListLimits() []events.Limit {
 		of("an explanation's values",
 			fmt.Sprintf("%s each, %s in all", events.SizeText(maxActual), events.SizeText(allActual)), "answer", 0, "cut"),
 		of("flags that an event of a stream names", events.CountText(maxNamedFlags), "event", 0, "clients fetch all"),
-		of("a stream of changes", events.PeriodText(streams.Life), "stream", 0, "clients connect again"),
+		of("a stream of changes", events.PeriodText(streams.MaxAge), "stream", 0, "clients connect again"),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerTenant), "tenant", 429, ""),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerCreator), quota.PerCreator, 429, ""),
 	}

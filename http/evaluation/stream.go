@@ -21,21 +21,21 @@ import (
 
 // StreamLimits limits the streams of changes.
 type StreamLimits struct {
-	PerTenant  int           // open streams per node
-	PerCreator int           // open streams of a creator's free tenants
-	Life       time.Duration // the longest duration of a stream
-	Heartbeat  time.Duration // the longest silence
-	Write      time.Duration // the timeout of a write
+	PerTenant    int           // open streams per node
+	PerCreator   int           // open streams of a creator's free tenants
+	MaxAge       time.Duration // the longest duration of a stream
+	Heartbeat    time.Duration // the longest silence
+	WriteTimeout time.Duration // the timeout of a write
 }
 
 // DefaultStreamLimits returns the default limits of streams.
 func DefaultStreamLimits() StreamLimits {
 	return StreamLimits{
-		PerTenant:  1000,
-		PerCreator: 10_000,
-		Life:       time.Hour,
-		Heartbeat:  15 * time.Second,
-		Write:      10 * time.Second,
+		PerTenant:    1000,
+		PerCreator:   10_000,
+		MaxAge:       time.Hour,
+		Heartbeat:    15 * time.Second,
+		WriteTimeout: 10 * time.Second,
 	}
 }
 
@@ -144,7 +144,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	a.openStreams.Inc()
 	defer a.openStreams.Dec()
 	control := http.NewResponseController(w)
-	s := &sender{w: w, control: control, limit: a.StreamLimits.Write}
+	s := &sender{w: w, control: control, limit: a.StreamLimits.WriteTimeout}
 	if a.sendChanges(r.Context(), s, listener, ids, p, r.Header.Get("Last-Event-ID")) {
 		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the last chunk, which the server writes
 	}
@@ -157,7 +157,7 @@ func (a *API) sendChanges(
 ) bool {
 	heartbeat := time.NewTicker(a.StreamLimits.Heartbeat)
 	defer heartbeat.Stop()
-	end := time.NewTimer(min(p.Expires.Sub(a.Now()), a.StreamLimits.Life))
+	end := time.NewTimer(min(p.Expires.Sub(a.Now()), a.StreamLimits.MaxAge))
 	defer end.Stop()
 
 	fmt.Fprintf(&s.text, "retry: %d\n\n", minReconnect+rand.IntN(maxReconnect-minReconnect)) //nolint:gosec // no secret

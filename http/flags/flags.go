@@ -305,7 +305,7 @@ func (f flagRoute) operation(method, tail, id, summary string) huma.Operation {
 // addFlag adds the operations on one flag.
 func (a *API) addFlag(at flagRoute, reading rest.Access) {
 	get := at.operation("GET", "", "get-flag", "One flag with its variations")
-	get.Description = rest.PastRead
+	get.Description = rest.HistoryText
 	rest.Register(a.Core, reading, get, a.getFlag)
 	update := rest.WithExamples(at.operation("PATCH", "", "update-flag", "Change the sent fields of a flag"),
 		map[string]any{
@@ -359,7 +359,7 @@ func (a *API) ownerAt(ctx context.Context, f state.Flag) (string, error) {
 	if f.Owner == "" {
 		return "", nil
 	}
-	m, _, err := rest.ReadMoment(rest.RequestOf(ctx).URL, a.Now())
+	m, _, err := rest.MomentFromURL(rest.RequestOf(ctx).URL, a.Now())
 	if err != nil {
 		return "", err
 	}
@@ -380,7 +380,7 @@ func isMember(ctx context.Context, userID string) bool {
 type FlagFilter struct {
 	rest.EnvironmentInput
 	rest.PageInput
-	rest.PastListInput
+	rest.HistoricalListInput
 	Type    string `query:"type" enum:"boolean,string,number,json"`
 	Status  string `query:"status" enum:"active,inactive,archived"`
 	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
@@ -430,7 +430,7 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 		}
 		filter.Owner = rest.PrincipalOf(ctx).Claims.UserID
 	}
-	environment, err := a.EnvironmentAt(ctx, in.Environment, in.At)
+	environment, err := a.EnvironmentIDAt(ctx, in.Environment, in.At)
 	if err != nil {
 		return nil, err
 	}
@@ -575,7 +575,7 @@ type FlagRead struct {
 func (in FlagRead) past(
 	ctx context.Context, a *API,
 ) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {
-	m, asked, err := rest.ReadMoment(rest.RequestOf(ctx).URL, a.Now())
+	m, asked, err := rest.MomentFromURL(rest.RequestOf(ctx).URL, a.Now())
 	if err != nil || !asked {
 		return f, environment, asked, err
 	}

@@ -75,7 +75,7 @@ func (a *API) addProjects() {
 		func(ctx context.Context, in *struct {
 			rest.TenantInput
 			rest.PageInput
-			rest.PastListInput
+			rest.HistoricalListInput
 		}) (*rest.ListOutput[projectBody], error) {
 			list, err := a.Queries.Projects(ctx, rest.PrincipalOf(ctx).Tenant.ID(), in.At, in.Page())
 			return rest.ListResponse(ctx, in.PageInput, list, err, showProject)
@@ -113,7 +113,7 @@ func (a *API) addProjects() {
 		"One project"),
 		func(ctx context.Context, in *struct {
 			ProjectPath
-			rest.PastListInput
+			rest.HistoricalListInput
 		}) (*projectOutput, error) {
 			project, err := a.Queries.Project(ctx, rest.PrincipalOf(ctx).Tenant.ID(), in.ID, in.At)
 			return &projectOutput{Body: showProject(project)}, err

@@ -83,7 +83,7 @@ func (a *API) addRevert() {
 // readRevertTarget reads the state that a command reverts to, and the environments at that time unless the command has
 // them.
 func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m queries.Moment) error {
-	if cmd.EnvironmentsThen == nil {
+	if cmd.EnvironmentsAt == nil {
 		if err := a.Queries.WaitUntilCurrent(ctx, m.At, "tenant."); err != nil {
 			return err
 		}
@@ -96,8 +96,8 @@ func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m 
 	if cmd.To, err = a.Queries.FlagAt(ctx, cmd.TenantID, cmd.Key, m); err != nil {
 		return err
 	}
-	if cmd.EnvironmentsThen == nil {
-		if cmd.EnvironmentsThen, err = a.Queries.EnvironmentsAt(ctx, cmd.TenantID, m.Time(cmd.To)); err != nil {
+	if cmd.EnvironmentsAt == nil {
+		if cmd.EnvironmentsAt, err = a.Queries.EnvironmentsAt(ctx, cmd.TenantID, m.Time(cmd.To)); err != nil {
 			return err
 		}
 	}

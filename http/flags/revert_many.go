@@ -158,7 +158,7 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 		return nil, err
 	}
 	defer slot.Leave()
-	if r.template.EnvironmentsThen, err = a.Queries.EnvironmentsAt(ctx, p.Tenant.ID(), at); err != nil {
+	if r.template.EnvironmentsAt, err = a.Queries.EnvironmentsAt(ctx, p.Tenant.ID(), at); err != nil {
 		return nil, err
 	}
 	if r.filter.ProjectID != "" {
@@ -171,7 +171,7 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 		}
 	}
 	if r.environment != "" {
-		r.template.Only, err = onlyEnvironment(r.template.EnvironmentsThen, r.template.Environments, r.environment)
+		r.template.Only, err = onlyEnvironment(r.template.EnvironmentsAt, r.template.Environments, r.environment)
 	}
 	return r, err
 }

@@ -51,7 +51,7 @@ func setFallthrough(ctx context.Context, in FlagChange, s rest.FallthroughServe)
 func (a *API) addRules() {
 	const tag, path = "Rules", "/api/v1/flags/{flagKey}"
 	get := rest.Operation("GET", path+"/rules", "get-rules", tag, "A flag's rules and fallthrough in an environment")
-	get.Description = rest.PastRead
+	get.Description = rest.HistoryText
 	rest.Register(
 		a.Core,
 		rest.ReadFlagsAt,

@@ -65,7 +65,7 @@ type VariationChange struct {
 func (a *API) addVariations() {
 	const tag, path = "Variations", "/api/v1/flags/{flagKey}/variations"
 	get := rest.Operation("GET", path, "list-variations", tag, "A flag's variations in the order of their creation")
-	get.Description = rest.PastRead
+	get.Description = rest.HistoryText
 	rest.Register(a.Core, rest.ReadFlagsAt, get,
 		func(ctx context.Context, in *struct {
 			FlagRead

@@ -39,8 +39,8 @@ type Access struct {
 	// EndsAccess says that the call may remove the caller's own role, EndsSession that it ends their session. A replay
 	// with its Idempotency-Key is still answered.
 	EndsAccess, EndsSession bool
-	// Pays says that the call leads to a higher plan. Like toggles, it is allowed past the daily write quota.
-	Pays bool
+	// UpgradesPlan says that the call leads to a higher plan. Like toggles, it is allowed past the daily write quota.
+	UpgradesPlan bool
 	// Slow limits the concurrent calls of a tenant, or of a client network if it is public: the call may wait long for a
 	// provider or for its queries.
 	Slow bool

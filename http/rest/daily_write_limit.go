@@ -19,9 +19,9 @@ func (a *Core) LimitWritten(tenantID string) error {
 			"without an Idempotency-Key", whose, most))
 }
 
-// limitSwitches limits changes without a body, and calls that pay, past a quarter more than LimitWritten: then a person
+// limitToggles limits changes without a body, and calls that pay, past a quarter more than LimitWritten: then a person
 // makes ten a minute, and all machines of the tenant as many, so that a person can still turn a flag off.
-func (a *Core) limitSwitches(p *Principal) error {
+func (a *Core) limitToggles(p *Principal) error {
 	most, whose := a.Quotas.Written(p.Tenant.ID(), quota.SwitchesPercent)
 	if whose == "" {
 		return nil

@@ -18,24 +18,24 @@ import (
 	"flagledger/queries"
 )
 
-// FlagAtInput documents the parameters of a flag's historical state: a time or a version. ReadMoment reads them.
+// FlagAtInput documents the parameters of a flag's historical state: a time or a version. MomentFromURL reads them.
 type FlagAtInput struct {
 	At      string `query:"at" format:"date-time" doc:"An RFC 3339 time that is past by the store's clock: the response shows the state at that time, by the recorded times of changes. For very recent times the call waits for changes that are being recorded, and is 503 if that takes too long"`
 	Version int64  `query:"version" minimum:"1" doc:"A version of the flag: the response shows the state when the flag got it"`
 }
 
-// PastRead describes the reads that support historical state.
-const PastRead = "With `at` or `version` the response has the current format and the historical values, without " +
+// HistoryText describes the reads that support historical state.
+const HistoryText = "With `at` or `version` the response has the current format and the historical values, without " +
 	"`ETag`. It includes flags and environments that were deleted since. It is 404 if the flag or environment did not " +
 	"exist at that time."
 
-// PastListInput selects the historical state of a list; the default is the current one.
-type PastListInput struct {
+// HistoricalListInput selects the historical state of a list; the default is the current one.
+type HistoricalListInput struct {
 	At time.Time `query:"at" doc:"An RFC 3339 time that is past by the store's clock: the response shows the state at that time, by the recorded times of changes. Names, addresses and lastAccessedAt of people are current. Before the tenant was created the list is empty; the list of flags is 404, as there was no environment"`
 }
 
 // Resolve implements huma.Resolver.
-func (in *PastListInput) Resolve(ctx huma.Context) []error {
+func (in *HistoricalListInput) Resolve(ctx huma.Context) []error {
 	asked := ctx.URL()
 	if !asked.Query().Has("at") {
 		return nil
@@ -46,21 +46,21 @@ func (in *PastListInput) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// ReadMoment reads the historical moment of a call; past is false if it names none. Its error is a problem.
-func ReadMoment(u *url.URL, now time.Time) (m queries.Moment, past bool, err error) {
+// MomentFromURL reads the historical moment of a call; past is false if it names none. Its error is a problem.
+func MomentFromURL(u *url.URL, now time.Time) (m queries.Moment, past bool, err error) {
 	if u.RawQuery == "" {
 		return m, false, nil
 	}
 	wrong := map[string]string{}
-	m, past = ReadMomentOf(u.Query(), now, wrong)
+	m, past = MomentFromQuery(u.Query(), now, wrong)
 	if len(wrong) > 0 {
 		return queries.Moment{}, true, Invalid(wrong)
 	}
 	return m, past, nil
 }
 
-// ReadMomentOf reads the historical moment of a query and adds its errors to wrong.
-func ReadMomentOf(query url.Values, now time.Time, wrong map[string]string) (m queries.Moment, past bool) {
+// MomentFromQuery reads the historical moment of a query and adds its errors to wrong.
+func MomentFromQuery(query url.Values, now time.Time, wrong map[string]string) (m queries.Moment, past bool) {
 	byTime, byVersion := query.Has("at"), query.Has("version")
 	if byTime {
 		var unreadable map[string]string
@@ -105,12 +105,12 @@ func (a *Core) FlagAt(
 	if f, err = a.Queries.FlagAt(ctx, tenantID, key, m); err != nil {
 		return f, in, err
 	}
-	in, err = a.PastEnvironment(ctx, tenantID, environment, m.Time(f))
+	in, err = a.FindEnvironmentAt(ctx, tenantID, environment, m.Time(f))
 	return f, in, err
 }
 
-// PastEnvironment finds the environment of a tenant that had a name at a time; an empty name means production.
-func (a *Core) PastEnvironment(
+// FindEnvironmentAt finds the environment of a tenant that had a name at a time; an empty name means production.
+func (a *Core) FindEnvironmentAt(
 	ctx context.Context, tenantID, name string, at time.Time,
 ) (in events.EnvironmentRef, err error) {
 	err = queries.ErrNotFound
@@ -123,9 +123,9 @@ func (a *Core) PastEnvironment(
 	return in, err
 }
 
-// EnvironmentAt returns the id of the environment that had the call's environment name at a time, or has it now if at
+// EnvironmentIDAt returns the id of the environment that had the call's environment name at a time, or has it now if at
 // is zero.
-func (a *Core) EnvironmentAt(ctx context.Context, name string, at time.Time) (id string, err error) {
+func (a *Core) EnvironmentIDAt(ctx context.Context, name string, at time.Time) (id string, err error) {
 	p := PrincipalOf(ctx)
 	if at.IsZero() {
 		return p.Environment.ID, nil
@@ -133,6 +133,6 @@ func (a *Core) EnvironmentAt(ctx context.Context, name string, at time.Time) (id
 	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant."); err != nil {
 		return "", err
 	}
-	environment, err := a.PastEnvironment(ctx, p.Tenant.ID(), name, at)
+	environment, err := a.FindEnvironmentAt(ctx, p.Tenant.ID(), name, at)
 	return environment.ID, err
 }

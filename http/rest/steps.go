@@ -172,8 +172,8 @@ func (g *guard) pastDailyBytes(p *Principal, hasKey bool) error {
 		return nil
 	case p.Tenant == nil:
 		return g.api.limitWrittenBy(p.Claims.UserID)
-	case g.need.Pays || g.body == nil && !hasKey:
-		return g.api.limitSwitches(p)
+	case g.need.UpgradesPlan || g.body == nil && !hasKey:
+		return g.api.limitToggles(p)
 	default:
 		return g.api.LimitWritten(p.Tenant.ID())
 	}

@@ -29,7 +29,7 @@ func (a *API) addEnvironments() {
 		func(ctx context.Context, in *struct {
 			rest.TenantPath
 			rest.PageInput
-			rest.PastListInput
+			rest.HistoricalListInput
 		}) (*rest.ListOutput[string], error) {
 			list, err := a.Queries.Environments(ctx, in.ID, in.At, in.Page())
 			return rest.ListResponse(ctx, in.PageInput, list, err, func(e queries.Environment) string { return e.Name })

@@ -70,7 +70,7 @@ func (a *API) addMembers() {
 		func(ctx context.Context, in *struct {
 			rest.TenantPath
 			rest.PageInput
-			rest.PastListInput
+			rest.HistoricalListInput
 		}) (*rest.ListOutput[memberBody], error) {
 			list, err := a.Queries.Members(ctx, in.ID, in.At, in.Page())
 			return rest.ListResponse(ctx, in.PageInput, list, err, showMember)
@@ -96,13 +96,13 @@ func (a *API) addMembers() {
 		MemberPath
 		Body memberRoleBody
 	}) (*memberOutput, error) {
-		return a.writeMember(ctx, in.ID, in.UserID, commands.ChangeRole{
+		return a.changeMember(ctx, in.ID, in.UserID, commands.ChangeRole{
 			TenantRef: commands.TenantRef{
 				TenantID: in.ID,
 			},
 			UserID:  in.UserID,
 			Role:    events.Role(in.Body.Role),
-			ShutOut: a.shutOutAdmins(in.ID),
+			ShutOut: a.blockedAdmins(in.ID),
 		})
 	})
 	remove := rest.Operation("DELETE", path+"/{userId}", "remove-member", tag, "Remove a member, or leave the tenant")
@@ -122,7 +122,7 @@ func (a *API) addMembers() {
 			member := commands.RemoveMember{
 				TenantRef: commands.TenantRef{TenantID: in.ID},
 				UserID:    in.UserID,
-				ShutOut:   a.shutOutAdmins(in.ID),
+				ShutOut:   a.blockedAdmins(in.ID),
 			}
 			if remove = member; rest.PrincipalOf(ctx).Claims.UserID == in.UserID {
 				remove = commands.LeaveTenant{RemoveMember: member}
@@ -133,8 +133,8 @@ func (a *API) addMembers() {
 	)
 }
 
-// shutOutAdmins returns the tenant's admins who are deactivated or erased, according to the snapshot.
-func (a *API) shutOutAdmins(tenantID string) (ids []string) {
+// blockedAdmins returns the tenant's admins who are deactivated or erased, according to the snapshot.
+func (a *API) blockedAdmins(tenantID string) (ids []string) {
 	tenant, ok := a.Live.Tenant(tenantID)
 	if !ok {
 		return nil
@@ -195,7 +195,7 @@ func (a *API) InviteMember(ctx context.Context, tenantID string, body NewMemberB
 	}, nil
 }
 
-func (a *API) writeMember(
+func (a *API) changeMember(
 	ctx context.Context, tenantID, userID string, cmd commands.Command[state.Tenant],
 ) (*memberOutput, error) {
 	tenant, done, err := rest.Do(ctx, a.Writer, cmd)

@@ -38,7 +38,7 @@ func (a *API) addMembership(tag string) {
 		func(ctx context.Context, in *MembershipPath) (*rest.SuccessOutput, error) {
 			leave := commands.LeaveTenant{
 				RemoveMember: commands.RemoveMember{TenantRef: commands.TenantRef{TenantID: in.ID},
-					ShutOut: a.shutOutAdmins(in.ID)},
+					ShutOut: a.blockedAdmins(in.ID)},
 			}
 			done, err := a.SignIn.DeclineMembership(ctx, rest.Runner[state.Tenant](a.Core), rest.PrincipalOf(ctx).Claims, leave)
 			return rest.SuccessResponse(done), err

@@ -151,7 +151,7 @@ func (v views) checkReverts(
 			FlagRef:          commands.FlagRef{TenantID: "t", Key: key},
 			To:               to,
 			Environments:     environments,
-			EnvironmentsThen: environments,
+			EnvironmentsAt: environments,
 		}
 		reverted, done, err := writer.Do(t.Context(), v.writer, tester, revert)
 		if err != nil {
