@@ -48,6 +48,7 @@ var keptOfAPerson = []string{
 	"sandbox_requests",
 	"tenant_contacts",
 	"tenant_use",
+	"window_slots",
 }
 
 // known creates a person with data in every keeping.
@@ -79,6 +80,12 @@ func (w *world) known(t *testing.T) person {
 	}
 	if _, err := w.pool.Exec(
 		t.Context(), `insert into keep.mailed_invitations values ($1, $2, now())`, rand.Int64(), shouted,
+	); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.pool.Exec(
+		t.Context(), `insert into keep.window_slots values ('invitation mails', $1, $2, now() + interval '1 hour')`,
+		p.email, uuid.NewString(),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +146,7 @@ func (w *world) eraser(tenant string) *people.Eraser {
 		Writer: w.writer, Tenants: outside, Contacts: outside, Account: outside, Keepings: []people.PersonalData{
 			stepEraser{steps: w.steps, keeping: local.NewAccounts(w.pool), name: "accounts"},
 			stepEraser{steps: w.steps, keeping: w.links, name: "links"},
-			stepEraser{steps: w.steps, keeping: jobs.NewMailLimit(w.pool), name: "invited"},
+			stepEraser{steps: w.steps, keeping: jobs.NewWindows(w.pool), name: "invited"},
 			stepEraser{steps: w.steps, keeping: w.directory, name: "directory"},
 			stepEraser{steps: w.steps, keeping: tours.New(w.pool), name: "tours"},
 			stepEraser{steps: w.steps, keeping: w.inbox, name: "inbox"},

@@ -130,7 +130,7 @@ func testADeletedTenantIsForgottenThoughItsNodeDied(t *testing.T) {
 			kept := func() []string { return pgtest.TablesWith(t, pool, "keep", contact, pending, title, dana) }
 			// The mailed addresses are stored for an hour, for the limit of invitations.
 			nodetest.Same(t, "what is kept", kept(),
-				[]string{"mailed_invitations", "notifications", "pending_members", "people", "product_tours", "tenant_contacts"})
+				[]string{"notifications", "pending_members", "people", "product_tours", "tenant_contacts", "window_slots"})
 
 			stream, store := events.TenantStream(s.Tenant), s.Service.Store()
 			var last events.Revision
@@ -148,7 +148,7 @@ func testADeletedTenantIsForgottenThoughItsNodeDied(t *testing.T) {
 			if _, err := store.Append(t.Context(), stream, last, []events.Event{deleted}); err != nil {
 				t.Fatal(err)
 			}
-			s.Service.Eventually("it is forgotten", func() bool { return slices.Equal(kept(), []string{"mailed_invitations"}) })
+			s.Service.Eventually("it is forgotten", func() bool { return slices.Equal(kept(), []string{"window_slots"}) })
 		},
 	}.Run(t)
 }

@@ -82,7 +82,7 @@ const (
 func (c *Client) Run(ctx context.Context, w Work) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &upkeepWorker{tasks: w.Upkeep})
-	mailJobs{w.Mails, c.pool, NewMailLimit(c.pool)}.addWorkers(workers)
+	mailJobs{w.Mails, c.pool, NewWindows(c.pool)}.addWorkers(workers)
 	river.AddWorker(workers, noticeWorker(w.Notifications))
 	river.AddWorker(workers, pushWorker{Pushes: w.Pushes, client: c, log: w.Log})
 	river.AddWorker(workers, paymentWorker(w.Payments))

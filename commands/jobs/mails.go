@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,6 +19,11 @@ import (
 const (
 	mailQueue    = "mails"
 	mailAttempts = 12 // some eleven hours
+
+	maxMails   = 5 // of a kind to an address within mailWindow
+	mailWindow = time.Hour
+	slotRetry  = 5 * time.Minute // of a job that waits for a slot
+	slotWait   = 24 * time.Hour  // the longest wait for a slot
 )
 
 // Mails holds the dependencies of the jobs that send mails.
@@ -33,8 +39,8 @@ type Mails struct {
 // mailJobs works the jobs that send mails.
 type mailJobs struct {
 	*Mails
-	pool  *pgxpool.Pool
-	limit *MailLimit
+	pool    *pgxpool.Pool
+	windows *Windows
 }
 
 func (m mailJobs) addWorkers(workers *river.Workers) {
@@ -124,18 +130,19 @@ var errNoSlotInTime = errors.New("the address received the most mails of this ki
 
 // sendLimited sends an invitation or a sandbox link. If its address received too many, the job waits for a slot, at
 // most a day.
-func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, why purpose, message notify.Mail) error {
-	taken, err := m.limit.take(ctx, job.ID, why, message.To, m.Now())
+func (m mailJobs) sendLimited(ctx context.Context, job *rivertype.JobRow, kind string, message notify.Mail) error {
+	holder := strconv.FormatInt(job.ID, 10)
+	full, err := m.windows.Take(ctx, m.Now(), holder, mailsTo(message.To, kind))
 	switch {
 	case err != nil:
 		return err
-	case !taken && m.Now().Sub(job.CreatedAt) < slotWait:
+	case full != nil && m.Now().Sub(job.CreatedAt) < slotWait:
 		return river.JobSnooze(slotRetry)
-	case !taken:
+	case full != nil:
 		return river.JobCancel(errNoSlotInTime)
 	}
 	if err := m.Mailer.Send(ctx, message); err != nil {
-		return cancelRefused(errors.Join(err, m.limit.release(ctx, job.ID)))
+		return cancelRefused(errors.Join(err, m.windows.GiveBack(ctx, holder)))
 	}
 	return nil
 }

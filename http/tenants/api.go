@@ -11,10 +11,10 @@ import (
 
 // Options holds what tenants need.
 type Options struct {
-	Tenancies        *tenants.Tenancies
-	Sandboxes        *sandbox.Sandboxes
-	Inviter          *people.Inviter
-	DailyInvitations *jobs.DailyInvitations
+	Tenancies *tenants.Tenancies
+	Sandboxes *sandbox.Sandboxes
+	Inviter   *people.Inviter
+	Windows   *jobs.Windows
 	// InvitationsPerDay replaces the plans' daily quota of invitations, unless it is 0.
 	InvitationsPerDay int
 }

@@ -56,7 +56,7 @@ func newEraser(
 ) *people.Eraser {
 	return &people.Eraser{
 		Writer: w, Tenants: queries, Contacts: directory, Keepings: []people.PersonalData{
-			local.NewAccounts(pool), links, jobs.NewMailLimit(pool), directory, tours.New(pool), inbox,
+			local.NewAccounts(pool), links, jobs.NewWindows(pool), directory, tours.New(pool), inbox,
 		},
 		Account: outside,
 	}

@@ -97,7 +97,7 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 				Invitations: r.queries,
 				SuperUsers:  superUsers,
 			},
-			DailyInvitations:  jobs.NewDailyInvitations(s.pool),
+			Windows:           jobs.NewWindows(s.pool),
 			InvitationsPerDay: c.InvitationsPerDay,
 		},
 		Evaluation: evaluation.Options{

@@ -44,7 +44,7 @@ func work(c settings.Config, s stores, r readSide, w writeSide, log *slog.Logger
 
 // upkeep returns the periodic tasks that one node does for all.
 func upkeep(c settings.Config, s stores, r readSide, w writeSide) []jobs.Task {
-	mailLimit, dailyInvitations := jobs.NewMailLimit(s.pool), jobs.NewDailyInvitations(s.pool)
+	windows := jobs.NewWindows(s.pool)
 	retention := &sandbox.Retention{
 		Writer: w.writer, Sandboxes: r.snapshot, Notices: jobs.NewSandboxNotices(s.jobs), Notifications: w.notifications,
 		Tenancies: w.tenancies, Now: c.Now,
@@ -62,14 +62,9 @@ func upkeep(c settings.Config, s stores, r readSide, w writeSide) []jobs.Task {
 			Do:    func(ctx context.Context) error { return s.links.RemoveOld(ctx, c.Now()) },
 		},
 		{
-			Name:  "remove old places of invitations",
+			Name:  "remove old places of invitations", // of all windows
 			Every: 10 * time.Minute,
-			Do:    func(ctx context.Context) error { return mailLimit.RemoveOld(ctx, c.Now()) },
-		},
-		{
-			Name:  "remove old counts of invitations",
-			Every: 6 * time.Hour,
-			Do:    func(ctx context.Context) error { return dailyInvitations.RemoveOld(ctx, c.Now()) },
+			Do:    func(ctx context.Context) error { return windows.RemoveOld(ctx, c.Now()) },
 		},
 		{Name: "remove old events of payments", Every: 6 * time.Hour, Do: s.payments.RemoveOld},
 		{Name: "remove old notifications", Every: time.Hour, Do: s.inbox.RemoveOld},
