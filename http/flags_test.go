@@ -342,7 +342,8 @@ func TestListsOfFlags(t *testing.T) {
 			me.CreateFlag("alpha",
 				map[string]any{"name": "First 100%", "type": "string", "tags": []string{"a", "b"}, "projectId": project})
 			me.CreateFlag("beta", map[string]any{"name": "ÄRGER_1", "tags": []string{"b"}, "projectId": project})
-			me.CreateFlag("gamma", map[string]any{"name": "alphabet", "type": "json"})
+			me.CreateFlag("gamma",
+				map[string]any{"name": "alphabet", "type": "json", "description": "Stops Refunds at once"})
 			me.Call("PATCH", nodetest.FlagPath("gamma"), `{"status":"archived"}`).Want(200)
 			me.Call("POST", nodetest.FlagPath("beta", "/enable"), nil).Want(200)
 			for query, want := range map[string][]string{
@@ -364,6 +365,11 @@ func TestListsOfFlags(t *testing.T) {
 				"?q=_":                      {"beta"},
 				"?q=%C3%84RGER":             {"beta"},
 				"?q=%27%3B--":               {},
+				"?q=refund+gam":             {"gamma"},
+				"?q=GAM++refund":            {"gamma"},
+				"?q=refund+beta":            {},
+				"?q=a+first":                {"alpha"},
+				"?q=+":                      {"alpha", "beta", "gamma"},
 				"?q=alpha&status=archived":  {"gamma"},
 				"?limit=1&offset=1&q=alpha": {"gamma"},
 			} {

@@ -62,7 +62,7 @@ type FlagFilter struct {
 	Owner     string // a person's id, also of one who is no member
 	Enabled   *bool
 	Tag       string
-	Search    string // part of the key or the name, ignoring case
+	Search    string // words, each part of the key, the name, the description or a tag, ignoring case
 	// Lifecycles matches any of these. EvaluatedBefore matches also flags that were never evaluated. Both are for
 	// current lists only.
 	Lifecycles      []Lifecycle
@@ -236,8 +236,10 @@ func (l FlagList) rows() flagRows {
 	if l.Filter.Tag != "" {
 		where("$%d = any(f.tags)", l.Filter.Tag)
 	}
-	if l.Filter.Search != "" {
-		where("(strpos(lower(f.key), lower($%[1]d)) > 0 or strpos(lower(f.name), lower($%[1]d)) > 0)", l.Filter.Search)
+	for word := range strings.FieldsSeq(l.Filter.Search) {
+		where(`(strpos(lower(f.key), lower($%[1]d)) > 0 or strpos(lower(f.name), lower($%[1]d)) > 0
+			or strpos(lower(f.description), lower($%[1]d)) > 0
+			or exists (select from unnest(f.tags) t where strpos(lower(t), lower($%[1]d)) > 0))`, word)
 	}
 	return r
 }

@@ -386,7 +386,7 @@ type FlagFilter struct {
 	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
 	Tag     string `query:"tag"`
 	Owner   string `query:"owner" doc:"The id of a person, or me for the caller. The flags of one who left are found too, although their owner is null"`
-	Search  string `query:"q" doc:"Part of the key or the name; case-insensitive"`
+	Search  string `query:"q" doc:"Words in any order, each part of the key, the name, the description or a tag; case-insensitive"`
 	Sort    string `query:"sort" enum:"key,-key,createdAt,-createdAt,updatedAt,-updatedAt,lastEvaluatedAt,-lastEvaluatedAt" default:"key" doc:"The order; - for descending. Ties are in the order of keys; flags that were never evaluated sort as the earliest"`
 
 	Lifecycle       string    `query:"lifecycle" enum:"archived,new,unused,settled,live" doc:"Not allowed with at"`

@@ -31,12 +31,17 @@ type flagsCommand struct {
 
 type listCommand struct {
 	environment
-	Owner *string `placeholder:"ID" help:"Only flags of this person, or of me."`
+	Words []string `arg:"" optional:"" help:"Only flags with each of these in key, name, description or a tag."`
+	Owner *string  `placeholder:"ID" help:"Only flags of this person, or of me."`
 }
 
 // Run prints a line for each flag.
 func (c listCommand) Run(ctx context.Context) error {
-	call := func(api *Client) (*http.Response, error) { return api.ListFlags(ctx, &ListFlagsParams{Owner: c.Owner}) }
+	params := &ListFlagsParams{Owner: c.Owner}
+	if len(c.Words) > 0 {
+		params.Q = new(strings.Join(c.Words, " "))
+	}
+	call := func(api *Client) (*http.Response, error) { return api.ListFlags(ctx, params) }
 	return answer(ctx, c.environment, "", call, func(t *terminal.Table, flags []FlagBody) {
 		t.Row("FLAG", "TYPE", strings.ToUpper(c.name()), "STATUS", "VERSION", "UPDATED", "NAME")
 		for _, f := range flags {

@@ -298,6 +298,8 @@ func TestFlagRulesAndOwners(t *testing.T) {
 	me.try("flags", "enable", "k").refused(1, "-m is required")
 	me.run("flags", "enable", "k", "-m", "launch")
 	me.run("flags", "list", "--owner=me").prints("FLAG ...", "k boolean on ...")
+	me.run("flags", "list", "K", "nothing").prints("FLAG ...")
+	me.run("flags", "list", "K").prints("FLAG ...", "k boolean on ...")
 	api.Call("PATCH", nodetest.FlagPath("k"), map[string]any{
 		"owner": nil, "links": []any{map[string]any{"title": "Plan", "url": "https://example.com/plan"}},
 	}, "X-Change-Reason", "done").Want(200)
