@@ -74,7 +74,7 @@ test: dashboard ## Run all tests against a real Postgres, with the race detector
 bench: ## Measure, three times and more, and show the medians (an hour)
 	@mkdir -p bin
 	$(GO) test -run '^$$' -bench . -benchtime 300ms -count 6 ./projections/snapshot ./commands/identity/local ./http/quota | tee bin/bench.txt
-	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 2h ./http ./queries ./projections/usage ./cmd/... | tee -a bin/bench.txt
+	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 3 -timeout 2h ./http ./projections/usage ./cmd/... | tee -a bin/bench.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) bin/bench.txt
 	$(PGRUN) $(GO) test -run '^$$' -bench . -benchtime 2s -count 6 ./events/postgres ./events/eventstore | tee bin/events.txt
 	$(GO) run golang.org/x/perf/cmd/benchstat@$(BENCHSTAT_VERSION) -col pkg bin/events.txt
