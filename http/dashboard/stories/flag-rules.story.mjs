@@ -33,7 +33,7 @@ export default {
     await v.field('Key').fill('cart-7');
     await v.field('Owner').selectOption({ label: v.email });
     await v.button('Create').click();
-    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await v.heading('cart-7').waitFor();
 
     // Switching it on needs a reason, switching it off does not.
     const reason = v.page.getByRole('dialog').getByLabel('Reason', { exact: true });

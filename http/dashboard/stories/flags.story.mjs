@@ -3,16 +3,46 @@ export default {
     const v = await come({ refused: [422] });
     await v.signUp();
     await v.button('New flag').click();
+    await v.focused('Name');
+    await v.page.keyboard.type('Crème <b>brûlée</b> 2');
+    if ((await v.field('Key').inputValue()) !== 'creme-b-brulee-b-2')
+      throw new Error('the key is not made from the name');
     await v.field('Key').fill('not a key');
+    await v.field('Type').selectOption('json');
+    await v.field('Default value').fill('{"most":');
+    await v.button('Add variation').click();
+    await v.focused('Name of variation 1');
+    await v.button('Add variation').click();
+    await v.field('Value of variation 2').fill('nonsense');
+    await v.field('Tags').fill('x'.repeat(101));
     await v.button('Create').click();
-    await v.page.getByText('Key has letters and digits').waitFor();
+    for (const wrong of [
+      'Key has letters and digits',
+      'Default value is not valid JSON',
+      'Name of variation 1 is required',
+      'Value of variation 2 is not valid JSON',
+      'Tag 1 must have at most',
+    ])
+      await v.page.getByText(wrong).waitFor();
     await v.inspect();
-    await v.field('Key').fill('checkout');
+    await v.shot('new-flag-wrong');
     await v.field('Name').fill('<img src=x onerror=alert(1)>');
+    await v.field('Key').fill('checkout');
     await v.field('Type').selectOption('string');
+    await v.field('Name of variation 1').fill('short');
+    await v.field('Value of variation 1').fill('buy');
+    await v.button('Remove variation 2').click();
+    await v.field('Tags').press('Backspace');
+    await v.page.keyboard.type('shop, web');
     await v.button('Create').click();
-    await v.link('checkout').waitFor();
+    await v.heading('checkout').waitFor();
+    await v.page.getByRole('status').getByText('checkout is created. It is off in every environment.').waitFor();
     await v.page.getByText('<img src=x onerror=alert(1)>').waitFor();
+    const made = await v.call('GET', '/api/v1/flags/checkout');
+    if (made.variations[0].value !== 'buy' || made.variations.length !== 1 || made.tags.join() !== 'shop, web')
+      throw new Error(`made: ${JSON.stringify(made)}`);
+    await v.open(`/t/${v.place.tenant}/production/flags`);
+    await v.link('checkout').waitFor();
     for (const key of ['banner', 'search']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
     await v.page.reload();
     await v.turn('checkout');
@@ -123,8 +153,7 @@ export default {
       await v.page.getByText(/^Default value is not /).waitFor();
       await v.field('Default value').fill(value);
       await v.button('Create').click();
-      await v.page.getByRole('dialog').waitFor({ state: 'detached' });
-      await v.open(`/t/${v.place.tenant}/production/flags/${key}`);
+      await v.heading(key).waitFor();
       await v.until('the page has what was typed', async () => {
         await v.field('Default value').waitFor();
         return (await v.field('Default value').inputValue()).replace(/\s/g, '') === value;
@@ -164,12 +193,12 @@ export default {
       await v.inspect();
       if (!project) await v.field('Project').selectOption('Shop');
       await v.button('Create').click();
-      await v.link(key).waitFor();
-      await v.page.getByRole('dialog').waitFor({ state: 'detached' });
+      await v.heading(key).waitFor();
       const flag = await v.call('GET', `/api/v1/flags/${key}`);
       if (flag.projectId !== id) throw new Error(`it is in the project ${flag.projectId}`);
     };
     await make('cart', '');
+    await v.page.goBack();
 
     // A flag created in the list of a project belongs to it.
     await v.page.getByRole('navigation').getByRole('link', { name: 'Projects', exact: true }).click();
@@ -177,6 +206,8 @@ export default {
     await v.link('cart').waitFor();
     await v.link('banner').waitFor({ state: 'detached' });
     await make('basket', id);
+    await v.page.goBack();
+    await v.page.getByRole('dialog').waitFor({ state: 'detached' });
     await v.button('Remove Project: Shop').click();
     await v.link('banner').waitFor();
     await v.open(`/t/${v.place.tenant}/production/flags?tag=web&projectId=${id}`);
@@ -227,9 +258,11 @@ export default {
     await v.field('Key').fill('tagged');
     const { y, height } = await v.button('Create').boundingBox();
     if (y + height > 740) throw new Error(`the button ends ${y + height - 740} px below the window`);
-    await v.page.getByLabel(/^Tags/).fill(`short\n${'long'.repeat(100)}`);
+    await v.field('Tags').fill('short');
+    await v.field('Tags').press('Enter');
+    await v.field('Tags').fill('long'.repeat(100));
     await v.button('Create').click();
-    await v.page.getByText(/^Tags \(line 2\) /).waitFor();
+    await v.page.getByText(/^Tag 2 /).waitFor();
     if (await v.page.getByRole('alert').count()) throw new Error('it is told at the top too');
     await v.inspect();
     await v.shot('new-flag-360');

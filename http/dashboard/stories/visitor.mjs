@@ -42,6 +42,13 @@ export class Visitor {
   heading = (name) => this.page.getByRole('heading', { name, exact: true });
   switch = (name) => this.page.getByRole('switch', { name, exact: true });
 
+  /** Waits until what has a label has the focus. */
+  async focused(label) {
+    await this.until(`the focus is on ${label}`, () =>
+      this.field(label).evaluateAll((found) => found.includes(document.activeElement)),
+    );
+  }
+
   /** Signs up as somebody new, and comes to the flags. */
   async signUp(email) {
     await this.open('/sign-up');

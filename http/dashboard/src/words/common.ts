@@ -19,6 +19,7 @@ export const common = {
   undoKeys: 'Ctrl+Z',
   toasts: 'Just done',
   again: 'Try again',
+  takeAway: (text: string) => `Remove ${text}`,
   notLoaded: 'A part of the dashboard could not be loaded. There may be a new release, or you are offline.',
   never: 'Never',
   optional: 'optional',

@@ -111,7 +111,6 @@ export const rules = {
   values: 'Values',
   valuesHint: 'Enter adds a value',
   valuesAnyHint: 'Enter adds a value. 12 and true are a number and a boolean, "12" is a text.',
-  takeAway: (value: string) => `Remove ${value}`,
   notNumber: 'must be a number',
   serve: 'Serve',
   kinds: {

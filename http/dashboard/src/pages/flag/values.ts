@@ -3,6 +3,9 @@ import { Failure } from '../../api/failure';
 import type { FlagType } from '../../queries/flag';
 import { flag as words } from '../../words/flag';
 
+/** The text of an empty value of each type, which is the API's default value. */
+export const blankValues: Record<FlagType, string> = { boolean: 'false', string: '', number: '0', json: '{}' };
+
 /** Returns the text of a value. Strings have no quotes. */
 export function typed(type: FlagType, value: unknown): string {
   if (type === 'string') return typeof value === 'string' ? value : '';
