@@ -28,15 +28,6 @@ type Entry struct {
 
 const listed = 1000 // jobs
 
-// States returns the names of all job states.
-func States() []string {
-	var names []string
-	for _, s := range rivertype.JobStates() {
-		names = append(names, string(s))
-	}
-	return names
-}
-
 // List returns the last 1,000 jobs in a state, newest first. An empty state means all but completed.
 func (c *Client) List(ctx context.Context, state string) ([]Entry, error) {
 	states := slices.DeleteFunc(rivertype.JobStates(),
