@@ -29,7 +29,10 @@ const MaxFlags = 20_000
 
 var keyPattern = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxFlagKey-1))
 
-const ownerMissing = "must be the id of a member of the tenant"
+const (
+	ownerMissing   = "must be the id of a member of the tenant"
+	projectMissing = "no such project"
+)
 
 // reservedKeys are keys whose paths are operations, such as /flags/evaluate.
 var reservedKeys = []string{"projects", "evaluate", "stream", "revert"}
@@ -86,7 +89,7 @@ func (c CreateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	if knownType(c.Type) {
 		checkValue(wrong, "defaultValue", c.Type, value)
 	}
-	wrong.Check(!c.ProjectMissing, "projectId", "no such project")
+	wrong.Check(!c.ProjectMissing, "projectId", projectMissing)
 	wrong.Check(!c.OwnerMissing, "owner", ownerMissing)
 	wrong.Check(len(c.Variations) <= maxVariations, "flag_variations", "at most %d variations", maxVariations)
 	created := events.FlagCreated{
@@ -164,11 +167,14 @@ type UpdateFlag struct {
 	DefaultValue json.RawMessage `json:",omitempty"`
 	Tags         *[]string       // a pointer to nil was sent as null, which is refused
 	Status       *events.FlagStatus
-	Permanent    *bool
-	Owner        *string // empty for none
-	OwnerMissing bool    // see CreateFlag
-	Links        *[]events.Link
-	EnabledSent  bool // refused: SwitchFlag changes it
+	MoveTo       *string // a project; empty for none
+	// ProjectMissing is about MoveTo. Like OwnerMissing, see CreateFlag.
+	ProjectMissing bool
+	Permanent      *bool
+	Owner          *string // empty for none
+	OwnerMissing   bool
+	Links          *[]events.Link
+	EnabledSent    bool // refused: SwitchFlag changes it
 }
 
 func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
@@ -190,6 +196,7 @@ func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 		wrong.Check(*c.Tags != nil, "tags", "must be a list: an empty one removes all tags")
 		checkTags(wrong, *c.Tags)
 	}
+	wrong.Check(!c.ProjectMissing, "projectId", projectMissing)
 	wrong.Check(!c.OwnerMissing, "owner", ownerMissing)
 	if c.Links != nil {
 		checkLinks(wrong, *c.Links)
@@ -204,6 +211,7 @@ func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	to := f
 	assignSent(&to.Name, c.Name)
 	assignSent(&to.Description, c.Description)
+	assignSent(&to.ProjectID, c.MoveTo)
 	assignSent(&to.Permanent, c.Permanent)
 	assignSent(&to.Owner, c.Owner)
 	assignSent(&to.Links, c.Links)

@@ -175,6 +175,11 @@ func TestUpdateFlag(t *testing.T) {
 		when(t, []events.Fact{owned}, UpdateFlag{FlagRef: theFlag, Owner: new("")}).then(to("u", ""))
 		when(t, []events.Fact{owned}, UpdateFlag{FlagRef: theFlag, Owner: new("u")}).then()
 		when(t, given, UpdateFlag{FlagRef: theFlag, Owner: new("v"), OwnerMissing: true}).refused(Invalid, "owner")
+		when(t, given, UpdateFlag{FlagRef: theFlag, MoveTo: new("q"), ProjectMissing: true}).refused(Invalid, "projectId")
+		moved := events.FlagUpdated{ProjectID: &events.Change[string]{To: "q"}}
+		when(t, given, UpdateFlag{FlagRef: theFlag, MoveTo: new("q")}).then(moved)
+		when(t, append(given, moved), UpdateFlag{FlagRef: theFlag, MoveTo: new("")}).
+			then(events.FlagUpdated{ProjectID: &events.Change[string]{From: "q"}})
 	})
 	t.Run("the links", func(t *testing.T) {
 		links := []events.Link{{Title: "t", URL: "https://example.com"}}

@@ -28,8 +28,8 @@ func testAFlagOfADeletedProject(t *testing.T) {
 		})
 		var last map[string]any
 		me.Service.Eventually("the history shows it",
-			func() bool { last = me.History(key, "")[0]; return last["action"] == "updated" })
-		nodetest.Same(t, "who did it", []any{last["actorType"], last["userId"]}, []any{"system", "flagledger"})
+			func() bool { last = me.History(key, "")[0]; return last["actorType"] == "system" })
+		nodetest.Same(t, "what happened", []any{last["action"], last["userId"]}, []any{"updated", "flagledger"})
 		nodetest.Same(t, "what changed", last["changes"],
 			map[string]any{"projectId": map[string]any{"from": project, "to": nil}})
 	}
@@ -57,6 +57,16 @@ func testAFlagOfADeletedProject(t *testing.T) {
 				Salt:      "s",
 			}
 			if _, _, err := writer.Do(t.Context(), beside(me), by, create); err != nil {
+				t.Fatal(err)
+			}
+			leaves(t, me, "k", project)
+		},
+		"that moved into it after the deletion": func(t *testing.T, me *nodetest.Client) {
+			project, path := me.CreateProject("p")
+			me.CreateFlag("k", nil)
+			me.Call("DELETE", path, nil).Want(204)
+			move := commands.UpdateFlag{FlagRef: commands.FlagRef{TenantID: me.Tenant, Key: "k"}, MoveTo: &project}
+			if _, _, err := writer.Do(t.Context(), beside(me), by, move); err != nil {
 				t.Fatal(err)
 			}
 			leaves(t, me, "k", project)

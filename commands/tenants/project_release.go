@@ -7,8 +7,8 @@ import (
 	"flagledger/commands/writer"
 )
 
-// DeletedProjects removes flags from projects that were deleted while the flags were created: no command sees both
-// streams.
+// DeletedProjects removes flags from projects that were deleted while the flags came into them: no command sees
+// both streams.
 type DeletedProjects struct {
 	Writer *writer.Writer
 	Flags  interface {

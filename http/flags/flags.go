@@ -190,6 +190,7 @@ type updateFlagBody struct {
 	DefaultValue rest.Value                `json:"defaultValue,omitempty"`
 	Tags         rest.Optional[[]string]   `json:"tags,omitzero"`
 	Status       rest.Optional[string]     `json:"status,omitzero" enum:"active,inactive,archived"`
+	ProjectID    rest.Optional[string]     `json:"projectId,omitzero" nullable:"true" doc:"Moves the flag to a project; null takes it out of its project"`
 	Permanent    rest.Optional[bool]       `json:"permanent,omitzero"`
 	Owner        rest.Optional[string]     `json:"owner,omitzero" nullable:"true" doc:"The id of a member of the tenant; null removes the owner"`
 	Links        rest.Optional[[]linkBody] `json:"links,omitzero" nullable:"true" maxItems:"20" doc:"All links of the flag: they replace the earlier ones. null is an empty list"`
@@ -516,22 +517,32 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	if in.Body.Links.Sent != nil {
 		replaced = new(append([]events.Link{}, links(*in.Body.Links.Sent)...))
 	}
-	owner := in.Body.Owner.Sent
+	owner, project := in.Body.Owner.Sent, in.Body.ProjectID.Sent
 	if owner != nil {
 		*owner = events.CanonicalID(*owner)
 	}
+	known := true
+	if project != nil && !in.Body.ProjectID.Null {
+		*project = events.CanonicalID(*project)
+		var err error
+		if known, err = a.hasProject(ctx, *project); err != nil {
+			return nil, err
+		}
+	}
 	return a.writeFlag(ctx, commands.UpdateFlag{
-		FlagRef:      in.ref(ctx),
-		Name:         in.Body.Name.Sent,
-		Description:  in.Body.Description.Sent,
-		DefaultValue: json.RawMessage(in.Body.DefaultValue),
-		Tags:         in.Body.Tags.Sent,
-		Status:       (*events.FlagStatus)(in.Body.Status.Sent),
-		Permanent:    in.Body.Permanent.Sent,
-		Owner:        owner,
-		Links:        replaced,
-		OwnerMissing: owner != nil && !in.Body.Owner.Null && !isMember(ctx, *owner),
-		EnabledSent:  in.Body.Enabled != nil,
+		FlagRef:        in.ref(ctx),
+		Name:           in.Body.Name.Sent,
+		Description:    in.Body.Description.Sent,
+		DefaultValue:   json.RawMessage(in.Body.DefaultValue),
+		Tags:           in.Body.Tags.Sent,
+		Status:         (*events.FlagStatus)(in.Body.Status.Sent),
+		MoveTo:         project,
+		ProjectMissing: !known,
+		Permanent:      in.Body.Permanent.Sent,
+		Owner:          owner,
+		Links:          replaced,
+		OwnerMissing:   owner != nil && !in.Body.Owner.Null && !isMember(ctx, *owner),
+		EnabledSent:    in.Body.Enabled != nil,
 	})
 }
 

@@ -61,10 +61,20 @@ func react(e events.Recorded) ([]jobs.Job, error) {
 }
 
 func fromFlag(e events.Recorded) []jobs.Job {
-	if fact, ok := e.Fact.(events.FlagCreated); ok && fact.ProjectID != "" {
-		return []jobs.Job{jobs.ProjectRelease{EventID: e.ID.String(), ProjectID: fact.ProjectID, FlagKey: fact.Key}}
+	project := ""
+	switch fact := e.Fact.(type) {
+	case events.FlagCreated:
+		project = fact.ProjectID
+	case events.FlagUpdated:
+		if fact.ProjectID != nil {
+			project = fact.ProjectID.To
+		}
 	}
-	return nil
+	if project == "" {
+		return nil
+	}
+	_, key := events.ParseFlagStream(e.Stream)
+	return []jobs.Job{jobs.ProjectRelease{EventID: e.ID.String(), ProjectID: project, FlagKey: key}}
 }
 
 func fromProject(e events.Recorded) []jobs.Job {
@@ -287,7 +297,7 @@ func (f *follower) take(ctx context.Context, p events.Page) error {
 	return nil
 }
 
-// needed removes the jobs of flags that were created in an existing project, which is almost all of them.
+// needed removes the jobs of flags that came into an existing project, which is almost all of them.
 func (f *follower) needed(ctx context.Context, list []jobs.Job) ([]jobs.Job, error) {
 	exists := map[string]bool{} // by project id
 	for _, job := range list {
