@@ -25,7 +25,7 @@ func TestAFlagMovesBetweenProjects(t *testing.T) {
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"projectId":null}`).Want(200).Shows(map[string]any{"projectId": nil})
 		},
 		"but to none that is unknown or another's": func(t *testing.T, me *nodetest.Client) {
-			theirs, _ := me.Service.SignUp("other@example.com").CreateProject("theirs")
+			theirs, _ := me.Service.SignUp("other-" + me.Tenant + "@example.com").CreateProject("theirs")
 			me.CreateFlag("k", nil)
 			for _, id := range []string{"none", "", theirs} {
 				me.Call("PATCH", nodetest.FlagPath("k"), map[string]any{"projectId": id}).Refused(422, "projectId")
