@@ -20,6 +20,11 @@ type Limit struct {
 	Beyond string // what happens beyond the limit, if it is not or not only a refusal
 }
 
+// RequestLimit returns a limit of a request, an answer or a connection.
+func RequestLimit(name, value string, status int, beyond string) Limit {
+	return Limit{Group: RequestLimits, Name: name, Value: value, Status: status, Beyond: beyond}
+}
+
 // FieldLimit returns a limit of members, parameters or headers of requests.
 func FieldLimit(most int, unit string, status int, fields ...string) Limit {
 	return Limit{Group: FieldLimits, Fields: fields, Max: most, Unit: unit, Status: status}
@@ -35,14 +40,11 @@ const (
 	RateLimits        LimitGroup = "Rates"
 	ConcurrencyLimits LimitGroup = "Concurrency"
 	RequestLimits     LimitGroup = "Requests and answers"
-	FieldLimits       LimitGroup = "Members of requests"
-	MemoryLimits      LimitGroup = "Memory and storage"
+	FieldLimits       LimitGroup = "" // in the OpenAPI document
 )
 
-// LimitGroups lists the groups in order.
-var LimitGroups = []LimitGroup{
-	TenantLimits, PersonLimits, RateLimits, ConcurrencyLimits, RequestLimits, FieldLimits, MemoryLimits,
-}
+// LimitGroups lists the groups of the page in order.
+var LimitGroups = []LimitGroup{TenantLimits, PersonLimits, RateLimits, ConcurrencyLimits, RequestLimits}
 
 // Nodes says whether a limit holds for all nodes together. It is empty for limits of a single request.
 type Nodes string

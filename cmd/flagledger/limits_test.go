@@ -20,7 +20,6 @@ import (
 	"flagledger/commands"
 	"flagledger/commands/billing"
 	"flagledger/commands/jobs"
-	"flagledger/commands/keep/directory"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
 	"flagledger/commands/keep/tours"
@@ -30,7 +29,6 @@ import (
 	"flagledger/events"
 	"flagledger/http"
 	"flagledger/http/quota"
-	"flagledger/http/rest"
 	"flagledger/projections/snapshot"
 	"flagledger/projections/usage"
 	"flagledger/queries"
@@ -44,7 +42,7 @@ func allLimits() []events.Limit {
 		settings.ListLimits(), node.ListLimits(), commands.ListLimits(), writer.ListLimits(), people.ListLimits(),
 		billing.ListLimits(), notify.ListLimits(), inbox.ListLimits(), tours.ListLimits(), quota.ListLimits(),
 		jobs.ListLimits(), http.ListLimits(), keys.ListLimits(), queries.ListLimits(), snapshot.ListLimits(),
-		usage.ListLimits(), directory.ListLimits(),
+		usage.ListLimits(),
 		[]events.Limit{{
 			Group: events.ConcurrencyLimits, Name: "connections", Nodes: events.EachNode, Per: "node", Beyond: "they wait",
 			Value: fmt.Sprintf("%s, or open files less %d", events.CountText(mostConnections), otherFiles),
@@ -63,54 +61,79 @@ func limitsTables() string {
 	var b strings.Builder
 	b.WriteString("## By plan\n\n")
 	b.WriteString("| plan | requests a minute | all flags | written a day | invitations a day |\n|---|---|---|---|---|\n")
-	for _, terms := range events.Plans {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", terms.Plan, events.CountText(terms.RequestsPerMinute),
-			events.SizeText(terms.TenantFlagBytes), events.SizeText(quota.DailyBytes(terms.TenantFlagBytes)),
-			events.CountText(terms.InvitationsPerDay))
-	}
-	for _, group := range events.LimitGroups {
-		fmt.Fprintf(&b, "\n## %s\n\n", group)
-		if group == events.FieldLimits {
-			writeFields(&b)
+	var plans string
+	for i, terms := range events.Plans {
+		plans += fmt.Sprintf("`%s`", terms.Plan)
+		if i+1 < len(events.Plans) && planLimits(terms) == planLimits(events.Plans[i+1]) {
+			plans += ", "
 			continue
 		}
-		b.WriteString("| limit | most | per | nodes | beyond it |\n|---|---|---|---|---|\n")
-		for _, l := range allLimits() {
-			if l.Group == group {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", l.Name, l.Text(), cmp.Or(l.Per, "node"), l.Nodes, beyond(l))
-			}
+		fmt.Fprintf(&b, "| %s | %s |\n", plans, planLimits(terms))
+		plans = ""
+	}
+	for _, group := range events.LimitGroups {
+		columns := "| limits | per | nodes | beyond them |\n|---|---|---|---|\n"
+		if group == events.RequestLimits {
+			columns = "| limits | beyond them |\n|---|---|\n"
 		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s", group, columns)
+		writeRows(&b, group)
 	}
 	return b.String()
 }
 
-// writeFields writes a row for each limit of fields, with as many of its fields as fit into a line.
-func writeFields(b *strings.Builder) {
-	b.WriteString("| member, parameter or header | most | beyond it |\n|---|---|---|\n")
-	type row struct{ fields, limit string }
+func planLimits(terms events.PlanTerms) string {
+	return strings.Join([]string{
+		events.CountText(terms.RequestsPerMinute), events.SizeText(terms.TenantFlagBytes),
+		events.SizeText(quota.DailyBytes(terms.TenantFlagBytes)), events.CountText(terms.InvitationsPerDay),
+	}, " | ")
+}
+
+// writeRows writes a group's limits. Limits with the same effect share a row as far as the line allows.
+func writeRows(b *strings.Builder, group events.LimitGroup) {
+	type row struct{ limits, rest string }
 	var rows []row
-	for _, l := range allLimits() {
-		if l.Group != events.FieldLimits {
+	for _, l := range slices.Concat(allLimits(), silentLimits()) {
+		if l.Group != group {
 			continue
 		}
-		fields, limit := "`"+strings.Join(l.Fields, "`, `")+"`", fmt.Sprintf("%s | %s", l.Text(), beyond(l))
-		i := slices.IndexFunc(rows, func(r row) bool { return r.limit == limit && len(r.fields)+len(fields) < 110 })
+		limit, rest := l.Name+": "+l.Text(), fmt.Sprintf(" | %s | %s | %s |", cmp.Or(l.Per, "node"), l.Nodes, beyond(l))
+		if group == events.RequestLimits {
+			rest = fmt.Sprintf(" | %s |", beyond(l))
+		}
+		i := slices.IndexFunc(rows, func(r row) bool {
+			return r.rest == rest && len([]rune("| "+r.limits+" · "+limit+rest)) <= maxLine
+		})
 		if i < 0 {
-			rows = append(rows, row{fields, limit})
+			rows = append(rows, row{limit, rest})
 		} else {
-			rows[i].fields += ", " + fields
+			rows[i].limits += " · " + limit
 		}
 	}
 	for _, r := range rows {
-		fmt.Fprintf(b, "| %s | %s |\n", r.fields, r.limit)
+		fmt.Fprintf(b, "| %s%s\n", r.limits, r.rest)
 	}
+}
+
+// silent are the members and headers that the OpenAPI document states no length of: only commands check it.
+var silent = []string{"password", "newPassword", "data", "tags", "tourKey", "X-Correlation-ID"}
+
+// silentLimits returns the limits of silent as the page shows them.
+func silentLimits() (list []events.Limit) {
+	for _, l := range allLimits() {
+		l.Fields = slices.DeleteFunc(slices.Clone(l.Fields), func(f string) bool { return !slices.Contains(silent, f) })
+		if len(l.Fields) > 0 {
+			list = append(list, events.RequestLimit("`"+strings.Join(l.Fields, "`, `")+"`", l.Text(), l.Status, ""))
+		}
+	}
+	return list
 }
 
 // beyond describes the response beyond a limit and its other effects.
 func beyond(l events.Limit) string {
 	var parts []string
 	if l.Status != 0 {
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", l.Status, rest.ProblemName(l.Status))))
+		parts = append(parts, strconv.Itoa(l.Status))
 	}
 	if l.Beyond != "" {
 		parts = append(parts, l.Beyond)
@@ -121,6 +144,7 @@ func beyond(l events.Limit) string {
 const (
 	generatedFrom = "<!-- generated: begin -->\n"
 	generatedTo   = "<!-- generated: end -->\n"
+	maxLine       = 160
 )
 
 // comparePage compares the generated part of a page of docs/operate, or with -update writes it.
@@ -138,7 +162,7 @@ func comparePage(t *testing.T, name, want string) {
 	}
 	want = "\n" + want + "\n"
 	for line := range strings.Lines(want) {
-		if len([]rune(line)) > 161 {
+		if len([]rune(line)) > maxLine+1 {
 			t.Errorf("the line is too long: %s", line)
 		}
 	}
@@ -158,8 +182,8 @@ func comparePage(t *testing.T, name, want string) {
 func TestLimitsAreWhole(t *testing.T) {
 	t.Parallel()
 	for _, l := range allLimits() {
-		named, placed := l.Name != "" || l.Fields != nil, slices.Contains(events.LimitGroups, l.Group)
-		if !named || !placed || l.Text() == "0" || beyond(l) == "" {
+		printed := l.Name != "" && slices.Contains(events.LimitGroups, l.Group)
+		if !printed && (l.Group != events.FieldLimits || l.Fields == nil) || l.Text() == "0" || beyond(l) == "" {
 			t.Errorf("%+v is not whole", l)
 		}
 	}
@@ -222,8 +246,6 @@ func TestOpenAPIHasTheLimitsOfTheCode(t *testing.T) {
 		}
 	}
 	check("", document)
-	// The lengths that only commands check, missing in the document.
-	silent := []string{"password", "newPassword", "data", "tags", "tourKey", "X-Correlation-ID"}
 	for _, l := range allLimits() {
 		for _, name := range l.Fields {
 			if limited[name] == slices.Contains(silent, name) {

@@ -18,8 +18,8 @@ func ListLimits() []events.Limit {
 	perHour := fmt.Sprintf("%d in %s", maxMails, in(mailWindow))
 	return []events.Limit{
 		mails("mails of invitations", perHour, "mailed later, within "+in(slotWait), 0),
-		mails("links to sandboxes", fmt.Sprintf("%d in %s, %s", maxSandboxLinks, in(sandboxLinkWindow), perHour),
-			"not mailed, or mailed later", 0),
+		mails("mails with links to sandboxes", perHour, "mailed later, within "+in(slotWait), 0),
+		mails("links to sandboxes", fmt.Sprintf("%d in %s", maxSandboxLinks, in(sandboxLinkWindow)), "not mailed", 0),
 		mails("links that verify the address", fmt.Sprintf("%d in %s, one in %s", maxVerifications,
 			in(verificationWindow), in(verificationInterval)), "", 429),
 		mails("links to a new password", fmt.Sprintf("%d in %s, then one in %s", maxResets, in(requestsKept),

@@ -16,9 +16,5 @@ func ListLimits() []events.Limit {
 			Group: events.ConcurrencyLimits, Name: "changes of one flag, project, person or tenant", Max: 1, Per: "stream",
 			Nodes: events.EachNode, Status: 429, Beyond: waitsFirst,
 		},
-		{
-			Group: events.MemoryLimits, Name: "cached states that changes are decided from", Max: maxStates,
-			Unit: events.UnitBytes, Nodes: events.EachNode, Beyond: "read from the event store",
-		},
 	}
 }

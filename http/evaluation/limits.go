@@ -10,14 +10,14 @@ import (
 
 // ListLimits lists the limits of evaluations and streams.
 func ListLimits() []events.Limit {
-	of, streams := rest.RequestLimit, DefaultStreamLimits()
+	of, streams := events.RequestLimit, DefaultStreamLimits()
 	return []events.Limit{
-		of("evaluating many flags", events.PeriodText(maxEvaluating), "request", 503, ""),
+		of("evaluating many flags", events.PeriodText(maxEvaluating), 503, ""),
 		events.FieldLimit(maxFlagKeys, "keys", 422, "flagKeys"),
 		of("an explanation's values",
-			fmt.Sprintf("%s each, %s in all", events.SizeText(maxActual), events.SizeText(allActual)), "answer", 0, "cut"),
-		of("flags that an event of a stream names", events.CountText(maxNamedFlags), "event", 0, "clients fetch all"),
-		of("a stream of changes", events.PeriodText(streams.MaxAge), "stream", 0, "clients connect again"),
+			fmt.Sprintf("%s each, %s in all", events.SizeText(maxActual), events.SizeText(allActual)), 0, "cut"),
+		of("flags that an event of a stream names", events.CountText(maxNamedFlags), 0, "clients fetch all"),
+		of("a stream of changes", events.PeriodText(streams.MaxAge), 0, "clients connect again"),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerTenant), "tenant", 429, ""),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerCreator), quota.PerCreator, 429, ""),
 	}

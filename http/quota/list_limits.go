@@ -35,10 +35,10 @@ func ListLimits() []events.Limit {
 		{
 			Group: events.RateLimits, Name: "written bytes until switching and deleting are slowed too", Per: "tenant",
 			Value: fmt.Sprintf("%d %% of a day's bytes", SwitchesPercent), Nodes: events.EachNode,
-			Beyond: fmt.Sprintf("%d a minute", SwitchesPerMinute),
+			Beyond: fmt.Sprintf("%d a minute of a person, or of all machines", SwitchesPerMinute),
 		},
 		{
-			Group: events.MemoryLimits, Name: "counters of each rate", Max: maxWindows, Nodes: events.EachNode,
+			Group: events.RateLimits, Name: "counters of each rate", Max: maxWindows, Nodes: events.EachNode,
 			Beyond: "every other one is forgotten",
 		},
 	}

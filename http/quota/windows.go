@@ -32,7 +32,7 @@ const (
 // window limits how often something happens in a period. Each key has windows of its own: the first begins with the
 // first use, or at midnight in UTC.
 type window struct {
-	name   string // in docs/operate/limits.md; empty if the limit is by plan
+	name   string // in docs/operate/limits.md, unless it is empty
 	per    string
 	max    int // the default, if it is a setting; 0 if it is by plan
 	period time.Duration
@@ -59,9 +59,7 @@ var table = [kinds]window{
 	notifications: {"notifications to one person", PerTenantOrCreator, 200, 24 * time.Hour, "", false},
 	paymentPages:  {"checkouts and portals", PerTenantOrCreator, 20, time.Hour, "", false},
 	writtenBytes:  {period: 24 * time.Hour, day: true},
-	switches: {
-		"changes without a body, after a full day", "person, or all machines of a tenant", 10, time.Minute, "", false,
-	},
+	switches:      {max: 10, period: time.Minute},
 }
 
 // Budget is the remainder of a limit in the current window.

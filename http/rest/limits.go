@@ -12,14 +12,7 @@ import (
 
 // ListLimits lists the limits of all operations.
 func ListLimits() []events.Limit {
-	return slices.Concat(requestLimits(), fieldLimits(), concurrencyLimits(), memoryLimits())
-}
-
-// RequestLimit returns a limit of a request, an answer or a connection.
-func RequestLimit(name, value, per string, status int, beyond string) events.Limit {
-	return events.Limit{
-		Group: events.RequestLimits, Name: name, Value: value, Per: per, Status: status, Beyond: beyond,
-	}
+	return slices.Concat(requestLimits(), fieldLimits(), concurrencyLimits(), rateLimits())
 }
 
 // ConcurrencyLimit returns a limit of what a node does at once.
@@ -31,18 +24,18 @@ func ConcurrencyLimit(name, value, per string, status int, beyond string) events
 }
 
 func requestLimits() []events.Limit {
-	of, size, period, count := RequestLimit, events.SizeText, events.PeriodText, events.CountText
+	of, size, period, count := events.RequestLimit, events.SizeText, events.PeriodText, events.CountText
 	return []events.Limit{
-		of("the headers", fmt.Sprintf("%s in %s", size(MaxHeader), period(ReadHeaderTimeout)), "request", 431, ""),
-		of("a request", period(ReadTimeout), "request", 0, "the connection is closed"),
-		of("a body", size(maxBody-1), "request", 400, ""),
-		of("a form, or a body that the operation does not use", size(maxSmallBody), "request", 400, ""),
-		of("the next "+size(LargeBody)+" of a larger body", period(pieceTimeout), "request", 400, ""),
-		of("nesting of JSON", count(strictjson.MaxDepth)+" levels", "body", 400, ""),
-		of("fields that a refusal names", count(maxNamedFields), "answer", 0, "further ones are left out"),
-		of("reading an answer", period(AnswerTimeout), "answer", 0, "the connection is closed"),
-		of("an unused connection", period(IdleTimeout), "connection", 0, "it is closed"),
-		of("an answer to an Idempotency-Key is repeated", period(idempotency.TTL), "key", 0, "the call is made again"),
+		of("the headers", fmt.Sprintf("%s in %s", size(MaxHeader), period(ReadHeaderTimeout)), 431, ""),
+		of("a request", period(ReadTimeout), 0, "the connection is closed"),
+		of("a body", size(maxBody-1), 400, ""),
+		of("a form, or a body that the operation does not use", size(maxSmallBody), 400, ""),
+		of("the next "+size(LargeBody)+" of a larger body", period(pieceTimeout), 400, ""),
+		of("nesting of JSON", count(strictjson.MaxDepth)+" levels", 400, ""),
+		of("fields that a refusal names", count(maxNamedFields), 0, "further ones are left out"),
+		of("reading an answer", period(AnswerTimeout), 0, "the connection is closed"),
+		of("an unused connection", period(IdleTimeout), 0, "the connection is closed"),
+		of("an answer to an Idempotency-Key is repeated", period(idempotency.TTL), 0, "the call is made again"),
 	}
 }
 
@@ -94,18 +87,9 @@ func concurrencyLimits() []events.Limit {
 	}
 }
 
-func memoryLimits() []events.Limit {
-	return []events.Limit{
-		{
-			Group: events.RateLimits, Name: "plans looked at for a person's requests", Max: maxPlans, Unit: "tenants",
-			Per: "person", Beyond: "further tenants do not count",
-		},
-		{
-			Group: events.MemoryLimits, Name: "verified tokens", Max: maxTokens, Nodes: events.EachNode,
-			Beyond: "verified again",
-		},
-	}
+func rateLimits() []events.Limit {
+	return []events.Limit{{
+		Group: events.RateLimits, Name: "plans looked at for a person's requests", Max: maxPlans, Unit: "tenants",
+		Per: "person", Beyond: "further tenants do not count",
+	}}
 }
-
-// ProblemName returns the type of the problem that a status is answered with, empty if it has none.
-func ProblemName(status int) string { return kinds[status].name }

@@ -5,10 +5,8 @@ import (
 	"flagledger/projections/snapshot/evaluation"
 )
 
-// ListLimits lists the limits of evaluations and of a node's memory.
+// ListLimits lists the limits of evaluations and streams.
 func ListLimits() []events.Limit {
-	return append(evaluation.ListLimits(), events.Limit{
-		Group: events.MemoryLimits, Name: "changes that a stream can resume within", Max: maxChanges, Nodes: events.EachNode,
-		Beyond: "clients fetch all",
-	})
+	return append(evaluation.ListLimits(), events.RequestLimit("changes that a stream can resume within",
+		events.CountText(maxChanges), 0, "clients fetch all"))
 }

@@ -154,13 +154,7 @@ func poolConfig(url string, size int32) (*pgxpool.Config, error) {
 // ListLimits lists the limits of a node's stores.
 func ListLimits() []events.Limit {
 	return []events.Limit{
-		{
-			Group: events.RequestLimits, Name: "a query of the database", Value: events.PeriodText(queryTimeout),
-			Per: "query", Status: 503,
-		},
-		{
-			Group: events.RequestLimits, Name: "an event of the log", Max: events.MaxEventBytes, Unit: events.UnitBytes,
-			Per: "event", Status: 422,
-		},
+		events.RequestLimit("a query of the database", events.PeriodText(queryTimeout), 503, ""),
+		events.RequestLimit("an event of the log", events.SizeText(events.MaxEventBytes), 422, ""),
 	}
 }

@@ -31,6 +31,8 @@ type Directory struct {
 
 type visit struct{ userID, tenantID string }
 
+const maxCachedVisits = 100_000
+
 // New returns the directory in a database. now returns the time.
 func New(db *pgxpool.Pool, now func() time.Time) *Directory {
 	return &Directory{

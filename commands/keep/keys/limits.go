@@ -4,7 +4,5 @@ import "flagledger/events"
 
 // ListLimits lists the limits of tokens.
 func ListLimits() []events.Limit {
-	return []events.Limit{
-		{Group: events.RequestLimits, Name: "a token", Max: maxToken, Unit: events.UnitBytes, Per: "request", Status: 401},
-	}
+	return []events.Limit{events.RequestLimit("a token", events.SizeText(maxToken), 401, "")}
 }
