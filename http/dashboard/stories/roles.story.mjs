@@ -115,7 +115,7 @@ export default {
     await join(admin, v, 'developer');
     await walk(v, tenant, developers, admins);
     const offered = { ...developers, ...admins };
-    await walk(admin, tenant, offered, { environments: ['Delete production'] });
+    await walk(admin, tenant, offered, {});
     await admin.open(`/t/${tenant}/production/clients`);
     for (const name of admins.clients) await admin.button(name).waitFor();
 

@@ -17,7 +17,7 @@ export function useTenants() {
   }));
 }
 
-/** The query of a tenant's environments, by name. */
+/** The query of a tenant's environments. */
 export function environmentsQuery(tenant: string) {
   return {
     queryKey: keys.environments(tenant),
@@ -26,7 +26,7 @@ export function environmentsQuery(tenant: string) {
   };
 }
 
-/** Reads the environments of a tenant, by name; none while it is unknown. */
+/** Reads the environments of a tenant; none while it is unknown. */
 export function useEnvironments(tenant: () => string | undefined) {
   return createQuery(() => ({ ...environmentsQuery(tenant() ?? ''), enabled: tenant() !== undefined }));
 }

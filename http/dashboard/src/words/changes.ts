@@ -1,4 +1,5 @@
 import type { Condition, Rule, Serve } from '../queries/rules';
+import { wordsOf } from './failures';
 import { flags } from './flags';
 import { operators, rules as ruleWords } from './rules';
 
@@ -59,11 +60,22 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
     return [{ what: ruleWords.everyoneElse, before: serveOf(from, names), after: serveOf(to, names) }];
   }
   if (field === 'version' || field === 'at') return [{ what: 'To version', after: String(to) }];
-  if (field === 'owner') {
-    const named = (id: unknown) => plain(field, names.get(id as string) ?? id);
-    return [{ what: fields.owner!, before: named(from), after: named(to) }];
+  if (field === 'owner' || field === 'projectId') {
+    const named = (id: unknown) => (id ? (names.get(id as string) ?? goneName) : undefined);
+    return [{ what: fields[field]!, before: named(from), after: named(to) }];
   }
   return [{ what: fields[field] ?? field, before: plain(field, from), after: plain(field, to) }];
+}
+
+/** Names a field of a change, such as variations.<id>.weight, whose values may have the name of the variation. */
+export function fieldName({ field, from, to }: ChangedField): string {
+  const [kind = '', id, part] = field.split('.');
+  if (field === 'rules.order') return ruleWords.order;
+  if (!id) return fields[field] ?? wordsOf(field);
+  const thing = (to ?? from) as { name?: string; conditions?: Condition[] } | null;
+  if (kind === 'rules') return ruleWords.rule(thing?.conditions ? nameOf(thing as Rule) : goneName);
+  if (kind !== 'variations') return wordsOf(field);
+  return `Value ${thing?.name ?? ''}${part ? `: ${fields[part] ?? part}` : ''}`.trim();
 }
 
 function plain(field: string, value: unknown): string | undefined {

@@ -25,5 +25,6 @@ export const environments = {
     text: 'The state and rules of flags in it are deleted. Evaluating flags in it will be an error.',
     confirm: (name: string) => `Type ${name} to confirm`,
     button: 'Delete',
+    stays: 'It stays: calls without an environment use it.',
   },
 };

@@ -28,7 +28,6 @@ export const evaluation = {
   steps: {
     status: 'Status',
     environment: 'Environment',
-    rule: 'Rule',
     fallthrough: 'Everyone else',
     weights: 'Weights of the values',
     default: 'Default value',

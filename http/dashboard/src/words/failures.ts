@@ -18,12 +18,18 @@ const byStatus: Record<number, string> = {
 
 const unverified = 'Your e-mail address is not verified yet. Follow the link that was mailed to you, then try again.';
 
+// Texts of the API about the caller.
+const details: Record<string, string> = {
+  'the caller is a member of no tenant': 'You are a member of no tenant. Ask an admin to invite you.',
+  'the caller is not a member of the tenant': 'You are not a member of this tenant. Choose another one above.',
+};
+
 /** Describes a failure in one or two sentences. */
 export function failureText(error: unknown): string {
   const failure = asFailure(error);
   if (failure.unverified) return unverified;
   const general = byStatus[failure.status] ?? byStatus[500]!;
-  const detail = failure.problem.detail;
+  const detail = details[failure.problem.detail ?? ''] ?? failure.problem.detail;
   switch (failure.status) {
     case 0:
     case 401:
@@ -49,8 +55,33 @@ export function fieldErrorText(label: string, wrong: string | undefined): string
 
 function fields(wrong: Record<string, string>): string {
   return Object.entries(wrong)
-    .map(([name, what]) => sentence(`${name === 'X-Change-Reason' ? 'a reason' : name} ${what}`))
+    .map(([name, what]) => sentence(`${wordsOf(name)} ${what}`))
     .join(' ');
+}
+
+const fieldNames: Record<string, string> = {
+  'X-Change-Reason': 'a reason',
+  flag_variations: 'variation',
+  flagCount: 'flags',
+  op: 'operator',
+  projectId: 'project',
+  variationId: 'value',
+};
+
+/** Names a field of the API: rules[0].conditions[1].op becomes "Rules 1, conditions 2, operator". */
+export function wordsOf(field: string): string {
+  const words = field.split('.').map((part) => {
+    const [, name = part, index] = /^(.*?)(?:\[(\d+)\])?$/.exec(part) ?? [];
+    const plain =
+      fieldNames[name] ??
+      name
+        .replace(/_/g, ' ')
+        .replace(/([a-z])([A-Z])/g, '$1 $2')
+        .toLowerCase();
+    return index ? `${plain} ${Number(index) + 1}` : plain;
+  });
+  const text = words.join(', ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Turns a text of the API into a sentence. */

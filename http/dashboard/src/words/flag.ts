@@ -139,6 +139,7 @@ export const flag = {
     missing: (here: string) => `Only in ${here}`,
     source: (from: string) => ` from ${from}`,
     off: (value: string) => `Everyone gets the default value, ${value}, until it is on.`,
+    neverOn: (value: string) => `Everyone gets the default value, ${value}: the flag is not active.`,
     title: (from: string) => `Copy from ${from}`,
     dialog: 'The chosen parts replace the same parts of the other environment.',
     to: 'To',

@@ -68,6 +68,7 @@ export const flags = {
   status: { active: 'Active', inactive: 'Inactive', archived: 'Archived' },
   owner: { me: 'My flags' },
   lifecycle: { new: 'New', live: 'Live', unused: 'Unused', settled: 'Settled', archived: 'Archived' },
+  readOnly: 'Read with all flags only',
   lifecycleText: {
     new: 'It has not been evaluated yet',
     live: 'It is in use',

@@ -16,7 +16,7 @@ export const projects = {
     of: (name: string) => `Delete ${name}`,
     title: (name: string) => `Delete ${name}?`,
     text: 'The project has no flags. Its past stays in the audit trail.',
-    textFlags: 'A project with flags cannot be deleted: delete them first.',
+    hasFlags: 'Delete its flags first',
     button: 'Delete',
   },
 };

@@ -89,6 +89,7 @@ export const rules = {
   everyoneElse: 'Everyone else gets',
   byWeights: 'what the weights of the values say',
   off: (environment: string) => `The flag is off in ${environment}: everyone gets the default value until it is on.`,
+  notActive: (status: string) => `The flag is ${status}: everyone gets the default value, in every environment.`,
   none: 'No rules',
   noneText: 'Everyone gets the same. Add a rule to serve something else to some.',
   noneTextSplit: 'Add a rule to serve something else to some.',

@@ -4,6 +4,7 @@ export const shell = {
   navigation: 'Main',
   menu: 'Menu',
   tenant: 'Tenant',
+  otherTenant: 'Not your tenant',
   environment: 'Environment',
   noTenants: 'You are a member of no tenant. Ask an admin to invite you.',
   search: 'Search',

@@ -31,12 +31,9 @@ export function otherOrder(a: FlagInEnvironment, b: FlagInEnvironment): boolean 
   return !same(common(a.rules, b.rules), common(b.rules, a.rules));
 }
 
-/** Whether a flag is the same in two environments. */
-export function alike(a: FlagInEnvironment, b: FlagInEnvironment): boolean {
-  return (
-    a.enabled === b.enabled && same(a.rules.map(content), b.rules.map(content)) && same(a.fallthrough, b.fallthrough)
-  );
-}
+/** Whether two environments have the same state and rules. */
+export const alike = (a: FlagInEnvironment, b: FlagInEnvironment): boolean =>
+  a.enabled === b.enabled && same(a.rules.map(content), b.rules.map(content));
 
 /** Returns what an enabled flag serves if no rule matches. */
 export function otherwise(flag: FlagDetail, { fallthrough }: Pick<FlagInEnvironment, 'fallthrough'>): Serve {
