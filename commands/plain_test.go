@@ -169,7 +169,7 @@ func TestCommandsArePlainData(t *testing.T) {
 		})
 	}
 	for name := range missing {
-		t.Errorf("%s is not tested", name)
+		t.Errorf("oneOfEach has no %s: add one", name)
 	}
 }
 

@@ -494,7 +494,7 @@ func (w *world) fill(tenants, eventsEach int) {
 	for _, file := range golden {
 		name := filepath.Base(file)
 		if name = name[:strings.LastIndex(name, ".v")]; !seen[name] {
-			w.t.Errorf("the workload has no %s", name)
+			w.t.Errorf("the workload has no %s: add a draw of it, or raise its number of events", name)
 		}
 	}
 }
