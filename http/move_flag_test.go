@@ -24,7 +24,7 @@ func TestAFlagMovesBetweenProjects(t *testing.T) {
 				Shows(map[string]any{"version": 2})
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"projectId":null}`).Want(200).Shows(map[string]any{"projectId": nil})
 		},
-		"but to none that is unknown or another's": func(t *testing.T, me *nodetest.Client) {
+		"but to none that is unknown or another's": func(_ *testing.T, me *nodetest.Client) {
 			theirs, _ := me.Service.SignUp("other-" + me.Tenant + "@example.com").CreateProject("theirs")
 			me.CreateFlag("k", nil)
 			for _, id := range []string{"none", "", theirs} {
