@@ -31,6 +31,8 @@ func isID(p parameter) bool {
 var idRows = []contractRow{
 	{"GET /api/v1/flags", "", "projectId=<<projectId>>", 200, nil},
 	{"POST /api/v1/flags", "", `{"key":"new","type":"boolean","projectId":"<<projectId>>"}`, 201, nil},
+	{"PATCH /api/v1/flags/{flagKey}", "", `{"projectId":"<<projectId>>"}`, 200, nil},
+	{"PATCH /api/v1/flags/projects/{projectId}/flags/{flagKey}", "", `{"projectId":"<<projectId>>"}`, 200, nil},
 	{"GET /api/v1/flags/{flagKey}/history", "", "userId=<<callerId>>", 200, nil},
 	{"GET /api/v1/audit", "", "userId=<<callerId>>&resourceId=<<projectId>>", 200, nil},
 	{"GET /api/v1/audit/export", "", "userId=<<callerId>>&resourceId=<<projectId>>", 200, nil},
