@@ -148,9 +148,9 @@ func (v views) checkReverts(
 			t.Fatal(err)
 		}
 		revert := commands.RevertFlag{
-			FlagRef:          commands.FlagRef{TenantID: "t", Key: key},
-			To:               to,
-			Environments:     environments,
+			FlagRef:        commands.FlagRef{TenantID: "t", Key: key},
+			To:             to,
+			Environments:   environments,
 			EnvironmentsAt: environments,
 		}
 		reverted, done, err := writer.Do(t.Context(), v.writer, tester, revert)
