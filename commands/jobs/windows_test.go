@@ -58,7 +58,7 @@ func TestInvitationsOfADayAreBounded(t *testing.T) {
 	if err := pool.QueryRow(t.Context(), `select count(*) from keep.window_slots`).
 		Scan(&left); err != nil ||
 		left != 2 {
-		t.Errorf("%d slots are left, %v, want those of the second day", left, err)
+		t.Errorf("%d slots are left, %v, want only the second day's", left, err)
 	}
 }
 
