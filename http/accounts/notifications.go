@@ -275,13 +275,13 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 	if err := rest.AddBodyErrors(ctx, commands.MergeFieldErrors(wrong, notify.CheckNotification(n))); err != nil {
 		return nil, err
 	}
-	giveBack, err := a.limitNotifications(p, n)
+	release, err := a.limitNotifications(p, n)
 	if err != nil {
 		return nil, err
 	}
 	n, err = a.Notifications.Send(ctx, n)
 	if rest.IsRefusal(err) {
-		giveBack()
+		release()
 	}
 	if err != nil {
 		return nil, err
@@ -290,8 +290,8 @@ func (a *API) sendNotification(ctx context.Context, in *struct{ Body sendBody })
 }
 
 // limitNotifications counts a notification against its sender's daily limit for the person, unless the person is not a
-// member: then sending fails. giveBack undoes the count if none is sent. Its error is a problem.
-func (a *API) limitNotifications(p *rest.Principal, n notify.Notification) (giveBack func(), err error) {
+// member: then sending fails. release undoes the count if none is sent. Its error is a problem.
+func (a *API) limitNotifications(p *rest.Principal, n notify.Notification) (release func(), err error) {
 	sender := p.Claims.UserID
 	if n.TenantID != "" {
 		tenant, ok := a.Live.Tenant(n.TenantID)
@@ -303,10 +303,10 @@ func (a *API) limitNotifications(p *rest.Principal, n notify.Notification) (give
 		}
 		sender = a.TenantQuota(tenant)
 	}
-	left, giveBack := a.Limiter.CountNotification(sender, n.UserID)
+	left, release := a.Limiter.CountNotification(sender, n.UserID)
 	if left.Exceeded {
 		return nil, rest.TooManyRequests(left,
 			fmt.Sprintf("the limit of %d notifications a day to the person is reached", quota.MaxNotifications))
 	}
-	return giveBack, nil
+	return release, nil
 }

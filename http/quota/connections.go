@@ -54,7 +54,7 @@ func (l *connections) Accept() (net.Conn, error) {
 		from := site(address)
 		if l.take(from) {
 			return &connection{Conn: conn, close: sync.OnceFunc(func() {
-				l.giveBack(from)
+				l.release(from)
 				<-l.slots
 			})}, nil
 		}
@@ -80,7 +80,7 @@ func (l *connections) take(from netip.Prefix) bool {
 	return true
 }
 
-func (l *connections) giveBack(from netip.Prefix) {
+func (l *connections) release(from netip.Prefix) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open[from]--; l.open[from] == 0 {

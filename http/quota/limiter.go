@@ -77,7 +77,7 @@ func (l *Limiter) countBoth(k kind, key string, limit int, tenantID string, plan
 	left := l.takeAt(now, tenantRequests, tenantID, l.RequestsPerMinute(plan))
 	switch {
 	case left.Exceeded:
-		l.giveBack(k, key)
+		l.release(k, key)
 		return left
 	case own.Remaining < left.Remaining:
 		return own
@@ -104,7 +104,7 @@ func (l *Limiter) CountAddress(r *http.Request) Budget {
 	return l.takeUpTo(addressRequests, address.String(), l.limits.Anonymous)
 }
 
-func (l *Limiter) uncountAddress(r *http.Request) { l.giveBack(addressRequests, l.Network(r).String()) }
+func (l *Limiter) uncountAddress(r *http.Request) { l.release(addressRequests, l.Network(r).String()) }
 
 // Peek returns the budget of a request's client address without counting the request.
 func (l *Limiter) Peek(r *http.Request) Budget {
@@ -131,19 +131,19 @@ func (l *Limiter) CountSignIn(r *http.Request) Budget {
 }
 
 // CountMailRequest counts a mail to an address that the client names, for the client's IPv4 address or IPv6 /48.
-// giveBack undoes it if no mail is sent.
-func (l *Limiter) CountMailRequest(r *http.Request) (left Budget, giveBack func()) {
+// release undoes it if no mail is sent.
+func (l *Limiter) CountMailRequest(r *http.Request) (left Budget, release func()) {
 	if !l.Network(r).IsValid() {
 		return Budget{}, func() {}
 	}
 	from := l.Site(r).String()
-	return l.takeUpTo(mails, from, mailMinutes*l.limits.Auth), func() { l.giveBack(mails, from) }
+	return l.takeUpTo(mails, from, mailMinutes*l.limits.Auth), func() { l.release(mails, from) }
 }
 
-// CountNotification counts a notification to a person for its sender. giveBack undoes it if none is sent.
-func (l *Limiter) CountNotification(sender, userID string) (left Budget, giveBack func()) {
+// CountNotification counts a notification to a person for its sender. release undoes it if none is sent.
+func (l *Limiter) CountNotification(sender, userID string) (left Budget, release func()) {
 	pair := sender + "\x00" + userID
-	return l.take(notifications, pair), func() { l.giveBack(notifications, pair) }
+	return l.take(notifications, pair), func() { l.release(notifications, pair) }
 }
 
 // CountPaymentPage counts a page of the payment provider for a tenant, or a creator of free tenants.

@@ -52,7 +52,7 @@ func (l *Limiter) CountAttempt(ctx context.Context, account string, network neti
 	if err == nil {
 		return a, left, nil
 	}
-	l.giveBack(networkSecrets, a.pair)
+	l.release(networkSecrets, a.pair)
 	if errors.Is(err, ErrFlowBusy) || errors.Is(err, ErrNodeBusy) {
 		return nil, Spent(slowedAtOnce, slowedFor), nil
 	}
@@ -78,9 +78,9 @@ func (l *Limiter) slowDown(ctx context.Context, network string) error {
 
 // Forgive uncounts the attempt: its secret was not wrong.
 func (a *Attempt) Forgive() {
-	a.limiter.giveBack(networkSecrets, a.pair)
+	a.limiter.release(networkSecrets, a.pair)
 	if !a.slowed {
-		a.limiter.giveBack(accountSecrets, a.account)
+		a.limiter.release(accountSecrets, a.account)
 	}
 }
 

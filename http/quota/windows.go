@@ -153,8 +153,8 @@ func (l *Limiter) used(k kind, key string) int {
 	return c.n
 }
 
-// giveBack undoes a recent take.
-func (l *Limiter) giveBack(k kind, key string) {
+// release undoes a recent take.
+func (l *Limiter) release(k kind, key string) {
 	if c, ok := l.counters[k].byKey.Load(key); ok {
 		c.mu.Lock()
 		defer c.mu.Unlock()
