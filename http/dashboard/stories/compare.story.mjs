@@ -47,7 +47,7 @@ export default {
       throw new Error(JSON.stringify([last, before]));
     }
 
-    await part(v, 'Use').click();
+    await part(v, 'Usage').click();
     const table = v.page.getByRole('table', { name: 'Evaluations in production' });
     await v.until('the evaluations are counted', async () => {
       await v.page.reload();

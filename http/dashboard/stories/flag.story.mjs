@@ -146,20 +146,20 @@ export default {
     await v.page.getByText('No flag matches').waitFor();
   },
 
-  'values are added, weighed and deleted': async (come) => {
+  'variations are added, weighed and deleted': async (come) => {
     const v = await come({ refused: [422] });
     await open(v, { key: 'colour', type: 'string' });
     // A person who looks for a rollout first is led to what it needs.
     await v.page.getByRole('tab', { name: 'Rules' }).click();
-    await v.page.getByText('What the flag serves while it is on, ""').waitFor({ state: 'attached' });
+    await v.page.getByText('The value of a flag that is on, ""').waitFor({ state: 'attached' });
     await v.inspect();
-    await v.shot('rules-no-values');
-    await v.link('Add values').click();
+    await v.shot('rules-no-variations');
+    await v.link('Add variations').click();
     for (const [name, weight] of [
       ['red', '30'],
       ['blue', '70'],
     ]) {
-      await v.button('Add value').click();
+      await v.button('Add variation').click();
       await v.page.getByRole('dialog').getByLabel('Weight', { exact: true }).fill(weight);
       await v.page.getByRole('dialog').getByLabel('Value', { exact: true }).fill(name);
       await v.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
@@ -181,26 +181,26 @@ export default {
     await open(v, { key: 'colour', type: 'string' });
     const asked = v.heading('Close without saving?');
     const dialog = (name) => v.page.getByRole('dialog', { name, exact: true });
-    await v.button('Add value').click();
-    await dialog('New value').waitFor();
+    await v.button('Add variation').click();
+    await dialog('New variation').waitFor();
     await v.page.keyboard.press('Escape');
-    await dialog('New value').waitFor({ state: 'detached' });
+    await dialog('New variation').waitFor({ state: 'detached' });
 
-    await v.button('Add value').click();
-    await dialog('New value').getByLabel('Name', { exact: true }).fill('red');
+    await v.button('Add variation').click();
+    await dialog('New variation').getByLabel('Name', { exact: true }).fill('red');
     await v.page.keyboard.press('Escape');
     await asked.waitFor();
     await v.inspect();
     await v.shot('unsaved-dialog');
     await v.page.keyboard.press('Escape');
     await asked.waitFor({ state: 'detached' });
-    if ((await dialog('New value').getByLabel('Name', { exact: true }).inputValue()) !== 'red') {
+    if ((await dialog('New variation').getByLabel('Name', { exact: true }).inputValue()) !== 'red') {
       throw new Error('what was typed is lost');
     }
-    await dialog('New value').getByRole('button', { name: 'Close', exact: true }).click();
+    await dialog('New variation').getByRole('button', { name: 'Close', exact: true }).click();
     await asked.waitFor();
     await v.button('Close without saving').click();
-    await dialog('New value').waitFor({ state: 'detached' });
+    await dialog('New variation').waitFor({ state: 'detached' });
     if (await v.page.getByRole('dialog').count()) throw new Error('a dialog is still open');
 
     // Forms of a page ask too, but not about what was sent.
@@ -232,7 +232,7 @@ export default {
   },
 
   'who changes the same as somebody else chooses whose is to stand': async (come) => {
-    const v = await come({ refused: [404, 412, 422] }); // 422: a rule is tried just after another person removed its value
+    const v = await come({ refused: [404, 412, 422] }); // 422: a rule is tried just after another person removed its variation
     // The page receives no events, since another story covers notices before a save.
     await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
     await open(v, { key: 'shared', type: 'boolean' });
@@ -350,7 +350,7 @@ export default {
     await v.field('Values').fill('pro');
     await v.field('Values').press('Enter');
     await v.field('Values').fill('team');
-    await v.field('Which value').first().selectOption('new');
+    await v.field('Which variation').first().selectOption('new');
     await v.button('Save').click();
     await v.button('Save').waitFor({ state: 'detached' });
     await v.button('Add attribute').click();
@@ -435,7 +435,7 @@ export default {
     await slider.press('Home');
     await v.heading('The flag at version 1').waitFor();
     await v.page.getByText('The flag is off', { exact: true }).waitFor();
-    await v.page.getByRole('tabpanel', { name: 'History' }).getByText('It goes some day').waitFor();
+    await v.page.getByRole('tabpanel', { name: 'History' }).locator('dt:text-is("Permanent") + dd:text-is("No")').waitFor();
     for (let i = 0; i < 4; i++) await slider.press('ArrowRight');
     await v.heading('The flag at version 5').waitFor();
     await v.page.getByRole('tabpanel', { name: 'History' }).getByText('A rule matched').waitFor();
@@ -482,7 +482,7 @@ export default {
     await v.field('Attribute').fill('plan');
     await v.field('Values').fill('pro');
     await v.field('Values').press('Enter');
-    await v.field('Which value').first().selectOption('new');
+    await v.field('Which variation').first().selectOption('new');
     await v.page.getByText('Shows what your unsaved changes would serve.').waitFor();
     const got = v.page.getByText('They get');
     await got.getByText('A rule matched').waitFor();
@@ -508,7 +508,7 @@ export default {
     // Everyone else, too.
     await v.page.getByRole('button', { name: /^Delete rule / }).click();
     await v.field('Everyone else gets').selectOption('served');
-    await v.field('Which value').selectOption('new');
+    await v.field('Which variation').selectOption('new');
     await got.getByText('new', { exact: true }).waitFor();
     await v.button('Discard').click();
     await v.page.getByText('Shows what the saved rules serve.').waitFor();
@@ -544,7 +544,7 @@ export default {
     if (saved.rules[0].id !== rules[0].id || !saved.fallthrough) throw new Error(`saved is ${JSON.stringify(saved)}`);
   },
 
-  'a rollout keeps its order, whatever is saved beside it, and values that come meanwhile change no rule': async (
+  'a rollout keeps its order, whatever is saved beside it, and variations that come meanwhile change no rule': async (
     come,
   ) => {
     const v = await come();
@@ -593,7 +593,7 @@ export default {
     await v.button('Edit rule The others').click();
     await name.fill('All others');
     await v.page.getByRole('tab', { name: 'Overview' }).click();
-    await v.button('Add value').click();
+    await v.button('Add variation').click();
     await v.page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('e');
     await v.page.getByRole('dialog').getByLabel('Value', { exact: true }).fill('e');
     await v.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
@@ -607,8 +607,8 @@ export default {
     await stands(['Some', [share(c, 0), share(a, 80), share(d, 5)]], ['All others', a]);
   },
 
-  'a rule that is older than all values of its flag is rolled out between them': async (come) => {
-    const v = await come({ refused: [412] }); // the values may appear before the flag's new version: then it is saved again
+  'a rule that is older than all variations of its flag is rolled out between them': async (come) => {
+    const v = await come({ refused: [412] }); // the variations may appear before the flag's new version: then it is saved again
     await open(v, { key: 'early', type: 'string' });
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     await v.button('Add rule').click();
@@ -670,7 +670,7 @@ export default {
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     for (const name of Object.keys(sets)) await v.button(`Edit rule ${name}`).click();
     const sliders = v.page.getByRole('slider');
-    await v.until('all borders are there', async () => (await sliders.count()) === 6 * 5); // every value has a line
+    await v.until('all borders are there', async () => (await sliders.count()) === 6 * 5); // every variation has a line
     await v.page.getByText('Sum 100', { exact: true }).waitFor();
     if (await v.button('Save').count()) throw new Error(`what is shown is already a change: ${await fields()}`);
 

@@ -17,7 +17,7 @@ export default {
     await v.field('Tags').fill('x'.repeat(101));
     await v.button('Create').click();
     for (const wrong of [
-      'Key has letters and digits',
+      'Key must be letters and digits',
       'Default value is not valid JSON',
       'Name of variation 1 is required',
       'Value of variation 2 is not valid JSON',

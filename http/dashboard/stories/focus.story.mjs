@@ -25,7 +25,7 @@ export default {
     const pages = {
       flags: [['New flag', 'Name']],
       'flags/cart': [
-        ['Add value', 'Name'],
+        ['Add variation', 'Name'],
         ['Delete the flag', 'Type cart to confirm'],
       ],
       projects: [

@@ -72,7 +72,7 @@ async function goTheJourney(v, { press, type, choose, openTab }) {
     ['new', '20', 'true'],
     ['old', '80', 'false'],
   ]) {
-    await press(v.button('Add value'));
+    await press(v.button('Add variation'));
     await type(dialog.getByLabel('Name', { exact: true }), name);
     await choose(dialog.getByLabel('Value', { exact: true }), value);
     await type(dialog.getByLabel('Weight', { exact: true }), weight);

@@ -91,7 +91,7 @@ export default {
 
     await go(v, 'Audit');
     await v.page.locator('summary', { hasText: '<img src=x onerror=alert(1)>' }).waitFor();
-    await v.field('What was done').selectOption('project.created');
+    await v.field('Change').selectOption('project.created');
     const entries = v.page.locator('details');
     await v.until('one entry is left', async () => (await entries.count()) === 1);
     await v.page.reload();
@@ -222,7 +222,7 @@ export default {
     await soonOver();
     await v.button('Verify').click();
     const dialog = v.page.getByRole('dialog');
-    await dialog.getByLabel('Hash every change, too').check();
+    await dialog.getByLabel('Also hash every change').check();
     await dialog.getByRole('button', { name: 'Verify', exact: true }).click();
     await dialog.getByText('are hashed, and lead to what the checkpoint signed').waitFor();
     if (calls.join() !== 'refresh,export,refresh,facts') throw new Error(`the calls are ${calls}`);
@@ -234,7 +234,7 @@ export default {
     for (const key of ['one', 'two']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
     await v.call('POST', '/api/v1/flags/two/enable');
     await go(v, 'Audit');
-    await v.field('What was done').selectOption('flag.created');
+    await v.field('Change').selectOption('flag.created');
     const entries = v.page.locator('details');
     await v.until('the flags are left', async () => (await entries.count()) === 2);
     const save = async (format) => {
@@ -289,7 +289,7 @@ export default {
     const kept = await dialog.locator('pre').first().innerText();
     for (const key of ['one', 'two', 'three']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
     await dialog.getByLabel('Earlier checkpoint').fill(kept);
-    await dialog.getByLabel('Hash every change, too').check();
+    await dialog.getByLabel('Also hash every change').check();
     // The service signs what its read model has, which may lag for a moment.
     await v.until('the trail is longer, and whole', async () => {
       await verify.click();

@@ -40,7 +40,7 @@ export default {
     await v.page.getByRole('radio', { name: 'JSON' }).click();
     if ((await v.field('Attributes').inputValue()) !== '{"seats":12}') throw new Error('the number is another one');
     await v.field('Attributes').fill('{"seats":');
-    await v.page.getByText('must be an object of JSON').waitFor();
+    await v.page.getByText('must be a JSON object').waitFor();
     await v.field('Attributes').fill('{"seats":13}');
     await v.page.reload();
     await cell('checkout', 'true', 'production').waitFor();
@@ -55,20 +55,20 @@ export default {
 
     // Then it was off.
     await v.page.getByLabel('Only what differs').uncheck();
-    await v.page.getByRole('radio', { name: 'At a moment' }).click();
-    await v.field('Moment').waitFor();
+    await v.page.getByRole('radio', { name: 'At a time' }).click();
+    await v.field('Time').waitFor();
     // A typed year counts when complete; a picked date counts at once.
     const at = () => new URL(v.page.url()).searchParams.get('at');
     const now = at();
-    await v.field('Moment').focus();
+    await v.field('Time').focus();
     for (const key of ['ArrowRight', 'ArrowRight', ...(new Date().getFullYear() - 4 + '')]) {
       await v.page.keyboard.press(key);
       if (at() !== now) throw new Error(`${key} led to ${at()}`);
     }
     await v.page.keyboard.press('Enter');
     await v.until('it counts', () => at()?.startsWith(new Date().getFullYear() - 4 + ''));
-    await v.field('Moment').click();
-    await v.field('Moment').evaluate((field) => {
+    await v.field('Time').click();
+    await v.field('Time').evaluate((field) => {
       field.value = '2001-02-03T04:05:06';
       field.dispatchEvent(new Event('input', { bubbles: true }));
     });

@@ -1,4 +1,4 @@
-const toasts = (v) => v.page.getByRole('region', { name: 'Just done' });
+const toasts = (v) => v.page.getByRole('region', { name: 'Recent actions' });
 /** Waits until something is told, and looks at it: it stays then, however slow the machine. */
 const told = (v, text) => toasts(v).getByText(text).hover();
 const dialog = (v) => v.page.getByRole('dialog');

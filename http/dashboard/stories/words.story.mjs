@@ -77,7 +77,7 @@ export default {
     await v.page.getByText('Delete its flags first').waitFor();
     if (!(await v.button('Delete Shop').isDisabled())) throw new Error('a project with flags can be deleted');
     await at('environments');
-    await v.page.getByText('It stays: calls without an environment use it.').waitFor();
+    await v.page.getByText('It cannot be deleted: calls without an environment use it.').waitFor();
     if (!(await v.button('Delete production').isDisabled())) throw new Error('production can be deleted');
     await v.inspect();
 

@@ -16,11 +16,11 @@ export const actions: Record<string, string> = {
   status_changed: 'Status changed',
   enabled: 'Switched on',
   disabled: 'Switched off',
-  variation_added: 'Value added',
-  variation_updated: 'Value changed',
-  variation_removed: 'Value deleted',
+  variation_added: 'Variation added',
+  variation_updated: 'Variation changed',
+  variation_removed: 'Variation deleted',
   rules_changed: 'Rules changed',
-  fallthrough_changed: 'Everyone else gets something else',
+  fallthrough_changed: 'Value for everyone else changed',
   deleted: 'Deleted',
   reverted: 'Reverted',
 };
@@ -75,7 +75,7 @@ export function fieldName({ field, from, to }: ChangedField): string {
   const thing = (to ?? from) as { name?: string; conditions?: Condition[] } | null;
   if (kind === 'rules') return ruleWords.rule(thing?.conditions ? nameOf(thing as Rule) : goneName);
   if (kind !== 'variations') return wordsOf(field);
-  return `Value ${thing?.name ?? ''}${part ? `: ${fields[part] ?? part}` : ''}`.trim();
+  return `Variation ${thing?.name ?? ''}${part ? `: ${fields[part] ?? part}` : ''}`.trim();
 }
 
 function plain(field: string, value: unknown): string | undefined {
@@ -95,21 +95,21 @@ type Variation = { name: string; value: unknown; weight: number; description?: s
 function variationLines(id: string, part: string | undefined, from: unknown, to: unknown, names: Names): ChangeLine[] {
   const name = names.get(id) ?? (to as Variation | null)?.name ?? (from as Variation | null)?.name ?? goneName;
   if (part) {
-    return [{ what: `Value ${name}: ${fields[part] ?? part}`, before: plain(part, from), after: plain(part, to) }];
+    return [{ what: `Variation ${name}: ${fields[part] ?? part}`, before: plain(part, from), after: plain(part, to) }];
   }
   const [before, after] = [from as Variation | null, to as Variation | null];
   if (before && after) {
     return (['name', 'value', 'weight', 'description'] as const)
       .filter((p) => JSON.stringify(before[p]) !== JSON.stringify(after[p]))
       .map((p) => ({
-        what: `Value ${name}: ${(fields[p] ?? p).toLowerCase()}`,
+        what: `Variation ${name}: ${(fields[p] ?? p).toLowerCase()}`,
         before: plain(p, before[p]),
         after: plain(p, after[p]),
       }));
   }
   return [
     {
-      what: `Value ${name}`,
+      what: `Variation ${name}`,
       before: before ? variation(before) : undefined,
       after: after ? variation(after) : undefined,
     },

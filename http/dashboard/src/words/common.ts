@@ -17,7 +17,7 @@ export const common = {
   selected: 'Selected: copy it yourself',
   undo: 'Undo',
   undoKeys: 'Ctrl+Z',
-  toasts: 'Just done',
+  toasts: 'Recent actions',
   again: 'Try again',
   takeAway: (text: string) => `Remove ${text}`,
   notLoaded: 'A part of the dashboard could not be loaded. There may be a new release, or you are offline.',

@@ -4,7 +4,7 @@ export const environments = {
   text: 'Each flag is on or off, and has rules, in each environment by itself.',
   column: 'Environment',
   actions: 'Actions',
-  here: 'You are here',
+  here: 'Current',
   missing: {
     title: (name: string) => `There is no environment ${name}`,
     text: 'It was deleted, or never existed.',
@@ -16,7 +16,7 @@ export const environments = {
     text: 'All flags are off in it.',
     name: 'Name',
     nameHint: 'Lower-case letters, digits and hyphens, such as staging',
-    wrongName: 'has lower-case letters, digits and hyphens, and begins with a letter or digit',
+    wrongName: 'must be lower-case letters, digits and hyphens, and begin with a letter or digit',
     button: 'Add',
   },
   remove: {
@@ -25,6 +25,6 @@ export const environments = {
     text: 'The state and rules of flags in it are deleted. Evaluating flags in it will be an error.',
     confirm: (name: string) => `Type ${name} to confirm`,
     button: 'Delete',
-    stays: 'It stays: calls without an environment use it.',
+    stays: 'It cannot be deleted: calls without an environment use it.',
   },
 };

@@ -11,12 +11,12 @@ export const evaluation = {
   removeAttribute: (name: string) => (name ? `Remove ${name}` : 'Remove the attribute'),
   view: 'Write attributes as',
   views: { form: 'Form', json: 'JSON' },
-  notObject: 'must be an object of JSON',
+  notObject: 'must be a JSON object',
   saved: 'Shows what the saved rules serve.',
   unsaved: 'Shows what your unsaved changes would serve.',
   unfinished: 'Complete the rules to see the answer.',
   refused: 'These rules would be refused:',
-  drawnAgain: 'The shares of a new rule are drawn again when you save it: this user may get another value then.',
+  drawnAgain: 'The shares of a new rule are drawn again when you save it: this user may get another variation then.',
   gets: 'They get',
   got: 'They got',
   reasons: {
@@ -29,7 +29,7 @@ export const evaluation = {
     status: 'Status',
     environment: 'Environment',
     fallthrough: 'Everyone else',
-    weights: 'Weights of the values',
+    weights: 'Weights of the variations',
     default: 'Default value',
   },
   outcomes: {
@@ -47,7 +47,7 @@ export const evaluation = {
   noConditions: 'No conditions: everyone matches',
   actual: (value: string) => `· it is ${value}`,
   absent: '· it is absent',
-  split: (unit: string, bucket: string, total: string) => `“${unit}” fell on ${bucket} of ${total}.`,
+  split: (unit: string, bucket: string, total: string) => `“${unit}” is in bucket ${bucket} of ${total}.`,
   holds: 'holds',
   fails: 'does not hold',
 };

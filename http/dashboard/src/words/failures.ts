@@ -65,7 +65,7 @@ const fieldNames: Record<string, string> = {
   flagCount: 'flags',
   op: 'operator',
   projectId: 'project',
-  variationId: 'value',
+  variationId: 'variation',
 };
 
 /** Names a field of the API: rules[0].conditions[1].op becomes "Rules 1, conditions 2, operator". */

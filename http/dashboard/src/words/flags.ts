@@ -18,7 +18,7 @@ export const flags = {
     updated: 'Changed',
   },
   filters: {
-    type: 'Filter by kind',
+    type: 'Filter by type',
     enabled: 'Filter by state',
     lifecycle: 'Filter by lifecycle',
     status: 'Filter by status',
@@ -45,7 +45,7 @@ export const flags = {
       enable: {
         button: 'Switch on',
         title: (flags: string, environment: string) => `Switch ${flags} on in ${environment}?`,
-        text: 'Users get what their rules and values say.',
+        text: 'Their rules and variations decide what users get.',
       },
       disable: {
         button: 'Switch off',
@@ -55,7 +55,7 @@ export const flags = {
       delete: {
         button: 'Delete',
         title: (flags: string) => `Delete ${flags}?`,
-        text: 'They are deleted in every environment, with their rules and values. Their histories stay, and each can be restored.',
+        text: 'They are deleted in every environment, with their rules and variations. Their histories stay, and each can be restored.',
       },
     },
     confirm: (n: number) => `Type ${n} to confirm`,
@@ -73,7 +73,7 @@ export const flags = {
     new: 'It has not been evaluated yet',
     live: 'It is in use',
     unused: 'It has not been evaluated for a long time',
-    settled: 'It has served the same value to everyone for a long time, and can go',
+    settled: 'It has served the same value to everyone for a long time, and can be removed',
     archived: 'It serves its default value',
   },
   create: {
@@ -81,7 +81,7 @@ export const flags = {
     key: 'Key',
     keyHint: 'Its name in code. It never changes.',
     made: (key: string) => `${key} is created. It is off in every environment.`,
-    notKey: 'has letters and digits, with . _ - between, and up to 128 characters',
+    notKey: 'must be letters and digits, with . _ - between, and at most 128 characters',
     name: 'Name',
     nameHint: 'The key is made from it',
     type: 'Type',
@@ -95,7 +95,7 @@ export const flags = {
     noProject: 'None',
     owner: 'Owner',
     noOwner: 'None',
-    named: (example: string) => `As it stands in code, such as ${example}. It never changes.`,
+    named: (example: string) => `Its name in code, such as ${example}. It never changes.`,
     notNamed: (example: string, hint: string) => `Keys here look like ${example}${hint && `: ${hint}`}`,
   },
   variations: {
@@ -130,7 +130,7 @@ export const flags = {
     noToken: 'Replace the placeholder with a token.',
     backend: 'A backend has credentials of its own.',
     yourToken: '<your token>',
-    evaluatedText: 'The flag was evaluated. That is all there is to it.',
+    evaluatedText: 'The flag was evaluated. You are ready to use it in your code.',
     tryIt: 'Try it here',
     done: 'Go to your flags',
   },

@@ -2,7 +2,7 @@
 export const members = {
   title: 'Members',
   text: 'A person who is added gets an invitation by mail, and is pending until they sign in.',
-  columns: { member: 'Member', role: 'Role', seen: 'Last here', actions: 'Actions' },
+  columns: { member: 'Member', role: 'Role', seen: 'Last seen', actions: 'Actions' },
   roles: { admin: 'Admin', developer: 'Developer', viewer: 'Viewer' },
   roleHint: 'Viewers read, developers change flags and projects, admins also members, clients and environments.',
   roleOf: (name: string) => `Role of ${name}`,

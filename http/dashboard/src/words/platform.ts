@@ -11,7 +11,7 @@ export const platform = {
     title: 'People',
     text: 'Everyone who has signed in or was added to a tenant.',
     searchHint: 'Name or address',
-    columns: { person: 'Person', role: 'Platform role', tenants: 'Tenants', seen: 'Last here', actions: 'Actions' },
+    columns: { person: 'Person', role: 'Platform role', tenants: 'Tenants', seen: 'Last seen', actions: 'Actions' },
     roles: platformRoles,
     noRole: 'No role',
     roleOf: (name: string) => `Platform role of ${name}`,

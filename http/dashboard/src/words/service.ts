@@ -4,7 +4,7 @@ import { plural } from './common';
 export const service = {
   title: 'Service',
   text: 'Its current state, as one of its nodes sees it.',
-  ok: 'All is well.',
+  ok: 'Everything works.',
   models: {
     title: 'Read models',
     text: 'Every list is read from one of these. They are built from the facts, and can be rebuilt at any time.',

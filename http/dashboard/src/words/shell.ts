@@ -20,7 +20,7 @@ export const shell = {
   readAll: 'Mark all as read',
   leave: {
     title: 'Leave without saving?',
-    text: 'Something on this page is not saved yet, and would be lost.',
+    text: 'This page has changes that are not saved yet. They would be lost.',
     leave: 'Leave the page',
     stay: 'Stay',
   },
@@ -47,7 +47,7 @@ export const shell = {
         shows: 'flags',
         inMenu: true,
         title: 'Flags',
-        text: 'The list switches flags in place. Open one for its values, the rules that decide who gets what, and a preview of what a user would get.',
+        text: 'The list switches flags in place. Open one for its variations, the rules that decide who gets what, and a preview of what a user would get.',
       },
       {
         shows: 'search',
@@ -63,7 +63,7 @@ export const shell = {
       {
         shows: 'account',
         title: 'Your account',
-        text: 'Your profile is here, and this tour, should you want it again.',
+        text: 'Your profile is here, and this tour, if you want it again.',
       },
     ],
   },

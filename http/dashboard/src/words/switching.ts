@@ -2,7 +2,7 @@
 export const switching = {
   question: (on: boolean, key: string, environment: string) => ({
     title: `Switch ${key} ${on ? 'on' : 'off'} in ${environment}?`,
-    text: on ? 'Everyone gets what its rules and values say.' : 'Everyone gets its default value.',
+    text: on ? 'Its rules and variations decide what everyone gets.' : 'Everyone gets its default value.',
     button: on ? 'Switch on' : 'Switch off',
   }),
   done: (on: boolean, key: string, environment: string) => `${key}: ${on ? 'enabled' : 'disabled'} in ${environment}.`,

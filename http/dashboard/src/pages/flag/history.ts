@@ -9,7 +9,7 @@ export function fieldsOf(entry: Pick<Entry, 'changes'>): ChangedField[] {
   return Object.entries(changes).map(([field, change]) => ({ field, ...change }));
 }
 
-/** Returns the names of a flag's values and rules, by id. Names of deleted ones come from the history. */
+/** Returns the names of a flag's variations and rules, by id. Names of deleted ones come from the history. */
 export function namesOf(
   variations: FlagDetail['variations'],
   rules: readonly Rule[],

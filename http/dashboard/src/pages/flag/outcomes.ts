@@ -11,7 +11,7 @@ const others = 'others';
 
 const idOf = ({ rest, variationId, value }: Outcome) => (rest ? others : `outcome ${variationId ?? oneLine(value)}`);
 
-/** What a flag served over time, as parts of bars: the most frequent outcomes, and all others together. Where all of a flag's values have room, they have the colours
+/** What a flag served over time, as parts of bars: the most frequent outcomes, and all others together. If all of a flag's variations have room, they have the colours
  * that they have elsewhere. */
 export function barsOf(
   points: Point[],

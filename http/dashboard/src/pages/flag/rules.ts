@@ -57,7 +57,7 @@ function draftOfCondition({ attribute, op, values, negate }: Condition, id: stri
 
 const blanks: Record<FlagType, unknown> = { boolean: true, string: '', number: 0, json: {} };
 
-// It reads only the serve, so that added or removed values do not change it.
+// It reads only the serve, so that added or removed variations do not change it.
 function draftOfServe(serve: Serve, type: FlagType): ServeDraft {
   return {
     kind: serve.rollout ? 'rollout' : serve.variationId ? 'variation' : 'value',
@@ -68,7 +68,7 @@ function draftOfServe(serve: Serve, type: FlagType): ServeDraft {
   };
 }
 
-/** Returns the serve of a new rule: the first value, or a typed one if there are none. */
+/** Returns the serve of a new rule: the first variation, or a typed value if there are none. */
 export function newServe(type: FlagType, variations: Variation[]): ServeDraft {
   const [first] = variations;
   return draftOfServe(first ? { variationId: first.id } : { value: blanks[type] }, type);
