@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"slices"
@@ -178,6 +179,9 @@ func (c ResetDemoPeople) Decide(t state.Tenant) ([]events.Fact, error) {
 				facts = append(facts, events.EnvironmentAdded{Environment: e})
 			}
 		}
+		if !c.later(t, "") {
+			facts = append(facts, c.arrange(t, facts)...)
+		}
 	}
 	for _, p := range DemoPeople(c.TenantID) {
 		if !c.OnlyMissing && c.later(t, p.UserID) {
@@ -194,7 +198,28 @@ func (c ResetDemoPeople) Decide(t state.Tenant) ([]events.Fact, error) {
 	return facts, nil
 }
 
-// later reports whether an environment or a member was changed after the cleanup was requested.
+// arrange returns the fact that undoes an arrangement, if there was one. changes are the facts before it.
+func (c ResetDemoPeople) arrange(t state.Tenant, changes []events.Fact) []events.Fact {
+	if len(t.Colors) == 0 {
+		return nil
+	}
+	t = t.Clone()
+	for _, fact := range changes {
+		t.Apply(events.Recorded{Event: events.Event{Fact: fact}})
+	}
+	from := t.Arrangement()
+	t.Colors = nil
+	place := func(e events.ArrangedEnvironment) int {
+		return slices.IndexFunc(c.Environments, func(o events.EnvironmentRef) bool { return o.Name == e.Environment.Name })
+	}
+	to := slices.SortedStableFunc(slices.Values(t.Arrangement()), func(a, b events.ArrangedEnvironment) int {
+		return cmp.Compare(uint(place(a)), uint(place(b))) // others are last
+	})
+	return arrange(from, to)
+}
+
+// later reports whether an environment or a member was changed after the cleanup was requested. The empty name is that
+// of the arrangement.
 func (c ResetDemoPeople) later(t state.Tenant, name string) bool {
 	return t.ChangedAt[name].After(c.Asked)
 }

@@ -201,6 +201,15 @@ func TestResettingDemoProjectsAndPeople(t *testing.T) {
 		}, events.EnvironmentAdded{Environment: clean.Environments[1]}, events.MemberAdded{UserID: people[0].UserID, Role: people[0].Role},
 		events.MemberRoleChanged{UserID: people[1].UserID, From: events.AdminRole, To: people[1].Role},
 	)
+	arranged := func(list ...events.EnvironmentRef) (all []events.ArrangedEnvironment) {
+		for _, e := range list {
+			all = append(all, events.ArrangedEnvironment{Environment: e, Color: e.DefaultColor()})
+		}
+		return all
+	}
+	usual, swapped := arranged(production, development), arranged(development, production)
+	when[state.Tenant](t, append(slices.Clip(filled), events.EnvironmentsArranged{From: usual, To: swapped}), clean).
+		then(events.EnvironmentsArranged{From: swapped, To: usual})
 	when[state.Tenant](t, []events.Fact{events.TenantCreated{ID: "t", Name: "n", Plan: events.FreePlan}}, clean).refused(Conflict)
 	has := func(s events.Subscription) []events.Fact {
 		return append(slices.Clip(filled), events.SubscriptionChanged{To: s})

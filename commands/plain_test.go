@@ -117,6 +117,7 @@ func oneOfEach() []any {
 		SetFlagRules{TenantRef: tenant, Naming: &events.FlagNaming{Pattern: ".", Example: "a"}, RequireReason: []string{}},
 		AddEnvironment{TenantRef: tenant, Environment: production},
 		DeleteEnvironment{TenantRef: tenant, Name: "production"},
+		ArrangeEnvironments{TenantRef: tenant, Environments: []EnvironmentSetting{{Name: "production", Color: "#e03131"}}},
 		InviteMember{TenantRef: tenant, ID: "p", Role: events.ViewerRole, Person: "u"},
 		JoinTenant{TenantRef: tenant, ID: "p", UserID: "u"},
 		ChangeRole{TenantRef: tenant, UserID: "u", Role: events.ViewerRole, ShutOut: []string{"v"}},
@@ -229,7 +230,7 @@ func commandTypes(t *testing.T) map[string]bool {
 // its old name to renamed.
 func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
 	want := strings.Fields(`
-		AcceptInvitation AddEnvironment AddMember AddVariation ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateFlag
+		AcceptInvitation AddEnvironment AddMember AddVariation ArrangeEnvironments ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateFlag
 		CreateInvitation CreateProject CreateTenant DeactivateUser DeleteClient DeleteEndedSandbox DeleteEnvironment DeleteFlag DeleteProject DeleteTenant
 		EndSession EndSessions EraseUser GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveMember
 		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevokeInvitation RotateSecret SetFallthrough SetFlagRules SetPlan SetRules

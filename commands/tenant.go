@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"fmt"
-	"regexp"
 	"time"
 
 	"flagledger/events"
@@ -112,64 +110,4 @@ func (c DeleteTenant) Decide(t state.Tenant) ([]events.Fact, error) {
 		return nil, err
 	}
 	return []events.Fact{events.TenantDeleted{}}, nil
-}
-
-// Limits of a tenant's environments: at once, and added on a day in UTC including deleted ones. The daily limit
-// protects flags' streams, which mention each environment in which the flag was ever on.
-const (
-	maxEnvironments    = 100
-	maxEnvironmentsDay = 200
-	maxEnvironmentName = 63
-)
-
-var environmentPattern = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9][a-z0-9-]{0,%d}$`, maxEnvironmentName-1))
-
-// AddEnvironment adds an environment in which all flags are off.
-type AddEnvironment struct {
-	TenantRef
-	Environment events.EnvironmentRef // with a new id
-	Now         time.Time
-}
-
-func (c AddEnvironment) Decide(t state.Tenant) ([]events.Fact, error) {
-	if err := c.admit(t); err != nil {
-		return nil, err
-	}
-	wrong := FieldErrors{}
-	wrong.Check(c.Environment.Name != "", "environment", "is required")
-	wrong.Check(environmentPattern.MatchString(c.Environment.Name), "environment", "must match %s", environmentPattern)
-	if err := wrong.Err(); err != nil {
-		return nil, err
-	}
-	if t.Environment(c.Environment.Name) != nil {
-		return nil, Refuse(Conflict, "the tenant has an environment %q already", c.Environment.Name)
-	}
-	if len(t.Environments) >= maxEnvironments {
-		return nil, Refuse(Conflict, "a tenant has at most %d environments", maxEnvironments)
-	}
-	if t.EnvironmentsToday >= maxEnvironmentsDay && t.EnvironmentsDay.Equal(DayOf(c.Now)) {
-		return nil, TooManyToday(maxEnvironmentsDay, c.Now,
-			fmt.Sprintf("%d environments were added to the tenant today, the limit for a day", t.EnvironmentsToday))
-	}
-	return []events.Fact{events.EnvironmentAdded{Environment: c.Environment}}, nil
-}
-
-// DeleteEnvironment removes an environment with its flag states. Production cannot be removed.
-type DeleteEnvironment struct {
-	TenantRef
-	Name string
-}
-
-func (c DeleteEnvironment) Decide(t state.Tenant) ([]events.Fact, error) {
-	if err := c.admit(t); err != nil {
-		return nil, err
-	}
-	environment := t.Environment(c.Name)
-	switch {
-	case environment == nil:
-		return nil, Refuse(NotFound, "the tenant has no environment %q", c.Name)
-	case c.Name == events.DefaultEnvironment:
-		return nil, Refuse(Conflict, "the environment %s cannot be deleted", events.DefaultEnvironment)
-	}
-	return []events.Fact{events.EnvironmentDeleted{Environment: *environment}}, nil
 }

@@ -35,6 +35,44 @@ func TestCreateTenant(t *testing.T) {
 	}
 }
 
+func TestArrangeEnvironments(t *testing.T) {
+	staging := events.EnvironmentRef{ID: "e3", Name: "staging"}
+	red, gray := production.DefaultColor(), "#808080"
+	at := func(e events.EnvironmentRef, color string) events.ArrangedEnvironment {
+		return events.ArrangedEnvironment{Environment: e, Color: color}
+	}
+	arrange := func(list ...EnvironmentSetting) ArrangeEnvironments {
+		return ArrangeEnvironments{TenantRef: TenantRef{"t"}, Environments: list}
+	}
+	tenant := []events.Fact{
+		events.TenantCreated{ID: "t"},
+		events.EnvironmentAdded{Environment: production}, events.EnvironmentAdded{Environment: staging},
+	}
+	first := events.EnvironmentsArranged{
+		From: []events.ArrangedEnvironment{at(production, red), at(staging, staging.DefaultColor())},
+		To:   []events.ArrangedEnvironment{at(staging, gray), at(production, red)},
+	}
+	swap := arrange(EnvironmentSetting{"staging", gray}, EnvironmentSetting{"production", red})
+	when(t, tenant, swap).then(first)
+	when(t, append(tenant, first), swap).then()
+	when(t, tenant, arrange(EnvironmentSetting{"production", red}, EnvironmentSetting{"staging", staging.DefaultColor()})).then()
+
+	// A new environment comes last, and a deleted one leaves.
+	more := append(tenant, first, events.EnvironmentAdded{Environment: development},
+		events.EnvironmentDeleted{Environment: production})
+	when(t, more, arrange(EnvironmentSetting{"development", gray}, EnvironmentSetting{"staging", gray})).
+		then(events.EnvironmentsArranged{
+			From: []events.ArrangedEnvironment{at(staging, gray), at(development, development.DefaultColor())},
+			To:   []events.ArrangedEnvironment{at(development, gray), at(staging, gray)},
+		})
+
+	when(t, tenant, arrange(EnvironmentSetting{"production", "red"}, EnvironmentSetting{"none", gray})).
+		refused(Invalid, "environments", "environments[0].color", "environments[1].name")
+	when(t, tenant, arrange(EnvironmentSetting{"production", red}, EnvironmentSetting{"staging", gray},
+		EnvironmentSetting{"staging", gray})).refused(Invalid, "environments[2].name")
+	when(t, nil, swap).refused(NotFound)
+}
+
 func TestUsers(t *testing.T) {
 	registered := events.UserRegistered{ID: "u", Provider: "password"}
 	until := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -124,6 +124,14 @@ var examples = []Fact{
 	EnvironmentAdded{EnvironmentRef{ID: "e1", Name: "production"}},
 	MemberAdded{UserID: "u1", Role: AdminRole},
 	EnvironmentDeleted{EnvironmentRef{ID: "e1", Name: "staging"}},
+	EnvironmentsArranged{
+		From: []ArrangedEnvironment{
+			{EnvironmentRef{ID: "e1", Name: "production"}, "#e03131"}, {EnvironmentRef{ID: "e2", Name: "staging"}, "#1c7ed6"},
+		},
+		To: []ArrangedEnvironment{
+			{EnvironmentRef{ID: "e2", Name: "staging"}, "#ffd43b"}, {EnvironmentRef{ID: "e1", Name: "production"}, "#e03131"},
+		},
+	},
 	TenantUpdated{Name: &Change[string]{"Acme", "Acme Inc."}, Contact: []ContactField{PrimaryEmail, ContactName}},
 	FlagRulesChanged{
 		From: FlagRules{RequireOwner: true},

@@ -1,5 +1,7 @@
 package events
 
+import "hash/fnv"
+
 // Fact is something that happened in a stream. The facts of each kind of stream are a sealed interface, such as
 // FlagFact.
 type Fact interface {
@@ -28,4 +30,15 @@ const DefaultEnvironment = "production"
 type EnvironmentRef struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
+}
+
+// DefaultColor returns the color of an environment that was never arranged: red for production.
+func (e EnvironmentRef) DefaultColor() string {
+	if e.Name == DefaultEnvironment {
+		return "#e03131"
+	}
+	colors := []string{"#1c7ed6", "#2b8a3e", "#e67700", "#7048e8", "#0c8599", "#868e96"}
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(e.Name)) // never fails
+	return colors[hash.Sum32()%uint32(len(colors))]
 }

@@ -49,6 +49,27 @@ type EnvironmentDeleted struct {
 	Environment EnvironmentRef `json:"environment"`
 }
 
+// EnvironmentsArranged changes the order of a tenant's environments, and their colors. Both lists name all of them.
+type EnvironmentsArranged struct {
+	From []ArrangedEnvironment `json:"from"`
+	To   []ArrangedEnvironment `json:"to"`
+}
+
+// ArrangedEnvironment is an environment in its place of the tenant's order.
+type ArrangedEnvironment struct {
+	Environment EnvironmentRef `json:"environment"`
+	Color       string         `json:"color"`
+}
+
+// Order returns the environments in the new order.
+func (f EnvironmentsArranged) Order() []EnvironmentRef {
+	order := make([]EnvironmentRef, len(f.To))
+	for i, e := range f.To {
+		order[i] = e.Environment
+	}
+	return order
+}
+
 // TenantUpdated changes fields of a tenant. Contact names the changed contact fields, whose values are only in the
 // directory; version 1 lacked it.
 type TenantUpdated struct {
@@ -131,26 +152,28 @@ type MemberRemoved struct {
 	UserID string `json:"userId"`
 }
 
-func (TenantCreated) StoredName() string      { return "tenant.created" }
-func (EnvironmentAdded) StoredName() string   { return "tenant.environment_added" }
-func (EnvironmentDeleted) StoredName() string { return "tenant.environment_deleted" }
-func (TenantUpdated) StoredName() string      { return "tenant.updated" }
-func (FlagRulesChanged) StoredName() string   { return "tenant.flag_rules_changed" }
-func (TenantDeleted) StoredName() string      { return "tenant.deleted" }
-func (MemberAdded) StoredName() string        { return "tenant.member_added" }
-func (MemberInvited) StoredName() string      { return "tenant.member_invited" }
-func (MemberJoined) StoredName() string       { return "tenant.member_joined" }
-func (MemberRoleChanged) StoredName() string  { return "tenant.member_role_changed" }
-func (MemberRemoved) StoredName() string      { return "tenant.member_removed" }
+func (TenantCreated) StoredName() string        { return "tenant.created" }
+func (EnvironmentAdded) StoredName() string     { return "tenant.environment_added" }
+func (EnvironmentDeleted) StoredName() string   { return "tenant.environment_deleted" }
+func (EnvironmentsArranged) StoredName() string { return "tenant.environments_arranged" }
+func (TenantUpdated) StoredName() string        { return "tenant.updated" }
+func (FlagRulesChanged) StoredName() string     { return "tenant.flag_rules_changed" }
+func (TenantDeleted) StoredName() string        { return "tenant.deleted" }
+func (MemberAdded) StoredName() string          { return "tenant.member_added" }
+func (MemberInvited) StoredName() string        { return "tenant.member_invited" }
+func (MemberJoined) StoredName() string         { return "tenant.member_joined" }
+func (MemberRoleChanged) StoredName() string    { return "tenant.member_role_changed" }
+func (MemberRemoved) StoredName() string        { return "tenant.member_removed" }
 
-func (TenantCreated) tenantFact()      {}
-func (EnvironmentAdded) tenantFact()   {}
-func (EnvironmentDeleted) tenantFact() {}
-func (TenantUpdated) tenantFact()      {}
-func (FlagRulesChanged) tenantFact()   {}
-func (TenantDeleted) tenantFact()      {}
-func (MemberAdded) tenantFact()        {}
-func (MemberInvited) tenantFact()      {}
-func (MemberJoined) tenantFact()       {}
-func (MemberRoleChanged) tenantFact()  {}
-func (MemberRemoved) tenantFact()      {}
+func (TenantCreated) tenantFact()        {}
+func (EnvironmentAdded) tenantFact()     {}
+func (EnvironmentDeleted) tenantFact()   {}
+func (EnvironmentsArranged) tenantFact() {}
+func (TenantUpdated) tenantFact()        {}
+func (FlagRulesChanged) tenantFact()     {}
+func (TenantDeleted) tenantFact()        {}
+func (MemberAdded) tenantFact()          {}
+func (MemberInvited) tenantFact()        {}
+func (MemberJoined) tenantFact()         {}
+func (MemberRoleChanged) tenantFact()    {}
+func (MemberRemoved) tenantFact()        {}

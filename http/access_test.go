@@ -52,6 +52,8 @@ var leastRoles = map[string]string{
 	"GET /api/v1/tenants/{tenantId}":                                  "viewer",
 	"GET /api/v1/tenants/{tenantId}/usage":                            "viewer",
 	"GET /api/v1/tenants/{tenantId}/environments":                     "viewer",
+	"GET /api/v1/tenants/{tenantId}/environments/settings":            "viewer",
+	"PUT /api/v1/tenants/{tenantId}/environments/settings":            "admin",
 	"GET /api/v1/tenants/{tenantId}/flag-rules":                       "viewer",
 	"PUT /api/v1/tenants/{tenantId}/flag-rules":                       "admin",
 	"PATCH /api/v1/tenants/{tenantId}":                                "admin",

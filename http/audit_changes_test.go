@@ -112,6 +112,19 @@ func testAuditTrailHasEveryChange(t *testing.T) {
 				trailEntry{"tenant.environment_added", "environment", "", "staging", "staging", map[string]any{"name": change(nil, "staging")}},
 				trailEntry{"tenant.environment_deleted", "environment", "", "staging", "staging", map[string]any{"name": change("staging", nil)}})
 		},
+		"of the order and colors of environments": func(t *testing.T, me *nodetest.Client) {
+			body := `{"environments":[{"name":"development","color":"#112233"},{"name":"production","color":"#e03131"}]}`
+			for range 2 { // the second changes nothing
+				me.Call("PUT", "/api/v1/tenants/"+me.Tenant+"/environments/settings", body, "X-Change-Reason", "safer").Want(200)
+			}
+			color := events.EnvironmentRef{Name: "development"}.DefaultColor()
+			sameTrail(t, me, trailEntry{"tenant.environments_arranged", "tenant", me.Tenant, "of the order and colors of environments", nil, map[string]any{
+				"environments.development.color": change(color, "#112233"),
+				"environments.order":             change([]string{"production", "development"}, []string{"development", "production"}),
+			}})
+			list := trail(me, "")
+			nodetest.Same(t, "reason", list[len(list)-1]["reason"], "safer")
+		},
 		"of a member": func(t *testing.T, me *nodetest.Client) {
 			email := nodetest.Address()
 			pending := me.Call("POST", usersPath(me), map[string]string{"email": email, "role": "viewer"}).Want(201).Object()["userId"].(string)

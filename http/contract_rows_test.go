@@ -353,6 +353,8 @@ var sameShape = []string{
 
 // additions are operations beyond the interface, each with the reason for it.
 var additions = map[string]string{
+	"GET /api/v1/tenants/{tenantId}/environments/settings":         "one order and one color for each, everywhere",
+	"PUT /api/v1/tenants/{tenantId}/environments/settings":         "one order and one color for each, everywhere",
 	"GET /api/v1/tenants/{tenantId}/flag-rules":                    "large tenants agree on names, owners and reasons",
 	"PUT /api/v1/tenants/{tenantId}/flag-rules":                    "large tenants agree on names, owners and reasons",
 	"POST /api/v1/tenants/{tenantId}/membership/accept":            "people say whether they stay in a tenant that another one added them to",

@@ -107,6 +107,9 @@ var additionRows = []contractRow{
 	{"GET /api/v1/flags/{flagKey}/rules", "", "", 200, nil},
 	{"PUT /api/v1/flags/{flagKey}/rules", "", `{"rules":[]}`, 200, nil},
 	{"PUT /api/v1/flags/{flagKey}/fallthrough", "", `{"serve":null}`, 200, nil},
+	{"GET /api/v1/tenants/{tenantId}/environments/settings", "", "", 200, nil},
+	{"PUT /api/v1/tenants/{tenantId}/environments/settings", "",
+		`{"environments":[{"name":"development","color":"#1c7ed6"},{"name":"production","color":"#e03131"}]}`, 200, nil},
 	{"GET /api/v1/tenants/{tenantId}/flag-rules", "", "", 200, nil},
 	{"PUT /api/v1/tenants/{tenantId}/flag-rules", "", `{"requireReason":["production"],"requireOwner":true}`, 200, nil},
 }

@@ -120,6 +120,10 @@ var acts = map[string]func(me *nodetest.Client) act{
 	"add an environment": func(me *nodetest.Client) act {
 		return act{"POST", "/api/v1/tenants/" + me.Tenant + "/environments", `{"environment":"qa"}`, 201, tenantStream(me)}
 	},
+	"arrange environments": func(me *nodetest.Client) act {
+		return act{"PUT", "/api/v1/tenants/" + me.Tenant + "/environments/settings",
+			`{"environments":[{"name":"development","color":"#1c7ed6"},{"name":"production","color":"#e03131"}]}`, 200, tenantStream(me)}
+	},
 	"delete an environment": func(me *nodetest.Client) act {
 		return act{"DELETE", "/api/v1/tenants/" + me.Tenant + "/environments/development", ``, 204, tenantStream(me)}
 	},

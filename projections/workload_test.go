@@ -223,9 +223,14 @@ func (l *workload) tenantItself() (stream string, facts []events.Fact) {
 		l.environments = l.environments[1:]
 		return events.TenantStream(l.tenant), []events.Fact{events.EnvironmentDeleted{Environment: gone}}
 	default:
+		var arrangement []events.ArrangedEnvironment
+		for _, e := range slices.Backward(l.environments) {
+			arrangement = append(arrangement, events.ArrangedEnvironment{Environment: e, Color: "#1c7ed6"})
+		}
 		return events.TenantStream(l.tenant), []events.Fact{
 			events.TenantUpdated{Name: maybe(l, l.text()), Contact: []events.ContactField{events.PrimaryEmail}},
 			events.FlagRulesChanged{To: events.FlagRules{RequireReason: l.environments, RequireOwner: true}},
+			events.EnvironmentsArranged{To: arrangement},
 		}
 	}
 }

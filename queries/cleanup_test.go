@@ -17,7 +17,7 @@ func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
 	modelstest.Run(t, pool, modelstest.NewFlags(`from (values ('t', 'settled', 1), ('t', 'differs', 1)) f (tenant, key, life)`)+`
 		update read.flags set created_at = '2025-01-01Z', updated_at = '2025-01-01Z';
 		insert into read.environments select r.* from (values ('e1'), ('e2'), ('e3')) e (id), jsonb_populate_record(null::read.environments,
-			jsonb_build_object('tenant_id', 't', 'id', e.id, 'name', e.id, 'position', 1, 'created_at', now())) r;
+			jsonb_build_object('tenant_id', 't', 'id', e.id, 'name', e.id, 'color', '', 'version', 1, 'place', 0, 'created_at', now())) r;
 		insert into keep.flag_outcomes select 't', key, 1, outcome, null, null::text, to_json(outcome)
 			from (values ('settled'), ('differs')) f (key), (values ('old'), ('new'), ('other')) o (outcome);
 		insert into keep.flag_uses values

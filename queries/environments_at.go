@@ -19,10 +19,11 @@ func (q *Queries) EnvironmentAt(
 		tenantID, name, at)
 }
 
-// EnvironmentsAt lists a tenant's environments at a time, oldest first. Call WaitUntilCurrent for "tenant." first.
+// EnvironmentsAt lists a tenant's environments at a time, in its order. Call WaitUntilCurrent for "tenant." first.
 func (q *Queries) EnvironmentsAt(ctx context.Context, tenantID string, at time.Time) ([]events.EnvironmentRef, error) {
 	rows, err := q.db.Query(ctx,
-		`select id, name from read.environment_spans where tenant_id = $1 and since <= $2 and until > $2 order by position`,
+		`select id, name from read.environment_spans where tenant_id = $1 and since <= $2 and until > $2
+			order by version, place`,
 		tenantID, at)
 	if err != nil {
 		return nil, classify(err)

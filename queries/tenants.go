@@ -84,9 +84,9 @@ func (q *Queries) Tenant(ctx context.Context, id string) (Tenant, error) {
 }
 
 // Environment is a row of a list of environments.
-type Environment struct{ Name string }
+type Environment struct{ Name, Color string }
 
-// Environments lists a tenant's environments at a time, oldest first.
+// Environments lists a tenant's environments at a time, in its order.
 func (q *Queries) Environments(
 	ctx context.Context, tenantID string, at time.Time, page Page,
 ) (*List[Environment], error) {
@@ -97,7 +97,7 @@ func (q *Queries) Environments(
 		}
 		from, args = `from read.environment_spans where tenant_id = $1 and since <= $2 and until > $2`, append(args, at)
 	}
-	return list[Environment](ctx, q.db, `name`, from, `position`, page, args...)
+	return list[Environment](ctx, q.db, `name, color`, from, `version, place`, page, args...)
 }
 
 // HasTenant returns ErrNotFound unless the tenant exists and is not deleted.

@@ -65,6 +65,8 @@ func describeTenant(e events.Recorded) (Description, error) {
 		about("environment", fact.Environment.ID)
 		entry.Name, entry.Environment = &fact.Environment.Name, &fact.Environment.Name
 		changes.add("name", fact.Environment.Name, nil)
+	case events.EnvironmentsArranged:
+		arrangementChanges(changes, fact)
 	case events.MemberAdded:
 		member(fact.UserID, &fact.Role)
 		changes.add("role", nil, fact.Role)
@@ -99,6 +101,22 @@ func describeTenant(e events.Recorded) (Description, error) {
 		entry.Part, entry.Gone = &fact.ClientID, "name"
 	}
 	return entry, nil
+}
+
+func arrangementChanges(changes Changes, fact events.EnvironmentsArranged) {
+	colors := map[string]string{}
+	before := events.EnvironmentsArranged{To: fact.From}.Order()
+	for _, e := range fact.From {
+		colors[e.Environment.Name] = e.Color
+	}
+	for _, e := range fact.To {
+		if name := e.Environment.Name; colors[name] != e.Color {
+			changes.add("environments."+name+".color", colors[name], e.Color)
+		}
+	}
+	if !slices.Equal(before, fact.Order()) {
+		changes.add("environments.order", environmentNames(before), environmentNames(fact.Order()))
+	}
 }
 
 func environmentNames(list []events.EnvironmentRef) []string {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -11,11 +12,12 @@ import (
 // Tenant is the state of a tenant's stream.
 type Tenant struct {
 	events.TenantCreated
-	Exists       bool // false for a tenant that was deleted
-	Taken        bool // a tenant has this id, or had it
-	Environments []events.EnvironmentRef
-	Clients      map[string]OAuthClient // by id
-	Members      map[string]Member      // by user id, pending ones by an id of their own
+	Exists       bool                    // false for a tenant that was deleted
+	Taken        bool                    // a tenant has this id, or had it
+	Environments []events.EnvironmentRef // in the tenant's order
+	Colors       map[string]string       // of environments, by id; without those that have their default color
+	Clients      map[string]OAuthClient  // by id
+	Members      map[string]Member       // by user id, pending ones by an id of their own
 	Subscription events.Subscription
 	Customers    int // how often the customer at the payment provider has changed
 	FlagRules    events.FlagRules
@@ -27,6 +29,7 @@ type Tenant struct {
 	FormerMembers map[string]bool // ids of everyone who was a member or pending, and is not now
 	Leavers       map[string]bool // ids of people who left by themselves and have not accepted an invitation since
 	// ChangedAt says in a sandbox when each environment, by name, and each member, by id, last changed; deleted ones too.
+	// Under the empty name it has the arrangement of environments.
 	ChangedAt map[string]time.Time
 }
 
@@ -74,7 +77,14 @@ func (t *Tenant) Apply(r events.Recorded) {
 		t.noteChange(fact.Environment.Name, r.Time)
 		t.Environments = slices.DeleteFunc(t.Environments,
 			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+		delete(t.Colors, fact.Environment.ID)
 		t.FlagRules = t.FlagRules.WithoutEnvironment(fact.Environment.ID)
+	case events.EnvironmentsArranged:
+		t.noteChange("", r.Time)
+		t.Environments, t.Colors = fact.Order(), map[string]string{}
+		for _, e := range fact.To {
+			t.Colors[e.Environment.ID] = e.Color
+		}
 	case events.MemberAdded:
 		t.noteChange(fact.UserID, r.Time)
 		t.Members[fact.UserID] = Member{Role: fact.Role, CreatedAt: r.At}
@@ -135,10 +145,19 @@ func (t *Tenant) Environment(name string) *events.EnvironmentRef {
 	return nil
 }
 
+// Arrangement returns the environments in the tenant's order, with their colors.
+func (t *Tenant) Arrangement() []events.ArrangedEnvironment {
+	list := make([]events.ArrangedEnvironment, len(t.Environments))
+	for i, e := range t.Environments {
+		list[i] = events.ArrangedEnvironment{Environment: e, Color: cmp.Or(t.Colors[e.ID], e.DefaultColor())}
+	}
+	return list
+}
+
 // Clone implements State.
 func (t *Tenant) Clone() Tenant {
 	c := *t
-	c.Environments = slices.Clone(t.Environments)
+	c.Environments, c.Colors = slices.Clone(t.Environments), maps.Clone(t.Colors)
 	c.Clients, c.Members, c.FormerMembers = maps.Clone(t.Clients), maps.Clone(t.Members), maps.Clone(t.FormerMembers)
 	c.Leavers, c.ChangedAt = maps.Clone(t.Leavers), maps.Clone(t.ChangedAt)
 	return c
@@ -146,7 +165,7 @@ func (t *Tenant) Clone() Tenant {
 
 // Size implements State.
 func (t *Tenant) Size() int {
-	n := 1024 + len(t.Name) + 128*(len(t.Environments)+len(t.FlagRules.RequireReason)) + 1024*len(t.Clients) +
+	n := 1024 + len(t.Name) + 128*(len(t.Environments)+len(t.Colors)+len(t.FlagRules.RequireReason)) + 1024*len(t.Clients) +
 		192*len(t.Members) +
 		96*(len(t.FormerMembers)+len(t.Leavers)+len(t.ChangedAt))
 	for _, c := range t.Clients {

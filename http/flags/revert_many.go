@@ -39,6 +39,7 @@ type revertFlagsBody struct {
 
 type revertedFlagsBody struct {
 	Reverted      []string           `json:"reverted" nullable:"false" doc:"The keys of flags that were reverted, or would be" example:"[\"new-checkout\"]"`
+	Restored      []string           `json:"restored" nullable:"false" doc:"The keys of those that are deleted until then. The response to a repeated call may lack some" example:"[\"old-checkout\"]"`
 	Unchanged     int                `json:"unchanged" doc:"The number of flags that have not changed since" example:"41"`
 	CreatedSince  []string           `json:"createdSince" nullable:"false" doc:"The keys of flags that were created since. They remain unchanged" example:"[\"dark-mode\"]"`
 	Failed        []failedRevertBody `json:"failed" nullable:"false" doc:"Flags that cannot be reverted. They remain unchanged"`
@@ -130,7 +131,8 @@ func (a *API) newRevertRun(ctx context.Context, body *revertFlagsBody) (*revertR
 	at, wrong := rest.ParseAt(body.At, a.Now())
 	r := &revertRun{
 		api: a, filter: queries.SinceFilter{TenantID: p.Tenant.ID(), At: at}, dryRun: body.DryRun,
-		out: revertedFlagsBody{Reverted: []string{}, CreatedSince: []string{}, Failed: []failedRevertBody{}},
+		out: revertedFlagsBody{Reverted: []string{}, Restored: []string{}, CreatedSince: []string{},
+			Failed: []failedRevertBody{}},
 	}
 	r.template = commands.RevertFlag{At: at.UTC(), Environments: p.Tenant.Environments(), KeepOther: true}
 	read := func(name string, sent *string) string {
@@ -236,6 +238,9 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 			return i, o.err
 		case o.changed:
 			r.out.Reverted = append(r.out.Reverted, flag.Key)
+			if o.restored {
+				r.out.Restored = append(r.out.Restored, flag.Key)
+			}
 		default:
 			r.out.Unchanged++
 		}
@@ -245,8 +250,8 @@ func (r *revertRun) revert(ctx context.Context, flags []queries.ChangedFlag) (do
 
 // revertResult is the result for one flag.
 type revertResult struct {
-	changed, stale bool
-	err            error
+	changed, restored, stale bool
+	err                      error
 }
 
 func (r *revertRun) revertOne(ctx context.Context, key string) revertResult {
@@ -267,7 +272,7 @@ func (r *revertRun) revertOne(ctx context.Context, key string) revertResult {
 	defer slot.Leave()
 	flag, err := writer.Check(ctx, r.api.Writer, rest.CallMetadata(ctx), cmd)
 	if err != nil || r.dryRun {
-		return revertResult{changed: err == nil && cmd.Changes(flag), err: err}
+		return revertResult{changed: err == nil && cmd.Changes(flag), restored: !flag.Exists, err: err}
 	}
 	if cmd.Bytes(flag) > rest.LargeBody {
 		slot.Leave()
@@ -278,7 +283,7 @@ func (r *revertRun) revertOne(ctx context.Context, key string) revertResult {
 		defer large.Leave()
 	}
 	_, done, err := rest.Do(ctx, r.api.Writer, cmd)
-	return revertResult{done.Position != events.Position{}, done.Stale, err}
+	return revertResult{done.Position != events.Position{}, !flag.Exists, done.Stale, err}
 }
 
 // failureReason returns why a flag cannot be reverted. left is false if the flag was reverted, or if the error concerns

@@ -21,9 +21,29 @@ type environmentBody struct {
 	Environment string `json:"environment" pattern:"^[a-z0-9][a-z0-9-]{0,62}$" example:"staging"`
 }
 
+type environmentsBody struct {
+	Environments []environmentSettings `json:"environments" doc:"All of the tenant's, in the order in which every list has them"`
+}
+
+type environmentSettings struct {
+	Name  string `json:"name" example:"production"`
+	Color string `json:"color" pattern:"^#[0-9a-fA-F]{6}$" patternDescription:"a color of the form #rrggbb" example:"#e03131"`
+}
+
+type environmentsOutput struct {
+	rest.Changed
+	Body environmentsBody
+}
+
 func (a *API) addEnvironments() {
+	a.addEnvironmentList()
+	a.addEnvironmentSettings()
+}
+
+func (a *API) addEnvironmentList() {
 	const tag, path = "Tenants", "/api/v1/tenants/{tenantId}/environments"
 	names := rest.Operation("GET", path, "list-environments", tag, "The names of a tenant's environments")
+	names.Description = "In the tenant's order, which `PUT .../environments/settings` sets."
 	rest.Register(a.Core, rest.Access{Who: rest.Viewer}, rest.WithExamples(names, nil, []string{"production",
 		"development"}),
 		func(ctx context.Context, in *struct {
@@ -66,4 +86,49 @@ func (a *API) addEnvironments() {
 			commands.DeleteEnvironment{TenantRef: commands.TenantRef{TenantID: in.ID}, Name: in.Environment})
 		return &rest.NoContent{Changed: rest.ChangeHeaders(done)}, err
 	})
+}
+
+func (a *API) addEnvironmentSettings() {
+	const tag, path = "Tenants", "/api/v1/tenants/{tenantId}/environments/settings"
+	example := map[string]any{"environments": []environmentSettings{{"production", "#e03131"}, {"staging", "#1c7ed6"}}}
+	get := rest.Operation("GET", path, "get-environment-settings", tag, "The order and colors of a tenant's environments")
+	get.Description = "An environment that was added after the last arrangement comes last, with a default color."
+	rest.Register(a.Core, rest.Access{Who: rest.Viewer}, rest.WithExamples(get, nil, example),
+		func(ctx context.Context, in *struct {
+			rest.TenantPath
+			rest.HistoricalListInput
+		}) (*environmentsOutput, error) {
+			list, err := a.Queries.Environments(ctx, in.ID, in.At, queries.Page{})
+			if err != nil {
+				return nil, err
+			}
+			rows, err := list.All(ctx)
+			out := &environmentsOutput{Body: environmentsBody{Environments: []environmentSettings{}}}
+			for _, e := range rows {
+				out.Body.Environments = append(out.Body.Environments, environmentSettings(e))
+			}
+			return out, err
+		})
+	set := rest.Operation("PUT", path, "set-environment-settings", tag,
+		"Set the order and colors of a tenant's environments")
+	set.Description = "Names each environment exactly once, in the new order. All lists of environments have this order."
+	rest.Register(a.Core, rest.Access{Who: rest.Admin}, rest.WithExamples(set, example, example),
+		func(ctx context.Context, in *struct {
+			TenantChange
+			Body environmentsBody
+		}) (*environmentsOutput, error) {
+			cmd := commands.ArrangeEnvironments{TenantRef: commands.TenantRef{TenantID: in.ID}}
+			for _, e := range in.Body.Environments {
+				cmd.Environments = append(cmd.Environments, commands.EnvironmentSetting(e))
+			}
+			tenant, done, err := rest.Do(ctx, a.Writer, cmd)
+			if err != nil {
+				return nil, err
+			}
+			out := &environmentsOutput{Changed: rest.ChangeHeaders(done)}
+			for _, e := range tenant.Arrangement() {
+				out.Body.Environments = append(out.Body.Environments, environmentSettings{e.Environment.Name, e.Color})
+			}
+			return out, nil
+		})
 }

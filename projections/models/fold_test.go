@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -413,7 +414,7 @@ func TestRowsOfProjectsEqualTheirFold(t *testing.T) {
 // foldPlace is an environment or a member as in lists.
 type foldPlace struct {
 	ID        string
-	Name      string // a member's role
+	Name      string // a member's role, or an environment's name and color
 	Pending   bool
 	CreatedAt time.Time
 }
@@ -425,6 +426,12 @@ type foldTenant struct {
 
 func (f *foldTenant) clone() foldTenant {
 	return foldTenant{slices.Clone(f.environments), slices.Clone(f.members)}
+}
+
+// nameOf returns the name of an environment.
+func nameOf(p foldPlace) string {
+	name, _, _ := strings.Cut(p.Name, " ")
+	return name
 }
 
 func removePlace(list []foldPlace, id string) []foldPlace {
@@ -469,11 +476,12 @@ func TestRowsOfTenantsEqualTheirFold(t *testing.T) {
 			facts := map[string]func(){
 				"environment added": func() {
 					ref := events.EnvironmentRef{ID: fmt.Sprint("e", i), Name: fmt.Sprint(len(tenant.environments))}
-					for slices.ContainsFunc(tenant.environments, func(p foldPlace) bool { return p.Name == ref.Name }) {
+					for slices.ContainsFunc(tenant.environments, func(p foldPlace) bool { return nameOf(p) == ref.Name }) {
 						ref.Name += "x"
 					}
 					add(events.EnvironmentAdded{Environment: ref}, func(at time.Time) {
-						tenant.environments = append(tenant.environments, foldPlace{ID: ref.ID, Name: ref.Name, CreatedAt: at})
+						tenant.environments = append(tenant.environments,
+							foldPlace{ID: ref.ID, Name: ref.Name + " " + ref.DefaultColor(), CreatedAt: at})
 					})
 				},
 				"invited": func() {
@@ -495,8 +503,19 @@ func TestRowsOfTenantsEqualTheirFold(t *testing.T) {
 			if len(tenant.environments) > 0 {
 				gone := rapid.SampledFrom(tenant.environments).Draw(f.T, "environment")
 				facts["environment deleted"] = func() {
-					add(events.EnvironmentDeleted{Environment: events.EnvironmentRef{ID: gone.ID, Name: gone.Name}},
+					add(events.EnvironmentDeleted{Environment: events.EnvironmentRef{ID: gone.ID, Name: nameOf(gone)}},
 						func(time.Time) { tenant.environments = removePlace(tenant.environments, gone.ID) })
+				}
+				order := rapid.Permutation(tenant.environments).Draw(f.T, "order")
+				color := rapid.SampledFrom([]string{"#000000", "#ffffff"}).Draw(f.T, "color")
+				facts["arranged"] = func() {
+					var to []events.ArrangedEnvironment
+					for i, p := range order {
+						ref := events.EnvironmentRef{ID: p.ID, Name: nameOf(p)}
+						to = append(to, events.ArrangedEnvironment{Environment: ref, Color: color})
+						order[i].Name = ref.Name + " " + color
+					}
+					add(events.EnvironmentsArranged{To: to}, func(time.Time) { tenant.environments = order })
 				}
 			}
 			if len(tenant.members) > 0 {
@@ -527,15 +546,15 @@ func TestRowsOfTenantsEqualTheirFold(t *testing.T) {
 		}
 		f.apply(applyTenant, list, nil)
 
-		const environments, members = `id, name, false as pending`, `user_id as id, role as name, pending`
+		const environments, members = `id, name || ' ' || color as name, false as pending`, `user_id as id, role as name, pending`
 		f.same("environments now", tenant.environments,
-			foldRows[foldPlace](f, `select `+environments+`, created_at from environments order by position`))
+			foldRows[foldPlace](f, `select `+environments+`, created_at from environments order by version, place`))
 		f.same("members now", tenant.members,
 			foldRows[foldPlace](f, `select `+members+`, created_at from members order by position`))
 		eachTime(list, func(at time.Time, last int) {
 			f.same("environments at a time", folded[last].environments, foldRows[foldPlace](f, `
-				select `+environments+`, since as created_at from environment_spans where since <= $1 and until > $1
-					order by position`, at))
+				select `+environments+`, (select min(since) from environment_spans f where f.id = s.id) as created_at
+					from environment_spans s where since <= $1 and until > $1 order by version, place`, at))
 			f.same("members at a time", folded[last].members, foldRows[foldPlace](f, `
 				select `+members+`, created_at from member_spans where since <= $1 and until > $1 order by position`, at))
 		})

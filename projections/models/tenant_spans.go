@@ -9,10 +9,12 @@ create table environment_spans (
     tenant_id text        not null,
     id        text        not null,
     name      text        not null,
-    position  bigint      not null, -- as in environments
+    color     text        not null,
+    version   bigint      not null, -- as in environments
+    place     int         not null,
     since     timestamptz not null,
     until     timestamptz not null default 'infinity',
-    primary key (tenant_id, position)
+    primary key (tenant_id, id, version)
 );
 create table member_spans (
     tenant_id  text        not null,
@@ -30,18 +32,29 @@ create table member_spans (
 
 var (
 	addEnvironment = projections.NewStatement(
-		"id text, tenant_id text, name text, position bigint, recorded timestamptz",
-		`, added as (insert into environments (id, tenant_id, name, position, created_at)
-			select id, tenant_id, name, position, recorded from given)
-		insert into environment_spans (tenant_id, id, name, position, since) select tenant_id, id, name, position, recorded
-			from given`,
+		"id text, tenant_id text, name text, color text, version bigint, recorded timestamptz",
+		`, added as (insert into environments (id, tenant_id, name, color, version, place, created_at)
+			select id, tenant_id, name, color, version, 0, recorded from given)
+		insert into environment_spans (tenant_id, id, name, color, version, place, since)
+		select tenant_id, id, name, color, version, 0, recorded from given`,
+	)
+	arrangeEnvironments = projections.NewStatement(
+		"ids text[], colors text[], version bigint, recorded timestamptz",
+		`, arranged as (select e.tenant_id, e.id, e.name, e.version as before, a.color, a.place, g.version, g.recorded
+			from given g, unnest(g.ids, g.colors) with ordinality as a (id, color, place), environments e where e.id = a.id),
+			moved as (update environments e set color = a.color, version = a.version, place = a.place
+				from arranged a where e.id = a.id),
+			ended as (update environment_spans s set until = a.recorded from arranged a
+				where s.tenant_id = a.tenant_id and s.id = a.id and s.version = a.before)
+		insert into environment_spans (tenant_id, id, name, color, version, place, since)
+		select tenant_id, id, name, color, version, place, recorded from arranged`,
 	)
 	removeEnvironment = projections.NewStatement(
 		"id text, recorded timestamptz",
 		`, removed as (delete from environments e using given g where e.id = g.id
-			returning e.tenant_id, e.position, g.recorded)
+			returning e.tenant_id, e.id, e.version, g.recorded)
 		update environment_spans s set until = r.recorded from removed r where s.tenant_id = r.tenant_id
-			and s.position = r.position`,
+			and s.id = r.id and s.version = r.version`,
 	)
 	endEnvironments = projections.NewStatement("tenant_id text, recorded timestamptz",
 		`, removed as (delete from environments e using given g where e.tenant_id = g.tenant_id)

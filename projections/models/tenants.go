@@ -12,7 +12,7 @@ import (
 
 var tenants = projections.Projection{
 	Name:    "tenants",
-	Version: 9, // with recorded times alone
+	Version: 10, // with the arrangement of environments
 	Tables:  []string{"tenants", "environments", "members", "environment_spans", "member_spans"},
 	Schema: `
 create table tenants (
@@ -30,7 +30,9 @@ create table environments (
     id         text        primary key,
     tenant_id  text        not null,
     name       text        not null,
-    position   bigint      not null, -- the tenant's revision with it: the order of environments
+    color      text        not null,
+    version    bigint      not null, -- the tenant's revision that added or arranged it
+    place      int         not null, -- in that arrangement; the order of environments is by version and place
     created_at timestamptz not null,
     unique (tenant_id, name)
 );
@@ -78,9 +80,15 @@ func applyTenant(b *projections.Batch, e events.Recorded) error {
 		b.Queue(setSubscription, pgx.NamedArgs{"id": id, "subscription": fact.To})
 	case events.EnvironmentAdded:
 		b.Queue(addEnvironment, pgx.NamedArgs{
-			"id": fact.Environment.ID, "tenant_id": id, "name": fact.Environment.Name, "position": e.Revision,
-			"recorded": e.At,
+			"id": fact.Environment.ID, "tenant_id": id, "name": fact.Environment.Name,
+			"color": fact.Environment.DefaultColor(), "version": e.Revision, "recorded": e.At,
 		})
+	case events.EnvironmentsArranged:
+		ids, colors := make([]string, len(fact.To)), make([]string, len(fact.To))
+		for i, arranged := range fact.To {
+			ids[i], colors[i] = arranged.Environment.ID, arranged.Color
+		}
+		b.Queue(arrangeEnvironments, pgx.NamedArgs{"ids": ids, "colors": colors, "version": e.Revision, "recorded": e.At})
 	case events.MemberAdded:
 		b.Queue(addMember, pgx.NamedArgs{
 			"tenant_id": id, "user_id": fact.UserID, "role": fact.Role, "pending": false, "position": e.Revision,

@@ -119,7 +119,7 @@ func fromTenant(e events.Recorded) []jobs.Job {
 			return []jobs.Job{jobs.SeedSandbox{EventID: e.ID.String(), TenantID: tenantID}}
 		}
 	case events.TenantUpdated, events.FlagRulesChanged, events.EnvironmentAdded, events.EnvironmentDeleted,
-		events.MemberRemoved,
+		events.EnvironmentsArranged, events.MemberRemoved,
 		events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 	}
 	return nil

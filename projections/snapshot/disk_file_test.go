@@ -93,6 +93,10 @@ func everyFact() []events.Recorded {
 				},
 				events.EnvironmentDeleted{Environment: development},
 				events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: "e3", Name: "development"}},
+				events.EnvironmentsArranged{To: []events.ArrangedEnvironment{
+					{Environment: production, Color: "#e03131"},
+					{Environment: events.EnvironmentRef{ID: "e3", Name: "development"}, Color: "#1c7ed6"},
+				}},
 				events.TenantUpdated{
 					Name:    &events.Change[string]{To: "Acme Inc."},
 					Contact: []events.ContactField{events.PrimaryEmail, events.ContactName},

@@ -298,6 +298,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		next.Environments = slices.DeleteFunc(slices.Clone(next.Environments),
 			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 		next.FlagRules = next.FlagRules.WithoutEnvironment(fact.Environment.ID)
+	case events.EnvironmentsArranged:
+		next.Environments = fact.Order()
 	case events.MemberInvited:
 	case events.MemberJoined:
 		if _, ok := t.members.Load(fact.UserID); !ok {

@@ -120,7 +120,7 @@ func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
 	return events.EnvironmentRef{}, false
 }
 
-// Environments returns the tenant's environments in the order of their creation. The caller must not change them.
+// Environments returns the tenant's environments in its order. The caller must not change them.
 func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().Environments }
 
 // FlagRules returns what the tenant demands of changes to its flags. The caller must not change them.

@@ -72,6 +72,7 @@ export const audit = {
     'tenant.created': 'created',
     'tenant.environment_added': 'added',
     'tenant.environment_deleted': 'deleted',
+    'tenant.environments_arranged': 'arranged the environments of',
     'tenant.updated': 'changed',
     'tenant.flag_rules_changed': 'changed the rules for flags of',
     'tenant.deleted': 'deleted',

@@ -74,6 +74,7 @@ export function fieldName({ field, from, to }: ChangedField): string {
   if (!id) return fields[field] ?? wordsOf(field);
   const thing = (to ?? from) as { name?: string; conditions?: Condition[] } | null;
   if (kind === 'rules') return ruleWords.rule(thing?.conditions ? nameOf(thing as Rule) : goneName);
+  if (kind === 'environments') return part ? `Colour of ${id}` : 'Order of environments';
   if (kind !== 'variations') return wordsOf(field);
   return `Variation ${thing?.name ?? ''}${part ? `: ${fields[part] ?? part}` : ''}`.trim();
 }
