@@ -282,7 +282,7 @@ export default {
     await v.call('POST', `/api/v1/tenants/${v.place.tenant}/users`, { email: other, role: 'developer' });
     await w.signUp(other);
     await v.call('POST', '/api/v1/flags', { key: 'typed', type: 'boolean' });
-    await v.open(`/t/${v.place.tenant}/production/flags/typed`);
+    await v.open(`/t/${v.place.tenant}/production/flags/typed?tab=overview`);
     await v.field('Name').fill('Mine');
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     const type = async (name) => {

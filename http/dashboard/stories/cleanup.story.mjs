@@ -16,12 +16,13 @@ const stories = {
     const [modern] = await v.call('GET', '/api/v1/flags/ranking/variations');
     await v.call('PUT', '/api/v1/flags/ranking/fallthrough', { serve: { variationId: modern.id } });
     await v.call('POST', '/api/v1/flags/ranking/enable');
-    await v.call('POST', '/api/v1/flags', { key: 'forgotten', type: 'boolean' });
+    for (const key of ['forgotten', 'read']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
     await v.open(`/t/${v.place.tenant}/production/cleanup`);
     await v.page.getByText('Nothing to clean up').waitFor();
 
     await fetch(`${control}/later`, { method: 'POST' });
     await v.call('POST', '/api/v1/flags/ranking/evaluate', { targetingKey: 'user-42' });
+    await v.call('POST', '/ofrep/v1/evaluate/flags', { context: { targetingKey: 'user-42' } });
     await v.until('it has settled', async () => (await v.call('GET', '/api/v1/cleanup')).length === 2);
     await v.page.reload();
     const row = v.page.getByRole('row', { name: 'ranking' });
@@ -40,6 +41,11 @@ const stories = {
 
     await v.link('ranking').click();
     await v.heading('ranking').waitFor();
+
+    // A flag that is live without an evaluation of its own says why.
+    await v.open(`/t/${v.place.tenant}/production/flags/read?tab=overview`);
+    await v.page.getByText('Live', { exact: true }).waitFor();
+    await v.page.getByText('Read with all flags only').waitFor();
   },
 };
 

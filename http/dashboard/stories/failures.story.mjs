@@ -7,7 +7,7 @@ const problem = (status, headers) => (route) =>
 async function openFlag(v, key) {
   await v.signUp();
   await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
-  await v.open(`/t/${v.place.tenant}/production/flags/${key}`);
+  await v.open(`/t/${v.place.tenant}/production/flags/${key}?tab=overview`);
   await v.heading(key).waitFor();
   await v.field('Name').waitFor();
 }

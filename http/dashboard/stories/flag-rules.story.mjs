@@ -50,7 +50,7 @@ export default {
     if (entry.reason !== 'launch') throw new Error(`the reason is ${entry.reason}`);
 
     // So do its rules and its settings.
-    await v.open(`/t/${tenant}/development/flags/cart-7`);
+    await v.open(`/t/${tenant}/development/flags/cart-7?tab=overview`);
     await v.field('Name').fill('Cart');
     await v.page.getByPlaceholder('Required for changes in development: why?').waitFor();
     await v.button('Save').click();

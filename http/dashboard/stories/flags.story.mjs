@@ -113,6 +113,7 @@ export default {
     await v.page.unroute('**/api/v1/flags/three');
 
     await v.link('three').click();
+    await v.page.getByRole('tab', { name: 'Overview' }).click();
     await v.button('Delete the flag').click();
     await v.field('Type three to confirm').fill('three');
     await v.inspect();
@@ -154,6 +155,7 @@ export default {
       await v.field('Default value').fill(value);
       await v.button('Create').click();
       await v.heading(key).waitFor();
+      await v.page.getByRole('tab', { name: 'Overview' }).click();
       await v.until('the page has what was typed', async () => {
         await v.field('Default value').waitFor();
         return (await v.field('Default value').inputValue()).replace(/\s/g, '') === value;

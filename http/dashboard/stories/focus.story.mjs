@@ -24,7 +24,7 @@ export default {
     };
     const pages = {
       flags: [['New flag', 'Name']],
-      'flags/cart': [
+      'flags/cart?tab=overview': [
         ['Add variation', 'Name'],
         ['Delete the flag', 'Type cart to confirm'],
       ],

@@ -68,6 +68,7 @@ async function goTheJourney(v, { press, type, choose, openTab }) {
 
   await press(v.link(key));
   await v.heading(key).waitFor();
+  await openTab(v.page.getByRole('tablist').last(), 'Overview');
   for (const [name, weight, value] of [
     ['new', '20', 'true'],
     ['old', '80', 'false'],

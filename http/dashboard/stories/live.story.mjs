@@ -30,6 +30,7 @@ export default {
     if (await w.page.getByText('Changed by').count()) throw new Error('one’s own change is marked');
 
     await v.link('shared').click();
+    await v.page.getByRole('tab', { name: 'Overview' }).click();
     await v.field('Name').fill('Mine');
     await w.call('PATCH', `/api/v1/flags/shared`, { description: 'Theirs' });
     await v.page.getByText(`${w.email} has changed this flag. Your input is not lost.`).waitFor();
@@ -39,8 +40,11 @@ export default {
     await v.shot('live-flag');
     await w.call('PATCH', `/api/v1/flags/shared`, { name: 'Theirs' });
     await v.heading('Another person has changed the same meanwhile').waitFor();
+    await v.page.getByRole('alert').getByText(w.email).waitFor();
+    await v.button('Seen').waitFor({ state: 'detached' }); // the news is told once
+    await v.inspect();
     await v.button('Keep mine').click();
-    await v.button('Seen').click();
+    await v.page.getByRole('form').getByText('Theirs', { exact: true }).waitFor(); // what is saved is compared with theirs
     await v.button('Save').click();
     await v.until('mine stands', async () => (await v.call('GET', '/api/v1/flags/shared')).name === 'Mine');
   },
@@ -54,6 +58,7 @@ export default {
     await v.call('POST', '/api/v1/flags', { key: 'shared', type: 'string' });
     await v.call('POST', '/api/v1/flags/shared/variations', { name: 'red', value: 'red' });
     const path = `/t/${v.place.tenant}/production/flags/shared`;
+    const overview = `${path}?tab=overview`;
     const dialog = v.page.getByRole('dialog');
     const press = (name) => dialog.getByRole('button', { name, exact: true }).click();
     const told = async (what, ...more) => {
@@ -62,7 +67,7 @@ export default {
       for (const text of [what, ...more]) await alert.getByText(text).first().waitFor();
       await v.inspect();
     };
-    await v.open(path);
+    await v.open(overview);
     await v.button('Delete red').click();
     await w.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs' }, 'by agreement');
     await dialog.getByLabel('Reason').fill('out of use');
@@ -119,7 +124,7 @@ export default {
     await v.page.unroute('**/api/v1/flags/stream');
     await v.page.emulateMedia({ colorScheme: 'dark' });
     const heard = v.page.waitForResponse('**/api/v1/flags/stream');
-    await v.open(path);
+    await v.open(overview);
     await heard;
     await v.button('Delete the flag').click();
     await dialog.waitFor();
@@ -134,7 +139,7 @@ export default {
   'what is typed stays while somebody else deletes the flag, and brings it back': async (come) => {
     const [v, w] = await two(come, { refused: [404] });
     await v.call('POST', '/api/v1/flags', { key: 'gone', type: 'boolean' });
-    await v.open(`/t/${v.place.tenant}/production/flags/gone`);
+    await v.open(`/t/${v.place.tenant}/production/flags/gone?tab=overview`);
     await v.field('Name').fill('Mine');
     await w.call('DELETE', '/api/v1/flags/gone');
     await v.button('Restore it').waitFor();

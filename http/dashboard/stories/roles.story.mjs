@@ -24,7 +24,7 @@ async function join(admin, member, role) {
 // The buttons that change something, by page.
 const developers = {
   flags: ['New flag'],
-  'flags/colour': ['Add variation', 'Edit red', 'Delete red', 'Delete the flag'],
+  'flags/colour?tab=overview': ['Add variation', 'Edit red', 'Delete red', 'Delete the flag'],
   'flags/colour?tab=rules': ['Add rule', 'Edit rule Staff'],
   'flags/colour?tab=environments': ['Copy from production'],
   'flags/colour?tab=history&version=1': ['Revert'],
@@ -41,7 +41,7 @@ const admins = {
 // What each page shows once it is loaded.
 const read = {
   flags: (v) => v.link('colour'),
-  'flags/colour': (v) => v.heading('Variations'),
+  'flags/colour?tab=overview': (v) => v.heading('Variations'),
   'flags/colour?tab=rules': (v) => v.page.getByText('Staff').first(),
   'flags/colour?tab=environments': (v) => v.heading('development'),
   'flags/colour?tab=history&version=1': (v) => v.heading('What has changed since then'),
@@ -92,7 +92,7 @@ export default {
       if (await v.page.getByRole('option', { name, exact: true }).count()) throw new Error(`the palette has ${name}`);
     }
 
-    await v.open(`/t/${tenant}/production/flags/colour`);
+    await v.open(`/t/${tenant}/production/flags/colour?tab=overview`);
     await v.heading('Settings').waitFor();
     await v.page.locator('dt:text-is("Permanent") + dd:text-is("No")').waitFor();
     if (await v.page.getByRole('switch').or(v.button('Save')).or(v.field('Name')).count())

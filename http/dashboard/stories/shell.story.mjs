@@ -47,7 +47,7 @@ export default {
       await once(role('heading', name));
       await frame();
     }
-    await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
+    await v.open(`/t/${v.place.tenant}/production/flags/checkout?tab=overview`);
     await once(role('heading', 'checkout'), label('Name'));
     await frame();
     await v.field('Name').fill('Checkout');

@@ -3,7 +3,10 @@ import { answer } from './client';
 type Source = { source?: string };
 type Reviver = (this: unknown, name: string, value: unknown, context?: Source) => unknown;
 
-const json = JSON as typeof JSON & { rawJSON?: (text: string) => unknown };
+const json = JSON as typeof JSON & { rawJSON?: (text: string) => unknown; isRawJSON?: (value: unknown) => boolean };
+
+/** Whether a value is a number that JSON.stringify writes unchanged. */
+export const isRawJSON = (value: unknown): boolean => json.isRawJSON?.(value) ?? false;
 
 /** Parses JSON so that JSON.stringify writes numbers unchanged. Browsers without JSON.rawJSON round numbers that a double cannot hold. */
 export function parseExactly(text: string): unknown {

@@ -14,8 +14,8 @@ export type Moment = { at?: string; version?: number };
 /** Unsaved rules and fallthrough. What is absent stays as saved. */
 export type UnsavedRules = { rules?: NewRule[]; fallthrough?: Serve | null };
 
-/** Unsaved rules; 'unfinished' while they are invalid, undefined if everything is saved. */
-export type RulesToTry = UnsavedRules | 'unfinished' | undefined;
+/** Unsaved rules; undefined if everything is saved. They cannot be tried while they are invalid, or serve variations that do not exist yet. */
+export type RulesToTry = UnsavedRules | 'unfinished' | 'new variations' | undefined;
 
 /** Whether an explanation's rule is unsaved: its id is an index. */
 export const isNewRule = (id: string | null) => id?.startsWith('rules[') ?? false;
@@ -51,7 +51,7 @@ export function useExplained(
             }),
       );
     },
-    enabled: context() !== undefined && toTry() !== 'unfinished',
+    enabled: context() !== undefined && (typeof toTry() === 'object' || toTry() === undefined),
     // An explanation with other rules or of another moment must not stay visible.
     placeholderData: (previous, query) => (query?.queryKey.at(-2) === rules() ? previous : undefined),
     structuralSharing: false,

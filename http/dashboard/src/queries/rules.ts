@@ -1,6 +1,8 @@
 import { createQuery } from '@tanstack/svelte-query';
-import { api, at, type Place, type Schemas } from '../api/client';
+import { answer, api, at, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
+import type { UnsavedRules } from './explanation';
+import type { Variation } from './flag';
 import { type ChangeBasis, changeHeaders, switchFlag, useFlagChange, versionAfter, versionOf } from './flagChange';
 import { keys } from './keys';
 
@@ -45,15 +47,28 @@ export type RulesWanted = ChangeBasis & {
   /** null unsets it; undefined leaves it. */
   fallthrough?: Serve | null;
   enabled?: boolean;
+  /** Variations to create first. */
+  first?: Schemas['NewVariationBody'][];
+  /** Returns the rules that serve them. */
+  rest?: (made: Variation[]) => UnsavedRules;
   /** Called after each saved part with the new version: a later part may be refused. */
   savedPart?: (part: 'rules' | 'fallthrough', version: number) => void;
 };
 
-/** Changes the rules, the fallthrough, and whether the flag is on: one change each, based on the one before. */
+/** Changes variations, the rules, the fallthrough, and whether the flag is on: one change each, based on the one before. */
 export function useSaveRules(place: () => Place, key: () => string) {
-  return useFlagChange(place, async ({ rules, fallthrough, enabled, savedPart, ...basis }: RulesWanted) => {
+  return useFlagChange(place, async ({ enabled, savedPart, first = [], rest, ...wanted }: RulesWanted) => {
     const [there, flagKey] = [place(), key()]; // the person may go elsewhere between two changes
+    const basis = { version: wanted.version, reason: wanted.reason };
     const params = () => ({ path: { flagKey }, header: changeHeaders(there, basis) });
+    const made: Variation[] = [];
+    for (const { name, value } of first) {
+      const call = api.POST('/api/v1/flags/{flagKey}/variations', { params: params(), body: { name, value } });
+      const { body, headers } = await answer(call);
+      made.push(body);
+      basis.version = versionOf(headers);
+    }
+    const { rules, fallthrough } = rest?.(made) ?? wanted;
     if (rules) {
       basis.version = await versionAfter(
         api.PUT('/api/v1/flags/{flagKey}/rules', { params: params(), body: { rules } }),

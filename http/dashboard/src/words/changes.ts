@@ -1,10 +1,15 @@
+import { isRawJSON } from '../api/exact';
 import type { Condition, Rule, Serve } from '../queries/rules';
 import { wordsOf } from './failures';
+import { type DiffLine, lineDiff } from './lineDiff';
 import { flags } from './flags';
 import { operators, rules as ruleWords } from './rules';
 
-/** One change in words: its subject, and the values before and after. */
-export type ChangeLine = { what: string; before?: string; after?: string };
+/** One change in words: its subject, and the values before and after, or for JSON their lines. */
+export type ChangeLine = { what: string; before?: string; after?: string; lines?: DiffLine[] };
+
+/** A changed value that cannot be parsed yet. */
+export const invalid = Symbol('invalid');
 
 /** A changed field, as in the API's histories and diffs. */
 export type ChangedField = { field: string; from: unknown; to: unknown };
@@ -44,6 +49,9 @@ const fields: Record<string, string> = {
 /** The names of changed things, by id. */
 export type Names = ReadonlyMap<string, string>;
 
+/** The id under which names have what a flag serves without rules and fallthrough, if that is known. */
+export const unset = 'unset';
+
 export const goneName = 'a deleted one';
 
 /** Returns changes in words. */
@@ -64,7 +72,18 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
     const named = (id: unknown) => (id ? (names.get(id as string) ?? goneName) : undefined);
     return [{ what: fields[field]!, before: named(from), after: named(to) }];
   }
-  return [{ what: fields[field] ?? field, before: plain(field, from), after: plain(field, to) }];
+  return [line(fields[field] ?? field, field, from, to)];
+}
+
+const byLines = (value: unknown) => typeof value === 'object' && value !== null && !isRawJSON(value);
+
+function line(what: string, field: string, from: unknown, to: unknown): ChangeLine {
+  const values = field === 'defaultValue' || field === 'value';
+  if (values && to !== invalid && (byLines(from) || byLines(to))) {
+    const text = (value: unknown) => (value === null || value === undefined ? '' : JSON.stringify(value, null, 2));
+    return { what, lines: lineDiff(text(from), text(to)) };
+  }
+  return { what, before: plain(field, from), after: plain(field, to) };
 }
 
 /** Names a field of a change, such as variations.<id>.weight, whose values may have the name of the variation. */
@@ -81,6 +100,7 @@ export function fieldName({ field, from, to }: ChangedField): string {
 
 function plain(field: string, value: unknown): string | undefined {
   if (value === null || value === undefined) return;
+  if (value === invalid) return 'not valid yet';
   if (field === 'enabled') return value ? flags.enabled.true : flags.enabled.false;
   if (field === 'permanent') return value ? 'Yes' : 'No';
   if (field === 'status') return flags.status[value as keyof typeof flags.status];
@@ -96,17 +116,13 @@ type Variation = { name: string; value: unknown; weight: number; description?: s
 function variationLines(id: string, part: string | undefined, from: unknown, to: unknown, names: Names): ChangeLine[] {
   const name = names.get(id) ?? (to as Variation | null)?.name ?? (from as Variation | null)?.name ?? goneName;
   if (part) {
-    return [{ what: `Variation ${name}: ${fields[part] ?? part}`, before: plain(part, from), after: plain(part, to) }];
+    return [line(`Variation ${name}: ${fields[part] ?? part}`, part, from, to)];
   }
   const [before, after] = [from as Variation | null, to as Variation | null];
   if (before && after) {
     return (['name', 'value', 'weight', 'description'] as const)
       .filter((p) => JSON.stringify(before[p]) !== JSON.stringify(after[p]))
-      .map((p) => ({
-        what: `Variation ${name}: ${(fields[p] ?? p).toLowerCase()}`,
-        before: plain(p, before[p]),
-        after: plain(p, after[p]),
-      }));
+      .map((p) => line(`Variation ${name}: ${(fields[p] ?? p).toLowerCase()}`, p, before[p], after[p]));
   }
   return [
     {
@@ -127,7 +143,15 @@ function orderLines(from: string[] | null, to: string[] | null, names: Names): C
   const stayed = (ids: string[], others: string[]) => ids.filter((id) => others.includes(id));
   const [was, is] = [stayed(before, after), stayed(after, before)];
   if (was.join() === is.join()) return [];
-  const named = (ids: string[]) => ids.map((id) => names.get(id) ?? goneName).join(' → ');
+  // What stayed in its place before and after is left out.
+  const first = was.findIndex((id, i) => id !== is[i]);
+  const last = was.findLastIndex((id, i) => id !== is[i]);
+  const named = (ids: string[]) =>
+    [
+      ...(first > 0 ? ['…'] : []),
+      ...ids.slice(first, last + 1).map((id) => names.get(id) ?? goneName),
+      ...(last < ids.length - 1 ? ['…'] : []),
+    ].join(' → ');
   return [{ what: ruleWords.order, before: named(was), after: named(is) }];
 }
 
@@ -178,15 +202,19 @@ function inWords(rule: Rule, names: Names): string {
 }
 
 /** Returns a rule's conditions in words; empty without conditions. */
-export const conditionsInWords = (conditions: Condition[]): string =>
-  conditions.map(conditionInWords).join(` ${ruleWords.and} `);
+export const conditionsInWords = (conditions: Condition[], most?: number): string =>
+  conditions.map((condition) => conditionInWords(condition, most)).join(` ${ruleWords.and} `);
 
 const shownValues = 8;
 
-export function conditionInWords({ attribute, op, values, negate }: Condition): string {
+/** Returns a condition in words, with its first values. Texts that look like numbers or booleans are in quotes. */
+export function conditionInWords({ attribute, op, values, negate }: Condition, most = shownValues): string {
   const { is, isNot } = operators[op];
-  const shown = values.slice(0, shownValues).map((v) => (typeof v === 'string' ? v : JSON.stringify(v)));
-  const more = values.length > shownValues ? ` ${ruleWords.more(values.length - shownValues)}` : '';
+  const plain = (value: unknown) =>
+    typeof value === 'string' &&
+    !(op === 'in' && attribute !== 'targetingKey' && /^(true|false|-?[\d.]+)$/.test(value));
+  const shown = values.slice(0, most).map((v) => (plain(v) ? String(v) : JSON.stringify(v)));
+  const more = values.length > most ? ` ${ruleWords.more(values.length - most)}` : '';
   return `${attribute} ${negate ? isNot : is} ${shown.join(', ')}${more}`.trim();
 }
 
@@ -194,7 +222,7 @@ export function conditionInWords({ attribute, op, values, negate }: Condition): 
 export function serveOf(serve: unknown, names: Names): string {
   const { variationId, rollout, bucketBy, value } = (serve ?? {}) as Serve;
   const named = (id: string) => names.get(id) ?? goneName;
-  if (!serve) return ruleWords.byWeights;
+  if (!serve) return names.get(unset) ?? ruleWords.byWeights;
   if (rollout) {
     const sum = rollout.reduce((total, share) => total + share.weight, 0);
     const shares = rollout.map((share) => `${named(share.variationId)} ${percent(share.weight, sum)}`).join(', ');
@@ -202,6 +230,20 @@ export function serveOf(serve: unknown, names: Names): string {
   }
   return variationId ? named(variationId) : JSON.stringify(value);
 }
+
+/** Returns a serve in a few words, with shares first: 10% on, 90% off. */
+export function servedShares(serve: Serve, names: Names): string {
+  const shares = serve.rollout?.filter(({ weight }) => weight > 0);
+  if (!shares) return serveOf(serve, names);
+  const sum = shares.reduce((total, { weight }) => total + weight, 0);
+  const shown = shares
+    .slice(0, shownShares)
+    .map(({ variationId, weight }) => `${percent(weight, sum)} ${names.get(variationId) ?? goneName}`);
+  if (shares.length > shownShares) shown.push(ruleWords.more(shares.length - shownShares));
+  return shown.join(', ');
+}
+
+const shownShares = 4;
 
 const percents = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 2 });
 

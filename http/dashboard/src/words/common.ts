@@ -1,3 +1,5 @@
+import type { JSONError } from '../api/jsonError';
+
 /** Texts of several pages. */
 export const common = {
   product: 'flagledger',
@@ -22,6 +24,8 @@ export const common = {
   takeAway: (text: string) => `Remove ${text}`,
   notLoaded: 'A part of the dashboard could not be loaded. There may be a new release, or you are offline.',
   never: 'Never',
+  notJSON: ({ line, column, twice }: JSONError) =>
+    `is not valid JSON: line ${line}, column ${column}${twice ? ` repeats ${twice}` : ''}`,
   optional: 'optional',
   notFound: 'There is no such page',
   notFoundText: 'It may have been deleted, or the address has a mistake.',

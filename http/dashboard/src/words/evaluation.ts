@@ -1,3 +1,5 @@
+import { plural } from './common';
+
 /** Evaluations and their explanations. */
 export const evaluation = {
   title: 'What would this user get?',
@@ -15,6 +17,7 @@ export const evaluation = {
   saved: 'Shows what the saved rules serve.',
   unsaved: 'Shows what your unsaved changes would serve.',
   unfinished: 'Complete the rules to see the answer.',
+  newVariations: 'Save the rules to see the answer: on and off are created with them.',
   refused: 'These rules would be refused:',
   drawnAgain: 'The shares of a new rule are drawn again when you save it: this user may get another variation then.',
   gets: 'They get',
@@ -44,6 +47,7 @@ export const evaluation = {
     not_set: 'not set',
     no_weights: 'no weights',
   } as Record<string, string>,
+  before: (n: number) => plural(n, 'step before it', 'steps before it'),
   noConditions: 'No conditions: everyone matches',
   actual: (value: string) => `· it is ${value}`,
   absent: '· it is absent',

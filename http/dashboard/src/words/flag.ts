@@ -1,6 +1,6 @@
 /** The page of one flag. */
 export const flag = {
-  tabs: { overview: 'Overview', rules: 'Rules', environments: 'Environments', use: 'Usage', history: 'History' },
+  tabs: { rules: 'Rules', overview: 'Overview', environments: 'Environments', use: 'Usage', history: 'History' },
   parts: 'Parts of the flag',
   environments: 'Environments',
   switchIn: (key: string, environment: string) => `${key} in ${environment}`,
@@ -12,7 +12,6 @@ export const flag = {
       theirs: on ? 'Leave it off' : 'Leave it on',
     }),
   },
-  notJSON: 'is not valid JSON',
   notNumber: 'is not a number',
   gone: 'There is no such flag',
   deleted: {
@@ -69,6 +68,9 @@ export const flag = {
   variations: {
     title: 'Variations',
     text: 'What the flag can serve. If neither a rule nor “everyone else” decides, users are split by the weights.',
+    noWeights: (value: string) =>
+      `What the flag can serve. All weights are 0: if neither a rule nor “everyone else” decides, it serves ${value} while it is on.`,
+    all: (n: number) => `Show all ${n}`,
     none: 'No variations yet',
     noneBoolean: 'On serves true, off serves the default value. Add variations to split people between them.',
     noneOther: 'Without variations the flag serves its default value, on or off.',
@@ -90,6 +92,7 @@ export const flag = {
   },
   review: {
     title: 'What changes',
+    counted: (n: number) => `What changes: ${n}`,
     reason: 'Reason',
     reasonHint: 'For the history: why?',
     reasonRequired: (environment: string) => `Required for changes in ${environment}: why?`,

@@ -1,4 +1,5 @@
 import type { Operator } from '../queries/rules';
+import { plural } from './common';
 
 /** Names and meanings of operators (docs/rules.md). */
 export const operators: Record<Operator, { is: string; isNot: string; help: string }> = {
@@ -86,10 +87,24 @@ export const rules = {
   by: (attribute: string) => `by ${attribute}`,
   everyone: 'everyone',
   new: 'New rule',
+  targets: 'Individual users',
+  addTarget: 'Target users',
+  removeTarget: (n: number) => `Delete target ${n}`,
+  users: 'Targeting keys',
+  filter: 'Filter rules',
+  noneFound: 'No rule has these words.',
   everyoneElse: 'Everyone else gets',
   byWeights: 'what the weights of the variations decide',
   off: (environment: string) => `The flag is off in ${environment}: everyone gets the default value until it is on.`,
   notActive: (status: string) => `The flag is ${status}: everyone gets the default value, in every environment.`,
+  inEnvironments: 'What each environment serves now',
+  servesNow: {
+    inactive: (value: string) => `inactive, serves ${value}`,
+    archived: (value: string) => `archived, serves ${value}`,
+    off: (value: string) => `off, serves ${value}`,
+    on: (rules: number, serves: string) =>
+      rules ? `on, ${plural(rules, 'rule', 'rules')}, otherwise ${serves}` : `on, serves ${serves}`,
+  },
   none: 'No rules',
   noneText: 'Everyone gets the same. Add a rule to serve something else to some.',
   noneTextSplit: 'Add a rule to serve something else to some.',
@@ -110,23 +125,22 @@ export const rules = {
   attributeHint: 'targetingKey, plan, company.id',
   operator: 'Operator',
   values: 'Values',
-  valuesHint: 'Enter adds a value',
-  valuesAnyHint: 'Enter adds a value. 12 and true are a number and a boolean, "12" is a text.',
+  valuesHint: 'Enter adds a value. A list can be pasted.',
+  valuesAnyHint:
+    'Enter adds a value, and a list can be pasted. 12 and true are a number and a boolean, "12" is a text.',
   notNumber: 'must be a number',
   serve: 'Serve',
   kinds: {
-    variation: 'A variation',
     rollout: 'A percentage rollout',
     value: 'Another value',
     none: 'A split by the weights of the variations',
     on: (value: string) => `The value of a flag that is on, ${value}`,
-    chosen: 'A choice for this environment',
   },
-  which: 'Which variation',
   typed: 'Value',
   bucketBy: 'Split by',
   bucketByHint: 'People with the same value of this attribute always get the same. If empty: targetingKey.',
   share: (name: string) => `Weight of ${name}`,
+  allShares: (n: number) => `Show all ${n} shares`,
   border: (left: string, right: string) => `Between ${left} and ${right}`,
   sum: (sum: string) => `Sum ${sum}`,
   weights: 'Weights',

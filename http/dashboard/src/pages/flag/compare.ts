@@ -1,14 +1,19 @@
 import type { FlagDetail, FlagInEnvironment } from '../../queries/flag';
 import type { NewRule, Rule, Serve } from '../../queries/rules';
-import type { ChangedField } from '../../words/changes';
+import { type ChangedField, percent } from '../../words/changes';
 import { same } from './draft.svelte';
 import { changesOfRules } from './rules';
 
 /** How a rule differs from the other environment's rules. */
 export type Mark = 'same' | 'differs' | 'only';
 
-// A rule has a different id in each environment.
-const content = ({ name, conditions, serve }: Rule) => JSON.stringify([name, conditions, serve]);
+// A rule has a different id in each environment. Shares are compared as they are shown: 1 of 2 is 50 of 100.
+const content = ({ name, conditions, serve }: Rule) => JSON.stringify([name, conditions, shown(serve)]);
+
+function shown({ rollout, ...serve }: Serve) {
+  const sum = rollout?.reduce((total, { weight }) => total + weight, 0) ?? 0;
+  return { ...serve, rollout: rollout?.map(({ variationId, weight }) => [variationId, percent(weight, sum)]) };
+}
 
 // Returns the equal rule among others, or else the one with the same name.
 function counterpart(rule: Rule, others: Rule[]): Rule | undefined {

@@ -1,4 +1,4 @@
-import type { ChangedField } from '../../words/changes';
+import { type ChangedField, invalid } from '../../words/changes';
 
 /** A draft and the state that it started from. Other people's changes do not overwrite what was typed. */
 export class Draft<T extends object> {
@@ -30,18 +30,33 @@ export class Draft<T extends object> {
     return !same(this.mine, this.#base);
   }
 
-  /** The fields that differ from the base, parsed. A field that cannot be parsed yet is as typed. */
+  /** What the person's changes are compared with: in a conflict, the other people's state. */
+  get before(): T {
+    return this.theirs?.value ?? this.#base;
+  }
+
+  /** The state with the person's changes. */
+  get after(): T {
+    const parts = Object.entries(this.before).map(([name, value]) => {
+      const part = name as keyof T;
+      return [part, same(this.mine[part], this.#base[part]) ? (value as T[keyof T]) : this.mine[part]];
+    });
+    return Object.fromEntries(parts) as T;
+  }
+
+  /** The fields that the person changes, parsed. A field that cannot be parsed yet is invalid. */
   changes(read: (from: T, field: keyof T) => unknown): (ChangedField & { field: keyof T })[] {
-    const shown = (from: T, field: keyof T) => {
+    const { before, after } = this;
+    const parsed = (from: T, field: keyof T) => {
       try {
         return read(from, field);
       } catch {
-        return from[field];
+        return invalid;
       }
     };
-    return (Object.keys(this.mine) as (keyof T & string)[])
-      .filter((field) => !same(this.mine[field], this.#base[field]))
-      .map((field) => ({ field, from: shown(this.#base, field), to: shown(this.mine, field) }));
+    return (Object.keys(after) as (keyof T & string)[])
+      .filter((field) => !same(after[field], before[field]))
+      .map((field) => ({ field, from: parsed(before, field), to: parsed(after, field) }));
   }
 
   begin(value: T, version: number): void {

@@ -1,8 +1,9 @@
 import { parseExactly } from '../../api/exact';
 import { Failure } from '../../api/failure';
+import type { UnsavedRules } from '../../queries/explanation';
 import type { FlagType, Variation } from '../../queries/flag';
 import type { Condition, NewRule, Operator, Rule, Rules, Serve } from '../../queries/rules';
-import type { ChangedField } from '../../words/changes';
+import { type ChangedField, conditionInWords, type Names, serveOf } from '../../words/changes';
 import { rules as words } from '../../words/rules';
 import { typed, valueOf } from './values';
 
@@ -82,6 +83,22 @@ export function newRule(type: FlagType, variations: Variation[]): RuleDraft {
   return { id: newID(), name: '', conditions: [newCondition()], serve };
 }
 
+/** Returns a rule for individual users. */
+export function newTarget(type: FlagType, variations: Variation[]): RuleDraft {
+  const rule = newRule(type, variations);
+  rule.conditions[0]!.attribute = 'targetingKey';
+  return rule;
+}
+
+/** Returns how many of the first rules only list individual users. A rule that is open for editing is none of them, so that it stays in its place. */
+export function leadingTargets(rules: RuleDraft[], open: ReadonlySet<string>): number {
+  const end = rules.findIndex(({ id, conditions: [only, more] }) => {
+    const listed = only?.attribute === 'targetingKey' && only.op === 'in' && !only.negate;
+    return open.has(id) || !listed || more;
+  });
+  return end < 0 ? rules.length : end;
+}
+
 export const newCondition = (): ConditionDraft => ({
   id: newID(),
   attribute: '',
@@ -96,8 +113,8 @@ export const isFinished = ({ conditions }: RuleDraft): boolean =>
 
 export type Problems = Record<string, string>;
 
-/** Returns the rules to send for a draft. Rules that do not exist in the environment are new. Throws invalid input as a failure with the API's field names. */
-export function sentRules(drafts: RuleDraft[], there: RuleDraft[], type: FlagType): NewRule[] {
+// Returns the rules to send for a draft. Rules that do not exist in the environment are new. Throws invalid input as a failure with the API's field names.
+function sentRules(drafts: RuleDraft[], there: RuleDraft[], type: FlagType): NewRule[] {
   const known = new Map(there.map((rule) => [rule.id, rule]));
   const errors: Problems = {};
   const rules = drafts.map((rule, i) => {
@@ -116,6 +133,21 @@ export function sentRules(drafts: RuleDraft[], there: RuleDraft[], type: FlagTyp
   });
   if (Object.keys(errors).length) throw new Failure(422, { errors });
   return rules;
+}
+
+/** Returns the changed parts of a draft to send. Rules that no longer exist there are sent as new ones. */
+export function sentParts(
+  { rules, fallthrough }: RulesDraft,
+  there: RulesDraft,
+  changed: (part: keyof RulesDraft) => boolean,
+  type: FlagType,
+): UnsavedRules {
+  return {
+    rules: changed('rules') ? sentRules(rules, there.rules, type) : undefined,
+    fallthrough: changed('fallthrough')
+      ? fallthrough && sentServe(fallthrough, type, 'serve', there.fallthrough ?? undefined)
+      : undefined,
+  };
 }
 
 function caught<T>(errors: Problems, make: () => T): T | undefined {
@@ -139,8 +171,8 @@ export function sentCondition({ attribute, op, values, negate }: ConditionDraft,
   };
 }
 
-/** Returns the serve to send. Shares typed as 0 are omitted; shares that were 0 before are sent unchanged. */
-export function sentServe(serve: ServeDraft, type: FlagType, field: string, was?: ServeDraft): Serve {
+// Returns the serve to send. Shares typed as 0 are omitted; shares that were 0 before are sent unchanged.
+function sentServe(serve: ServeDraft, type: FlagType, field: string, was?: ServeDraft): Serve {
   if (serve.kind === 'variation') return { variationId: serve.variationId };
   if (serve.kind === 'value') return { value: valueOf(type, serve.value, `${field}.value`) };
   const zeros = new Set(was && zerosOf(was));
@@ -190,14 +222,12 @@ export function chipText(chip: string, op: Operator): string {
 }
 
 /** Returns a serve in words, even while it is invalid. */
-export function shownServe(
-  serve: ServeDraft,
-  type: FlagType,
-  names: ReadonlyMap<string, string>,
-  tell: (serve: unknown, names: ReadonlyMap<string, string>) => string,
-): string {
-  return tell(roughServe(serve, type), names);
-}
+export const shownServe = (serve: ServeDraft, type: FlagType, names: Names): string =>
+  serveOf(roughServe(serve, type), names);
+
+/** Returns all words of a rule, to find it by. */
+export const ruleText = ({ name, conditions, serve }: RuleDraft, type: FlagType, names: Names): string =>
+  [name, ...conditions.map((c) => conditionInWords(sentCondition(c))), shownServe(serve, type, names)].join(' ');
 
 /** Returns the rules of a draft as far as possible while it is invalid. */
 export function roughRules(draft: RulesDraft, type: FlagType): { rules: Rule[]; fallthrough: Serve | null } {

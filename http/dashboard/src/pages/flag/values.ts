@@ -1,6 +1,8 @@
 import { parseExactly } from '../../api/exact';
 import { Failure } from '../../api/failure';
+import { jsonError } from '../../api/jsonError';
 import type { FlagType } from '../../queries/flag';
+import { common } from '../../words/common';
 import { flag as words } from '../../words/flag';
 
 /** The text of an empty value of each type, which is the API's default value. */
@@ -15,9 +17,11 @@ export function typed(type: FlagType, value: unknown): string {
 /** Parses a typed value. Throws invalid input as a failure of the field. */
 export function valueOf(type: FlagType, text: string, field: string): unknown {
   if (type === 'string') return text;
+  const error = type === 'json' ? jsonError(text) : undefined;
+  if (error) throw new Failure(422, { errors: { [field]: common.notJSON(error) } });
   try {
     return parseExactly(text.trim());
   } catch {
-    throw new Failure(422, { errors: { [field]: type === 'json' ? words.notJSON : words.notNumber } });
+    throw new Failure(422, { errors: { [field]: words.notNumber } });
   }
 }
