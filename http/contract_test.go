@@ -121,7 +121,7 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 		switch w.path {
 		case "/api/v1/oauth/clients", "/api/oauth/clients":
 			w.thing("clientId")
-		case "/api/v1/cleanup":
+		case "/api/v1/cleanup", "/api/v1/tags":
 			w.thing("flagKey")
 		}
 	}

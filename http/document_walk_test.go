@@ -92,6 +92,7 @@ var additionRows = []contractRow{
 	{"POST /api/v1/oauth/clients/{clientId}/rotate", "", "", 200, nil},
 	{"DELETE /api/v1/oauth/clients/{clientId}", "", "", 204, nil},
 	{"GET /api/v1/cleanup", "", "", 200, nil},
+	{"GET /api/v1/tags", "", "", 200, nil},
 	{"GET /api/v1/audit", "", "", 200, nil},
 	{"GET /api/v1/audit/export", "", "", 200, nil},
 	{"GET /api/v1/audit/facts", "", "", 200, nil},

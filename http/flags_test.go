@@ -188,6 +188,10 @@ func TestCreatingFlags(t *testing.T) {
 			a.Shows(map[string]any{"tags": []string{"b", "a"}})
 			shownAs(me, t, a)
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":["b","a","a"]}`).Want(200).Shows(map[string]any{"version": 1})
+			me.CreateFlag("l", map[string]any{"tags": []string{"b"}})
+			nodetest.Same(t, "tags", me.Call("GET", "/api/v1/tags", nil).Want(200).List(), []any{
+				map[string]any{"name": "a", "flagCount": 1}, map[string]any{"name": "b", "flagCount": 2},
+			})
 			me.Call("PATCH", nodetest.FlagPath("k"), `{"tags":["a","b"]}`).Want(200).Shows(map[string]any{"version": 1})
 			shownAs(
 				me,

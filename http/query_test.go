@@ -49,6 +49,7 @@ func TestReadsRefuseAnEmptyParameter(t *testing.T) {
 		nodetest.FlagPath("k", "/metrics"):          {"from", "to", "interval", "environment"},
 		"/api/v1/tenants/" + me.Tenant + "/metrics": {"from", "to", "interval", "environment"},
 		"/api/v1/cleanup":                           {"limit", "offset"},
+		"/api/v1/tags":                              {"limit", "offset"},
 		"/api/v1/audit":                             {"action", "userId", "resourceType", "resourceId", "environment", "from", "to", "limit", "cursor"},
 		"/api/v1/audit/export":                      {"format", "after"},
 		"/api/v1/notifications":                     {"limit", "offset", "unreadOnly", "cursor"},

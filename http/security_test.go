@@ -32,7 +32,7 @@ func scopeOf(name string) string {
 	switch {
 	case strings.HasSuffix(path, "/evaluate") || strings.HasPrefix(path, "/ofrep/") || path == "/api/v1/flags/stream":
 		return "flags:evaluate"
-	case (strings.HasPrefix(path, "/api/v1/flags") || path == "/api/v1/cleanup") && reads:
+	case (strings.HasPrefix(path, "/api/v1/flags") || path == "/api/v1/cleanup" || path == "/api/v1/tags") && reads:
 		return "flags:read"
 	case strings.HasPrefix(path, "/api/v1/flags"):
 		return "flags:write"

@@ -21,6 +21,7 @@ func (a *API) AddOperations() {
 	a.addProjects()
 	a.addFlags()
 	a.addProjectFlags()
+	a.addTags()
 	a.addVariations()
 	a.addRules()
 	a.addHistory()
