@@ -36,7 +36,7 @@ export default {
     await v.inspect();
     await v.shot('first-flag');
     await v.button('Go to your flags').click();
-    await v.page.getByRole('switch', { name: 'first-flag', checked: true }).waitFor();
+    await v.switch('first-flag', { checked: true }).waitFor();
 
     await v.button('Take the tour').press('Enter');
     await v.heading('Where you are 1 of 5').waitFor();

@@ -46,6 +46,27 @@ const stories = {
     await v.open(`/t/${v.place.tenant}/production/flags/read?tab=overview`);
     await v.page.getByText('Live', { exact: true }).waitFor();
     await v.page.getByText('Read with all flags only').waitFor();
+
+    // One is archived in its row, and one among the selected.
+    await v.page.setViewportSize({ width: 1280, height: 800 });
+    await v.open(`/t/${v.place.tenant}/production/cleanup`);
+    await v.button('Archive forgotten').click();
+    const dialog = v.page.getByRole('dialog');
+    await v.heading('Archive forgotten?').waitFor();
+    await v.inspect();
+    await dialog.getByRole('button', { name: 'Archive' }).click();
+    await v.link('forgotten').waitFor({ state: 'detached' });
+    await v.field('Select ranking').check();
+    await v.page.getByText('1 selected').waitFor();
+    await v.inspect();
+    await v.shot('cleanup-selected');
+    await v.button('Archive').click();
+    await dialog.getByRole('button', { name: 'Archive' }).click();
+    await v.page.getByText('Nothing to clean up').waitFor();
+    for (const key of ['ranking', 'forgotten']) {
+      const { status } = await v.call('GET', `/api/v1/flags/${key}`);
+      if (status !== 'archived') throw new Error(`${key} is ${status}`);
+    }
   },
 };
 

@@ -41,7 +41,7 @@ export default {
     await dialog.getByRole('button', { name: 'Copy', exact: true }).click();
     await dialog.waitFor({ state: 'detached' });
     await v.page.getByText('As in production').waitFor();
-    await v.page.getByRole('switch', { name: 'ranking in development', checked: true }).waitFor();
+    await v.switch('ranking', { environment: 'development', checked: true }).waitFor();
     const [last, before] = await v.call('GET', '/api/v1/flags/ranking/history?environment=development');
     if (last.action !== 'enabled' || before.action !== 'rules_changed' || before.reason !== 'proven') {
       throw new Error(JSON.stringify([last, before]));

@@ -26,7 +26,7 @@ const stories = {
     await v.page.route('**/api/v1/flags/busy/enable', problem(429, { 'Retry-After': '7' }));
     await v.switch('busy').click();
     await v.page.getByText('busy: There were too many requests. Try again in 7 seconds.').waitFor();
-    await v.page.getByRole('switch', { name: 'busy', checked: false }).waitFor();
+    await v.switch('busy', { checked: false }).waitFor();
     await v.inspect();
   },
 
@@ -84,7 +84,7 @@ const stories = {
     await v.page.getByRole('navigation').getByRole('link', { name: 'Projects', exact: true }).press('Enter');
     await v.heading('Projects').waitFor();
     await v.until('the next page has it', () => focused(main));
-    await v.button('Commands').press('Enter');
+    await v.button('Commands Ctrl K').press('Enter');
     await v.page.getByRole('combobox', { name: 'Go to' }).fill('keys');
     await v.page.getByRole('option', { name: 'keys', selected: true }).waitFor();
     await keyboard.press('Enter');
@@ -167,12 +167,12 @@ const stories = {
     await v.switch('long').click();
     await v.until('it is switched on', () => calls.length === 1);
     await v.switch('long').click();
-    await v.page.getByRole('switch', { name: 'long', checked: false }).waitFor();
+    await v.switch('long', { checked: false }).waitFor();
     if (calls.length !== 1) throw new Error(`side by side: ${calls}`);
     release();
     await v.until('then off', async () => calls.join() === 'enable,disable');
     await v.until('off is what stands', async () => (await v.call('GET', '/api/v1/flags/long')).version === 3);
-    await v.page.getByRole('switch', { name: 'long', checked: false }).waitFor();
+    await v.switch('long', { checked: false }).waitFor();
   },
 
   'a switch that waits for its turn is one of the environment where it was clicked': async (come) => {
@@ -193,10 +193,10 @@ const stories = {
     for (const page of ['/flags', '/flags/long']) {
       calls.length = 0;
       await v.open(`/t/${v.place.tenant}/development${page}`);
-      await v.page.getByRole('switch', { name: 'long', exact: true, checked: false }).click();
+      await v.switch('long', { checked: false }).click();
       await v.until(`it is switched on, ${page}`, () => calls.length === 1);
-      await v.page.getByRole('switch', { name: 'long', exact: true, checked: true }).click();
-      await v.page.getByRole('switch', { name: 'long', exact: true, checked: false }).waitFor();
+      await v.switch('long', { checked: true }).click();
+      await v.switch('long', { checked: false }).waitFor();
       await v.page.getByRole('combobox', { name: 'Environment', exact: true }).click();
       await v.page.getByRole('option', { name: 'production' }).click();
       await v.until('the URL names it', () => v.place.environment === 'production');
@@ -204,7 +204,7 @@ const stories = {
       await v.until(`both are through, ${page}`, () => calls.length === 2);
       if (calls.join() !== 'enable in development,disable in development') throw new Error(`${page}: ${calls}`);
       await v.until(`it is off, ${page}`, async () => !(await standsIn('development')));
-      await v.page.getByRole('switch', { name: 'long', exact: true, checked: false }).waitFor();
+      await v.switch('long', { checked: false }).waitFor();
     }
   },
 };

@@ -45,7 +45,7 @@ export default {
     await reason.fill('launch');
     await v.button('Switch on').click();
     await v.page.getByRole('dialog').waitFor({ state: 'detached' });
-    await v.page.getByRole('switch', { name: 'cart-7', checked: true }).waitFor();
+    await v.switch('cart-7', { checked: true }).waitFor();
     const [entry] = await v.call('GET', '/api/v1/flags/cart-7/history');
     if (entry.reason !== 'launch') throw new Error(`the reason is ${entry.reason}`);
 
@@ -59,7 +59,7 @@ export default {
     await v.button('Save').click();
     await v.button('Save').waitFor({ state: 'detached' });
     await v.switch('cart-7').click();
-    await v.page.getByRole('switch', { name: 'cart-7', exact: true, checked: false }).waitFor();
+    await v.switch('cart-7', { checked: false }).waitFor();
     await v.until(
       'it is off',
       async () => !(await v.call('GET', '/api/v1/flags/cart-7', undefined, undefined, 'development')).enabled,

@@ -11,8 +11,8 @@ export default {
     await open(v, { key: 'checkout', type: 'number', name: '<img src=x onerror=alert(1)>' });
     await v.page.getByText('<img src=x onerror=alert(1)>').waitFor();
     await v.turn('checkout');
-    await v.page.getByRole('switch', { name: 'checkout', exact: true, checked: true }).waitFor();
-    await v.switch('checkout in development').click();
+    await v.switch('checkout', { checked: true }).waitFor();
+    await v.switch('checkout', { environment: 'development' }).click();
     await v.until('both are on', async () => (await v.call('GET', '/api/v1/flags/checkout')).version === 3);
     await v.field('Tags').fill('web');
     await v.field('Tags').press('Enter');
@@ -467,7 +467,7 @@ export default {
     await v.page.getByRole('dialog').getByLabel('Reason').fill('not yet');
     await v.page.getByRole('dialog').getByRole('button', { name: 'Revert' }).click();
     await v.page.getByText('not yet').first().waitFor();
-    await v.page.getByRole('switch', { name: 'rollout', exact: true, checked: false }).waitFor();
+    await v.switch('rollout', { checked: false }).waitFor();
     const then = await v.call('GET', '/api/v1/flags/rollout/rules');
     if (then.rules.length) throw new Error('the rules are still there');
   },

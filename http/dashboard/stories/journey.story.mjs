@@ -96,7 +96,7 @@ async function goTheJourney(v, { press, type, choose, openTab }) {
   await type(dialog.getByLabel('Reason'), 'as it began');
   await press(inDialog('Revert'));
   await dialog.waitFor({ state: 'detached' });
-  await v.page.getByRole('switch', { name: key, exact: true, checked: false }).waitFor();
+  await v.switch(key, { checked: false }).waitFor();
   await v.page.getByText('as it began').first().waitFor();
   const then = await read();
   if (then.enabled || then.variations.length) throw new Error(`it is not as it began: ${JSON.stringify(then)}`);

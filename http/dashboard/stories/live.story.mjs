@@ -23,7 +23,7 @@ export default {
     await v.switch('shared').waitFor();
     await w.open(flags);
     await w.turn('shared');
-    await v.page.getByRole('switch', { name: 'shared', checked: true }).waitFor();
+    await v.switch('shared', { checked: true }).waitFor();
     await v.page.getByText(`Changed by ${w.email}`).waitFor();
     await v.inspect();
     await v.shot('live-row');
@@ -90,7 +90,7 @@ export default {
     await dialog.waitFor({ state: 'detached' });
     await v.call('GET', '/api/v1/flags/shared');
 
-    const development = (checked) => v.page.getByRole('switch', { name: 'shared in development', checked });
+    const development = (checked) => v.switch('shared', { environment: 'development', checked });
     await w.call('PATCH', '/api/v1/flags/shared', { name: 'Theirs again' });
     await development(false).click();
     await told('Not switched in development', 'Theirs again');
@@ -166,12 +166,12 @@ export default {
     await v.until('it is on here', async () => (await v.call('GET', '/api/v1/flags/afar')).enabled);
 
     await v.link('afar').click();
-    await v.page.getByRole('switch', { name: 'afar in development', checked: true }).waitFor();
+    await v.switch('afar', { environment: 'development', checked: true }).waitFor();
     await v.button('Seen').click();
     await w.call('POST', '/api/v1/flags/afar/disable', undefined, '', 'development');
     await v.page.getByText(`${w.email} has changed this flag.`).waitFor();
     await v.page.getByText('Switched off in development').waitFor();
-    await v.page.getByRole('switch', { name: 'afar in development', checked: false }).waitFor();
+    await v.switch('afar', { environment: 'development', checked: false }).waitFor();
     await v.inspect();
     await v.turn('afar');
     await v.until('it is off here', async () => !(await v.call('GET', '/api/v1/flags/afar')).enabled);

@@ -107,6 +107,7 @@ export default {
     await v.signUp();
     const { id } = await v.call('POST', '/api/v1/projects', { name: 'Checkout' });
     await v.call('POST', '/api/v1/flags', { key: 'pay-later', type: 'boolean', projectId: id });
+    await v.page.reload();
     await go(v, 'Projects');
     await v.button('Edit Checkout').click();
     await v.field('Name').fill('Payments');

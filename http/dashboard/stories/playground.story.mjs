@@ -81,6 +81,7 @@ export default {
     await cell('checkout', 'false', 'development').waitFor({ state: 'detached' });
     await v.field('Find flags').fill('ban');
     await v.link('checkout').waitFor({ state: 'detached' });
+    await v.page.getByText('1 flag, 0 differ between environments').waitFor();
     await v.inspect();
   },
 

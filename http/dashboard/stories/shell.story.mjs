@@ -274,7 +274,7 @@ export default {
     await v.link('here').click();
     await v.heading('There is no environment brief').waitFor();
 
-    await v.page.route('**/history*', (route) => route.fulfill({ status: 403, json: { status: 403 } }));
+    await v.page.route('**/api/v1/flags/*/history*', (route) => route.fulfill({ status: 403, json: { status: 403 } }));
     await v.open(`/t/${tenant}/production/flags/nothing`);
     await v.page.getByText('You may not do this.').waitFor();
     if (await v.page.getByText('There is no such flag').count()) throw new Error('what is not known is told');

@@ -31,14 +31,14 @@ function seen(page, { act, key, checked }) {
   return page.evaluate(
     async ({ act, key, checked }) => {
       const began = performance.now();
-      if (act?.click) document.querySelector(`[role=switch][aria-label="${act.click}"]`).click();
+      if (act?.click) document.querySelector(`[role=switch][aria-label^="Switch ${act.click} "]`).click();
       if (act?.search !== undefined) {
         const field = document.querySelector('input[type=search]');
         field.value = act.search;
         field.dispatchEvent(new InputEvent('input', { bubbles: true }));
       }
       const shown = () => {
-        const flag = document.querySelector(`[role=switch][aria-label="${key}"]`);
+        const flag = document.querySelector(`[role=switch][aria-label^="Switch ${key} "]`);
         return flag && (checked ?? flag.ariaChecked) === flag.ariaChecked;
       };
       while (!shown()) {

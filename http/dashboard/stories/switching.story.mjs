@@ -41,7 +41,7 @@ export default {
     await v.shot('switch-asks');
     await keyboard.press('Escape');
     await dialog(v).waitFor({ state: 'detached' });
-    await v.until('the focus is back', async () => (await focused(v)) === 'checkout');
+    await v.until('the focus is back', async () => (await focused(v)) === 'Switch checkout on in production');
     await stands(v, sent);
 
     await keyboard.press('Space');
@@ -49,13 +49,13 @@ export default {
     await keyboard.press('Enter');
     await told(v, 'checkout: enabled in production.');
     await dialog(v).waitFor({ state: 'detached' });
-    await v.page.getByRole('switch', { name: 'checkout', checked: true }).waitFor();
-    await v.until('the focus stays', async () => (await focused(v)) === 'checkout');
+    await v.switch('checkout', { checked: true }).waitFor();
+    await v.until('the focus stays', async () => (await focused(v)) === 'Switch checkout on in production');
     await v.inspect();
     await v.shot('switch-toast');
     await keyboard.press('Control+z');
     await told(v, 'checkout: disabled again in production.');
-    await v.page.getByRole('switch', { name: 'checkout', checked: false }).waitFor();
+    await v.switch('checkout', { checked: false }).waitFor();
     const history = await v.call('GET', '/api/v1/flags/checkout/history');
     const reasons = history.map(({ action, version, reason }) => [action, version, reason].join(' '));
     if (reasons.join() !== 'disabled 3 undo,enabled 2 Größer als zuvor,created 1 ') throw new Error(`${reasons}`);
@@ -69,7 +69,7 @@ export default {
     await v.button('Undo').focus();
     await keyboard.press('Enter');
     await told(v, 'checkout: enabled again in production.');
-    await v.until('the focus goes back', async () => (await focused(v)) === 'search');
+    await v.until('the focus goes back', async () => (await focused(v)) === 'Switch search on in production');
     await stands(v, sent.slice(2), 'enable production', 'disable production', 'enable production "5" undo');
     if (!(await isOn(v, 'production'))) throw new Error('it is off');
   },
@@ -125,7 +125,7 @@ export default {
     await v.call('PATCH', '/api/v1/flags/checkout', { description: 'theirs' });
     await v.button('Undo').click();
     await told(v, 'checkout was not switched back in production: the flag has changed');
-    await v.page.getByRole('switch', { name: 'checkout', checked: true }).waitFor();
+    await v.switch('checkout', { checked: true }).waitFor();
     await v.inspect();
     await v.shot('undo-conflict');
     if (sent.at(-1) !== 'disable production "2" undo') throw new Error(`sent: ${sent}`);
@@ -152,14 +152,14 @@ export default {
     await v.inspect();
     await v.button('Cancel').click();
     await dialog(v).waitFor({ state: 'detached' });
-    await v.page.getByRole('switch', { name: key, checked: false }).waitFor();
+    await v.switch(key, { checked: false }).waitFor();
     await v.turn(key, 'launch');
     await told(v, `${key}: enabled in production.`);
     await v.page.getByText('It is on: everyone gets true.').waitFor();
     await v.inspect();
     await v.button('Undo').click();
     await told(v, `${key}: disabled again in production.`);
-    await v.page.getByRole('switch', { name: key, checked: false }).waitFor();
+    await v.switch(key, { checked: false }).waitFor();
     const history = await v.call('GET', `/api/v1/flags/${key}/history`);
     const reasons = history.map(({ action, reason }) => `${action} ${reason}`);
     if (reasons.join() !== 'disabled undo,enabled launch,created ') throw new Error(`${reasons}`);
@@ -171,7 +171,7 @@ export default {
     await v.page.route('**/api/v1/flags/stream', (route) => route.fulfill({ status: 404 }));
     const sent = await begin(v, 'development');
     await v.open(`/t/${v.place.tenant}/development/flags/checkout`);
-    await v.switch('checkout in production').click();
+    await v.switch('checkout', { environment: 'production' }).click();
     await v.heading('Switch checkout on in production?').waitFor();
     await v.inspect();
     await v.call('PATCH', '/api/v1/flags/checkout', { description: 'theirs' });
@@ -186,7 +186,7 @@ export default {
     await v.inspect();
     await v.shot('switch-toast-360');
     await v.button('Undo').click();
-    await v.page.getByRole('switch', { name: 'checkout in production', checked: false }).waitFor();
+    await v.switch('checkout', { environment: 'production', checked: false }).waitFor();
     await told(v, 'checkout: disabled again in production.');
 
     await v.switch('checkout').click();

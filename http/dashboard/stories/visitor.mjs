@@ -40,7 +40,9 @@ export class Visitor {
   link = (name) => this.page.getByRole('link', { name, exact: true });
   field = (name) => this.page.getByLabel(name, { exact: true }).filter({ visible: true });
   heading = (name) => this.page.getByRole('heading', { name, exact: true });
-  switch = (name) => this.page.getByRole('switch', { name, exact: true });
+  /** The switch of a flag, by default in the page's environment. */
+  switch = (key, { environment = this.place.environment, checked } = {}) =>
+    this.page.getByRole('switch', { name: `Switch ${key} on in ${environment}`, exact: true, checked });
 
   /** Waits until what has a label has the focus. */
   async focused(label) {
@@ -97,7 +99,7 @@ export class Visitor {
         Authorization: `Bearer ${token}`,
         'X-Tenant-ID': this.place.tenant,
         'Content-Type': 'application/json',
-        ...(reason && { 'X-Change-Reason': reason }),
+        ...(reason && { 'X-Change-Reason': Buffer.from(reason).toString('latin1') }),
         ...(environment && { 'X-Environment': environment }),
       },
       body: body && JSON.stringify(body),

@@ -1,10 +1,16 @@
 import { createMutation, useQueryClient } from '@tanstack/svelte-query';
 import { answer, api, at, type Place } from '../api/client';
 import { asFailure } from '../api/failure';
+import type { FlagChange } from './flag';
 import { refreshFlags, switchFlag } from './flagChange';
 import { reasonHeader } from './reason';
 
-export type BulkChange = 'enable' | 'disable' | 'delete';
+/** A change of many flags. */
+export type BulkChange =
+  | { kind: 'enable' | 'disable' | 'archive' | 'delete' }
+  | { kind: 'project'; projectId: string | null }
+  | { kind: 'owner'; owner: string | null }
+  | { kind: 'tags'; add: string[]; remove: string[] };
 
 type BulkWanted = {
   change: BulkChange;
@@ -48,19 +54,50 @@ export function useBulkChange(place: () => Place) {
   }));
 }
 
-// After a 429, it retries when the service says so.
+// After a 429, it retries when the service says so. Tags are read and written again if the flag has changed meanwhile.
 async function changeOne(place: Place, change: BulkChange, flagKey: string, reason: string): Promise<void> {
   const header = { ...at(place), ...reasonHeader(reason) };
   for (let left = tries - 1; ; left--) {
     try {
-      if (change === 'delete')
-        await answer(api.DELETE('/api/v1/flags/{flagKey}', { params: { path: { flagKey }, header } }));
-      else await answer(switchFlag(flagKey, change === 'enable', header));
-      return;
+      return await makeOne(change, flagKey, header);
     } catch (error) {
       const { status, retryAfter } = asFailure(error);
-      if (status !== 429 || !left) throw error;
-      await new Promise((resolve) => setTimeout(resolve, (retryAfter ?? 1) * 1000));
+      if ((status !== 429 && status !== 412) || !left) throw error;
+      if (status === 429) await new Promise((resolve) => setTimeout(resolve, (retryAfter ?? 1) * 1000));
+    }
+  }
+}
+
+async function makeOne(change: BulkChange, flagKey: string, header: ReturnType<typeof at>): Promise<void> {
+  const params = { path: { flagKey }, header };
+  const update = (fields: FlagChange, version?: string | null) =>
+    answer(
+      api.PATCH('/api/v1/flags/{flagKey}', {
+        params: { ...params, header: { ...header, ...(version && { 'If-Match': version }) } },
+        body: fields,
+      }),
+    );
+  switch (change.kind) {
+    case 'enable':
+    case 'disable':
+      await answer(switchFlag(flagKey, change.kind === 'enable', header));
+      return;
+    case 'delete':
+      await answer(api.DELETE('/api/v1/flags/{flagKey}', { params }));
+      return;
+    case 'archive':
+      await update({ status: 'archived' });
+      return;
+    case 'project':
+      await update({ projectId: change.projectId });
+      return;
+    case 'owner':
+      await update({ owner: change.owner });
+      return;
+    case 'tags': {
+      const { body: flag, headers } = await answer(api.GET('/api/v1/flags/{flagKey}', { params }));
+      const left = flag.tags.filter((tag) => !change.remove.includes(tag) && !change.add.includes(tag));
+      await update({ tags: [...left, ...change.add] }, headers.get('ETag'));
     }
   }
 }

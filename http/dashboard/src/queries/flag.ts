@@ -45,6 +45,23 @@ export function useFlagIn(places: () => Place[], key: () => string) {
   return createQueries(() => ({ queries: places().map((place) => readFlag(place, key())) }));
 }
 
+/** Reads the variations of a flag that exists. */
+export function useVariations(place: () => Place, key: () => string, exists: () => boolean) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'variations'],
+    queryFn: ({ signal }) =>
+      exactBody<Variation[]>(
+        api.GET('/api/v1/flags/{flagKey}/variations', {
+          params: { path: { flagKey: key() }, header: at(place()) },
+          parseAs: 'text',
+          signal,
+        }),
+      ),
+    enabled: exists(),
+    structuralSharing: false,
+  }));
+}
+
 export function useUpdateFlag(place: () => Place, key: () => string) {
   return useFlagChange(place, ({ fields, ...basis }: ChangeBasis & { fields: FlagChange }) =>
     versionAfter(

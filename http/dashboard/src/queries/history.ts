@@ -53,6 +53,25 @@ export function readHistory(
   );
 }
 
+const mostMarks = 500; // changes in a chart
+
+/** Reads the newest changes of a flag since a time, the newest first. */
+export function useChangesSince(place: () => Place, key: () => string, from: () => string | undefined) {
+  return createQuery(() => ({
+    queryKey: [...keys.flag(place(), key()), 'changes', from()],
+    queryFn: ({ signal }) =>
+      exactBody<Entry[]>(
+        api.GET('/api/v1/flags/{flagKey}/history', {
+          params: { path: { flagKey: key() }, header: at(place()), query: { from: from(), limit: mostMarks } },
+          parseAs: 'text',
+          signal,
+        }),
+      ),
+    enabled: from() !== undefined,
+    structuralSharing: false,
+  }));
+}
+
 const versionPageSize = 1000; // versions in a page
 
 export type VersionLine = Schemas['VersionEntry'];

@@ -29,6 +29,7 @@ export const keys = {
   everywhere: (tenant: string) => [...keys.tenantFlags(tenant), null] as const,
   /** What all flags of a tenant serve in several environments. */
   served: (tenant: string, asked: object) => [...keys.everywhere(tenant), 'served', asked] as const,
+  tags: (tenant: string) => [...keys.everywhere(tenant), 'tags'] as const,
   cleanup: (tenant: string) => [...keys.everywhere(tenant), 'cleanup'] as const,
   flagList: (place: Place, filter: object) => [...keys.flags(place), 'list', filter] as const,
   flagPage: (place: Place, filter: object, page: number) => [...keys.flagList(place, filter), page] as const,

@@ -8,10 +8,11 @@ export type Role = Member['role'];
 export const memberName = (member: Member): string => member.displayName || member.email;
 
 /** Reads the members of a tenant, including pending ones. */
-export function useMembers(tenant: () => string) {
+export function useMembers(tenant: () => string | undefined) {
   return createQuery(() => ({
-    queryKey: keys.members(tenant()),
-    queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/users', { params: { path: { tenantId: tenant() } } })),
+    queryKey: keys.members(tenant() ?? ''),
+    queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/users', { params: { path: { tenantId: tenant()! } } })),
+    enabled: tenant() !== undefined,
   }));
 }
 

@@ -1,6 +1,8 @@
 import { createMutation, createQuery, useQueryClient } from '@tanstack/svelte-query';
-import { api, body } from '../api/client';
+import { api, body, type Schemas } from '../api/client';
 import { keys } from './keys';
+
+export type Notification = Schemas['NotificationBody'];
 
 const shown = 20;
 

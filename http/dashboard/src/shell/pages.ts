@@ -13,29 +13,54 @@ import { shell } from '../words/shell';
 
 export type PageLink = { name: string; path: string; icon: IconName };
 
+/** A group of the navigation. */
+export type PageGroup = { title?: string; links: PageLink[] };
+
 type TenantPage = PageLink & { act?: TenantAct };
 
-/** The pages in the navigation and the command palette, in order. */
-const pages: TenantPage[] = [
-  { name: shell.pages.flags, path: 'flags', icon: 'flag' },
-  { name: shell.pages.playground, path: 'playground', icon: 'play' },
-  { name: shell.pages.cleanup, path: 'cleanup', icon: 'broom' },
-  { name: shell.pages.projects, path: 'projects', icon: 'folder' },
-  { name: shell.pages.environments, path: 'environments', icon: 'layers' },
-  { name: shell.pages.flagRules, path: 'flag-rules', icon: 'check' },
-  { name: shell.pages.audit, path: 'audit', icon: 'clock' },
-  { name: shell.pages.members, path: 'members', icon: 'people' },
-  { name: shell.pages.clients, path: 'clients', icon: 'key', act: 'manageClients' },
-  { name: shell.pages.usage, path: 'usage', icon: 'chart' },
-  { name: shell.pages.billing, path: 'billing', icon: 'card' },
+/** The pages in the navigation and the command palette, by group, in order. */
+const groups: { title: string; pages: TenantPage[] }[] = [
+  {
+    title: shell.groups.work,
+    pages: [
+      { name: shell.pages.flags, path: 'flags', icon: 'flag' },
+      { name: shell.pages.playground, path: 'playground', icon: 'play' },
+      { name: shell.pages.cleanup, path: 'cleanup', icon: 'broom' },
+      { name: shell.pages.audit, path: 'audit', icon: 'clock' },
+    ],
+  },
+  {
+    title: shell.groups.order,
+    pages: [
+      { name: shell.pages.projects, path: 'projects', icon: 'folder' },
+      { name: shell.pages.environments, path: 'environments', icon: 'layers' },
+      { name: shell.pages.flagRules, path: 'flag-rules', icon: 'check' },
+    ],
+  },
+  {
+    title: shell.groups.tenant,
+    pages: [
+      { name: shell.pages.members, path: 'members', icon: 'people' },
+      { name: shell.pages.clients, path: 'clients', icon: 'key', act: 'manageClients' },
+      { name: shell.pages.usage, path: 'usage', icon: 'chart' },
+      { name: shell.pages.billing, path: 'billing', icon: 'card' },
+    ],
+  },
 ];
 
-/** Returns links to the pages that a role may open at a place. */
-export function pagesIn(place: Place, role: Role | null | undefined): PageLink[] {
-  return pages
-    .filter(({ act }) => !act || roleMay(role, act))
-    .map((page) => ({ ...page, path: pathIn(place, ...page.path.split('/')) }));
+/** Returns links to the pages that a role may open at a place, by group. */
+export function groupsIn(place: Place, role: Role | null | undefined): PageGroup[] {
+  return groups.map(({ title, pages }) => ({
+    title,
+    links: pages
+      .filter(({ act }) => !act || roleMay(role, act))
+      .map((page) => ({ ...page, path: pathIn(place, page.path) })),
+  }));
 }
+
+/** Returns links to the pages that a role may open at a place. */
+export const pagesIn = (place: Place, role: Role | null | undefined): PageLink[] =>
+  groupsIn(place, role).flatMap(({ links }) => links);
 
 type PlatformPage = PageLink & { act: PlatformAct };
 

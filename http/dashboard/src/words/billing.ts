@@ -11,7 +11,8 @@ export const plans = {
 /** The billing page. */
 export const billing = {
   title: 'Billing',
-  text: 'The plan of this tenant, and what it allows.',
+  text: 'The plan of this tenant, its features and its payment.',
+  limits: 'Limits of the plan, and how much of them is used',
   plan: 'Plan',
   statuses: {
     none: 'No subscription',

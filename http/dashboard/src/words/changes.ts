@@ -1,5 +1,6 @@
 import { isRawJSON } from '../api/exact';
 import type { Condition, Rule, Serve } from '../queries/rules';
+import { isolated } from './common';
 import { wordsOf } from './failures';
 import { type DiffLine, lineDiff } from './lineDiff';
 import { flags } from './flags';
@@ -86,16 +87,17 @@ function line(what: string, field: string, from: unknown, to: unknown): ChangeLi
   return { what, before: plain(field, from), after: plain(field, to) };
 }
 
-/** Names a field of a change, such as variations.<id>.weight, whose values may have the name of the variation. */
-export function fieldName({ field, from, to }: ChangedField): string {
+/** Names a field of a change, such as variations.<id>.weight. */
+export function fieldName({ field, from, to }: ChangedField, names: Names): string {
   const [kind = '', id, part] = field.split('.');
   if (field === 'rules.order') return ruleWords.order;
-  if (!id) return fields[field] ?? wordsOf(field);
+  if (field === 'variations.order') return ruleWords.variationOrder;
+  if (kind === 'environments' && id) return part ? `Colour of ${id}` : 'Order of environments';
+  if (!id || (kind !== 'rules' && kind !== 'variations')) return fields[field] ?? wordsOf(field);
   const thing = (to ?? from) as { name?: string; conditions?: Condition[] } | null;
   if (kind === 'rules') return ruleWords.rule(thing?.conditions ? nameOf(thing as Rule) : goneName);
-  if (kind === 'environments') return part ? `Colour of ${id}` : 'Order of environments';
-  if (kind !== 'variations') return wordsOf(field);
-  return `Variation ${thing?.name ?? ''}${part ? `: ${fields[part] ?? part}` : ''}`.trim();
+  const name = names.get(id) ?? thing?.name ?? goneName;
+  return `Variation ${isolated(name)}${part ? `: ${fields[part] ?? part}` : ''}`;
 }
 
 function plain(field: string, value: unknown): string | undefined {
@@ -116,17 +118,17 @@ type Variation = { name: string; value: unknown; weight: number; description?: s
 function variationLines(id: string, part: string | undefined, from: unknown, to: unknown, names: Names): ChangeLine[] {
   const name = names.get(id) ?? (to as Variation | null)?.name ?? (from as Variation | null)?.name ?? goneName;
   if (part) {
-    return [line(`Variation ${name}: ${fields[part] ?? part}`, part, from, to)];
+    return [line(`Variation ${isolated(name)}: ${fields[part] ?? part}`, part, from, to)];
   }
   const [before, after] = [from as Variation | null, to as Variation | null];
   if (before && after) {
     return (['name', 'value', 'weight', 'description'] as const)
       .filter((p) => JSON.stringify(before[p]) !== JSON.stringify(after[p]))
-      .map((p) => line(`Variation ${name}: ${(fields[p] ?? p).toLowerCase()}`, p, before[p], after[p]));
+      .map((p) => line(`Variation ${isolated(name)}: ${(fields[p] ?? p).toLowerCase()}`, p, before[p], after[p]));
   }
   return [
     {
-      what: `Variation ${name}`,
+      what: `Variation ${isolated(name)}`,
       before: before ? variation(before) : undefined,
       after: after ? variation(after) : undefined,
     },
@@ -149,7 +151,7 @@ function orderLines(from: string[] | null, to: string[] | null, names: Names): C
   const named = (ids: string[]) =>
     [
       ...(first > 0 ? ['…'] : []),
-      ...ids.slice(first, last + 1).map((id) => names.get(id) ?? goneName),
+      ...ids.slice(first, last + 1).map((id) => isolated(names.get(id) ?? goneName)),
       ...(last < ids.length - 1 ? ['…'] : []),
     ].join(' → ');
   return [{ what: ruleWords.order, before: named(was), after: named(is) }];
@@ -215,13 +217,13 @@ export function conditionInWords({ attribute, op, values, negate }: Condition, m
     !(op === 'in' && attribute !== 'targetingKey' && /^(true|false|-?[\d.]+)$/.test(value));
   const shown = values.slice(0, most).map((v) => (plain(v) ? String(v) : JSON.stringify(v)));
   const more = values.length > most ? ` ${ruleWords.more(values.length - most)}` : '';
-  return `${attribute} ${negate ? isNot : is} ${shown.join(', ')}${more}`.trim();
+  return `${isolated(attribute)} ${negate ? isNot : is} ${shown.map(isolated).join(', ')}${more}`.trim();
 }
 
 /** Returns a serve in words. */
 export function serveOf(serve: unknown, names: Names): string {
   const { variationId, rollout, bucketBy, value } = (serve ?? {}) as Serve;
-  const named = (id: string) => names.get(id) ?? goneName;
+  const named = (id: string) => isolated(names.get(id) ?? goneName);
   if (!serve) return names.get(unset) ?? ruleWords.byWeights;
   if (rollout) {
     const sum = rollout.reduce((total, share) => total + share.weight, 0);
@@ -238,7 +240,7 @@ export function servedShares(serve: Serve, names: Names): string {
   const sum = shares.reduce((total, { weight }) => total + weight, 0);
   const shown = shares
     .slice(0, shownShares)
-    .map(({ variationId, weight }) => `${percent(weight, sum)} ${names.get(variationId) ?? goneName}`);
+    .map(({ variationId, weight }) => `${percent(weight, sum)} ${isolated(names.get(variationId) ?? goneName)}`);
   if (shares.length > shownShares) shown.push(ruleWords.more(shares.length - shownShares));
   return shown.join(', ');
 }

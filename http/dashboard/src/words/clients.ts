@@ -1,3 +1,5 @@
+import { isolated } from './common';
+
 /** OAuth clients. */
 export const clients = {
   title: 'Clients',
@@ -23,7 +25,8 @@ export const clients = {
   },
   secret: {
     title: 'The secret',
-    text: (name: string) => `The secret of ${name} is shown only once. Put it where your program reads its secrets.`,
+    text: (name: string) =>
+      `The secret of ${isolated(name)} is shown only once. Put it where your program reads its secrets.`,
     id: 'Client ID',
     secret: 'Client secret',
     token: 'Get a token',
@@ -36,16 +39,16 @@ export const clients = {
     },
   },
   rotate: {
-    of: (name: string) => `Rotate the secret of ${name}`,
+    of: (name: string) => `Rotate the secret of ${isolated(name)}`,
     title: 'Rotate the secret?',
-    text: (name: string) => `${name} gets a new secret. The current one stays valid for another 24 hours.`,
+    text: (name: string) => `${isolated(name)} gets a new secret. The current one stays valid for another 24 hours.`,
     button: 'Rotate',
   },
   remove: {
-    of: (name: string) => `Delete ${name}`,
+    of: (name: string) => `Delete ${isolated(name)}`,
     title: 'Delete the client?',
     text: (name: string) =>
-      `The tokens of ${name} stop working at once. Whatever still uses it can no longer evaluate flags.`,
+      `The tokens of ${isolated(name)} stop working at once. Whatever still uses it can no longer evaluate flags.`,
     button: 'Delete',
   },
 };

@@ -21,11 +21,12 @@ export const common = {
   undoKeys: 'Ctrl+Z',
   toasts: 'Recent actions',
   again: 'Try again',
-  takeAway: (text: string) => `Remove ${text}`,
+  takeAway: (text: string) => `Remove ${isolated(text)}`,
   notLoaded: 'A part of the dashboard could not be loaded. There may be a new release, or you are offline.',
   never: 'Never',
   notJSON: ({ line, column, twice }: JSONError) =>
     `is not valid JSON: line ${line}, column ${column}${twice ? ` repeats ${twice}` : ''}`,
+  changes: ['change', 'changes'] as const,
   optional: 'optional',
   notFound: 'There is no such page',
   notFoundText: 'It may have been deleted, or the address has a mistake.',
@@ -73,6 +74,12 @@ export function size(bytes: number): string {
   const unit = bytes < 1024 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), sizes.length - 1);
   return `${count(Math.round((bytes / 1024 ** unit) * 10) / 10)} ${sizes[unit]}`;
 }
+
+/** Returns a name that people chose for use within a text. Right-to-left letters stay apart, so they do not turn the text around. In markup, use <bdi>. */
+export const isolated = (name: string): string =>
+  /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(name)
+    ? `\u2068${name}\u2069`
+    : name;
 
 export const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;
 

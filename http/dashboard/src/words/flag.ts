@@ -1,9 +1,10 @@
+import { isolated } from './common';
+
 /** The page of one flag. */
 export const flag = {
   tabs: { rules: 'Rules', overview: 'Overview', environments: 'Environments', use: 'Usage', history: 'History' },
   parts: 'Parts of the flag',
   environments: 'Environments',
-  switchIn: (key: string, environment: string) => `${key} in ${environment}`,
   switching: {
     title: (environment: string) => `Not switched in ${environment}: the flag has changed meanwhile`,
     text: 'See below what has changed, then decide.',
@@ -16,7 +17,8 @@ export const flag = {
   gone: 'There is no such flag',
   deleted: {
     title: 'The flag was deleted',
-    text: (who: string, when: string, reason: string) => `By ${who}, ${when}${reason && `: “${reason}”`}`,
+    text: (who: string, when: string, reason: string) =>
+      `By ${isolated(who)}, ${when}${reason && `: “${isolated(reason)}”`}`,
     back: 'Restore it',
     ask: (key: string) => `Restore ${key}?`,
     askText: 'The flag returns to its state before the deletion, in every environment.',
@@ -48,6 +50,7 @@ export const flag = {
     description: 'Description',
     tags: 'Tags',
     owner: 'Owner',
+    projectId: 'Project',
     links: 'Links',
     status: 'Status',
     statusHint: {
@@ -75,9 +78,9 @@ export const flag = {
     noneBoolean: 'On serves true, off serves the default value. Add variations to split people between them.',
     noneOther: 'Without variations the flag serves its default value, on or off.',
     add: 'Add variation',
-    edit: (name: string) => `Edit ${name}`,
-    remove: (name: string) => `Delete ${name}`,
-    editTitle: (name: string) => `Variation ${name}`,
+    edit: (name: string) => `Edit ${isolated(name)}`,
+    remove: (name: string) => `Delete ${isolated(name)}`,
+    editTitle: (name: string) => `Variation ${isolated(name)}`,
     addTitle: 'New variation',
     name: 'Name',
     value: 'Value',
@@ -85,7 +88,7 @@ export const flag = {
     weightHint: 'Its share of a split, relative to the others',
     notWeight: 'must be a number from 0 to 10000 with at most three decimals',
     description: 'Description',
-    removeTitle: (name: string) => `Delete the variation ${name}?`,
+    removeTitle: (name: string) => `Delete the variation ${isolated(name)}?`,
     removeText: 'It is no longer served. The history keeps it.',
     removeButton: 'Delete',
     share: 'Share of a split',
@@ -127,7 +130,7 @@ export const flag = {
     furtherBack: 'The slider does not reach so far back: show older versions first.',
     begins: (version: number) => `The slider begins at version ${version}: there are older ones.`,
     olderVersions: 'Show older versions',
-    did: (version: number, action: string, who: string) => `Version ${version}: ${action}, ${who}`,
+    did: (version: number, action: string, who: string) => `Version ${version}: ${action}, ${isolated(who)}`,
     off: 'Off',
     on: 'On',
     value: 'Value',
@@ -163,6 +166,7 @@ export const flag = {
     others: 'Others',
     none: 'No evaluations in this period',
     noneText: 'Evaluations show here within seconds. What is tried in the dashboard does not count.',
+    changed: (action: string, who: string, when: string) => `${action}, ${who}, ${when}`,
     clients: 'Who evaluates it',
   },
   revert: {

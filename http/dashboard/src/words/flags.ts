@@ -1,3 +1,5 @@
+import { isolated } from './common';
+
 /** The list of flags, and the creation of flags. */
 export const flags = {
   title: 'Flags',
@@ -12,21 +14,26 @@ export const flags = {
   columns: {
     key: 'Flag',
     enabled: 'On',
+    tags: 'Tags',
+    project: 'Project',
     type: 'Type',
     lifecycle: 'Lifecycle',
     lastEvaluated: 'Last evaluated',
     updated: 'Changed',
   },
   filters: {
-    type: 'Filter by type',
+    button: (active: number) => (active ? `Filters (${active})` : 'Filters'),
+    projectId: 'Filter by project',
+    tag: 'Filter by tag',
+    owner: 'Filter by owner',
+    type: 'Filter by kind',
     enabled: 'Filter by state',
     lifecycle: 'Filter by lifecycle',
     status: 'Filter by status',
-    owner: 'Filter by owner',
-    tag: (tag: string) => `Tag: ${tag}`,
-    project: (name: string) => `Project: ${name}`,
-    without: 'Remove',
+    unknown: 'Unknown',
     any: {
+      projectId: 'Any project',
+      tag: 'Any tag',
       type: 'Any type',
       enabled: 'On or off',
       lifecycle: 'Any lifecycle',
@@ -34,6 +41,7 @@ export const flags = {
       owner: 'Any owner',
     },
   },
+  withTag: (tag: string) => `Flags with the tag ${isolated(tag)}`,
   select: (key: string) => `Select ${key}`,
   selectAll: 'Select all flags',
   selectFirst: (n: number) => `Select the first ${n} flags`,
@@ -52,12 +60,37 @@ export const flags = {
         title: (flags: string, environment: string) => `Switch ${flags} off in ${environment}?`,
         text: 'Users get their default values.',
       },
+      archive: {
+        button: 'Archive',
+        title: (flags: string) => `Archive ${flags}?`,
+        text: 'Everyone gets the default value, in every environment. It can be made active again.',
+      },
+      tags: {
+        button: 'Tags',
+        act: 'Save',
+        title: (flags: string) => `Tags of ${flags}`,
+        text: 'Other tags stay.',
+      },
+      project: {
+        button: 'Project',
+        act: 'Move',
+        title: (flags: string) => `Move ${flags} to a project`,
+        text: 'Without a project, flags are moved out of theirs.',
+      },
+      owner: {
+        button: 'Owner',
+        act: 'Save',
+        title: (flags: string) => `Owner of ${flags}`,
+        text: 'The member who is responsible.',
+      },
       delete: {
         button: 'Delete',
         title: (flags: string) => `Delete ${flags}?`,
         text: 'They are deleted in every environment, with their rules and variations. Their histories stay, and each can be restored.',
       },
     },
+    addTags: 'Add tags',
+    removeTags: 'Remove tags',
     confirm: (n: number) => `Type ${n} to confirm`,
     progress: (done: number, all: number) => `${done} of ${all}`,
     refused: (flags: string, one: boolean) =>

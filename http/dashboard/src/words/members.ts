@@ -1,3 +1,5 @@
+import { isolated } from './common';
+
 /** The members of a tenant. */
 export const members = {
   title: 'Members',
@@ -5,7 +7,7 @@ export const members = {
   columns: { member: 'Member', role: 'Role', seen: 'Last seen', actions: 'Actions' },
   roles: { admin: 'Admin', developer: 'Developer', viewer: 'Viewer' },
   roleHint: 'Viewers read, developers change flags and projects, admins also members, clients and environments.',
-  roleOf: (name: string) => `Role of ${name}`,
+  roleOf: (name: string) => `Role of ${isolated(name)}`,
   pending: 'Pending',
   pendingText: 'They have not signed in with the address or accepted the invitation yet',
   you: 'You',
@@ -13,7 +15,7 @@ export const members = {
     ownTitle: 'Change your own role?',
     title: 'Take the admin role away?',
     text: (name: string, role: string) =>
-      `New role of ${name}: ${role}. Only another admin can give the admin role back.`,
+      `New role of ${isolated(name)}: ${role}. Only another admin can give the admin role back.`,
     button: 'Change the role',
   },
   add: {
@@ -28,9 +30,9 @@ export const members = {
     },
   },
   remove: {
-    of: (name: string) => `Remove ${name}`,
+    of: (name: string) => `Remove ${isolated(name)}`,
     title: 'Remove a member?',
-    text: (name: string) => `${name} can no longer see or change anything here, at once.`,
+    text: (name: string) => `${isolated(name)} can no longer see or change anything here, at once.`,
     button: 'Remove',
   },
   leave: {

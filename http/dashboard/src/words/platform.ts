@@ -1,4 +1,4 @@
-import { platformRoles } from './common';
+import { platformRoles, isolated } from './common';
 
 /** The platform's pages. */
 export const platform = {
@@ -6,7 +6,7 @@ export const platform = {
   more: 'Show more',
   none: 'Nothing found',
   noneText: 'Search for another part of the name or the address.',
-  auditOf: (name: string) => `Audit of ${name}`,
+  auditOf: (name: string) => `Audit of ${isolated(name)}`,
   people: {
     title: 'People',
     text: 'Everyone who has signed in or was added to a tenant.',
@@ -14,25 +14,25 @@ export const platform = {
     columns: { person: 'Person', role: 'Platform role', tenants: 'Tenants', seen: 'Last seen', actions: 'Actions' },
     roles: platformRoles,
     noRole: 'No role',
-    roleOf: (name: string) => `Platform role of ${name}`,
+    roleOf: (name: string) => `Platform role of ${isolated(name)}`,
     demote: {
       title: 'Change this role?',
-      text: (name: string, role: string) => `${name} gets a new platform role: ${role}.`,
+      text: (name: string, role: string) => `${isolated(name)} gets a new platform role: ${role}.`,
       button: 'Change the role',
     },
     you: 'You',
     inactive: 'Deactivated',
     deactivate: {
-      of: (name: string) => `Deactivate ${name}`,
+      of: (name: string) => `Deactivate ${isolated(name)}`,
       title: 'Deactivate this person?',
-      text: (name: string) => `${name} loses access to all tenants at once, until an admin reactivates them.`,
+      text: (name: string) => `${isolated(name)} loses access to all tenants at once, until an admin reactivates them.`,
       button: 'Deactivate',
     },
     activate: {
-      of: (name: string) => `Activate ${name}`,
+      of: (name: string) => `Activate ${isolated(name)}`,
       title: 'Activate this person?',
       text: (name: string) =>
-        `${name} can sign in again, and has their earlier roles in their tenants and on the platform.`,
+        `${isolated(name)} can sign in again, and has their earlier roles in their tenants and on the platform.`,
       button: 'Activate',
     },
   },

@@ -1,3 +1,5 @@
+import { isolated } from './common';
+
 /** Projects, which group flags. */
 export const projects = {
   title: 'Projects',
@@ -7,14 +9,14 @@ export const projects = {
   noneText: 'A project holds the flags of one product or one team.',
   new: 'New project',
   change: 'Change the project',
-  edit: (name: string) => `Edit ${name}`,
+  edit: (name: string) => `Edit ${isolated(name)}`,
   name: 'Name',
   description: 'Description',
   color: 'Colour',
   firstColor: '#6b7280',
   remove: {
-    of: (name: string) => `Delete ${name}`,
-    title: (name: string) => `Delete ${name}?`,
+    of: (name: string) => `Delete ${isolated(name)}`,
+    title: (name: string) => `Delete ${isolated(name)}?`,
     text: 'The project has no flags. Its past stays in the audit trail.',
     hasFlags: 'Delete its flags first',
     button: 'Delete',

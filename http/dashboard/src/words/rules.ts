@@ -1,5 +1,5 @@
 import type { Operator } from '../queries/rules';
-import { plural } from './common';
+import { isolated, plural } from './common';
 
 /** Names and meanings of operators (docs/rules.md). */
 export const operators: Record<Operator, { is: string; isNot: string; help: string }> = {
@@ -74,13 +74,14 @@ export const operators: Record<Operator, { is: string; isNot: string; help: stri
 export const rules = {
   title: 'Rules',
   text: 'The first rule that matches decides.',
-  rule: (name: string) => `Rule “${name}”`,
+  rule: (name: string) => `Rule “${isolated(name)}”`,
   name: 'Name',
   nameHint: 'What it is for',
   condition: 'condition',
   conditionsMoved: 'its conditions are in another order',
   serves: 'serves',
   order: 'Order of the rules',
+  variationOrder: 'Order of the variations',
   if: 'if',
   and: 'and',
   more: (n: number) => `and ${n} more`,
@@ -111,13 +112,13 @@ export const rules = {
   noVariations: 'To roll the flag out to a share of people, it needs variations to split them between.',
   addVariations: 'Add variations',
   add: 'Add rule',
-  edit: (name: string) => `Edit rule ${name}`,
-  done: (name: string) => `Close rule ${name}`,
-  remove: (name: string) => `Delete rule ${name}`,
-  up: (name: string) => `Move ${name} up`,
-  down: (name: string) => `Move ${name} down`,
-  drag: (name: string) => `Drag ${name}`,
-  moved: (name: string, place: number, all: number) => `${name} is number ${place} of ${all} now`,
+  edit: (name: string) => `Edit rule ${isolated(name)}`,
+  done: (name: string) => `Close rule ${isolated(name)}`,
+  remove: (name: string) => `Delete rule ${isolated(name)}`,
+  up: (name: string) => `Move ${isolated(name)} up`,
+  down: (name: string) => `Move ${isolated(name)} down`,
+  drag: (name: string) => `Drag ${isolated(name)}`,
+  moved: (name: string, place: number, all: number) => `${isolated(name)} is number ${place} of ${all} now`,
   addCondition: 'Add condition',
   removeCondition: 'Delete condition',
   noConditions: 'It has no condition, so it matches everyone.',
@@ -139,9 +140,9 @@ export const rules = {
   typed: 'Value',
   bucketBy: 'Split by',
   bucketByHint: 'People with the same value of this attribute always get the same. If empty: targetingKey.',
-  share: (name: string) => `Weight of ${name}`,
+  share: (name: string) => `Weight of ${isolated(name)}`,
   allShares: (n: number) => `Show all ${n} shares`,
-  border: (left: string, right: string) => `Between ${left} and ${right}`,
+  border: (left: string, right: string) => `Between ${isolated(left)} and ${isolated(right)}`,
   sum: (sum: string) => `Sum ${sum}`,
   weights: 'Weights',
   sumZeroField: 'must add up to more than 0',

@@ -1,3 +1,5 @@
+import { isolated } from './common';
+
 /** The frame around all pages of a tenant. */
 export const shell = {
   skip: 'Skip to the page',
@@ -16,6 +18,7 @@ export const shell = {
   signOut: 'Sign out',
   notifications: 'Notifications',
   unread: (n: number) => `Notifications, ${n} unread`,
+  joined: 'has accepted it, and is a member now.',
   noNotifications: 'No notifications yet.',
   readAll: 'Mark all as read',
   leave: {
@@ -71,11 +74,12 @@ export const shell = {
     title: 'Go to',
     hint: 'A page, a flag or an action',
     open: 'Commands',
+    keys: /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘ K' : 'Ctrl K',
     reading: 'Flags are being read.',
     recent: 'Recent flags',
     pages: 'Pages',
     flags: 'Flags',
-    of: (group: string, tenant: string, environment: string) => `${group} of ${tenant} in ${environment}`,
+    of: (group: string, tenant: string, environment: string) => `${group} of ${isolated(tenant)} in ${environment}`,
     actions: 'Actions',
     environments: 'Environments',
     tenants: 'Tenants',
@@ -83,6 +87,7 @@ export const shell = {
     theme: (theme: string) => `Appearance: ${theme}`,
     onPlatform: (page: string) => `Platform: ${page}`,
   },
+  groups: { work: 'Work', order: 'Set-up', tenant: 'Tenant' },
   pages: {
     flags: 'Flags',
     playground: 'Playground',

@@ -1,5 +1,6 @@
 /** Switching flags, and its undo. */
 export const switching = {
+  label: (key: string, environment: string) => `Switch ${key} on in ${environment}`,
   question: (on: boolean, key: string, environment: string) => ({
     title: `Switch ${key} ${on ? 'on' : 'off'} in ${environment}?`,
     text: on ? 'Its rules and variations decide what everyone gets.' : 'Everyone gets its default value.',

@@ -1,10 +1,11 @@
-import { plural } from './common';
+import { isolated, plural } from './common';
 
 /** The usage page. */
 export const usage = {
   title: 'Usage',
-  text: 'What this tenant has and uses, and what its plan allows.',
+  text: 'What this tenant has and uses, and the limits of its plan.',
   limits: 'Limits',
+  plan: 'Plan and payment',
   limit: 'Limit',
   used: 'Used',
   flags: 'Flags',
@@ -40,5 +41,5 @@ export const usage = {
   seen: 'Last seen',
   /** Returns the name of a client. All people count as one, without an id. */
   evaluator: ({ clientId, name }: { clientId: string | null; name: string | null }) =>
-    clientId === null ? 'People' : (name ?? clientId),
+    clientId === null ? 'People' : isolated(name ?? clientId),
 };

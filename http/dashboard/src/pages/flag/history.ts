@@ -13,7 +13,7 @@ export function fieldsOf(entry: Pick<Entry, 'changes'>): ChangedField[] {
 export function namesOf(
   variations: FlagDetail['variations'],
   rules: readonly Rule[],
-  entries: readonly Entry[] = [],
+  entries: readonly Pick<Entry, 'changes'>[] = [],
 ): Names {
   const names = new Map<string, string>();
   for (const { field, from, to } of entries.flatMap(fieldsOf)) {
