@@ -46,8 +46,9 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 				{"PATCH", "/api/v1/projects/" + nobody, `{}`},
 				{"DELETE", "/api/v1/projects/" + nobody, ""},
 			},
-			"changeEnvironments": {{"POST", path + "/environments", `{}`}, {"DELETE", path + "/environments/none", ""}},
-			"changeFlagRules":    {{"PUT", path + "/flag-rules", `{}`}},
+			"changeEnvironments": {{"POST", path + "/environments", `{}`}, {"DELETE", path + "/environments/none", ""},
+				{"PUT", path + "/environments/settings", `{}`}},
+			"changeFlagRules": {{"PUT", path + "/flag-rules", `{}`}},
 			"changeMembers": {
 				{"POST", path + "/users", `{}`}, {"PATCH", path + "/users/" + nobody, `{"role":"viewer"}`},
 				{"DELETE", path + "/users/" + nobody, ""},

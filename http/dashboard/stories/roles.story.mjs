@@ -32,7 +32,7 @@ const developers = {
   projects: ['New project', 'Edit Shop', 'Delete Shop'],
 };
 const admins = {
-  environments: ['Add environment', 'Delete development'],
+  environments: ['Add environment', 'Delete development', 'Move development up'],
   'flag-rules': ['Save'],
   members: ['Add member'],
   clients: ['New client', 'Rotate the secret of backend'],

@@ -1,6 +1,7 @@
 import { createMutation, useQueryClient } from '@tanstack/svelte-query';
 import { api, body } from '../api/client';
 import { keys } from './keys';
+import type { EnvironmentSettings } from './tenants';
 
 export function useAddEnvironment(tenant: () => string) {
   return useChange(tenant, (environment: string) =>
@@ -25,6 +26,24 @@ export function useDeleteEnvironment(tenant: () => string, deleted: (environment
       ),
     deleted,
   );
+}
+
+/** Sets the order and the colours of environments. Several changes are sent one after the other. */
+export function useArrangeEnvironments(tenant: () => string) {
+  const client = useQueryClient();
+  return createMutation(() => ({
+    scope: { id: 'environments' },
+    mutationFn: (environments: EnvironmentSettings[]) =>
+      body(
+        api.PUT('/api/v1/tenants/{tenantId}/environments/settings', {
+          params: { path: { tenantId: tenant() } },
+          body: { environments },
+        }),
+      ),
+    onMutate: tenant,
+    onSettled: (_made, _error, _environments, there = tenant()) =>
+      client.invalidateQueries({ queryKey: keys.environments(there) }),
+  }));
 }
 
 function useChange<Made>(

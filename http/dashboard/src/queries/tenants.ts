@@ -17,16 +17,38 @@ export function useTenants() {
   }));
 }
 
-/** The query of a tenant's environments. */
+export type EnvironmentSettings = Schemas['EnvironmentSettings'];
+
+/** The query of a tenant's environments with their colours, in the tenant's order, which all pages have. */
 export function environmentsQuery(tenant: string) {
   return {
     queryKey: keys.environments(tenant),
-    queryFn: () => body(api.GET('/api/v1/tenants/{tenantId}/environments', { params: { path: { tenantId: tenant } } })),
+    queryFn: async () => {
+      const params = { path: { tenantId: tenant } };
+      return (await body(api.GET('/api/v1/tenants/{tenantId}/environments/settings', { params }))).environments;
+    },
     staleTime: 60_000,
   };
 }
 
-/** Reads the environments of a tenant; none while it is unknown. */
+export const environmentNames = (list: EnvironmentSettings[]): string[] => list.map(({ name }) => name);
+
+/** Reads the names of a tenant's environments, in order; none while the tenant is unknown. */
 export function useEnvironments(tenant: () => string | undefined) {
-  return createQuery(() => ({ ...environmentsQuery(tenant() ?? ''), enabled: tenant() !== undefined }));
+  return createQuery(() => ({
+    ...environmentsQuery(tenant() ?? ''),
+    select: environmentNames,
+    enabled: tenant() !== undefined,
+  }));
+}
+
+/** Reads a tenant's environments with their colours, in order. */
+export function useArrangement(tenant: () => string) {
+  return createQuery(() => environmentsQuery(tenant()));
+}
+
+/** Returns names of environments in the tenant's order, and those that it does not have any more at the end. */
+export function inOrder(names: string[], environments: string[] = []): string[] {
+  const gone = names.filter((name) => !environments.includes(name));
+  return [...environments.filter((name) => names.includes(name)), ...gone.sort()];
 }

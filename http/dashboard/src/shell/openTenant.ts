@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/svelte-query';
 import type { Place } from '../api/client';
 import { firstTenant, useMemberships } from '../queries/memberships';
-import { environmentsQuery, defaultEnvironment, useEnvironments } from '../queries/tenants';
+import { defaultEnvironment, environmentNames, environmentsQuery, useEnvironments } from '../queries/tenants';
 import { last } from '../router/lastPlace';
 import { pathIn } from '../router/place';
 import { router } from '../router/router.svelte';
@@ -40,7 +40,7 @@ export function useOpenTenant(): (tenant: string) => Promise<void> {
   return async (tenant) => {
     const [mine, path] = [++openings, router.path];
     const environments = await Promise.race([
-      client.fetchQuery({ ...environmentsQuery(tenant), retry: false }).catch(() => undefined),
+      client.fetchQuery({ ...environmentsQuery(tenant), retry: false }).then(environmentNames, () => undefined),
       new Promise<undefined>((resolve) => setTimeout(resolve, readTimeout)),
     ]);
     if (mine === openings && router.path === path) router.go(pathIn(openingPlace(tenant, environments), 'flags'));

@@ -1,10 +1,14 @@
 /** The page of environments. */
 export const environments = {
   title: 'Environments',
-  text: 'Each flag is on or off, and has rules, in each environment by itself.',
+  text: 'Each flag is on or off, and has rules, in each environment by itself. All pages have this order.',
   column: 'Environment',
   actions: 'Actions',
   here: 'Current',
+  color: (name: string) => `Colour of ${name}`,
+  up: (name: string) => `Move ${name} up`,
+  down: (name: string) => `Move ${name} down`,
+  moved: (name: string, place: number, of: number) => `${name} is now number ${place} of ${of}.`,
   missing: {
     title: (name: string) => `There is no environment ${name}`,
     text: 'It was deleted, or never existed.',
