@@ -36,6 +36,7 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 				{"POST", "/api/v1/flags/none/variations", `{}`}, {"PATCH", "/api/v1/flags/none/variations/" + nobody, `{}`},
 				{"DELETE", "/api/v1/flags/none/variations/" + nobody, ""}, {"PUT", "/api/v1/flags/none/rules", `{"rules":[]}`},
 				{"PUT", "/api/v1/flags/none/fallthrough", `{"serve":null}`}, {"POST", "/api/v1/flags/none/revert", `{"version":1}`},
+				{"POST", "/api/v1/flags/revert", `{"at":"yesterday"}`},
 			},
 			"changeProjects": {
 				{
@@ -49,6 +50,8 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 			"changeEnvironments": {{"POST", path + "/environments", `{}`}, {"DELETE", path + "/environments/none", ""},
 				{"PUT", path + "/environments/settings", `{}`}},
 			"changeFlagRules": {{"PUT", path + "/flag-rules", `{}`}},
+			"changeTenant":    {{"PATCH", path, `{"name":""}`}, {"POST", "/api/v1/sandbox/cleanup/tenant", ""}},
+			"removeTenant":    {{"DELETE", path, ""}}, // the last one
 			"changeMembers": {
 				{"POST", path + "/users", `{}`}, {"PATCH", path + "/users/" + nobody, `{"role":"viewer"}`},
 				{"DELETE", path + "/users/" + nobody, ""},
@@ -82,8 +85,8 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 	check := func(table string, roles []string, people map[string]*nodetest.Client, acts map[string][]call) {
 		t.Helper()
 		least := readLeastRoles(t, text, table)
-		for act, calls := range acts {
-			from := slices.Index(roles, least[act])
+		for _, act := range slices.Sorted(maps.Keys(acts)) {
+			calls, from := acts[act], slices.Index(roles, least[act])
 			if from < 0 {
 				t.Errorf("%s gives %s to the role %q", table, act, least[act])
 				continue

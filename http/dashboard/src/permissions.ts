@@ -15,6 +15,8 @@ const tenantActs = {
   changeEnvironments: 'admin',
   changeFlagRules: 'admin',
   changeMembers: 'admin',
+  changeTenant: 'admin',
+  removeTenant: 'admin',
   manageClients: 'admin',
   changePlan: 'admin',
   readFacts: 'admin',

@@ -28,6 +28,7 @@ export const tenantRoutes: Route[] = [
   { path: 'flag-rules', page: () => import('./pages/flag-rules/FlagRulesPage.svelte') },
   { path: 'audit', page: () => import('./pages/audit/AuditPage.svelte') },
   { path: 'cleanup', page: () => import('./pages/cleanup/CleanupPage.svelte') },
+  { path: 'settings', page: () => import('./pages/tenant/TenantPage.svelte') },
   { path: 'billing', page: () => import('./pages/billing/BillingPage.svelte') },
   { path: 'usage', page: () => import('./pages/usage/UsagePage.svelte') },
   { path: 'profile', page: () => import('./pages/profile/ProfilePage.svelte') },

@@ -30,6 +30,7 @@ const developers = {
   'flags/colour?tab=history&version=1': ['Revert'],
   'flags/gone': ['Restore it'],
   projects: ['New project', 'Edit Shop', 'Delete Shop'],
+  settings: ['Show what would change'],
 };
 const admins = {
   environments: ['Add environment', 'Delete development', 'Move development up'],
@@ -37,6 +38,7 @@ const admins = {
   members: ['Add member'],
   clients: ['New client', 'Rotate the secret of backend'],
   billing: ['Choose Standard'],
+  settings: ['Delete the tenant'],
 };
 // What each page shows once it is loaded.
 const read = {
@@ -51,6 +53,7 @@ const read = {
   'flag-rules': (v) => v.heading('Owners'),
   members: (v) => v.page.getByText('You', { exact: true }),
   billing: (v) => v.page.getByText('No subscription'),
+  settings: (v) => v.heading('Name and contact'),
   playground: (v) => v.link('colour'),
   cleanup: (v) => v.heading('Clean-up'),
   usage: (v) => v.heading('Usage'),
@@ -76,7 +79,7 @@ export default {
     await furnish(admin);
     const { tenant } = admin.place;
     await join(admin, v, 'viewer');
-    await walk(v, tenant, {}, { ...developers, ...admins });
+    await walk(v, tenant, {}, { ...developers, ...admins, settings: [...developers.settings, ...admins.settings] });
     if (await v.page.getByRole('navigation').getByRole('link', { name: 'Clients' }).count())
       throw new Error('the navigation leads to the clients');
 
@@ -114,7 +117,7 @@ export default {
     const { tenant } = admin.place;
     await join(admin, v, 'developer');
     await walk(v, tenant, developers, admins);
-    const offered = { ...developers, ...admins };
+    const offered = { ...developers, ...admins, settings: [...developers.settings, ...admins.settings] };
     await walk(admin, tenant, offered, {});
     await admin.open(`/t/${tenant}/production/clients`);
     for (const name of admins.clients) await admin.button(name).waitFor();

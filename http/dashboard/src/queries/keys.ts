@@ -13,6 +13,7 @@ export const keys = {
   tour: ['tour'] as const,
   notifications: ['notifications'] as const,
   flagRules: (tenant: string) => ['flag-rules', tenant] as const,
+  sandbox: (tenant: string) => ['sandbox', tenant] as const,
   members: (tenant: string) => ['members', tenant] as const,
   clients: (tenant: string) => ['clients', tenant] as const,
   /** All data of a tenant's trail. */

@@ -44,6 +44,7 @@ const groups: { title: string; pages: TenantPage[] }[] = [
       { name: shell.pages.clients, path: 'clients', icon: 'key', act: 'manageClients' },
       { name: shell.pages.usage, path: 'usage', icon: 'chart' },
       { name: shell.pages.billing, path: 'billing', icon: 'card' },
+      { name: shell.pages.settings, path: 'settings', icon: 'settings' },
     ],
   },
 ];

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+
+const nameOfDialog = (v) => v.page.getByRole('dialog');
+
+/** A time as a field has it. */
+function local(time) {
+  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+export default {
+  'a tenant is renamed, another one is created, and both are deleted': async (come) => {
+    const v = await come({ refused: [403, 404, 422] }); // the first two are reads of a deleted tenant
+    await v.signUp();
+    const first = v.place.tenant;
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Settings', exact: true }).click();
+    await v.heading('Settings').waitFor();
+    await v.inspect();
+    await v.field('Name').fill('مؤسسة');
+    await v.field('Email').fill('ops');
+    await v.button('Save').click();
+    await v.page.getByText(/^Email must be an e-mail address/).waitFor();
+    await v.field('Email').fill('ops@example.com');
+    await v.button('Save').click();
+    await v.page.getByText('The settings are saved.').waitFor();
+    const switcher = v.page.getByRole('combobox', { name: 'Tenant', exact: true });
+    await v.until('the switcher has the new name', async () => (await switcher.inputValue()) === 'مؤسسة');
+    await v.shot('tenant-settings');
+    await v.page.setViewportSize({ width: 390, height: 844 });
+    await v.inspect();
+    await v.shot('tenant-settings-phone');
+    await v.page.setViewportSize({ width: 1280, height: 800 });
+
+    // By keyboard.
+    await v.button('New tenant').focus();
+    await v.page.keyboard.press('Enter');
+    await v.focused('Name of the tenant');
+    await v.inspect();
+    await v.page.keyboard.type('Second');
+    await v.page.keyboard.press('Enter');
+    await v.heading('Flags').waitFor();
+    await v.until('it is open', () => v.place.tenant !== first);
+
+    const remove = async (name) => {
+      await v.page.getByRole('navigation').getByRole('link', { name: 'Settings', exact: true }).click();
+      await v.button('Delete the tenant').focus();
+      await v.page.keyboard.press('Enter');
+      await v.focused(`Type ${name} to confirm`);
+      await v.page.keyboard.type(name);
+      await v.page.keyboard.press('Enter');
+    };
+    await remove('Second');
+    await v.until('the other one is open', () => v.place.tenant === first);
+    await v.heading('Flags').waitFor();
+    await remove('مؤسسة');
+    await v.page.getByText('You are a member of no tenant.').waitFor();
+    await v.inspect();
+    await v.button('New tenant').click();
+    await v.field('Name of the tenant').fill('Third');
+    await v.button('Create').click();
+    await v.heading('Flags').waitFor();
+  },
+
+  'all flags are reverted to a time, after its dry run in words': async (come) => {
+    const v = await come();
+    await v.signUp();
+    const { tenant } = v.place;
+    const flag = (key, text) => v.call('PATCH', `/api/v1/flags/${key}`, { name: text });
+    for (const key of ['a', 'b', 'c', 'd']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+    const time = Math.ceil(Date.now() / 1000) * 1000;
+    await v.until('the second is over', () => Date.now() > time);
+    await flag('a', 'Changed');
+    await flag('b', 'Changed');
+    await v.call('DELETE', '/api/v1/flags/c');
+    await v.call('POST', '/api/v1/flags', { key: 'e', type: 'boolean' });
+
+    await v.open(`/t/${tenant}/production/settings`);
+    await v.field('As they were at').fill(local(time));
+    await v.field('Reason').fill('a bad release');
+    await v.button('Show what would change').focus();
+    await v.page.keyboard.press('Enter');
+    const told = '2 flags change, 1 deleted flag comes back, 1 flag that was created since stays.';
+    await nameOfDialog(v).getByText(told, { exact: true }).waitFor();
+    await v.inspect();
+    await v.shot('tenant-revert');
+    if ((await v.call('GET', '/api/v1/flags/a')).name !== 'Changed') throw new Error('the dry run has changed a flag');
+    await v.button('Revert 3 flags').click();
+    await v.page.getByText(`Reverted: ${told}`).waitFor();
+    const flags = await v.call('GET', '/api/v1/flags');
+    const names = flags.map(({ key, name }) => `${key} ${name}`.trim()).join(', ');
+    if (!/^a\b(?! Changed).*b\b(?! Changed).*c.*d.*e/.test(names)) throw new Error(`the flags are ${names}`);
+    const [{ reason }] = await v.call('GET', '/api/v1/flags/c/history');
+    if (reason !== 'a bad release') throw new Error(`the reason is ${reason}`);
+
+    await v.button('Show what would change').click();
+    await nameOfDialog(v).getByText('No flag has changed since then.').waitFor();
+    await v.until('there is nothing to revert', () => v.button('Revert 0 flags').isDisabled());
+  },
+
+  'a sandbox says until when it takes changes, and is reset': async (come) => {
+    const v = await come();
+    await v.signUp(`${randomUUID()}@example.com`);
+    await v.open(`/t/${v.place.tenant}/production/settings`);
+    await v.button('New tenant').click();
+    await v.field('Name of the tenant').fill('Try');
+    await v.page.getByRole('checkbox', { name: /^A sandbox/ }).check();
+    await v.button('Create').click();
+    await v.page.getByText(/^This is a sandbox. It takes changes until /).waitFor();
+    await v.call('POST', '/api/v1/flags', { key: 'mine', type: 'boolean' });
+    await v.inspect();
+    await v.shot('sandbox');
+    await v.page.setViewportSize({ width: 390, height: 844 });
+    await v.inspect();
+    await v.button('Reset').focus();
+    await v.page.keyboard.press('Enter');
+    await nameOfDialog(v)
+      .getByText(/become the demo data again/)
+      .waitFor();
+    await v.inspect();
+    await nameOfDialog(v).getByRole('button', { name: 'Reset', exact: true }).click();
+    await v.page.getByText('The sandbox is reset.').waitFor();
+    const keys = (await v.call('GET', '/api/v1/flags')).map(({ key }) => key);
+    if (keys.includes('mine') || !keys.includes('new-checkout')) throw new Error(`the flags are ${keys}`);
+  },
+};
