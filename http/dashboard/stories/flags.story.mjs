@@ -18,9 +18,9 @@ export default {
     await v.button('Create').click();
     for (const wrong of [
       'Key must be letters and digits',
-      'Default value is not valid JSON',
+      'Default value must be valid JSON',
       'Name of variation 1 is required',
-      'Value of variation 2 is not valid JSON',
+      'Value of variation 2 must be valid JSON',
       'Tag 1 must have at most',
     ])
       await v.page.getByText(wrong).waitFor();
@@ -152,7 +152,7 @@ export default {
       await v.field('Type').selectOption(type);
       await v.field('Default value').fill(wrong);
       await v.button('Create').click();
-      await v.page.getByText(/^Default value is not /).waitFor();
+      await v.page.getByText(/^Default value (must be valid JSON|is not a number)/).waitFor();
       await v.field('Default value').fill(value);
       await v.button('Create').click();
       await v.heading(key).waitFor();

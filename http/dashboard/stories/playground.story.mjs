@@ -40,7 +40,7 @@ export default {
     await v.page.getByRole('radio', { name: 'JSON' }).click();
     if ((await v.field('Attributes').inputValue()) !== '{"seats":12}') throw new Error('the number is another one');
     await v.field('Attributes').fill('{"seats":');
-    await v.page.getByText('must be a JSON object').waitFor();
+    await v.page.getByText('Attributes must be valid JSON: see line 1, column 10.').waitFor();
     await v.field('Attributes').fill('{"seats":13}');
     await v.page.reload();
     await cell('checkout', 'true', 'production').waitFor();

@@ -187,13 +187,13 @@ export default {
     const value = v.field('Default value');
     await value.fill('{\n  "most": 1.0,\n  "price" 2\n}');
     await value.blur();
-    await v.page.getByText('Default value is not valid JSON: line 3, column 11.').waitFor();
+    await v.page.getByText('Default value must be valid JSON: see line 3, column 11.').waitFor();
     await v.page.getByText('not valid yet').waitFor();
     await v.inspect();
     await v.shot('json-invalid');
     await v.button('Save').click();
     await value.fill('{"a": 1, "a": 2}');
-    await v.page.getByText('Default value is not valid JSON: line 1, column 10 repeats "a".').waitFor();
+    await v.page.getByText('Default value must be valid JSON: see line 1, column 10, which repeats "a".').waitFor();
     const text = '{\n  "most": 1.0,\n  "id": 12345678901234567890,\n  "list": [\n    1e400\n  ]\n}'.replace(
       '1e400',
       '1.50',
@@ -211,6 +211,19 @@ export default {
     await save(v);
     await v.page.getByRole('tab', { name: 'History' }).click();
     await v.page.locator('del', { hasText: '"most": 1.0,' }).waitFor();
+
+    // A rule's value, too.
+    const serve = (most) => ({ rules: [{ name: 'Some', conditions: [], serve: { value: { most, least: 1 } } }] });
+    await v.call('PUT', '/api/v1/flags/limits/rules', serve(2));
+    await v.page.getByRole('tab', { name: 'Rules' }).click();
+    await v.button('Edit rule Some').click();
+    await v.field('Value').fill('{\n  "most": 3,\n  "least": 1\n}');
+    await v.page.locator('ins', { hasText: '"most": 3,' }).waitFor();
+    if (await v.page.getByRole('form').locator('ins', { hasText: '"least"' }).count())
+      throw new Error('an equal line is shown as changed');
+    await save(v);
+    await v.page.getByRole('tab', { name: 'History' }).click();
+    await v.page.locator('del', { hasText: '"most": 2,' }).waitFor();
     await v.page.setViewportSize({ width: 390, height: 844 });
     await v.inspect();
     await v.shot('json-history-390');

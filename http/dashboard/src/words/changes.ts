@@ -66,7 +66,7 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
   if (field === 'rules.order') return orderLines(from as string[], to as string[], names);
   if (kind === 'rules') return ruleLines(from as Rule | null, to as Rule | null, names);
   if (field === 'fallthrough') {
-    return [{ what: ruleWords.everyoneElse, before: serveOf(from, names), after: serveOf(to, names) }];
+    return [serveLine(ruleWords.everyoneElse, from as Serve | null, to as Serve | null, names)];
   }
   if (field === 'version' || field === 'at') return [{ what: 'To version', after: String(to) }];
   if (field === 'owner' || field === 'projectId') {
@@ -74,6 +74,15 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
     return [{ what: fields[field]!, before: named(from), after: named(to) }];
   }
   return [line(fields[field] ?? field, field, from, to)];
+}
+
+function serveLine(what: string, from: Serve | null, to: Serve | null, names: Names): ChangeLine {
+  if (!byLines(from?.value) && !byLines(to?.value)) {
+    return { what, before: serveOf(from, names), after: serveOf(to, names) };
+  }
+  const text = (serve: Serve | null) =>
+    byLines(serve?.value) ? JSON.stringify(serve?.value, null, 2) : serveOf(serve, names);
+  return { what, lines: lineDiff(text(from), text(to)) };
 }
 
 const byLines = (value: unknown) => typeof value === 'object' && value !== null && !isRawJSON(value);
@@ -181,7 +190,7 @@ function ruleLines(from: Rule | null, to: Rule | null, names: Names): ChangeLine
     lines.push({ what: what(ruleWords.conditionsMoved) });
   }
   if (JSON.stringify(from.serve) !== JSON.stringify(to.serve)) {
-    lines.push({ what: what(ruleWords.serves), before: serveOf(from.serve, names), after: serveOf(to.serve, names) });
+    lines.push(serveLine(what(ruleWords.serves), from.serve, to.serve, names));
   }
   return lines;
 }

@@ -25,7 +25,7 @@ export const common = {
   notLoaded: 'A part of the dashboard could not be loaded. There may be a new release, or you are offline.',
   never: 'Never',
   notJSON: ({ line, column, twice }: JSONError) =>
-    `is not valid JSON: line ${line}, column ${column}${twice ? ` repeats ${twice}` : ''}`,
+    `must be valid JSON: see line ${line}, column ${column}${twice ? `, which repeats ${twice}` : ''}`,
   changes: ['change', 'changes'] as const,
   optional: 'optional',
   notFound: 'There is no such page',
