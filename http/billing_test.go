@@ -24,6 +24,7 @@ func TestSubscription(t *testing.T) {
 				"currentPeriodStart": nil,
 				"currentPeriodEnd":   nil,
 				"cancelAtPeriodEnd":  false,
+				"payments":           false,
 			}
 			nodetest.Same(t, "the subscription", me.Call("GET", billingPath+"/subscription", nil).Want(200).Object(), none)
 			legacy := me.Call("GET", "/api/billing/subscription", nil).Want(200)
@@ -97,7 +98,7 @@ func testThePlanInForceOnEveryNode(t *testing.T) {
 		a := who.Call("GET", billingPath+"/subscription", nil).Want(200)
 		const format = "2006-01-02T15:04:05.000Z"
 		nodetest.Same(t, "the subscription", a.Object(), map[string]any{
-			"id": "sub_1", "plan": plan, "status": "active", "cancelAtPeriodEnd": true,
+			"id": "sub_1", "plan": plan, "status": "active", "cancelAtPeriodEnd": true, "payments": false,
 			"currentPeriodStart": end.AddDate(-1, 0, 0).UTC().Format(format), "currentPeriodEnd": end.UTC().Format(format),
 		})
 		if got, _, _ := budget(a); got != limit {

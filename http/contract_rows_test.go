@@ -174,6 +174,7 @@ var contractRows = []contractRow{
 			"currentPeriodStart": "time or null",
 			"currentPeriodEnd":   "time or null",
 			"cancelAtPeriodEnd":  "boolean",
+			"payments":           "boolean",
 		},
 	},
 	{
@@ -188,6 +189,7 @@ var contractRows = []contractRow{
 			"currentPeriodStart": "time",
 			"currentPeriodEnd":   "time",
 			"cancelAtPeriodEnd":  "boolean",
+			"payments":           "boolean",
 		},
 	},
 	{"GET /api/v1/billing/features/analytics", "", "", 200, shape{"hasAccess": "boolean"}},

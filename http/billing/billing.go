@@ -14,6 +14,7 @@ type subscriptionBody struct {
 	CurrentPeriodStart *rest.Timestamp `json:"currentPeriodStart" nullable:"true"`
 	CurrentPeriodEnd   *rest.Timestamp `json:"currentPeriodEnd" nullable:"true"`
 	CancelAtPeriodEnd  bool            `json:"cancelAtPeriodEnd" example:"false"`
+	Payments           bool            `json:"payments" doc:"Whether the service takes payments; otherwise its operator gives plans" example:"true"`
 }
 
 type subscriptionOutput struct{ Body subscriptionBody }
@@ -34,6 +35,7 @@ func (a *API) addBilling() {
 				CurrentPeriodStart: optionalTimestamp(s.PeriodStart),
 				CurrentPeriodEnd:   optionalTimestamp(s.PeriodEnd),
 				CancelAtPeriodEnd:  s.CancelAtPeriodEnd,
+				Payments:           a.Billing.Configured(),
 			}}, nil
 		})
 }

@@ -37,5 +37,21 @@ const stories = {
   },
 };
 
-// Only the tests have a service that takes payments.
-export default url ? stories : {};
+export default {
+  'without a payment provider, each plan says why it cannot be chosen': async (come) => {
+    const v = await come();
+    await v.signUp();
+    await v.page.getByRole('navigation').getByRole('link', { name: 'Billing', exact: true }).click();
+    await v.page.getByText('No subscription').waitFor();
+    await v.page.getByText('This service takes no payments.').waitFor();
+    for (const plan of ['Standard', 'Enhanced', 'Enterprise']) {
+      const choose = v.button(`Choose ${plan}`);
+      if (!(await choose.isDisabled())) throw new Error(`${plan} can be chosen`);
+      if (!(await choose.getAttribute('title')).includes('takes no payments'))
+        throw new Error(`${plan} does not say why`);
+    }
+    await v.inspect();
+    await v.shot('billing');
+  },
+  ...(url && stories), // only the tests have a service that takes payments
+};

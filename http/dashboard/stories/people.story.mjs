@@ -305,18 +305,6 @@ export default {
     await dialog.getByText('The key has not signed the checkpoint.').waitFor();
   },
 
-  'an admin sees the plan, and that nothing can be bought here': async (come) => {
-    const v = await come({ refused: [503] });
-    await v.signUp();
-    await go(v, 'Billing');
-    await v.page.getByText('No subscription').waitFor();
-    await v.inspect();
-    await v.button('Choose Standard').click();
-    await v.page.getByText('This service takes no payments.').waitFor();
-    await v.inspect();
-    await v.shot('billing');
-  },
-
   'a client without a name is told by its id, and is not taken for people': async (come) => {
     const v = await come();
     await v.signUp();

@@ -108,17 +108,25 @@ export class Visitor {
     return response.status === 204 ? undefined : response.json();
   }
 
-  /** Waits until something holds. */
+  /** Waits until something holds, and returns it. */
   async until(what, holds) {
     const end = Date.now() + 60_000;
-    while (!(await holds())) {
+    for (;;) {
+      const held = await holds();
+      if (held) return held;
       if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
 
-  /** Fails if axe finds something serious on the page, or if the page is wider than the window. */
+  /** Fails if axe finds something serious on the page, if a disabled button does not say why, or if the page is wider than the window. */
   async inspect() {
+    const unexplained = await this.page
+      .locator('button[disabled]:not([aria-busy])')
+      .evaluateAll((all) =>
+        all.filter((b) => !b.title || b.title === (b.ariaLabel ?? b.textContent.trim())).map((b) => b.outerHTML),
+      );
+    if (unexplained.length) throw new Error(`disabled without a reason:\n${unexplained.join('\n')}`);
     if (!(await this.page.evaluate(() => 'axe' in window))) await this.page.evaluate(axe);
     const { violations } = await this.page.evaluate(() =>
       window.axe.run({ resultTypes: ['violations'], preload: false }),

@@ -4,6 +4,8 @@ import type { JSONError } from '../api/jsonError';
 export const common = {
   product: 'flagledger',
   loading: 'Loading',
+  busy: 'Wait until it is done',
+  unchanged: 'Nothing has changed yet',
   close: 'Close',
   cancel: 'Cancel',
   create: 'Create',

@@ -8,6 +8,8 @@ export const environments = {
   color: (name: string) => `Colour of ${name}`,
   up: (name: string) => `Move ${name} up`,
   down: (name: string) => `Move ${name} down`,
+  isFirst: 'It is the first environment',
+  isLast: 'It is the last environment',
   moved: (name: string, place: number, of: number) => `${name} is now number ${place} of ${of}.`,
   missing: {
     title: (name: string) => `There is no environment ${name}`,

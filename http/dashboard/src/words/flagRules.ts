@@ -2,6 +2,7 @@
 export const flagRules = {
   title: 'Flag rules',
   text: 'What new flags and changes of flags must meet in this tenant. Flags that exist stay as they are.',
+  adminsOnly: 'Admins of the tenant change them.',
   naming: 'Keys of new flags',
   pattern: 'Pattern',
   patternHint: 'A regular expression (RE2) that matches the whole key. If empty, any key is accepted.',

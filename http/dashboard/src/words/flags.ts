@@ -92,12 +92,14 @@ export const flags = {
     addTags: 'Add tags',
     removeTags: 'Remove tags',
     confirm: (n: number) => `Type ${n} to confirm`,
+    noTags: 'Enter a tag to add or remove',
     progress: (done: number, all: number) => `${done} of ${all}`,
     refused: (flags: string, one: boolean) =>
       `${flags} ${one ? 'was' : 'were'} not changed, and ${one ? 'is' : 'are'} still selected.`,
   },
   enabled: { true: 'On', false: 'Off' },
   types: { boolean: 'Boolean', string: 'String', number: 'Number', json: 'JSON' },
+  archivedSwitch: 'An archived flag cannot be switched',
   status: { active: 'Active', inactive: 'Inactive', archived: 'Archived' },
   owner: { me: 'My flags' },
   lifecycle: { new: 'New', live: 'Live', unused: 'Unused', settled: 'Settled', archived: 'Archived' },
@@ -145,6 +147,7 @@ export const flags = {
     url: (n: number) => `Address of link ${n}`,
     notHTTPS: 'must begin with https://',
     add: 'Add link',
+    most: (n: number) => `A flag has at most ${n} links`,
     remove: (n: number) => `Remove link ${n}`,
   },
   empty: {

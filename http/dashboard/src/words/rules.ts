@@ -117,6 +117,8 @@ export const rules = {
   remove: (name: string) => `Delete rule ${isolated(name)}`,
   up: (name: string) => `Move ${isolated(name)} up`,
   down: (name: string) => `Move ${isolated(name)} down`,
+  isFirst: 'It is the first rule',
+  isLast: 'It is the last rule',
   drag: (name: string) => `Drag ${isolated(name)}`,
   moved: (name: string, place: number, all: number) => `${isolated(name)} is number ${place} of ${all} now`,
   addCondition: 'Add condition',

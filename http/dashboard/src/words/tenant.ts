@@ -27,6 +27,7 @@ export const tenant = {
     everywhere: 'All environments',
     plan: 'Show what would change',
     ask: (time: string) => `Revert to ${exactly(time)}?`,
+    noTime: 'Choose a time first',
     nothing: 'No flag has changed since then.',
     button: (n: number) => `Revert ${plural(n, 'flag', 'flags')}`,
     close: 'Close',
