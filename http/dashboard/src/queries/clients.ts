@@ -14,6 +14,24 @@ export function useClients(place: () => Place, enabled: () => boolean = () => tr
   }));
 }
 
+const mostClients = 50; // that the metrics name
+
+/** Reads when clients evaluated last, by id, in the last 30 days and in all environments. */
+export function useClientUse(place: () => Place) {
+  return createQuery(() => ({
+    queryKey: [...keys.usage(place().tenant), 'clients'],
+    queryFn: async () => {
+      const { clients } = await body(
+        api.GET('/api/v1/tenants/{tenantId}/metrics', {
+          params: { path: { tenantId: place().tenant }, query: { interval: 'day' } },
+        }),
+      );
+      const last = new Map(clients.map(({ clientId, lastSeenAt }) => [clientId, lastSeenAt]));
+      return { last, complete: clients.length < mostClients };
+    },
+  }));
+}
+
 /** Creates a client. Only this response contains its secret. */
 export function useCreateClient(place: () => Place) {
   return useChange(place, (client: NewClient) =>

@@ -4,7 +4,8 @@ import { isolated } from './common';
 export const clients = {
   title: 'Clients',
   text: 'Backends and scripts that sign in by themselves, with OAuth client credentials. Each may do what its scopes say.',
-  columns: { name: 'Client', scopes: 'Scopes', created: 'Created', actions: 'Actions' },
+  columns: { name: 'Client', scopes: 'Scopes', used: 'Last evaluation', created: 'Created', actions: 'Actions' },
+  notUsed: 'None in 30 days',
   scopes: {
     'flags:evaluate': 'Evaluate flags',
     'flags:read': 'Read flags',
@@ -29,7 +30,6 @@ export const clients = {
       `The secret of ${isolated(name)} is shown only once. Put it where your program reads its secrets.`,
     id: 'Client ID',
     secret: 'Client secret',
-    token: 'Get a token',
     done: 'I have saved it',
     ask: {
       title: 'Close without the secret?',

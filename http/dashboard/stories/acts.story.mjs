@@ -1,0 +1,129 @@
+// Journeys of daily work, each with the most acts that it may take. Acts count from the page on which the wish arises.
+import { randomUUID } from 'node:crypto';
+import { Acts } from './acts.mjs';
+
+const flag = '/api/v1/flags/checkout';
+
+/** Signs up, creates the flag checkout, and opens a page of the tenant. */
+async function begin(come, page, { environment = 'production', ...options } = {}) {
+  const v = await come(options);
+  await v.signUp();
+  await v.call('POST', '/api/v1/flags', { key: 'checkout', type: 'boolean' });
+  await v.open(`/t/${v.place.tenant}/${environment}/${page}`);
+  return v;
+}
+
+const tab = (v, name) => v.page.getByRole('tab', { name, exact: true });
+const dialog = (v) => v.page.getByRole('dialog');
+const inDialog = (v, name) => dialog(v).getByRole('button', { name, exact: true });
+
+export default {
+  'create a flag: 5, from the list of flags': async (come) => {
+    const v = await begin(come, 'flags');
+    const acts = new Acts();
+    await acts.click(v.button('New flag'));
+    await acts.fill(v.field('Name'), 'Free shipping');
+    await acts.choose(v.field('Type'), 'number');
+    await acts.fill(v.field('Default value'), '50');
+    await acts.click(inDialog(v, 'Create'));
+    await v.heading('free-shipping').waitFor();
+    const { type, defaultValue } = await v.call('GET', '/api/v1/flags/free-shipping');
+    if (type !== 'number' || defaultValue !== 50) throw new Error(`it is a ${type} ${defaultValue}`);
+    acts.most(5);
+  },
+
+  'copy staging to production: 4, from the page of the flag': async (come) => {
+    const v = await begin(come, 'flags');
+    const { tenant } = v.place;
+    await v.call('POST', `/api/v1/tenants/${tenant}/environments`, { environment: 'staging' });
+    const rules = [
+      { name: 'Staff', conditions: [{ attribute: 'plan', op: 'in', values: ['staff'] }], serve: { value: true } },
+    ];
+    await v.call('PUT', `${flag}/rules`, { rules }, undefined, 'staging');
+    await v.open(`/t/${tenant}/production/flags/checkout`);
+    const acts = new Acts();
+    await acts.click(tab(v, 'Environments'));
+    await acts.click(v.button('Copy from staging'));
+    await acts.fill(dialog(v).getByLabel('Reason'), 'proven in staging');
+    await acts.click(inDialog(v, 'Copy'));
+    await dialog(v).waitFor({ state: 'detached' });
+    const copied = await v.call('GET', `${flag}/rules`);
+    if (copied.rules[0]?.name !== 'Staff') throw new Error(`production has ${JSON.stringify(copied)}`);
+    acts.most(4);
+  },
+
+  'who changed what and why: 2, from the page of the flag': async (come) => {
+    const v = await begin(come, 'flags');
+    await v.call('POST', `${flag}/enable`, undefined, 'launch day');
+    await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
+    const acts = new Acts();
+    await acts.click(tab(v, 'History'));
+    const entry = v.page.getByRole('listitem').filter({ hasText: 'Switched on' }).first();
+    await entry.getByText(v.email).waitFor();
+    await entry.getByText('launch day').waitFor();
+    await entry.getByText('production').first().waitFor();
+    acts.most(2);
+  },
+
+  'revert a change: 5, from the page of the flag': async (come) => {
+    const v = await begin(come, 'flags');
+    await v.call('PATCH', flag, { description: 'wrong' });
+    await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
+    const acts = new Acts();
+    await acts.click(tab(v, 'History'));
+    await acts.click(v.link('Show version 1'));
+    await acts.click(v.button('Revert'));
+    await acts.fill(dialog(v).getByLabel('Reason'), 'a mistake');
+    await acts.click(inDialog(v, 'Revert'));
+    await dialog(v).waitFor({ state: 'detached' });
+    const { description } = await v.call('GET', flag);
+    if (description) throw new Error(`the description is ${description}`);
+    acts.most(5);
+  },
+
+  'see the flag as it was at a time: 3, from the page of the flag': async (come) => {
+    const v = await begin(come, 'flags');
+    const { createdAt } = await v.call('GET', flag);
+    await v.until('a second is over', () => Date.now() > Date.parse(createdAt) + 2000);
+    await v.call('POST', `${flag}/enable`);
+    await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
+    const acts = new Acts();
+    await acts.click(tab(v, 'History'));
+    const time = new Date(Date.parse(createdAt) + 1000);
+    const local = new Date(time - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+    await acts.fill(v.field('At a time'), local);
+    await v.heading('The flag at version 1').waitFor();
+    await v.page.getByText('The flag is off', { exact: true }).waitFor();
+    acts.most(3);
+  },
+
+  'invite a colleague: 4, from the members': async (come) => {
+    const v = await begin(come, 'members');
+    const email = `${randomUUID()}@example.com`;
+    const acts = new Acts();
+    await acts.click(v.button('Add member'));
+    await acts.fill(v.field('Email'), email);
+    await acts.choose(dialog(v).getByLabel('Role', { exact: true }), 'developer');
+    await acts.click(inDialog(v, 'Add'));
+    await v.page.getByRole('row').filter({ hasText: email }).getByText('Pending').waitFor();
+    acts.most(4);
+  },
+
+  'connect an SDK: 4, from the page of the flag': async (come) => {
+    const v = await begin(come, 'flags/checkout', { permissions: ['clipboard-read', 'clipboard-write'] });
+    const acts = new Acts();
+    await acts.click(v.button('Use in code'));
+    await acts.choose(dialog(v).getByLabel('Language'), 'Python');
+    await acts.click(inDialog(v, 'Create a client'));
+    const program = dialog(v).getByRole('figure', { name: 'Program in Python' });
+    const { clientId } = await v.until(
+      'there is a client',
+      async () => (await v.call('GET', '/api/v1/oauth/clients'))[0],
+    );
+    await program.getByText(clientId).waitFor();
+    await acts.click(program.getByRole('button', { name: 'Copy' }));
+    const copied = await v.page.evaluate(() => navigator.clipboard.readText());
+    if (!copied.includes('get_boolean_value("checkout"')) throw new Error(`the copied program is ${copied}`);
+    acts.most(4);
+  },
+};
