@@ -32,6 +32,48 @@ export default {
     acts.most(5);
   },
 
+  'target a user: 6, from the page of the flag': async (come) => {
+    const v = await begin(come, 'flags/checkout');
+    await v.call('POST', `${flag}/enable`);
+    const acts = new Acts();
+    await acts.click(v.button('Target users'));
+    await acts.fill(v.field('Targeting keys'), 'user-42');
+    await acts.press(v.field('Targeting keys'), 'Enter');
+    await acts.choose(v.field('Serve'), 'on');
+    await acts.fill(v.field('Reason'), 'to try it');
+    await acts.click(v.button('Save'));
+    await v.button('Save').waitFor({ state: 'detached' });
+    const { rules } = await v.call('GET', `${flag}/rules`);
+    const { value } = await v.call('POST', `${flag}/evaluate?preview=true`, { targetingKey: 'user-42' });
+    if (rules.length !== 1 || value !== true) throw new Error(`they get ${value} of ${JSON.stringify(rules)}`);
+    acts.most(6);
+  },
+
+  'roll out a new boolean flag to 10 %: 6, then to 50 %: 3, from the page of the flag': async (come) => {
+    const v = await begin(come, 'flags/checkout');
+    const share = async () => (await v.call('GET', `${flag}/rules`)).fallthrough?.rollout.map(({ weight }) => weight);
+    const acts = new Acts();
+    await acts.choose(v.field('Everyone else gets'), 'A percentage rollout');
+    await acts.fill(v.field('Weight of on'), '10');
+    await acts.click(v.button('Save'));
+    await v.button('Save').waitFor({ state: 'detached' });
+    await acts.click(v.page.getByRole('switch', { name: /checkout.*production|^checkout$/ }).first());
+    await acts.fill(dialog(v).getByLabel('Reason'), 'the first users');
+    await acts.click(inDialog(v, 'Switch on'));
+    await dialog(v).waitFor({ state: 'detached' });
+    await v.until('it is on', async () => (await v.call('GET', flag)).enabled);
+    if (`${await share()}` !== '10,90') throw new Error(`it is rolled out as ${await share()}`);
+    acts.most(6);
+
+    const later = new Acts();
+    await later.fill(v.field('Weight of on'), '50');
+    await later.fill(v.field('Reason'), 'it works');
+    await later.click(v.button('Save'));
+    await v.button('Save').waitFor({ state: 'detached' });
+    if (`${await share()}` !== '50,50') throw new Error(`it is rolled out as ${await share()}`);
+    later.most(3);
+  },
+
   'copy staging to production: 4, from the page of the flag': async (come) => {
     const v = await begin(come, 'flags');
     const { tenant } = v.place;
@@ -97,6 +139,21 @@ export default {
     acts.most(3);
   },
 
+  'explain what a user gets: 4, from the page of the flag': async (come) => {
+    const v = await begin(come, 'flags');
+    const conditions = [{ attribute: 'plan', op: 'in', values: ['pro'] }];
+    await v.call('PUT', `${flag}/rules`, { rules: [{ name: 'Paying', conditions, serve: { value: true } }] });
+    await v.call('POST', `${flag}/enable`);
+    await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
+    const acts = new Acts();
+    await acts.fill(v.field('Targeting key'), 'user-7');
+    await acts.click(v.button('Add attribute'));
+    await acts.fill(v.field('Attribute name'), 'plan');
+    await acts.fill(v.field('Value of plan'), 'pro');
+    await v.page.getByText('A rule matched').first().waitFor();
+    acts.most(4);
+  },
+
   'invite a colleague: 4, from the members': async (come) => {
     const v = await begin(come, 'members');
     const email = `${randomUUID()}@example.com`;
@@ -125,5 +182,20 @@ export default {
     const copied = await v.page.evaluate(() => navigator.clipboard.readText());
     if (!copied.includes('get_boolean_value("checkout"')) throw new Error(`the copied program is ${copied}`);
     acts.most(4);
+  },
+
+  'resolve a conflict: 3, from the news of it': async (come) => {
+    const v = await begin(come, 'flags/checkout?tab=overview', { refused: [412] });
+    await v.field('Description').fill('mine');
+    await v.call('PATCH', flag, { description: 'theirs' }, 'another wish');
+    await v.page.getByText('another wish').first().waitFor();
+    const acts = new Acts();
+    await acts.click(v.button('Keep mine'));
+    await acts.fill(v.field('Reason'), 'mine is newer');
+    await acts.click(v.button('Save'));
+    await v.button('Save').waitFor({ state: 'detached' });
+    const { description } = await v.call('GET', flag);
+    if (description !== 'mine') throw new Error(`the description is ${description}`);
+    acts.most(3);
   },
 };

@@ -23,7 +23,7 @@ export default {
 
     // A new flag has a key of the pattern, and an owner.
     await v.open(`/t/${tenant}/development/flags?new=flag`);
-    await v.page.getByText('As it stands in code, such as shop-12. It never changes.').waitFor();
+    await v.page.getByText('Its name in code, such as shop-12. It never changes.').waitFor();
     await v.field('Key').fill('cart');
     await v.page.getByText('Keys here look like shop-12: team and ticket').waitFor();
     await v.button('Create').click();

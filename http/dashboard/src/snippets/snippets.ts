@@ -168,9 +168,9 @@ def headers():
     return {"Authorization": f"Bearer {token}", "X-Environment": "${environment}"}
 
 
-api.set_provider_and_wait(OFREPProvider(SERVICE, headers_factory=headers))
+api.set_provider(OFREPProvider(SERVICE, headers_factory=headers))
 user = EvaluationContext("user-42", {"plan": "pro"})
-print(api.get_client().${method}("${key}", ${fallback}, user))
+${type === 'number' ? '# It is get_integer_value for whole numbers.\n' : ''}print(api.get_client().${method}("${key}", ${fallback}, user))
 `;
   },
 
