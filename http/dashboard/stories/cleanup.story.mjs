@@ -1,3 +1,5 @@
+import { Acts } from './acts.mjs';
+
 const { STALE_URL: url, CONTROL_URL: control } = process.env;
 
 const stories = {
@@ -50,11 +52,13 @@ const stories = {
     // One is archived in its row, and one among the selected.
     await v.page.setViewportSize({ width: 1280, height: 800 });
     await v.open(`/t/${v.place.tenant}/production/cleanup`);
-    await v.button('Archive forgotten').click();
+    const acts = new Acts();
+    await acts.click(v.button('Archive forgotten'));
     const dialog = v.page.getByRole('dialog');
     await v.heading('Archive forgotten?').waitFor();
     await v.inspect();
-    await dialog.getByRole('button', { name: 'Archive' }).click();
+    await acts.click(dialog.getByRole('button', { name: 'Archive' }));
+    acts.most(2);
     await v.link('forgotten').waitFor({ state: 'detached' });
     await v.field('Select ranking').check();
     await v.page.getByText('1 selected').waitFor();
