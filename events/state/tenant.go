@@ -165,8 +165,8 @@ func (t *Tenant) Clone() Tenant {
 
 // Size implements State.
 func (t *Tenant) Size() int {
-	n := 1024 + len(t.Name) + 128*(len(t.Environments)+len(t.Colors)+len(t.FlagRules.RequireReason)) + 1024*len(t.Clients) +
-		192*len(t.Members) +
+	n := 1024 + len(t.Name) + 128*(len(t.Environments)+len(t.Colors)+len(t.FlagRules.RequireReason)) +
+		1024*len(t.Clients) + 192*len(t.Members) +
 		96*(len(t.FormerMembers)+len(t.Leavers)+len(t.ChangedAt))
 	for _, c := range t.Clients {
 		n += 24 * len(c.Previous)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +23,21 @@ func of(flag ...events.Fact) *Snapshot {
 	}
 	s.apply(page, slog.New(slog.DiscardHandler))
 	return s
+}
+
+func TestEnvironmentsAreInTheTenantsOrder(t *testing.T) {
+	s, staging, late := of(), events.EnvironmentRef{ID: "e2", Name: "staging"}, events.EnvironmentRef{ID: "e3", Name: "late"}
+	s.applyAll([]events.Recorded{
+		recorded("tenant-t", 3, events.EnvironmentAdded{Environment: staging}),
+		recorded("tenant-t", 4, events.EnvironmentsArranged{To: []events.ArrangedEnvironment{
+			{Environment: staging, Color: "#000000"}, {Environment: production, Color: "#000000"},
+		}}),
+		recorded("tenant-t", 5, events.EnvironmentAdded{Environment: late}),
+	})
+	tenant, _ := s.Tenant("t")
+	if got := tenant.Environments(); !slices.Equal(got, []events.EnvironmentRef{staging, production, late}) {
+		t.Errorf("the environments are %v", got)
+	}
 }
 
 func TestADeletedFlagIsGone(t *testing.T) {
