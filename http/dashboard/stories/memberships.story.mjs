@@ -46,5 +46,22 @@ export default {
     await v.page.getByText(`invites you to ${name}`).waitFor({ state: 'detached' });
     const found = (await admin.call('GET', members)).find((member) => member.email === email);
     if (found.role !== 'viewer' || found.pending) throw new Error(`the member is ${JSON.stringify(found)}`);
+
+    // The inviter sees who has accepted, with a link to the members.
+    await admin.until('the inviter is notified', async () => {
+      const { notifications } = await admin.call('GET', '/api/v1/notifications');
+      return notifications.some(({ type }) => type === 'invitation.accepted');
+    });
+    await admin.open(`/t/${admin.place.tenant}/production/flags`);
+    await admin.page.getByRole('button', { name: /^Notifications, \d unread/ }).click();
+    const inbox = admin.page.getByRole('region', { name: 'Notifications' });
+    await inbox.getByText(`${email} has accepted it, and is a member now.`).first().waitFor();
+    await admin.inspect();
+    await inbox
+      .getByRole('link', { name: `Your invitation to ${name} was accepted` })
+      .first()
+      .click();
+    await admin.heading('Members').waitFor();
+    await inbox.waitFor({ state: 'detached' });
   },
 };

@@ -29,11 +29,48 @@ export default {
       serve: { rollout: variations.map(({ id }) => ({ variationId: id, weight: 1 })) },
     });
 
+    const client = await v.call('POST', '/api/v1/oauth/clients', { name: 'backend', scopes: ['flags:evaluate'] });
+    await v.call('POST', '/api/v1/flags/cart/evaluate', { targetingKey: 'u', environment: 'production' });
+
+    // What people read has no ids, and no names of the API's members. Code has both, and a client's id is copied.
     const id = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
-    const hasNoIds = async (what) => {
-      const found = id.exec((await v.page.getByRole('main').innerText()).replaceAll(v.email, ''));
-      if (found) throw new Error(`${what} shows an id: ${found.input.slice(found.index - 80, found.index + 40)}`);
+    const member = /\b(?!targetingKey|flagledger)([a-z]+[A-Z]\w*|[a-z]+_[a-z]\w*)\b/;
+    const hasNoIds = async (what, where = v.page.locator('body')) => {
+      const text = await where.evaluate((node) => {
+        const shown = node.cloneNode(true);
+        for (const part of shown.querySelectorAll('code, pre, script, style')) part.remove();
+        node.after(shown); // innerText needs it in the page
+        const text = shown.innerText;
+        shown.remove();
+        return text;
+      });
+      const read = text.replaceAll(v.email, '').replaceAll(client.clientId, '');
+      const found = id.exec(read) ?? member.exec(read);
+      if (found) throw new Error(`${what} shows ${found[0]}: ${read.slice(found.index - 80, found.index + 60)}`);
     };
+    for (const [page, ready] of Object.entries({
+      flags: 'cart',
+      'flags/cart?tab=overview': 'red',
+      'flags/cart?tab=rules': 'Everyone else',
+      'flags/cart?tab=environments': 'development',
+      'flags/cart?tab=use': 'evaluation',
+      'flags/cart?tab=history&version=2': 'Owner',
+      playground: 'cart',
+      cleanup: 'Nothing to clean up',
+      projects: 'Shop',
+      environments: 'production',
+      'flag-rules': 'Flag rules',
+      audit: 'cart',
+      members: v.email,
+      clients: 'backend',
+      usage: 'Limits',
+      billing: 'Features',
+      profile: v.email,
+    })) {
+      await at(page);
+      await v.page.getByRole('main').getByText(ready).filter({ visible: true }).first().waitFor();
+      await hasNoIds(page);
+    }
     await at('flags/cart?tab=history');
     await v.page.getByText('Rules changed').first().waitFor();
     await v.page.getByText(v.email).first().waitFor();
@@ -45,6 +82,17 @@ export default {
     await created.locator('summary').click();
     await created.getByRole('rowheader', { name: 'Owner' }).waitFor();
     await created.getByRole('cell', { name: v.email }).waitFor();
+    for (const what of ['changed the rules of', 'changed what everyone else gets of', 'created flag cart']) {
+      const entry = v.page.locator('details', { hasText: what }).first();
+      await entry.locator('summary').click();
+      await entry
+        .getByText(/red|"name": "blue"/)
+        .first()
+        .waitFor();
+      const table = entry.getByRole('table');
+      const found = id.exec((await table.innerText()).replaceAll(v.email, ''));
+      if (found) throw new Error(`an entry that ${what} shows ${found[0]}`);
+    }
 
     // An unnamed rule has its condition as a name, and a split is not called the same for everyone.
     await at('flags/cart?tab=rules');

@@ -9,7 +9,7 @@ export const audit = {
     userId: 'Person',
     action: 'Change',
     resourceType: 'Type',
-    environment: 'Environment',
+    environment: 'Where',
     from: 'From',
     to: 'Before',
   },
@@ -127,3 +127,20 @@ export const audit = {
     cannot: 'This browser cannot check signatures here: it takes a page over https and a browser with Ed25519.',
   },
 };
+
+// The kinds of things in the names of a tenant's facts.
+const parts: Record<string, string> = {
+  environment: audit.resources.environment,
+  member: audit.resources.member,
+  oauth: audit.resources.oauth_client,
+  subscription: audit.resources.subscription,
+};
+
+/** Names a fact, such as flag.enabled: Switched on flag. */
+export function actionName(action: string): string {
+  const [kind = '', name = ''] = action.split('.');
+  const thing =
+    (kind === 'tenant' && parts[name.split('_')[0]!]) || audit.resources[kind as keyof typeof audit.resources];
+  const text = `${audit.actions[action] ?? action} ${thing}`;
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
