@@ -24,8 +24,7 @@ const stories = {
 
     await fetch(`${control}/later`, { method: 'POST' });
     await v.call('POST', '/api/v1/flags/ranking/evaluate', { targetingKey: 'user-42' });
-    await v.call('POST', '/ofrep/v1/evaluate/flags', { context: { targetingKey: 'user-42' } });
-    await v.until('it has settled', async () => (await v.call('GET', '/api/v1/cleanup')).length === 2);
+    await v.until('it has settled', async () => (await v.call('GET', '/api/v1/cleanup')).length === 3);
     await v.page.reload();
     const row = v.page.getByRole('row', { name: 'ranking' });
     await row.getByText('settled').waitFor();
@@ -44,11 +43,6 @@ const stories = {
     await v.link('ranking').click();
     await v.heading('ranking').waitFor();
 
-    // A flag that is live without an evaluation of its own says why.
-    await v.open(`/t/${v.place.tenant}/production/flags/read?tab=overview`);
-    await v.page.getByText('Live', { exact: true }).waitFor();
-    await v.page.getByText('Read with all flags only').waitFor();
-
     // One is archived in its row, and one among the selected.
     await v.page.setViewportSize({ width: 1280, height: 800 });
     await v.open(`/t/${v.place.tenant}/production/cleanup`);
@@ -66,11 +60,18 @@ const stories = {
     await v.shot('cleanup-selected');
     await v.button('Archive').click();
     await dialog.getByRole('button', { name: 'Archive' }).click();
-    await v.page.getByText('Nothing to clean up').waitFor();
+    await v.link('ranking').waitFor({ state: 'detached' });
     for (const key of ['ranking', 'forgotten']) {
       const { status } = await v.call('GET', `/api/v1/flags/${key}`);
       if (status !== 'archived') throw new Error(`${key} is ${status}`);
     }
+
+    // A flag that is live without an evaluation of its own says why.
+    await v.call('POST', '/ofrep/v1/evaluate/flags', { context: { targetingKey: 'user-42' } });
+    await v.until('it is live', async () => (await v.call('GET', '/api/v1/cleanup')).length === 0);
+    await v.open(`/t/${v.place.tenant}/production/flags/read?tab=overview`);
+    await v.page.getByText('Live', { exact: true }).waitFor();
+    await v.page.getByText('Read with all flags only').waitFor();
   },
 };
 

@@ -93,7 +93,7 @@ export default {
 
     // The trail says it in words.
     await v.open(`/t/${tenant}/staging/audit`);
-    await v.page.getByText('arranged the environments of').first().click();
+    await v.page.locator('summary', { hasText: 'arranged the environments of' }).first().click();
     await v.page.getByRole('rowheader', { name: 'Order of environments' }).first().waitFor();
   },
 

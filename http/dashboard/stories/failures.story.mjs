@@ -84,7 +84,7 @@ const stories = {
     await v.page.getByRole('navigation').getByRole('link', { name: 'Projects', exact: true }).press('Enter');
     await v.heading('Projects').waitFor();
     await v.until('the next page has it', () => focused(main));
-    await v.button('Commands Ctrl K').press('Enter');
+    await v.page.getByRole('button', { name: /^Commands/ }).press('Enter');
     await v.page.getByRole('combobox', { name: 'Go to' }).fill('keys');
     await v.page.getByRole('option', { name: 'keys', selected: true }).waitFor();
     await keyboard.press('Enter');

@@ -89,6 +89,7 @@ export default {
       clients: names.client,
       usage: 'Limits',
       billing: 'Features',
+      settings: 'Settings',
       profile: person,
     };
     for (const [page, text] of Object.entries(pages)) {

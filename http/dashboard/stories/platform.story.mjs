@@ -143,7 +143,7 @@ export default {
 
     await v.page.setViewportSize({ width: 360, height: 740 });
     await v.open('/platform/tenants');
-    await v.button('Commands Ctrl K').click();
+    await v.page.getByRole('button', { name: /^Commands/ }).click();
     await option(key).waitFor();
     await v.inspect();
     await v.shot('platform-palette-360');

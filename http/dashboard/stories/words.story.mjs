@@ -65,6 +65,7 @@ export default {
       clients: 'backend',
       usage: 'Limits',
       billing: 'Features',
+      settings: 'Settings',
       profile: v.email,
     })) {
       await at(page);
