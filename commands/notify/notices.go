@@ -48,8 +48,8 @@ func (s *Notifications) RoleChanged(ctx context.Context, cause, tenantID, userID
 	}))
 }
 
-// InvitationAccepted notifies the inviter that a person has joined a tenant. It has the person's id but no name, because
-// the notification would outlive their erasure.
+// InvitationAccepted notifies the inviter that a person has joined a tenant. It has the person's id but no name,
+// because the notification would outlive their erasure.
 func (s *Notifications) InvitationAccepted(ctx context.Context, cause, tenantID, userID string) error {
 	tenant, err := writer.ReadTenant(ctx, s.Writer, tenantID)
 	if err != nil {
