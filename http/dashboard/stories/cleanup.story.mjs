@@ -18,13 +18,14 @@ const stories = {
     const [modern] = await v.call('GET', '/api/v1/flags/ranking/variations');
     await v.call('PUT', '/api/v1/flags/ranking/fallthrough', { serve: { variationId: modern.id } });
     await v.call('POST', '/api/v1/flags/ranking/enable');
-    for (const key of ['forgotten', 'read']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+    await v.call('POST', '/api/v1/flags', { key: 'forgotten', type: 'boolean' });
+    await v.call('POST', '/api/v1/flags', { key: 'read', type: 'boolean', permanent: true });
     await v.open(`/t/${v.place.tenant}/production/cleanup`);
     await v.page.getByText('Nothing to clean up').waitFor();
 
     await fetch(`${control}/later`, { method: 'POST' });
     await v.call('POST', '/api/v1/flags/ranking/evaluate', { targetingKey: 'user-42' });
-    await v.until('it has settled', async () => (await v.call('GET', '/api/v1/cleanup')).length === 3);
+    await v.until('it has settled', async () => (await v.call('GET', '/api/v1/cleanup')).length === 2);
     await v.page.reload();
     const row = v.page.getByRole('row', { name: 'ranking' });
     await row.getByText('settled').waitFor();
@@ -67,10 +68,13 @@ const stories = {
     }
 
     // A flag that is live without an evaluation of its own says why.
-    await v.call('POST', '/ofrep/v1/evaluate/flags', { context: { targetingKey: 'user-42' } });
-    await v.until('it is live', async () => (await v.call('GET', '/api/v1/cleanup')).length === 0);
-    await v.open(`/t/${v.place.tenant}/production/flags/read?tab=overview`);
+    const read = () => v.open(`/t/${v.place.tenant}/production/flags/read?tab=overview`);
+    await read();
     await v.page.getByText('Live', { exact: true }).waitFor();
+    await v.page.getByText('Never', { exact: true }).waitFor();
+    await v.call('POST', '/ofrep/v1/evaluate/flags', { context: { targetingKey: 'user-42' } });
+    await v.until('it is read', async () => (await v.call('GET', '/api/v1/flags/read')).lastPrefetchedAt);
+    await read();
     await v.page.getByText('Read with all flags only').waitFor();
   },
 };
