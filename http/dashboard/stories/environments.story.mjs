@@ -97,18 +97,22 @@ export default {
     await v.page.getByRole('rowheader', { name: 'Order of environments' }).first().waitFor();
   },
 
-  'an order that lacks an environment which another person adds is refused, and shows it': async (come) => {
-    const v = await come({ refused: [422] });
+  'a change of the order or a colour keeps what another person changes meanwhile': async (come) => {
+    const v = await come();
     const tenant = await begin(v);
     await v.open(`/t/${tenant}/production/environments`);
     await v.button('Move staging up').waitFor();
     await v.call('POST', at(tenant), { environment: 'qa' });
-    await v.button('Move staging up').click();
-    await v.page.getByText('Environments must name each environment of the tenant, and lacks qa.').waitFor();
-    await v.button('Move qa up').waitFor();
-    same('the order', await table(v).getByRole('link').allInnerTexts(), ['production', 'development', 'staging', 'qa']);
+    const { environments } = await v.call('GET', `${at(tenant)}/settings`);
+    environments[1].color = '#112233';
+    await v.call('PUT', `${at(tenant)}/settings`, { environments: environments.toReversed() });
+    await v.field('Colour of staging').fill('#0b7285');
+    await v.button('Move qa down').waitFor();
+    const colors = { production: environments[0].color, development: '#112233', staging: '#0b7285' };
+    await saved(v, tenant, 'the colour', (list) => list.find(({ name }) => name === 'staging').color === '#0b7285');
+    const list = (await v.call('GET', `${at(tenant)}/settings`)).environments;
+    same('the order', list.map(({ name }) => name), ['qa', 'staging', 'development', 'production']); // prettier-ignore
+    for (const [name, color] of Object.entries(colors)) same(name, list.find((one) => one.name === name).color, color);
     await v.inspect();
-    await v.button('Move qa up').click();
-    await saved(v, tenant, 'the order', (list) => list[2].name === 'qa');
   },
 };

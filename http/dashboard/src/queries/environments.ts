@@ -1,7 +1,7 @@
 import { createMutation, useQueryClient } from '@tanstack/svelte-query';
 import { api, body } from '../api/client';
 import { keys } from './keys';
-import type { EnvironmentSettings } from './tenants';
+import { environmentsQuery, type EnvironmentSettings } from './tenants';
 
 export function useAddEnvironment(tenant: () => string) {
   return useChange(tenant, (environment: string) =>
@@ -28,20 +28,23 @@ export function useDeleteEnvironment(tenant: () => string, deleted: (environment
   );
 }
 
-/** Sets the order and the colours of environments. Several changes are sent one after the other. */
+/** Changes the order and the colours of environments as they are now. Several changes are sent one after the other. */
 export function useArrangeEnvironments(tenant: () => string) {
   const client = useQueryClient();
   return createMutation(() => ({
     scope: { id: 'environments' },
-    mutationFn: (environments: EnvironmentSettings[]) =>
-      body(
+    mutationFn: async (change: (environments: EnvironmentSettings[]) => EnvironmentSettings[]) => {
+      const there = tenant();
+      const now = await client.fetchQuery({ ...environmentsQuery(there), staleTime: 0 });
+      return body(
         api.PUT('/api/v1/tenants/{tenantId}/environments/settings', {
-          params: { path: { tenantId: tenant() } },
-          body: { environments },
+          params: { path: { tenantId: there } },
+          body: { environments: change(now) },
         }),
-      ),
+      );
+    },
     onMutate: tenant,
-    onSettled: (_made, _error, _environments, there = tenant()) =>
+    onSettled: (_made, _error, _change, there = tenant()) =>
       client.invalidateQueries({ queryKey: keys.environments(there) }),
   }));
 }
