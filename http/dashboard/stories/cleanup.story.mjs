@@ -47,6 +47,7 @@ const stories = {
     // One is archived in its row, and one among the selected.
     await v.page.setViewportSize({ width: 1280, height: 800 });
     await v.open(`/t/${v.place.tenant}/production/cleanup`);
+    await v.field('Select ranking').check();
     const acts = new Acts();
     await acts.click(v.button('Archive forgotten'));
     const dialog = v.page.getByRole('dialog');
@@ -55,7 +56,8 @@ const stories = {
     await acts.click(dialog.getByRole('button', { name: 'Archive' }));
     acts.most(2);
     await v.link('forgotten').waitFor({ state: 'detached' });
-    await v.field('Select ranking').check();
+    await dialog.waitFor({ state: 'detached' });
+    await v.until('the page has the focus', () => v.page.evaluate(() => document.activeElement.id === 'page'));
     await v.page.getByText('1 selected').waitFor();
     await v.inspect();
     await v.shot('cleanup-selected');
