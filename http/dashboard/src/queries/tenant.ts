@@ -55,7 +55,10 @@ export function useResetSandbox(tenant: () => string) {
 }
 
 export type Revert = { at: string; environment?: string; reason: string };
-export type Reverted = Pick<Schemas['RevertedFlagsBody'], 'reverted' | 'restored' | 'createdSince' | 'failed'>;
+/** What a revert changed, and the failure that ended it early. */
+export type Reverted = Pick<Schemas['RevertedFlagsBody'], 'reverted' | 'restored' | 'createdSince' | 'failed'> & {
+  failure?: unknown;
+};
 
 /** Reverts the flags of a tenant, or only says what that would do. */
 export function useRevertTenant(place: () => Place) {
@@ -72,14 +75,21 @@ export function useRevertTenant(place: () => Place) {
   }));
 }
 
-// A call reverts a limited number of flags, and the response has a cursor for the next call.
+// A call reverts a limited number of flags, and the response has a cursor for the next call. Only the first one's failure
+// is thrown: later, flags are reverted already.
 async function revertAll(tenant: string, { at, environment, reason }: Revert, dryRun: boolean): Promise<Reverted> {
   const all: Reverted = { reverted: [], restored: [], createdSince: [], failed: [] };
   const header = { 'X-Tenant-ID': tenant, ...reasonHeader(reason) };
   for (let cursor: string | null | undefined; cursor !== null;) {
-    const part: Schemas['RevertedFlagsBody'] = await body(
-      api.POST('/api/v1/flags/revert', { params: { header }, body: { at, environment, dryRun, cursor } }),
-    );
+    let part: Schemas['RevertedFlagsBody'];
+    try {
+      part = await body(
+        api.POST('/api/v1/flags/revert', { params: { header }, body: { at, environment, dryRun, cursor } }),
+      );
+    } catch (failure) {
+      if (dryRun || !cursor) throw failure;
+      return { ...all, failure };
+    }
     all.reverted.push(...part.reverted);
     all.restored.push(...part.restored);
     all.createdSince.push(...part.createdSince);

@@ -18,10 +18,12 @@ const byStatus: Record<number, string> = {
 
 const unverified = 'Your e-mail address is not verified yet. Follow the link that was mailed to you, then try again.';
 
+export const stranger = 'You are not a member of this tenant. Choose another one above.';
+
 // Texts of the API about the caller.
 const details: Record<string, string> = {
   'the caller is a member of no tenant': 'You are a member of no tenant. Ask an admin to invite you.',
-  'the caller is not a member of the tenant': 'You are not a member of this tenant. Choose another one above.',
+  'the caller is not a member of the tenant': stranger,
 };
 
 /** Describes a failure in one or two sentences. */

@@ -1,4 +1,4 @@
-import { exactly, plural } from './common';
+import { exactly, isolated, plural } from './common';
 
 /** What a revert of a tenant's flags does, or would do. */
 export type RevertCounts = { reverted: unknown[]; restored: unknown[]; createdSince: unknown[]; failed: unknown[] };
@@ -6,7 +6,7 @@ export type RevertCounts = { reverted: unknown[]; restored: unknown[]; createdSi
 /** The settings of a tenant, and the banner of a sandbox. */
 export const tenant = {
   title: 'Settings',
-  text: (name: string) => `Settings of ${name}`,
+  text: (name: string) => `Settings of ${isolated(name)}`,
   contact: 'Name and contact',
   name: 'Name',
   email: 'Email',
@@ -28,19 +28,19 @@ export const tenant = {
     plan: 'Show what would change',
     ask: (time: string) => `Revert to ${exactly(time)}?`,
     noTime: 'Choose a time first',
-    nothing: 'No flag has changed since then.',
     button: (n: number) => `Revert ${plural(n, 'flag', 'flags')}`,
     failed: 'These stay as they are',
-    done: 'Reverted',
-    words: revertWords,
+    left: 'These could not be reverted',
+    plannedWords,
+    doneWords,
   },
   remove: {
     title: 'Delete the tenant',
     text: 'Its flags are not evaluated any more, and all its members lose access, at once.',
     open: 'Delete the tenant',
-    ask: (name: string) => `Delete ${name}?`,
+    ask: (name: string) => `Delete ${isolated(name)}?`,
     warning: 'All its flags, people and clients are gone at once, and calls for its flags will be errors.',
-    confirm: (name: string) => `Type ${name} to confirm`,
+    confirm: (name: string) => `Type ${isolated(name)} to confirm`,
     button: 'Delete',
   },
   sandbox: {
@@ -55,19 +55,29 @@ export const tenant = {
   },
 };
 
-/** Describes a revert: "12 flags change, 3 come back, 1 that was created since stays." */
-function revertWords({ reverted, restored, createdSince, failed }: RevertCounts): string {
-  const [changed, back, since, left] = [
-    reverted.length - restored.length,
-    restored.length,
-    createdSince.length,
-    failed.length,
-  ];
-  const parts = [
-    changed && `${plural(changed, 'flag changes', 'flags change')}`,
-    back && `${plural(back, 'deleted flag comes', 'deleted flags come')} back`,
-    since && `${plural(since, 'flag that was created since stays', 'flags that were created since stay')}`,
-    left && `${plural(left, 'flag cannot be reverted', 'flags cannot be reverted')}`,
-  ];
-  return `${parts.filter(Boolean).join(', ')}.`;
+/** Describes what a revert would do: "12 flags change, 3 deleted flags come back." */
+function plannedWords({ reverted, restored, createdSince, failed }: RevertCounts): string {
+  return listed(
+    'No flag has changed since then',
+    [reverted.length - restored.length, 'flag changes', 'flags change'],
+    [restored.length, 'deleted flag comes back', 'deleted flags come back'],
+    [createdSince.length, 'flag that was created since stays', 'flags that were created since stay'],
+    [failed.length, 'flag cannot be reverted', 'flags cannot be reverted'],
+  );
+}
+
+/** Describes what a revert has done. */
+function doneWords({ reverted, restored, createdSince, failed }: RevertCounts): string {
+  return listed(
+    'No flag was reverted',
+    [reverted.length - restored.length, 'flag was reverted', 'flags were reverted'],
+    [restored.length, 'deleted flag came back', 'deleted flags came back'],
+    [createdSince.length, 'flag that was created since stayed', 'flags that were created since stayed'],
+    [failed.length, 'flag could not be reverted', 'flags could not be reverted'],
+  );
+}
+
+function listed(none: string, ...parts: [n: number, one: string, many: string][]): string {
+  const some = parts.filter(([n]) => n).map(([n, one, many]) => plural(n, one, many));
+  return `${some.join(', ') || none}.`;
 }
