@@ -7,6 +7,8 @@ const onOff: Variation[] = [true, false].map((value) => {
   return { id: `new ${name}`, name, value, weight: 0, description: '' };
 });
 
+const same = (a: Variation, b: Variation) => a.name === b.name && a.value === b.value;
+
 const servesOf = ({ rules, fallthrough }: RulesDraft): ServeDraft[] => [
   ...rules.map(({ serve }) => serve),
   ...(fallthrough ? [fallthrough] : []),
@@ -22,19 +24,19 @@ export const servesNew = (draft: RulesDraft): boolean =>
 
 /** Returns the variations to create before a draft can be saved. */
 export const missing = (draft: RulesDraft, variations: Variation[]): Variation[] =>
-  servesNew(draft) ? onOff.filter(({ name }) => !variations.some((variation) => variation.name === name)) : [];
+  servesNew(draft) ? onOff.filter((wanted) => !variations.some((variation) => same(variation, wanted))) : [];
 
 /** Returns the variations that rules can serve: a boolean flag has on and off from the beginning. */
 export function offered({ type, variations }: FlagDetail, draft: RulesDraft): Variation[] {
   if (type !== 'boolean' || (variations.length && !servesNew(draft))) return variations;
-  return [...variations.filter(({ name }) => !onOff.some((variation) => variation.name === name)), ...onOff];
+  return [...variations.filter((variation) => !onOff.some((wanted) => same(variation, wanted))), ...onOff];
 }
 
-/** Makes a draft serve existing variations in place of new ones with the same name. */
+/** Makes a draft serve existing variations in place of new ones with the same name and value. */
 export function adopt(draft: RulesDraft, variations: Variation[]): void {
   const idOf = (id: string) => {
-    const name = onOff.find((variation) => variation.id === id)?.name;
-    return variations.find((variation) => name !== undefined && variation.name === name)?.id ?? id;
+    const wanted = onOff.find((variation) => variation.id === id);
+    return variations.find((variation) => wanted && same(variation, wanted))?.id ?? id;
   };
   for (const serve of servesOf(draft)) {
     if (isNew(serve.variationId)) serve.variationId = idOf(serve.variationId);

@@ -197,7 +197,7 @@ export function chipOf(text: string, condition: Pick<ConditionDraft, 'op' | 'att
   const kind = takes(condition.op);
   const trimmed = text.trim();
   if (kind === 'texts' || (kind === 'any' && condition.attribute.trim() === 'targetingKey')) {
-    return JSON.stringify(trimmed);
+    return JSON.stringify(condition.op === 'matches' ? trimmed : trimmed.replace(/^"([^"]*)"$/, '$1'));
   }
   const value = literal(trimmed);
   if (kind === 'numbers') return value !== undefined && /^[-\d]/.test(trimmed) ? trimmed : undefined;
