@@ -39,7 +39,7 @@ type revertFlagsBody struct {
 
 type revertedFlagsBody struct {
 	Reverted      []string           `json:"reverted" nullable:"false" doc:"The keys of flags that were reverted, or would be" example:"[\"new-checkout\"]"`
-	Restored      []string           `json:"restored" nullable:"false" doc:"The keys of those that are deleted until then. The response to a repeated call may lack some" example:"[\"old-checkout\"]"`
+	Restored      []string           `json:"restored" nullable:"false" doc:"The keys of deleted flags that were created again, or would be. The response to a repeated call may lack some" example:"[\"old-checkout\"]"`
 	Unchanged     int                `json:"unchanged" doc:"The number of flags that have not changed since" example:"41"`
 	CreatedSince  []string           `json:"createdSince" nullable:"false" doc:"The keys of flags that were created since. They remain unchanged" example:"[\"dark-mode\"]"`
 	Failed        []failedRevertBody `json:"failed" nullable:"false" doc:"Flags that cannot be reverted. They remain unchanged"`

@@ -22,7 +22,7 @@ type environmentBody struct {
 }
 
 type environmentsBody struct {
-	Environments []environmentSettings `json:"environments" doc:"All of the tenant's, in the order in which every list has them"`
+	Environments []environmentSettings `json:"environments" doc:"The environments of the tenant, in the order of all lists"`
 }
 
 type environmentSettings struct {

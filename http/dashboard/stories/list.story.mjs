@@ -141,12 +141,12 @@ export default {
       ['Tenant', 'Environment'].map((name) => v.page.getByRole('combobox', { name }).boundingBox()),
     );
     if (tenant.y !== environment.y) throw new Error('the switchers are not in one row');
-    const type = v.page.getByLabel('Filter by kind');
+    const type = v.page.getByLabel('Filter by type');
     if (await type.isVisible()) throw new Error('the filters are shown');
     await v.inspect();
     await v.button('Filters').click();
     await v.field('Filter by tag').selectOption('web');
-    await v.field('Filter by kind').selectOption('Boolean');
+    await v.field('Filter by type').selectOption('Boolean');
     await v.button('Filters (2)').waitFor();
     await v.inspect();
     await v.shot('filters-390');

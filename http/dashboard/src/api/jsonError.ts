@@ -1,5 +1,8 @@
 /** What is wrong with a text that is not valid JSON, and where. */
-export type JSONError = { line: number; column: number; twice?: string };
+export type JSONError = { line: number; column: number; twice?: string; deep?: boolean };
+
+/** The most levels that the API allows. */
+export const maxDepth = 64;
 
 const space = /[ \t\n\r]*/y;
 const string = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*"/uy;
@@ -9,6 +12,7 @@ class Wrong extends Error {
   constructor(
     readonly at: number,
     readonly twice?: string,
+    readonly deep?: boolean,
   ) {
     super();
   }
@@ -17,6 +21,7 @@ class Wrong extends Error {
 /** Returns the first error of a JSON text, or undefined. A member that an object has twice is an error, as the API refuses it. */
 export function jsonError(text: string): JSONError | undefined {
   let at = 0;
+  let depth = 0;
   const take = (pattern: RegExp): string | undefined => {
     pattern.lastIndex = at;
     const [found] = pattern.exec(text) ?? [];
@@ -33,10 +38,13 @@ export function jsonError(text: string): JSONError | undefined {
     if (!ok) throw new Wrong(at);
   };
   const list = (end: string, item: () => void): void => {
-    if (taken(end)) return;
-    do item();
-    while (taken(','));
-    need(taken(end));
+    if (++depth > maxDepth) throw new Wrong(at - 1, undefined, true);
+    if (!taken(end)) {
+      do item();
+      while (taken(','));
+      need(taken(end));
+    }
+    depth--;
   };
   const value = (): void => {
     if (taken('[')) return list(']', value);
@@ -61,6 +69,6 @@ export function jsonError(text: string): JSONError | undefined {
   } catch (error) {
     if (!(error instanceof Wrong)) throw error;
     const before = text.slice(0, error.at).split('\n');
-    return { line: before.length, column: before.at(-1)!.length + 1, twice: error.twice };
+    return { line: before.length, column: before.at(-1)!.length + 1, twice: error.twice, deep: error.deep };
   }
 }

@@ -1,4 +1,4 @@
-import type { JSONError } from '../api/jsonError';
+import { type JSONError, maxDepth } from '../api/jsonError';
 
 /** Texts of several pages. */
 export const common = {
@@ -26,8 +26,8 @@ export const common = {
   takeAway: (text: string) => `Remove ${isolated(text)}`,
   notLoaded: 'A part of the dashboard could not be loaded. There may be a new release, or you are offline.',
   never: 'Never',
-  notJSON: ({ line, column, twice }: JSONError) =>
-    `must be valid JSON: see line ${line}, column ${column}${twice ? `, which repeats ${twice}` : ''}`,
+  notJSON: ({ line, column, twice, deep }: JSONError) =>
+    `must be ${deep ? `JSON with at most ${maxDepth} levels` : 'valid JSON'}: see line ${line}, column ${column}${twice ? `, which repeats ${twice}` : ''}`,
   changes: ['change', 'changes'] as const,
   optional: 'optional',
   notFound: 'There is no such page',

@@ -26,7 +26,7 @@ export const flags = {
     projectId: 'Filter by project',
     tag: 'Filter by tag',
     owner: 'Filter by owner',
-    type: 'Filter by kind',
+    type: 'Filter by type',
     enabled: 'Filter by state',
     lifecycle: 'Filter by lifecycle',
     status: 'Filter by status',
@@ -63,7 +63,7 @@ export const flags = {
       archive: {
         button: 'Archive',
         title: (flags: string) => `Archive ${flags}?`,
-        text: 'Everyone gets the default value, in every environment. It can be made active again.',
+        text: 'Everyone gets the default value, in every environment. They can be made active again.',
       },
       tags: {
         button: 'Tags',
