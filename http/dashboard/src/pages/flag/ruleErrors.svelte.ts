@@ -3,7 +3,7 @@ import type { RuleDraft } from './rules';
 
 // Errors without a field here, such as too many rules, are shown at the bottom.
 const shownBeside =
-  /^(rules\[\d+\]\.)?(name|conditions\[\d+\]\.(attribute|op|values(\[.*)?)|serve(\.(variationId|value|bucketBy|rollout(\[.*)?))?)$/;
+  /^(rules\[\d+\]\.(name|conditions\[\d+\]\.(attribute|op|values(\[.*)?))|(rules\[\d+\]\.)?serve(\.(variationId|value|bucketBy|rollout(\[.*)?))?)$/;
 
 /** The errors of rules by field. The API names rules and conditions by index, so its errors hold for the order that was sent. */
 export class RuleErrors {
