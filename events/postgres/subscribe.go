@@ -165,12 +165,25 @@ func (s *Store) readPage(ctx context.Context, conn *pgx.Conn, last uint64) (even
 		page.Events = append(page.Events, recorded)
 		page.Next = recorded.Position
 		if bytes += len(recorded.Stored.Data) + len(recorded.Stored.Metadata); bytes >= pageBytes {
-			page.Live = false
-			return page, nil
+			return upToAppend(page), nil
 		}
 	}
 	if len(page.Events) == pageSize {
-		page.Live = false
+		page = upToAppend(page)
 	}
 	return page, rows.Err()
+}
+
+// upToAppend shortens a page with more behind it, so that it ends with the last event of an append: the events of one
+// have one time. A page of that time alone stays as it is.
+func upToAppend(page events.Page) events.Page {
+	page.Live = false
+	n := len(page.Events)
+	for n > 0 && page.Events[n-1].At.Equal(page.Events[len(page.Events)-1].At) {
+		n--
+	}
+	if n > 0 {
+		page.Events, page.Next = page.Events[:n], page.Events[n-1].Position
+	}
+	return page
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +76,47 @@ func TestAnAppendIsNotified(t *testing.T) {
 	}
 	if err := <-appended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A page ends where an append ends, so that whoever applies pages never shows a part of one.
+func TestPagesEndWhereAppendsEnd(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	batch := func(n int) (list []events.Event) {
+		for range n {
+			list = append(list, deleted())
+		}
+		return list
+	}
+	sizes := map[string]int{}
+	for i, n := range []int{300, 199, 3, 700, 2} { // a page has 500 events
+		stream := fmt.Sprint("project-", i)
+		sizes[stream] = n
+		if _, err := s.Append(t.Context(), stream, 0, batch(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages := 0
+	for page, err := range s.Subscribe(t.Context(), events.Position{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages++
+		counts := map[string]int{}
+		for _, e := range page.Events {
+			counts[e.Stream]++
+		}
+		for stream, n := range counts {
+			if n != sizes[stream] && sizes[stream] <= 500 {
+				t.Errorf("page %d has %d of the %d events of %s", pages, n, sizes[stream], stream)
+			}
+		}
+		if page.Live {
+			break
+		}
+	}
+	if pages < 4 {
+		t.Errorf("there are %d pages", pages)
 	}
 }
