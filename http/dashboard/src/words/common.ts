@@ -77,13 +77,23 @@ export function size(bytes: number): string {
   return `${count(Math.round((bytes / 1024 ** unit) * 10) / 10)} ${sizes[unit]}`;
 }
 
-/** Returns a name that people chose for use within a text. Right-to-left letters stay apart, so they do not turn the text around. In markup, use <bdi>. */
-export const isolated = (name: string): string =>
-  /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(name)
-    ? `\u2068${name}\u2069`
-    : name;
+/** Returns a name that people chose for use within a text. Right-to-left letters stay apart, so they do not turn the text around, and characters that turn it are left out. In markup, use <bdi>. */
+export const isolated = (name: string): string => {
+  const plain = name.replace(/\p{Bidi_Control}/gu, '');
+  return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(plain)
+    ? `\u2068${plain}\u2069`
+    : plain;
+};
 
 export const plural = (n: number, one: string, many: string): string => `${count(n)} ${n === 1 ? one : many}`;
 
 /** Returns a value on one line. */
 export const oneLine = (value: unknown): string => JSON.stringify(value) ?? '';
+
+const briefLength = 80;
+
+/** Returns a value on one line, cut if it is long. */
+export const brief = (value: unknown): string => {
+  const text = oneLine(value);
+  return text.length > briefLength ? `${text.slice(0, briefLength)}…` : text;
+};

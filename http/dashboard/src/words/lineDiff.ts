@@ -2,7 +2,8 @@
 export type DiffLine = { kind: 'removed' | 'added' | 'same' | 'skipped'; text: string };
 
 const around = 2; // unchanged lines that are shown beside changed ones
-const mostCells = 4_000_000; // of the table; larger texts are shown as replaced
+const mostCells = 250_000; // of the table; larger texts are shown as replaced
+const mostLines = 200; // that are shown
 
 /** Returns the changed lines between two texts, each with a few unchanged ones around it. */
 export function lineDiff(from: string, to: string): DiffLine[] {
@@ -44,8 +45,10 @@ function middle(a: string[], b: string[]): DiffLine[] {
 
 function folded(lines: DiffLine[]): DiffLine[] {
   const near = lines.map((_, i) => lines.slice(Math.max(0, i - around), i + around + 1).some((l) => l.kind !== 'same'));
-  return lines.flatMap((line, i) => {
+  const skipped = { kind: 'skipped' as const, text: '…' };
+  const shown = lines.flatMap((line, i) => {
     if (near[i]) return [line];
-    return i === 0 || near[i - 1] ? [{ kind: 'skipped' as const, text: '…' }] : [];
+    return i === 0 || near[i - 1] ? [skipped] : [];
   });
+  return shown.length > mostLines ? [...shown.slice(0, mostLines), skipped] : shown;
 }
