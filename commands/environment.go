@@ -95,7 +95,8 @@ func (c ArrangeEnvironments) Decide(t state.Tenant) ([]events.Fact, error) {
 	for _, e := range t.Environments {
 		missing[e.Name] = true
 	}
-	for i, e := range c.Environments {
+	wrong.Check(len(c.Environments) <= maxEnvironments, "environments", "must be %d at most", maxEnvironments)
+	for i, e := range c.Environments[:min(len(c.Environments), maxEnvironments)] {
 		field := "environments[" + strconv.Itoa(i) + "]"
 		wrong.Check(colorPattern.MatchString(e.Color), field+".color", "must be a color of the form #rrggbb")
 		environment := t.Environment(e.Name)

@@ -22,7 +22,7 @@ type environmentBody struct {
 }
 
 type environmentsBody struct {
-	Environments []environmentSettings `json:"environments" doc:"The environments of the tenant, in the order of all lists"`
+	Environments []environmentSettings `json:"environments" maxItems:"100" doc:"The environments of the tenant, in the order of all lists"`
 }
 
 type environmentSettings struct {
