@@ -51,6 +51,7 @@ type CreateFlag struct {
 	// ProjectMissing reports that the tenant has no such project. It may miss a concurrent deletion.
 	ProjectMissing bool
 	Permanent      bool
+	ClientSide     bool
 	Owner          string // empty for none
 	// OwnerMissing reports that the owner is no member of the tenant. It may miss a concurrent departure.
 	OwnerMissing bool
@@ -103,6 +104,7 @@ func (c CreateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 		Tags:         tagSet(c.Tags),
 		ProjectID:    c.ProjectID,
 		Permanent:    c.Permanent,
+		ClientSide:   c.ClientSide,
 		Owner:        c.Owner,
 		Links:        c.Links,
 		Salt:         c.Salt,
@@ -171,6 +173,7 @@ type UpdateFlag struct {
 	// ProjectMissing is about MoveTo. Like OwnerMissing, see CreateFlag.
 	ProjectMissing bool
 	Permanent      *bool
+	ClientSide     *bool
 	Owner          *string // empty for none
 	OwnerMissing   bool
 	Links          *[]events.Link
@@ -213,6 +216,7 @@ func (c UpdateFlag) Decide(f state.Flag) ([]events.Fact, error) {
 	assignSent(&to.Description, c.Description)
 	assignSent(&to.ProjectID, c.MoveTo)
 	assignSent(&to.Permanent, c.Permanent)
+	assignSent(&to.ClientSide, c.ClientSide)
 	assignSent(&to.Owner, c.Owner)
 	assignSent(&to.Links, c.Links)
 	if c.DefaultValue != nil {
@@ -237,6 +241,7 @@ func fieldChanges(from, to *state.Flag) []events.Fact {
 		Tags:         changed(from.Tags, &to.Tags, slices.Equal),
 		ProjectID:    changed(from.ProjectID, &to.ProjectID, equal),
 		Permanent:    changed(from.Permanent, &to.Permanent, equal),
+		ClientSide:   changed(from.ClientSide, &to.ClientSide, equal),
 		Owner:        changed(from.Owner, &to.Owner, equal),
 		Links:        changed(from.Links, &to.Links, slices.Equal),
 	}

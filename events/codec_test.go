@@ -242,11 +242,12 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 
 // addedLater has facts with the fields that were added without a new version, by their stored form.
 var addedLater = map[string]Fact{
-	`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
+	`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"clientSide":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
 		TenantID: "t", Key: "k", ID: "f", Name: "n", Type: BooleanFlag, DefaultValue: json.RawMessage(`true`),
-		Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",
+		ClientSide: true, Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",
 	},
 	`{"id":"m","role":"viewer","mustAccept":true}`: MemberInvited{ID: "m", Role: ViewerRole, MustAccept: true},
+	`{"clientSide":{"from":false,"to":true}}`:      FlagUpdated{ClientSide: &Change[bool]{false, true}},
 	`{"owner":{"from":"u","to":""}}`:               FlagUpdated{Owner: &Change[string]{"u", ""}},
 	`{"links":{"from":null,"to":[{"title":"t","url":"https://example.com"}]}}`: FlagUpdated{
 		Links: &Change[[]Link]{nil, []Link{{"t", "https://example.com"}}},

@@ -2,8 +2,8 @@ package events
 
 import "hash/fnv"
 
-// Fact is something that happened in a stream. The facts of each kind of stream are a sealed interface, such as
-// FlagFact.
+// Fact is something that happened in a stream; an Event is a fact with who did it, when and why. The facts of each kind
+// of stream are a sealed interface, such as FlagFact.
 type Fact interface {
 	// StoredName is the permanent name of the fact in the store. It stays when Go code is renamed.
 	StoredName() string

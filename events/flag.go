@@ -64,8 +64,9 @@ type FlagCreated struct {
 	Description  string          `json:"description,omitempty"`
 	Tags         []string        `json:"tags,omitempty"`
 	ProjectID    string          `json:"projectId,omitempty"`
-	Permanent    bool            `json:"permanent,omitempty"` // meant to stay, such as a kill switch
-	Owner        string          `json:"owner,omitempty"`     // the id of a person, who may have left since
+	Permanent    bool            `json:"permanent,omitempty"`  // meant to stay, such as a kill switch
+	ClientSide   bool            `json:"clientSide,omitempty"` // browsers with an evaluation key may evaluate it
+	Owner        string          `json:"owner,omitempty"`      // the id of a person, who may have left since
 	Links        []Link          `json:"links,omitempty"`
 	Salt         string          `json:"salt"` // for the split by weight; never changes
 	Variations   []Variation     `json:"variations,omitempty"`
@@ -94,6 +95,7 @@ type FlagUpdated struct {
 	Tags         *Change[[]string]        `json:"tags,omitempty"`
 	ProjectID    *Change[string]          `json:"projectId,omitempty"` // empty for no project
 	Permanent    *Change[bool]            `json:"permanent,omitempty"`
+	ClientSide   *Change[bool]            `json:"clientSide,omitempty"`
 	Owner        *Change[string]          `json:"owner,omitempty"` // empty for no owner
 	Links        *Change[[]Link]          `json:"links,omitempty"`
 }

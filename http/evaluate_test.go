@@ -17,7 +17,7 @@ func TestEvaluationFollowsSteps(t *testing.T) {
 			a := me.Evaluate("k", `{"targetingKey":"u","attributes":{"plan":"pro","deep":{"a":[1,null,1e5]}},"environment":"production"}`).
 				Want(200)
 			nodetest.Members(t, "a result", a.Object(), "enabled", "value", "reason", "variationId", "variationName", "ruleId",
-				"flagVersion")
+				"flagVersion", "revision")
 			a.Shows(
 				map[string]any{
 					"enabled":       true,

@@ -36,7 +36,7 @@ func TestEachFieldIsTakenAndShown(t *testing.T) {
 			events.FlagUpdated{}, "/api/v1/flags", "key", map[string]any{"type": "string", "defaultValue": "v"},
 			map[string]any{
 				"name": "other", "defaultValue": "w", "description": "d", "tags": []string{"x"}, "projectId": project,
-				"permanent": true, "owner": me.UserID, "links": []any{link},
+				"permanent": true, "clientSide": true, "owner": me.UserID, "links": []any{link},
 			},
 		},
 	} {

@@ -37,6 +37,7 @@ var flagMembers = []string{
 	"tags",
 	"projectId",
 	"permanent",
+	"clientSide",
 	"owner",
 	"links",
 	"status",
@@ -52,7 +53,7 @@ func TestNullIsNoValueOfMembersThatHoldOne(t *testing.T) {
 	nodetest.Cases{
 		"of a flag": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
-			for _, member := range []string{"name", "tags", "status", "permanent"} {
+			for _, member := range []string{"name", "tags", "status", "permanent", "clientSide"} {
 				me.Call("PATCH", nodetest.FlagPath("k"), `{"`+member+`":null}`).Refused(422, member)
 			}
 			me.Call("POST", "/api/v1/flags", `{"key":"l","type":"boolean","name":null}`).Refused(422, "name")
@@ -81,6 +82,7 @@ func TestCreatingFlags(t *testing.T) {
 				"tags":             []string{},
 				"projectId":        nil,
 				"permanent":        false,
+				"clientSide":       false,
 				"owner":            nil,
 				"links":            []any{},
 				"lastEvaluatedAt":  nil,
@@ -347,7 +349,7 @@ func TestListsOfFlags(t *testing.T) {
 				map[string]any{"name": "First 100%", "type": "string", "tags": []string{"a", "b"}, "projectId": project})
 			me.CreateFlag("beta", map[string]any{"name": "ÄRGER_1", "tags": []string{"b"}, "projectId": project})
 			me.CreateFlag("gamma",
-				map[string]any{"name": "alphabet", "type": "json", "description": "Stops Refunds at once"})
+				map[string]any{"name": "alphabet", "type": "json", "description": "Stops Refunds at once", "clientSide": true})
 			me.Call("PATCH", nodetest.FlagPath("gamma"), `{"status":"archived"}`).Want(200)
 			me.Call("POST", nodetest.FlagPath("beta", "/enable"), nil).Want(200)
 			for query, want := range map[string][]string{
@@ -359,6 +361,8 @@ func TestListsOfFlags(t *testing.T) {
 				"?status=active":            {"alpha", "beta"},
 				"?enabled=true":             {"beta"},
 				"?enabled=false":            {"alpha", "gamma"},
+				"?clientSide=true":          {"gamma"},
+				"?clientSide=false":         {"alpha", "beta"},
 				"?tag=b":                    {"alpha", "beta"},
 				"?tag=B":                    {},
 				"?tag=a&type=string":        {"alpha"},

@@ -117,7 +117,7 @@ func FuzzRules(f *testing.F) {
 			}
 			evaluated := call(t, "POST", nodetest.FlagPath(key, "/evaluate"),
 				`{"targetingKey":"u","attributes":{"a":"1.2.3","plan":["x",1],"b":{"c":"2026-03-14T15:09:26Z"}}}`)
-			if compiled := `"flagVersion":` + strings.Trim(version, `"`) + `}`; evaluated.Code != 422 &&
+			if compiled := `"flagVersion":` + strings.Trim(version, `"`) + `,`; evaluated.Code != 422 &&
 				!strings.Contains(evaluated.Body.String(), compiled) {
 				t.Errorf("%q evaluates at another version than %s: %d %s", sent, version, evaluated.Code, evaluated.Body)
 			}

@@ -1,7 +1,9 @@
 package http_test
 
 import (
+	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +37,15 @@ func failedWith(a *nodetest.Answer, status int, key, code string) *nodetest.Answ
 	return a
 }
 
+// metadataOf returns the metadata of an answer in production by a version of a flag.
+func metadataOf(me *nodetest.Client, version int, more map[string]any) map[string]any {
+	all := map[string]any{
+		"flagVersion": version, "version": strconv.Itoa(version), "flagSetId": me.Tenant + "/production",
+	}
+	maps.Copy(all, more)
+	return all
+}
+
 func TestOFREP(t *testing.T) {
 	nodetest.Cases{
 		"an answer has exactly these members": func(t *testing.T, me *nodetest.Client) {
@@ -42,7 +53,7 @@ func TestOFREP(t *testing.T) {
 			a := callOFREP(me, "k", `{"targetingKey":"u","plan":"pro","deep":{"a":[1,null,1e5]}}`).Want(200)
 			nodetest.Same(t, "Content-Type", a.Header.Get("Content-Type"), "application/json")
 			nodetest.Same(t, "the answer", a.Object(),
-				map[string]any{"key": "k", "value": true, "reason": "STATIC", "metadata": map[string]any{"flagVersion": 2}})
+				map[string]any{"key": "k", "value": true, "reason": "STATIC", "metadata": metadataOf(me, 2, nil)})
 			split(me, "split")
 			id := me.Variations("split")[0]["id"]
 			nodetest.Same(t, "the answer", callOFREP(me, "split", `{"targetingKey":"u"}`).Want(200).Object(), map[string]any{
@@ -50,7 +61,7 @@ func TestOFREP(t *testing.T) {
 				"value":    "v",
 				"reason":   "SPLIT",
 				"variant":  "all",
-				"metadata": map[string]any{"flagVersion": 2, "variationId": id},
+				"metadata": metadataOf(me, 2, map[string]any{"variationId": id}),
 			})
 		},
 		"a flag that is off is DISABLED, with its value": func(t *testing.T, me *nodetest.Client) {
@@ -63,7 +74,7 @@ func TestOFREP(t *testing.T) {
 					"key":      "k",
 					"value":    map[string]any{"a": 1.5},
 					"reason":   "DISABLED",
-					"metadata": map[string]any{"flagVersion": 1},
+					"metadata": metadataOf(me, 1, nil),
 				},
 			)
 		},
@@ -150,7 +161,8 @@ func TestOFREP(t *testing.T) {
 			const context = `{"targetingKey":"u"}`
 			var alone []string
 			for _, key := range []string{"Off", "on", "split"} {
-				alone = append(alone, string(callOFREP(me, key, context).Want(200).Body))
+				one := string(callOFREP(me, key, context).Want(200).Body)
+				alone = append(alone, strings.Replace(one, `,"flagSetId":"`+me.Tenant+`/production"`, "", 1)) // it is in the whole's
 			}
 			nodetest.Same(t, "all", callOFREP(me, "", context).Want(200).Raw("flags"), `[`+strings.Join(alone, ",")+`]`)
 			failure := map[string]any{

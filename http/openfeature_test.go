@@ -129,6 +129,8 @@ func TestOpenFeatureForGo(t *testing.T) {
 		details(t, disabled, false, openfeature.DisabledReason, "", noError)
 		nodetest.Same(t, "metadata", ask("ruled", user(pro)).FlagMetadata, map[string]any{
 			"flagVersion": 3,
+			"version":     "3",
+			"flagSetId":   me.Tenant + "/production",
 			"variationId": me.Variations("ruled")[0]["id"],
 			"ruleId":      me.Evaluate("ruled", `{"attributes":{"plan":"pro"}}`).Want(200).Object()["ruleId"],
 		})

@@ -86,6 +86,17 @@ type pastAnswer struct {
 	at, version string
 }
 
+var revisionPattern = regexp.MustCompile(`"revision":"([^"]*)"`)
+
+// revision returns the revision of an evaluation of one flag as a parameter; empty of other answers.
+func (n pastAnswer) revision() string {
+	found := revisionPattern.FindStringSubmatch(n.answer.body)
+	if n.context == "" || n.key == "" || found == nil {
+		return ""
+	}
+	return "revision=" + url.QueryEscape(found[1])
+}
+
 // evolving is a tenant that changes, with its responses in between.
 type evolving struct {
 	me       *nodetest.Client
@@ -511,7 +522,7 @@ var ownerPattern = regexp.MustCompile(`"owner":[^,]*,`)
 
 // check repeats the recorded requests.
 func (e *evolving) check(t rapid.TB, me *nodetest.Client, n pastAnswer) {
-	for _, moment := range []string{n.at, n.version} {
+	for _, moment := range []string{n.at, n.version, n.revision()} {
 		if moment == "" && !n.lasting {
 			continue
 		}

@@ -310,7 +310,7 @@ func (l *workload) flag() (stream string, facts []events.Fact) {
 			Tags:         l.tags(),
 			Salt:         l.newID(),
 		}
-		created.Permanent = len(created.Tags) == 1
+		created.Permanent, created.ClientSide = len(created.Tags) == 1, len(created.Tags) == 2
 		created.Owner, created.Links = l.text(), l.links()
 		if len(l.projects) > 0 {
 			created.ProjectID = pick(l, append([]string{""}, l.projects...))
@@ -386,6 +386,7 @@ func (l *workload) change(flag *events.FlagCreated) events.Fact {
 		}
 		if updated.Tags != nil {
 			updated.Permanent = &events.Change[bool]{To: len(updated.Tags.To) == 1}
+			updated.ClientSide = &events.Change[bool]{To: len(updated.Tags.To) == 2}
 		}
 		return updated
 	}

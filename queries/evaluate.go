@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/projections/snapshot"
 	"flagledger/projections/snapshot/evaluation"
 )
@@ -48,7 +48,7 @@ func Select(tenant *snapshot.Tenant, keys []string) Selection {
 // Evaluate yields the result of each flag. It stops, with ErrTooSlow for the last flag, when ctx ends or evaluation
 // alone exceeds atMost.
 func (s Selection) Evaluate(
-	ctx context.Context, environment events.EnvironmentRef, c *evaluation.Context, atMost time.Duration,
+	ctx context.Context, environment state.Environment, c *evaluation.Context, atMost time.Duration,
 ) iter.Seq2[string, Evaluated] {
 	return func(yield func(string, Evaluated) bool) {
 		for i, key := range s.keys {

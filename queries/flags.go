@@ -26,6 +26,7 @@ type Flag struct {
 	Tags         []string
 	ProjectID    *string
 	Permanent    bool
+	ClientSide   bool
 	Owner        *string // nil while the owner is no member
 	Links        []events.Link
 	Status       string
@@ -40,7 +41,7 @@ func (f Flag) State() state.Flag {
 	s := state.Flag{
 		FlagCreated: events.FlagCreated{
 			ID: f.ID, Key: f.Key, Name: f.Name, Type: events.FlagType(f.Type), DefaultValue: f.DefaultValue,
-			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent, Links: f.Links,
+			Description: f.Description, Tags: f.Tags, Permanent: f.Permanent, ClientSide: f.ClientSide, Links: f.Links,
 		},
 		Exists: true, Status: events.FlagStatus(f.Status), Version: events.Revision(f.Version),
 		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
@@ -56,13 +57,14 @@ func (f Flag) State() state.Flag {
 
 // FlagFilter narrows a list of flags. Fields that are empty do not.
 type FlagFilter struct {
-	ProjectID string
-	Type      string
-	Status    string
-	Owner     string // a person's id, also of one who is no member
-	Enabled   *bool
-	Tag       string
-	Search    string // words, each part of the key, the name, the description or a tag, ignoring case
+	ProjectID  string
+	Type       string
+	Status     string
+	Owner      string // a person's id, also of one who is no member
+	Enabled    *bool
+	ClientSide *bool
+	Tag        string
+	Search     string // words, each part of the key, the name, the description or a tag, ignoring case
 	// Lifecycles matches any of these. EvaluatedBefore matches also flags that were never evaluated. Both are for
 	// current lists only.
 	Lifecycles      []Lifecycle
@@ -95,7 +97,7 @@ const (
 	// flagAtSQL selects all flagColumns of the flag o.key at the time $3, or nothing if there was none. It reads the
 	// same number of rows however often the flag has changed.
 	flagAtSQL = `(select s.id, s.key, s.name, s.type, s.description, s.tags, s.project_id, s.permanent,
-		` + ownerAt + ` as owner, s.links, s.status,
+		s.client_side, ` + ownerAt + ` as owner, s.links, s.status,
 		s.created_at, v.version, v.updated_at,
 			(select default_value from read.flag_spans where tenant_id = $1 and key = o.key
 				and version = s.default_version) as default_value,
@@ -111,7 +113,7 @@ func flagColumns(enabled string) string { return shownColumns(enabled, currentOw
 // shownColumns returns the columns of rows f. enabled and owner are SQL.
 func shownColumns(enabled, owner string) string {
 	return `f.id, f.key, f.name, f.type, ` + enabled + ` as enabled, f.default_value, f.description, f.tags,
-		f.project_id, f.permanent, ` + owner + ` as owner, f.links, f.status, f.version, f.created_at, f.updated_at, `
+		f.project_id, f.permanent, f.client_side, ` + owner + ` as owner, f.links, f.status, f.version, f.created_at, f.updated_at, `
 }
 
 // nullUsageColumns replaces the usage columns in historical lists.
@@ -173,13 +175,17 @@ func (l FlagList) id() string {
 	if l.Filter.Enabled != nil {
 		environment, enabled = l.EnvironmentID, strconv.FormatBool(*l.Filter.Enabled)
 	}
-	f := l.Filter
+	f, clientSide := l.Filter, ""
+	if f.ClientSide != nil {
+		clientSide = strconv.FormatBool(*f.ClientSide)
+	}
 	return fmt.Sprintf(
 		"%q",
 		[]string{
 			l.At.UTC().String(),
 			environment,
 			enabled,
+			clientSide,
 			f.ProjectID,
 			f.Type,
 			f.Status,
@@ -225,6 +231,9 @@ func (l FlagList) rows() flagRows {
 	}
 	if l.Filter.Owner != "" {
 		where("f.owner = $%d", l.Filter.Owner)
+	}
+	if l.Filter.ClientSide != nil {
+		where("f.client_side = $%d", *l.Filter.ClientSide)
 	}
 	switch enabled := l.Filter.Enabled; {
 	case enabled == nil:

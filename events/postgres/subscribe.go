@@ -175,7 +175,7 @@ func (s *Store) readPage(ctx context.Context, conn *pgx.Conn, last uint64) (even
 }
 
 // upToAppend shortens a page with more behind it, so that it ends with the last event of an append: the events of one
-// have one time. A page of that time alone stays as it is.
+// have one time, unless they are copies. A page of that time alone stays as it is.
 func upToAppend(page events.Page) events.Page {
 	page.Live = false
 	n := len(page.Events)

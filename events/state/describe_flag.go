@@ -33,6 +33,9 @@ func describeFlag(e events.Recorded) (Description, error) {
 		if fact.Permanent {
 			changes.add("permanent", nil, true)
 		}
+		if fact.ClientSide {
+			changes.add("clientSide", nil, true)
+		}
 		if fact.Owner != "" {
 			changes.add("owner", nil, fact.Owner)
 		}
@@ -54,6 +57,7 @@ func describeFlag(e events.Recorded) (Description, error) {
 			changes.add("projectId", orNull(c.From), orNull(c.To))
 		}
 		addChange(changes, "permanent", fact.Permanent)
+		addChange(changes, "clientSide", fact.ClientSide)
 		if c := fact.Owner; c != nil {
 			changes.add("owner", orNull(c.From), orNull(c.To))
 		}

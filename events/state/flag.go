@@ -45,6 +45,7 @@ func (f *Flag) Apply(r events.Recorded) {
 		fact.Tags.Apply(&f.Tags)
 		fact.ProjectID.Apply(&f.ProjectID)
 		fact.Permanent.Apply(&f.Permanent)
+		fact.ClientSide.Apply(&f.ClientSide)
 		fact.Owner.Apply(&f.Owner)
 		fact.Links.Apply(&f.Links)
 	case events.FlagStatusChanged:

@@ -53,6 +53,7 @@ type evaluationBody struct {
 	VariationName *string          `json:"variationName" nullable:"true" example:"on"`
 	RuleID        *string          `json:"ruleId" nullable:"true" doc:"null if no rule matched" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	FlagVersion   uint64           `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
+	Revision      string           `json:"revision,omitempty" doc:"What the answer depends on: with it as revision the same call gets the same answer, however much later. Absent for rules that are not saved" example:"7"`
 	Explanation   *explanationBody `json:"explanation,omitempty" doc:"Only with explain=true, and for rules that are not saved"`
 }
 
@@ -202,7 +203,7 @@ func (a *API) evaluateOne(
 	}
 	out := newOutput(w)
 	defer out.release()
-	out.evaluation(&result)
+	out.evaluation(&result, &p.Environment)
 	e.leaveWorkSlot()
 	out.send()
 	return nil
@@ -248,7 +249,7 @@ func (a *API) documentEvaluate() {
 		"splits its traffic and the unit of the split is missing or empty, the answer is 422 and names `targetingKey`, or " +
 		"the attribute as `attributes.company`. It names `attributes` if the context is too large to be compared with the " +
 		"flag's rules in time."
-	one.Description += " With `at` or `version` the answer is what the flag served at that time: see X-Evaluated-At. " +
+	one.Description += " With `at`, `version` or `revision` the answer is what the flag served then: see X-Evaluated-At. " +
 		"Such calls, and calls with `explain`, query the database and are not counted as evaluations; a machine also " +
 		"needs the scope `flags:read`."
 	one.Description += " " + previewText
@@ -258,6 +259,7 @@ func (a *API) documentEvaluate() {
 		environmentParam(),
 		atParam(),
 		versionParam(),
+		revisionParam(),
 		explainParam(),
 		previewParam(),
 	}
@@ -310,6 +312,16 @@ func versionParam() *huma.Param {
 		In:          "query",
 		Schema:      &huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)},
 		Description: "A version of the flag: what was served when the flag got it. Not allowed with at",
+	}
+}
+
+func revisionParam() *huma.Param {
+	return &huma.Param{
+		Name:        "revision",
+		In:          "query",
+		Schema:      &huma.Schema{Type: huma.TypeString},
+		Description: "The revision of an earlier answer: what was served then. Not allowed with at or version",
+		Example:     "7",
 	}
 }
 

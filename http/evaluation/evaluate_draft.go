@@ -71,7 +71,7 @@ func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
 		return err
 	}
-	flag, err = body.draft(environment).Apply(flag)
+	flag, err = body.draft(environment.EnvironmentRef).Apply(flag)
 	if err := commands.MergeFieldErrors(wrong, err); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	e.answerWith(w, &result, &explanation)
+	e.answerWith(w, &result, nil, &explanation)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 
+	"flagledger/events/state"
 	"flagledger/http/rest"
 	"flagledger/projections/usage"
 	"flagledger/queries"
@@ -45,14 +46,14 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	results := queries.Select(p.Tenant, e.flagKeys).Evaluate(r.Context(), p.Environment, &e.Context, maxEvaluating)
-	sendEvaluations(w, r, e, results, used)
+	sendEvaluations(w, r, e, p.Environment, results, used)
 }
 
 // sendEvaluations streams the results for many flags. Flags that succeed are added to used; nil does not count them. e
 // must hold its work slot.
 func sendEvaluations(
-	w http.ResponseWriter, r *http.Request, e *evaluationRequest, results iter.Seq2[string, queries.Evaluated],
-	used *uncounted,
+	w http.ResponseWriter, r *http.Request, e *evaluationRequest, in state.Environment,
+	results iter.Seq2[string, queries.Evaluated], used *uncounted,
 ) {
 	out := newOutput(w)
 	defer out.release()
@@ -85,7 +86,7 @@ func sendEvaluations(
 		out.text(separator)
 		out.quote(key)
 		out.text(":")
-		out.evaluation(&answer.Result)
+		out.evaluation(&answer.Result, &in)
 		separator = ","
 		sendFull()
 	}

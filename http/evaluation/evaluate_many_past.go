@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"time"
 
-	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/http/rest"
 	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
@@ -51,13 +51,13 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 		return
 	}
 	setEvaluatedAt(w, at)
-	sendEvaluations(w, r, e, past.evaluate(r.Context(), a, p, e, maxEvaluating), nil)
+	sendEvaluations(w, r, e, past.environment, past.evaluate(r.Context(), a, p, e, maxEvaluating), nil)
 }
 
 // flagsAt holds the historical flags and environment of an evaluation.
 type flagsAt struct {
 	flags       []queries.VersionThen
-	environment events.EnvironmentRef
+	environment state.Environment
 }
 
 // selectPast finds the flags and the environment at a time. The request then holds its slot. Its error is a problem or

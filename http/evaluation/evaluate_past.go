@@ -2,6 +2,7 @@ package evaluation
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,25 +30,45 @@ func setEvaluatedAt(w http.ResponseWriter, at time.Time) {
 
 // evaluationQuery is the parsed query of an evaluation.
 type evaluationQuery struct {
-	moment  queries.Moment
-	past    bool
-	explain bool
-	preview bool // counts nothing
+	moment   queries.Moment
+	past     bool
+	explain  bool
+	revision string // that the answer must have; empty for any
+	preview  bool   // counts nothing
 }
 
 // readEvaluationQuery reads the query of an evaluation. Its error is a problem that names all wrong parameters.
 func readEvaluationQuery(u *url.URL, now time.Time) (q evaluationQuery, err error) {
 	query, wrong := u.Query(), map[string]string{}
 	if strings.HasPrefix(u.Path, "/api/v1/") { // the old path ignores them
-		refuseOthers(query, wrong, "at", "version", "explain", "preview")
+		refuseOthers(query, wrong, "at", "version", "revision", "explain", "preview")
 	}
 	q.moment, q.past = rest.MomentFromQuery(query, now, wrong)
+	q.readRevision(query, wrong)
 	q.explain = readBool(query, "explain", wrong)
 	q.preview = readBool(query, "preview", wrong)
 	if len(wrong) > 0 {
 		return q, rest.Invalid(wrong)
 	}
 	return q, nil
+}
+
+// readRevision reads the revision of a query, if it has one.
+func (q *evaluationQuery) readRevision(query url.Values, wrong map[string]string) {
+	if _, noted := wrong["revision"]; noted || !query.Has("revision") {
+		return
+	}
+	r, ok := readRevision(query.Get("revision"))
+	switch {
+	case q.past:
+		wrong["revision"] = "is not allowed with at or version: send one of them"
+	case !ok:
+		wrong["revision"] = "must be the revision of an answer, such as 7 or 7@2026-03-14T15:09:26.535000Z"
+	}
+	q.past, q.revision = true, query.Get("revision")
+	if q.moment.At = r.added; r.added.IsZero() {
+		q.moment.Version = r.version
+	}
 }
 
 // readBool reads a boolean parameter, false by default. It adds an invalid one to wrong.
@@ -99,15 +120,17 @@ func (a *API) evaluateQuery(
 	if !query.explain {
 		shown = nil
 	}
-	e.answerWith(w, &result, shown)
+	e.answerWith(w, &result, &environment, shown)
 	return nil
 }
 
-// answerWith answers with a result and, unless it is nil, its explanation.
-func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *evaluation.Result, x *evaluation.Explanation) {
+// answerWith answers with a result, as output.evaluation writes it, and, unless it is nil, its explanation.
+func (e *evaluationRequest) answerWith(
+	w http.ResponseWriter, result *evaluation.Result, in *state.Environment, x *evaluation.Explanation,
+) {
 	out := newOutput(w)
 	defer out.release()
-	out.evaluation(result)
+	out.evaluation(result, in)
 	if x != nil {
 		out.explanation(*x)
 	}
@@ -119,7 +142,7 @@ func (e *evaluationRequest) answerWith(w http.ResponseWriter, result *evaluation
 // moment it is the state that this node serves.
 func (a *API) flagOfQuery(
 	r *http.Request, p *rest.Principal, e *evaluationRequest, query evaluationQuery,
-) (f state.Flag, in events.EnvironmentRef, err error) {
+) (f state.Flag, in state.Environment, err error) {
 	key, m := pathKey(r, "flagKey"), query.moment
 	if !query.past {
 		if err := p.SelectEnvironment(e.environmentOf(r)); err != nil {
@@ -134,6 +157,9 @@ func (a *API) flagOfQuery(
 	e.leaveWorkSlot()
 	if query.past {
 		if err := a.Queries.WaitUntilCurrent(r.Context(), m.At, "tenant."); err != nil {
+			if query.revision != "" && errors.Is(err, queries.ErrFuture) {
+				err = queries.ErrNotFound
+			}
 			return f, in, err
 		}
 	}
@@ -141,7 +167,11 @@ func (a *API) flagOfQuery(
 		return f, in, err
 	}
 	if query.past {
-		return a.FlagAt(r.Context(), p.Tenant.ID(), key, e.environmentOf(r), m)
+		f, in, err = a.FlagAt(r.Context(), p.Tenant.ID(), key, e.environmentOf(r), m)
+		if err == nil && query.revision != "" && query.revision != revisionOf(f.Version, f.UpdatedAt, in).String() {
+			err = queries.ErrNotFound // no answer had it
+		}
+		return f, in, err
 	}
 	f, err = a.Queries.FlagAt(r.Context(), p.Tenant.ID(), key, m)
 	return f, p.Environment, err

@@ -38,6 +38,8 @@ type ofrepBody struct {
 // OFREPMetadata is the origin of a value.
 type OFREPMetadata struct {
 	FlagVersion uint64 `json:"flagVersion" doc:"The number of the flag's last change" example:"7"`
+	Version     string `json:"version,omitempty" doc:"The revision of the answer, for revision of POST /api/v1/flags/{flagKey}/evaluate" example:"7"`
+	FlagSetID   string `json:"flagSetId,omitempty" doc:"The tenant's id and the environment's name. Of all flags it is in the metadata of the whole" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13/production"`
 	VariationID string `json:"variationId,omitempty" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	RuleID      string `json:"ruleId,omitempty" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 }
@@ -51,8 +53,13 @@ type ofrepEvaluation struct {
 }
 
 type ofrepEvaluations struct {
+	Metadata     ofrepSet      `json:"metadata"`
 	Flags        []OFREPFlag   `json:"flags"`
 	EventStreams []OFREPStream `json:"eventStreams"`
+}
+
+type ofrepSet struct {
+	FlagSetID string `json:"flagSetId" doc:"The tenant's id and the environment's name" example:"0198c5a0-e4d1-7f2a-b6c8-4d0e9a7b5c13/production"`
 }
 
 // OFREPStream is a stream of flag changes.
@@ -94,7 +101,7 @@ func (a *API) ofrepEvaluate(w http.ResponseWriter, r *http.Request) {
 	a.countOne(p, flag, &result)
 	out := newOutput(w)
 	defer out.release()
-	out.ofrep(key, &result)
+	out.ofrep(key, &result, p, true)
 	e.leaveWorkSlot()
 	out.send()
 }
@@ -211,8 +218,8 @@ func ofrepReason(r *evaluation.Result) string {
 	}
 }
 
-// ofrep appends an ofrepEvaluation.
-func (o *output) ofrep(key string, r *evaluation.Result) {
+// ofrep appends an ofrepEvaluation, which names its set of flags if it is alone.
+func (o *output) ofrep(key string, r *evaluation.Result, p *rest.Principal, alone bool) {
 	o.text(`{"key":`)
 	o.quote(key)
 	o.text(`,"value":`)
@@ -226,6 +233,14 @@ func (o *output) ofrep(key string, r *evaluation.Result) {
 	}
 	o.text(`,"metadata":{"flagVersion":`)
 	o.b = strconv.AppendUint(o.b, uint64(r.Version), 10)
+	if !r.ChangedAt.IsZero() {
+		o.text(`,"version":`)
+		o.revision(r, &p.Environment)
+	}
+	if alone {
+		o.text(",")
+		o.flagSet(p)
+	}
 	if r.VariationID != "" {
 		o.text(`,"variationId":`)
 		o.quote(r.VariationID)
@@ -235,6 +250,15 @@ func (o *output) ofrep(key string, r *evaluation.Result) {
 		o.quote(r.RuleID)
 	}
 	o.text("}}")
+}
+
+// flagSet appends the member that names the flags of a tenant in an environment.
+func (o *output) flagSet(p *rest.Principal) {
+	o.text(`"flagSetId":"`)
+	o.text(p.Tenant.ID())
+	o.text("/")
+	o.text(p.Environment.Name) // of letters that need no escape
+	o.text(`"`)
 }
 
 // documentOFREP describes the operations of this file.

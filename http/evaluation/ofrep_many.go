@@ -90,7 +90,9 @@ func (f *ofrepFlags) gather(ctx context.Context, used *uncounted) (tag string, w
 // write appends the response and calls full whenever the buffer reaches size. It adds the flags to used, unless that is
 // nil.
 func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full func()) error {
-	f.out.text(`{"flags":[`)
+	f.out.text(`{"metadata":{`)
+	f.out.flagSet(f.p)
+	f.out.text(`},"flags":[`)
 	separator := ""
 	for key, answer := range f.selected.Evaluate(ctx, f.p.Environment, &f.e.Context, maxEvaluating) {
 		if f.e.workSlot.Pace(ctx) != nil {
@@ -106,7 +108,7 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 			f.out.json(rest.OFREPErrorOf(ctx, key, answer.Err).Of(key))
 		default:
 			f.out.text(separator)
-			f.out.ofrep(key, &answer.Result)
+			f.out.ofrep(key, &answer.Result, f.p, false)
 			used.add(&answer)
 		}
 		separator = ","

@@ -8,6 +8,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"flagledger/events/state"
 	"flagledger/http/rest"
 	"flagledger/projections/snapshot/evaluation"
 )
@@ -59,8 +60,8 @@ func (o *output) json(v any) {
 	o.b = append(o.b, text...)
 }
 
-// evaluation appends an evaluationBody.
-func (o *output) evaluation(r *evaluation.Result) {
+// evaluation appends an evaluationBody. in is the environment of the answer, or nil if it cannot be had again.
+func (o *output) evaluation(r *evaluation.Result, in *state.Environment) {
 	o.text(`{"enabled":`)
 	o.b = strconv.AppendBool(o.b, r.Enabled)
 	o.text(`,"value":`)
@@ -75,7 +76,17 @@ func (o *output) evaluation(r *evaluation.Result) {
 	o.textOrNull(r.RuleID)
 	o.text(`,"flagVersion":`)
 	o.b = strconv.AppendUint(o.b, uint64(r.Version), 10)
+	if in != nil && !r.ChangedAt.IsZero() {
+		o.text(`,"revision":`)
+		o.revision(r, in)
+	}
 	o.text("}")
+}
+
+func (o *output) revision(r *evaluation.Result, in *state.Environment) {
+	o.text(`"`)
+	o.b = revisionOf(r.Version, r.ChangedAt, *in).append(o.b)
+	o.text(`"`)
 }
 
 func (o *output) textOrNull(s string) {

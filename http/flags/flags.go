@@ -29,6 +29,7 @@ type FlagFields struct {
 	Tags         []string          `json:"tags" example:"[\"web\"]"`
 	ProjectID    *string           `json:"projectId" nullable:"true" doc:"null without a project" example:"0198c5a1-2f0d-7c3b-8e64-1a9b7d5c3e20"`
 	Permanent    bool              `json:"permanent" doc:"A flag that is meant to stay, such as a kill switch: it is never settled or unused" example:"false"`
+	ClientSide   bool              `json:"clientSide" doc:"Whether browsers and phones with an evaluation key see the flag. Everything that it serves is public then" example:"false"`
 	Owner        *string           `json:"owner" nullable:"true" doc:"The id of the member who is responsible for the flag. null without one, and while that person is not a member of the tenant; versions and their differences name them all the same" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	Links        []linkBody        `json:"links"`
 	Status       string            `json:"status" enum:"active,inactive,archived" example:"active"`
@@ -119,6 +120,7 @@ func showFields(f state.Flag) FlagFields {
 		Tags:         f.Tags,
 		ProjectID:    rest.TextOrNull(f.ProjectID),
 		Permanent:    f.Permanent,
+		ClientSide:   f.ClientSide,
 		Owner:        rest.TextOrNull(f.Owner),
 		Status:       string(f.Status),
 		Version:      uint64(f.Version),
@@ -174,6 +176,7 @@ type NewFlag struct {
 	Description  string                `json:"description,omitempty" maxLength:"2000" example:"The checkout of one page"`
 	Tags         []string              `json:"tags,omitempty" doc:"A set" example:"[\"web\"]"`
 	Permanent    bool                  `json:"permanent,omitempty" doc:"A flag that is meant to stay, such as a kill switch: it is never settled or unused" example:"false"`
+	ClientSide   bool                  `json:"clientSide,omitempty" doc:"Whether browsers and phones with an evaluation key see the flag. Everything that it serves is public then" example:"false"`
 	Owner        *string               `json:"owner,omitempty" nullable:"true" doc:"The id of a member of the tenant"`
 	Links        []linkBody            `json:"links,omitempty" nullable:"true" maxItems:"20" doc:"Pages about the flag"`
 	Variations   []newVariationBody    `json:"flag_variations,omitempty"`
@@ -192,6 +195,7 @@ type updateFlagBody struct {
 	Status       rest.Optional[string]     `json:"status,omitzero" enum:"active,inactive,archived"`
 	ProjectID    rest.Optional[string]     `json:"projectId,omitzero" nullable:"true" doc:"Moves the flag to a project; null takes it out of its project"`
 	Permanent    rest.Optional[bool]       `json:"permanent,omitzero"`
+	ClientSide   rest.Optional[bool]       `json:"clientSide,omitzero"`
 	Owner        rest.Optional[string]     `json:"owner,omitzero" nullable:"true" doc:"The id of a member of the tenant; null removes the owner"`
 	Links        rest.Optional[[]linkBody] `json:"links,omitzero" nullable:"true" maxItems:"20" doc:"All links of the flag: they replace the earlier ones. null is an empty list"`
 	Enabled      rest.Value                `json:"enabled,omitempty" hidden:"true"`
@@ -230,6 +234,7 @@ func exampleCreatedFlag(project any) map[string]any {
 		"tags":         []string{"web"},
 		"projectId":    project,
 		"permanent":    false,
+		"clientSide":   false,
 		"owner":        nil,
 		"links": []any{
 			map[string]any{"title": "Rollout plan", "url": "https://wiki.example.com/checkout"},
@@ -326,7 +331,7 @@ func (a *API) addFlag(at flagRoute, reading rest.Access) {
 			"Toggle a flag in an environment: "+name),
 			func(ctx context.Context, in *FlagChange) (*switchOutput, error) {
 				flag, done, err := rest.Do(ctx, a.Writer, commands.SwitchFlag{
-					FlagRef: in.ref(ctx), Environment: rest.PrincipalOf(ctx).Environment, On: on,
+					FlagRef: in.ref(ctx), Environment: rest.PrincipalOf(ctx).Environment.EnvironmentRef, On: on,
 				})
 				return &switchOutput{Changed: rest.ChangeHeaders(done), ETag: rest.ETag(flag.Version),
 					Body: rest.Success{Success: true}}, err
@@ -382,13 +387,14 @@ type FlagFilter struct {
 	rest.EnvironmentInput
 	rest.PageInput
 	rest.HistoricalListInput
-	Type    string `query:"type" enum:"boolean,string,number,json"`
-	Status  string `query:"status" enum:"active,inactive,archived"`
-	Enabled string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
-	Tag     string `query:"tag"`
-	Owner   string `query:"owner" doc:"The id of a person, or me for the caller. The flags of one who left are found too, although their owner is null"`
-	Search  string `query:"q" doc:"Words in any order, each part of the key, the name, the description or a tag; case-insensitive"`
-	Sort    string `query:"sort" enum:"key,-key,createdAt,-createdAt,updatedAt,-updatedAt,lastEvaluatedAt,-lastEvaluatedAt" default:"key" doc:"The order; - for descending. Ties are in the order of keys; flags that were never evaluated sort as the earliest"`
+	Type       string `query:"type" enum:"boolean,string,number,json"`
+	Status     string `query:"status" enum:"active,inactive,archived"`
+	Enabled    string `query:"enabled" enum:"true,false" doc:"In the environment of the call"`
+	Tag        string `query:"tag"`
+	ClientSide string `query:"clientSide" enum:"true,false"`
+	Owner      string `query:"owner" doc:"The id of a person, or me for the caller. The flags of one who left are found too, although their owner is null"`
+	Search     string `query:"q" doc:"Words in any order, each part of the key, the name, the description or a tag; case-insensitive"`
+	Sort       string `query:"sort" enum:"key,-key,createdAt,-createdAt,updatedAt,-updatedAt,lastEvaluatedAt,-lastEvaluatedAt" default:"key" doc:"The order; - for descending. Ties are in the order of keys; flags that were never evaluated sort as the earliest"`
 
 	Lifecycle       string    `query:"lifecycle" enum:"archived,new,unused,settled,live" doc:"Not allowed with at"`
 	EvaluatedBefore time.Time `query:"evaluatedBefore" doc:"Flags that were last evaluated before this time, or never. Not allowed with at"`
@@ -421,6 +427,9 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 	}
 	if in.Enabled != "" {
 		filter.Enabled = new(in.Enabled == "true")
+	}
+	if in.ClientSide != "" {
+		filter.ClientSide = new(in.ClientSide == "true")
 	}
 	if err := in.checkPast(); err != nil {
 		return nil, err
@@ -469,6 +478,7 @@ func (n NewFlag) command(ctx context.Context) commands.CreateFlag {
 		Description:  n.Description,
 		Tags:         n.Tags,
 		Permanent:    n.Permanent,
+		ClientSide:   n.ClientSide,
 		Links:        links(n.Links),
 		Rules:        tenant.FlagRules(),
 		Salt:         commands.NewSalt(),
@@ -513,6 +523,7 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 	Body updateFlagBody
 }) (*flagOutput, error) {
 	in.Body.Permanent.RefuseNull(ctx, "permanent")
+	in.Body.ClientSide.RefuseNull(ctx, "clientSide")
 	var replaced *[]events.Link
 	if in.Body.Links.Sent != nil {
 		replaced = new(append([]events.Link{}, links(*in.Body.Links.Sent)...))
@@ -539,6 +550,7 @@ func (a *API) updateFlag(ctx context.Context, in *struct {
 		MoveTo:         project,
 		ProjectMissing: !known,
 		Permanent:      in.Body.Permanent.Sent,
+		ClientSide:     in.Body.ClientSide.Sent,
 		Owner:          owner,
 		Links:          replaced,
 		OwnerMissing:   owner != nil && !in.Body.Owner.Null && !isMember(ctx, *owner),
@@ -585,7 +597,7 @@ type FlagRead struct {
 // past reads the historical state of the flag; asked is false if the call names no moment.
 func (in FlagRead) past(
 	ctx context.Context, a *API,
-) (f state.Flag, environment events.EnvironmentRef, asked bool, err error) {
+) (f state.Flag, environment state.Environment, asked bool, err error) {
 	m, asked, err := rest.MomentFromURL(rest.RequestOf(ctx).URL, a.Now())
 	if err != nil || !asked {
 		return f, environment, asked, err

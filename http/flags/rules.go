@@ -44,7 +44,7 @@ type fallthroughOutput struct {
 // setFallthrough returns the command that sets the fallthrough of the call's flag and environment.
 func setFallthrough(ctx context.Context, in FlagChange, s rest.FallthroughServe) commands.SetFallthrough {
 	cmd := s.Setting()
-	cmd.FlagRef, cmd.Environment = in.ref(ctx), rest.PrincipalOf(ctx).Environment
+	cmd.FlagRef, cmd.Environment = in.ref(ctx), rest.PrincipalOf(ctx).Environment.EnvironmentRef
 	return cmd
 }
 
@@ -83,7 +83,7 @@ func (a *API) addRules() {
 	}) (*rulesOutput, error) {
 		cmd := commands.SetRules{
 			FlagRef:     in.ref(ctx),
-			Environment: rest.PrincipalOf(ctx).Environment,
+			Environment: rest.PrincipalOf(ctx).Environment.EnvironmentRef,
 			Rules:       rest.SentRules(in.Body.Rules),
 		}
 		if in.Body.Fallthrough.Sent {

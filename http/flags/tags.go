@@ -14,7 +14,7 @@ type tagBody struct {
 }
 
 func (a *API) addTags() {
-	access := rest.Access{Who: rest.Viewer, Scope: events.FlagsRead, RequireTenant: true}
+	access := rest.Access{Who: rest.Viewer, Scope: events.FlagsRead}
 	rest.Register(a.Core, access, rest.Operation("GET", "/api/v1/tags", "list-tags", "Flags",
 		"The tags of the tenant's flags, by name, some hundreds at most: read more with offset"),
 		func(ctx context.Context, in *struct {

@@ -13,6 +13,7 @@ import (
 	"flagledger/commands/people"
 	"flagledger/commands/writer"
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/projections/snapshot"
 	"flagledger/queries"
 )
@@ -72,7 +73,7 @@ type Principal struct {
 	*Credential
 	Tenant      *snapshot.Tenant // nil if the call concerns no tenant
 	Role        events.Role      // a person's role in the tenant
-	Environment events.EnvironmentRef
+	Environment state.Environment
 }
 
 // TenantID returns the id of the call's tenant, or "" if it concerns none.
@@ -286,10 +287,10 @@ func (a *Core) StillAllowed(p *Principal, need Access) bool {
 	if a.Authorize(now, need, p.Tenant.ID()) != nil {
 		return false
 	}
-	if !need.environment || need.allEnvironments && p.Environment == (events.EnvironmentRef{}) {
+	if !need.environment || need.allEnvironments && p.Environment.ID == "" {
 		return true
 	}
-	return now.SelectEnvironment(p.Environment.Name) == nil && now.Environment == p.Environment
+	return now.SelectEnvironment(p.Environment.Name) == nil && now.Environment.ID == p.Environment.ID
 }
 
 // AuthorizeOnPlatform refuses a person who lacks a platform role, or whose address is not verified.

@@ -101,7 +101,7 @@ func isHistorical(u *url.URL) bool {
 // wait until environments are current.
 func (a *Core) FlagAt(
 	ctx context.Context, tenantID, key, environment string, m queries.Moment,
-) (f state.Flag, in events.EnvironmentRef, err error) {
+) (f state.Flag, in state.Environment, err error) {
 	if f, err = a.Queries.FlagAt(ctx, tenantID, key, m); err != nil {
 		return f, in, err
 	}
@@ -112,7 +112,7 @@ func (a *Core) FlagAt(
 // FindEnvironmentAt finds the environment of a tenant that had a name at a time; an empty name means production.
 func (a *Core) FindEnvironmentAt(
 	ctx context.Context, tenantID, name string, at time.Time,
-) (in events.EnvironmentRef, err error) {
+) (in state.Environment, err error) {
 	err = queries.ErrNotFound
 	if utf8.ValidString(name) { // headers may hold other bytes
 		in, err = a.Queries.EnvironmentAt(ctx, tenantID, cmp.Or(name, events.DefaultEnvironment), at)

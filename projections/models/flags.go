@@ -18,7 +18,7 @@ import (
 
 var flags = projections.Projection{
 	Name:    "flags",
-	Version: 11, // from folded states
+	Version: 12, // clientSide
 	Tables: slices.Concat([]string{"flags", "flag_variations", "flag_environments", "flag_rules", "flag_fallthroughs"},
 		flagSpanTables, []string{"flag_states"}),
 	Schema: `
@@ -114,9 +114,9 @@ func fromExcluded(names string) string {
 
 // The columns that lists of flags show, and filter by, at any time: the tables flags and flag_spans have them.
 const (
-	listedNames = "id, name, type, description, tags, project_id, permanent, owner, links, status"
+	listedNames = "id, name, type, description, tags, project_id, permanent, client_side, owner, links, status"
 	listedTypes = "id text, name text, type text, description text, tags text[], project_id text, permanent boolean, " +
-		"owner text, links json, status text"
+		"client_side boolean, owner text, links json, status text"
 	listedSchema = `id            text        not null,
     name          text        not null,
     type          text        not null,
@@ -124,6 +124,7 @@ const (
     tags          text[]      not null,
     project_id    text,
     permanent     boolean     not null,
+    client_side   boolean     not null,
     owner         text, -- also of a person who is no member
     links         json        not null, -- as facts hold them
     status        text        not null,`
@@ -133,9 +134,8 @@ const (
 func listed(f *state.Flag) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"id": f.ID, "name": f.Name, "type": f.Type, "description": f.Description, "tags": orEmpty(f.Tags),
-		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "owner": textOrNull(f.Owner),
-		"links":  linksJSON(f.Links),
-		"status": f.Status,
+		"project_id": textOrNull(f.ProjectID), "permanent": f.Permanent, "client_side": f.ClientSide,
+		"owner": textOrNull(f.Owner), "links": linksJSON(f.Links), "status": f.Status,
 	}
 }
 
@@ -162,6 +162,7 @@ type flagColumns struct {
 	Tags           []string          `json:"tags"`
 	ProjectID      string            `json:"project_id"`
 	Permanent      bool              `json:"permanent"`
+	ClientSide     bool              `json:"client_side"`
 	Owner          string            `json:"owner"`
 	Links          []events.Link     `json:"links"`
 	Status         events.FlagStatus `json:"status"`
@@ -177,8 +178,8 @@ func (c flagColumns) state() *state.Flag {
 	f := &state.Flag{
 		FlagCreated: events.FlagCreated{
 			TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: c.Name, Type: c.Type, DefaultValue: c.DefaultValue,
-			Description: c.Description, ProjectID: c.ProjectID, Permanent: c.Permanent, Owner: c.Owner,
-			Salt: c.Salt,
+			Description: c.Description, ProjectID: c.ProjectID, Permanent: c.Permanent, ClientSide: c.ClientSide,
+			Owner: c.Owner, Salt: c.Salt,
 		},
 		Exists: true, Status: c.Status, Version: c.Version, CreatedVersion: c.CreatedVersion,
 		CreatedAt: c.CreatedAt.UTC(), UpdatedAt: c.UpdatedAt.UTC(),

@@ -147,7 +147,7 @@ type foldFlag struct {
 
 	Tags, Enabled                []string
 	Links                        []events.Link
-	Permanent                    bool
+	Permanent, ClientSide        bool
 	Version, CreatedVersion      events.Revision
 	CreatedAt, UpdatedAt, Listed time.Time
 }
@@ -156,7 +156,7 @@ const foldFlagAt = `
 select s.id, s.name, s.type, d.default_value::text as default_value, s.description,
 	coalesce(s.project_id, '') as project_id, coalesce(s.owner, '') as owner, s.links, s.status, s.tags, array(select environment_id from flag_environment_spans e where e.tenant_id = s.tenant_id
 		and e.key = s.key and e.since <= t.at and e.until > t.at order by 1) as enabled,
-	s.permanent, v.version, s.created_version, s.created_at, v.recorded as updated_at, t.at as listed
+	s.permanent, s.client_side, v.version, s.created_version, s.created_at, v.recorded as updated_at, t.at as listed
 from unnest($1::timestamptz[]) t (at)
 	join flag_spans s on s.since <= t.at and s.until > t.at
 	left join flag_spans d on (d.tenant_id, d.key, d.version) = (s.tenant_id, s.key, s.default_version)
@@ -186,7 +186,7 @@ func TestRowsOfFlagsEqualTheirFold(t *testing.T) {
 			lists[e.At] = foldFlag{
 				ID: flag.ID, Name: flag.Name, Type: string(flag.Type), DefaultValue: string(flag.DefaultValue),
 				Description: flag.Description, ProjectID: flag.ProjectID, Status: string(flag.Status), Tags: flag.Tags,
-				Enabled: []string(flag.Enabled), Permanent: flag.Permanent, Owner: flag.Owner, Links: flag.Links,
+				Enabled: []string(flag.Enabled), Permanent: flag.Permanent, ClientSide: flag.ClientSide, Owner: flag.Owner, Links: flag.Links,
 				Version: e.Revision, CreatedVersion: created,
 				CreatedAt: flag.CreatedAt, UpdatedAt: e.At, Listed: e.At,
 			}
@@ -269,7 +269,8 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 			TenantID: "t", Key: "k", ID: fmt.Sprint("id ", revision), Name: foldTexts.Draw(f.T, "name"), Type: events.JSONFlag,
 			DefaultValue: value(), Description: foldTexts.Draw(f.T, "description"), Tags: tags.Draw(f.T, "tags"),
 			ProjectID: foldTexts.Draw(f.T, "project"), Permanent: rapid.Bool().Draw(f.T, "permanent"),
-			Owner: foldTexts.Draw(f.T, "owner"), Links: links.Draw(f.T, "links"), Salt: fmt.Sprint(revision),
+			ClientSide: rapid.Bool().Draw(f.T, "client side"),
+			Owner:      foldTexts.Draw(f.T, "owner"), Links: links.Draw(f.T, "links"), Salt: fmt.Sprint(revision),
 		}
 		for i := range rapid.IntRange(0, 3).Draw(f.T, "variations") {
 			created.Variations = append(created.Variations, variation(i))
@@ -282,7 +283,7 @@ func drawFlagFact(f *foldTable, flag *state.Flag, revision events.Revision) even
 			u := events.FlagUpdated{
 				Name: maybeChange(f, "name", foldTexts), Description: maybeChange(f, "description", foldTexts),
 				Tags: maybeChange(f, "tags", tags), ProjectID: maybeChange(f, "project", foldTexts),
-				Permanent: maybeChange(f, "permanent", rapid.Bool()), Owner: maybeChange(f, "owner", foldTexts),
+				Permanent: maybeChange(f, "permanent", rapid.Bool()), ClientSide: maybeChange(f, "client side", rapid.Bool()), Owner: maybeChange(f, "owner", foldTexts),
 				Links: maybeChange(f, "links", links),
 			}
 			if rapid.Bool().Draw(f.T, "value changes") {

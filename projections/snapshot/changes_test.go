@@ -3,6 +3,7 @@ package snapshot
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -241,5 +242,20 @@ func TestTheNameOfTheLog(t *testing.T) {
 	}
 	if here == name("eventstore", first) || here == name("postgres", "0198c0de-0000-7000-8000-5c2f1e9a7b31") {
 		t.Error("two logs have one name")
+	}
+}
+
+// The events of an append are applied in one piece: an evaluation between them would see a part of the change.
+func TestRunsHaveTheEventsOfOneStream(t *testing.T) {
+	var list []events.Recorded
+	for _, stream := range []string{"flag-t.a", "flag-t.a", "flag-t.b", "flag-t.a"} {
+		list = append(list, events.Recorded{Stream: stream})
+	}
+	var got []int
+	for run := range runs(list) {
+		got = append(got, len(run))
+	}
+	if want := []int{2, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("the pieces have %v events, want %v", got, want)
 	}
 }

@@ -20,21 +20,8 @@ type Flag struct {
 // Usage returns what counts the flag's evaluations, from its creation to its deletion.
 func (f *Flag) Usage() *usage.Flag { return f.usage }
 
-// next returns the flag after an event, nil if there is none. The error is that of evaluation.Compile: the flag can be
-// used all the same.
-func next(before *Flag, e events.Recorded, environments []events.EnvironmentRef) (*Flag, error) {
-	var s state.Flag
-	if before != nil {
-		s = before.State().Clone()
-	}
-	s.Apply(e)
-	if !s.Exists {
-		return nil, nil
-	}
-	return newFlag(&s, environments, before)
-}
-
-// newFlag compiles a state, which nothing else has and nothing changes from then on.
+// newFlag compiles a state, which nothing else has and nothing changes from then on. The error is that of
+// evaluation.Compile: the flag can be used all the same.
 func newFlag(s *state.Flag, environments []events.EnvironmentRef, before *Flag) (*Flag, error) {
 	shareTexts(s, environments)
 	f := &Flag{bytes: uint32(s.Bytes())}

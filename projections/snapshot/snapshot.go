@@ -5,7 +5,9 @@ package snapshot
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/retry"
 )
 
@@ -144,22 +147,41 @@ func (s *Snapshot) Faults() int64 { return s.faults.Load() }
 
 // handlers apply the facts by kind of stream.
 var handlers = events.NewByStream(
-	handle((*Snapshot).applyFlag),
+	handler((*Snapshot).applyFlag),
 	handle((*Snapshot).applyProject),
 	handle((*Snapshot).applyTenant),
 	handle((*Snapshot).applyUser),
 	handle(func(*Snapshot, events.Recorded, events.InvitationFact) error { return nil }), // no request needs invitations
 )
 
-type handler func(*Snapshot, events.Recorded) error
+// handler applies events of one stream, which follow each other in the log. It calls fault for those that it cannot
+// apply.
+type handler func(s *Snapshot, run []events.Recorded, fault func(events.Recorded, error))
 
 func handle[F events.Fact](apply func(*Snapshot, events.Recorded, F) error) handler {
-	return func(s *Snapshot, e events.Recorded) error {
-		fact, ok := e.Fact.(F)
-		if !ok {
-			return errors.New("the fact belongs to another kind of stream")
+	return func(s *Snapshot, run []events.Recorded, fault func(events.Recorded, error)) {
+		for e, fact := range facts[F](run, fault) {
+			if err := apply(s, e, fact); err != nil {
+				fault(e, err)
+			}
 		}
-		return apply(s, e, fact)
+	}
+}
+
+// facts yields the events with their facts, which are of one kind of stream. It calls fault for all others.
+func facts[F events.Fact](run []events.Recorded, fault func(events.Recorded, error)) iter.Seq2[events.Recorded, F] {
+	return func(yield func(events.Recorded, F) bool) {
+		for _, e := range run {
+			fact, ok := e.Fact.(F)
+			switch {
+			case e.Err != nil:
+				fault(e, e.Err)
+			case !ok:
+				fault(e, errors.New("the fact belongs to another kind of stream"))
+			case !yield(e, fact):
+				return
+			}
+		}
 	}
 }
 
@@ -167,11 +189,18 @@ func handle[F events.Fact](apply func(*Snapshot, events.Recorded, F) error) hand
 func (s *Snapshot) apply(page events.Page, log *slog.Logger) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	for _, e := range page.Events {
-		if err := s.applyEvent(e); err != nil {
-			s.faults.Add(1)
-			log.Error("the snapshot could not apply an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name,
-				"err", err)
+	fault := func(e events.Recorded, err error) {
+		s.faults.Add(1)
+		log.Error("the snapshot could not apply an event", "stream", e.Stream, "revision", e.Revision, "event", e.Name,
+			"err", err)
+	}
+	for run := range runs(page.Events) {
+		if handle, known := handlers.Lookup(run[0].Stream); known {
+			handle(s, run, fault)
+			continue
+		}
+		for _, e := range run {
+			fault(e, errors.New("unknown kind of stream"))
 		}
 	}
 	if len(page.Events) > 0 && s.logID == "" {
@@ -195,27 +224,47 @@ func (s *Snapshot) setLogID(id string) {
 	s.logName.Store(new(s.engine + " " + id))
 }
 
-func (s *Snapshot) applyEvent(e events.Recorded) error {
-	if e.Err != nil {
-		return e.Err
+// runs yields the events in pieces of one stream each. The events of an append are in one piece.
+func runs(list []events.Recorded) iter.Seq[[]events.Recorded] {
+	return func(yield func([]events.Recorded) bool) {
+		for len(list) > 0 {
+			n := slices.IndexFunc(list, func(e events.Recorded) bool { return e.Stream != list[0].Stream })
+			if n < 0 {
+				n = len(list)
+			}
+			if !yield(list[:n]) {
+				return
+			}
+			list = list[n:]
+		}
 	}
-	handle, known := handlers.Lookup(e.Stream)
-	if !known {
-		return errors.New("unknown kind of stream")
-	}
-	return handle(s, e)
 }
 
-// applyFlag returns an error for a fact that cannot be compiled. The flag then serves as before.
-func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
-	tenantID, key := events.ParseFlagStream(e.Stream)
+// applyFlag applies all events before it shows any, so that no evaluation sees a part of an append. A flag that cannot
+// be compiled serves as far as it can.
+func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, error)) {
+	tenantID, key := events.ParseFlagStream(run[0].Stream)
 	t, ok := s.tenants.Load(tenantID)
 	if !ok { // deleted meanwhile
-		return nil
+		return
 	}
-	t.flagsChanged.Store(&e.Position)
 	before, _ := t.flags.Load(key)
-	after, err := next(before, e, t.state.Load().Environments)
+	var next state.Flag
+	if before != nil {
+		next = before.State().Clone()
+	}
+	for e, fact := range facts[events.FlagFact](run, fault) {
+		t.flagsChanged.Store(&e.Position)
+		next.Apply(e)
+		s.changes.note(t, key, e, fact)
+	}
+	var after *Flag
+	if next.Exists {
+		var err error
+		if after, err = newFlag(&next, t.state.Load().Environments, before); err != nil {
+			fault(run[len(run)-1], err)
+		}
+	}
 	t.count(before, -1)
 	t.count(after, +1)
 	if after == nil {
@@ -223,14 +272,9 @@ func (s *Snapshot) applyFlag(e events.Recorded, fact events.FlagFact) error {
 	} else {
 		t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
 	}
-	if err != nil {
-		return err
-	}
-	if before == nil || after == nil {
+	if (before == nil) != (after == nil) {
 		t.keysGeneration.Add(1)
 	}
-	s.changes.note(t, key, e, fact)
-	return nil
 }
 
 func (s *Snapshot) applyProject(e events.Recorded, fact events.ProjectFact) error {
@@ -272,6 +316,11 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		next.Subscription = fact.To
 	case events.EnvironmentAdded:
 		next.Environments = append(next.Environments[:len(next.Environments):len(next.Environments)], fact.Environment)
+		next.AddedAt = maps.Clone(next.AddedAt)
+		if next.AddedAt == nil {
+			next.AddedAt = map[string]time.Time{}
+		}
+		next.AddedAt[fact.Environment.ID] = e.At
 	case events.MemberAdded:
 		s.addMember(t, next.Creator, fact.UserID, member{Role: fact.Role})
 	case events.TenantUpdated:
@@ -297,6 +346,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 	case events.EnvironmentDeleted:
 		next.Environments = slices.DeleteFunc(slices.Clone(next.Environments),
 			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
+		next.AddedAt = maps.Clone(next.AddedAt)
+		delete(next.AddedAt, fact.Environment.ID)
 		next.FlagRules = next.FlagRules.WithoutEnvironment(fact.Environment.ID)
 	case events.EnvironmentsArranged:
 		next.Environments = fact.Order()

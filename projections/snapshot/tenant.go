@@ -8,6 +8,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"flagledger/events"
+	"flagledger/events/state"
 )
 
 // Tenant is the part of a tenant that requests need.
@@ -36,6 +37,7 @@ type tenantState struct {
 	SandboxEnd   time.Time // as recorded
 	Subscription events.Subscription
 	Environments []events.EnvironmentRef
+	AddedAt      map[string]time.Time // when each environment was added, by id; as recorded
 	FlagRules    events.FlagRules
 }
 
@@ -111,13 +113,14 @@ func (t *Tenant) SandboxEnd() time.Time {
 func (t *Tenant) Subscription() events.Subscription { return t.state.Load().Subscription }
 
 // Environment finds an environment by its name.
-func (t *Tenant) Environment(name string) (events.EnvironmentRef, bool) {
-	for _, e := range t.state.Load().Environments {
+func (t *Tenant) Environment(name string) (state.Environment, bool) {
+	of := t.state.Load()
+	for _, e := range of.Environments {
 		if e.Name == name {
-			return e, true
+			return state.Environment{EnvironmentRef: e, AddedAt: of.AddedAt[e.ID]}, true
 		}
 	}
-	return events.EnvironmentRef{}, false
+	return state.Environment{}, false
 }
 
 // Environments returns the tenant's environments in its order. The caller must not change them.

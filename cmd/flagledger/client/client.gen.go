@@ -93,6 +93,7 @@ type ContextBody struct {
 
 // CreateFlagBody defines model for CreateFlagBody.
 type CreateFlagBody struct {
+	ClientSide     *bool               `json:"clientSide,omitempty"`
 	DefaultValue   *json.RawMessage    `json:"defaultValue,omitempty"`
 	Description    *string             `json:"description,omitempty"`
 	FlagVariations *[]NewVariationBody `json:"flag_variations,omitempty"`
@@ -126,6 +127,7 @@ type EvaluationBody struct {
 	Explanation   *ExplanationBody `json:"explanation,omitempty"`
 	FlagVersion   int64            `json:"flagVersion"`
 	Reason        string           `json:"reason"`
+	Revision      *string          `json:"revision,omitempty"`
 	RuleId        *string          `json:"ruleId"`
 	Value         json.RawMessage  `json:"value"`
 	VariationId   *string          `json:"variationId"`
@@ -148,6 +150,7 @@ type ExplanationBody struct {
 
 // FlagBody defines model for FlagBody.
 type FlagBody struct {
+	ClientSide       bool            `json:"clientSide"`
 	CreatedAt        time.Time       `json:"createdAt"`
 	DefaultValue     json.RawMessage `json:"defaultValue"`
 	Description      string          `json:"description"`
@@ -171,6 +174,7 @@ type FlagBody struct {
 
 // FlagDetail defines model for FlagDetail.
 type FlagDetail struct {
+	ClientSide       bool            `json:"clientSide"`
 	CreatedAt        time.Time       `json:"createdAt"`
 	DefaultValue     json.RawMessage `json:"defaultValue"`
 	Description      string          `json:"description"`
@@ -430,6 +434,7 @@ type ListFlagsParams struct {
 	Status          *string    `form:"status,omitempty" json:"status,omitempty"`
 	Enabled         *string    `form:"enabled,omitempty" json:"enabled,omitempty"`
 	Tag             *string    `form:"tag,omitempty" json:"tag,omitempty"`
+	ClientSide      *string    `form:"clientSide,omitempty" json:"clientSide,omitempty"`
 	Owner           *string    `form:"owner,omitempty" json:"owner,omitempty"`
 	Q               *string    `form:"q,omitempty" json:"q,omitempty"`
 	Sort            *string    `form:"sort,omitempty" json:"sort,omitempty"`
@@ -457,10 +462,11 @@ type CompareFlagVersionsParams struct {
 
 // EvaluateFlagParams defines parameters for EvaluateFlag.
 type EvaluateFlagParams struct {
-	At      *time.Time `form:"at,omitempty" json:"at,omitempty"`
-	Version *int       `form:"version,omitempty" json:"version,omitempty"`
-	Explain *bool      `form:"explain,omitempty" json:"explain,omitempty"`
-	Preview *bool      `form:"preview,omitempty" json:"preview,omitempty"`
+	At       *time.Time `form:"at,omitempty" json:"at,omitempty"`
+	Version  *int       `form:"version,omitempty" json:"version,omitempty"`
+	Revision *string    `form:"revision,omitempty" json:"revision,omitempty"`
+	Explain  *bool      `form:"explain,omitempty" json:"explain,omitempty"`
+	Preview  *bool      `form:"preview,omitempty" json:"preview,omitempty"`
 }
 
 // GetFlagHistoryParams defines parameters for GetFlagHistory.
@@ -1278,6 +1284,18 @@ func NewListFlagsRequest(server string, params *ListFlagsParams) (*http.Request,
 
 		}
 
+		if params.ClientSide != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "clientSide", *params.ClientSide, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.Owner != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "owner", *params.Owner, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
@@ -1725,6 +1743,18 @@ func NewEvaluateFlagRequestWithBody(server string, flagKey string, params *Evalu
 		if params.Version != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Revision != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "revision", *params.Revision, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

@@ -29,6 +29,7 @@ func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Fl
 			Description:  drawText(t),
 			Tags:         drawTags(t),
 			Permanent:    rapid.Bool().Draw(t, "permanent"),
+			ClientSide:   rapid.Bool().Draw(t, "clientSide"),
 			Owner:        drawText(t),
 			Links:        drawLinks(t),
 			Salt:         commands.NewSalt(),
@@ -72,6 +73,7 @@ func drawCommand(t *rapid.T, key string, f state.Flag) commands.Command[state.Fl
 			DefaultValue: maybeValue(t, kind),
 			Tags:         maybe(t, drawTags),
 			Permanent:    maybe(t, func(t *rapid.T) bool { return rapid.Bool().Draw(t, "permanent") }),
+			ClientSide:   maybe(t, func(t *rapid.T) bool { return rapid.Bool().Draw(t, "clientSide") }),
 			Owner:        maybe(t, drawText),
 			Links:        maybe(t, drawLinks),
 			Status: maybe(t, func(t *rapid.T) events.FlagStatus {

@@ -202,6 +202,7 @@ func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 			Description:  f.Description,
 			Tags:         f.Tags,
 			Permanent:    f.Permanent,
+			ClientSide:   f.ClientSide,
 			Links:        f.Links, // an owner who is no member is not shown
 			Status:       string(f.Status),
 			Version:      int64(f.Version),
@@ -243,6 +244,7 @@ type shownFlag struct {
 	Tags                 []string
 	ProjectID            *string
 	Permanent            bool
+	ClientSide           bool
 	Links                []events.Link
 	Status               string
 	Version              events.Revision
@@ -262,6 +264,7 @@ func shown(f state.Flag, environmentID string) shownFlag {
 		Description:  f.Description,
 		Tags:         f.Tags,
 		Permanent:    f.Permanent,
+		ClientSide:   f.ClientSide,
 		Status:       string(f.Status),
 		Version:      f.Version,
 		CreatedAt:    f.CreatedAt,

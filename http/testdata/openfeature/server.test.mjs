@@ -34,8 +34,9 @@ test('all reasons', async () => {
   told(await c.getStringDetails('by-company', 'code', { ...pro, company: { id: 'c-7' } }), { value: 'yes', reason: 'SPLIT', variant: 'on' });
   told(await c.getBooleanDetails('disabled', false, user), { value: true, reason: 'DISABLED' });
   const { flagMetadata } = await c.getStringDetails('ruled', 'code', pro);
-  assert.deepEqual(Object.keys(flagMetadata).sort(), ['flagVersion', 'ruleId', 'variationId']);
+  assert.deepEqual(Object.keys(flagMetadata).sort(), ['flagSetId', 'flagVersion', 'ruleId', 'variationId', 'version']);
   assert.equal(flagMetadata.flagVersion, 3);
+  assert.equal(flagMetadata.version, '3');
 });
 
 test('all errors', async () => {

@@ -3,6 +3,7 @@ package evaluation
 import (
 	"encoding/json"
 	"errors"
+	"time"
 
 	"flagledger/events"
 )
@@ -29,6 +30,7 @@ type Result struct {
 	Split         bool   // the variation was chosen by weight
 	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
 	Version       events.Revision
+	ChangedAt     time.Time // when the flag got the version, as recorded; zero if it serves a part of an older one
 
 	Variation *Variation // nil if no variation was served
 }
@@ -73,7 +75,7 @@ func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
 }
 
 func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
-	r := Result{Value: f.defaultValue, Version: f.version}
+	r := Result{Value: f.defaultValue, Version: f.version, ChangedAt: f.changedAt}
 	e := f.environment(environmentID)
 	switch {
 	case f.status == archived:

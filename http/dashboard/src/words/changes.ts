@@ -37,6 +37,7 @@ const fields: Record<string, string> = {
   tags: 'Tags',
   status: 'Status',
   permanent: 'Permanent',
+  clientSide: 'Seen by browsers',
   owner: 'Owner',
   links: 'Links',
   defaultValue: 'Default value',
@@ -113,7 +114,7 @@ function plain(field: string, value: unknown): string | undefined {
   if (value === null || value === undefined) return;
   if (value === invalid) return 'not valid yet';
   if (field === 'enabled') return value ? flags.enabled.true : flags.enabled.false;
-  if (field === 'permanent') return value ? 'Yes' : 'No';
+  if (field === 'permanent' || field === 'clientSide') return value ? 'Yes' : 'No';
   if (field === 'status') return flags.status[value as keyof typeof flags.status];
   if (field === 'type') return flags.types[value as keyof typeof flags.types];
   if (field === 'tags') return (value as string[]).join(', ') || 'none';
