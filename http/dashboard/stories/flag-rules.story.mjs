@@ -49,10 +49,20 @@ export default {
     const [entry] = await v.call('GET', '/api/v1/flags/cart-7/history');
     if (entry.reason !== 'launch') throw new Error(`the reason is ${entry.reason}`);
 
-    // So do its rules and its settings.
+    // So do changes of the whole flag, from another environment too.
+    const hint = 'Required for changes in development: why?';
+    await v.open(`/t/${tenant}/production/flags/cart-7?tab=overview`);
+    await v.field('Name').fill('Cart');
+    await v.page.getByPlaceholder(hint).waitFor();
+    await v.button('Discard').click();
+    await v.open(`/t/${tenant}/production/flags`);
+    await v.field('Select cart-7').check();
+    await v.button('Archive').click();
+    await v.page.getByText(hint).waitFor();
+    await v.button('Cancel').click();
     await v.open(`/t/${tenant}/development/flags/cart-7?tab=overview`);
     await v.field('Name').fill('Cart');
-    await v.page.getByPlaceholder('Required for changes in development: why?').waitFor();
+    await v.page.getByPlaceholder(hint).waitFor();
     await v.button('Save').click();
     await v.page.getByText("A reason is required by the tenant's rules for changes of flags in development.").waitFor();
     await v.field('Reason').fill('typo');

@@ -121,7 +121,10 @@ export default {
     await v.page.reload();
     await v.heading('Individual users').waitFor();
     await v.page.getByText('No rules').waitFor();
-    await paste(v.field('Targeting keys'), 'a-1, a-2\na-3\r\n"b, c"\n');
+    await v.field('Targeting keys').fill('half');
+    await paste(v.field('Targeting keys'), 'a-1, a-2\na-3\r\n"b, c","d"\n');
+    if ((await v.field('Targeting keys').inputValue()) !== 'half') throw new Error('the typed text is lost');
+    await v.field('Targeting keys').fill('');
     for (const key of ['a-1', 'a-2', 'a-3']) await v.button(`Remove ${key}`).waitFor();
     await v.button('Target users').click();
     await v.field('Targeting keys').last().fill('other');
@@ -135,7 +138,7 @@ export default {
     const shown = JSON.stringify((await read()).map(({ conditions: [{ attribute, values }] }) => [attribute, values]));
     if (
       shown !==
-      '[["targetingKey",["user-42","a-1","a-2","a-3","b, c"]],["targetingKey",["other"]],["plan",["pro","team"]]]'
+      '[["targetingKey",["user-42","a-1","a-2","a-3","b, c","d"]],["targetingKey",["other"]],["plan",["pro","team"]]]'
     )
       throw new Error(shown);
     await v.page.setViewportSize({ width: 390, height: 844 });
@@ -144,6 +147,19 @@ export default {
     await v.button('Delete target 2').click();
     await save(v);
     if ((await read()).length !== 2) throw new Error('the target is still there');
+  },
+
+  'a variation “on” that serves false is not taken for the one of a draft': async (come) => {
+    const v = await come({ refused: [412, 422] });
+    await open(v, { key: 'odd', type: 'boolean' });
+    await v.button('Target users').click();
+    await v.field('Targeting keys').fill('user-1');
+    await v.call('POST', '/api/v1/flags/odd/variations', { name: 'on', value: false, weight: 1 });
+    await v.until('it is offered, too', async () => (await v.field('Serve').locator('option').count()) >= 3);
+    await v.button('Save').click();
+    await v.page.getByRole('alert').waitFor();
+    const { rules } = await v.call('GET', '/api/v1/flags/odd/rules');
+    if (rules.length) throw new Error(JSON.stringify(rules));
   },
 
   'the bar of changes covers no field that has the focus': async (come) => {
@@ -194,6 +210,13 @@ export default {
     await v.button('Save').click();
     await value.fill('{"a": 1, "a": 2}');
     await v.page.getByText('Default value must be valid JSON: see line 1, column 10, which repeats "a".').waitFor();
+    await value.fill('['.repeat(20_000));
+    await v.page.getByText('Default value must be JSON with at most 64 levels: see line 1, column 65.').waitFor();
+    const diff = v.page.getByRole('group', { name: 'Changed lines' });
+    await value.fill(JSON.stringify(Array(30).fill(1)));
+    await v.until('the keyboard scrolls many lines', async () => (await diff.getAttribute('tabindex')) === '0');
+    await value.fill('[1]');
+    await v.until('it skips a few', async () => (await diff.getAttribute('tabindex')) === null);
     const text = '{\n  "most": 1.0,\n  "id": 12345678901234567890,\n  "list": [\n    1e400\n  ]\n}'.replace(
       '1e400',
       '1.50',
@@ -262,6 +285,7 @@ export default {
     await v.field('Name').fill('Found');
     await v.field('Filter rules').fill('nothing like this');
     await v.page.getByText('No rule has these words.').waitFor();
+    await v.field('Name').waitFor(); // an open rule stays
     await v.field('Filter rules').fill('c77');
     await v.button('Move Found up').click();
     await v.field('Serve').first().selectOption('A percentage rollout');
@@ -278,6 +302,9 @@ export default {
     await save(v);
     const now = await v.call('GET', '/api/v1/flags/crowd/rules');
     if (now.rules[76].name !== 'Found' || now.rules.length !== 100) throw new Error(now.rules[76].name);
+    await v.button('Add rule').click();
+    await v.until('the new rule is shown too', async () => (await v.field('Name').count()) === 2);
+    await v.button('Discard').click();
 
     await v.page.getByRole('tab', { name: 'Overview' }).click();
     await v.button('Show all 50').click();

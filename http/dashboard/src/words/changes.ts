@@ -56,6 +56,8 @@ export const unset = 'unset';
 
 export const goneName = 'a deleted one';
 
+export const goneMember = 'a former member';
+
 /** Returns changes in words. */
 export function changeLines(changes: readonly ChangedField[], names: Names): ChangeLine[] {
   return changes.flatMap((change) => linesOf(change, names));
@@ -71,7 +73,8 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
   }
   if (field === 'version' || field === 'at') return [{ what: 'To version', after: String(to) }];
   if (field === 'owner' || field === 'projectId') {
-    const named = (id: unknown) => (id ? (names.get(id as string) ?? goneName) : undefined);
+    const gone = field === 'owner' ? goneMember : goneName;
+    const named = (id: unknown) => (id ? (names.get(id as string) ?? gone) : undefined);
     return [{ what: fields[field]!, before: named(from), after: named(to) }];
   }
   return [line(fields[field] ?? field, field, from, to)];

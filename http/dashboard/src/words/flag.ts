@@ -95,10 +95,11 @@ export const flag = {
   },
   review: {
     title: 'What changes',
+    diff: 'Changed lines',
     counted: (n: number) => `What changes: ${n}`,
     reason: 'Reason',
     reasonHint: 'For the history: why?',
-    reasonRequired: (environment: string) => `Required for changes in ${environment}: why?`,
+    reasonRequired: (environments: string) => `Required for changes in ${environments}: why?`,
     discard: 'Discard',
   },
   conflict: {
@@ -133,7 +134,7 @@ export const flag = {
     did: (version: number, action: string, who: string) => `Version ${version}: ${action}, ${isolated(who)}`,
     off: 'Off',
     on: 'On',
-    value: 'Value',
+    variation: 'Variation',
     by: { client: 'machine', system: 'system' },
   },
   compare: {
