@@ -20,7 +20,7 @@ func ListLimits() []events.Limit {
 		tenantLimit("flags", MaxFlags),
 		tenantLimit("projects", MaxProjects),
 		tenantLimit("members, pending ones included", maxMembers),
-		tenantLimit("environments", maxEnvironments),
+		tenantLimit("environments", maxEnvironments, "environments"),
 		{
 			Group: events.TenantLimits, Name: "environments added, also those deleted since", Max: maxEnvironmentsDay,
 			Unit: "a day", Per: perTenant, Nodes: events.AllNodes, Status: 429,
@@ -66,9 +66,10 @@ func ListLimits() []events.Limit {
 	}
 }
 
-func tenantLimit(name string, most int) events.Limit {
+func tenantLimit(name string, most int, fields ...string) events.Limit {
 	return events.Limit{
-		Group: events.TenantLimits, Name: name, Max: most, Per: perTenant, Nodes: events.AllNodes, Status: 409,
+		Group: events.TenantLimits, Name: name, Fields: fields, Max: most, Per: perTenant, Nodes: events.AllNodes,
+		Status: 409,
 	}
 }
 

@@ -298,7 +298,7 @@ func TestDashboardSaysTheLimitsOfTheCode(t *testing.T) {
 		want          int
 	}{
 		{"components/ReasonField.svelte", `maxlength={(\d+)}`, of("X-Change-Reason")},
-		{"words/flags.ts", `up to (\d+) characters`, of("key")},
+		{"words/flags.ts", `at most (\d+) characters`, of("key")},
 		{"words/account.ts", `At least (\d+) characters`, commands.MinPassword},
 		{"words/profile.ts", `At least (\d+) characters`, commands.MinPassword},
 	} {
