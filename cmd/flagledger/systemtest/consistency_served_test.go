@@ -52,7 +52,7 @@ func (v views) checkEvaluation(t rapid.TB, key string, f state.Flag) (matches in
 
 // evaluated returns the evaluation of a flag computed from its state.
 func evaluated(f state.Flag, environmentID, unit string) (evaluation.Result, error) {
-	r := evaluation.Result{Value: f.DefaultValue, Version: f.Version}
+	r := evaluation.Result{Value: f.DefaultValue, Version: f.Version, ChangedAt: f.UpdatedAt}
 	switch {
 	case f.Status == events.ArchivedFlag:
 		r.Reason = evaluation.Archived
