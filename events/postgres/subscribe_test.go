@@ -79,7 +79,7 @@ func TestAnAppendIsNotified(t *testing.T) {
 	}
 }
 
-// A page ends where an append ends, so that whoever applies pages never shows a part of one.
+// A page ends where an append ends, so that a reader that applies pages never shows a part of one.
 func TestPagesEndWhereAppendsEnd(t *testing.T) {
 	t.Parallel()
 	s := open(t)
