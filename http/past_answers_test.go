@@ -310,7 +310,7 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 	role, text := d.of("role", "admin", "developer", "viewer"), d.of("text", "a", "b<")
 	environment := d.of("environment to make or delete", "development", "qa", "qa")
 	switch d.of(
-		"change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "invite",
+		"change of the tenant", "new project", "update project", "delete project", "environment", "no environment", "arrangement", "invite",
 		"role", "join", "remove", "update", "client", "no client", "rotate", "plan", "another tenant", "revert",
 		"revert in an environment", "revert in a project",
 	) {
@@ -331,6 +331,12 @@ func (e *evolving) changeTenant(rt *rapid.T, me *nodetest.Client) *nodetest.Answ
 		a := me.Call("DELETE", tenant+"/environments/"+environment, nil)
 		e.environmentsSince = time.Now()
 		return a
+	case "arrangement":
+		var arranged []any
+		for _, name := range me.Call("GET", tenant+"/environments", nil).Want(200).JSON().([]any) {
+			arranged = append([]any{map[string]any{"name": name, "color": d.of("color", "#0ea5e9", "#808080")}}, arranged...)
+		}
+		return me.Call("PUT", tenant+"/environments/settings", map[string]any{"environments": arranged})
 	case "update":
 		return me.Call("PATCH", tenant, map[string]any{"name": text + "!"})
 	case "client":

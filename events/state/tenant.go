@@ -15,7 +15,7 @@ type Tenant struct {
 	Exists       bool                    // false for a tenant that was deleted
 	Taken        bool                    // a tenant has this id, or had it
 	Environments []events.EnvironmentRef // in the tenant's order
-	Colors       map[string]string       // of environments, by id; without those that have their default color
+	Colors       map[string]string       // of environments, by id; without those added since the last arrangement
 	Clients      map[string]OAuthClient  // by id
 	Members      map[string]Member       // by user id, pending ones by an id of their own
 	Subscription events.Subscription

@@ -58,7 +58,7 @@ func (q *evaluationQuery) readRevision(query url.Values, wrong map[string]string
 	if _, noted := wrong["revision"]; noted || !query.Has("revision") {
 		return
 	}
-	r, ok := readRevision(query.Get("revision"))
+	r, ok := parseRevision(query.Get("revision"))
 	switch {
 	case q.past:
 		wrong["revision"] = "is not allowed with at or version: send one of them"

@@ -39,8 +39,8 @@ func (r revision) append(b []byte) []byte {
 	return b
 }
 
-// readRevision reads the text of a revision. It accepts only what append writes.
-func readRevision(text string) (r revision, ok bool) {
+// parseRevision reads the text of a revision. It accepts only what append writes.
+func parseRevision(text string) (r revision, ok bool) {
 	version, added, later := strings.Cut(text, "@")
 	n, err := strconv.ParseUint(version, 10, 63)
 	if err != nil || n == 0 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -75,12 +76,23 @@ func TestARuleThatCannotBeCompiledStopsOneEnvironment(t *testing.T) {
 	apply(ruled(good...), false)
 	apply(rulesIn(development, good...), false)
 
+	timed := func() bool {
+		f.flag.state.UpdatedAt = time.Unix(1, 0)
+		r, err := f.flag.Evaluate(production.ID, &Context{})
+		return err == nil && !r.ChangedAt.IsZero()
+	}
+	if !timed() {
+		t.Error("an answer has no time of its version")
+	}
 	version := f.flag.Version()
 	apply(events.ChangeRules(development, good, bad), true)
 	if f.flag.Version() != version {
 		t.Errorf("its version is %d, want %d", f.flag.Version(), version)
 	}
 	serves(development, "RULE_MATCH 1")
+	if timed() {
+		t.Error("an answer beside older rules has the time of its version")
+	}
 
 	apply(events.FlagUpdated{DefaultValue: &events.Change[json.RawMessage]{To: []byte("5")}}, false)
 	apply(events.VariationUpdated{ID: "a", Value: &events.Change[json.RawMessage]{To: []byte("9")}}, false)

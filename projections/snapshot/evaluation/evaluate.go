@@ -75,7 +75,10 @@ func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
 }
 
 func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
-	r := Result{Value: f.defaultValue, Version: f.version, ChangedAt: f.changedAt}
+	r := Result{Value: f.defaultValue, Version: f.version}
+	if !f.stale {
+		r.ChangedAt = f.state.UpdatedAt
+	}
 	e := f.environment(environmentID)
 	switch {
 	case f.status == archived:

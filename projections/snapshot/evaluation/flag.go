@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"flagledger/events"
 	"flagledger/events/rules"
@@ -18,13 +17,13 @@ import (
 type Flag struct {
 	state        *state.Flag // that it was compiled from; nothing changes it
 	version      events.Revision
-	changedAt    time.Time // when the flag got the version; zero if it serves stale targeting
 	defaultValue json.RawMessage
 	variations   []*Variation
 	split        *rollout // between the variations; nil if they have no weight
 	environments []environment
 	salt         murmur
 	boolean      bool
+	stale        bool // it serves older targeting somewhere
 	status       status
 }
 
@@ -76,7 +75,6 @@ func Compile(s *state.Flag, environments []events.EnvironmentRef, before *Flag) 
 	f := Flag{
 		state:        s,
 		version:      s.Version,
-		changedAt:    s.UpdatedAt,
 		defaultValue: shared(s.DefaultValue),
 		salt:         before.salt,
 		boolean:      s.Type == events.BooleanFlag,
@@ -108,9 +106,8 @@ func Compile(s *state.Flag, environments []events.EnvironmentRef, before *Flag) 
 	if firstErr != nil {
 		f.version = before.version
 	}
-	if slices.ContainsFunc(f.environments, func(e environment) bool { return e.targeting != nil && e.targeting.stale }) {
-		f.changedAt = time.Time{}
-	}
+	f.stale = slices.ContainsFunc(f.environments,
+		func(e environment) bool { return e.targeting != nil && e.targeting.stale })
 	return f, firstErr
 }
 
