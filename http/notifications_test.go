@@ -153,6 +153,7 @@ func TestNotifications(t *testing.T) {
 			bad(map[string]any{"data": map[string]any{"google.x": "y"}}, "data")
 			bad(map[string]any{"data": map[string]any{"x": strings.Repeat("y", 4096)}}, "data")
 			bad(map[string]any{"data": []any{}, "title": 1}, "data", "title")
+			bad(map[string]any{"type": "invitation.accepted"}, "type")
 		},
 		"a key sends one": func(t *testing.T, me *nodetest.Client) {
 			body, key := map[string]any{

@@ -18,6 +18,12 @@ const (
 	SandboxDeletionNotice    = "sandbox.deletion"
 )
 
+// ownTypes may not be sent by callers: clients show these notifications as the service's word.
+var ownTypes = []string{
+	MemberAddedNotice, RoleChangedNotice, InvitationAcceptedNotice, PaymentFailedNotice, SandboxEndingNotice,
+	SandboxDeletionNotice,
+}
+
 // MemberAdded notifies a person that they are a member of a tenant now. It does not show the tenant's name, which a
 // stranger may have chosen.
 func (s *Notifications) MemberAdded(ctx context.Context, cause, tenantID, userID string) error {

@@ -4,6 +4,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,6 +155,7 @@ func CheckNotification(n Notification) error {
 	commands.CheckText(wrong, "userId", n.UserID, 1, maxNotificationWord)
 	commands.CheckText(wrong, "title", n.Title, 1, maxNotificationTitle)
 	commands.CheckText(wrong, "type", n.Type, 1, maxNotificationWord)
+	wrong.Check(!slices.Contains(ownTypes, n.Type), "type", "is a type of the service's own notifications")
 	commands.CheckText(wrong, "body", n.Body, 0, maxNotificationBody)
 	commands.CheckText(wrong, "icon", n.Icon, 0, maxNotificationIcon)
 	commands.CheckText(wrong, "actionType", n.ActionType, 0, maxNotificationWord)
