@@ -97,8 +97,6 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
 	chromium := findBrowser(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
 	restarted, database := nodetest.Build(t), nodetest.Database(t)
 	serve := func() *nodetest.Process {
 		return restarted.Serve("FLAGLEDGER_ENVIRONMENT=development", "FLAGLEDGER_DATABASE_URL="+database)
@@ -127,7 +125,7 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	defer control.Close()
 
 	command := exec.CommandContext(
-		ctx,
+		t.Context(),
 		"node",
 		append([]string{"dashboard/stories/run.mjs"}, strings.Fields(os.Getenv("FLAGLEDGER_STORIES"))...)...)
 	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL,

@@ -90,7 +90,7 @@ func (a *API) addEnvironmentList() {
 
 func (a *API) addEnvironmentSettings() {
 	const tag, path = "Tenants", "/api/v1/tenants/{tenantId}/environments/settings"
-	example := map[string]any{"environments": []environmentSettings{{"production", "#e03131"}, {"staging", "#1c7ed6"}}}
+	example := map[string]any{"environments": []environmentSettings{{"production", "#e03131"}, {"development", "#1c7ed6"}}}
 	get := rest.Operation("GET", path, "get-environment-settings", tag, "The order and colors of a tenant's environments")
 	get.Description = "An environment that was added after the last arrangement comes last, with a default color."
 	rest.Register(a.Core, rest.Access{Who: rest.Viewer}, rest.WithExamples(get, nil, example),
