@@ -26,6 +26,8 @@ func ListLimits() []events.Limit {
 			Unit: "a day", Per: perTenant, Nodes: events.AllNodes, Status: 429,
 		},
 		tenantLimit("OAuth clients", maxClients),
+		tenantLimit("evaluation keys", maxEvaluationKeys),
+		tenantLimit("earlier ones of an evaluation key that are still valid", state.MaxPreviousSecrets),
 		tenantLimit("earlier secrets of an OAuth client that are still valid", state.MaxPreviousSecrets),
 		flagLimit("a flag with variations and the rules of all environments", MaxFlagBytes, events.UnitBytes, perFlag, 409),
 		flagLimit("a value that is served", maxValueBytes, events.UnitBytes, perFlag, 409),

@@ -26,6 +26,13 @@ func oneOfEach() []any {
 	rollout := &NewServe{Rollout: []events.Share{{VariationID: "v", Weight: 1}}, BucketBy: new("company.id")}
 	fallthroughs := SetFallthrough{FlagRef: ref, Environment: production, Serve: rollout}
 	return []any{
+		CreateEvaluationKey{
+			TenantRef: tenant, ID: "k", Name: "Shop", Kind: events.BrowserKey, Environment: "production", Origins: []string{},
+			ExpiresAt: now, Random: "r", SigningID: "s", Now: now,
+		},
+		ChangeEvaluationKey{EvaluationKeyRef{tenant, "k"}, new(""), &[]string{}, &time.Time{}, now},
+		RotateEvaluationKey{EvaluationKeyRef{tenant, "k"}, "r", "s", true, now},
+		RemoveEvaluationKey{EvaluationKeyRef{tenant, "k"}},
 		CreateFlag{
 			TenantID:   "t",
 			Key:        "k",
@@ -230,10 +237,10 @@ func commandTypes(t *testing.T) map[string]bool {
 // its old name to renamed.
 func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
 	want := strings.Fields(`
-		AcceptInvitation AddEnvironment AddMember AddVariation ArrangeEnvironments ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateFlag
+		AcceptInvitation AddEnvironment AddMember AddVariation ArrangeEnvironments ChangeEvaluationKey ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateEvaluationKey CreateFlag
 		CreateInvitation CreateProject CreateTenant DeactivateUser DeleteClient DeleteEndedSandbox DeleteEnvironment DeleteFlag DeleteProject DeleteTenant
-		EndSession EndSessions EraseUser GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveMember
-		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevokeInvitation RotateSecret SetFallthrough SetFlagRules SetPlan SetRules
+		EndSession EndSessions EraseUser GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveEvaluationKey RemoveMember
+		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevokeInvitation RotateEvaluationKey RotateSecret SetFallthrough SetFlagRules SetPlan SetRules
 		SetSubscription SwitchFlag UpdateFlag UpdateProject UpdateTenant UpdateVariation`)
 	for i := range want {
 		want[i] = "commands." + want[i]

@@ -158,6 +158,28 @@ var examples = []Fact{
 		PreviousUntil: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	},
 	OAuthClientDeleted{ClientID: "c1"},
+	EvaluationKeyAdded{
+		KeyID:       "k1",
+		Name:        "Shop",
+		Kind:        BrowserKey,
+		Environment: EnvironmentRef{ID: "e1", Name: "production"},
+		Origins:     []string{"https://*.example.com"},
+		Edge:        true,
+		ExpiresAt:   time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		KeyMaterial: KeyMaterial{Key: "pk_a", Hash: []byte{0, 255}, SigningID: "s1"},
+	},
+	EvaluationKeyChanged{
+		KeyID:     "k1",
+		Name:      &Change[string]{"a", "b"},
+		Origins:   &Change[[]string]{nil, []string{"https://example.com"}},
+		ExpiresAt: &Change[*time.Time]{nil, new(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))},
+	},
+	EvaluationKeyRotated{
+		KeyID:         "k1",
+		KeyMaterial:   KeyMaterial{Key: "pk_b", Hash: []byte{2, 3}, SigningID: "s2"},
+		PreviousUntil: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	},
+	EvaluationKeyRemoved{KeyID: "k1"},
 	SubscriptionChanged{
 		From: Subscription{Plan: FreePlan, Status: NoSubscription},
 		To: Subscription{

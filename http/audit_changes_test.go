@@ -139,6 +139,23 @@ func testAuditTrailHasEveryChange(t *testing.T) {
 				trailEntry{"tenant.member_role_changed", "member", member.UserID, email, nil, map[string]any{"role": change("viewer", "developer")}},
 				trailEntry{"tenant.member_removed", "member", member.UserID, email, nil, map[string]any{"role": change("developer", nil)}})
 		},
+		"of an evaluation key": func(t *testing.T, me *nodetest.Client) {
+			key, _ := createKey(me, "browser", map[string]any{"origins": []any{"https://a.example"}})
+			id := key["id"].(string)
+			me.Call("PATCH", keysPath+"/"+id, `{"name":"Store","origins":[]}`).Want(200)
+			me.Call("POST", keysPath+"/"+id+"/rotate", nil).Want(200)
+			me.Call("DELETE", keysPath+"/"+id, nil).Want(204)
+			sameTrail(t, me,
+				trailEntry{"tenant.evaluation_key_added", "evaluation_key", id, "Shop", "production", map[string]any{
+					"name": change(nil, "Shop"), "kind": change(nil, "browser"), "environment": change(nil, "production"),
+					"origins": change(nil, []string{"https://a.example"}),
+				}},
+				trailEntry{"tenant.evaluation_key_changed", "evaluation_key", id, "Store", nil, map[string]any{
+					"name": change("Shop", "Store"), "origins": change([]string{"https://a.example"}, []string{}),
+				}},
+				trailEntry{"tenant.evaluation_key_rotated", "evaluation_key", id, "Store", nil, nil},
+				trailEntry{"tenant.evaluation_key_removed", "evaluation_key", id, "Store", nil, map[string]any{"name": change("Store", nil)}})
+		},
 		"of an OAuth client, without the hash of its secret": func(t *testing.T, me *nodetest.Client) {
 			client, _ := me.OAuthClient("CI", "flags:read")
 			me.Call("POST", "/api/v1/oauth/clients/"+client+"/rotate", nil).Want(200)

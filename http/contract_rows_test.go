@@ -353,6 +353,8 @@ var sameShape = []string{
 	"GET /api/sandbox/demo-data",
 }
 
+const evaluationKeys = "browsers, and servers that should not fetch a token every hour, need a credential"
+
 // additions are operations beyond the interface, each with the reason for it.
 var additions = map[string]string{
 	"GET /api/v1/tenants/{tenantId}/environments/settings":         "one order and one color for each, everywhere",
@@ -366,6 +368,11 @@ var additions = map[string]string{
 	"POST /api/v1/auth/verify-email":                               "the mail that verifies an address leads to it",
 	"POST /api/v1/auth/resend-verification":                        "the mail that verifies an address may be lost",
 	"GET /.well-known/jwks.json":                                   "others can verify tokens of machines",
+	"GET /api/v1/evaluation-keys":                                  evaluationKeys,
+	"POST /api/v1/evaluation-keys":                                 evaluationKeys,
+	"PATCH /api/v1/evaluation-keys/{keyId}":                        evaluationKeys,
+	"POST /api/v1/evaluation-keys/{keyId}/rotate":                  evaluationKeys,
+	"DELETE /api/v1/evaluation-keys/{keyId}":                       evaluationKeys,
 	"GET /api/v1/oauth/clients":                                    "who made clients needs to see them",
 	"DELETE /api/v1/oauth/clients/{clientId}":                      "a client that is known to others must be stopped",
 	"POST /api/v1/oauth/clients/{clientId}/rotate":                 "a secret is replaced without an outage",

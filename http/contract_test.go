@@ -121,6 +121,8 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 		switch w.path {
 		case "/api/v1/oauth/clients", "/api/oauth/clients":
 			w.thing("clientId")
+		case "/api/v1/evaluation-keys":
+			w.thing("keyId")
 		case "/api/v1/cleanup", "/api/v1/tags":
 			w.thing("flagKey")
 		}
@@ -183,6 +185,9 @@ func (w *world) newThing(name string) string {
 	case "clientId":
 		w.things[name], w.things["clientSecret"] = w.me.OAuthClient("Contract", "flags:read", "flags:evaluate")
 		return w.things[name]
+	case "keyId":
+		key, _ := createKey(w.me, "browser", nil)
+		return key["id"].(string)
 	case "id":
 		return w.me.Call("POST", inboxPath+"/send", map[string]any{
 			"userId": w.me.UserID, "tenantId": w.me.Tenant, "title": "T", "type": "t", "data": map[string]string{"k": "v"},

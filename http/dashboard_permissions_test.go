@@ -60,6 +60,10 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 				{"GET", "/api/v1/oauth/clients", ""}, {"POST", "/api/v1/oauth/clients", `{}`},
 				{"DELETE", "/api/v1/oauth/clients/none", ""}, {"POST", "/api/v1/oauth/clients/none/rotate", ""},
 			},
+			"manageKeys": {
+				{"POST", keysPath, `{}`}, {"PATCH", keysPath + "/none", `{"name":""}`}, {"DELETE", keysPath + "/none", ""},
+				{"POST", keysPath + "/none/rotate", ""},
+			},
 			"changePlan": {{"POST", "/api/v1/billing/checkout", `{}`}, {"POST", "/api/v1/billing/portal", `{}`}},
 			"readFacts":  {{"GET", "/api/v1/audit/facts", ""}},
 		}

@@ -88,6 +88,11 @@ func rowOf(t *testing.T, name string) contractRow {
 // additionRows has a call of each addition, like contractRows.
 var additionRows = []contractRow{
 	{"PATCH /api/v1/tenants/{tenantId}/users/{userId}", "", `{"role":"admin"}`, 200, nil},
+	{"GET /api/v1/evaluation-keys", "", "", 200, nil},
+	{"POST /api/v1/evaluation-keys", "", `{"name":"Shop","kind":"browser","environment":"production","signed":true}`, 201, nil},
+	{"PATCH /api/v1/evaluation-keys/{keyId}", "", `{"name":"Store"}`, 200, nil},
+	{"POST /api/v1/evaluation-keys/{keyId}/rotate", "", `{"endNow":true}`, 200, nil},
+	{"DELETE /api/v1/evaluation-keys/{keyId}", "", "", 204, nil},
 	{"GET /api/v1/oauth/clients", "", "", 200, nil},
 	{"POST /api/v1/oauth/clients/{clientId}/rotate", "", "", 200, nil},
 	{"DELETE /api/v1/oauth/clients/{clientId}", "", "", 204, nil},

@@ -156,6 +156,21 @@ var acts = map[string]func(me *nodetest.Client) act{
 			tenantStream(me),
 		}
 	},
+	"create an evaluation key": func(me *nodetest.Client) act {
+		return act{"POST", keysPath, `{"name":"Shop","kind":"browser","environment":"production","signed":true}`, 201, tenantStream(me)}
+	},
+	"change an evaluation key": func(me *nodetest.Client) act {
+		key, _ := createKey(me, "browser", nil)
+		return act{"PATCH", keysPath + "/" + key["id"].(string), `{"name":"Store"}`, 200, tenantStream(me)}
+	},
+	"rotate an evaluation key": func(me *nodetest.Client) act {
+		key, _ := createKey(me, "browser", nil)
+		return act{"POST", keysPath + "/" + key["id"].(string) + "/rotate", `{}`, 200, tenantStream(me)}
+	},
+	"delete an evaluation key": func(me *nodetest.Client) act {
+		key, _ := createKey(me, "browser", nil)
+		return act{"DELETE", keysPath + "/" + key["id"].(string), ``, 204, tenantStream(me)}
+	},
 	"delete an OAuth client": func(me *nodetest.Client) act {
 		id, _ := me.OAuthClient("c", "flags:read")
 		return act{"DELETE", "/api/v1/oauth/clients/" + id, ``, 204, tenantStream(me)}

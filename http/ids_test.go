@@ -77,6 +77,8 @@ func TestIDsAreReadInAnyCase(t *testing.T) {
 			id, secret := me.OAuthClient("Machine", "flags:read")
 			token := me.Trade("grant_type", "client_credentials", "client_id", strings.ToUpper(id), "client_secret", secret).Want(200).Object()["access_token"].(string)
 			me.WithToken(token).Call("GET", "/api/v1/flags", nil, "X-Tenant-ID", strings.ToUpper(me.Tenant)).Want(200)
+			key, _ := createKey(me, "server", nil)
+			me.Call("POST", keysPath+"/"+strings.ToUpper(key["id"].(string))+"/rotate", nil).Want(200)
 			me.Call("POST", "/api/v1/oauth/clients/"+strings.ToUpper(id)+"/rotate", nil).Want(200)
 			me.Call("DELETE", "/api/v1/oauth/clients/"+strings.ToUpper(id), nil).Want(204)
 		},

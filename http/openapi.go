@@ -61,6 +61,7 @@ var tags = []*huma.Tag{
 	{Name: "Product tours", Description: "The tours that a person has completed"},
 	{Name: "Sandbox", Description: "Temporary tenants for trying the service"},
 	{Name: "OAuth", Description: "Clients and tokens of machines"},
+	{Name: "Evaluation keys", Description: "Keys with which browsers, apps and servers evaluate flags"},
 	{Name: "Billing", Description: "Plans, payments and features of a tenant"},
 	{Name: "Platform", Description: "For operators of the service"},
 	{Name: "System", Description: "Health and version"},
@@ -81,6 +82,8 @@ func (a *API) openAPI() huma.Config {
 		config.Servers = []*huma.Server{{URL: a.PublicURL}}
 	}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"evaluationKey": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An evaluation key, which may also be " +
+			"sent as a bearer token. One of a browser may call some of these operations alone: see Evaluation keys"},
 		"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's ID token"},
 		"oauth": {Type: "oauth2", Description: "A machine's access token, sent as a bearer token", Flows: &huma.OAuthFlows{
 			ClientCredentials: &huma.OAuthFlow{TokenURL: a.PublicURL + "/api/v1/oauth/token", Scopes: map[string]string{

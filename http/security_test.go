@@ -189,6 +189,9 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 	stranger := owner.Service.SignUp(nodetest.Address())
 	shutOut := owner.Join("admin")
 	super.Call("PATCH", usersOfPlatform+"/"+shutOut.UserID+"/deactivate", nil).Want(200)
+	_, serverKey := createKey(owner, "server", nil)
+	_, browserKey := createKey(owner, "browser", nil)
+	_, strangerKey := createKey(stranger, "server", nil)
 	all := map[string]caller{
 		"nobody":    as(&nodetest.Client{}, func(_, least string) int { return unless(least, 401) }),
 		"viewer":    as(owner.Join(events.ViewerRole), member("viewer")),
@@ -207,6 +210,19 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 			}
 			return unless(least, 403)
 		}),
+		"a server key": as(serverKey, func(name, least string) int {
+			if scopeOf(name) == "flags:evaluate" && !strings.HasSuffix(name, "/rules/evaluate") {
+				return 0
+			}
+			return unless(least, 403)
+		}),
+		"a browser key": as(browserKey, func(name, least string) int {
+			if scopeOf(name) == "flags:evaluate" && !strings.HasSuffix(name, "/rules/evaluate") && !strings.Contains(name, " /api/flags") {
+				return 0
+			}
+			return unless(least, 403)
+		}),
+		"another tenant's key":     as(strangerKey, func(_, least string) int { return unless(least, 403) }),
 		"another tenant's machine": as(stranger.Machine(scopes...), func(_, least string) int { return unless(least, 403) }),
 	}
 	for _, scope := range scopes {

@@ -29,6 +29,7 @@ type workload struct {
 	people       []string
 	members      []string
 	clients      []string // OAuth clients
+	keys         []string // evaluation keys
 	invited      []string
 	flags        map[string]*events.FlagCreated // current flags by key; nil if deleted
 	rules        map[string][]events.Rule       // by the flag's id and the environment's
@@ -127,8 +128,10 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 		}
 	case 7:
 		return l.tenantItself()
-	case 8, 9:
+	case 8:
 		return events.TenantStream(l.tenant), []events.Fact{l.client()}
+	case 9:
+		return events.TenantStream(l.tenant), []events.Fact{l.evaluationKey()}
 	case 10:
 		if len(l.people) > 0 {
 			return events.UserStream(pick(l, l.people)), []events.Fact{l.platform()}
@@ -272,6 +275,35 @@ func (l *workload) client() events.Fact {
 		return events.OAuthClientDeleted{ClientID: id}
 	}
 	return events.OAuthSecretRotated{ClientID: id, SecretHash: []byte(l.newID()), PreviousUntil: l.now.Add(24 * time.Hour)}
+}
+
+func (l *workload) evaluationKey() events.Fact {
+	if len(l.environments) > 0 && (len(l.keys) == 0 || l.sometimes(2)) {
+		id := l.newID()
+		l.keys = append(l.keys, id)
+		return events.EvaluationKeyAdded{
+			KeyID: id, Name: l.text(), Kind: events.BrowserKey, Environment: pick(l, l.environments),
+			Origins: []string{"https://a.example"}, KeyMaterial: events.KeyMaterial{Key: "pk_" + l.newID()},
+		}
+	}
+	if len(l.keys) == 0 {
+		return l.client()
+	}
+	i := l.IntN(len(l.keys))
+	id := l.keys[i]
+	switch l.IntN(3) {
+	case 0:
+		l.keys = append(l.keys[:i], l.keys[i+1:]...)
+		return events.EvaluationKeyRemoved{KeyID: id}
+	case 1:
+		return events.EvaluationKeyChanged{
+			KeyID: id, Name: &events.Change[string]{To: l.text()}, ExpiresAt: &events.Change[*time.Time]{To: new(l.now)},
+		}
+	default:
+		return events.EvaluationKeyRotated{
+			KeyID: id, KeyMaterial: events.KeyMaterial{Key: "pk_" + l.newID()}, PreviousUntil: l.now.Add(24 * time.Hour),
+		}
+	}
 }
 
 func (l *workload) project() (stream string, facts []events.Fact) {

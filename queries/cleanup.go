@@ -55,7 +55,7 @@ func (q *Queries) Cleanup(
 				select x.clients from keep.flag_days x where ` + here + ` and x.day = any($4)
 				union all select x.clients from keep.flag_hours x where ` + here + `
 					and x.hour = any($5)) u, json_each(u.clients::json) group by key order by 2 desc, 1 limit $6) c
-			left join read.oauth_clients n on n.id = c.id and n.tenant_id = f.tenant_id) as clients`
+			left join ` + callerNames + ` n on n.id = c.id and n.tenant_id = f.tenant_id) as clients`
 	from := r.from + joinUse + `
 		left join lateral (select min(x.outcome) as outcome from keep.flag_uses x where ` + here + `
 			and x.last_evaluated > $3 having count(distinct x.outcome) = 1) same on true

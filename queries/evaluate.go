@@ -30,8 +30,9 @@ type Selection struct {
 	named bool
 }
 
-// Select selects the flags with these keys, or all of the tenant if keys is nil.
-func Select(tenant *snapshot.Tenant, keys []string) Selection {
+// Select selects the flags with these keys that the caller sees, or all of the tenant if keys is nil. Other flags are
+// unknown to the caller.
+func Select(tenant *snapshot.Tenant, keys []string, sees func(*snapshot.Flag) bool) Selection {
 	named := keys != nil
 	if named {
 		keys = slices.Compact(slices.Sorted(slices.Values(keys)))
@@ -40,7 +41,9 @@ func Select(tenant *snapshot.Tenant, keys []string) Selection {
 	}
 	s := Selection{keys, make([]*snapshot.Flag, len(keys)), named}
 	for i, key := range keys {
-		s.flags[i], _ = tenant.Flag(key)
+		if flag, ok := tenant.Flag(key); ok && sees(flag) {
+			s.flags[i] = flag
+		}
 	}
 	return s
 }
@@ -58,7 +61,7 @@ func (s Selection) Evaluate(
 				answer.Flag = flag
 				answer.Result, answer.Err = flag.Evaluate(environment.ID, c)
 			} else if !s.named {
-				continue // deleted during the selection
+				continue // unknown to the caller, or deleted during the selection
 			}
 			if atMost -= time.Since(began); atMost < 0 || ctx.Err() != nil {
 				yield(key, Evaluated{Err: ErrTooSlow})

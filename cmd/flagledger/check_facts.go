@@ -90,9 +90,11 @@ func names[F events.Fact](stream func(F) string) func(events.Recorded) bool {
 	}
 }
 
-// owner returns the stream that a fact's client or environment belongs to: the first that names its id.
+// owner returns the stream that a fact's client, key or environment belongs to: the first that names its id.
 func (c *factCheck) owner(e events.Recorded, d state.Description) string {
-	if d.ResourceType != "oauth_client" && d.ResourceType != "environment" {
+	switch d.ResourceType {
+	case "oauth_client", "environment", "evaluation_key":
+	default:
 		return e.Stream
 	}
 	if c.owners[d.ResourceID] == "" {

@@ -109,6 +109,8 @@ func resourceName(f describedFact, names map[string]queries.Name) string {
 		return f.ResourceType
 	case "oauth_client":
 		return "client " + name
+	case "evaluation_key":
+		return "key " + name
 	case "member":
 		return "member " + memberName(f.ResourceID, names)
 	default:

@@ -32,7 +32,7 @@ func ResourceTypes() (types []string) {
 	for _, prefix := range events.StreamPrefixes() {
 		types = append(types, strings.TrimSuffix(prefix, "-"))
 	}
-	return append(types, "environment", "member", "oauth_client", "subscription")
+	return append(types, "environment", "evaluation_key", "member", "oauth_client", "subscription")
 }
 
 // describers describe the facts of each kind of stream. The errors are for facts of another kind.

@@ -99,8 +99,48 @@ func describeTenant(e events.Recorded) (Description, error) {
 	case events.OAuthClientDeleted:
 		about("oauth_client", fact.ClientID)
 		entry.Part, entry.Gone = &fact.ClientID, "name"
+	case events.EvaluationKeyAdded, events.EvaluationKeyChanged, events.EvaluationKeyRotated, events.EvaluationKeyRemoved:
+		describeEvaluationKey(&entry, e)
 	}
 	return entry, nil
+}
+
+func describeEvaluationKey(entry *Description, e events.Recorded) {
+	fact, _ := e.Fact.(events.EvaluationKeyFact)
+	id := EvaluationKeyID(fact)
+	entry.ResourceType, entry.ResourceID, entry.Part = "evaluation_key", id, &id
+	switch fact := fact.(type) {
+	case events.EvaluationKeyAdded:
+		entry.Name, entry.Environment = &fact.Name, &fact.Environment.Name
+		entry.Changes.add("name", nil, fact.Name)
+		entry.Changes.add("kind", nil, fact.Kind)
+		entry.Changes.add("environment", nil, fact.Environment.Name)
+		if len(fact.Origins) > 0 {
+			entry.Changes.add("origins", nil, fact.Origins)
+		}
+		if fact.Edge {
+			entry.Changes.add("edge", nil, true)
+		}
+		if fact.SigningID != "" {
+			entry.Changes.add("signed", nil, true)
+		}
+		if !fact.ExpiresAt.IsZero() {
+			entry.Changes.add("expiresAt", nil, timeOrNull(fact.ExpiresAt))
+		}
+	case events.EvaluationKeyChanged:
+		entry.Name = to(fact.Name)
+		addChange(entry.Changes, "name", fact.Name)
+		if fact.Origins != nil {
+			entry.Changes.add("origins", orEmpty(fact.Origins.From), orEmpty(fact.Origins.To))
+		}
+		if at := fact.ExpiresAt; at != nil {
+			entry.Changes.add("expiresAt", expiryOrNull(at.From), expiryOrNull(at.To))
+		}
+	case events.EvaluationKeyRotated:
+		entry.Changes.add("previousKeyUntil", nil, timeOrNull(fact.PreviousUntil))
+	case events.EvaluationKeyRemoved:
+		entry.Gone = "name"
+	}
 }
 
 func arrangementChanges(changes Changes, fact events.EnvironmentsArranged) {
@@ -145,6 +185,13 @@ func subscriptionChanges(changes Changes, from, to events.Subscription) {
 }
 
 // timeOrNull formats a time as the API does; nil for the zero time.
+func expiryOrNull(t *time.Time) any {
+	if t == nil {
+		return nil
+	}
+	return timeOrNull(*t)
+}
+
 func timeOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil

@@ -42,6 +42,7 @@ func TestStateAndDescriptionHaveEachField(t *testing.T) {
 		{nil, events.TenantCreated{}, foldTenant, nil, []string{"ID"}},
 		{events.TenantCreated{}, events.TenantUpdated{}, foldTenant, []string{"Contact"}, nil}, // the directory has it
 		{events.TenantCreated{}, events.OAuthClientCreated{}, foldTenant, []string{"SecretHash"}, []string{"SecretHash"}},
+		{events.TenantCreated{}, events.EvaluationKeyAdded{}, foldTenant, nil, []string{"KeyID", "KeyMaterial"}},
 		{nil, events.InvitationCreated{}, foldInvitation, nil, []string{"ID"}},
 	} {
 		tested[c.fact.StoredName()] = true

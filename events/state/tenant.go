@@ -17,11 +17,13 @@ type Tenant struct {
 	Environments []events.EnvironmentRef // in the tenant's order
 	Colors       map[string]string       // of environments, by id; without those added since the last arrangement
 	Clients      map[string]OAuthClient  // by id
-	Members      map[string]Member       // by user id, pending ones by an id of their own
-	Subscription events.Subscription
-	Customers    int // how often the customer at the payment provider has changed
-	FlagRules    events.FlagRules
-	CreatedAt    time.Time
+	// EvaluationKeys has the keys of all environments, by id.
+	EvaluationKeys map[string]EvaluationKey
+	Members        map[string]Member // by user id, pending ones by an id of their own
+	Subscription   events.Subscription
+	Customers      int // how often the customer at the payment provider has changed
+	FlagRules      events.FlagRules
+	CreatedAt      time.Time
 
 	EnvironmentsDay   time.Time // the beginning of the day, in UTC, on which an environment was last added
 	EnvironmentsToday int       // how many were added on that day, deleted ones included
@@ -78,6 +80,7 @@ func (t *Tenant) Apply(r events.Recorded) {
 		t.Environments = slices.DeleteFunc(t.Environments,
 			func(e events.EnvironmentRef) bool { return e.ID == fact.Environment.ID })
 		delete(t.Colors, fact.Environment.ID)
+		t.removeEvaluationKeys(fact.Environment.ID)
 		t.FlagRules = t.FlagRules.WithoutEnvironment(fact.Environment.ID)
 	case events.EnvironmentsArranged:
 		t.noteChange("", r.Time)
@@ -121,6 +124,8 @@ func (t *Tenant) Apply(r events.Recorded) {
 		t.Subscription = fact.To
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		t.applyClient(r)
+	case events.EvaluationKeyAdded, events.EvaluationKeyChanged, events.EvaluationKeyRotated, events.EvaluationKeyRemoved:
+		t.applyEvaluationKey(r)
 	}
 }
 
@@ -159,6 +164,7 @@ func (t *Tenant) Clone() Tenant {
 	c := *t
 	c.Environments, c.Colors = slices.Clone(t.Environments), maps.Clone(t.Colors)
 	c.Clients, c.Members, c.FormerMembers = maps.Clone(t.Clients), maps.Clone(t.Members), maps.Clone(t.FormerMembers)
+	c.EvaluationKeys = maps.Clone(t.EvaluationKeys)
 	c.Leavers, c.ChangedAt = maps.Clone(t.Leavers), maps.Clone(t.ChangedAt)
 	return c
 }
@@ -170,6 +176,9 @@ func (t *Tenant) Size() int {
 		96*(len(t.FormerMembers)+len(t.Leavers)+len(t.ChangedAt))
 	for _, c := range t.Clients {
 		n += 24 * len(c.Previous)
+	}
+	for _, k := range t.EvaluationKeys {
+		n += 512 + len(k.Name) + 192*len(k.Origins) + 192*len(k.Previous)
 	}
 	return n
 }

@@ -1,4 +1,4 @@
-// Package accounts serves people and machines as themselves: sign-in, passwords, OAuth clients, notifications, tours.
+// Package accounts serves people and machines as themselves: sign-in, passwords, OAuth clients, evaluation keys, notifications, tours.
 package accounts
 
 import (
@@ -41,6 +41,7 @@ func (a *API) AddOperations(r chi.Router) {
 	r.Post(rest.DeprecatedRoute(rest.LegacyGrantRoute, a.issueToken))
 	a.addAuth()
 	a.addOAuth()
+	a.addEvaluationKeys()
 	a.addNotifications()
 	a.addProductTours()
 	a.addSandboxSignUp()

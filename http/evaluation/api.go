@@ -8,14 +8,12 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"flagledger/commands/keep/keys"
 	"flagledger/http/rest"
 )
 
 // Options holds what the stream of changes needs.
 type Options struct {
 	Changes      Changes
-	Secret       keys.Secret // encrypts the ids of streams
 	StreamLimits StreamLimits
 }
 

@@ -20,8 +20,11 @@ import (
 )
 
 var (
-	evaluateAccess     = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, RequireTenant: true, Unverified: true}
-	evaluateManyAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, Unverified: true}
+	legacyEvaluateAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, RequireTenant: true, Unverified: true}
+	evaluateAccess       = rest.Access{
+		Who: rest.Viewer, Scope: events.FlagsEvaluate, RequireTenant: true, Unverified: true, BrowserKeys: true,
+	}
+	evaluateManyAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, Unverified: true, BrowserKeys: true}
 )
 
 const (
@@ -99,7 +102,14 @@ func (a *API) admitEvaluation(
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.decodeEvaluation(e, read, schema); err != nil {
+	err = a.decodeEvaluation(e, read, schema)
+	if err == nil {
+		err = a.readSignedContext(r, p, e)
+	}
+	if wrong, ok := errors.AsType[strictjson.FieldError](err); ok {
+		err = rest.Invalid(map[string]string{wrong.Field: wrong.Text})
+	}
+	if err != nil {
 		e.release()
 		return nil, nil, err
 	}
@@ -167,23 +177,23 @@ func (e *evaluationRequest) member(name string) error {
 
 // evaluate answers what a flag serves.
 func (a *API) evaluate(w http.ResponseWriter, r *http.Request) {
-	if err := a.evaluateOne(w, r, readEvaluate, a.evaluateSchema); err != nil {
+	if err := a.evaluateOne(w, r, evaluateAccess, readEvaluate, a.evaluateSchema); err != nil {
 		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
 	}
 }
 
 func (a *API) evaluateOne(
-	w http.ResponseWriter, r *http.Request, read func(*evaluationRequest) error, schema *huma.Schema,
+	w http.ResponseWriter, r *http.Request, need rest.Access, read func(*evaluationRequest) error, schema *huma.Schema,
 ) error {
 	preview := false
 	if r.URL.RawQuery != "" {
 		query, err := readEvaluationQuery(r.URL, a.Now())
 		if err != nil || query.past || query.explain {
-			return a.evaluateQuery(w, r, query, err, read, schema)
+			return a.evaluateQuery(w, r, need, query, err, read, schema)
 		}
 		preview = query.preview
 	}
-	p, e, err := a.readEvaluation(r, evaluateAccess, read, schema)
+	p, e, err := a.readEvaluation(r, need, read, schema)
 	if err != nil {
 		return err
 	}
@@ -215,18 +225,25 @@ func (a *API) evaluateFlag(
 	r *http.Request, p *rest.Principal, key string, e *evaluationRequest,
 ) (flag *snapshot.Flag, result evaluation.Result, err error) {
 	flag, ok := p.Tenant.Flag(key)
-	if !ok {
+	if !ok || !p.Sees(flag) {
 		return nil, result, queries.ErrNotFound
 	}
 	result, err = flag.EvaluateShort(p.Environment.ID, &e.Context)
-	if err == nil || !errors.Is(err, evaluation.ErrTooLarge) {
-		return flag, result, err
+	if err != nil && errors.Is(err, evaluation.ErrTooLarge) {
+		if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
+			return nil, result, err
+		}
+		result, err = flag.Evaluate(p.Environment.ID, &e.Context)
 	}
-	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
-		return nil, result, err
-	}
-	result, err = flag.Evaluate(p.Environment.ID, &e.Context)
+	hideRule(p, &result)
 	return flag, result, err
+}
+
+// hideRule removes the rule from a result for a browser: rules are not public.
+func hideRule(p *rest.Principal, result *evaluation.Result) {
+	if p.InBrowser() {
+		result.RuleID = ""
+	}
 }
 
 // pathKey returns the flag key in a path, or "" if it is malformed.
@@ -257,6 +274,7 @@ func (a *API) documentEvaluate() {
 		flagKeyParam(),
 		tenantParam(true),
 		environmentParam(),
+		signedContextParam(),
 		atParam(),
 		versionParam(),
 		revisionParam(),
@@ -268,7 +286,7 @@ func (a *API) documentEvaluate() {
 	one.Responses["200"].Headers = evaluatedAtDocument()
 	old := rest.LegacyOperation("POST", rest.LegacyEvaluateRoute, "legacy-evaluate-flag", one.Summary)
 	old.Parameters, old.Errors = one.Parameters, one.Errors
-	a.legacyEvaluateSchema = a.document(&old, evaluateAccess, legacyContextBody{}, evaluationBody{})
+	a.legacyEvaluateSchema = a.document(&old, legacyEvaluateAccess, legacyContextBody{}, evaluationBody{})
 	old.Responses["200"].Headers = one.Responses["200"].Headers
 
 	many := rest.Operation("POST", rest.EvaluateManyRoute, "evaluate-flags", "Evaluation", "What many flags serve")
@@ -280,7 +298,7 @@ func (a *API) documentEvaluate() {
 		"a call queries the database for each flag that has changed since, and is not counted; a machine also needs the " +
 		"scope `flags:read`."
 	many.Description += " " + previewText
-	many.Parameters = []*huma.Param{tenantParam(false), environmentParam(), atParam(), previewParam()}
+	many.Parameters = []*huma.Param{tenantParam(false), environmentParam(), signedContextParam(), atParam(), previewParam()}
 	many.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
 	many.Responses["200"].Headers = one.Responses["200"].Headers

@@ -30,7 +30,7 @@ func readLegacyEvaluate(e *evaluationRequest) error {
 
 // legacyEvaluate evaluates a flag for a userId, the old name of the targetingKey.
 func (a *API) legacyEvaluate(w http.ResponseWriter, r *http.Request) {
-	err := a.evaluateOne(w, r, readLegacyEvaluate, a.legacyEvaluateSchema)
+	err := a.evaluateOne(w, r, legacyEvaluateAccess, readLegacyEvaluate, a.legacyEvaluateSchema)
 	if err == nil {
 		return
 	}

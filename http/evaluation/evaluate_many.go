@@ -45,14 +45,14 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
 		return
 	}
-	results := queries.Select(p.Tenant, e.flagKeys).Evaluate(r.Context(), p.Environment, &e.Context, maxEvaluating)
-	sendEvaluations(w, r, e, p.Environment, results, used)
+	results := queries.Select(p.Tenant, e.flagKeys, p.Sees).Evaluate(r.Context(), p.Environment, &e.Context, maxEvaluating)
+	sendEvaluations(w, r, p, e, p.Environment, results, used)
 }
 
 // sendEvaluations streams the results for many flags. Flags that succeed are added to used; nil does not count them. e
 // must hold its work slot.
 func sendEvaluations(
-	w http.ResponseWriter, r *http.Request, e *evaluationRequest, in state.Environment,
+	w http.ResponseWriter, r *http.Request, p *rest.Principal, e *evaluationRequest, in state.Environment,
 	results iter.Seq2[string, queries.Evaluated], used *uncounted,
 ) {
 	out := newOutput(w)
@@ -83,6 +83,7 @@ func sendEvaluations(
 			continue
 		}
 		used.add(&answer)
+		hideRule(p, &answer.Result)
 		out.text(separator)
 		out.quote(key)
 		out.text(":")

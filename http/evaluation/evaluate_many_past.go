@@ -1,7 +1,6 @@
 package evaluation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -43,7 +42,7 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 	}
 	defer e.release()
 	var past flagsAt
-	if err = cmp.Or(wrong, p.RequireFlagsRead()); err == nil {
+	if err = checkQuery(p, r.URL, wrong); err == nil {
 		past, err = a.selectPast(r, p, e, at)
 	}
 	if err != nil {
@@ -51,7 +50,7 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 		return
 	}
 	setEvaluatedAt(w, at)
-	sendEvaluations(w, r, e, past.environment, past.evaluate(r.Context(), a, p, e, maxEvaluating), nil)
+	sendEvaluations(w, r, p, e, past.environment, past.evaluate(r.Context(), a, p, e, maxEvaluating), nil)
 }
 
 // flagsAt holds the historical flags and environment of an evaluation.

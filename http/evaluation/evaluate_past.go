@@ -53,6 +53,16 @@ func readEvaluationQuery(u *url.URL, now time.Time) (q evaluationQuery, err erro
 	return q, nil
 }
 
+// checkQuery returns the error of a query, or why the caller may not ask it. Evaluation keys may ask for the present
+// alone, whether a query is wrong or not.
+func checkQuery(p *rest.Principal, u *url.URL, wrong error) error {
+	refusal, query := p.RequireFlagsRead(), u.Query()
+	if p.EvaluationKey() != nil && slices.ContainsFunc([]string{"at", "version", "revision", "explain", "preview"}, query.Has) {
+		return refusal
+	}
+	return cmp.Or(wrong, refusal)
+}
+
 // readRevision reads the revision of a query, if it has one.
 func (q *evaluationQuery) readRevision(query url.Values, wrong map[string]string) {
 	if _, noted := wrong["revision"]; noted || !query.Has("revision") {
@@ -94,15 +104,15 @@ func refuseOthers(query url.Values, wrong map[string]string, taken ...string) {
 // evaluateQuery answers an evaluation with at, version or explain. wrong is the error of the query, if any. Nothing is
 // counted.
 func (a *API) evaluateQuery(
-	w http.ResponseWriter, r *http.Request, query evaluationQuery, wrong error, read func(*evaluationRequest) error,
-	schema *huma.Schema,
+	w http.ResponseWriter, r *http.Request, need rest.Access, query evaluationQuery, wrong error,
+	read func(*evaluationRequest) error, schema *huma.Schema,
 ) error {
-	p, e, err := a.admitEvaluation(r, evaluateAccess, read, schema)
+	p, e, err := a.admitEvaluation(r, need, read, schema)
 	if err != nil {
 		return err
 	}
 	defer e.release()
-	if err := cmp.Or(wrong, p.RequireFlagsRead()); err != nil {
+	if err := checkQuery(p, r.URL, wrong); err != nil {
 		return err
 	}
 	flag, environment, err := a.flagOfQuery(r, p, e, query)

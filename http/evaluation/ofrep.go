@@ -20,7 +20,7 @@ import (
 	"flagledger/queries"
 )
 
-var ofrepAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, Unverified: true}
+var ofrepAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, Unverified: true, BrowserKeys: true}
 
 // OFREPContext is the context of an evaluation.
 type OFREPContext struct {
@@ -169,8 +169,10 @@ func (a *API) readOFREPEvaluation(r *http.Request, parameters ...string) (*rest.
 		err = rest.OFREPError{Code: rest.OFREPInvalidContext, Problem: rest.NewProblem(http.StatusBadRequest, wrong.Error())}
 	} else if err != nil {
 		err = rest.OFREPError{Code: rest.OFREPParseError, Problem: rest.NewProblem(http.StatusBadRequest, err.Error())}
-	} else {
+	} else if err = a.readSignedContext(r, p, e); err == nil {
 		err = p.SelectEnvironment(r.Header.Get(rest.EnvironmentHeader))
+	} else if wrong, ok := errors.AsType[strictjson.FieldError](err); ok {
+		err = rest.OFREPError{Code: rest.OFREPInvalidContext, Problem: rest.NewProblem(http.StatusBadRequest, wrong.Error())}
 	}
 	if err != nil {
 		e.release()
@@ -263,7 +265,7 @@ func (o *output) flagSet(p *rest.Principal) {
 
 // documentOFREP describes the operations of this file.
 func (a *API) documentOFREP() {
-	parameters := []*huma.Param{tenantParam(false), environmentParam()}
+	parameters := []*huma.Param{tenantParam(false), environmentParam(), signedContextParam()}
 	const common = "OpenFeature's remote evaluation protocol (OFREP) 0.3: point an OpenFeature SDK's OFREP provider at " +
 		"this service, with the header `Authorization`. " +
 		"`targetingKey` is required only if a flag splits its traffic by it. "

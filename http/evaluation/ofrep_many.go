@@ -40,7 +40,7 @@ func (a *API) ofrepEvaluateMany(w http.ResponseWriter, r *http.Request) {
 	out := newOutput(w)
 	defer out.release()
 	used := &uncounted{usage.Call{All: true}, a, p}
-	flags := ofrepFlags{queries.Select(p.Tenant, nil), p, e, stream, out}
+	flags := ofrepFlags{queries.Select(p.Tenant, nil, p.Sees), p, e, stream, out}
 	tag, whole, err := flags.gather(r.Context(), used)
 	if err != nil {
 		rest.WriteOFREP(w, r, "", err)
@@ -108,6 +108,7 @@ func (f *ofrepFlags) write(ctx context.Context, used *uncounted, size int, full 
 			f.out.json(rest.OFREPErrorOf(ctx, key, answer.Err).Of(key))
 		default:
 			f.out.text(separator)
+			hideRule(f.p, &answer.Result)
 			f.out.ofrep(key, &answer.Result, f.p, false)
 			used.add(&answer)
 		}

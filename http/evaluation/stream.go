@@ -40,6 +40,8 @@ func DefaultStreamLimits() StreamLimits {
 }
 
 const (
+	// browserStreamsPercent is the part of a tenant's streams that browsers may have: its servers have the rest.
+	browserStreamsPercent = 80
 	// maxNamedFlags limits the flags that an event names. If more have changed, fetching all is cheaper.
 	maxNamedFlags = 500
 	// Clients reconnect after a random time of 1 to 3 s, so that a stopping node's clients do not all reconnect at once.
@@ -128,10 +130,13 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer a.streams.leave(quota)
-	listener := a.Changes.Listen(p.Tenant, p.Environment.ID, a.StreamLimits.PerTenant)
+	most := a.StreamLimits.PerTenant
+	if p.InBrowser() {
+		most = max(1, most*browserStreamsPercent/100)
+	}
+	listener := a.Changes.Listen(p.Tenant, p.Environment.ID, most)
 	if listener == nil {
 		h.Del("Cache-Control")
-		most := a.StreamLimits.PerTenant
 		rest.WriteProblem(w, r, rest.NoSlot(most, fmt.Sprintf("the tenant already has %d open streams", most)))
 		return
 	}
@@ -173,6 +178,9 @@ func (a *API) sendChanges(
 			return true
 		}
 		id := ids.ID(update.Position)
+		if p.InBrowser() {
+			update.Changes = clientSide(update.Changes)
+		}
 		switch {
 		case unknown || update.Gap:
 			s.event(id, streamEvent{Type: refetchEvent, Environment: p.Environment.Name})
@@ -201,6 +209,17 @@ func (a *API) sendChanges(
 			return false
 		}
 	}
+}
+
+// clientSide returns the changes that a browser may know of. A flag that it no longer sees is deleted for it.
+func clientSide(list []snapshot.Change) (visible []snapshot.Change) {
+	for _, c := range list {
+		if c.ClientSide || c.WasClientSide {
+			c.Deleted = !c.ClientSide
+			visible = append(visible, c)
+		}
+	}
+	return visible
 }
 
 // refetch returns the event for changes: each flag once in its current state, or once per environment in a stream of

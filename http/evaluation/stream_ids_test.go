@@ -24,7 +24,8 @@ func idsOf(t *testing.T, secret, log, tenantID string) StreamIDs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids, err := (&API{Options: Options{Secret: parsed, Changes: namedLog{snapshot.New(snapshot.Options{}), log}}}).StreamIDs(tenantID)
+	ids, err := (&API{Core: &rest.Core{Options: rest.Options{Secret: parsed}},
+		Options: Options{Changes: namedLog{snapshot.New(snapshot.Options{}), log}}}).StreamIDs(tenantID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,6 +66,44 @@ func (l *Limiter) CountMachine(creator, tenantID string, plan events.Plan) Budge
 	return l.countBoth(creatorRequests, creator, free, tenantID, plan)
 }
 
+// browserPercent is the part of a plan's requests that all browser keys of a tenant may use together.
+const browserPercent = 80
+
+// CountBrowser counts a request with a browser's evaluation key: for its tenant as CountMachine does, within a part of
+// the plan's requests, so that a flood of them leaves the tenant's servers the rest, and for the client's address.
+func (l *Limiter) CountBrowser(r *http.Request, creator, tenantID string, plan events.Plan) Budget {
+	shared := tenantID
+	if plan.Unpaid() && creator != "" {
+		shared = creator
+	}
+	key, address := tenantID, l.Network(r)
+	if address.IsValid() {
+		key += " " + address.String()
+	}
+	own := l.takeUpTo(browserAddresses, key, l.limits.Browser)
+	if own.Exceeded {
+		return own
+	}
+	most := max(1, l.RequestsPerMinute(plan)*browserPercent/100)
+	browsers := l.takeUpTo(browserRequests, shared, most)
+	if browsers.Exceeded {
+		l.release(browserAddresses, key)
+		return browsers
+	}
+	left := l.CountMachine(creator, tenantID, plan)
+	if left.Exceeded {
+		l.release(browserAddresses, key)
+		l.release(browserRequests, shared)
+		return left
+	}
+	for _, b := range []Budget{own, browsers} {
+		if b.Remaining < left.Remaining {
+			left = b
+		}
+	}
+	return left
+}
+
 // countBoth counts a request by a key and for a tenant, or for neither if one is exceeded. It returns the smaller
 // remaining budget.
 func (l *Limiter) countBoth(k kind, key string, limit int, tenantID string, plan events.Plan) Budget {

@@ -14,11 +14,13 @@ type Limits struct {
 	Plans     map[events.Plan]int // per tenant, by plan
 	Anonymous int                 // per client address, without a valid token
 	Auth      int                 // sign-ins among them
+	Browser   int                 // per client address, with the browser keys of a tenant
 }
 
 // Default returns the default limits.
 func Default() Limits {
-	limits := Limits{Plans: map[events.Plan]int{}, Anonymous: table[addressRequests].max, Auth: table[signIns].max}
+	limits := Limits{Plans: map[events.Plan]int{}, Anonymous: table[addressRequests].max, Auth: table[signIns].max,
+		Browser: table[browserAddresses].max}
 	for _, terms := range events.Plans {
 		limits.Plans[terms.Plan] = terms.RequestsPerMinute
 	}
@@ -27,7 +29,7 @@ func Default() Limits {
 
 const maxLimit = 1_000_000_000
 
-// Parse reads limits such as "free=1200,anonymous=300,auth=60". Others have their defaults.
+// Parse reads limits such as "free=1200,anonymous=300,auth=60,browser=300". Others have their defaults.
 func Parse(text string) (Limits, error) {
 	limits := Default()
 	for entry := range events.SettingEntries(text) {
@@ -42,10 +44,12 @@ func Parse(text string) (Limits, error) {
 			limits.Anonymous = n
 		case name == "auth":
 			limits.Auth = n
+		case name == "browser":
+			limits.Browser = n
 		case plan:
 			limits.Plans[events.Plan(name)] = n
 		default:
-			return limits, fmt.Errorf("%q is neither anonymous nor auth nor a plan, %s", name,
+			return limits, fmt.Errorf("%q is neither anonymous nor auth nor browser nor a plan, %s", name,
 				slices.Sorted(maps.Keys(limits.Plans)))
 		}
 	}

@@ -38,6 +38,10 @@ func ListLimits() []events.Limit {
 			Beyond: fmt.Sprintf("%d a minute of a person, or of all machines", SwitchesPerMinute),
 		},
 		{
+			Group: events.RateLimits, Name: "requests with all browser keys", Per: PerTenantOrCreator, Nodes: events.EachNode,
+			Value: fmt.Sprintf("%d %% of the plan's requests", browserPercent), Status: 429,
+		},
+		{
 			Group: events.RateLimits, Name: "counters of each rate", Max: maxWindows, Nodes: events.EachNode,
 			Beyond: "every other one is forgotten",
 		},

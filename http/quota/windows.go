@@ -17,6 +17,8 @@ const (
 	personRequests
 	creatorRequests
 	addressRequests
+	browserRequests
+	browserAddresses
 	signIns
 	networkSecrets
 	accountSecrets
@@ -46,9 +48,13 @@ var table = [kinds]window{
 	personRequests:  {period: time.Minute},
 	creatorRequests: {period: time.Minute},
 	addressRequests: {"requests without a valid token", PerNetwork, 300, time.Minute, "", false},
-	signIns:         {"sign-ins and tokens", PerNetwork, 60, time.Minute, "", false},
-	networkSecrets:  {"wrong passwords and secrets", "account and " + PerNetwork, 20, 15 * time.Minute, "", false},
-	accountSecrets:  {"wrong passwords and secrets", "account", 200, 15 * time.Minute, slowed, false},
+	browserRequests: {period: time.Minute},
+	browserAddresses: {
+		"requests with browser keys", "tenant and " + PerNetwork, 300, time.Minute, "", false,
+	},
+	signIns:        {"sign-ins and tokens", PerNetwork, 60, time.Minute, "", false},
+	networkSecrets: {"wrong passwords and secrets", "account and " + PerNetwork, 20, 15 * time.Minute, "", false},
+	accountSecrets: {"wrong passwords and secrets", "account", 200, 15 * time.Minute, slowed, false},
 	ownNetworks: {
 		"a network counts as the account's own after a sign-in", "account and " + PerNetwork, 1, 30 * 24 * time.Hour,
 		"it waits as others do", false,

@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"flagledger/commands"
 	"flagledger/commands/people"
 	"flagledger/commands/writer"
 	"flagledger/events"
@@ -42,6 +44,8 @@ type Access struct {
 	EndsAccess, EndsSession bool
 	// UpgradesPlan says that the call leads to a higher plan. Like toggles, it is allowed past the daily write quota.
 	UpgradesPlan bool
+	// BrowserKeys allows evaluation keys of browsers, which are public.
+	BrowserKeys bool
 	// Slow limits the concurrent calls of a tenant, or of a client network if it is public: the call may wait long for a
 	// provider or for its queries.
 	Slow bool
@@ -93,11 +97,27 @@ type Credential struct {
 	stream atomic.Pointer[streamURL] // the last one issued for it
 }
 
-// Machine is an OAuth client with a token for some of its scopes.
+// Machine is an OAuth client with a token for some of its scopes, or a caller with an evaluation key.
 type Machine struct {
-	ClientID string
+	ClientID string // or the evaluation key's id
 	TenantID string
 	scopes   []events.Scope
+	key      *snapshot.EvaluationKey // nil for an OAuth client
+	keyHash  [sha256.Size]byte       // of the key as sent: before a rotation it is a different one
+}
+
+// EvaluationKey returns the evaluation key of a credential, nil if it is none.
+func (c *Credential) EvaluationKey() *snapshot.EvaluationKey {
+	if c.Machine == nil {
+		return nil
+	}
+	return c.Machine.key
+}
+
+// InBrowser reports whether a credential is a browser's evaluation key, which anyone may know.
+func (c *Credential) InBrowser() bool {
+	key := c.EvaluationKey()
+	return key != nil && key.Kind == events.BrowserKey
 }
 
 // NoCredential is the credential of a caller without a token.
@@ -134,6 +154,12 @@ func (a *Core) bearer(r *http.Request) (*Credential, error) {
 	if c, err := a.ticketOf(r); c != nil || err != nil {
 		return c, err
 	}
+	if key := r.Header.Get(apiKeyHeader); key != "" {
+		if r.Header.Get(authHeader) != "" {
+			return nil, NewProblem(http.StatusUnauthorized, "the request has both Authorization and X-API-Key: send one of them")
+		}
+		return a.authenticateKey(key)
+	}
 	scheme, token, _ := strings.Cut(r.Header.Get(authHeader), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, NewProblem(http.StatusUnauthorized, "the request needs Authorization: Bearer with a token")
@@ -159,7 +185,7 @@ func (a *Core) Admit(r *http.Request, need Access, pathTenant string) (*Principa
 		return nil, err
 	}
 	sent := r.Header.Get(tenantHeader)
-	if need.RequireTenant && sent == "" {
+	if need.RequireTenant && sent == "" && p.EvaluationKey() == nil {
 		return nil, NewProblem(http.StatusBadRequest, "the header X-Tenant-ID is required")
 	}
 	if pathTenant != "" && sent != "" && sent != pathTenant {
@@ -181,7 +207,7 @@ func (a *Core) Admit(r *http.Request, need Access, pathTenant string) (*Principa
 	}
 	if need.environment && (!need.past || !isHistorical(r.URL)) {
 		name := r.Header.Get(EnvironmentHeader)
-		if need.allEnvironments && name == "*" {
+		if need.allEnvironments && name == "*" && p.EvaluationKey() == nil {
 			return p, nil
 		}
 		if err := p.SelectEnvironment(name); err != nil {
@@ -245,18 +271,25 @@ func (a *Core) TenantsOf(c people.Claims) []string {
 	})
 }
 
-// identify stores the credential of a request, or why its token is invalid. It refuses no request.
+// identify stores the credential of a request, or why its token is invalid. It refuses no request. Web pages may read
+// the answers to evaluation keys that allow their origin.
 func (a *Core) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := RequestOf(r.Context())
 		req.received = r
 		req.credential, req.tokenRefusal = a.bearer(r)
+		if req.tokenRefusal == nil && req.credential.InBrowser() {
+			req.tokenRefusal = allowOrigin(w.Header(), r, req.credential.EvaluationKey())
+		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// Authenticate verifies a token, refuses a revoked one, and returns its credential.
+// Authenticate verifies a token or an evaluation key, refuses a revoked one, and returns its credential.
 func (a *Core) Authenticate(ctx context.Context, token string) (*Credential, error) {
+	if commands.IsEvaluationKey(token) {
+		return a.authenticateKey(token)
+	}
 	c, err := a.Verifier.verify(ctx, token)
 	if err != nil {
 		return nil, err
@@ -269,6 +302,12 @@ func (a *Core) Authenticate(ctx context.Context, token string) (*Credential, err
 
 // checkRevoked returns a problem if the client or session of a credential was revoked.
 func (a *Core) checkRevoked(c *Credential) error {
+	if key := c.EvaluationKey(); key != nil {
+		if live, ok := a.Live.EvaluationKey(c.Machine.keyHash); !ok || live != key {
+			return unknownKey()
+		}
+		return nil
+	}
 	if c.Machine != nil {
 		if client, ok := a.Live.Client(c.Machine.ClientID); !ok || client.TenantID != c.Machine.TenantID {
 			return NewProblem(http.StatusUnauthorized, "the client of the token has been deleted")
@@ -368,10 +407,12 @@ func (a *Core) authorizeMachine(p *Principal, need Access, id string) error {
 	switch {
 	case !ok:
 		return NewProblem(http.StatusUnauthorized, "the tenant of the token has been deleted")
+	case p.EvaluationKey() != nil && need.Scope != events.FlagsEvaluate, p.InBrowser() && !need.BrowserKeys:
+		return NewProblem(http.StatusForbidden, "evaluation keys do not allow it")
 	case need.Scope == "":
 		return NewProblem(http.StatusForbidden, "machine tokens do not allow it")
 	case id != "" && id != p.Machine.TenantID:
-		return NewProblem(http.StatusForbidden, "the token is for another tenant")
+		return NewProblem(http.StatusForbidden, "the token or the key is for another tenant")
 	case !slices.Contains(p.Machine.scopes, need.Scope):
 		return scopeRefused(need.Scope)
 	}
@@ -385,8 +426,14 @@ func scopeRefused(scope events.Scope) *Problem {
 	return problem
 }
 
-// SelectEnvironment sets the environment of a call; an empty name means production.
+// SelectEnvironment sets the environment of a call; an empty name means production, or an evaluation key's environment.
 func (p *Principal) SelectEnvironment(name string) error {
+	if key := p.EvaluationKey(); key != nil {
+		if name != "" && name != key.Environment.Name {
+			return NewProblem(http.StatusForbidden, "the evaluation key is for the environment "+key.Environment.Name)
+		}
+		name = key.Environment.Name
+	}
 	if name == "" {
 		name = events.DefaultEnvironment
 	}
@@ -414,7 +461,10 @@ type ChangeInput struct {
 	Reason string `header:"X-Change-Reason" maxLength:"500" doc:"The reason of the change, shown in the history"`
 }
 
-// ClientID returns the id of a machine client, and is empty for people.
+// Sees reports whether the caller may know of a flag: browsers only see flags that are marked for them.
+func (p *Principal) Sees(flag *snapshot.Flag) bool { return !p.InBrowser() || flag.State().ClientSide }
+
+// ClientID returns the id of a machine client or an evaluation key, and is empty for people.
 func (p *Principal) ClientID() string {
 	if p.Machine == nil {
 		return ""

@@ -48,7 +48,8 @@ type Options struct {
 	Live         Live
 	Identity     people.Identity
 	SignIn       *people.SignIn
-	Keys         *keys.Keys // sign access tokens
+	Keys         *keys.Keys  // sign access tokens
+	Secret       keys.Secret // encrypts the ids of streams, and signs contexts of evaluations
 	Directory    *directory.Directory
 	Idempotency  *idempotency.Requests
 	Meter        *usage.Meter
@@ -98,10 +99,7 @@ func New(o Options) *Core {
 	}
 	o.Metrics.MustRegister(a.durations, a.refusedUnread)
 	a.Router.Use(a.observe)
-	if len(o.Origins) > 0 {
-		a.Router.Use(a.crossOrigin)
-	}
-	a.Router.Use(a.identify, a.limit, checkRequest, middleware.GetHead)
+	a.Router.Use(a.crossOrigin, a.identify, a.limit, checkRequest, middleware.GetHead)
 	a.Router.NotFound(NotFound)
 	a.Router.MethodNotAllowed(a.methodNotAllowed)
 	return a

@@ -53,7 +53,10 @@ func (a *Core) count(r *http.Request, req *request) quota.Budget {
 // CountAuthenticated counts a request of a caller with a token.
 func (a *Core) CountAuthenticated(r *http.Request, c *Credential) quota.Budget {
 	tenantID, creator, plan := a.requestQuota(c, cmp.Or(tenantOfPath(r.URL.Path), r.Header.Get(tenantHeader)))
-	if c.Machine != nil {
+	switch {
+	case c.InBrowser():
+		return a.Limiter.CountBrowser(r, creator, tenantID, plan)
+	case c.Machine != nil:
 		return a.Limiter.CountMachine(creator, tenantID, plan)
 	}
 	best := a.BestPlan(c.Claims.UserID)
@@ -109,6 +112,8 @@ func (a *Core) WorkQuota(ctx context.Context, p *Principal) string {
 	switch {
 	case !a.isVerified(p.Credential):
 		return a.siteQuota(RequestOf(ctx))
+	case p.InBrowser():
+		return "browsers of " + a.TenantQuota(p.Tenant) // so that they do not slow its servers
 	case p.Tenant != nil:
 		return a.TenantQuota(p.Tenant)
 	case p.Claims.UserID != "":

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/events"
 )
 
 // Register adds an operation under its path and its legacy paths. It panics if need.Who is not set.
@@ -63,6 +65,9 @@ func (need Access) Security() []map[string][]string {
 	ways := []map[string][]string{{"bearer": {}}}
 	if need.Scope != "" {
 		ways = append(ways, map[string][]string{"oauth": {string(need.Scope)}})
+	}
+	if need.Scope == events.FlagsEvaluate {
+		ways = append(ways, map[string][]string{"evaluationKey": {}})
 	}
 	return ways
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"net/url"
 	"time"
@@ -20,6 +21,7 @@ type ticket struct {
 	TenantID    string `json:"tenant_id"`
 	Environment string `json:"environment"`
 	ClientID    string `json:"client_id,omitempty"` // of a machine
+	KeyHash     []byte `json:"key_hash,omitempty"`  // of an evaluation key
 	SessionID   string `json:"sid,omitempty"`       // of a person
 	AuthTime    int64  `json:"auth_time,omitempty"` // of a person, in seconds since 1970
 
@@ -41,7 +43,9 @@ func (a *Core) StreamURL(r *http.Request, p *Principal) (string, error) {
 		return made.text, nil
 	}
 	t, subject := ticket{TenantID: p.Tenant.ID(), Environment: p.Environment.Name}, p.Claims.UserID
-	if p.Machine != nil {
+	if p.EvaluationKey() != nil {
+		t.KeyHash, subject = p.Machine.keyHash[:], p.Machine.ClientID
+	} else if p.Machine != nil {
 		t.ClientID, subject = p.Machine.ClientID, p.Machine.ClientID
 	} else {
 		t.SessionID, t.AuthTime = p.Claims.SessionID, p.Claims.AuthTime.Unix()
@@ -90,6 +94,10 @@ func (a *Core) redeem(ctx context.Context, text string) (*Credential, ticket, er
 		return nil, t, err
 	}
 	c := &Credential{Expires: claims.Expiry.Time().UTC()}
+	if len(t.KeyHash) == sha256.Size {
+		c, err := a.credentialOfKey([sha256.Size]byte(t.KeyHash))
+		return c, t, err
+	}
 	if t.ClientID != "" {
 		c.Machine = &Machine{ClientID: t.ClientID, TenantID: t.TenantID, scopes: []events.Scope{StreamAccess.Scope}}
 		return c, t, nil
@@ -111,4 +119,5 @@ var StreamAccess = Access{
 	environment:     true,
 	allEnvironments: true,
 	Unverified:      true,
+	BrowserKeys:     true,
 }

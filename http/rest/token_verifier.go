@@ -45,11 +45,15 @@ func (t *tokenVerifier) verify(ctx context.Context, token string) (*Credential, 
 	if err != nil {
 		return nil, err
 	}
+	t.cache(key, c)
+	return c, nil
+}
+
+func (t *tokenVerifier) cache(key [sha256.Size]byte, c *Credential) {
 	if t.verified.Size() >= maxTokens {
 		t.verified.Clear()
 	}
 	t.verified.Store(key, c)
-	return c, nil
 }
 
 var tokenBuffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -66,7 +70,10 @@ func hash(token string) [sha256.Size]byte {
 func (t *tokenVerifier) check(ctx context.Context, token string) (*Credential, error) {
 	if keys.TypeOf(token) == oauth.Type {
 		claims, err := t.Machines.Verify(ctx, token)
-		return &Credential{Machine: &Machine{claims.ClientID, claims.TenantID, claims.Scopes}, Expires: claims.ExpiresAt}, err
+		return &Credential{
+			Machine: &Machine{ClientID: claims.ClientID, TenantID: claims.TenantID, scopes: claims.Scopes},
+			Expires: claims.ExpiresAt,
+		}, err
 	}
 	claims, err := t.identity.Verify(ctx, token)
 	return &Credential{Claims: claims, Expires: claims.ExpiresAt}, err

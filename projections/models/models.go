@@ -14,7 +14,7 @@ import (
 var byStream = events.NewByStream(
 	[]projections.Projection{flags},
 	[]projections.Projection{projects},
-	[]projections.Projection{tenants, oauthClients},
+	[]projections.Projection{tenants, oauthClients, evaluationKeys},
 	[]projections.Projection{users},
 	[]projections.Projection{invitations},
 )

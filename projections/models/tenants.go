@@ -121,7 +121,8 @@ func applyTenant(b *projections.Batch, e events.Recorded) error {
 		})
 	case events.MemberRemoved:
 		b.Queue(removeMember, pgx.NamedArgs{"tenant_id": id, "user_id": fact.UserID, "recorded": e.At})
-	case events.FlagRulesChanged, events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
+	case events.FlagRulesChanged, events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted,
+		events.EvaluationKeyAdded, events.EvaluationKeyChanged, events.EvaluationKeyRotated, events.EvaluationKeyRemoved:
 	}
 	return nil
 }

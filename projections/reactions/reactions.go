@@ -120,7 +120,8 @@ func fromTenant(e events.Recorded) []jobs.Job {
 		}
 	case events.TenantUpdated, events.FlagRulesChanged, events.EnvironmentAdded, events.EnvironmentDeleted,
 		events.EnvironmentsArranged, events.MemberRemoved,
-		events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
+		events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted,
+		events.EvaluationKeyAdded, events.EvaluationKeyChanged, events.EvaluationKeyRotated, events.EvaluationKeyRemoved:
 	}
 	return nil
 }

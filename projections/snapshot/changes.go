@@ -18,6 +18,8 @@ type Change struct {
 	Version     events.Revision
 	Environment string // the id of the environment that changed, empty for all
 	Deleted     bool
+	// ClientSide says whether browsers see the flag after the change, WasClientSide whether they did before.
+	ClientSide, WasClientSide bool
 }
 
 // maxChanges limits the changes of all tenants that returning listeners can resume from: about 3 MB.
@@ -64,10 +66,14 @@ type tenantFeed struct {
 	more      chan struct{} // closed at the next change; nil without listeners
 }
 
-// note adds an event's change of a flag. publish informs listeners of it.
-func (c *changes) note(t *Tenant, key string, e events.Recorded, fact events.FlagFact) {
+// note adds an event's change of a flag, which was visible to browsers before or is after it. publish informs listeners
+// of it.
+func (c *changes) note(t *Tenant, key string, e events.Recorded, fact events.FlagFact, was, is bool) {
 	environment, deleted := concerns(fact)
-	c.pending = append(c.pending, pendingChange{Change{e.Position, e.At, key, e.Revision, environment, deleted}, t})
+	c.pending = append(c.pending, pendingChange{Change{
+		Position: e.Position, Time: e.At, Key: key, Version: e.Revision, Environment: environment, Deleted: deleted,
+		ClientSide: is && !deleted, WasClientSide: was,
+	}, t})
 }
 
 // concerns returns the environment that a fact is about, empty for the whole flag, and whether it deletes the flag.

@@ -137,6 +137,9 @@ func (s *Snapshot) adopt(saved *Saved) {
 		s.tenants.Store(id, t)
 		t.flagsChanged.Store(&c.Position)
 		s.created.add(t.Creator(), t)
+		for _, key := range t.state.Load().EvaluationKeys {
+			s.addEvaluationKey(t, key)
+		}
 		t.projects.Range(func(project string, _ *project) bool {
 			s.projects[project] = t
 			return true

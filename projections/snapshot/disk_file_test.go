@@ -132,6 +132,24 @@ func everyFact() []events.Recorded {
 				},
 				events.OAuthClientCreated{ClientID: "c2"},
 				events.OAuthClientDeleted{ClientID: "c2"},
+				events.EvaluationKeyAdded{
+					KeyID:       "k1",
+					Name:        "Shop",
+					Kind:        events.BrowserKey,
+					Environment: development,
+					Origins:     []string{"https://example.com"},
+					KeyMaterial: events.KeyMaterial{Key: "pk_a", SigningID: "s1"},
+				},
+				events.EvaluationKeyChanged{
+					KeyID: "k1", ExpiresAt: &events.Change[*time.Time]{To: new(at.Add(48 * time.Hour))},
+				},
+				events.EvaluationKeyRotated{
+					KeyID:         "k1",
+					KeyMaterial:   events.KeyMaterial{Key: "pk_a", SigningID: "s2"},
+					PreviousUntil: at.Add(24 * time.Hour),
+				},
+				events.EvaluationKeyAdded{KeyID: "k2", Environment: development},
+				events.EvaluationKeyRemoved{KeyID: "k2"},
 				events.SubscriptionChanged{To: events.Subscription{
 					ID:                "sub",
 					CustomerID:        "cus",

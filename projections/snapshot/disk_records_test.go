@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"crypto/sha256"
+	"maps"
 	"cmp"
 	"context"
 	"fmt"
@@ -34,11 +36,12 @@ type plainSnapshot struct {
 	projects map[string]string   // the tenant of each project
 	created  map[string][]string // tenants by creator
 	served   []string
+	keys     map[[sha256.Size]byte]*EvaluationKey
 }
 
 // plain returns a snapshot's content in a fixed order.
 func plain(s *Snapshot) plainSnapshot {
-	p := plainSnapshot{*s.copyContents(), map[string]string{}, map[string][]string{}, nil}
+	p := plainSnapshot{*s.copyContents(), map[string]string{}, map[string][]string{}, nil, maps.Collect(s.evaluationKeys.All())}
 	for id, t := range s.projects {
 		p.projects[id] = t.id
 	}
@@ -129,9 +132,12 @@ func drawChange(t *rapid.T) (stream string, fact events.Fact) {
 			},
 		)
 	case 12:
+		if evaluationtest.OneIn(t, 2) {
+			return ofTenant(events.OAuthClientDeleted{ClientID: client})
+		}
 		return ofTenant(events.OAuthSecretRotated{ClientID: client, SecretHash: []byte(pick("x", "y")), PreviousUntil: at})
 	case 13:
-		return ofTenant(events.OAuthClientDeleted{ClientID: client})
+		return ofTenant(keyFact(t, tenant+pick("k1", "k2"), environment, at))
 	case 14:
 		return ofTenant(
 			events.SubscriptionChanged{
@@ -305,5 +311,20 @@ func TestFlagsFromDiskChangedAtItsPosition(t *testing.T) {
 	}
 	if got := tenant.FlagsChanged(); got != position {
 		t.Errorf("the flags changed last at %s, want %s", got, position)
+	}
+}
+
+// keyFact draws a fact of an evaluation key.
+func keyFact(t *rapid.T, id string, in events.EnvironmentRef, at time.Time) events.TenantFact {
+	material := events.KeyMaterial{Key: "pk_" + id + evaluationtest.Sample(t, []string{"a", "b", "c"})}
+	switch evaluationtest.Sample(t, []int{0, 1, 2, 3}) {
+	case 0:
+		return events.EvaluationKeyChanged{KeyID: id, Origins: &events.Change[[]string]{To: []string{"https://a.example"}}}
+	case 1:
+		return events.EvaluationKeyRotated{KeyID: id, KeyMaterial: material, PreviousUntil: at.Add(time.Hour)}
+	case 2:
+		return events.EvaluationKeyRemoved{KeyID: id}
+	default:
+		return events.EvaluationKeyAdded{KeyID: id, Kind: events.BrowserKey, Environment: in, KeyMaterial: material}
 	}
 }

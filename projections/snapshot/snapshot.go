@@ -4,6 +4,7 @@ package snapshot
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"iter"
 	"log/slog"
@@ -24,21 +25,23 @@ import (
 // Snapshot is the state of all tenants at a position of the log; before Ready it is not complete. Its methods may be
 // used while Run runs.
 type Snapshot struct {
-	tenants       *xsync.Map[string, *Tenant]
-	created       createdTenants
-	users         *xsync.Map[string, *User]
-	clients       *xsync.Map[string, *Client]
-	ended         *xsync.Map[session, time.Time] // sessions, and when the last of their tokens expires
-	sessionsSwept time.Time                      // when sweepSessions last ran
-	projects      map[string]*Tenant             // by project id; only apply uses it
-	position      atomic.Pointer[events.Position]
-	faults        atomic.Int64
-	changes       changes
-	engine        string                 // of the store; set by Run
-	logName       atomic.Pointer[string] // of the log in the snapshot; empty while that has no events
-	ready         chan struct{}
-	isReady       sync.Once
-	live          atomic.Bool // all of the log was in the snapshot at some time
+	tenants *xsync.Map[string, *Tenant]
+	created createdTenants
+	users   *xsync.Map[string, *User]
+	clients *xsync.Map[string, *Client]
+	// evaluationKeys has the keys by the hash of what callers send, now and before a rotation.
+	evaluationKeys *xsync.Map[[sha256.Size]byte, *EvaluationKey]
+	ended          *xsync.Map[session, time.Time] // sessions, and when the last of their tokens expires
+	sessionsSwept  time.Time                      // when sweepSessions last ran
+	projects       map[string]*Tenant             // by project id; only apply uses it
+	position       atomic.Pointer[events.Position]
+	faults         atomic.Int64
+	changes        changes
+	engine         string                 // of the store; set by Run
+	logName        atomic.Pointer[string] // of the log in the snapshot; empty while that has no events
+	ready          chan struct{}
+	isReady        sync.Once
+	live           atomic.Bool // all of the log was in the snapshot at some time
 
 	applying sync.Mutex      // held while a page is applied
 	logID    string          // of the log in the snapshot, as in events.LogPosition
@@ -63,14 +66,15 @@ type Options struct {
 // New returns an empty snapshot.
 func New(o Options) *Snapshot {
 	s := &Snapshot{
-		tenants:  xsync.NewMap[string, *Tenant](),
-		created:  createdTenants{by: map[string][]*Tenant{}},
-		users:    xsync.NewMap[string, *User](),
-		clients:  xsync.NewMap[string, *Client](),
-		ended:    xsync.NewMap[session, time.Time](),
-		projects: map[string]*Tenant{},
-		changes:  changes{size: maxChanges},
-		ready:    make(chan struct{}),
+		tenants:        xsync.NewMap[string, *Tenant](),
+		created:        createdTenants{by: map[string][]*Tenant{}},
+		users:          xsync.NewMap[string, *User](),
+		clients:        xsync.NewMap[string, *Client](),
+		evaluationKeys: xsync.NewMap[[sha256.Size]byte, *EvaluationKey](),
+		ended:          xsync.NewMap[session, time.Time](),
+		projects:       map[string]*Tenant{},
+		changes:        changes{size: maxChanges},
+		ready:          make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
 	s.logName.Store(new(string))
@@ -255,8 +259,9 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 	}
 	for e, fact := range facts[events.FlagFact](run, fault) {
 		t.flagsChanged.Store(&e.Position)
+		was := next.Exists && next.ClientSide
 		next.Apply(e)
-		s.changes.note(t, key, e, fact)
+		s.changes.note(t, key, e, fact, was, next.ClientSide)
 	}
 	var after *Flag
 	if next.Exists {
@@ -329,6 +334,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		next.FlagRules = fact.To
 	case events.TenantDeleted:
 		s.created.remove(next.Creator, t)
+		s.removeEvaluationKeys(&next, "")
 		next = tenantState{}
 		t.flags.Clear()
 		t.flagBytes.Store(0)
@@ -349,6 +355,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		next.AddedAt = maps.Clone(next.AddedAt)
 		delete(next.AddedAt, fact.Environment.ID)
 		next.FlagRules = next.FlagRules.WithoutEnvironment(fact.Environment.ID)
+		s.removeEvaluationKeys(&next, fact.Environment.ID)
 	case events.EnvironmentsArranged:
 		next.Environments = fact.Order()
 	case events.MemberInvited:
@@ -365,6 +372,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		s.removeMember(t, fact.UserID, e.Time)
 	case events.OAuthClientCreated, events.OAuthSecretRotated, events.OAuthClientDeleted:
 		s.applyClient(t, e)
+	case events.EvaluationKeyAdded, events.EvaluationKeyChanged, events.EvaluationKeyRotated, events.EvaluationKeyRemoved:
+		s.applyEvaluationKey(t, &next, e)
 	}
 	t.state.Store(&next)
 	if _, deleted := fact.(events.EnvironmentDeleted); deleted {

@@ -39,6 +39,8 @@ type tenantState struct {
 	Environments []events.EnvironmentRef
 	AddedAt      map[string]time.Time // when each environment was added, by id; as recorded
 	FlagRules    events.FlagRules
+	// EvaluationKeys has the keys of all environments, by id.
+	EvaluationKeys map[string]state.EvaluationKey
 }
 
 // flagKeys holds the sorted keys of a tenant's flags at a generation.

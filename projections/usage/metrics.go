@@ -305,7 +305,9 @@ func (r *metricsReader) nameClients(ctx context.Context, list []ClientUse) error
 			ids = append(ids, *c.ClientID)
 		}
 	}
-	names, err := namesOf(ctx, r.tx, `select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)`,
+	names, err := namesOf(ctx, r.tx, `
+		select id, name from read.oauth_clients where tenant_id = $1 and id = any($2)
+		union all select id, key ->> 'name' from read.evaluation_keys where tenant_id = $1 and id = any($2)`,
 		r.TenantID, ids)
 	for i, c := range list {
 		if c.ClientID != nil {

@@ -59,6 +59,7 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 			Idempotency:  s.requests,
 			Meter:        r.meter,
 			Quotas:       r.quotas,
+			Secret:       s.secret,
 			SuperUsers:   superUsers,
 			Now:          c.Now,
 			Metrics:      s.metrics,
@@ -102,7 +103,6 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 		},
 		Evaluation: evaluation.Options{
 			Changes:      r.snapshot,
-			Secret:       s.secret,
 			StreamLimits: c.Streams,
 		},
 		Billing:         w.billing,

@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -106,6 +107,20 @@ func (b Box) Decrypt(encrypted, additionalData []byte) (text []byte, current, ok
 		}
 	}
 	return nil, false, false
+}
+
+// SigningSecrets derives the secrets that share an id, as texts: one for each value, the first of the newest. Nobody
+// else can derive them, so they need not be stored.
+func (s Secret) SigningSecrets(id string) ([]string, error) {
+	keys, err := derive(s.ofTokens, "signed contexts "+id)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(keys))
+	for i, key := range keys {
+		texts[i] = base64.RawURLEncoding.EncodeToString(key)
+	}
+	return texts, nil
 }
 
 // ownKey signs tokens that only this service can verify.

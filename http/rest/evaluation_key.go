@@ -1,0 +1,66 @@
+package rest
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"time"
+
+	"flagledger/events"
+	"flagledger/projections/snapshot"
+)
+
+// never is the end of keys that do not expire.
+var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// keyScopes are what an evaluation key allows.
+var keyScopes = []events.Scope{events.FlagsEvaluate}
+
+func unknownKey() *Problem {
+	return NewProblem(http.StatusUnauthorized, "the evaluation key is unknown or has been deleted")
+}
+
+// authenticateKey finds the evaluation key that a caller sent. It asks no database.
+func (a *Core) authenticateKey(text string) (*Credential, error) {
+	return a.credentialOfKey(hash(text))
+}
+
+// credentialOfKey returns the credential of an evaluation key by the SHA-256 of the key as sent.
+func (a *Core) credentialOfKey(hash [sha256.Size]byte) (*Credential, error) {
+	key, ok := a.Live.EvaluationKey(hash)
+	if !ok {
+		return nil, unknownKey()
+	}
+	until := key.ValidUntil(hash)
+	if until.IsZero() {
+		until = never
+	}
+	if !a.Now().Before(until) {
+		return nil, NewProblem(http.StatusUnauthorized, "the evaluation key has expired")
+	}
+	if c, ok := a.Verifier.verified.Load(hash); ok && c.EvaluationKey() == key {
+		return c, nil
+	}
+	c := &Credential{
+		Machine: &Machine{ClientID: key.KeyID, TenantID: key.TenantID, scopes: keyScopes, key: key, keyHash: hash},
+		Expires: until,
+	}
+	a.Verifier.cache(hash, c)
+	return c, nil
+}
+
+// allowOrigin lets a web page of an origin that the key allows read the answer. It refuses any other page. A call that
+// names no origin, as of an app, is allowed.
+func allowOrigin(answer http.Header, r *http.Request, key *snapshot.EvaluationKey) error {
+	answer.Add("Vary", "Origin")
+	sent := r.Header["Origin"]
+	if len(sent) == 0 {
+		return nil
+	}
+	if len(sent) > 1 || !key.AllowsOrigin(sent[0]) {
+		return NewProblem(http.StatusForbidden, "the evaluation key does not allow web pages of this origin")
+	}
+	answer.Set("Access-Control-Allow-Origin", sent[0])
+	answer.Set("Access-Control-Expose-Headers", strings.Join(exposedHeaders, ", "))
+	return nil
+}
