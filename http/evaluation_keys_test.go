@@ -12,6 +12,8 @@ import (
 
 	"flagledger/cmd/flagledger/node/settings"
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
+	"flagledger/http/quota"
 )
 
 const keysPath = "/api/v1/evaluation-keys"
@@ -340,8 +342,16 @@ func TestKeysExpire(t *testing.T) {
 // A flood with a browser key, which anyone may know, leaves the servers of its tenant a part of the requests.
 func TestBrowserKeysHaveALimitOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	limits := settings.Config{Environment: "development", RateLimits: "free=100,browser=30", Proxies: "127.0.0.1"}
-	s := nodetest.Start(t, nodetest.Database(t), limits, nodetest.Log(t))
+	proxies, err := quota.ParseProxies("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := nodetest.Start(t, nodetest.Database(t), settings.Config{
+		Environment: "development", ProxyNetworks: proxies,
+		Limits: quota.Limits{
+			Plans: map[events.Plan]int{events.FreePlan: 100}, Anonymous: 1_000_000, Auth: 1_000_000, Browser: 30,
+		},
+	}, nodetest.Log(t))
 	me := s.SignUp("me@example.com")
 	twoFlags(me)
 	_, page := createKey(me, "browser", nil)

@@ -126,7 +126,6 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 		"GET /api/v1/flags",
 		"POST /api/v1/flags",
 		"GET /api/v1/flags/{flagKey}",
-		"POST /api/v1/flags/{flagKey}/evaluate",
 		"GET /api/v1/projects",
 		"GET /api/v1/tenants/{tenantId}",
 		"POST /api/v1/oauth/clients",

@@ -15,7 +15,8 @@ import (
 	"flagledger/queries"
 )
 
-type evaluationKeyBody struct {
+// EvaluationKeyBody is an evaluation key in answers.
+type EvaluationKeyBody struct {
 	ID            string            `json:"id" example:"0198c5a1-c2f8-7d14-9b3e-5a7d9f1c3e60"`
 	Name          string            `json:"name" example:"Web shop"`
 	Kind          string            `json:"kind" enum:"browser,server" example:"browser"`
@@ -31,12 +32,12 @@ type evaluationKeyBody struct {
 }
 
 type listedKeyBody struct {
-	evaluationKeyBody
+	EvaluationKeyBody
 	LastUsedAt *rest.Timestamp `json:"lastUsedAt" nullable:"true" doc:"The last evaluation that is still known; null if there is none"`
 }
 
-func showEvaluationKey(k events.EvaluationKeyAdded, createdAt time.Time, createdBy string) evaluationKeyBody {
-	body := evaluationKeyBody{
+func showEvaluationKey(k events.EvaluationKeyAdded, createdAt time.Time, createdBy string) EvaluationKeyBody {
+	body := EvaluationKeyBody{
 		ID: k.KeyID, Name: k.Name, Kind: string(k.Kind), Environment: k.Environment.Name, Origins: k.Origins,
 		Signed: k.SigningID != "", Edge: k.Edge, CreatedAt: rest.RecordedTime(createdAt), CreatedBy: createdBy, Key: k.Key,
 	}
@@ -52,7 +53,7 @@ func showEvaluationKey(k events.EvaluationKeyAdded, createdAt time.Time, created
 type evaluationKeyOutput struct {
 	rest.Changed
 	Location string `header:"Location"`
-	Body     evaluationKeyBody
+	Body     EvaluationKeyBody
 }
 
 type createEvaluationKeyBody struct {
@@ -75,14 +76,14 @@ type rotateEvaluationKeyBody struct {
 	EndNow bool `json:"endNow,omitempty" doc:"Ends the previous key or secret, and all earlier ones, at once" example:"false"`
 }
 
-// keyChange holds the parameters of every change to an evaluation key.
-type keyChange struct {
+// EvaluationKeyChange holds the parameters of every change to an evaluation key.
+type EvaluationKeyChange struct {
 	rest.TenantInput
 	rest.ChangeInput
 	ID string `path:"keyId" example:"0198c5a1-c2f8-7d14-9b3e-5a7d9f1c3e60"`
 }
 
-func (c keyChange) ref(ctx context.Context) commands.EvaluationKeyRef {
+func (c EvaluationKeyChange) ref(ctx context.Context) commands.EvaluationKeyRef {
 	return commands.EvaluationKeyRef{TenantRef: tenantRef(ctx), ID: c.ID}
 }
 
@@ -103,7 +104,7 @@ func (a *API) addEvaluationKeys() {
 	change := rest.Operation("PATCH", path+"/{keyId}", "change-evaluation-key", tag, "Change an evaluation key")
 	change.Errors = []int{http.StatusNotFound}
 	rest.Register(a.Core, rest.Access{Who: rest.Admin}, change, func(ctx context.Context, in *struct {
-		keyChange
+		EvaluationKeyChange
 		Body changeEvaluationKeyBody
 	}) (*evaluationKeyOutput, error) {
 		cmd := commands.ChangeEvaluationKey{
@@ -126,7 +127,7 @@ func (a *API) addEvaluationKeys() {
 		". A signed key stays the same, and gets a new signingSecret."
 	rotate.Errors = []int{http.StatusNotFound, http.StatusConflict}
 	rest.Register(a.Core, rest.Access{Who: rest.Admin}, rotate, func(ctx context.Context, in *struct {
-		keyChange
+		EvaluationKeyChange
 		Body *rotateEvaluationKeyBody `required:"false"`
 	}) (*evaluationKeyOutput, error) {
 		cmd := commands.RotateEvaluationKey{
@@ -142,7 +143,7 @@ func (a *API) addEvaluationKeys() {
 	remove.DefaultStatus = http.StatusNoContent
 	remove.Errors = []int{http.StatusNotFound}
 	rest.Register(a.Core, rest.Access{Who: rest.Admin}, remove,
-		func(ctx context.Context, in *keyChange) (*rest.NoContent, error) {
+		func(ctx context.Context, in *EvaluationKeyChange) (*rest.NoContent, error) {
 			_, done, err := rest.Do(ctx, a.Writer, commands.RemoveEvaluationKey{EvaluationKeyRef: in.ref(ctx)})
 			return &rest.NoContent{Changed: rest.ChangeHeaders(done)}, err
 		})

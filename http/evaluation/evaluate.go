@@ -378,12 +378,12 @@ func tenantParam(required bool) *huma.Param {
 	p := &huma.Param{
 		Name:        "X-Tenant-ID",
 		In:          "header",
-		Required:    required,
 		Schema:      &huma.Schema{Type: huma.TypeString},
-		Description: "The tenant of the call",
+		Description: "The tenant of the call; required unless the call has an evaluation key",
 	}
 	if !required {
-		p.Description += "; the default is the machine's tenant, or the person's canonical tenant"
+		p.Description = "The tenant of the call; the default is the machine's or the key's tenant, or the person's " +
+			"canonical tenant"
 	}
 	return p
 }

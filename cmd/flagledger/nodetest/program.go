@@ -102,7 +102,7 @@ func (p *Program) Command(settings []string, arguments ...string) *exec.Cmd {
 		"FLAGLEDGER_DATA="+p.Dir,
 		"FLAGLEDGER_ADDR="+p.Addr,
 		"FLAGLEDGER_SECRET="+Secret,
-		"FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000",
+		"FLAGLEDGER_RATE_LIMITS=free=1000000,anonymous=1000000,auth=1000000,browser=1000000",
 		"GORACE=atexit_sleep_ms=0",
 	)
 	c.Env = append(c.Env, settings...) // the last setting of a name counts

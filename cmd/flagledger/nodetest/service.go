@@ -132,6 +132,7 @@ var Generous = quota.Limits{
 	Plans:     map[events.Plan]int{events.FreePlan: 1_000_000_000},
 	Anonymous: 1_000_000_000,
 	Auth:      1_000_000_000,
+	Browser:   1_000_000_000,
 }
 
 // Start starts a service over a database and an event store, new or used, and returns when it is healthy and has built
