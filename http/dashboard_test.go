@@ -91,17 +91,31 @@ type storyRequest struct {
 	done     chan any // receives the answer
 }
 
-// The stories in dashboard/stories use the dashboard in a browser. One kills and restarts a server of its own; some get
+// restartedServer is a server of its own, which a story kills and starts again.
+type restartedServer struct {
+	*nodetest.Program
+	database string
+	process  *nodetest.Process
+}
+
+func newRestartedServer(t *testing.T) *restartedServer {
+	t.Helper()
+	r := &restartedServer{Program: nodetest.Build(t), database: nodetest.Database(t)}
+	r.start()
+	return r
+}
+
+func (r *restartedServer) start() {
+	r.process = r.Serve("FLAGLEDGER_ENVIRONMENT=development", "FLAGLEDGER_DATABASE_URL="+r.database)
+}
+
+// The stories in dashboard/stories use the dashboard in a browser. Some kill and restart a server of their own, get
 // mails and pay.
 func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
 	chromium := findBrowser(t)
-	restarted, database := nodetest.Build(t), nodetest.Database(t)
-	serve := func() *nodetest.Process {
-		return restarted.Serve("FLAGLEDGER_ENVIRONMENT=development", "FLAGLEDGER_DATABASE_URL="+database)
-	}
-	running := serve()
+	restarted := map[string]*restartedServer{"flags": newRestartedServer(t), "shop": newRestartedServer(t)}
 	mails := mailtest.New(t, mailtest.Options{})
 	later := &atomic.Int64{} // how far stale's clock is ahead
 	stale := nodetest.Start(t, nodetest.Database(t), settings.Config{
@@ -113,6 +127,8 @@ func TestTheDashboardInABrowser(t *testing.T) {
 		Mail: settings.Mail{URL: "smtp://" + mails.Addr + "?from=flags@example.com"},
 	}, nodetest.Log(t))
 	selling := newShop(t)
+	openFeature, err := tooltest.Install("openfeature", os.DirFS("testdata/openfeature"))
+	tooltest.Check(t, "openfeature", err)
 	requests := make(chan storyRequest)
 	control := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked := storyRequest{r.URL.Path, r.URL.Query().Get("of"), make(chan any, 1)}
@@ -129,8 +145,8 @@ func TestTheDashboardInABrowser(t *testing.T) {
 		"node",
 		append([]string{"dashboard/stories/run.mjs"}, strings.Fields(os.Getenv("FLAGLEDGER_STORIES"))...)...)
 	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL,
-		"RESTARTED_URL="+restarted.Service().URL, "STALE_URL="+stale.URL, "PRODUCTION_URL="+production.URL,
-		"SELLING_URL="+selling.URL, "CONTROL_URL="+control.URL)
+		"RESTARTED_URL="+restarted["flags"].Service().URL, "SHOP_URL="+restarted["shop"].Service().URL, "STALE_URL="+stale.URL, "PRODUCTION_URL="+production.URL,
+		"SELLING_URL="+selling.URL, "CONTROL_URL="+control.URL, "OPENFEATURE="+openFeature)
 	ended := make(chan error, 1)
 	var out []byte
 	go func() {
@@ -144,9 +160,9 @@ func TestTheDashboardInABrowser(t *testing.T) {
 			var done any
 			switch asked.what {
 			case "/stop":
-				running.Kill()
+				restarted[asked.of].process.Kill()
 			case "/start":
-				running = serve()
+				restarted[asked.of].start()
 			case "/later":
 				later.Store(int64(31 * time.Minute))
 			case "/mails":

@@ -180,6 +180,7 @@ func BenchmarkEvaluateHTTP(b *testing.B) {
 	user := i.Service().SignUp("me@example.com")
 	benchFlag(user)
 	machine := user.Machine("flags:evaluate")
+	_, key := createKey(user, "server", nil)
 	barePID, bare := startBare(b, user)
 	full := user.Call("POST", benchPath, benchBody).Want(200).Object()
 	for name, value := range bare.Call("POST", benchPath, benchBody).Want(200).Object() {
@@ -192,6 +193,7 @@ func BenchmarkEvaluateHTTP(b *testing.B) {
 		{name: "bare", pid: barePID, c: bare},
 		{name: "user", pid: node.Process.Pid, c: user},
 		{name: "machine", pid: node.Process.Pid, c: machine},
+		{name: "key", pid: node.Process.Pid, c: key},
 	}
 	for _, l := range loads {
 		l.round(b) // warms up
@@ -235,7 +237,10 @@ func (s *answerSink) Write(p []byte) (int, error) {
 func BenchmarkEvaluateHandler(b *testing.B) {
 	user := nodetest.New(b).SignUp("me@example.com")
 	benchFlag(user)
-	for name, c := range map[string]*nodetest.Client{"user": user, "machine": user.Machine("flags:evaluate")} {
+	_, key := createKey(user, "server", nil)
+	for name, c := range map[string]*nodetest.Client{
+		"user": user, "machine": user.Machine("flags:evaluate"), "key": key,
+	} {
 		b.Run(name, func(b *testing.B) {
 			body := strings.NewReader(benchBody)
 			r := httptest.NewRequest(http.MethodPost, benchPath, io.NopCloser(body))

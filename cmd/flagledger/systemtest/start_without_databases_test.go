@@ -38,6 +38,14 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	person.CreateFlag("on", nil)
 	person.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
 	id, secret := person.OAuthClient("checkout", "flags:evaluate")
+	newKey := func(name string) (id string, c *nodetest.Client) {
+		key := person.Call("POST", "/api/v1/evaluation-keys",
+			fmt.Sprintf(`{"name":%q,"kind":"server","environment":"production"}`, name)).Want(201).Object()
+		return key["id"].(string), s.Anonymous().WithToken(key["key"].(string))
+	}
+	_, withKey := newKey("valid")
+	revokedID, revoked := newKey("revoked")
+	person.Call("DELETE", "/api/v1/evaluation-keys/"+revokedID, nil).Want(204)
 	trade := fmt.Sprintf("grant_type=client_credentials&client_id=%s&client_secret=%s", id, secret)
 	machine := &nodetest.Client{Service: s, Tenant: person.Tenant}
 	machine.Token = s.Anonymous().Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded").Want(200).Object()["access_token"].(string)
@@ -54,7 +62,11 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	t.Logf("healthy %v after the start without databases", server.Took)
 	evaluates := func() {
 		t.Helper()
-		for name, c := range map[string]*nodetest.Client{"a machine": machine, "a person": person} {
+		if r := revoked.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{}`); r.Status != 401 {
+			t.Errorf("a revoked key: %v", r)
+		}
+		callers := map[string]*nodetest.Client{"a machine": machine, "a person": person, "an evaluation key": withKey}
+		for name, c := range callers {
 			if r := c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u"}`); r.Status != 200 ||
 				!strings.Contains(r.Body, `"value":true`) {
 				t.Errorf("%s evaluates: %v", name, r)
