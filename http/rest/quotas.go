@@ -113,7 +113,7 @@ func (a *Core) WorkQuota(ctx context.Context, p *Principal) string {
 	case !a.isVerified(p.Credential):
 		return a.siteQuota(RequestOf(ctx))
 	case p.InBrowser():
-		return "browsers of " + a.TenantQuota(p.Tenant) // so that they do not slow its servers
+		return browsersOf(a.TenantQuota(p.Tenant))
 	case p.Tenant != nil:
 		return a.TenantQuota(p.Tenant)
 	case p.Claims.UserID != "":
@@ -122,6 +122,9 @@ func (a *Core) WorkQuota(ctx context.Context, p *Principal) string {
 		return a.siteQuota(RequestOf(ctx))
 	}
 }
+
+// browsersOf names the quota of all browser keys of a tenant: they do not use that of its servers.
+func browsersOf(quota string) string { return "browsers of " + quota }
 
 // siteQuota names the quota of all clients of a site who are not known otherwise: whoever has one has many networks,
 // and makes accounts at will.
@@ -143,11 +146,14 @@ func (a *Core) answerQuota(req *request) string {
 	case req.credential == nil || !a.isVerified(req.credential):
 		return a.siteQuota(req)
 	case req.credential.Machine != nil:
-		tenantID := req.credential.Machine.TenantID
-		if tenant, ok := a.Live.Tenant(tenantID); ok {
-			return a.TenantQuota(tenant)
+		quota := req.credential.Machine.TenantID
+		if tenant, ok := a.Live.Tenant(quota); ok {
+			quota = a.TenantQuota(tenant)
 		}
-		return tenantID
+		if req.credential.InBrowser() {
+			return browsersOf(quota)
+		}
+		return quota
 	default:
 		return req.credential.Claims.UserID
 	}

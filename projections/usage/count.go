@@ -70,8 +70,9 @@ type cell struct {
 const (
 	// maxOutcomes limits the outcomes of a window, and of a point of metrics.
 	maxOutcomes = 20
-	// maxClients limits the clients of a window. A tenant has 100, people are one more, and some may have been replaced.
-	maxClients = 110
+	// maxClients limits the clients of a window. A tenant has 100 OAuth clients and 100 evaluation keys, people are one
+	// more, and some may have been replaced.
+	maxClients = 220
 	// maxBytes limits the memory of the windows of an hour, for a tenant or for all free tenants of a creator.
 	maxBytes = 64 << 20
 	// About the memory that a part of it takes.

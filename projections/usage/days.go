@@ -23,7 +23,7 @@ const (
 	// clocks are slow.
 	sumAfter = time.Hour
 	// maxDayClients limits the clients of a day to those that a tenant can have at once, and people.
-	maxDayClients = 101
+	maxDayClients = 201
 	// manyOutcomes is how many outcomes of a flag are stored without a look at which of them still count.
 	manyOutcomes = 1000
 )
