@@ -264,11 +264,15 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 			return call("DELETE", "", "")
 		}
 		ref := commands.FlagRef{TenantID: me.Tenant, Key: key, ProjectID: a.Object()["projectId"].(string)}
-		_, done, err := writer.Do(rt.Context(), me.Service.Node.API.Writer, writer.BySystem("test"),
+		_, _, err := writer.Do(rt.Context(), me.Service.Node.API.Writer, writer.BySystem("test"),
 			commands.LeaveProject{FlagRef: ref})
-		if err != nil || done.Stale {
+		if err != nil {
 			rt.Fatalf("leave a project: %+v, %v", done, err)
 		}
+		me.Service.Eventually("the flag has left its project", func() bool {
+			a := call("GET", "", "")
+			return a.Status != 200 || a.Object()["projectId"] == nil
+		})
 		e.leftProject++
 		return call("GET", "", "").Want(200)
 	case "enable", "disable":

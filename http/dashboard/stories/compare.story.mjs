@@ -49,13 +49,9 @@ export default {
 
     await part(v, 'Usage').click();
     const table = v.page.getByRole('table', { name: 'Evaluations in production' });
-    await v.until('the evaluations are counted', async () => {
-      await v.page.reload();
-      return table.waitFor({ state: 'attached', timeout: 1000 }).then(
-        () => true,
-        () => false,
-      );
-    });
+    await v.counted('ranking', 8);
+    await v.page.reload();
+    await table.waitFor({ state: 'attached' });
     await v.field('Period').selectOption('30 days');
     await v.until('a bar for each day', async () => (await table.getByRole('row').count()) === 31);
     await v.page.getByText('8 evaluations').waitFor();

@@ -339,17 +339,10 @@ export default {
     for (let i = 0; i < 3; i++) {
       await v.call('POST', '/api/v1/flags/used/evaluate', { targetingKey: `user-${i}`, environment });
     }
-    await v.until('the evaluations are counted', async () => {
-      await v.open(`/t/${tenant}/${environment}/usage`);
-      await v.heading('Usage').waitFor();
-      return v
-        .link('used')
-        .waitFor({ timeout: 1000 })
-        .then(
-          () => true,
-          () => false,
-        );
-    });
+    await v.counted('used', 3);
+    await v.open(`/t/${tenant}/${environment}/usage`);
+    await v.heading('Usage').waitFor();
+    await v.link('used').waitFor();
     await v.inspect();
     const limits = v.page.getByRole('table', { name: 'Limits' });
     await limits.getByRole('row', { name: 'Flags 1 of 20,000' }).waitFor();

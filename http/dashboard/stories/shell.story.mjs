@@ -40,7 +40,8 @@ export default {
     await once(role('button', 'New flag'));
     await frame();
     await v.button('New flag').click();
-    await once(label('Key'), label('Name'), label('Type'), role('button', 'Create'));
+    const field = (name) => [`field ${name}`, v.page.getByRole('dialog').getByLabel(name)];
+    await once(field('Key'), field('Name'), field('Type'), role('button', 'Create'));
     await v.page.keyboard.press('Escape');
     for (const name of ['Audit', 'Members', 'Clients', 'Usage']) {
       await v.page.getByRole('navigation').getByRole('link', { name }).click();

@@ -108,9 +108,17 @@ export class Visitor {
     return response.status === 204 ? undefined : response.json();
   }
 
+  /** Waits until this many evaluations of a flag are counted. */
+  async counted(key, n) {
+    await this.until('the evaluations are counted', async () => {
+      const { evaluations } = await this.call('GET', `/api/v1/flags/${key}/metrics`);
+      return evaluations >= n;
+    });
+  }
+
   /** Waits until something holds, and returns it. */
   async until(what, holds) {
-    const end = Date.now() + 60_000;
+    const end = Date.now() + 300_000; // a machine may be busy
     for (;;) {
       const held = await holds();
       if (held) return held;
@@ -121,12 +129,15 @@ export class Visitor {
 
   /** Fails if axe finds something serious on the page, if a disabled button does not say why, or if the page is wider than the window. */
   async inspect() {
-    const unexplained = await this.page
-      .locator('button[disabled]:not([aria-busy])')
-      .evaluateAll((all) =>
-        all.filter((b) => !b.title || b.title === (b.ariaLabel ?? b.textContent.trim())).map((b) => b.outerHTML),
-      );
-    if (unexplained.length) throw new Error(`disabled without a reason:\n${unexplained.join('\n')}`);
+    const unexplained = () =>
+      this.page
+        .locator('button[disabled]:not([aria-busy])')
+        .evaluateAll((all) =>
+          all.filter((b) => !b.title || b.title === (b.ariaLabel ?? b.textContent.trim())).map((b) => b.outerHTML),
+        );
+    // A button may be found disabled and looked at when it no longer is.
+    const first = await unexplained();
+    if (first.length && (await unexplained()).length) throw new Error(`disabled without a reason:\n${first.join('\n')}`);
     if (!(await this.page.evaluate(() => 'axe' in window))) await this.page.evaluate(axe);
     const { violations } = await this.page.evaluate(() =>
       window.axe.run({ resultTypes: ['violations'], preload: false }),
