@@ -29,12 +29,12 @@ func createKey(me *nodetest.Client, kind string, more map[string]any) (map[strin
 	return key, me.Service.Anonymous().WithToken(key["key"].(string))
 }
 
-// twoFlags creates a flag that browsers see and one that they do not. A rule decides both.
+// twoFlags creates a flag that browsers see and one that they do not. Both serve true, and false by a rule for pro.
 func twoFlags(me *nodetest.Client) {
 	me.Service.T.Helper()
 	for key, clientSide := range map[string]bool{"seen": true, "hidden": false} {
 		me.CreateEnabledFlag(key, map[string]any{"clientSide": clientSide})
-		me.SetRules(key, `{"rules":[{"name":"secret rule","conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"value":true}}]}`).
+		me.SetRules(key, `{"rules":[{"name":"secret rule","conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"value":false}}]}`).
 			Want(200)
 	}
 }
@@ -82,7 +82,7 @@ func TestEvaluationKeys(t *testing.T) {
 		"of browsers see flags for browsers, and no rules": func(t *testing.T, me *nodetest.Client) {
 			twoFlags(me)
 			_, page := createKey(me, "browser", nil)
-			page.Evaluate("seen", pro).Want(200).Shows(map[string]any{"value": true, "reason": "RULE_MATCH", "ruleId": nil, "revision": "3"})
+			page.Evaluate("seen", pro).Want(200).Shows(map[string]any{"value": false, "reason": "RULE_MATCH", "ruleId": nil, "revision": "3"})
 			missing := page.Evaluate("none", pro).Refused(404)
 			hidden := page.Evaluate("hidden", pro).Refused(404)
 			nodetest.Same(t, "a hidden flag", hidden.Object()["detail"], missing.Object()["detail"])
@@ -108,7 +108,7 @@ func TestEvaluationKeys(t *testing.T) {
 		"of servers evaluate all flags of their environment": func(_ *testing.T, me *nodetest.Client) {
 			twoFlags(me)
 			_, server := createKey(me, "server", nil)
-			server.Evaluate("hidden", pro).Want(200).Shows(map[string]any{"value": true})
+			server.Evaluate("hidden", pro).Want(200).Shows(map[string]any{"value": false})
 			byHeader := me.Service.Anonymous()
 			byHeader.Evaluate("hidden", pro, "X-API-Key", server.Token).Want(200)
 			byHeader.Evaluate("hidden", pro, "X-API-Key", me.Token).Refused(401)
@@ -197,9 +197,9 @@ func TestSignedContexts(t *testing.T) {
 			ask := func(body, context string) *nodetest.Answer {
 				return page.Evaluate("seen", body, "X-Flag-Context", context)
 			}
-			ask(`{}`, signed).Want(200).Shows(map[string]any{"value": true})
+			ask(`{}`, signed).Want(200).Shows(map[string]any{"value": false})
 			ask(`{"targetingKey":"u"}`, signed).Want(200)
-			ask(`{}`, signContext(t, secret, jose.HS256, claims("free", in(time.Hour)))).Want(200).Shows(map[string]any{"value": false})
+			ask(`{}`, signContext(t, secret, jose.HS256, claims("free", in(time.Hour)))).Want(200).Shows(map[string]any{"value": true})
 			ask(`{"targetingKey":"another"}`, signed).Refused(422, "targetingKey")
 			ask(`{"attributes":{"plan":"pro"}}`, signed).Refused(422, "attributes")
 			other, _ := createKey(me, "browser", map[string]any{"signed": true})
@@ -223,7 +223,7 @@ func TestSignedContexts(t *testing.T) {
 			ofrep := func(body string) *nodetest.Answer {
 				return page.Call("POST", "/ofrep/v1/evaluate/flags/seen", body, "X-Flag-Context", signed)
 			}
-			ofrep(`{"context":{"targetingKey":"u"}}`).Want(200).Shows(map[string]any{"value": true})
+			ofrep(`{"context":{"targetingKey":"u"}}`).Want(200).Shows(map[string]any{"value": false})
 			nodetest.Same(t, "attributes beside it", ofrep(`{"context":{"plan":"pro"}}`).Want(400).Object()["errorCode"], "INVALID_CONTEXT")
 			rotated := me.Call("POST", keysPath+"/"+key["id"].(string)+"/rotate", nil).Want(200).Object()
 			nodetest.Same(t, "the key after a rotation", rotated["key"], key["key"])
@@ -254,7 +254,7 @@ func TestOriginsOfBrowserKeys(t *testing.T) {
 			}
 			for _, origin := range []string{
 				"https://app.example.com.evil.example", "https://app.example.com:8443", "http://app.example.com", "https://APP.example.com",
-				"https://app.example.com.", "null", "", "https://shop.example", "https://evilshop.example", "https://evil.example/.shop.example",
+				"https://app.example.com.", "null", "https://shop.example", "https://evilshop.example", "https://evil.example/.shop.example",
 				"http://localhost.evil.example", "http://localhost:1@evil.example",
 			} {
 				nodetest.Same(t, "a page of "+origin, browser(page, origin, "POST", path, `{}`).Refused(403).Header.Get("Access-Control-Allow-Origin"), "")

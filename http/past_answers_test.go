@@ -267,7 +267,7 @@ func (e *evolving) changeFlag(rt *rapid.T, me *nodetest.Client) *nodetest.Answer
 		_, _, err := writer.Do(rt.Context(), me.Service.Node.API.Writer, writer.BySystem("test"),
 			commands.LeaveProject{FlagRef: ref})
 		if err != nil {
-			rt.Fatalf("leave a project: %+v, %v", done, err)
+			rt.Fatalf("leave a project: %v", err)
 		}
 		me.Service.Eventually("the flag has left its project", func() bool {
 			a := call("GET", "", "")

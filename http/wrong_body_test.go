@@ -83,7 +83,8 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 	ids := strings.NewReplacer("https://app.example.com", s.URL, exampleProject, project, exampleVariations[0],
 		variations[0].(string), exampleVariations[1], variations[1].(string))
 	member := me.Join("viewer").Stay()
-	paths := strings.NewReplacer("{projectId}", project, "{flagKey}", "k", "{key}", "k", "{variationId}",
+	key, _ := createKey(me, "browser", nil)
+	paths := strings.NewReplacer("{keyId}", key["id"].(string), "{projectId}", project, "{flagKey}", "k", "{key}", "k", "{variationId}",
 		variations[0].(string), "{userId}", member.UserID)
 	whole, operations := me.Document()
 	for name, operation := range operations {

@@ -21,7 +21,7 @@ type EvaluationKeyBody struct {
 	Name          string            `json:"name" example:"Web shop"`
 	Kind          string            `json:"kind" enum:"browser,server" example:"browser"`
 	Environment   string            `json:"environment" example:"production"`
-	Origins       []string          `json:"origins" doc:"Web pages that may use a browser key; empty for any" example:"[\"https://app.example.com\"]"`
+	Origins       []string          `json:"origins" doc:"Web pages that may use a browser key; empty for any" example:"[\"https://shop.example.com\"]"`
 	Signed        bool              `json:"signed" doc:"Contexts must be signed" example:"false"`
 	Edge          bool              `json:"edge" doc:"A server key of an edge" example:"false"`
 	CreatedAt     rest.RecordedTime `json:"createdAt"`
@@ -60,7 +60,7 @@ type createEvaluationKeyBody struct {
 	Name        string   `json:"name" minLength:"1" maxLength:"200" example:"Web shop"`
 	Kind        string   `json:"kind" enum:"browser,server" doc:"A browser key is public and sees flags with clientSide alone; a server key is secret" example:"browser"`
 	Environment string   `json:"environment" example:"production"`
-	Origins     []string `json:"origins,omitempty" maxItems:"20" doc:"Web pages that may use a browser key: https://app.example.com, https://*.example.com, http://localhost:*; by default any" example:"[\"https://app.example.com\"]"`
+	Origins     []string `json:"origins,omitempty" maxItems:"20" doc:"Web pages that may use a browser key: https://shop.example.com, https://*.example.com, http://localhost:*; by default any" example:"[\"https://shop.example.com\"]"`
 	Signed      bool     `json:"signed,omitempty" doc:"Contexts must come as a JWT in X-Flag-Context; for a browser key" example:"false"`
 	Edge        bool     `json:"edge,omitempty" doc:"For an edge; for a server key" example:"false"`
 	ExpiresAt   *string  `json:"expiresAt,omitempty" nullable:"true" format:"date-time" doc:"When the key stops working; never by default" example:"2126-03-14T15:09:26.535Z"`

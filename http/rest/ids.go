@@ -25,7 +25,7 @@ func (a *Core) PersonID(id string) string {
 }
 
 // idParameters lists the path parameters that are ids. Keys of flags and of tours are not.
-var idParameters = []string{"tenantId", "projectId", "variationId", "invitationId", "clientId", "id"}
+var idParameters = []string{"tenantId", "projectId", "variationId", "invitationId", "clientId", "keyId", "id"}
 
 // canonicalPath replaces the ids in a call's path parameters with their canonical form.
 func (a *Core) canonicalPath(r *http.Request, parameters []string) {
