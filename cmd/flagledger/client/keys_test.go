@@ -20,7 +20,8 @@ func TestLifeOfAnEvaluationKey(t *testing.T) {
 		"origins https://*.example.com, http://localhost:*", "expires 2126-01-02T03:04:05.000000Z",
 		"The key is public: it may stand in a web page or an app.")
 	me.run("keys", "list").prints("NAME KIND ENVIRONMENT ORIGINS LAST USED EXPIRES ID KEY",
-		"Backend server, edge production - ...", "Web shop browser development https://*.example.com, http://localhost:* ... pk_...")
+		"Backend server, edge production - ...",
+		"Web shop browser development https://*.example.com, http://localhost:* ... pk_...")
 
 	rotated := me.run("keys", "rotate", "Backend", "--json").object()
 	before := me.with("FLAGLEDGER_TOKEN=" + rotated["key"].(string))
