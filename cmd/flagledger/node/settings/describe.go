@@ -72,8 +72,7 @@ func List() []Group {
 		}},
 		{"Limits and plans", "limits.md", []Setting{
 			{"FLAGLEDGER_RATE_LIMITS", defaultRateLimits(),
-				"Requests a minute by plan, and by client address: without a token, to sign in (`auth`), and with browser " +
-					"keys (`browser`)."},
+				"Requests a minute by plan; by client address `anonymous`, sign-ins (`auth`) and `browser` keys."},
 			{"FLAGLEDGER_FLAG_MIB", perPlan(func(t events.PlanTerms) string { return strconv.Itoa(t.TenantFlagBytes >> 20) }),
 				"The limit of all flags of a tenant in MiB, by plan. Every node holds them in memory."},
 			{"FLAGLEDGER_FEATURES", defaultFeatures(), "The lowest plan that includes each feature."},
