@@ -51,6 +51,9 @@ func TestBashCompletesCommands(t *testing.T) {
 		"flagledger fl":                     "flags",
 		"flagledger flags re":               "revert",
 		"flagledger flags create k --type ": "number",
+		"flagledger ke":                     "keys",
+		"flagledger keys ro":                "rotate",
+		"flagledger keys create n --kind ":  "browser",
 		"flagledger eval k --ex":            "--explain",
 	} {
 		const script = `source <("$1" completion bash)

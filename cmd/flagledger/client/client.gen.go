@@ -91,6 +91,17 @@ type ContextBody struct {
 	TargetingKey *string                     `json:"targetingKey,omitempty"`
 }
 
+// CreateEvaluationKeyBody defines model for CreateEvaluationKeyBody.
+type CreateEvaluationKeyBody struct {
+	Edge        *bool      `json:"edge,omitempty"`
+	Environment string     `json:"environment"`
+	ExpiresAt   *time.Time `json:"expiresAt,omitempty"`
+	Kind        string     `json:"kind"`
+	Name        string     `json:"name"`
+	Origins     *[]string  `json:"origins,omitempty"`
+	Signed      *bool      `json:"signed,omitempty"`
+}
+
 // CreateFlagBody defines model for CreateFlagBody.
 type CreateFlagBody struct {
 	ClientSide     *bool               `json:"clientSide,omitempty"`
@@ -132,6 +143,22 @@ type EvaluationBody struct {
 	Value         json.RawMessage  `json:"value"`
 	VariationId   *string          `json:"variationId"`
 	VariationName *string          `json:"variationName"`
+}
+
+// EvaluationKeyBody defines model for EvaluationKeyBody.
+type EvaluationKeyBody struct {
+	CreatedAt     time.Time  `json:"createdAt"`
+	CreatedBy     string     `json:"createdBy"`
+	Edge          bool       `json:"edge"`
+	Environment   string     `json:"environment"`
+	ExpiresAt     *time.Time `json:"expiresAt"`
+	Id            string     `json:"id"`
+	Key           *string    `json:"key,omitempty"`
+	Kind          string     `json:"kind"`
+	Name          string     `json:"name"`
+	Origins       []string   `json:"origins"`
+	Signed        bool       `json:"signed"`
+	SigningSecret *string    `json:"signingSecret,omitempty"`
 }
 
 // ExplanationBody defines model for ExplanationBody.
@@ -223,6 +250,23 @@ type LinkBody struct {
 	Url   string `json:"url"`
 }
 
+// ListedKeyBody defines model for ListedKeyBody.
+type ListedKeyBody struct {
+	CreatedAt     time.Time  `json:"createdAt"`
+	CreatedBy     string     `json:"createdBy"`
+	Edge          bool       `json:"edge"`
+	Environment   string     `json:"environment"`
+	ExpiresAt     *time.Time `json:"expiresAt"`
+	Id            string     `json:"id"`
+	Key           *string    `json:"key,omitempty"`
+	Kind          string     `json:"kind"`
+	LastUsedAt    *time.Time `json:"lastUsedAt"`
+	Name          string     `json:"name"`
+	Origins       []string   `json:"origins"`
+	Signed        bool       `json:"signed"`
+	SigningSecret *string    `json:"signingSecret,omitempty"`
+}
+
 // NewConditionBody defines model for NewConditionBody.
 type NewConditionBody struct {
 	Attribute string             `json:"attribute"`
@@ -293,6 +337,11 @@ type RefreshRequest struct {
 type RevertBody struct {
 	At      *time.Time `json:"at,omitempty"`
 	Version *int64     `json:"version,omitempty"`
+}
+
+// RotateEvaluationKeyBody defines model for RotateEvaluationKeyBody.
+type RotateEvaluationKeyBody struct {
+	EndNow *bool `json:"endNow,omitempty"`
 }
 
 // RuleBody defines model for RuleBody.
@@ -425,6 +474,12 @@ type UnsupportedMediaType = Problem
 // ValidationFailed defines model for validation-failed.
 type ValidationFailed = Problem
 
+// ListEvaluationKeysParams defines parameters for ListEvaluationKeys.
+type ListEvaluationKeysParams struct {
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
 // ListFlagsParams defines parameters for ListFlags.
 type ListFlagsParams struct {
 	Limit           *int64     `form:"limit,omitempty" json:"limit,omitempty"`
@@ -494,6 +549,12 @@ type RefreshJSONRequestBody = RefreshRequest
 
 // SignUpJSONRequestBody defines body for SignUp for application/json ContentType.
 type SignUpJSONRequestBody = SignUpBody
+
+// CreateEvaluationKeyJSONRequestBody defines body for CreateEvaluationKey for application/json ContentType.
+type CreateEvaluationKeyJSONRequestBody = CreateEvaluationKeyBody
+
+// RotateEvaluationKeyJSONRequestBody defines body for RotateEvaluationKey for application/json ContentType.
+type RotateEvaluationKeyJSONRequestBody = RotateEvaluationKeyBody
 
 // CreateFlagJSONRequestBody defines body for CreateFlag for application/json ContentType.
 type CreateFlagJSONRequestBody = CreateFlagBody
@@ -612,6 +673,28 @@ type ClientInterface interface {
 	// SignUp performs a POST /api/v1/auth/signup (the `SignUp` operationId) request.
 	// Takes a body of the `application/json` content type.
 	SignUp(ctx context.Context, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListEvaluationKeys performs a GET /api/v1/evaluation-keys (the `ListEvaluationKeys` operationId) request.
+	ListEvaluationKeys(ctx context.Context, params *ListEvaluationKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateEvaluationKeyWithBody performs a POST /api/v1/evaluation-keys (the `CreateEvaluationKey` operationId) request,
+	// with any type of body and a specified content type.
+	CreateEvaluationKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateEvaluationKey performs a POST /api/v1/evaluation-keys (the `CreateEvaluationKey` operationId) request.
+	// Takes a body of the `application/json` content type.
+	CreateEvaluationKey(ctx context.Context, body CreateEvaluationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteEvaluationKey performs a DELETE /api/v1/evaluation-keys/{keyId} (the `DeleteEvaluationKey` operationId) request.
+	DeleteEvaluationKey(ctx context.Context, keyId string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateEvaluationKeyWithBody performs a POST /api/v1/evaluation-keys/{keyId}/rotate (the `RotateEvaluationKey` operationId) request,
+	// with any type of body and a specified content type.
+	RotateEvaluationKeyWithBody(ctx context.Context, keyId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateEvaluationKey performs a POST /api/v1/evaluation-keys/{keyId}/rotate (the `RotateEvaluationKey` operationId) request.
+	// Takes a body of the `application/json` content type.
+	RotateEvaluationKey(ctx context.Context, keyId string, body RotateEvaluationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListFlags performs a GET /api/v1/flags (the `ListFlags` operationId) request.
 	ListFlags(ctx context.Context, params *ListFlagsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -769,6 +852,88 @@ func (c *Client) SignUpWithBody(ctx context.Context, contentType string, body io
 // Takes a body of the `application/json` content type.
 func (c *Client) SignUp(ctx context.Context, body SignUpJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSignUpRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListEvaluationKeys performs a GET /api/v1/evaluation-keys (the `ListEvaluationKeys` operationId) request.
+func (c *Client) ListEvaluationKeys(ctx context.Context, params *ListEvaluationKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListEvaluationKeysRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateEvaluationKeyWithBody performs a POST /api/v1/evaluation-keys (the `CreateEvaluationKey` operationId) request,
+// with any type of body and a specified content type.
+func (c *Client) CreateEvaluationKeyWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateEvaluationKeyRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateEvaluationKey performs a POST /api/v1/evaluation-keys (the `CreateEvaluationKey` operationId) request.
+// Takes a body of the `application/json` content type.
+func (c *Client) CreateEvaluationKey(ctx context.Context, body CreateEvaluationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateEvaluationKeyRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteEvaluationKey performs a DELETE /api/v1/evaluation-keys/{keyId} (the `DeleteEvaluationKey` operationId) request.
+func (c *Client) DeleteEvaluationKey(ctx context.Context, keyId string, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteEvaluationKeyRequest(c.Server, keyId)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateEvaluationKeyWithBody performs a POST /api/v1/evaluation-keys/{keyId}/rotate (the `RotateEvaluationKey` operationId) request,
+// with any type of body and a specified content type.
+func (c *Client) RotateEvaluationKeyWithBody(ctx context.Context, keyId string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateEvaluationKeyRequestWithBody(c.Server, keyId, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateEvaluationKey performs a POST /api/v1/evaluation-keys/{keyId}/rotate (the `RotateEvaluationKey` operationId) request.
+// Takes a body of the `application/json` content type.
+func (c *Client) RotateEvaluationKey(ctx context.Context, keyId string, body RotateEvaluationKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateEvaluationKeyRequest(c.Server, keyId, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1153,6 +1318,193 @@ func NewSignUpRequestWithBody(server string, contentType string, body io.Reader)
 	}
 
 	operationPath := fmt.Sprintf("/api/v1/auth/signup")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListEvaluationKeysRequest constructs an http.Request for the ListEvaluationKeys method
+func NewListEvaluationKeysRequest(server string, params *ListEvaluationKeysParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/evaluation-keys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateEvaluationKeyRequest calls the generic CreateEvaluationKey builder with application/json body
+func NewCreateEvaluationKeyRequest(server string, body CreateEvaluationKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateEvaluationKeyRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateEvaluationKeyRequestWithBody constructs an http.Request for the CreateEvaluationKey method, with any body, and a specified content type
+func NewCreateEvaluationKeyRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/evaluation-keys")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewDeleteEvaluationKeyRequest constructs an http.Request for the DeleteEvaluationKey method
+func NewDeleteEvaluationKeyRequest(server string, keyId string) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "keyId", keyId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/evaluation-keys/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewRotateEvaluationKeyRequest calls the generic RotateEvaluationKey builder with application/json body
+func NewRotateEvaluationKeyRequest(server string, keyId string, body RotateEvaluationKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateEvaluationKeyRequestWithBody(server, keyId, "application/json", bodyReader)
+}
+
+// NewRotateEvaluationKeyRequestWithBody constructs an http.Request for the RotateEvaluationKey method, with any body, and a specified content type
+func NewRotateEvaluationKeyRequestWithBody(server string, keyId string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "keyId", keyId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/evaluation-keys/%s/rotate", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}

@@ -24,6 +24,7 @@ type Commands struct {
 	Login  loginCommand  `cmd:"" group:"For people" help:"Sign in, for the commands that call a service."`
 	Logout logoutCommand `cmd:"" group:"For people" help:"End the session of the last login."`
 	Flags  flagsCommand  `cmd:"" group:"For people" help:"Read and change flags."`
+	Keys   keysCommand   `cmd:"" group:"For people" help:"Manage the evaluation keys of applications."`
 	Eval   evalCommand   `cmd:"" group:"For people" help:"Print what a flag serves to a user."`
 }
 

@@ -79,6 +79,9 @@ func (e environment) fill(t *terminal.Table, f FlagDetail) {
 	for _, link := range f.Links {
 		t.Row("link", link.Title+" "+link.Url)
 	}
+	if f.ClientSide {
+		t.Row("browsers", "see it")
+	}
 	t.Row("lifecycle", text(f.Lifecycle))
 	t.Row("version", strconv.FormatInt(f.Version, 10))
 	t.Row("created", instant(f.CreatedAt))
@@ -98,11 +101,15 @@ type createCommand struct {
 	Type    string  `enum:"boolean,string,number,json" default:"boolean" help:"Type of the values: ${enum}; ${default} by default."`
 	Default *string `placeholder:"VALUE" help:"What is served while the flag is off; false, an empty text, 0 or {} by default."`
 	Owner   *string `placeholder:"ID" help:"The person who is responsible for the flag, a member."`
+	Client  bool    `name:"client-side" help:"Let browsers see the flag. Everything that it serves is public then."`
 }
 
 // Run creates a flag.
 func (c createCommand) Run(ctx context.Context) error {
 	body := CreateFlagBody{Key: c.Key, Type: c.Type, Owner: c.Owner}
+	if c.Client {
+		body.ClientSide = &c.Client
+	}
 	if c.Default != nil {
 		value := json.RawMessage(*c.Default)
 		if c.Type == "string" {

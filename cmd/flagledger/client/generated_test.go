@@ -20,6 +20,7 @@ var operations = []string{
 	"sign-up", "legacy-sign-in", "log-in", "refresh", "log-out",
 	"list-flags", "get-flag", "create-flag", "enable-flag", "disable-flag", "get-rules", "set-rules",
 	"get-flag-history", "compare-flag-versions", "revert-flag", "stream-flags", "evaluate-flag",
+	"list-evaluation-keys", "create-evaluation-key", "rotate-evaluation-key", "delete-evaluation-key",
 }
 
 // client.gen.go is generated from the API's document. go test ./cmd/flagledger/client -run TestGeneratedClient -update

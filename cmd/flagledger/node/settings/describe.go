@@ -72,7 +72,7 @@ func List() []Group {
 		}},
 		{"Limits and plans", "limits.md", []Setting{
 			{"FLAGLEDGER_RATE_LIMITS", defaultRateLimits(),
-				"Requests a minute by plan, and by client address: without a token, and to sign in (`auth`)."},
+				"Requests a minute by plan; by client address `anonymous`, sign-ins (`auth`) and `browser` keys."},
 			{"FLAGLEDGER_FLAG_MIB", perPlan(func(t events.PlanTerms) string { return strconv.Itoa(t.TenantFlagBytes >> 20) }),
 				"The limit of all flags of a tenant in MiB, by plan. Every node holds them in memory."},
 			{"FLAGLEDGER_FEATURES", defaultFeatures(), "The lowest plan that includes each feature."},
@@ -145,7 +145,7 @@ func perPlan(value func(events.PlanTerms) string) string {
 func defaultRateLimits() string {
 	limits := quota.Default()
 	plans := perPlan(func(t events.PlanTerms) string { return strconv.Itoa(limits.Plans[t.Plan]) })
-	return fmt.Sprintf("%s,anonymous=%d,auth=%d", plans, limits.Anonymous, limits.Auth)
+	return fmt.Sprintf("%s,anonymous=%d,auth=%d,browser=%d", plans, limits.Anonymous, limits.Auth, limits.Browser)
 }
 
 func defaultFeatures() string {
