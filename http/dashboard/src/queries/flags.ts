@@ -14,7 +14,7 @@ type Query = NonNullable<operations['list-flags']['parameters']['query']>;
 /** The filter and order of a list of flags. */
 export type FlagFilter = Pick<
   Query,
-  'q' | 'type' | 'status' | 'enabled' | 'lifecycle' | 'tag' | 'projectId' | 'owner' | 'sort'
+  'q' | 'type' | 'status' | 'enabled' | 'lifecycle' | 'clientSide' | 'tag' | 'projectId' | 'owner' | 'sort'
 >;
 
 /** The number of flags in a page. */

@@ -65,6 +65,16 @@ export const flag = {
       true: 'For a kill switch, for example: clean-up never lists it.',
       false: 'Clean-up lists it once it is no longer needed.',
     },
+    clientSide: 'Seen by browsers',
+    clientSideHint: {
+      true: 'Browser keys evaluate it. Everything that it serves is public.',
+      false: 'Only server keys, clients and people evaluate it.',
+    },
+    becomesPublic: {
+      title: 'These values become public',
+      text: 'Anyone with a browser key can read them, in every environment. So are values that its rules serve directly.',
+      variation: (name: string) => `Variation ${isolated(name)}`,
+    },
     yes: 'Yes',
     no: 'No',
   },

@@ -30,6 +30,7 @@ export const flags = {
     enabled: 'Filter by state',
     lifecycle: 'Filter by lifecycle',
     status: 'Filter by status',
+    clientSide: 'Filter by browsers',
     unknown: 'Unknown',
     any: {
       projectId: 'Any project',
@@ -38,6 +39,7 @@ export const flags = {
       enabled: 'On or off',
       lifecycle: 'Any lifecycle',
       status: 'Any status',
+      clientSide: 'Any visibility',
       owner: 'Any owner',
     },
   },
@@ -99,6 +101,7 @@ export const flags = {
   },
   enabled: { true: 'On', false: 'Off' },
   types: { boolean: 'Boolean', string: 'String', number: 'Number', json: 'JSON' },
+  clientSide: { true: 'Seen by browsers', false: 'Hidden from browsers' },
   archivedSwitch: 'An archived flag cannot be switched',
   status: { active: 'Active', inactive: 'Inactive', archived: 'Archived' },
   owner: { me: 'My flags' },

@@ -2,7 +2,18 @@ import type { FlagFilter } from '../../queries/flags';
 import { queryValues } from '../../router/queryValues';
 
 /** The names of filter and order in the URL and the API. */
-const names = ['q', 'type', 'status', 'enabled', 'lifecycle', 'tag', 'projectId', 'owner', 'sort'] as const;
+const names = [
+  'q',
+  'type',
+  'status',
+  'enabled',
+  'lifecycle',
+  'clientSide',
+  'tag',
+  'projectId',
+  'owner',
+  'sort',
+] as const;
 
 /** Returns the filter of a URL. */
 export function filterOf(query: URLSearchParams): FlagFilter {
