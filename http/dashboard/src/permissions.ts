@@ -18,6 +18,7 @@ const tenantActs = {
   changeTenant: 'admin',
   removeTenant: 'admin',
   manageClients: 'admin',
+  manageKeys: 'admin',
   changePlan: 'admin',
   readFacts: 'admin',
 } satisfies Record<string, Role>;

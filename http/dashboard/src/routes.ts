@@ -34,6 +34,7 @@ export const tenantRoutes: Route[] = [
   { path: 'profile', page: () => import('./pages/profile/ProfilePage.svelte') },
   { path: 'members', page: () => import('./pages/members/MembersPage.svelte') },
   { path: 'clients', page: () => import('./pages/clients/ClientsPage.svelte') },
+  { path: 'keys', page: () => import('./pages/keys/KeysPage.svelte') },
 ].map((route) => ({ ...route, path: `/t/:tenant/:environment/${route.path}` }));
 
 /** Pages of the platform's staff, outside all tenants. */

@@ -13,6 +13,7 @@ async function furnish(admin) {
   await admin.call('POST', '/api/v1/flags', { key: 'gone', type: 'boolean' });
   await admin.call('DELETE', '/api/v1/flags/gone');
   await admin.call('POST', '/api/v1/oauth/clients', { name: 'backend', scopes: ['flags:read'] });
+  await admin.call('POST', '/api/v1/evaluation-keys', { name: 'Web shop', kind: 'browser', environment: 'production' });
 }
 
 async function join(admin, member, role) {
@@ -37,6 +38,7 @@ const admins = {
   'flag-rules': ['Save'],
   members: ['Add member'],
   clients: ['New client', 'Rotate the secret of backend'],
+  keys: ['New key', 'Edit Web shop', 'Rotate Web shop', 'Delete Web shop'],
   billing: ['Choose Standard'],
   settings: ['Delete the tenant'],
 };
@@ -52,6 +54,7 @@ const read = {
   environments: (v) => v.link('development'),
   'flag-rules': (v) => v.heading('Owners'),
   members: (v) => v.page.getByText('You', { exact: true }),
+  keys: (v) => v.page.getByText('Web shop'),
   billing: (v) => v.page.getByText('No subscription'),
   settings: (v) => v.heading('Name and contact'),
   playground: (v) => v.link('colour'),

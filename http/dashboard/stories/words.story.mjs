@@ -30,6 +30,7 @@ export default {
     });
 
     const client = await v.call('POST', '/api/v1/oauth/clients', { name: 'backend', scopes: ['flags:evaluate'] });
+    await v.call('POST', '/api/v1/evaluation-keys', { name: 'Web shop', kind: 'browser', environment: 'production' });
     await v.call('POST', '/api/v1/flags/cart/evaluate', { targetingKey: 'u', environment: 'production' });
 
     // What people read has no ids, and no names of the API's members. Code has both, and a client's id is copied.
@@ -63,6 +64,7 @@ export default {
       audit: 'cart',
       members: v.email,
       clients: 'backend',
+      keys: 'Web shop',
       usage: 'Limits',
       billing: 'Features',
       settings: 'Settings',

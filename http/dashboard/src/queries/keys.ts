@@ -16,6 +16,7 @@ export const keys = {
   sandbox: (tenant: string) => ['sandbox', tenant] as const,
   members: (tenant: string) => ['members', tenant] as const,
   clients: (tenant: string) => ['clients', tenant] as const,
+  evaluationKeys: (tenant: string) => ['evaluation-keys', tenant] as const,
   /** All data of a tenant's trail. */
   trail: (tenant: string) => ['audit', tenant] as const,
   audit: (tenant: string, filter: object) => [...keys.trail(tenant), filter] as const,

@@ -41,7 +41,8 @@ const groups: { title: string; pages: TenantPage[] }[] = [
     title: shell.groups.tenant,
     pages: [
       { name: shell.pages.members, path: 'members', icon: 'people' },
-      { name: shell.pages.clients, path: 'clients', icon: 'key', act: 'manageClients' },
+      { name: shell.pages.clients, path: 'clients', icon: 'command', act: 'manageClients' },
+      { name: shell.pages.keys, path: 'keys', icon: 'key' },
       { name: shell.pages.usage, path: 'usage', icon: 'chart' },
       { name: shell.pages.billing, path: 'billing', icon: 'card' },
       { name: shell.pages.settings, path: 'settings', icon: 'settings' },

@@ -49,6 +49,7 @@ export const audit = {
     environment: 'environment',
     member: 'member',
     oauth_client: 'client',
+    evaluation_key: 'key',
     subscription: 'subscription',
     user: 'person',
     invitation: 'invitation',
@@ -84,6 +85,10 @@ export const audit = {
     'tenant.oauth_client_created': 'created',
     'tenant.oauth_secret_rotated': 'rotated the secret of',
     'tenant.oauth_client_deleted': 'deleted',
+    'tenant.evaluation_key_added': 'created',
+    'tenant.evaluation_key_changed': 'changed',
+    'tenant.evaluation_key_rotated': 'rotated',
+    'tenant.evaluation_key_removed': 'deleted',
     'tenant.subscription_changed': 'changed',
     'user.registered': 'registered',
     'user.platform_role_changed': 'changed the platform role of',
@@ -133,6 +138,7 @@ const parts: Record<string, string> = {
   environment: audit.resources.environment,
   member: audit.resources.member,
   oauth: audit.resources.oauth_client,
+  evaluation: audit.resources.evaluation_key,
   subscription: audit.resources.subscription,
 };
 

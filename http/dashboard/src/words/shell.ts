@@ -101,6 +101,7 @@ export const shell = {
     settings: 'Settings',
     members: 'Members',
     clients: 'Clients',
+    keys: 'Keys',
     audit: 'Audit',
   },
   platform: 'Platform',
