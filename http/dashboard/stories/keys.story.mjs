@@ -172,7 +172,8 @@ export default {
       kind: 'browser',
       environment: 'production',
     });
-    await v.until('the key is known', async () => (await evaluate(v, key, 'colour')) === 404);
+    const hidden = await evaluate(v, key, 'colour');
+    if (hidden !== 404) throw new Error(`a hidden flag is answered with ${hidden}`);
     await v.open(`/t/${tenant}/production/flags/colour?tab=overview`);
     await v.field('Seen by browsers').selectOption('true');
     const values = v.page.getByRole('list', { name: 'These values become public' });
