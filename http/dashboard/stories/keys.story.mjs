@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 const dialog = (v) => v.page.getByRole('dialog');
 const keyFigure = (v, name) => dialog(v).getByRole('figure', { name }).locator('pre');
 
-/** Returns the status of an evaluation with a key, from a page of an origin or from a server. */
-async function evaluate(v, key, flag, origin) {
+/** Returns the status of an evaluation with a key. */
+async function evaluate(v, key, flag) {
   const response = await fetch(`${v.url}/ofrep/v1/evaluate/flags/${flag}`, {
     method: 'POST',
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...(origin && { Origin: origin }) },
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
     body: '{"context":{"targetingKey":"user-42"}}',
   });
   return response.status;
