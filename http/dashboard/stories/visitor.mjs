@@ -137,7 +137,8 @@ export class Visitor {
         );
     // A button may be found disabled and looked at when it no longer is.
     const first = await unexplained();
-    if (first.length && (await unexplained()).length) throw new Error(`disabled without a reason:\n${first.join('\n')}`);
+    if (first.length && (await unexplained()).length)
+      throw new Error(`disabled without a reason:\n${first.join('\n')}`);
     if (!(await this.page.evaluate(() => 'axe' in window))) await this.page.evaluate(axe);
     const { violations } = await this.page.evaluate(() =>
       window.axe.run({ resultTypes: ['violations'], preload: false }),

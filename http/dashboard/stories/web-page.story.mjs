@@ -32,7 +32,10 @@ async function openShop(v, key) {
     const name = new URL(route.request().url()).pathname.replace(/^\/modules\//, '');
     const file = modules[name];
     return file
-      ? route.fulfill({ contentType: 'text/javascript', body: readFileSync(join(folder, 'node_modules', file), 'utf8') })
+      ? route.fulfill({
+          contentType: 'text/javascript',
+          body: readFileSync(join(folder, 'node_modules', file), 'utf8'),
+        })
       : route.fulfill({ contentType: 'text/html', body: html(key) });
   });
   await v.page.goto(`${origin}/`);
@@ -69,7 +72,12 @@ const stories = {
     await v.page.reload();
     await serves(v, true); // as persisted
     await order('start');
-    await admin.until('the service is back', () => fetch(`${service}/health`).then((r) => r.ok, () => false));
+    await admin.until('the service is back', () =>
+      fetch(`${service}/health`).then(
+        (r) => r.ok,
+        () => false,
+      ),
+    );
     await v.page.reload();
     await admin.call('POST', '/api/v1/flags/banner/disable', undefined, undefined, 'production');
     await serves(v, false);
