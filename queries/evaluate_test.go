@@ -72,7 +72,7 @@ func TestEvaluatingManyFlagsEnds(t *testing.T) {
 			defer gone()
 			var keys []string
 			var last error
-			for key, answer := range Select(tenant, nil).Evaluate(ctx, environment, &evaluation.Context{}, c.atMost) {
+			for key, answer := range Select(tenant, nil, func(*snapshot.Flag) bool { return true }).Evaluate(ctx, environment, &evaluation.Context{}, c.atMost) {
 				if keys, last = append(keys, key), answer.Err; key == c.goneAt {
 					gone()
 				}

@@ -7,6 +7,7 @@ import (
 
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
+	"flagledger/http/rest"
 	"flagledger/projections/snapshot"
 )
 

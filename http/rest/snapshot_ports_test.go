@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"crypto/sha256"
 	"errors"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// testLive is a Live of people and clients without tenants.
+// testLive is a Live of people and clients without tenants and keys.
 type testLive struct {
 	registered, shutOut, ended map[string]bool
 	clients                    map[string]*snapshot.Client
@@ -38,6 +39,8 @@ func (l testLive) RoleIn(string, string) events.Role { return "" }
 func (l testLive) Ready() <-chan struct{} { return nil }
 
 func (l testLive) Tenant(string) (*snapshot.Tenant, bool) { return nil, false }
+
+func (l testLive) EvaluationKey([sha256.Size]byte) (*snapshot.EvaluationKey, bool) { return nil, false }
 
 func (l testLive) Client(id string) (c *snapshot.Client, _ bool) {
 	c = l.clients[id]

@@ -1,12 +1,12 @@
 package snapshot
 
 import (
-	"crypto/sha256"
-	"maps"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"

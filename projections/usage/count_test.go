@@ -137,20 +137,20 @@ func TestUsageTakesLittleMemory(t *testing.T) {
 func TestOutcomesAndClientsBeyondLimitsAreCountedTogether(t *testing.T) {
 	n := newOffline()
 	for round := range int64(2) {
-		for i := range 130 {
+		for i := range 250 {
 			n.Count("t", n.flag("k"), "e", servingVariation(fmt.Sprint("v", i%30)), fmt.Sprint("c", i))
 		}
 		u, times := n.pendingUsage()["k e"], round+1
-		// The first ten variations are served five times in a round, the last time to clients without a name, which have
-		// been served others of the rest. The others are served four times.
-		if len(u.outcomes) != maxOutcomes || u.evaluations != 130*times || u.rest != 50*times {
+		// The first ten variations are served nine times in a round, the last time to clients without a name, which have
+		// been served others of the rest. The others are served eight times.
+		if len(u.outcomes) != maxOutcomes || u.evaluations != 250*times || u.rest != 90*times {
 			t.Errorf("it has %d outcomes, %d evaluations and %d of the rest", len(u.outcomes), u.evaluations, u.rest)
 		}
-		if len(u.clients) != maxClients || u.unnamed != (130-maxClients)*times {
+		if len(u.clients) != maxClients || u.unnamed != (250-maxClients)*times {
 			t.Errorf("it has %d clients, and %d evaluations by others", len(u.clients), u.unnamed)
 		}
 	}
-	if total := n.pendingUsage()[" e"]; total.evaluations != 260 || len(total.clients) != maxClients {
+	if total := n.pendingUsage()[" e"]; total.evaluations != 500 || len(total.clients) != maxClients {
 		t.Errorf("the tenant has %d evaluations by %d clients", total.evaluations, len(total.clients))
 	}
 }
