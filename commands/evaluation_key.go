@@ -22,7 +22,8 @@ var keyPrefixes = map[events.KeyKind]string{events.BrowserKey: "pk_", events.Ser
 
 // IsEvaluationKey reports whether a text that a caller sent as its token is an evaluation key, valid or not.
 func IsEvaluationKey(text string) bool {
-	return strings.HasPrefix(text, keyPrefixes[events.BrowserKey]) || strings.HasPrefix(text, keyPrefixes[events.ServerKey])
+	return strings.HasPrefix(text, keyPrefixes[events.BrowserKey]) ||
+		strings.HasPrefix(text, keyPrefixes[events.ServerKey])
 }
 
 // KeyText returns the evaluation key of a kind with these random characters.

@@ -156,7 +156,7 @@ func TestEvaluationKeys(t *testing.T) {
 			me.Call("POST", development, `{"environment":"development"}`).Want(201)
 			c.Evaluate("k", `{}`).Refused(401)
 		},
-		"are callers in the usage": func(t *testing.T, me *nodetest.Client) {
+		"are callers in the usage": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
 			key, c := createKey(me, "server", nil)
 			c.Evaluate("k", `{}`).Want(200)
@@ -260,9 +260,9 @@ func TestOriginsOfBrowserKeys(t *testing.T) {
 				nodetest.Same(t, "a page of "+origin, browser(page, origin, "POST", path, `{}`).Refused(403).Header.Get("Access-Control-Allow-Origin"), "")
 			}
 			page.Evaluate("seen", `{}`).Want(200) // an app
-			_, any := createKey(me, "browser", nil)
+			_, anywhere := createKey(me, "browser", nil)
 			for _, origin := range []string{"https://elsewhere.example", "null"} {
-				allows(browser(any, origin, "POST", path, `{}`).Want(200), origin)
+				allows(browser(anywhere, origin, "POST", path, `{}`).Want(200), origin)
 			}
 			_, server := createKey(me, "server", nil)
 			nodetest.Same(t, "a page with a server key", browser(server, "https://app.example.com", "POST", path, `{}`).Want(200).

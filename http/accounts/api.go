@@ -1,4 +1,5 @@
-// Package accounts serves people and machines as themselves: sign-in, passwords, OAuth clients, evaluation keys, notifications, tours.
+// Package accounts serves people and machines as themselves: sign-in, passwords, OAuth clients, evaluation keys,
+// notifications, tours.
 package accounts
 
 import (

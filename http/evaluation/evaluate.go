@@ -20,8 +20,10 @@ import (
 )
 
 var (
-	legacyEvaluateAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, RequireTenant: true, Unverified: true}
-	evaluateAccess       = rest.Access{
+	legacyEvaluateAccess = rest.Access{
+		Who: rest.Viewer, Scope: events.FlagsEvaluate, RequireTenant: true, Unverified: true,
+	}
+	evaluateAccess = rest.Access{
 		Who: rest.Viewer, Scope: events.FlagsEvaluate, RequireTenant: true, Unverified: true, BrowserKeys: true,
 	}
 	evaluateManyAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, Unverified: true, BrowserKeys: true}
@@ -298,7 +300,9 @@ func (a *API) documentEvaluate() {
 		"a call queries the database for each flag that has changed since, and is not counted; a machine also needs the " +
 		"scope `flags:read`."
 	many.Description += " " + previewText
-	many.Parameters = []*huma.Param{tenantParam(false), environmentParam(), signedContextParam(), atParam(), previewParam()}
+	many.Parameters = []*huma.Param{
+		tenantParam(false), environmentParam(), signedContextParam(), atParam(), previewParam(),
+	}
 	many.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
 	many.Responses["200"].Headers = one.Responses["200"].Headers

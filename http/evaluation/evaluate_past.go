@@ -56,8 +56,8 @@ func readEvaluationQuery(u *url.URL, now time.Time) (q evaluationQuery, err erro
 // checkQuery returns the error of a query, or why the caller may not ask it. Evaluation keys may ask for the present
 // alone, whether a query is wrong or not.
 func checkQuery(p *rest.Principal, u *url.URL, wrong error) error {
-	refusal, query := p.RequireFlagsRead(), u.Query()
-	if p.EvaluationKey() != nil && slices.ContainsFunc([]string{"at", "version", "revision", "explain", "preview"}, query.Has) {
+	refusal, others := p.RequireFlagsRead(), []string{"at", "version", "revision", "explain", "preview"}
+	if p.EvaluationKey() != nil && slices.ContainsFunc(others, u.Query().Has) {
 		return refusal
 	}
 	return cmp.Or(wrong, refusal)

@@ -26,7 +26,7 @@ const (
 	reasonHeader      = "X-Change-Reason"
 	typeHeader        = "Content-Type"
 	authHeader        = "Authorization"
-	apiKeyHeader      = "X-Api-Key"
+	apiKeyHeader      = "X-Api-Key" //nolint:gosec // the name of a header
 )
 
 // request holds the state of a request. It is also its context, router context and response writer, which saves
