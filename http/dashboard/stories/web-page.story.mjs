@@ -1,9 +1,9 @@
 // A web page of another origin evaluates with a browser key and OpenFeature's official provider.
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 
 const { OPENFEATURE: folder, SHOP_URL: service, CONTROL_URL: control } = process.env;
-const origin = 'http://localhost:5173';
 const provider = '@openfeature/ofrep-web-provider';
 const modules = {
   '@openfeature/core': '@openfeature/core/dist/esm/index.js',
@@ -11,7 +11,7 @@ const modules = {
   '@openfeature/ofrep-core': `${provider}/node_modules/@openfeature/ofrep-core/index.esm.js`,
   [provider]: `${provider}/index.esm.js`,
 };
-const imports = Object.fromEntries(Object.keys(modules).map((name) => [name, `${origin}/modules/${name}`]));
+const imports = Object.fromEntries(Object.keys(modules).map((name) => [name, `/modules/${name}`]));
 
 const html = (key) => `<!doctype html><title>Shop</title><link rel="icon" href="data:,">
 <script type="importmap">${JSON.stringify({ imports })}</script>
@@ -24,22 +24,20 @@ const html = (key) => `<!doctype html><title>Shop</title><link rel="icon" href="
   window.served = () => OpenFeature.getClient().getBooleanDetails('banner', false);
 </script>`;
 
-/** Opens the page, whose calls to the service are noted. */
-async function openShop(v, key) {
-  const calls = [];
-  v.page.on('request', (r) => r.url().startsWith(service) && r.method() === 'POST' && calls.push(r.url()));
-  await v.page.route(`${origin}/**`, (route) => {
-    const name = new URL(route.request().url()).pathname.replace(/^\/modules\//, '');
-    const file = modules[name];
-    return file
-      ? route.fulfill({
-          contentType: 'text/javascript',
-          body: readFileSync(join(folder, 'node_modules', file), 'utf8'),
-        })
-      : route.fulfill({ contentType: 'text/html', body: html(key) });
+/** Serves the page and its modules, and calls use with its address. */
+async function serveShop(key, use) {
+  const server = createServer((request, answer) => {
+    const file = modules[request.url.replace(/^\/modules\//, '')];
+    answer.setHeader('Content-Type', file ? 'text/javascript' : 'text/html');
+    answer.end(file ? readFileSync(join(folder, 'node_modules', file)) : html(key));
   });
-  await v.page.goto(`${origin}/`);
-  return calls;
+  await new Promise((listening) => server.listen(0, 'localhost', listening));
+  try {
+    await use(`http://localhost:${server.address().port}/`);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
 }
 
 const serves = (v, value) =>
@@ -57,30 +55,29 @@ const stories = {
       environment: 'production',
       origins: ['http://localhost:*'],
     });
-    const v = await come({ url: service, refused: ['net::ERR_', 502, 503] });
-    const calls = await openShop(v, key);
-    await serves(v, true);
-    const before = calls.length;
-    await admin.call('POST', '/api/v1/flags/banner/disable', undefined, undefined, 'production');
-    await serves(v, false);
-    if (calls.length !== before + 1) throw new Error(`${calls.length - before} calls for one change: it polls`);
-
     const order = (what) => fetch(`${control}/${what}?of=shop`, { method: 'POST' });
-    await admin.call('POST', '/api/v1/flags/banner/enable', undefined, undefined, 'production');
-    await serves(v, true);
-    await order('stop');
-    await v.page.reload();
-    await serves(v, true); // as persisted
-    await order('start');
-    await admin.until('the service is back', () =>
-      fetch(`${service}/health`).then(
-        (r) => r.ok,
-        () => false,
-      ),
-    );
-    await v.page.reload();
-    await admin.call('POST', '/api/v1/flags/banner/disable', undefined, undefined, 'production');
-    await serves(v, false);
+    await serveShop(key, async (shop) => {
+      const v = await come({ url: service, refused: ['net::ERR_', 502, 503] });
+      const calls = [];
+      v.page.on('request', (r) => r.url().startsWith(service) && r.method() === 'POST' && calls.push(r.url()));
+      await v.page.goto(shop);
+      await serves(v, true);
+      const before = calls.length;
+      await admin.call('POST', '/api/v1/flags/banner/disable', undefined, undefined, 'production');
+      await serves(v, false);
+      if (calls.length !== before + 1) throw new Error(`${calls.length - before} calls for one change: it polls`);
+
+      await admin.call('POST', '/api/v1/flags/banner/enable', undefined, undefined, 'production');
+      await serves(v, true);
+      await order('stop');
+      await v.page.reload();
+      await serves(v, true); // as persisted
+      await order('start');
+      await v.page.reload();
+      await serves(v, true);
+      await admin.call('POST', '/api/v1/flags/banner/disable', undefined, undefined, 'production');
+      await serves(v, false);
+    });
   },
 };
 
