@@ -66,8 +66,8 @@ func (c CreateEvaluationKey) Decide(t state.Tenant) ([]events.Fact, error) {
 	environment := t.Environment(c.Environment)
 	wrong.Check(environment != nil, "environment", "the tenant has no environment %q", c.Environment)
 	checkOrigins(wrong, c.Kind, c.Origins)
-	wrong.Check(c.Kind != events.ServerKey || c.SigningID == "", "signed", "is for browser keys alone")
-	wrong.Check(c.Kind != events.BrowserKey || !c.Edge, "edge", "is for server keys alone")
+	wrong.Check(c.Kind != events.ServerKey || c.SigningID == "", "signed", "is only for browser keys")
+	wrong.Check(c.Kind != events.BrowserKey || !c.Edge, "edge", "is only for server keys")
 	checkExpiry(wrong, c.ExpiresAt, c.Now)
 	if err := wrong.Err(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ var originPattern = regexp.MustCompile(
 	`^(https://(\*\.[a-z0-9-]+\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:[1-9][0-9]{0,4})?|http://localhost(:[1-9][0-9]{0,4}|:\*)?)$`)
 
 func checkOrigins(wrong FieldErrors, kind events.KeyKind, origins []string) {
-	wrong.Check(kind != events.ServerKey || len(origins) == 0, "origins", "are for browser keys alone")
+	wrong.Check(kind != events.ServerKey || len(origins) == 0, "origins", "are only for browser keys")
 	if len(origins) > maxOrigins {
 		wrong.Check(false, "origins", "must be at most %d", maxOrigins)
 		return
@@ -192,7 +192,8 @@ func (c RotateEvaluationKey) Decide(t state.Tenant) ([]events.Fact, error) {
 	}
 	if !c.EndNow && valid >= state.MaxPreviousSecrets {
 		return nil, Refuse(Conflict,
-			"%d earlier ones of the key are still valid, which is the limit; each ends %v after it was rotated, or with endNow",
+			"the key has %d earlier keys or secrets that are still valid, which is the limit: wait until one expires, %v after "+
+				"its rotation, or send endNow",
 			valid, SecretOverlap)
 	}
 	until := c.Now.UTC().Truncate(time.Millisecond)

@@ -31,7 +31,7 @@ func ListLimits() []events.Limit {
 			Group: events.TenantLimits, Name: "origins", Fields: []string{"origins"}, Max: maxOrigins, Per: "evaluation key",
 			Nodes: events.AllNodes, Status: 422,
 		},
-		tenantLimit("earlier ones of an evaluation key that are still valid", state.MaxPreviousSecrets),
+		tenantLimit("earlier keys or secrets of an evaluation key that are still valid", state.MaxPreviousSecrets),
 		tenantLimit("earlier secrets of an OAuth client that are still valid", state.MaxPreviousSecrets),
 		flagLimit("a flag with variations and the rules of all environments", MaxFlagBytes, events.UnitBytes, perFlag, 409),
 		flagLimit("a value that is served", maxValueBytes, events.UnitBytes, perFlag, 409),

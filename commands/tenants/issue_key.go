@@ -11,8 +11,8 @@ import (
 	"flagledger/events/state"
 )
 
-// IssueKey carries out a command that gives an evaluation key a new text, of these random characters, and returns the
-// key with its text. A retried request, whose secret key was lost with the answer, gets a different one.
+// IssueKey runs a command that creates or rotates an evaluation key, and returns the key with its text. If a retried
+// request lost the text of a server key, it rotates the key once more.
 func IssueKey(
 	ctx context.Context, w *writer.Writer, by writer.By, do writer.Runner[state.Tenant], ref commands.EvaluationKeyRef,
 	now time.Time, command func(random string) commands.Command[state.Tenant],

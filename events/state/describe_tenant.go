@@ -184,7 +184,6 @@ func subscriptionChanges(changes Changes, from, to events.Subscription) {
 	add("pastDueSince", timeOrNull(from.PastDueSince), timeOrNull(to.PastDueSince))
 }
 
-// timeOrNull formats a time as the API does; nil for the zero time.
 func expiryOrNull(t *time.Time) any {
 	if t == nil {
 		return nil
@@ -192,6 +191,7 @@ func expiryOrNull(t *time.Time) any {
 	return timeOrNull(*t)
 }
 
+// timeOrNull formats a time as the API does; nil for the zero time.
 func timeOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil

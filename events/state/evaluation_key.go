@@ -10,7 +10,8 @@ import (
 	"flagledger/events"
 )
 
-// EvaluationKey is the state of an evaluation key in its tenant's stream.
+// EvaluationKey is the state of an evaluation key in its tenant's stream. The fields of its first fact are the current
+// ones.
 type EvaluationKey struct {
 	events.EvaluationKeyAdded
 	CreatedAt time.Time
@@ -24,7 +25,7 @@ type PreviousKey struct {
 	Until time.Time // it works until then
 }
 
-// Signed reports whether the key takes signed contexts alone.
+// Signed reports whether the key requires signed contexts.
 func (k *EvaluationKey) Signed() bool { return k.SigningID != "" }
 
 // ValidUntil returns when the key stops working for a caller who sent the key with this hash: zero for never.

@@ -243,7 +243,7 @@ func (a *API) evaluateFlag(
 
 // hideRule removes the rule from a result for a browser: rules are not public.
 func hideRule(p *rest.Principal, result *evaluation.Result) {
-	if p.InBrowser() {
+	if p.HasBrowserKey() {
 		result.RuleID = ""
 	}
 }
@@ -274,7 +274,7 @@ func (a *API) documentEvaluate() {
 	one.Description += " " + previewText
 	one.Parameters = []*huma.Param{
 		flagKeyParam(),
-		tenantParam(true),
+		tenantParam(false),
 		environmentParam(),
 		signedContextParam(),
 		atParam(),
@@ -301,7 +301,7 @@ func (a *API) documentEvaluate() {
 		"scope `flags:read`."
 	many.Description += " " + previewText
 	many.Parameters = []*huma.Param{
-		tenantParam(false), environmentParam(), signedContextParam(), atParam(), previewParam(),
+		tenantParam(true), environmentParam(), signedContextParam(), atParam(), previewParam(),
 	}
 	many.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateManySchema = a.document(&many, evaluateManyAccess, evaluateManyBody{}, evaluationsBody{})
@@ -378,14 +378,14 @@ func previewParam() *huma.Param {
 	}
 }
 
-func tenantParam(required bool) *huma.Param {
+func tenantParam(hasDefault bool) *huma.Param {
 	p := &huma.Param{
 		Name:        "X-Tenant-ID",
 		In:          "header",
 		Schema:      &huma.Schema{Type: huma.TypeString},
 		Description: "The tenant of the call; required unless the call has an evaluation key",
 	}
-	if !required {
+	if hasDefault {
 		p.Description = "The tenant of the call; the default is the machine's or the key's tenant, or the person's " +
 			"canonical tenant"
 	}

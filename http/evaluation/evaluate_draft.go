@@ -116,7 +116,7 @@ func (a *API) documentEvaluateDraft() {
 		"saving. A machine also needs the scope `flags:read`. A rule without an id has its index, such as `rules[2]`, as " +
 		"id and as salt of its rollout. Saving it assigns a new id and salt: the shares remain, but users move between " +
 		"variations."
-	op.Parameters = []*huma.Param{flagKeyParam(), tenantParam(false), environmentParam()}
+	op.Parameters = []*huma.Param{flagKeyParam(), tenantParam(true), environmentParam()}
 	op.Errors = []int{http.StatusUnprocessableEntity}
 	a.evaluateDraftSchema = a.document(&op, evaluateDraftAccess, draftBody{}, evaluationBody{})
 	op.RequestBody.Content["application/json"].Example = map[string]any{

@@ -53,14 +53,13 @@ func readEvaluationQuery(u *url.URL, now time.Time) (q evaluationQuery, err erro
 	return q, nil
 }
 
-// checkQuery returns the error of a query, or why the caller may not ask it. Evaluation keys may ask for the present
-// alone, whether a query is wrong or not.
+// checkQuery returns the error of a query, or a 403 if an evaluation key asks for more than the current state.
 func checkQuery(p *rest.Principal, u *url.URL, wrong error) error {
-	refusal, others := p.RequireFlagsRead(), []string{"at", "version", "revision", "explain", "preview"}
-	if p.EvaluationKey() != nil && slices.ContainsFunc(others, u.Query().Has) {
-		return refusal
+	more := []string{"at", "version", "revision", "explain", "preview"}
+	if p.EvaluationKey() != nil && slices.ContainsFunc(more, u.Query().Has) {
+		return rest.NewProblem(http.StatusForbidden, "evaluation keys evaluate the current state only")
 	}
-	return cmp.Or(wrong, refusal)
+	return cmp.Or(wrong, p.RequireFlagsRead())
 }
 
 // readRevision reads the revision of a query, if it has one.

@@ -265,7 +265,7 @@ func (o *output) flagSet(p *rest.Principal) {
 
 // documentOFREP describes the operations of this file.
 func (a *API) documentOFREP() {
-	parameters := []*huma.Param{tenantParam(false), environmentParam(), signedContextParam()}
+	parameters := []*huma.Param{tenantParam(true), environmentParam(), signedContextParam()}
 	const common = "OpenFeature's remote evaluation protocol (OFREP) 0.3: point an OpenFeature SDK's OFREP provider at " +
 		"this service, with the header `Authorization`. " +
 		"`targetingKey` is required only if a flag splits its traffic by it. "

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// signedContextHeader has the context of an evaluation as a JWT that the owner of a signed key has signed.
+	// signedContextHeader carries the context of an evaluation as a signed JWT.
 	signedContextHeader = "X-Flag-Context"
-	// maxSignedFor is how far ahead the end of a signed context may be.
-	maxSignedFor = 24 * time.Hour
-	// signedClock is how far the signer's clock may be ahead of this one.
-	signedClock = time.Minute
+	// maxContextLifetime is how far ahead a signed context may expire.
+	maxContextLifetime = 24 * time.Hour
+	// clockLeeway is the tolerated difference of clocks.
+	clockLeeway = time.Minute
 )
 
 // readSignedContext replaces the context of the body by the signed one if the caller's key takes signed contexts alone.
@@ -35,7 +35,7 @@ func (a *API) readSignedContext(r *http.Request, p *rest.Principal, e *evaluatio
 	text := r.Header.Get(signedContextHeader)
 	if !key.Signed() {
 		if text != "" {
-			return strictjson.FieldError{Field: signedContextHeader, Text: "is for keys with signed contexts alone"}
+			return strictjson.FieldError{Field: signedContextHeader, Text: "is only for signed keys"}
 		}
 		return nil
 	}
@@ -73,13 +73,13 @@ func readClaims(e *evaluationRequest) error {
 	})
 }
 
-// verifyContext returns the claims of a signed context. They are valid now, and no longer than maxSignedFor.
+// verifyContext returns the claims of a signed context. They are valid now, and no longer than maxContextLifetime.
 func (a *API) verifyContext(key *state.EvaluationKey, text string) (claims json.RawMessage, err error) {
 	refuse := func(why string) error {
 		return rest.NewProblem(http.StatusUnauthorized, signedContextHeader+" "+why)
 	}
 	if text == "" {
-		return nil, refuse("is missing: the key takes signed contexts alone")
+		return nil, refuse("is missing: the key requires signed contexts")
 	}
 	token, err := jwt.ParseSigned(text, []jose.SignatureAlgorithm{jose.HS256})
 	if err != nil {
@@ -95,9 +95,9 @@ func (a *API) verifyContext(key *state.EvaluationKey, text string) (claims json.
 		return nil, refuse("needs exp")
 	case !now.Before(registered.Expiry.Time()):
 		return nil, refuse("has expired")
-	case registered.Expiry.Time().Sub(now) > maxSignedFor+signedClock:
-		return nil, refuse("must expire within " + events.PeriodText(maxSignedFor))
-	case registered.NotBefore != nil && registered.NotBefore.Time().Sub(now) > signedClock:
+	case registered.Expiry.Time().Sub(now) > maxContextLifetime+clockLeeway:
+		return nil, refuse("must expire within " + events.PeriodText(maxContextLifetime))
+	case registered.NotBefore != nil && registered.NotBefore.Time().Sub(now) > clockLeeway:
 		return nil, refuse("is not valid yet")
 	}
 	return claims, nil

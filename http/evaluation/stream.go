@@ -40,7 +40,7 @@ func DefaultStreamLimits() StreamLimits {
 }
 
 const (
-	// browserStreamsPercent is the part of a tenant's streams that browsers may have: its servers have the rest.
+	// browserStreamsPercent: browsers open no stream once a tenant has this part of its streams open.
 	browserStreamsPercent = 80
 	// maxNamedFlags limits the flags that an event names. If more have changed, fetching all is cheaper.
 	maxNamedFlags = 500
@@ -131,7 +131,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer a.streams.leave(quota)
 	most := a.StreamLimits.PerTenant
-	if p.InBrowser() {
+	if p.HasBrowserKey() {
 		most = max(1, most*browserStreamsPercent/100)
 	}
 	listener := a.Changes.Listen(p.Tenant, p.Environment.ID, most)
@@ -178,8 +178,8 @@ func (a *API) sendChanges(
 			return true
 		}
 		id := ids.ID(update.Position)
-		if p.InBrowser() {
-			update.Changes = clientSide(update.Changes)
+		if p.HasBrowserKey() {
+			update.Changes = visibleToBrowsers(update.Changes)
 		}
 		switch {
 		case unknown || update.Gap:
@@ -211,8 +211,8 @@ func (a *API) sendChanges(
 	}
 }
 
-// clientSide returns the changes that a browser may know of. A flag that it no longer sees is deleted for it.
-func clientSide(list []snapshot.Change) (visible []snapshot.Change) {
+// visibleToBrowsers returns the changes that a browser may know of. A flag that it no longer sees is deleted for it.
+func visibleToBrowsers(list []snapshot.Change) (visible []snapshot.Change) {
 	for _, c := range list {
 		if c.ClientSide || c.WasClientSide {
 			c.Deleted = !c.ClientSide
@@ -299,7 +299,7 @@ func (a *API) documentStream() {
 	op.Description = streamText
 	op.Security = rest.StreamAccess.Security()
 	op.Parameters = []*huma.Param{
-		tenantParam(false),
+		tenantParam(true),
 		{
 			Name:        rest.EnvironmentHeader,
 			In:          "header",

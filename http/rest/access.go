@@ -114,8 +114,8 @@ func (c *Credential) EvaluationKey() *snapshot.EvaluationKey {
 	return c.Machine.key
 }
 
-// InBrowser reports whether a credential is a browser's evaluation key, which anyone may know.
-func (c *Credential) InBrowser() bool {
+// HasBrowserKey reports whether the caller uses a browser key, which is public.
+func (c *Credential) HasBrowserKey() bool {
 	key := c.EvaluationKey()
 	return key != nil && key.Kind == events.BrowserKey
 }
@@ -271,15 +271,18 @@ func (a *Core) TenantsOf(c people.Claims) []string {
 	})
 }
 
-// identify stores the credential of a request, or why its token is invalid. It refuses no request. Web pages may read
-// the answers to evaluation keys that allow their origin.
+// identify stores the credential of a request, or the error of its token. For a browser key it also checks the origin
+// of the page. It refuses no request.
 func (a *Core) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := RequestOf(r.Context())
 		req.received = r
 		req.credential, req.tokenRefusal = a.bearer(r)
-		if req.tokenRefusal == nil && req.credential.InBrowser() {
-			req.tokenRefusal = allowOrigin(w.Header(), r, req.credential.EvaluationKey())
+		if req.tokenRefusal == nil && req.credential.HasBrowserKey() {
+			req.tokenRefusal = checkOrigin(w.Header(), r, req.credential.EvaluationKey())
+		}
+		if req.tokenRefusal != nil && takesBrowserKeys(routedPath(r)) {
+			showRefusal(w.Header())
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -407,8 +410,8 @@ func (a *Core) authorizeMachine(p *Principal, need Access, id string) error {
 	switch {
 	case !ok:
 		return NewProblem(http.StatusUnauthorized, "the tenant of the token has been deleted")
-	case p.EvaluationKey() != nil && need.Scope != events.FlagsEvaluate, p.InBrowser() && !need.BrowserKeys:
-		return NewProblem(http.StatusForbidden, "evaluation keys do not allow it")
+	case p.EvaluationKey() != nil && need.Scope != events.FlagsEvaluate, p.HasBrowserKey() && !need.BrowserKeys:
+		return NewProblem(http.StatusForbidden, "the evaluation key may not make this call")
 	case need.Scope == "":
 		return NewProblem(http.StatusForbidden, "machine tokens do not allow it")
 	case id != "" && id != p.Machine.TenantID:
@@ -462,7 +465,9 @@ type ChangeInput struct {
 }
 
 // Sees reports whether the caller may know of a flag: browsers only see flags that are marked for them.
-func (p *Principal) Sees(flag *snapshot.Flag) bool { return !p.InBrowser() || flag.State().ClientSide }
+func (p *Principal) Sees(flag *snapshot.Flag) bool {
+	return !p.HasBrowserKey() || flag.State().ClientSide
+}
 
 // ClientID returns the id of a machine client or an evaluation key, and is empty for people.
 func (p *Principal) ClientID() string {

@@ -49,7 +49,7 @@ type Options struct {
 	Identity     people.Identity
 	SignIn       *people.SignIn
 	Keys         *keys.Keys  // sign access tokens
-	Secret       keys.Secret // encrypts the ids of streams, and signs contexts of evaluations
+	Secret       keys.Secret // encrypts the ids of streams, and derives signing secrets
 	Directory    *directory.Directory
 	Idempotency  *idempotency.Requests
 	Meter        *usage.Meter

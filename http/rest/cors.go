@@ -59,7 +59,7 @@ func (a *Core) crossOrigin(next http.Handler) http.Handler {
 		ExposedHeaders: exposedHeaders,
 		MaxAge:         int(browserCache.Seconds()),
 	})
-	ofKeys := cors.New(cors.Options{
+	anyOrigin := cors.New(cors.Options{
 		AllowedOrigins: []string{"*"},
 		AllowedMethods: []string{"GET", "HEAD", "POST"},
 		AllowedHeaders: evaluationHeaders,
@@ -76,7 +76,7 @@ func (a *Core) crossOrigin(next http.Handler) http.Handler {
 		}
 		a.Limiter.Peek(r).Show(RequestOf(r.Context()).answer)
 		if takesBrowserKeys(routedPath(r)) && (len(a.Origins) == 0 || !configured.OriginAllowed(r)) {
-			ofKeys.ServeHTTP(w, r)
+			anyOrigin.ServeHTTP(w, r)
 			return
 		}
 		answer.ServeHTTP(w, r)
@@ -85,10 +85,10 @@ func (a *Core) crossOrigin(next http.Handler) http.Handler {
 
 // takesBrowserKeys reports whether a path is one of the operations whose access has BrowserKeys.
 func takesBrowserKeys(path string) bool {
-	flag, single := strings.CutPrefix(path, "/api/v1/flags/")
-	flag, single2 := strings.CutSuffix(flag, "/evaluate")
+	flag, hasPrefix := strings.CutPrefix(path, "/api/v1/flags/")
+	flag, hasSuffix := strings.CutSuffix(flag, "/evaluate")
 	return path == EvaluateManyRoute || path == StreamRoute || path == OFREPManyRoute ||
-		strings.HasPrefix(path, OFREPManyRoute+"/") || single && single2 && !strings.Contains(flag, "/")
+		strings.HasPrefix(path, OFREPManyRoute+"/") || hasPrefix && hasSuffix && !strings.Contains(flag, "/")
 }
 
 func preflight(r *http.Request) bool {

@@ -49,9 +49,9 @@ func (a *Core) credentialOfKey(hash [sha256.Size]byte) (*Credential, error) {
 	return c, nil
 }
 
-// allowOrigin lets a web page of an origin that the key allows read the answer. It refuses any other page. A call that
-// names no origin, as of an app, is allowed.
-func allowOrigin(answer http.Header, r *http.Request, key *snapshot.EvaluationKey) error {
+// checkOrigin lets a web page of an origin that the key allows read the answer, and refuses any other page. A call
+// without an origin, such as an app's, is allowed.
+func checkOrigin(answer http.Header, r *http.Request, key *snapshot.EvaluationKey) error {
 	answer.Add("Vary", "Origin")
 	sent := r.Header["Origin"]
 	if len(sent) == 0 {
@@ -63,4 +63,11 @@ func allowOrigin(answer http.Header, r *http.Request, key *snapshot.EvaluationKe
 	answer.Set("Access-Control-Allow-Origin", sent[0])
 	answer.Set("Access-Control-Expose-Headers", strings.Join(exposedHeaders, ", "))
 	return nil
+}
+
+// showRefusal lets any web page read why its credentials are refused: it must not take that for an outage.
+func showRefusal(answer http.Header) {
+	if answer.Get("Access-Control-Allow-Origin") == "" {
+		answer.Set("Access-Control-Allow-Origin", "*")
+	}
 }

@@ -54,7 +54,7 @@ func (a *Core) count(r *http.Request, req *request) quota.Budget {
 func (a *Core) CountAuthenticated(r *http.Request, c *Credential) quota.Budget {
 	tenantID, creator, plan := a.requestQuota(c, cmp.Or(tenantOfPath(r.URL.Path), r.Header.Get(tenantHeader)))
 	switch {
-	case c.InBrowser():
+	case c.HasBrowserKey():
 		return a.Limiter.CountBrowser(r, creator, tenantID, plan)
 	case c.Machine != nil:
 		return a.Limiter.CountMachine(creator, tenantID, plan)
@@ -112,7 +112,7 @@ func (a *Core) WorkQuota(ctx context.Context, p *Principal) string {
 	switch {
 	case !a.isVerified(p.Credential):
 		return a.siteQuota(RequestOf(ctx))
-	case p.InBrowser():
+	case p.HasBrowserKey():
 		return browsersOf(a.TenantQuota(p.Tenant))
 	case p.Tenant != nil:
 		return a.TenantQuota(p.Tenant)
@@ -150,7 +150,7 @@ func (a *Core) answerQuota(req *request) string {
 		if tenant, ok := a.Live.Tenant(quota); ok {
 			quota = a.TenantQuota(tenant)
 		}
-		if req.credential.InBrowser() {
+		if req.credential.HasBrowserKey() {
 			return browsersOf(quota)
 		}
 		return quota

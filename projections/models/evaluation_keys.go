@@ -20,7 +20,7 @@ create table evaluation_keys (
     id             text        primary key,
     tenant_id      text        not null,
     environment_id text        not null,
-    key            jsonb       not null, -- as its first fact and each change of it
+    key            jsonb       not null, -- its first fact, with later changes applied
     created_by     text        not null,
     created_at     timestamptz not null,
     deleted        boolean     not null -- usage still names it

@@ -66,13 +66,16 @@ type tenantFeed struct {
 	more      chan struct{} // closed at the next change; nil without listeners
 }
 
-// note adds an event's change of a flag, which was visible to browsers before or is after it. publish informs listeners
-// of it.
-func (c *changes) note(t *Tenant, key string, e events.Recorded, fact events.FlagFact, was, is bool) {
+// note adds an event's change of a flag. wasClientSide and isClientSide say whether browsers saw it before and after.
+// publish informs listeners of it.
+func (c *changes) note(
+	t *Tenant, key string, e events.Recorded, fact events.FlagFact,
+	wasClientSide, isClientSide bool,
+) {
 	environment, deleted := concerns(fact)
 	c.pending = append(c.pending, pendingChange{Change{
 		Position: e.Position, Time: e.At, Key: key, Version: e.Revision, Environment: environment, Deleted: deleted,
-		ClientSide: is && !deleted, WasClientSide: was,
+		ClientSide: isClientSide && !deleted, WasClientSide: wasClientSide,
 	}, t})
 }
 

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"crypto/sha256"
 	"maps"
+	"slices"
 
 	"flagledger/events"
 	"flagledger/events/state"
@@ -28,18 +29,24 @@ func (s *Snapshot) applyEvaluationKey(t *Tenant, next *tenantState, e events.Rec
 	if _, added := fact.(events.EvaluationKeyAdded); !added && !found {
 		return
 	}
-	s.forgetEvaluationKey(key)
 	next.EvaluationKeys = maps.Clone(next.EvaluationKeys)
 	if _, removed := fact.(events.EvaluationKeyRemoved); removed {
 		delete(next.EvaluationKeys, id)
+		s.forgetEvaluationKey(key)
 		return
 	}
 	if next.EvaluationKeys == nil {
 		next.EvaluationKeys = map[string]state.EvaluationKey{}
 	}
+	before := key.Hashes()
 	key.Apply(e)
 	next.EvaluationKeys[id] = key
-	s.addEvaluationKey(t, key)
+	s.addEvaluationKey(t, key) // before others are deleted: no call finds the key missing
+	for _, hash := range before {
+		if !slices.Contains(key.Hashes(), hash) {
+			s.evaluationKeys.Delete(hash)
+		}
+	}
 }
 
 // removeEvaluationKeys removes a tenant's keys of a deleted environment, or all if its id is empty.

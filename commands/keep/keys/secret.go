@@ -109,8 +109,8 @@ func (b Box) Decrypt(encrypted, additionalData []byte) (text []byte, current, ok
 	return nil, false, false
 }
 
-// SigningSecrets derives the secrets that share an id, as texts: one for each value, the first of the newest. Nobody
-// else can derive them, so they need not be stored.
+// SigningSecrets derives the signing secret with an id from each value of FLAGLEDGER_SECRET, the newest first. It is
+// stored nowhere.
 func (s Secret) SigningSecrets(id string) ([]string, error) {
 	keys, err := derive(s.ofTokens, "signed contexts "+id)
 	if err != nil {

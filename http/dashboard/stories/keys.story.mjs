@@ -125,7 +125,7 @@ export default {
     await v.button('Remove https://app.example.com').click();
     await origins.fill('https://*.example.com');
     await origins.press('Enter');
-    await v.field('End').fill('2126-01-02T03:04');
+    await v.field('Expires').fill('2126-01-02T03:04');
     await v.inspect();
     await v.button('Save').click();
     const row = v.page.getByRole('row', { name: /^Store/ });

@@ -72,7 +72,7 @@ export const flag = {
     },
     becomesPublic: {
       title: 'These values become public',
-      text: 'Anyone with a browser key can read them, in every environment. So are values that its rules serve directly.',
+      text: 'Anyone with a browser key can read them, in every environment. Values that its rules serve directly become public too.',
       variation: (name: string) => `Variation ${isolated(name)}`,
     },
     yes: 'Yes',
