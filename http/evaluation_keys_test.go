@@ -71,7 +71,7 @@ func TestEvaluationKeys(t *testing.T) {
 		"are refused with all that is wrong": func(_ *testing.T, me *nodetest.Client) {
 			me.Call("POST", keysPath, `{"name":"","kind":"phone","environment":"none","expiresAt":"x","bogus":1}`).
 				Refused(422, "name", "kind", "environment", "expiresAt", "bogus")
-			me.Call("POST", keysPath, `{"name":"a","kind":"server","environment":"production","origins":["https://a.example"],"signed":true,"expiresAt":"2020-01-02T03:04:05Z"}`).
+			me.Call("POST", keysPath, `{"name":"a","kind":"server","environment":"production","origins":["https://a.example"],"signed":true,"expiresAt":"0001-01-01T00:00:00Z"}`).
 				Refused(422, "origins", "signed", "expiresAt")
 			me.Call("POST", keysPath, `{"name":"a","kind":"browser","environment":"production","edge":true,"origins":["http://a.example"]}`).
 				Refused(422, "edge", "origins[0]")
@@ -117,6 +117,7 @@ func TestEvaluationKeys(t *testing.T) {
 			server.Evaluate("hidden", pro, "X-Tenant-ID", me.NewTenant("other").Tenant).Refused(403)
 			server.Evaluate("hidden", pro, "X-Environment", "development").Refused(403)
 			server.Evaluate("hidden", `{"environment":"development"}`).Refused(403)
+			server.Evaluate("hidden", `{"environment":"production"}`, "X-Environment", "development").Refused(403)
 			server.Call("GET", streamPath, nil, "X-Environment", "*").Refused(403)
 		},
 		"ask for the present alone": func(_ *testing.T, me *nodetest.Client) {
@@ -126,6 +127,9 @@ func TestEvaluationKeys(t *testing.T) {
 				for _, query := range []string{"at=2026-01-02T03:04:05Z", "at=x", "version=1", "explain=true", "preview=true", "revision=1", "revision=x"} {
 					c.Call("POST", nodetest.FlagPath("seen", "/evaluate?"+query), pro).Refused(403)
 					c.Call("POST", "/api/v1/flags/evaluate?"+query, pro).Refused(403)
+					c.Call("POST", "/ofrep/v1/evaluate/flags/seen?"+query, `{"context":{}}`).Want(403)
+					c.Call("POST", "/ofrep/v1/evaluate/flags?"+query, `{"context":{}}`).Want(403)
+					c.Call("GET", streamPath+"?"+query, nil).Refused(403)
 				}
 				c.Call("POST", nodetest.FlagPath("seen", "/rules/evaluate"), pro).Refused(403)
 			}
@@ -160,8 +164,11 @@ func TestEvaluationKeys(t *testing.T) {
 			me.CreateEnabledFlag("k", nil)
 			key, c := createKey(me, "server", nil)
 			c.Evaluate("k", `{}`).Want(200)
-			me.Service.Eventually("the key's evaluation is shown", func() bool {
-				used := me.Call("GET", keysPath, nil).Want(200).List()[0]["lastUsedAt"] != nil
+			_, inBulk := createKey(me, "server", nil)
+			inBulk.Call("POST", "/ofrep/v1/evaluate/flags", `{"context":{}}`).Want(200)
+			me.Service.Eventually("the keys' evaluations are shown", func() bool {
+				list := me.Call("GET", keysPath, nil).Want(200).List()
+				used := list[0]["lastUsedAt"] != nil && list[1]["lastUsedAt"] != nil
 				clients := asMaps(me.Call("GET", nodetest.FlagPath("k", "/metrics"), nil).Want(200).Object()["clients"])
 				return used && len(clients) == 1 && clients[0]["clientId"] == key["id"] && clients[0]["name"] == "Shop"
 			})
@@ -258,8 +265,10 @@ func TestOriginsOfBrowserKeys(t *testing.T) {
 				"http://localhost.evil.example", "http://localhost:1@evil.example",
 			} {
 				a := browser(page, origin, "POST", path, `{}`).Refused(403)
-				nodetest.Same(t, "who reads the refusal of "+origin, a.Header.Get("Access-Control-Allow-Origin"), "*")
+				nodetest.Same(t, "who reads the refusal of "+origin, a.Header.Get("Access-Control-Allow-Origin"), "")
 			}
+			invalid := browser(page.WithToken("pk_none"), "https://app.example.com", "POST", path, `{}`).Refused(401)
+			nodetest.Same(t, "who reads that a key is invalid", invalid.Header.Get("Access-Control-Allow-Origin"), "*")
 			page.Evaluate("seen", `{}`).Want(200) // an app
 			_, anywhere := createKey(me, "browser", nil)
 			for _, origin := range []string{"https://elsewhere.example", "null"} {

@@ -193,7 +193,7 @@ func expiry(text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	at, readable := rules.ParseTime(text)
-	if !readable || at.Year() < 1 || at.Year() > 9999 {
+	if !readable || at.IsZero() || at.Year() < 1 || at.Year() > 9999 {
 		return at, queries.ErrNotTime
 	}
 	return at.UTC().Truncate(time.Millisecond), nil

@@ -53,13 +53,18 @@ func readEvaluationQuery(u *url.URL, now time.Time) (q evaluationQuery, err erro
 	return q, nil
 }
 
-// checkQuery returns the error of a query, or a 403 if an evaluation key asks for more than the current state.
+// checkQuery returns the error of a query, or why the caller may not ask it.
 func checkQuery(p *rest.Principal, u *url.URL, wrong error) error {
+	return cmp.Or(checkKeyQuery(p, u), wrong, p.RequireFlagsRead())
+}
+
+// checkKeyQuery refuses an evaluation key that asks for more than the current state.
+func checkKeyQuery(p *rest.Principal, u *url.URL) error {
 	more := []string{"at", "version", "revision", "explain", "preview"}
-	if p.EvaluationKey() != nil && slices.ContainsFunc(more, u.Query().Has) {
+	if u.RawQuery != "" && p.EvaluationKey() != nil && slices.ContainsFunc(more, u.Query().Has) {
 		return rest.NewProblem(http.StatusForbidden, "evaluation keys evaluate the current state only")
 	}
-	return cmp.Or(wrong, p.RequireFlagsRead())
+	return nil
 }
 
 // readRevision reads the revision of a query, if it has one.

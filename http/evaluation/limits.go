@@ -16,9 +16,14 @@ func ListLimits() []events.Limit {
 		events.FieldLimit(maxFlagKeys, "keys", 422, "flagKeys"),
 		of("an explanation's values",
 			fmt.Sprintf("%s each, %s in all", events.SizeText(maxActual), events.SizeText(allActual)), 0, "cut"),
+		of("a signed context", events.SizeText(maxContext), 401, ""),
 		of("flags that an event of a stream names", events.CountText(maxNamedFlags), 0, "clients fetch all"),
 		of("a stream of changes", events.PeriodText(streams.MaxAge), 0, "clients connect again"),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerTenant), "tenant", 429, ""),
+		rest.ConcurrencyLimit("streams of changes, until browser keys open none",
+			events.CountText(browserStreams(streams.PerTenant)), "tenant", 429, ""),
+		rest.ConcurrencyLimit("streams with browser keys", events.CountText(browserStreamsPerNetwork),
+			"tenant and "+quota.PerNetwork, 429, ""),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerCreator), quota.PerCreator, 429, ""),
 	}
 }

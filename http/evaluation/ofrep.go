@@ -1,6 +1,7 @@
 package evaluation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -65,7 +66,7 @@ type ofrepSet struct {
 // OFREPStream is a stream of flag changes.
 type OFREPStream struct {
 	Type string `json:"type" enum:"sse"`
-	URL  string `json:"url" format:"uri" doc:"Opens the stream of changes without headers, and is valid until the call's token expires. Treat it as a secret, like the token." example:"https://flags.example.com/api/v1/flags/stream?ticket=eyJhbGciOiJIUzI1NiJ9.eyJ0ZW5hbnRfaWQiOiIuLi4ifQ.c2ln"`
+	URL  string `json:"url" format:"uri" doc:"Opens the stream of changes without headers, and is valid until the call's token or browser key expires, or for a day with a server key. Treat it as a secret, like the token." example:"https://flags.example.com/api/v1/flags/stream?ticket=eyJhbGciOiJIUzI1NiJ9.eyJ0ZW5hbnRfaWQiOiIuLi4ifQ.c2ln"`
 }
 
 // OFREPFlag documents an ofrepEvaluation or an OFREPFailure.
@@ -151,7 +152,7 @@ func (a *API) readOFREPEvaluation(r *http.Request, parameters ...string) (*rest.
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkOFREPQuery(r.URL, parameters); err != nil {
+	if err := cmp.Or(checkKeyQuery(p, r.URL), checkOFREPQuery(r.URL, parameters)); err != nil {
 		return nil, nil, err
 	}
 	if err := rest.CheckMediaType(r); err != nil {
@@ -286,7 +287,7 @@ func (a *API) documentOFREP() {
 		"What all flags serve, for OpenFeature")
 	many.Description = common + "The flags are in the order of their keys, without archived ones. A flag that cannot be " +
 		"evaluated has `errorCode` and `errorDetails` in place of a value; the others are not affected. `eventStreams` " +
-		"has the URL of the stream of changes, which is valid until the call's token expires. A new token changes the " +
+		"has the URL of the stream of changes. A new token changes the " +
 		"ETag, so that clients always get a valid URL."
 	many.Parameters = append([]*huma.Param{
 		{

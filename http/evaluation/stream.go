@@ -42,6 +42,8 @@ func DefaultStreamLimits() StreamLimits {
 const (
 	// browserStreamsPercent: browsers open no stream once a tenant has this part of its streams open.
 	browserStreamsPercent = 80
+	// browserStreamsPerNetwork limits the streams with a tenant's browser keys of a client network.
+	browserStreamsPerNetwork = 100
 	// maxNamedFlags limits the flags that an event names. If more have changed, fetching all is cheaper.
 	maxNamedFlags = 500
 	// Clients reconnect after a random time of 1 to 3 s, so that a stopping node's clients do not all reconnect at once.
@@ -103,6 +105,9 @@ func (c *streamCounts) leave(owner string) {
 // stream sends a client the changes in one or all environments while it listens and has access.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	p, err := a.Admit(r, rest.StreamAccess, "")
+	if err == nil {
+		err = checkKeyQuery(p, r.URL)
+	}
 	if err != nil {
 		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
 		return
@@ -118,22 +123,26 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
+	most, ofCreator := a.StreamLimits.PerTenant, a.StreamLimits.PerCreator
+	if p.HasBrowserKey() {
+		most, ofCreator = browserStreams(most), browserStreams(ofCreator)
+		address := "browsers of " + p.Tenant.ID() + " at " + a.Limiter.Network(r).String()
+		if !a.streams.take(address, browserStreamsPerNetwork) {
+			h.Del("Cache-Control")
+			rest.WriteProblem(w, r, rest.NoSlot(browserStreamsPerNetwork,
+				fmt.Sprintf("the client's address already has %d open streams of browsers", browserStreamsPerNetwork)))
+			return
+		}
+		defer a.streams.leave(address)
+	}
 	quota := a.TenantQuota(p.Tenant)
-	if most := a.StreamLimits.PerCreator; !a.streams.take(quota, most) {
+	if !a.streams.take(quota, ofCreator) {
 		h.Del("Cache-Control")
-		rest.WriteProblem(
-			w,
-			r,
-			rest.NoSlot(most,
-				fmt.Sprintf("the creator's free tenants already have %d open streams", most)),
-		)
+		rest.WriteProblem(w, r, rest.NoSlot(ofCreator,
+			fmt.Sprintf("the creator's free tenants already have %d open streams", ofCreator)))
 		return
 	}
 	defer a.streams.leave(quota)
-	most := a.StreamLimits.PerTenant
-	if p.HasBrowserKey() {
-		most = max(1, most*browserStreamsPercent/100)
-	}
 	listener := a.Changes.Listen(p.Tenant, p.Environment.ID, most)
 	if listener == nil {
 		h.Del("Cache-Control")
@@ -154,6 +163,9 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		_ = control.SetWriteDeadline(time.Now().Add(s.limit)) // for the last chunk, which the server writes
 	}
 }
+
+// browserStreams returns how many of a limit of streams browsers may open.
+func browserStreams(most int) int { return max(1, most*browserStreamsPercent/100) }
 
 // sendChanges sends a listener's changes. It returns true when the service stops or the client loses access, and false
 // once the client no longer reads.

@@ -76,11 +76,11 @@ func (l *Limiter) CountBrowser(r *http.Request, creator, tenantID string, plan e
 	if plan.Unpaid() && creator != "" {
 		shared = creator
 	}
-	key, address := tenantID, l.Network(r)
-	if address.IsValid() {
-		key += " " + address.String()
+	own, key := Budget{Max: l.limits.Browser, Remaining: l.limits.Browser, Reset: 60}, ""
+	if address := l.Network(r); address.IsValid() { // clients with unreadable ones would share a limit
+		key = tenantID + " " + address.String()
+		own = l.takeUpTo(browserAddresses, key, l.limits.Browser)
 	}
-	own := l.takeUpTo(browserAddresses, key, l.limits.Browser)
 	if own.Exceeded {
 		return own
 	}

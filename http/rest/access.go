@@ -202,6 +202,11 @@ func (a *Core) Admit(r *http.Request, need Access, pathTenant string) (*Principa
 	if err := a.Authorize(p, need, id); err != nil {
 		return nil, err
 	}
+	if key, sent := p.EvaluationKey(), r.Header.Get(EnvironmentHeader); key != nil && sent != "" {
+		if err := p.SelectEnvironment(sent); err != nil {
+			return nil, err
+		}
+	}
 	if p.Machine == nil && p.Tenant != nil && named != "" {
 		a.Directory.NoteVisit(p.Claims.UserID, p.Tenant.ID(), p.Tenant.JoinedAt(p.Claims.UserID))
 	}
@@ -281,8 +286,8 @@ func (a *Core) identify(next http.Handler) http.Handler {
 		if req.tokenRefusal == nil && req.credential.HasBrowserKey() {
 			req.tokenRefusal = checkOrigin(w.Header(), r, req.credential.EvaluationKey())
 		}
-		if req.tokenRefusal != nil && takesBrowserKeys(routedPath(r)) {
-			showRefusal(w.Header())
+		if takesBrowserKeys(routedPath(r)) {
+			showInvalid(w.Header(), req.tokenRefusal)
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -306,7 +311,9 @@ func (a *Core) Authenticate(ctx context.Context, token string) (*Credential, err
 // checkRevoked returns a problem if the client or session of a credential was revoked.
 func (a *Core) checkRevoked(c *Credential) error {
 	if key := c.EvaluationKey(); key != nil {
-		if live, ok := a.Live.EvaluationKey(c.Machine.keyHash); !ok || live != key {
+		live, ok := a.Live.EvaluationKey(c.Machine.keyHash)
+		if !ok || live.KeyID != key.KeyID || !a.Now().Before(endOf(live, c.Machine.keyHash)) ||
+			!slices.Equal(live.Origins, key.Origins) {
 			return unknownKey()
 		}
 		return nil
@@ -443,6 +450,9 @@ func (p *Principal) SelectEnvironment(name string) error {
 	environment, ok := p.Tenant.Environment(name)
 	if !ok {
 		return NewProblem(http.StatusNotFound, "the tenant has no such environment")
+	}
+	if key := p.EvaluationKey(); key != nil && environment.ID != key.Environment.ID { // made anew meanwhile
+		return unknownKey()
 	}
 	p.Environment = environment
 	return nil

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"crypto/sha256"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -31,10 +32,7 @@ func (a *Core) credentialOfKey(hash [sha256.Size]byte) (*Credential, error) {
 	if !ok {
 		return nil, unknownKey()
 	}
-	until := key.ValidUntil(hash)
-	if until.IsZero() {
-		until = never
-	}
+	until := endOf(key, hash)
 	if !a.Now().Before(until) {
 		return nil, NewProblem(http.StatusUnauthorized, "the evaluation key has expired")
 	}
@@ -47,6 +45,14 @@ func (a *Core) credentialOfKey(hash [sha256.Size]byte) (*Credential, error) {
 	}
 	a.Verifier.cache(hash, c)
 	return c, nil
+}
+
+// endOf returns when a key stops working for a caller who sent the key with this hash.
+func endOf(key *snapshot.EvaluationKey, hash [sha256.Size]byte) time.Time {
+	if until := key.ValidUntil(hash); !until.IsZero() {
+		return until
+	}
+	return never
 }
 
 // checkOrigin lets a web page of an origin that the key allows read the answer, and refuses any other page. A call
@@ -65,9 +71,10 @@ func checkOrigin(answer http.Header, r *http.Request, key *snapshot.EvaluationKe
 	return nil
 }
 
-// showRefusal lets any web page read why its credentials are refused: it must not take that for an outage.
-func showRefusal(answer http.Header) {
-	if answer.Get("Access-Control-Allow-Origin") == "" {
+// showInvalid lets any web page read that its key is invalid: it must not take that for an outage.
+func showInvalid(answer http.Header, refusal error) {
+	problem, ok := errors.AsType[*Problem](refusal)
+	if ok && problem.Status == http.StatusUnauthorized && answer.Get("Access-Control-Allow-Origin") == "" {
 		answer.Set("Access-Control-Allow-Origin", "*")
 	}
 }

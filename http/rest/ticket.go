@@ -34,12 +34,15 @@ func (a *Core) ticketKind() keys.Kind {
 
 // StreamURL is a cached URL that opens a principal's stream without headers. It is the same on every node for the life
 // of the token.
-type streamURL struct{ tenantID, environment, base, text string }
+type streamURL struct {
+	tenantID, environment, base, text string
+	until                             time.Time // a new one is issued then
+}
 
 // StreamURL returns the URL of a stream of changes for a principal.
 func (a *Core) StreamURL(r *http.Request, p *Principal) (string, error) {
 	made, base := p.stream.Load(), a.baseURL(r)
-	if made != nil && made.tenantID == p.Tenant.ID() && made.environment == p.Environment.Name && made.base == base {
+	if made != nil && a.Now().Before(made.until) && made.tenantID == p.Tenant.ID() && made.environment == p.Environment.Name && made.base == base {
 		return made.text, nil
 	}
 	t, subject := ticket{TenantID: p.Tenant.ID(), Environment: p.Environment.Name}, p.Claims.UserID
@@ -51,7 +54,8 @@ func (a *Core) StreamURL(r *http.Request, p *Principal) (string, error) {
 		t.SessionID, t.AuthTime = p.Claims.SessionID, p.Claims.AuthTime.Unix()
 		t.EmailVerified = p.Claims.EmailProved()
 	}
-	text, err := a.Keys.SignOwn(a.ticketKind(), subject, p.Expires, t)
+	expires, renewed := a.ticketEnd(p)
+	text, err := a.Keys.SignOwn(a.ticketKind(), subject, expires, t)
 	if err != nil {
 		return "", err
 	}
@@ -60,9 +64,26 @@ func (a *Core) StreamURL(r *http.Request, p *Principal) (string, error) {
 		t.Environment,
 		base,
 		base + StreamRoute + "?" + url.Values{TicketParameter: {text}}.Encode(),
+		renewed,
 	}
 	p.stream.Store(made)
 	return made.text, nil
+}
+
+// serverTicket is the validity of a ticket of a server key, which is secret and may not expire itself. A new ticket is
+// issued halfway.
+const serverTicket = 24 * time.Hour
+
+// ticketEnd returns when a ticket expires, and when a new one is issued: equally on all nodes.
+func (a *Core) ticketEnd(p *Principal) (expires, renewed time.Time) {
+	if p.EvaluationKey() == nil || p.HasBrowserKey() {
+		return p.Expires, p.Expires
+	}
+	began := a.Now().UTC().Truncate(serverTicket / 2)
+	if expires = began.Add(serverTicket); p.Expires.Before(expires) {
+		expires = p.Expires
+	}
+	return expires, began.Add(serverTicket / 2)
 }
 
 // ticketOf returns the credential of a stream request's ticket, or nil without one. It sets the request's tenant and

@@ -177,6 +177,9 @@ func (m *Meter) CountCall(c *Call, tenantID, environmentID, clientID string) {
 		second, hour := m.clock(now)
 		m.mu.Lock()
 		t := m.totalOf(tenantID, environmentID, hour)
+		if clientID != "" { // it is seen, although it has no evaluations
+			advance(&t.client(clientID).seen, second)
+		}
 		m.mu.Unlock()
 		m.prefetch(&t.window, second)
 	}

@@ -79,7 +79,9 @@ func (m *Meter) addToTotal(w *window) {
 			if n == c.summed {
 				continue
 			}
+			m.mu.Lock()
 			of := t.client(by.id)
+			m.mu.Unlock()
 			m.add(int64(n-c.summed), &of.ofReason(c.reason).n)
 			advance(&of.seen, by.seen.Load())
 			c.summed, changed = n, true
@@ -91,7 +93,7 @@ func (m *Meter) addToTotal(w *window) {
 	}
 }
 
-// client finds or adds a client of a total, which only a flush does.
+// client finds or adds a client of a total. Meter.mu must be held.
 func (t *total) client(id string) *client {
 	n := 0
 	for c := t.clients.Load(); c != nil; c = c.next {

@@ -165,7 +165,7 @@ func (p *page) add(w *window) {
 			}
 		}
 		evaluations += n
-		if by.id != restClient && n > 0 {
+		if by.id != restClient && (n > 0 || w.flag == nil) {
 			byClient = strconv.AppendInt(append(appendName(byClient, by.id), '['), n, 10)
 			byClient = strconv.AppendInt(append(byClient, ','), int64(by.seen.Load()), 10)
 			byClient = append(byClient, "],"...)

@@ -67,15 +67,18 @@ const stories = {
       await serves(v, false);
       if (calls.length !== before + 1) throw new Error(`${calls.length - before} calls for one change: it polls`);
 
-      await admin.call('POST', '/api/v1/flags/banner/enable', undefined, undefined, 'production');
-      await serves(v, true);
+      const enable = (to) => admin.call('POST', `/api/v1/flags/banner/${to}`, undefined, undefined, 'production');
+      await order('stop');
+      await serves(v, false);
+      await order('start');
+      await enable('enable');
+      await serves(v, true); // the open page has connected again
       await order('stop');
       await v.page.reload();
       await serves(v, true); // as persisted
       await order('start');
       await v.page.reload();
-      await serves(v, true);
-      await admin.call('POST', '/api/v1/flags/banner/disable', undefined, undefined, 'production');
+      await enable('disable');
       await serves(v, false);
     });
   },
