@@ -126,14 +126,17 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	most, ofCreator := a.StreamLimits.PerTenant, a.StreamLimits.PerCreator
 	if p.HasBrowserKey() {
 		most, ofCreator = browserStreams(most), browserStreams(ofCreator)
-		address := "browsers of " + p.Tenant.ID() + " at " + a.Limiter.Network(r).String()
-		if !a.streams.take(address, browserStreamsPerNetwork) {
+		network := a.Limiter.Network(r)
+		address := "browsers of " + p.Tenant.ID() + " at " + network.String()
+		if network.IsValid() && !a.streams.take(address, browserStreamsPerNetwork) {
 			h.Del("Cache-Control")
 			rest.WriteProblem(w, r, rest.NoSlot(browserStreamsPerNetwork,
 				fmt.Sprintf("the client's address already has %d open streams of browsers", browserStreamsPerNetwork)))
 			return
 		}
-		defer a.streams.leave(address)
+		if network.IsValid() {
+			defer a.streams.leave(address)
+		}
 	}
 	quota := a.TenantQuota(p.Tenant)
 	if !a.streams.take(quota, ofCreator) {
