@@ -238,14 +238,14 @@ func TestFlagsWithoutHoursOfTheirTenant(t *testing.T) {
 	want(0, 2)
 }
 
-// Of 30 outcomes and 120 clients a day has the most frequent, and one outcome for the rest.
+// Of 30 outcomes and 220 clients a day has the most frequent, and one outcome for the rest.
 func TestBoundsOfADay(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	for i := range 30 {
 		c.addHour(i%24, "f", fmt.Sprintf(`{"o%d":%d,"rest":1}`, i, i+1), `{}`)
 	}
-	for i := range 120 {
+	for i := range 220 {
 		c.addHour(i%24, "f", `{}`, fmt.Sprintf(`{"c%d":[%d,7]}`, i, i+1))
 	}
 	var outcomes map[string]int64
@@ -259,7 +259,7 @@ func TestBoundsOfADay(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.sumDay("f", "clients")), &clients); err != nil {
 		t.Fatal(err)
 	}
-	if len(clients) != maxDayClients || clients["c119"] != [2]int64{120, 7} || clients["c18"] != [2]int64{} {
+	if len(clients) != maxDayClients || clients["c219"] != [2]int64{220, 7} || clients["c18"] != [2]int64{} {
 		t.Errorf("%d clients are kept: %v", len(clients), clients)
 	}
 }
