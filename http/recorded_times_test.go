@@ -26,6 +26,7 @@ import (
 var otherTimes = map[string][]string{
 	"": {
 		"lastEvaluatedAt",
+		"lastUsedAt",
 		"lastPrefetchedAt",
 		"lastAccessedAt",
 		"lastSeenAt",

@@ -51,7 +51,7 @@ func story(ctx context.Context, url, email string) error {
 		return fmt.Errorf("a new flag: %w, %+v", err, created)
 	}
 	serves := func(enabled bool, value any, reason client.EvaluationBodyReason) error {
-		got, err := c.EvaluateFlagWithResponse(ctx, key, &client.EvaluateFlagParams{XTenantID: tenant},
+		got, err := c.EvaluateFlagWithResponse(ctx, key, &client.EvaluateFlagParams{XTenantID: &tenant},
 			client.ContextBody{TargetingKey: new("user-42")})
 		if err != nil || got.JSON200 == nil || got.JSON200.Enabled != enabled || got.JSON200.Value != value ||
 			got.JSON200.Reason != reason {
