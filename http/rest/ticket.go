@@ -42,7 +42,8 @@ type streamURL struct {
 // StreamURL returns the URL of a stream of changes for a principal.
 func (a *Core) StreamURL(r *http.Request, p *Principal) (string, error) {
 	made, base := p.stream.Load(), a.baseURL(r)
-	if made != nil && a.Now().Before(made.until) && made.tenantID == p.Tenant.ID() && made.environment == p.Environment.Name && made.base == base {
+	if made != nil && a.Now().Before(made.until) && made.tenantID == p.Tenant.ID() &&
+		made.environment == p.Environment.Name && made.base == base {
 		return made.text, nil
 	}
 	t, subject := ticket{TenantID: p.Tenant.ID(), Environment: p.Environment.Name}, p.Claims.UserID
