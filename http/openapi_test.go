@@ -340,7 +340,8 @@ func TestTheExamplesAreTaken(t *testing.T) {
 					a.Refused(400) // without a signature
 				case strings.HasPrefix(name, "POST ") && strings.HasSuffix(name, "/environments"):
 					a.Want(201)
-					me.Call("DELETE", filled(me, path)+"/"+a.Object()["environment"].(string), nil).Want(204) // the others name those of a new tenant
+					// other examples name the environments of a new tenant
+					me.Call("DELETE", filled(me, path)+"/"+a.Object()["environment"].(string), nil).Want(204)
 				case strings.HasSuffix(name, "/flag-rules"):
 					a.Want(200)
 					me.Call("PUT", flagRulesPath(me), `{}`).Want(200) // the other examples need not match them

@@ -212,7 +212,7 @@ func (a *Core) Admit(r *http.Request, need Access, pathTenant string) (*Principa
 	}
 	if need.environment && (!need.past || !isHistorical(r.URL)) {
 		name := r.Header.Get(EnvironmentHeader)
-		if need.allEnvironments && name == "*" && p.EvaluationKey() == nil {
+		if need.allEnvironments && name == "*" {
 			return p, nil
 		}
 		if err := p.SelectEnvironment(name); err != nil {
