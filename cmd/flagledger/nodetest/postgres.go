@@ -3,7 +3,6 @@ package nodetest
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -59,8 +58,7 @@ func Postmaster(dir string) int {
 		return 0
 	}
 	// The file stays after the process is killed.
-	command, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
-	if err != nil || !strings.Contains(string(command), "postgres -D "+dir) {
+	if !strings.Contains(commandOf(pid), "postgres -D "+dir) {
 		return 0
 	}
 	return pid

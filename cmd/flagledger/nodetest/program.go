@@ -200,13 +200,8 @@ func (s *Process) End(how syscall.Signal) (code int) {
 // Processes lists the processes that run Postgres on the data folder.
 func (p *Program) Processes() (pids []int) {
 	p.T.Helper()
-	list, err := exec.Command("ps", "-A", "-o", "pid=,command=").Output()
-	if err != nil {
-		p.T.Fatal(err)
-	}
-	for line := range strings.Lines(string(list)) {
-		if pid, err := strconv.Atoi(strings.Fields(line)[0]); err == nil &&
-			(strings.Contains(line, p.Dir) || runsIn(pid, p.Dir)) {
+	for pid, command := range processes(p.T) {
+		if strings.Contains(command, p.Dir) || runsIn(pid, p.Dir) {
 			pids = append(pids, pid)
 		}
 	}
