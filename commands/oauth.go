@@ -24,6 +24,7 @@ var scopes = []events.Scope{
 	events.FlagsRead,
 	events.FlagsWrite,
 	events.FlagsEvaluate,
+	events.FlagsSync,
 	events.ProjectsRead,
 	events.ProjectsWrite,
 }
@@ -71,7 +72,7 @@ func checkScopes(wrong FieldErrors, names []string) (set []events.Scope) {
 		scope := events.Scope(name)
 		if !slices.Contains(scopes, scope) {
 			wrong.Check(false, "scopes["+strconv.Itoa(i)+"]",
-				"must be flags:read, flags:write, flags:evaluate, projects:read or projects:write")
+				"must be flags:read, flags:write, flags:evaluate, flags:sync, projects:read or projects:write")
 		} else if !slices.Contains(set, scope) {
 			set = append(set, scope)
 		}

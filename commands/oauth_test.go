@@ -41,6 +41,7 @@ func TestCreateClient(t *testing.T) {
 		"flags:read",
 		"projects:write",
 		"flags:evaluate",
+		"flags:sync",
 		"flags:write",
 		"projects:read",
 		"flags:read",
@@ -50,6 +51,7 @@ func TestCreateClient(t *testing.T) {
 		events.ProjectsWrite,
 		events.FlagsRead,
 		events.FlagsEvaluate,
+		events.FlagsSync,
 		events.FlagsWrite,
 		events.ProjectsRead,
 	}

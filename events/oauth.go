@@ -10,6 +10,7 @@ const (
 	FlagsRead     Scope = "flags:read"
 	FlagsWrite    Scope = "flags:write"
 	FlagsEvaluate Scope = "flags:evaluate"
+	FlagsSync     Scope = "flags:sync" // reads rules and salts, to evaluate elsewhere
 	ProjectsRead  Scope = "projects:read"
 	ProjectsWrite Scope = "projects:write"
 )

@@ -200,7 +200,7 @@ var contractRows = []contractRow{
 	{
 		"POST /api/v1/oauth/clients",
 		"X-Tenant-ID",
-		`{"name":"N","scopes":["flags:read","flags:write","flags:evaluate","projects:read","projects:write"]}`,
+		`{"name":"N","scopes":["flags:read","flags:write","flags:evaluate","flags:sync","projects:read","projects:write"]}`,
 		201,
 		newClient,
 	},

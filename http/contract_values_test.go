@@ -21,7 +21,7 @@ var statedValues = []struct{ name, member, values string }{
 	{"POST /api/v1/billing/checkout", "planId", "standard enhanced enterprise sandbox"},
 	{"POST /api/billing/checkout", "type", "subscription payment"},
 	{"POST /api/billing/checkout", "planId", "free standard premium"},
-	{"POST /api/v1/oauth/clients", "scopes", "flags:read flags:write flags:evaluate projects:read projects:write"},
+	{"POST /api/v1/oauth/clients", "scopes", "flags:read flags:write flags:evaluate flags:sync projects:read projects:write"},
 	{"PATCH /api/v1/admin/users/{userId}/role", "role", "viewer admin super_user"},
 	{"POST /api/v1/admin/invitations", "role", "viewer admin"},
 	{"POST /admin/invite", "role", "admin user"},

@@ -90,6 +90,7 @@ func (a *API) openAPI() huma.Config {
 				string(events.FlagsRead):     "Read flags, variations, rules and history",
 				string(events.FlagsWrite):    "Change flags, variations and rules",
 				string(events.FlagsEvaluate): "Evaluate flags",
+				string(events.FlagsSync):     "Read flags with rules and salts, to evaluate them elsewhere",
 				string(events.ProjectsRead):  "Read projects",
 				string(events.ProjectsWrite): "Change projects",
 			}},

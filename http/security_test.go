@@ -45,7 +45,7 @@ func scopeOf(name string) string {
 	}
 }
 
-var scopes = []string{"flags:read", "flags:write", "flags:evaluate", "projects:read", "projects:write"}
+var scopes = []string{"flags:read", "flags:write", "flags:evaluate", "flags:sync", "projects:read", "projects:write"}
 
 // forger makes tokens with a single fault.
 type forger struct {

@@ -16,7 +16,7 @@ type clientBody struct {
 	ClientID     string            `json:"clientId" example:"0198c5a1-b6d4-7e38-a5f1-3c9d7e1b5f08"`
 	ClientSecret string            `json:"clientSecret,omitempty" doc:"Shown only in this response" example:"Vv3mQd8Zr1kX5pT9yB2nL7cF4hJ6wS0a"`
 	Name         string            `json:"name" example:"Checkout backend"`
-	Scopes       []string          `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
+	Scopes       []string          `json:"scopes" enum:"flags:read,flags:write,flags:evaluate,flags:sync,projects:read,projects:write" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
 	CreatedAt    rest.RecordedTime `json:"createdAt"`
 }
 
@@ -32,7 +32,7 @@ type clientOutput struct {
 
 type createClientBody struct {
 	Name   string   `json:"name" minLength:"1" maxLength:"200" example:"Checkout backend"`
-	Scopes []string `json:"scopes" minItems:"1" enum:"flags:read,flags:write,flags:evaluate,projects:read,projects:write" doc:"The scopes that its tokens may have" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
+	Scopes []string `json:"scopes" minItems:"1" enum:"flags:read,flags:write,flags:evaluate,flags:sync,projects:read,projects:write" doc:"The scopes that its tokens may have" example:"[\"flags:read\",\"flags:evaluate\",\"projects:read\"]"`
 }
 
 // ClientChange holds the parameters of every change to an OAuth client.

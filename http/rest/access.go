@@ -417,7 +417,7 @@ func (a *Core) authorizeMachine(p *Principal, need Access, id string) error {
 	switch {
 	case !ok:
 		return NewProblem(http.StatusUnauthorized, "the tenant of the token has been deleted")
-	case p.EvaluationKey() != nil && need.Scope != events.FlagsEvaluate, p.HasBrowserKey() && !need.BrowserKeys:
+	case p.EvaluationKey() != nil && !slices.Contains(keyScopes, need.Scope), p.HasBrowserKey() && !need.BrowserKeys:
 		return NewProblem(http.StatusForbidden, "the evaluation key may not make this call")
 	case need.Scope == "":
 		return NewProblem(http.StatusForbidden, "machine tokens do not allow it")

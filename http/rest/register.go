@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"flagledger/events"
 )
 
 // Register adds an operation under its path and its legacy paths. It panics if need.Who is not set.
@@ -66,7 +64,7 @@ func (need Access) Security() []map[string][]string {
 	if need.Scope != "" {
 		ways = append(ways, map[string][]string{"oauth": {string(need.Scope)}})
 	}
-	if need.Scope == events.FlagsEvaluate {
+	if slices.Contains(keyScopes, need.Scope) {
 		ways = append(ways, map[string][]string{"evaluationKey": {}})
 	}
 	return ways

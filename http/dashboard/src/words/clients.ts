@@ -8,6 +8,7 @@ export const clients = {
   notUsed: 'None in 30 days',
   scopes: {
     'flags:evaluate': 'Evaluate flags',
+    'flags:sync': 'Evaluate flags in process',
     'flags:read': 'Read flags',
     'flags:write': 'Change flags',
     'projects:read': 'Read projects',
