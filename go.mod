@@ -48,6 +48,7 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/stripe/stripe-go/v76 v76.25.0
 	github.com/swaggest/swgui v1.8.5
+	github.com/tmaxmax/go-sse v0.11.0
 	github.com/wI2L/jsondiff v0.7.1
 	github.com/wneessen/go-mail v0.8.1
 	golang.org/x/mod v0.42.0

@@ -137,6 +137,7 @@ var leastRoles = map[string]string{
 	"PUT /api/v1/flags/{flagKey}/rules":                               "developer",
 	"PUT /api/v1/flags/{flagKey}/fallthrough":                         "developer",
 	"GET /api/v1/flags/stream":                                        "viewer",
+	"GET /api/v1/feed":                                                "viewer", // of machines: people are refused
 	"POST /api/v1/flags":                                              "developer",
 	"PATCH /api/v1/flags/{flagKey}":                                   "developer",
 	"DELETE /api/v1/flags/{flagKey}":                                  "developer",

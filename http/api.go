@@ -66,12 +66,12 @@ func New(o Options) *API {
 	a.Router.Use(a.leadToDashboard)
 	a.Router.Get("/health", a.health)
 	if o.LoopbackMetrics {
-		a.addMetrics()
+		addMetrics(core)
 	}
 	a.addDocs()
 	a.addDashboard()
 	a.accounts.AddPages()
-	a.AddOperations(a.openAPI(), func(r chi.Router) {
+	a.AddOperations(openAPIConfig(a.PublicURL), func(r chi.Router) {
 		a.addSystem()
 		a.addLegacy()
 		a.addFeatures()

@@ -36,9 +36,9 @@ func (a *API) MetricsServer() *http.Server {
 }
 
 // addMetrics serves the metrics beside the interface, only to clients on the same machine that use no proxy.
-func (a *API) addMetrics() {
-	metrics := promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{})
-	a.Router.Get(metricsRoute, func(w http.ResponseWriter, r *http.Request) {
+func addMetrics(core *rest.Core) {
+	metrics := promhttp.HandlerFor(core.Metrics, promhttp.HandlerOpts{})
+	core.Router.Get(metricsRoute, func(w http.ResponseWriter, r *http.Request) {
 		if !onThisMachine(r) {
 			rest.NotFound(w, r)
 			return
@@ -47,11 +47,14 @@ func (a *API) addMetrics() {
 	})
 }
 
+// hostName returns the name of a host without its port.
+func hostName(host string) string { return (&url.URL{Host: host}).Hostname() }
+
 // onThisMachine reports whether the client is on the same machine and uses a loopback name as host. The latter guards
 // against DNS rebinding in a local browser.
 func onThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if name := (&url.URL{Host: r.Host}).Hostname(); err != nil || !billing.Loopback(name) ||
+	if name := hostName(r.Host); err != nil || !billing.Loopback(name) ||
 		r.Header.Get("X-Forwarded-For") != "" ||
 		r.Header.Get("Forwarded") != "" {
 		return false

@@ -68,8 +68,8 @@ var tags = []*huma.Tag{
 	{Name: "Legacy", Description: "Legacy paths: not for new integrations"},
 }
 
-// openAPI returns the configuration of huma, including the header of the OpenAPI document.
-func (a *API) openAPI() huma.Config {
+// openAPIConfig returns the configuration of huma, including the header of the OpenAPI document.
+func openAPIConfig(publicURL string) huma.Config {
 	config := huma.DefaultConfig("flagledger", Version)
 	config.Info.Description, config.Tags = about, tags
 	config.CreateHooks = nil
@@ -78,15 +78,15 @@ func (a *API) openAPI() huma.Config {
 	config.DefaultFormat = "application/json"
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.RejectUnknownQueryParameters = true
-	if a.PublicURL != "" {
-		config.Servers = []*huma.Server{{URL: a.PublicURL}}
+	if publicURL != "" {
+		config.Servers = []*huma.Server{{URL: publicURL}}
 	}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"evaluationKey": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "An evaluation key, which may also be " +
 			"sent as a bearer token. One of a browser may call some of these operations alone: see Evaluation keys"},
 		"bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's ID token"},
 		"oauth": {Type: "oauth2", Description: "A machine's access token, sent as a bearer token", Flows: &huma.OAuthFlows{
-			ClientCredentials: &huma.OAuthFlow{TokenURL: a.PublicURL + "/api/v1/oauth/token", Scopes: map[string]string{
+			ClientCredentials: &huma.OAuthFlow{TokenURL: publicURL + "/api/v1/oauth/token", Scopes: map[string]string{
 				string(events.FlagsRead):     "Read flags, variations, rules and history",
 				string(events.FlagsWrite):    "Change flags, variations and rules",
 				string(events.FlagsEvaluate): "Evaluate flags",

@@ -32,6 +32,8 @@ func scopeOf(name string) string {
 	switch {
 	case strings.HasSuffix(path, "/evaluate") || strings.HasPrefix(path, "/ofrep/") || path == "/api/v1/flags/stream":
 		return "flags:evaluate"
+	case path == "/api/v1/feed":
+		return "flags:sync"
 	case (strings.HasPrefix(path, "/api/v1/flags") || path == "/api/v1/cleanup" || path == "/api/v1/tags") && reads:
 		return "flags:read"
 	case strings.HasPrefix(path, "/api/v1/flags"):
@@ -211,7 +213,8 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 			return unless(least, 403)
 		}),
 		"a server key": as(serverKey, func(name, least string) int {
-			if scopeOf(name) == "flags:evaluate" && !strings.HasSuffix(name, "/rules/evaluate") {
+			scope := scopeOf(name)
+			if scope == "flags:sync" || scope == "flags:evaluate" && !strings.HasSuffix(name, "/rules/evaluate") {
 				return 0
 			}
 			return unless(least, 403)
@@ -245,13 +248,14 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 	return all
 }
 
-// ending lists operations that end what other callers need, and one that does not end by itself. They are tried only by
+// ending lists operations that end what other callers need, and those that do not end by themselves. They are tried only by
 // callers without permission.
 var ending = []string{
 	"POST /api/v1/auth/logout",
 	"DELETE /api/v1/tenants/{tenantId}",
 	"DELETE /api/tenants/{tenantId}",
 	"GET /api/v1/flags/stream",
+	"GET /api/v1/feed",
 	"POST /api/v1/tenants/{tenantId}/membership/decline",
 }
 

@@ -27,6 +27,7 @@ type cli struct {
 	client.Commands
 
 	Serve       serveCommand       `cmd:"" default:"1" help:"Serve the API (the default)."`
+	Edge        edgeCommand        `cmd:"" help:"Serve evaluations beside applications, without a database."`
 	Migrate     migrateCommand     `cmd:"" help:"Migrate the database to the current schema."`
 	Projections projectionsCommand `cmd:"" help:"Manage the read models."`
 	Replay      replayCommand      `cmd:"" help:"Print the history of a flag, a project or a tenant, or the state of a flag or project at a time."`

@@ -14,15 +14,15 @@ import (
 // ones.
 type EvaluationKey struct {
 	events.EvaluationKeyAdded
-	CreatedAt time.Time
-	CreatedBy string        // a person's id
-	Previous  []PreviousKey // the last MaxPreviousSecrets, oldest first
+	CreatedAt time.Time     `json:"createdAt,omitzero"`
+	CreatedBy string        `json:"createdBy,omitempty"` // a person's id
+	Previous  []PreviousKey `json:"previous,omitempty"`  // the last MaxPreviousSecrets, oldest first
 }
 
 // PreviousKey is what a rotation of an evaluation key replaced.
 type PreviousKey struct {
 	events.KeyMaterial
-	Until time.Time // it works until then
+	Until time.Time `json:"until"` // it works until then
 }
 
 // Signed reports whether the key requires signed contexts.

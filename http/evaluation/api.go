@@ -14,7 +14,12 @@ import (
 // Options holds what the stream of changes needs.
 type Options struct {
 	Changes      Changes
+	Feeds        Feeds
 	StreamLimits StreamLimits
+	// SigningSecrets returns the secrets with which the contexts of a signed key may be signed, by a signing id.
+	SigningSecrets func(id string) ([]string, error)
+	// Counter counts the evaluations.
+	Counter Counter
 }
 
 // API serves evaluations and streams.
@@ -48,17 +53,24 @@ func New(core *rest.Core, o Options) *API {
 
 // AddOperations adds the operations to the router and the OpenAPI document.
 func (a *API) AddOperations(r chi.Router) {
-	r.Post(rest.EvaluateRoute, a.evaluate)
+	a.AddEdgeOperations(r)
 	r.Post(rest.DeprecatedRoute(rest.LegacyEvaluateRoute, a.legacyEvaluate))
-	r.Post(rest.EvaluateManyRoute, a.evaluateMany)
 	r.Post(rest.EvaluateDraftRoute, a.evaluateDraft)
+	a.documentEvaluateDraft()
+}
+
+// AddEdgeOperations adds the operations that an edge has too.
+func (a *API) AddEdgeOperations(r chi.Router) {
+	r.Post(rest.EvaluateRoute, a.evaluate)
+	r.Post(rest.EvaluateManyRoute, a.evaluateMany)
 	r.Post(rest.OFREPRoute, a.ofrepEvaluate)
 	r.Post(rest.OFREPManyRoute, a.ofrepEvaluateMany)
 	r.Get(rest.StreamRoute, a.stream)
+	r.Get(rest.FeedRoute, a.feed)
 	a.documentEvaluate()
-	a.documentEvaluateDraft()
 	a.documentOFREP()
 	a.documentStream()
+	a.documentFeed()
 }
 
 // EndStreams ends all streams, including ones opened later.

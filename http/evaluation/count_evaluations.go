@@ -8,10 +8,18 @@ import (
 	"flagledger/queries"
 )
 
+// Counter counts evaluations. The meter of usage implements it.
+type Counter interface {
+	// Count counts an evaluation of a flag that was asked for by its name. clientID is empty for people.
+	Count(tenantID string, f *usage.Flag, environmentID string, r *evaluation.Result, clientID string)
+	// CountCall counts the flags of a call that were added since it was last counted.
+	CountCall(c *usage.Call, tenantID, environmentID, clientID string)
+}
+
 // countOne counts the evaluation of a flag in a call for it alone.
 func (a *API) countOne(p *rest.Principal, flag *snapshot.Flag, r *evaluation.Result) {
 	a.evaluated[r.Reason].Inc()
-	a.Meter.Count(p.Tenant.ID(), flag.Usage(), p.Environment.ID, r, p.ClientID())
+	a.Counter.Count(p.Tenant.ID(), flag.Usage(), p.Environment.ID, r, p.ClientID())
 }
 
 // uncounted holds the flags that a call for many has evaluated and not counted yet. Its methods do nothing on nil.
@@ -35,5 +43,5 @@ func (u *uncounted) count() {
 	for _, r := range u.Results() {
 		u.a.evaluated[r.Reason].Inc()
 	}
-	u.a.Meter.CountCall(&u.Call, u.p.Tenant.ID(), u.p.Environment.ID, u.p.ClientID())
+	u.a.Counter.CountCall(&u.Call, u.p.Tenant.ID(), u.p.Environment.ID, u.p.ClientID())
 }

@@ -25,5 +25,6 @@ func ListLimits() []events.Limit {
 		rest.ConcurrencyLimit("streams with browser keys", events.CountText(browserStreamsPerNetwork),
 			"tenant and "+quota.PerNetwork, 429, ""),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerCreator), quota.PerCreator, 429, ""),
+		rest.ConcurrencyLimit("readers of the feed", events.CountText(streams.FeedReaders), "tenant", 429, ""),
 	}
 }

@@ -125,7 +125,7 @@ func (a *API) signedWith(ids []string, text string) (secret []byte, ok bool) {
 		return nil, false
 	}
 	for _, id := range ids {
-		secrets, err := a.Secret.SigningSecrets(id)
+		secrets, err := a.SigningSecrets(id)
 		if err != nil {
 			return nil, false
 		}

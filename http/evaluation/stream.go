@@ -26,6 +26,7 @@ type StreamLimits struct {
 	MaxAge       time.Duration // the longest duration of a stream
 	Heartbeat    time.Duration // the longest silence
 	WriteTimeout time.Duration // the timeout of a write
+	FeedReaders  int           // open feeds of a tenant, or of a creator's free tenants, per node
 }
 
 // DefaultStreamLimits returns the default limits of streams.
@@ -36,6 +37,7 @@ func DefaultStreamLimits() StreamLimits {
 		MaxAge:       time.Hour,
 		Heartbeat:    15 * time.Second,
 		WriteTimeout: 10 * time.Second,
+		FeedReaders:  1000,
 	}
 }
 

@@ -15,6 +15,8 @@ type Limits struct {
 	Anonymous int                 // per client address, without a valid token
 	Auth      int                 // sign-ins among them
 	Browser   int                 // per client address, with the browser keys of a tenant
+	// UnlimitedServers does not limit machines: an edge serves its own.
+	UnlimitedServers bool
 }
 
 // Default returns the default limits.

@@ -149,10 +149,20 @@ func CallMetadata(ctx context.Context) writer.By {
 	return by
 }
 
+// Open has callers without credentials use the key that keyOf returns. Its error refuses the call.
+func (a *Core) Open(keyOf func(*http.Request) (string, error)) { a.open = keyOf }
+
 // bearer verifies the token or the ticket of a request.
 func (a *Core) bearer(r *http.Request) (*Credential, error) {
 	if c, err := a.ticketOf(r); c != nil || err != nil {
 		return c, err
+	}
+	if a.open != nil && r.Header.Get(apiKeyHeader) == "" && r.Header.Get(authHeader) == "" {
+		key, err := a.open(r)
+		if err != nil {
+			return nil, err
+		}
+		return a.authenticateKey(key)
 	}
 	if key := r.Header.Get(apiKeyHeader); key != "" {
 		if r.Header.Get(authHeader) != "" {
@@ -298,6 +308,9 @@ func (a *Core) Authenticate(ctx context.Context, token string) (*Credential, err
 	if commands.IsEvaluationKey(token) {
 		return a.authenticateKey(token)
 	}
+	if a.Identity == nil {
+		return nil, NewProblem(http.StatusUnauthorized, "an edge takes evaluation keys alone")
+	}
 	c, err := a.Verifier.verify(ctx, token)
 	if err != nil {
 		return nil, err
@@ -413,7 +426,7 @@ func RoleRefused(role events.Role) *Problem {
 
 // authorizeMachine admits a machine to its own tenant if its token has the needed scope.
 func (a *Core) authorizeMachine(p *Principal, need Access, id string) error {
-	tenant, ok := a.Live.Tenant(p.Machine.TenantID)
+	tenant, ok := a.tenantOfMachine(p.Machine)
 	switch {
 	case !ok:
 		return NewProblem(http.StatusUnauthorized, "the tenant of the token has been deleted")
@@ -428,6 +441,14 @@ func (a *Core) authorizeMachine(p *Principal, need Access, id string) error {
 	}
 	p.Tenant = tenant
 	return nil
+}
+
+// tenantOfMachine returns the tenant of a token or an evaluation key, and false once that is deleted.
+func (a *Core) tenantOfMachine(m *Machine) (*snapshot.Tenant, bool) {
+	if m.key != nil {
+		return m.key.Tenant()
+	}
+	return a.Live.Tenant(m.TenantID)
 }
 
 func scopeRefused(scope events.Scope) *Problem {

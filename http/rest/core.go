@@ -77,6 +77,7 @@ type Core struct {
 	PublicPath string      // path of the public URL: empty, or begins with a slash
 	Stopping   atomic.Bool // see BeginStop
 
+	open          func(*http.Request) (string, error) // see Open; nil if callers need credentials
 	unread        unread
 	refusedUnread prometheus.Counter
 	onlyHTTPS     bool // sends Strict-Transport-Security

@@ -34,7 +34,7 @@ func (a *Core) observe(next http.Handler) http.Handler {
 				route = unknownRoute
 			}
 			took := time.Since(began)
-			if route != StreamRoute || status != http.StatusOK { // a stream's duration is the client's choice
+			if route != StreamRoute && route != FeedRoute || status != http.StatusOK { // a stream's duration is the client's choice
 				a.durations.observer(methodLabel(r.Method), route, statusClass(status)).Observe(took.Seconds())
 			}
 			level := slog.LevelInfo

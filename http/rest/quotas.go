@@ -20,7 +20,7 @@ import (
 func (a *Core) requestQuota(c *Credential, named string) (id, creator string, plan events.Plan) {
 	if c.Machine != nil {
 		plan = events.FreePlan
-		if tenant, ok := a.Live.Tenant(c.Machine.TenantID); ok {
+		if tenant, ok := a.tenantOfMachine(c.Machine); ok {
 			creator, plan = tenant.Creator(), tenant.Plan(a.Now())
 		}
 		return c.Machine.TenantID, creator, plan
@@ -147,7 +147,7 @@ func (a *Core) answerQuota(req *request) string {
 		return a.siteQuota(req)
 	case req.credential.Machine != nil:
 		quota := req.credential.Machine.TenantID
-		if tenant, ok := a.Live.Tenant(quota); ok {
+		if tenant, ok := a.tenantOfMachine(req.credential.Machine); ok {
 			quota = a.TenantQuota(tenant)
 		}
 		if req.credential.HasBrowserKey() {

@@ -17,4 +17,5 @@ const (
 	OFREPRoute          = "/ofrep/v1/evaluate/flags/{key}"
 	OFREPManyRoute      = "/ofrep/v1/evaluate/flags"
 	StreamRoute         = "/api/v1/flags/stream"
+	FeedRoute           = "/api/v1/feed"
 )

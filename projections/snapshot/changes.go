@@ -73,10 +73,14 @@ func (c *changes) note(
 	wasClientSide, isClientSide bool,
 ) {
 	environment, deleted := concerns(fact)
-	c.pending = append(c.pending, pendingChange{Change{
+	c.add(t, Change{
 		Position: e.Position, Time: e.At, Key: key, Version: e.Revision, Environment: environment, Deleted: deleted,
 		ClientSide: isClientSide && !deleted, WasClientSide: wasClientSide,
-	}, t})
+	})
+}
+
+func (c *changes) add(t *Tenant, change Change) {
+	c.pending = append(c.pending, pendingChange{change, t})
 }
 
 // concerns returns the environment that a fact is about, empty for the whole flag, and whether it deletes the flag.
@@ -141,6 +145,13 @@ func (c *changes) publish(a announcement) {
 	}
 	c.position = a.position
 	c.hold(a.position)
+}
+
+// begin forgets what was before a position: whoever was told of an earlier one fetches all.
+func (c *changes) begin(at events.Position) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.start, c.position, c.held = at, at, at
 }
 
 // hold records the snapshot's position. The caller holds the lock.

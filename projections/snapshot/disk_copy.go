@@ -161,9 +161,7 @@ func (s *Snapshot) adopt(saved *Saved) {
 	s.setLogID(c.LogID)
 	s.last = c.Last
 	s.position.Store(&c.Position)
-	s.changes.mu.Lock()
-	defer s.changes.mu.Unlock()
-	s.changes.start, s.changes.position, s.changes.held = c.Position, c.Position, c.Position
+	s.changes.begin(c.Position)
 }
 
 // confirm returns an error until it is known that the log is the one that the snapshot began with, and if it is not.

@@ -12,8 +12,15 @@ import (
 // EvaluationKey is an evaluation key of a tenant. A change of the key replaces it.
 type EvaluationKey struct {
 	state.EvaluationKey
-	TenantID string
+	TenantID string `json:"-"`
+	// SigningSecrets has the secrets of signed contexts by signing id, in a replica of a feed that has them.
+	SigningSecrets map[string][]string `json:"signingSecrets,omitempty"`
+
+	tenant *Tenant
 }
+
+// Tenant returns the tenant of the key, and false once that is deleted.
+func (k *EvaluationKey) Tenant() (*Tenant, bool) { return k.tenant, k.tenant.state.Load().Exists }
 
 // EvaluationKey finds a key by the SHA-256 of what a caller sent. The key may have expired: see ValidUntil. Keys of
 // deleted tenants and environments are not found.
@@ -62,7 +69,7 @@ func (s *Snapshot) removeEvaluationKeys(next *tenantState, environmentID string)
 }
 
 func (s *Snapshot) addEvaluationKey(t *Tenant, key state.EvaluationKey) {
-	added := &EvaluationKey{key, t.id}
+	added := &EvaluationKey{EvaluationKey: key, TenantID: t.id, tenant: t}
 	for _, hash := range key.Hashes() {
 		s.evaluationKeys.Store(hash, added)
 	}

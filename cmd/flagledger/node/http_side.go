@@ -102,8 +102,11 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 			InvitationsPerDay: c.InvitationsPerDay,
 		},
 		Evaluation: evaluation.Options{
-			Changes:      r.snapshot,
-			StreamLimits: c.Streams,
+			Changes:        r.snapshot,
+			Feeds:          r.snapshot,
+			StreamLimits:   c.Streams,
+			SigningSecrets: s.secret.SigningSecrets,
+			Counter:        r.meter,
 		},
 		Billing:         w.billing,
 		Checkpoints:     s.checkpoints,

@@ -34,14 +34,19 @@ func (c *Client) Attempt(method, path, body string, headers ...string) (r Reply)
 	if err != nil {
 		return Reply{Err: err}
 	}
-	request.Header.Set("Authorization", "Bearer "+c.Token)
-	request.Header.Set("X-Tenant-ID", c.Tenant)
+	if c.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	if c.Tenant != "" {
+		request.Header.Set("X-Tenant-ID", c.Tenant)
+	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
+	request.Host = request.Header.Get("Host") // that of the URL if empty
 	response, err := callers.Do(request)
 	if err != nil {
 		return Reply{Err: err}

@@ -12,6 +12,12 @@ import (
 
 const ownAlgorithm = jose.HS256
 
+// NewOwn returns keys that sign and verify own tokens alone, without a database.
+func NewOwn(secret Secret, now func() time.Time) (*Keys, error) {
+	own, err := secret.ownKeys()
+	return &Keys{own: own, now: now}, err
+}
+
 // SignOwn returns a token that only this service can verify, on any node. Unlike Sign it returns the same text for the
 // same claims on all nodes.
 func (k *Keys) SignOwn(kind Kind, subject string, expires time.Time, private any) (string, error) {

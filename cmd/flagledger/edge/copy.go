@@ -1,0 +1,78 @@
+package edge
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"flagledger/commands/keep/keys"
+	"flagledger/projections/snapshot"
+)
+
+// savedFeed is everything that a feed has told, as of a time.
+type savedFeed struct {
+	AsOf   time.Time
+	Events []snapshot.FeedEvent
+}
+
+// copyFile is a file that only the edge with its key can read.
+type copyFile struct {
+	path string
+	box  keys.Box
+}
+
+func newCopyFile(folder, key string, box keys.Box) copyFile {
+	hash := sha256.Sum256([]byte(key))
+	return copyFile{filepath.Join(folder, "edge-"+hex.EncodeToString(hash[:8])+".feed"), box}
+}
+
+var errSealed = errors.New("it is damaged, or of another key")
+
+// read returns what the file holds, or nil if there is none.
+func (f copyFile) read() (*savedFeed, error) {
+	sealed, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, _, ok := f.box.Decrypt(sealed, nil)
+	if !ok {
+		return nil, errSealed
+	}
+	saved := &savedFeed{}
+	return saved, json.Unmarshal(text, saved)
+}
+
+// write replaces the file, whole or not at all.
+func (f copyFile) write(saved savedFeed) error {
+	text, err := json.Marshal(saved)
+	if err != nil {
+		return err
+	}
+	return writeFile(f.path, f.box.Encrypt(text, nil))
+}
+
+// writeFile replaces a file, whole or not at all. Only its owner may read it.
+func writeFile(path string, data []byte) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.Write(data)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}

@@ -1,0 +1,171 @@
+// Package edge is a server without a database beside applications: it follows the feeds of a service, evaluates flags
+// as the service does, and goes on while the service is away.
+package edge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/commands"
+	"flagledger/commands/keep/keys"
+	"flagledger/http"
+	"flagledger/http/evaluation"
+	"flagledger/http/quota"
+	"flagledger/http/rest"
+	"flagledger/projections/snapshot"
+	rules "flagledger/projections/snapshot/evaluation"
+	"flagledger/projections/usage"
+)
+
+// Config holds the settings of an edge.
+type Config struct {
+	From      string   // the URL of the service, or of another edge
+	Keys      []string // server keys, one for each environment
+	Open      bool     // callers on this machine need no key
+	Folder    string   // for copies of the feeds
+	PublicURL string
+	Limits    quota.Limits
+	Proxies   []netip.Prefix
+	Metrics   *prometheus.Registry
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Edge serves the environments of its keys.
+type Edge struct {
+	API *http.Edge
+
+	config    Config
+	followers []*follower
+	ready     chan struct{} // closed once each environment can be evaluated
+}
+
+// New returns an edge that holds what its copies on disk do. Its error names a setting that is wrong.
+func New(c Config) (*Edge, error) {
+	from, err := url.Parse(c.From)
+	if err != nil || from.Host == "" || from.Scheme != "https" && from.Scheme != "http" {
+		return nil, errors.New("--from (FLAGLEDGER_EDGE_FROM) must be the URL of a service, such as https://flags.example.com")
+	}
+	c.From = strings.TrimRight(c.From, "/")
+	if len(c.Keys) == 0 {
+		return nil, errors.New("--key (FLAGLEDGER_EDGE_KEYS) must be a server key")
+	}
+	e := &Edge{config: c, ready: make(chan struct{})}
+	live := &live{Snapshot: snapshot.New(snapshot.Options{}), ready: e.ready}
+	for i, key := range c.Keys {
+		if !commands.IsEvaluationKey(key) || !strings.HasPrefix(key, "sk_") {
+			return nil, fmt.Errorf("--key (FLAGLEDGER_EDGE_KEYS): the value %d is not a server key (sk_...)", i+1)
+		}
+		f, err := newFollower(c, key)
+		if err != nil {
+			return nil, err
+		}
+		e.followers = append(e.followers, f)
+		live.replicas = append(live.replicas, f.replica)
+	}
+	secret, err := secretOf(c.Keys[0])
+	if err != nil {
+		return nil, err
+	}
+	tickets, err := keys.NewOwn(secret, c.Now)
+	if err != nil {
+		return nil, err
+	}
+	limiter := quota.NewLimiter(c.Limits, c.Proxies, c.Now)
+	e.API = http.NewEdge(http.EdgeOptions{
+		Options: rest.Options{
+			Live:        live,
+			Keys:        tickets,
+			Secret:      secret,
+			Quotas:      &quota.Tenants{Live: live.Snapshot, Limiter: limiter, Now: c.Now},
+			Now:         c.Now,
+			Metrics:     c.Metrics,
+			Log:         c.Log,
+			Proxies:     c.Proxies,
+			PublicURL:   c.PublicURL,
+			FollowHost:  true,
+			Environment: "production",
+		},
+		Evaluation: evaluation.Options{
+			Changes:        live,
+			Feeds:          live,
+			StreamLimits:   evaluation.DefaultStreamLimits(),
+			SigningSecrets: live.signingSecrets,
+			Counter:        uncounted{},
+		},
+		Status: e.status,
+	})
+	if c.Open {
+		e.API.ServeWithoutKeys(e.keyOf)
+	}
+	return e, nil
+}
+
+// uncounted counts no evaluations: the service does not take reports of usage yet.
+type uncounted struct{}
+
+func (uncounted) Count(string, *usage.Flag, string, *rules.Result, string) {}
+func (uncounted) CountCall(*usage.Call, string, string, string)            {}
+
+// secretOf derives the secret of an edge from its key: it seals its files and signs the tickets of its streams.
+func secretOf(key string) (keys.Secret, error) {
+	hash := sha256.Sum256([]byte("flagledger edge " + key))
+	return keys.ParseSecret(hex.EncodeToString(hash[:]))
+}
+
+// Run follows the feeds until ctx ends.
+func (e *Edge) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, f := range e.followers {
+		running.Go(func() { f.run(ctx) })
+	}
+	running.Go(func() {
+		for _, f := range e.followers {
+			select {
+			case <-f.replica.Ready():
+			case <-ctx.Done():
+				return
+			}
+		}
+		close(e.ready)
+	})
+	running.Wait()
+}
+
+// Ready is closed once all environments can be evaluated.
+func (e *Edge) Ready() <-chan struct{} { return e.ready }
+
+// keyOf returns the key of an environment by its name: of the first key for an empty one, and empty for one that no key
+// is for.
+func (e *Edge) keyOf(environment string) string {
+	for _, f := range e.followers {
+		if environment == "" {
+			return f.key
+		}
+		if t, ok := f.replica.OwnTenant(); ok {
+			if _, ok := t.Environment(environment); ok {
+				return f.key
+			}
+		}
+	}
+	return ""
+}
+
+// status reports how current the edge is.
+func (e *Edge) status() (list []http.EdgeEnvironment) {
+	for _, f := range e.followers {
+		list = append(list, f.status())
+	}
+	return list
+}

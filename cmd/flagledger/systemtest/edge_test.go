@@ -1,0 +1,198 @@
+package systemtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"flagledger/cmd/flagledger/edge"
+	"flagledger/cmd/flagledger/node/settings"
+	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/http/quota"
+	"flagledger/migrations/pgtest"
+)
+
+// edgeServer is a running edge.
+type edgeServer struct {
+	*nodetest.Client // without a credential
+	Folder           string
+	stop             func()
+}
+
+// startEdge starts an edge with keys, and with what its folder has.
+func startEdge(t *testing.T, from, folder string, open bool, keys ...string) *edgeServer {
+	t.Helper()
+	limits := quota.Default()
+	limits.UnlimitedServers = true
+	e, err := edge.New(edge.Config{
+		From: from, Keys: keys, Open: open, Folder: folder, Limits: limits, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Log: nodetest.Log(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(e.API)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { e.Run(ctx); close(ended) }()
+	s := &edgeServer{Folder: folder}
+	s.Client = &nodetest.Client{Service: &nodetest.Service{T: t, URL: server.URL}}
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+		e.API.Evaluation.EndStreams()
+		server.Close()
+	})
+	t.Cleanup(s.stop)
+	return s
+}
+
+// serverKey creates a server key for an edge.
+func serverKey(me *nodetest.Client, environment string) string {
+	me.Service.T.Helper()
+	return me.Call("POST", "/api/v1/evaluation-keys",
+		map[string]any{"name": "edge", "kind": "server", "environment": environment, "edge": true}).
+		Want(201).Object()["key"].(string)
+}
+
+// answers returns what all flags serve for some contexts, and one flag by each way of asking.
+func answers(c *nodetest.Client, key string) string {
+	c = c.WithToken(key)
+	var b strings.Builder
+	ask := func(path, body string) { b.WriteString(c.Attempt("POST", path, body).Body) }
+	for _, context := range []string{`{}`, `{"targetingKey":"u1"}`, `{"targetingKey":"u2","attributes":{"plan":"pro","n":7}}`} {
+		ask("/api/v1/flags/evaluate", context)
+		ask(nodetest.FlagPath("f1", "/evaluate"), context)
+	}
+	ask("/ofrep/v1/evaluate/flags/f1", `{"context":{"targetingKey":"u3","plan":"pro"}}`)
+	return b.String()
+}
+
+func TestAnEdgeAnswersAsTheService(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	keys := map[string]string{"production": serverKey(me, "production"), "development": serverKey(me, "development")}
+	me.CreateFlag("f1", nil)
+	e := startEdge(t, s.URL, t.TempDir(), false, keys["production"], keys["development"])
+	further := startEdge(t, e.Service.URL, t.TempDir(), false, keys["production"])
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible
+	for round := range 12 {
+		for range 4 {
+			changeSomething(me, random)
+		}
+		equal := func(what string, c *nodetest.Client, key string) {
+			var got, want string
+			t.Cleanup(func() {
+				if got != want {
+					health := c.Attempt("GET", "/health", "").Body
+					t.Errorf("%s of round %d answers\n%s, the service\n%s\nits health is %s", what, round, got, want, health)
+				}
+			})
+			s.Eventually(what+" is equal", func() bool {
+				got, want = answers(c, key), answers(s.Anonymous(), key)
+				return got == want
+			})
+		}
+		for environment, key := range keys {
+			equal("the edge in "+environment, e.Client, key)
+		}
+		equal("the edge of the edge", further.Client, keys["production"])
+	}
+}
+
+// changeSomething makes a random change of one of a few flags. Some are refused.
+func changeSomething(me *nodetest.Client, random *rand.Rand) {
+	key := fmt.Sprintf("f%d", 1+random.IntN(5))
+	environment := []string{"production", "development"}[random.IntN(2)]
+	in := []string{"X-Environment", environment}
+	switch random.IntN(8) {
+	case 0:
+		me.Attempt("POST", "/api/v1/flags", fmt.Sprintf(`{"key":%q,"type":"boolean","clientSide":true}`, key))
+	case 1, 2:
+		me.Attempt("POST", nodetest.FlagPath(key, "/enable"), "", in...)
+	case 3:
+		me.Attempt("POST", nodetest.FlagPath(key, "/disable"), "", in...)
+	case 4:
+		me.Attempt("PUT", nodetest.FlagPath(key, "/rules"),
+			`{"rules":[{"name":"pro","conditions":[{"attribute":"plan","op":"in","values":["pro"]}],"serve":{"value":true}}]}`, in...)
+	case 5:
+		me.Attempt("PUT", nodetest.FlagPath(key, "/fallthrough"), fmt.Sprintf(`{"serve":{"value":%v}}`, random.IntN(2) == 0), in...)
+	case 6:
+		me.Attempt("POST", nodetest.FlagPath(key, "/variations"),
+			fmt.Sprintf(`{"name":"v%d","value":true,"weight":10}`, random.IntN(100)))
+	case 7:
+		if key != "f1" && random.IntN(3) == 0 {
+			me.Attempt("DELETE", nodetest.FlagPath(key), "")
+		}
+	}
+}
+
+func TestAnEdgeGoesOnWithoutTheService(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	target, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	way := httptest.NewServer(httputil.NewSingleHostReverseProxy(target)) // to the service, until it is closed
+	defer way.Close()
+	me := s.SignUp("me@example.com")
+	key, leaving := serverKey(me, "production"), serverKey(me, "production")
+	me.CreateEnabledFlag("k", nil)
+	folder := t.TempDir()
+	e := startEdge(t, way.URL, folder, true, key)
+	path := nodetest.FlagPath("k", "/evaluate")
+	evaluate := func(e *edgeServer, key string, headers ...string) nodetest.Reply {
+		return e.WithToken(key).Attempt("POST", path, `{}`, headers...)
+	}
+	want := func(what string, got nodetest.Reply, status int, text string) {
+		t.Helper()
+		if got.Status != status || !strings.Contains(got.Body, text) {
+			t.Errorf("%s: %v, want %d with %s", what, got, status, text)
+		}
+	}
+	s.Eventually("the edge evaluates", func() bool { return evaluate(e, key).Status == 200 })
+	want("a caller without a key", evaluate(e, ""), 200, `"value":true`)
+	want("a caller with another key", evaluate(e, leaving), 200, `"value":true`)
+	list := me.Call("GET", "/api/v1/evaluation-keys", nil).Want(200).List()
+	me.Call("DELETE", "/api/v1/evaluation-keys/"+list[1]["id"].(string), nil).Want(204)
+	s.Eventually("the revoked key ends", func() bool { return evaluate(e, leaving).Status == 401 })
+	want("a web page", evaluate(e, "", "Origin", "https://evil.example"), 403, "web pages")
+	want("a name of another machine", evaluate(e, "", "Host", "evil.example"), 403, "loopback")
+	want("an unknown environment", evaluate(e, "", "X-Environment", "development"), 404, "environment")
+	want("the feed without a key", e.Attempt("GET", "/api/v1/feed", ""), 403, "server key")
+	want("a route of the service", e.WithToken(key).Attempt("GET", "/api/v1/flags", ""), 404, "route")
+	want("a person", evaluate(e, me.Token), 401, "evaluation keys alone")
+	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
+	s.Eventually("the edge hears of the change", func() bool { return strings.Contains(evaluate(e, "").Body, `"value":false`) })
+	e.stop()
+	way.CloseClientConnections()
+	way.Close()
+	again := startEdge(t, way.URL, folder, true, key)
+	want("the health without the service", again.Attempt("GET", "/health", ""), 200, `"status":"stale"`)
+	want("a start without the service", evaluate(again, ""), 200, `"value":false`)
+	want("the revoked key", evaluate(again, leaving), 401, "")
+	other := startEdge(t, way.URL, folder, true, "sk_"+strings.Repeat("a", 26))
+	want("a key without a copy", other.Attempt("GET", "/health", ""), 503, "starting")
+	files, _ := filepath.Glob(filepath.Join(folder, "*"))
+	for _, file := range files {
+		if content, err := os.ReadFile(file); err != nil || strings.Contains(string(content), "tenantId") {
+			t.Errorf("%s can be read: %v", file, err)
+		}
+	}
+	if len(files) == 0 {
+		t.Error("the edge has no copy on disk")
+	}
+}

@@ -1,0 +1,331 @@
+package snapshot
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"flagledger/events"
+	"flagledger/events/state"
+)
+
+// FeedVersion is the version of the feed's events. A reader ignores members that it does not know.
+const FeedVersion = 1
+
+// FeedType says what an event of a feed tells.
+type FeedType string
+
+// The types of a feed's events.
+const (
+	FeedReset FeedType = "reset" // what the reader holds is void: everything follows, and then ready
+	FeedState FeedType = "state" // a part of everything; without a reset before it, the environment and all its keys
+	FeedReady FeedType = "ready" // the reader holds everything up to the position
+	FeedFlag  FeedType = "flag"  // a flag as it is now
+	FeedKey   FeedType = "key"   // an evaluation key as it is now
+	FeedGone  FeedType = "gone"  // a flag or a key that no longer exists
+)
+
+// FeedEvent is an event of a feed, which has all that evaluating the flags of one environment takes.
+type FeedEvent struct {
+	Type        FeedType         `json:"type"`
+	Position    string           `json:"position,omitempty"` // see FeedID
+	Version     int              `json:"version,omitempty"`  // FeedVersion, of a reset
+	Environment *FeedEnvironment `json:"environment,omitempty"`
+	Flag        *state.Flag      `json:"flag,omitempty"`
+	Flags       []*state.Flag    `json:"flags,omitempty"`
+	Key         *EvaluationKey   `json:"key,omitempty"`
+	Keys        []*EvaluationKey `json:"keys,omitempty"`
+	FlagKey     string           `json:"flagKey,omitempty"` // of a flag that is gone
+	KeyID       string           `json:"keyId,omitempty"`   // of an evaluation key that is gone
+}
+
+// FeedEnvironment is the environment of a feed.
+type FeedEnvironment struct {
+	TenantID    string                `json:"tenantId"`
+	Environment events.EnvironmentRef `json:"environment"`
+	AddedAt     time.Time             `json:"addedAt,omitzero"` // when it was added, as recorded
+	Plan        events.Plan           `json:"plan"`             // limits what browsers may ask
+}
+
+const (
+	// maxFeedPiece is about the size of a part of everything, in bytes.
+	maxFeedPiece = 64 << 10
+	// maxFeedCache limits the memory of events that many readers are sent, in bytes.
+	maxFeedCache = 16 << 20
+)
+
+// Feed follows one environment for a reader. Its methods are for one goroutine. Close it.
+type Feed struct {
+	snapshot    *Snapshot
+	tenant      *Tenant
+	environment state.Environment
+	listener    *Listener
+	secrets     func(signingID string) ([]string, error)
+	sent        FeedEnvironment
+	keys        map[string]state.EvaluationKey // as sent; nil if that is unknown
+}
+
+// Feed returns a feed of an environment. secrets returns the secrets of signed contexts; if it is nil, the reader gets
+// none and can serve no signed keys.
+func (s *Snapshot) Feed(t *Tenant, environment state.Environment, secrets func(string) ([]string, error)) *Feed {
+	return &Feed{
+		snapshot: s, tenant: t, environment: environment, listener: s.Listen(t, "", math.MaxInt), secrets: secrets,
+	}
+}
+
+// Close ends the feed.
+func (f *Feed) Close() { f.listener.Close() }
+
+// Resume makes a feed go on after the event with this id. It returns false if everything must be sent anew. A reader
+// that another node sent may be ahead of this node: it waits for what is missing until ctx ends.
+func (f *Feed) Resume(ctx context.Context, id string) bool {
+	position, ok := f.snapshot.parseFeedID(id)
+	if !ok {
+		return false
+	}
+	if f.snapshot.Position().Compare(position) < 0 {
+		f.snapshot.Await(ctx, f.tenant, position)
+	}
+	f.listener.Resume(position)
+	return true
+}
+
+// All yields everything in pieces, from a reset to a ready.
+func (f *Feed) All() iter.Seq2[FeedEvent, error] {
+	return func(yield func(FeedEvent, error) bool) {
+		update := f.listener.Next()
+		f.sent = f.information()
+		f.keys = f.keysNow()
+		if !yield(FeedEvent{Type: FeedReset, Version: FeedVersion, Environment: &f.sent}, nil) {
+			return
+		}
+		piece := FeedEvent{Type: FeedState}
+		var err error
+		if piece.Keys, err = f.allKeys(); err != nil {
+			yield(FeedEvent{}, err)
+			return
+		}
+		size := 0
+		for _, key := range f.tenant.FlagKeys() {
+			flag, ok := f.tenant.Flag(key)
+			if !ok {
+				continue
+			}
+			if size += int(flag.bytes); size > maxFeedPiece {
+				if !yield(piece, nil) {
+					return
+				}
+				piece, size = FeedEvent{Type: FeedState}, int(flag.bytes)
+			}
+			piece.Flags = append(piece.Flags, inEnvironment(flag.State(), f.environment.ID))
+		}
+		_ = yield(piece, nil) && yield(FeedEvent{Type: FeedReady, Position: f.snapshot.feedID(update.Position)}, nil)
+	}
+}
+
+// FeedUpdate holds the events since a feed's last update.
+type FeedUpdate struct {
+	Events [][]byte // as JSON, in order; other readers share them
+	ID     string   // of the last event, or of what the reader holds
+	Reset  bool     // events may be missing: everything must be sent anew
+	More   <-chan struct{}
+}
+
+// Next returns what has changed since the last call. Of a flag that has changed several times it has the newest state.
+func (f *Feed) Next() (FeedUpdate, error) {
+	update := f.listener.Next()
+	u := FeedUpdate{ID: f.snapshot.feedID(update.Position), More: update.More, Reset: update.Gap}
+	if u.Reset {
+		return u, nil
+	}
+	add := func(e FeedEvent) error {
+		data, err := json.Marshal(e)
+		u.Events = append(u.Events, data)
+		return err
+	}
+	if now := f.information(); now != f.sent || f.keys == nil { // of a reader that resumes it is unknown what keys it holds
+		f.sent, f.keys = now, f.keysNow()
+		e := FeedEvent{Type: FeedState, Position: u.ID, Environment: &now}
+		var err error
+		if e.Keys, err = f.allKeys(); err != nil {
+			return u, err
+		}
+		if err := add(e); err != nil {
+			return u, err
+		}
+	}
+	if err := f.addKeys(u.ID, add); err != nil {
+		return u, err
+	}
+	last := map[string]int{}
+	for i, c := range update.Changes {
+		last[c.Key] = i
+	}
+	for i, c := range update.Changes {
+		if last[c.Key] != i {
+			continue
+		}
+		data, err := f.flagEvent(c)
+		if err != nil {
+			return u, err
+		}
+		u.Events = append(u.Events, data)
+	}
+	return u, nil
+}
+
+// addKeys adds the events of evaluation keys that differ from those that were sent.
+func (f *Feed) addKeys(id string, add func(FeedEvent) error) error {
+	before, now := f.keys, f.keysNow()
+	f.keys = now
+	for _, keyID := range slices.Sorted(maps.Keys(before)) {
+		if _, ok := now[keyID]; !ok {
+			if err := add(FeedEvent{Type: FeedGone, Position: id, KeyID: keyID}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, keyID := range slices.Sorted(maps.Keys(now)) {
+		if was, ok := before[keyID]; ok && reflect.DeepEqual(was, now[keyID]) {
+			continue
+		}
+		key, err := f.key(keyID)
+		if err != nil {
+			return err
+		}
+		if err := add(FeedEvent{Type: FeedKey, Position: id, Key: key}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// feedEvents caches the events of flags, which all readers of an environment are sent at the same time.
+var feedEvents = otter.Must(&otter.Options[feedEventKey, []byte]{
+	MaximumWeight: maxFeedCache,
+	Weigher:       func(_ feedEventKey, data []byte) uint32 { return uint32(len(data)) + 100 },
+})
+
+type feedEventKey struct {
+	flag          *Flag
+	environmentID string
+	position      events.Position
+}
+
+// flagEvent returns the event of a change: the flag as it is now, or that it is gone.
+func (f *Feed) flagEvent(c Change) ([]byte, error) {
+	position := f.snapshot.feedID(c.Position)
+	flag, ok := f.tenant.Flag(c.Key)
+	if !ok {
+		return json.Marshal(FeedEvent{Type: FeedGone, Position: position, FlagKey: c.Key})
+	}
+	return feedEvents.Get(context.Background(), feedEventKey{flag, f.environment.ID, c.Position},
+		otter.LoaderFunc[feedEventKey, []byte](func(context.Context, feedEventKey) ([]byte, error) {
+			now := inEnvironment(flag.State(), f.environment.ID)
+			return json.Marshal(FeedEvent{Type: FeedFlag, Position: position, Flag: now})
+		}))
+}
+
+// inEnvironment returns the part of a state that evaluates the flag in an environment.
+func inEnvironment(s *state.Flag, environmentID string) *state.Flag {
+	part := *s
+	part.Name, part.Description, part.Owner, part.Links, part.Permanent = "", "", "", nil, false
+	part.Enabled, part.Rules, part.Fallthrough = nil, nil, nil
+	part.Variations = slices.Clone(s.Variations)
+	for i := range part.Variations {
+		part.Variations[i].Description = ""
+	}
+	if s.Enabled.Has(environmentID) {
+		part.Enabled = state.EnvironmentSet{environmentID}
+	}
+	part.SetRules(environmentID, s.Rules[environmentID])
+	part.SetFallthrough(environmentID, s.FallthroughIn(environmentID))
+	return &part
+}
+
+func (f *Feed) information() FeedEnvironment {
+	return FeedEnvironment{f.tenant.id, f.environment.EnvironmentRef, f.environment.AddedAt, f.tenant.Plan(time.Now())}
+}
+
+// keysNow returns the evaluation keys of the environment.
+func (f *Feed) keysNow() map[string]state.EvaluationKey {
+	keys := map[string]state.EvaluationKey{}
+	for id, key := range f.tenant.state.Load().EvaluationKeys {
+		if key.Environment.ID == f.environment.ID {
+			keys[id] = key
+		}
+	}
+	return keys
+}
+
+// key returns a key as the reader may have it: secrets only if the feed has them.
+func (f *Feed) key(id string) (*EvaluationKey, error) {
+	key := &EvaluationKey{EvaluationKey: f.keys[id], TenantID: f.tenant.id}
+	key.CreatedBy = ""
+	if f.secrets == nil || !key.Signed() {
+		return key, nil
+	}
+	key.SigningSecrets = map[string][]string{}
+	for _, signing := range key.SigningIDs(time.Now()) {
+		secrets, err := f.secrets(signing)
+		if err != nil {
+			return nil, err
+		}
+		key.SigningSecrets[signing] = secrets
+	}
+	return key, nil
+}
+
+// allKeys returns the keys of the environment in the order of their ids.
+func (f *Feed) allKeys() (list []*EvaluationKey, err error) {
+	for _, id := range slices.Sorted(maps.Keys(f.keys)) {
+		key, err := f.key(id)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, key)
+	}
+	return list, nil
+}
+
+// feedID returns the id of a position: <log id>.<commit>.<prepare>.
+func (s *Snapshot) feedID(p events.Position) string {
+	return fmt.Sprintf("%s.%d.%d", s.logText(), p.Commit, p.Prepare)
+}
+
+// logText returns the id of the log without characters that separate the parts of an id.
+func (s *Snapshot) logText() string { return base64.RawURLEncoding.EncodeToString([]byte(s.LogName())) }
+
+// parseFeedID reads an id of this log.
+func (s *Snapshot) parseFeedID(id string) (p events.Position, ok bool) {
+	log, position, ok := ParseFeedID(id)
+	return position, ok && base64.RawURLEncoding.EncodeToString([]byte(log)) == s.logText()
+}
+
+// ParseFeedID splits the id of an event into the log's name and the position.
+func ParseFeedID(id string) (logName string, p events.Position, ok bool) {
+	parts := strings.Split(id, ".")
+	if len(parts) != 3 {
+		return "", p, false
+	}
+	name, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err != nil {
+		return "", p, false
+	}
+	if p.Commit, err = strconv.ParseUint(parts[1], 10, 64); err != nil {
+		return "", p, false
+	}
+	p.Prepare, err = strconv.ParseUint(parts[2], 10, 64)
+	return string(name), p, err == nil
+}
