@@ -1,0 +1,95 @@
+package flagd
+
+import "strings"
+
+// logic is an expression of JsonLogic, as encoding/json encodes it.
+type logic = any
+
+func op(name string, args ...logic) logic { return map[string]any{name: args} }
+
+// element is the element that `some` looks at.
+var element = variable("")
+
+func variable(name string) logic { return map[string]any{"var": name} }
+
+// allOf and anyOf return a single expression without an operator: engines check documents by their depth.
+func allOf(all []logic) logic { return joined("and", all) }
+
+func anyOf(all []logic) logic {
+	if len(all) == 0 {
+		return false
+	}
+	return joined("or", all)
+}
+
+func joined(operator string, all []logic) logic {
+	if len(all) == 1 {
+		return all[0]
+	}
+	return op(operator, all...)
+}
+
+// Dialect says what an engine of flagd computes as all others do. Its clients tell it by their user agent.
+type Dialect int
+
+// The dialects. Strict suits every engine.
+const (
+	Strict Dialect = iota
+	Go             // sem_ver works within `some`
+	Python         // false and true are the numbers 0 and 1, and a number prints as Python does
+)
+
+// Dialects lists all dialects.
+func Dialects() []Dialect { return []Dialect{Strict, Go, Python} }
+
+// DialectOf returns the dialect for the user agent of a gRPC client.
+func DialectOf(userAgent string) Dialect {
+	switch {
+	case strings.Contains(userAgent, "grpc-go/"):
+		return Go
+	case strings.Contains(userAgent, "grpc-python"):
+		return Python
+	default:
+		return Strict
+	}
+}
+
+// isString holds for strings alone. Go's cat fails for booleans and objects, and an object is never === itself there.
+func isString(e logic) logic {
+	return op("and", op("===", e, e), op("!==", e, true), op("!==", e, false), op("===", e, op("cat", e)))
+}
+
+// isNumber holds for numbers alone.
+func (d Dialect) isNumber(e logic) logic {
+	text := op("cat", e)
+	notText := op("!==", e, text)
+	switch d {
+	case Go:
+		return op("and", op("===", e, e), op("!==", e, nil), op("!==", e, true), op("!==", e, false), notText)
+	case Python:
+		return op("and", isNoArray(e), op("!==", e, nil), notText, op("!", isPythonBoolean(e)),
+			op("!==", text, "[object Object]"))
+	default:
+		return op("and", isNoArray(e), op("!==", e, nil), op("!==", e, true), op("!==", e, false), notText,
+			op("!==", text, "[object Object]"))
+	}
+}
+
+// isNoArray holds for all but arrays: in JavaScript [5] > 3.
+func isNoArray(e logic) logic { return op("in", e, op("merge", e)) }
+
+func isPythonBoolean(e logic) logic {
+	return op("in", op("cat", e), []string{"true", "True", "false", "False"})
+}
+
+// isBoolean holds for one of the booleans.
+func (d Dialect) isBoolean(e logic, value bool) logic {
+	if d != Python {
+		return op("===", e, value)
+	}
+	texts := []string{"false", "False"}
+	if value {
+		texts = []string{"true", "True"}
+	}
+	return op("and", isNoArray(e), op("!==", e, op("cat", e)), op("in", op("cat", e), texts))
+}
