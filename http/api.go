@@ -13,6 +13,7 @@ import (
 	"flagledger/http/audit"
 	httpbilling "flagledger/http/billing"
 	"flagledger/http/evaluation"
+	"flagledger/http/flagd"
 	"flagledger/http/flags"
 	"flagledger/http/rest"
 	"flagledger/http/tenants"
@@ -46,6 +47,7 @@ type Options struct {
 type API struct {
 	*rest.Core
 	Evaluation *evaluation.API
+	Flagd      *flagd.API
 
 	options     Options
 	accounts    *accounts.API
@@ -59,6 +61,7 @@ func New(o Options) *API {
 	a := &API{
 		Core:       core,
 		Evaluation: evaluation.New(core, o.Evaluation),
+		Flagd:      flagd.New(core, o.Evaluation.Changes),
 		options:    o,
 		accounts:   accounts.New(core, o.Accounts),
 		tenants:    tenants.New(core, o.Tenants),
@@ -84,6 +87,7 @@ func New(o Options) *API {
 		flags.New(core, o.StaleAfter).AddOperations()
 		audit.New(core, o.Checkpoints).AddOperations()
 		a.Evaluation.AddOperations(r)
+		a.Flagd.AddOperations(r)
 	})
 	rest.CheckLegacyRoutes(a.Huma.OpenAPI())
 	a.publish()

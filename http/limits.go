@@ -8,6 +8,7 @@ import (
 	"flagledger/http/audit"
 	"flagledger/http/billing"
 	"flagledger/http/evaluation"
+	"flagledger/http/flagd"
 	"flagledger/http/flags"
 	"flagledger/http/rest"
 	"flagledger/http/tenants"
@@ -15,7 +16,6 @@ import (
 
 // ListLimits lists the limits of this package and its rooms.
 func ListLimits() []events.Limit {
-	return slices.Concat(rest.ListLimits(), evaluation.ListLimits(), flags.ListLimits(), audit.ListLimits(),
-		billing.ListLimits(), accounts.ListLimits(),
-		tenants.ListLimits())
+	return slices.Concat(rest.ListLimits(), evaluation.ListLimits(), flagd.ListLimits(), flags.ListLimits(),
+		audit.ListLimits(), billing.ListLimits(), accounts.ListLimits(), tenants.ListLimits())
 }

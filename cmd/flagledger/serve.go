@@ -129,6 +129,7 @@ func shutDown(api *http.API, server *http.GracefulServer, log *slog.Logger) {
 	defer cancel()
 	server.CloseListener() // so that clients open their streams on another node
 	api.Evaluation.EndStreams()
+	api.Flagd.EndStreams()
 	if err := server.Shutdown(ctx); err != nil {
 		log.Warn("cut off running calls", "err", err)
 	}

@@ -39,6 +39,13 @@ const (
 	IdleTimeout       = 2 * time.Minute
 )
 
+// The limits of a connection of HTTP/2.
+const (
+	maxConcurrentCalls = 100
+	pingAfter          = 30 * time.Second // of silence
+	pingTimeout        = 15 * time.Second
+)
+
 // Options holds what several resources need.
 type Options struct {
 	Writer       *writer.Writer
@@ -132,8 +139,18 @@ func (a *Core) BeginStop() { a.Stopping.Store(true) }
 
 // Server returns a server of the interface with its limits. The caller starts and stops it.
 func (a *Core) Server() *http.Server {
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true) // for gRPC, which proxies in front of the service may also speak
 	return &http.Server{
-		Handler: a,
+		Handler:   a,
+		Protocols: protocols,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxConcurrentCalls,
+			SendPingTimeout:      pingAfter,
+			PingTimeout:          pingTimeout,
+		},
 
 		DisableGeneralOptionsHandler: true, // its response would lack headers
 		ReadHeaderTimeout:            ReadHeaderTimeout,

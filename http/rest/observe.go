@@ -34,7 +34,7 @@ func (a *Core) observe(next http.Handler) http.Handler {
 				route = unknownRoute
 			}
 			took := time.Since(began)
-			if route != StreamRoute && route != FeedRoute || status != http.StatusOK { // a stream's duration is the client's choice
+			if !streams(route) || status != http.StatusOK { // a stream's duration is the client's choice
 				a.durations.observer(methodLabel(r.Method), route, statusClass(status)).Observe(took.Seconds())
 			}
 			level := slog.LevelInfo
@@ -128,6 +128,11 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 
 // Unwrap is for http.ResponseController.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// streams reports whether a route answers with a stream.
+func streams(route string) bool {
+	return route == StreamRoute || route == FeedRoute || route == SyncRoute
+}
 
 // evaluates reports whether a route is an evaluation, which applications call most often.
 func evaluates(route string) bool {

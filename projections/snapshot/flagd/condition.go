@@ -236,8 +236,7 @@ const (
 )
 
 // version compares versions. flagd reads more as versions than we do: v1.2.3, 1.2 and " 1.2.3". Two tests refuse what
-// does not begin with a digit or ends with white space. Behind "0." a version of one or two numbers is valid, and one of
-// three is not.
+// does not begin with a digit or ends with white space. Of the others, versions of one or two numbers are numbers.
 func version(relation rules.Relation, values []json.RawMessage, e logic) (logic, error) {
 	var tests []logic
 	for _, value := range values {
@@ -247,7 +246,6 @@ func version(relation rules.Relation, values []json.RawMessage, e logic) (logic,
 		}
 		tests = append(tests, op("sem_ver", e, comparisons[relation], v.String()))
 	}
-	longer := op("cat", "0.", e)
 	return op("and", isString(e), op("!==", e, ""), op("in", op("substr", e, 0, 1), digits),
-		op("in", op("substr", e, -1), endOfVersion), op("!", op("sem_ver", longer, "=", longer)), anyOf(tests)), nil
+		op("in", op("substr", e, -1), endOfVersion), op("!", op(">=", e, 0)), anyOf(tests)), nil
 }

@@ -27,9 +27,9 @@ func (s Set) Has(f *state.Flag) bool {
 		(s.Tag == "" || slices.Contains(f.Tags, s.Tag))
 }
 
-// Document returns the definitions of a set's flags, which must come sorted by key. Its metadata counts the flags that
-// flagd cannot express, as remoteOnly: their definitions are missing.
-func (s Set) Document(flags iter.Seq2[string, *state.Flag], d Dialect) ([]byte, error) {
+// Document returns the definitions of a set's flags, which must come sorted by key, and the keys of those that it
+// defines. Its metadata counts the others, which flagd cannot express, as remoteOnly.
+func (s Set) Document(flags iter.Seq2[string, *state.Flag], d Dialect) (text []byte, keys []string, err error) {
 	var b bytes.Buffer
 	b.WriteString(`{"$schema":"` + schemaURL + `","flags":{`)
 	remoteOnly, separator := 0, ""
@@ -44,26 +44,26 @@ func (s Set) Document(flags iter.Seq2[string, *state.Flag], d Dialect) ([]byte, 
 		}
 		name, err := events.Marshal(key)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		text, err := events.Marshal(definition)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		b.WriteString(separator)
 		b.Write(name)
 		b.WriteByte(':')
 		b.Write(text)
-		separator = ","
+		separator, keys = ",", append(keys, key)
 	}
 	metadata, err := json.Marshal(map[string]any{
 		"flagSetId": s.TenantID + "/" + s.Environment.Name, "remoteOnly": remoteOnly,
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b.WriteString(`},"metadata":`)
 	b.Write(metadata)
 	b.WriteByte('}')
-	return b.Bytes(), nil
+	return b.Bytes(), keys, nil
 }

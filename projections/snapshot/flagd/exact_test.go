@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
+	schema "github.com/open-feature/flagd-schemas/json"
 	"github.com/open-feature/flagd/core/pkg/evaluator"
 	"github.com/open-feature/flagd/core/pkg/logger"
 	"github.com/open-feature/flagd/core/pkg/store"
 	"github.com/open-feature/flagd/core/pkg/sync"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.uber.org/zap"
 
 	"flagledger/events"
@@ -22,7 +25,35 @@ import (
 	"flagledger/projections/snapshot/flagd/flagdtest"
 )
 
-// engine returns flagd's own evaluator for Go with a document. It refuses documents that its schema does not allow.
+// Each definition is as flagd's schema has it: the engines warn about others.
+func TestDefinitionsFollowSchema(t *testing.T) {
+	t.Parallel()
+	compiler := jsonschema.NewCompiler()
+	for name, text := range map[string]string{"flagd": schema.FlagdSchema, "flags": schema.FlagSchema, "targeting": schema.TargetingSchema} {
+		parsed, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err == nil {
+			err = compiler.AddResource("https://flagd.dev/schema/v0/"+name+".json", parsed)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	compiled := compiler.MustCompile("https://flagd.dev/schema/v0/flagd.json")
+	for _, f := range flagdtest.Flags(rand.New(rand.NewPCG(uint64(flagdtest.Seed()), 3)), 80) {
+		for _, d := range flagd.Dialects() {
+			text := document(t, d, f)
+			parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+			if err == nil {
+				err = compiled.Validate(parsed)
+			}
+			if err != nil {
+				t.Fatalf("%s\n%.3000v", text, err)
+			}
+		}
+	}
+}
+
+// engine returns flagd's own evaluator for Go with a document.
 func engine(t *testing.T, document []byte) *evaluator.JSON {
 	t.Helper()
 	flags := store.NewFlags()
@@ -37,7 +68,7 @@ func engine(t *testing.T, document []byte) *evaluator.JSON {
 func document(t *testing.T, d flagd.Dialect, list ...*state.Flag) []byte {
 	t.Helper()
 	set := flagd.Set{TenantID: "t", Environment: events.EnvironmentRef{ID: flagdtest.EnvironmentID, Name: "production"}}
-	text, err := set.Document(func(yield func(string, *state.Flag) bool) {
+	text, _, err := set.Document(func(yield func(string, *state.Flag) bool) {
 		for _, f := range list {
 			if !yield(f.Key, f) {
 				return

@@ -53,15 +53,18 @@ func (t *translation) split(salt string, s *events.Serve) (logic, error) {
 	// The mark at the end is removed again: Go's cat trims white space, which belongs to the unit.
 	text := op("substr", op("cat", salt+":", unit, "|"), 0, -1)
 	fractional := []logic{text}
+	var name string
 	for _, share := range s.Rollout {
-		name, err := t.variation(share.VariationID)
-		if err != nil {
-			return nil, err
-		}
 		if share.Weight > 0 {
+			if name, err = t.variation(share.VariationID); err != nil {
+				return nil, err
+			}
 			// The shares of the buckets stay the same: their bounds are whole numbers before and after.
 			fractional = append(fractional, []logic{name, int64(share.Weight) / divisor})
 		}
+	}
+	if len(fractional) == 2 { // all units get the same: flagd's schema wants two shares
+		return op("if", missing, noUnit, name), nil
 	}
 	return op("if", missing, noUnit, bucketsOtherwise, anotherBucketing, op("fractional", fractional...)), nil
 }

@@ -1,0 +1,178 @@
+// Package flagd serves flags to flagd's OpenFeature providers, which evaluate them in process, by flagd's gRPC protocol.
+package flagd
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"buf.build/gen/go/open-feature/flagd/grpc/go/flagd/sync/v1/syncv1grpc"
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"flagledger/events"
+	"flagledger/http/rest"
+	"flagledger/projections/snapshot"
+)
+
+const (
+	// maxStreams limits the open streams of a tenant and node. All free tenants of a creator count as one.
+	maxStreams = 1000
+	// maxMessage is the largest message that flagd's providers accept.
+	maxMessage = 4 << 20
+	// maxRequest limits the messages of clients.
+	maxRequest = 16 << 10
+	// together is how long changes are collected for one message.
+	together = 250 * time.Millisecond
+	// writeTimeout is the longest that a client takes to accept a part of a message.
+	writeTimeout = 30 * time.Second
+)
+
+// ListLimits lists the limits of this package.
+func ListLimits() []events.Limit {
+	return []events.Limit{
+		events.RequestLimit("a message of flagd's protocol", events.SizeText(maxMessage), 0, "FAILED_PRECONDITION"),
+		rest.ConcurrencyLimit("streams of flagd's protocol", events.CountText(maxStreams), "tenant; free: creator", 0,
+			"RESOURCE_EXHAUSTED"),
+	}
+}
+
+// Changes reports changes of flags. The snapshot implements it.
+type Changes interface {
+	Listen(t *snapshot.Tenant, environmentID string, most int) *snapshot.Listener
+}
+
+// API serves flagd's protocol.
+type API struct {
+	syncv1grpc.UnimplementedFlagSyncServiceServer
+	*rest.Core
+	changes   Changes
+	grpc      *grpc.Server
+	documents documents
+	streams   streamCounts
+	open      prometheus.Gauge
+	ending    chan struct{} // closed by EndStreams
+	end       func()
+}
+
+// New returns the protocol over a core.
+func New(core *rest.Core, changes Changes) *API {
+	a := &API{
+		Core:      core,
+		changes:   changes,
+		documents: documents{by: map[documentKey]*document{}},
+		streams:   streamCounts{by: map[string]int{}},
+		open: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "flagledger_flagd_streams", Help: "Streams of flagd's protocol that this node has open.",
+		}),
+		ending: make(chan struct{}),
+	}
+	a.end = sync.OnceFunc(func() { close(a.ending) })
+	core.Metrics.MustRegister(a.open)
+	a.grpc = grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.ForceServerCodecV2(codec{}),
+		grpc.UnaryInterceptor(recoverUnary(core.Log)),
+		grpc.StreamInterceptor(recoverStream(core.Log)),
+	)
+	syncv1grpc.RegisterFlagSyncServiceServer(a.grpc, a)
+	healthgrpc.RegisterHealthServer(a.grpc, health{api: a})
+	return a
+}
+
+// AddOperations adds the protocol to the router.
+func (a *API) AddOperations(r chi.Router) {
+	r.Post(rest.SyncRoute, a.serve)
+	r.Post(rest.GRPCHealthRoute, a.serve)
+}
+
+// EndStreams ends all streams, including ones opened later.
+func (a *API) EndStreams() { a.end() }
+
+// callKey is the key of the call's request in the context of gRPC.
+type callKey struct{}
+
+// serve passes a call to gRPC. Core has limited, identified and logged it.
+func (a *API) serve(w http.ResponseWriter, r *http.Request) {
+	out := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
+	call := &call{request: r, control: out.control}
+	a.grpc.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), callKey{}, call)))
+}
+
+type call struct {
+	request *http.Request
+	control *http.ResponseController
+}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// answer limits the time of each write, as a stream has none as a whole.
+type answer struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+// Write implements net/http.ResponseWriter.
+func (w *answer) Write(p []byte) (int, error) {
+	if err := w.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return 0, err
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Flush implements net/http.Flusher.
+func (w *answer) Flush() {
+	_ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if w.control.Flush() == nil {
+		_ = w.control.SetWriteDeadline(time.Time{})
+	}
+}
+
+// health says whether the node serves. It needs no credentials.
+type health struct {
+	healthgrpc.UnimplementedHealthServer
+	api *API
+}
+
+// Check implements grpc.health.v1.
+func (h health) Check(_ context.Context, in *healthgrpc.HealthCheckRequest) (*healthgrpc.HealthCheckResponse, error) {
+	name := syncv1grpc.FlagSyncService_ServiceDesc.ServiceName
+	if in.GetService() != "" && in.GetService() != name {
+		return nil, status.Error(codes.NotFound, "the services are \"\" and "+name)
+	}
+	serving := healthgrpc.HealthCheckResponse_SERVING
+	if h.api.Stopping.Load() {
+		serving = healthgrpc.HealthCheckResponse_NOT_SERVING
+	}
+	return &healthgrpc.HealthCheckResponse{Status: serving}, nil
+}
+
+// gRPC runs calls in goroutines of its own, which a panic would end together with the node.
+
+func recoverUnary(log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (out any, err error) {
+		defer recovered(log, &err)
+		return handle(ctx, in)
+	}
+}
+
+func recoverStream(log *slog.Logger) grpc.StreamServerInterceptor {
+	return func(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+		defer recovered(log, &err)
+		return handle(server, s)
+	}
+}
+
+func recovered(log *slog.Logger, err *error) {
+	if cause := recover(); cause != nil {
+		log.Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
+		*err = status.Error(codes.Internal, "the service has failed")
+	}
+}

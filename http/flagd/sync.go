@@ -1,0 +1,229 @@
+package flagd
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"sync"
+	"time"
+
+	v1 "buf.build/gen/go/open-feature/flagd/protocolbuffers/go/flagd/sync/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"flagledger/events"
+	"flagledger/http/rest"
+	definitions "flagledger/projections/snapshot/flagd"
+	"flagledger/projections/usage"
+)
+
+// streamCounts counts the open streams by the owner of their quota.
+type streamCounts struct {
+	mu sync.Mutex
+	by map[string]int
+}
+
+func (c *streamCounts) take(owner string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by[owner] >= maxStreams {
+		return false
+	}
+	c.by[owner]++
+	return true
+}
+
+func (c *streamCounts) leave(owner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by[owner]--; c.by[owner] == 0 {
+		delete(c.by, owner)
+	}
+}
+
+// admit admits the caller to the flags that it selects. The header of the selector precedes the field.
+func (a *API) admit(ctx context.Context, field string) (*rest.Synced, documentKey, error) {
+	r := callOf(ctx).request
+	text := field
+	if sent := r.Header.Values("Flagd-Selector"); len(sent) > 0 {
+		text = sent[0]
+	}
+	s, err := parseSelector(text)
+	if err != nil {
+		return nil, documentKey{}, status.Error(codes.InvalidArgument, err.Error())
+	}
+	p, err := a.AdmitSync(r, s.environment)
+	if err != nil {
+		return nil, documentKey{}, statusOf(err)
+	}
+	if _, found := p.Tenant.ProjectFlags(s.project); s.project != "" && !found {
+		return nil, documentKey{}, status.Error(codes.NotFound, "the tenant has no project with the id in flagd-selector")
+	}
+	return p, documentKey{
+		definitions.Set{
+			TenantID: p.Tenant.ID(), Environment: p.Environment.EnvironmentRef, ProjectID: s.project, Tag: s.tag,
+		},
+		definitions.DialectOf(r.UserAgent()),
+	}, nil
+}
+
+// statusOf returns the status for a problem.
+func statusOf(err error) error {
+	problem, ok := errors.AsType[*rest.Problem](err)
+	if !ok {
+		return status.Error(codes.Internal, "the service has failed")
+	}
+	code := codes.Internal
+	switch problem.Status {
+	case http.StatusUnauthorized:
+		code = codes.Unauthenticated
+	case http.StatusForbidden:
+		code = codes.PermissionDenied
+	case http.StatusNotFound:
+		code = codes.NotFound
+	case http.StatusTooManyRequests:
+		code = codes.ResourceExhausted
+	case http.StatusServiceUnavailable:
+		code = codes.Unavailable
+	}
+	return status.Error(code, problem.Detail)
+}
+
+// SyncFlags sends all flags that the caller selects, at once and after each change. It never ends without an error:
+// some providers would not connect again.
+func (a *API) SyncFlags(in *v1.SyncFlagsRequest, out grpc.ServerStreamingServer[v1.SyncFlagsResponse]) error {
+	ctx := out.Context()
+	p, key, err := a.admit(ctx, in.GetSelector())
+	if err != nil {
+		return err
+	}
+	owner := a.TenantQuota(p.Tenant)
+	if !a.streams.take(owner) {
+		return status.Errorf(codes.ResourceExhausted, "%d streams are open already, which is the limit", maxStreams)
+	}
+	defer a.streams.leave(owner)
+	a.open.Inc()
+	defer a.open.Dec()
+	_ = callOf(ctx).control.SetReadDeadline(time.Time{})
+	s := &stream{API: a, p: p, out: out, document: a.documents.open(key)}
+	defer a.documents.close(s.document)
+	return s.run(ctx)
+}
+
+// stream is an open SyncFlags.
+type stream struct {
+	*API
+	p        *rest.Synced
+	out      grpc.ServerStream
+	document *document
+	sent     *byte // the beginning of the last message
+}
+
+var errStopping = status.Error(codes.Unavailable, "the node is stopping: connect again")
+
+func (s *stream) run(ctx context.Context) error {
+	listener := s.changes.Listen(s.p.Tenant, s.p.Environment.ID, math.MaxInt)
+	defer listener.Close()
+	expired := time.NewTimer(s.p.Expires.Sub(s.Now()))
+	defer expired.Stop()
+	update := listener.Next()
+	if err := s.send(ctx, s.p.Tenant.FlagsChanged()); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-update.More:
+		case <-expired.C:
+		case <-s.ending:
+			return errStopping
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
+		if err := s.p.Refused(); err != nil {
+			return statusOf(err)
+		}
+		select {
+		case <-time.After(together):
+		case <-s.ending:
+			return errStopping
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
+		update = listener.Next()
+		need := update.Position
+		switch n := len(update.Changes); {
+		case update.Gap:
+		case n == 0:
+			continue
+		default:
+			need = update.Changes[n-1].Position
+		}
+		if err := s.send(ctx, need); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends the document with all changes up to a position, unless the client has it already.
+func (s *stream) send(ctx context.Context, need events.Position) error {
+	made, err := s.current(ctx, s.document, s.p.Principal, need)
+	if err != nil {
+		return statusOf(err)
+	}
+	if len(made.message) > maxMessage {
+		return errTooLarge
+	}
+	if s.sent == &made.message[0] {
+		return nil
+	}
+	s.sent = &made.message[0]
+	s.count(s.p.Principal, made)
+	return s.out.SendMsg(made.message)
+}
+
+var errTooLarge = status.Errorf(codes.FailedPrecondition,
+	"the flags take more than %s: select fewer by flagd-selector, with project= or tag=", events.SizeText(maxMessage))
+
+// count counts a message as a prefetch of its flags.
+func (a *API) count(p *rest.Principal, made *madeDocument) {
+	fetched := usage.Call{All: true}
+	for _, f := range made.flags {
+		fetched.Add(f, nil)
+	}
+	a.Meter.CountCall(&fetched, p.Tenant.ID(), p.Environment.ID, p.ClientID())
+}
+
+// FetchAllFlags answers with what SyncFlags would send first.
+func (a *API) FetchAllFlags(ctx context.Context, in *v1.FetchAllFlagsRequest) (*v1.FetchAllFlagsResponse, error) {
+	p, key, err := a.admit(ctx, in.GetSelector())
+	if err != nil {
+		return nil, err
+	}
+	d := a.documents.open(key)
+	defer a.documents.close(d)
+	made, err := a.current(ctx, d, p.Principal, p.Tenant.FlagsChanged())
+	if err != nil {
+		return nil, statusOf(err)
+	}
+	if len(made.message) > maxMessage {
+		return nil, errTooLarge
+	}
+	out := &v1.FetchAllFlagsResponse{}
+	if err := proto.Unmarshal(made.message, out); err != nil {
+		return nil, err
+	}
+	a.count(p.Principal, made)
+	return out, nil
+}
+
+// GetMetadata answers with nothing: old providers ask for it before the flags.
+func (a *API) GetMetadata(ctx context.Context, _ *v1.GetMetadataRequest) (*v1.GetMetadataResponse, error) {
+	if _, _, err := a.admit(ctx, ""); err != nil {
+		return nil, err
+	}
+	return &v1.GetMetadataResponse{Metadata: &structpb.Struct{}}, nil
+}
