@@ -97,6 +97,7 @@ var leastRoles = map[string]string{
 	"POST /api/v1/notifications/device-tokens":                        "person",
 	"DELETE /api/v1/notifications/device-tokens/{token}":              "person",
 	"GET /api/v1/cleanup":                                             "viewer",
+	"GET /api/v1/config":                                              "viewer",
 	"GET /api/v1/tags":                                                "viewer",
 	"GET /api/v1/audit":                                               "viewer",
 	"GET /api/v1/audit/export":                                        "viewer",

@@ -383,6 +383,7 @@ var additions = map[string]string{
 	"PUT /api/v1/flags/{flagKey}/fallthrough":                      "what is served where no rule matches",
 	"POST /api/v1/flags/{flagKey}/rules/evaluate":                  "who changes rules sees what they would serve before they save",
 	"GET /api/v1/cleanup":                                          "somebody removes flags that nobody uses",
+	"GET /api/v1/config":                                           "flagd's providers evaluate in process from a file",
 	"GET /api/v1/tags":                                             "people choose a tag from those that flags have",
 	"GET /api/v1/audit":                                            "auditors ask who changed what in the whole tenant",
 	"GET /api/v1/audit/export":                                     "other programs keep and search the trail",

@@ -37,6 +37,7 @@ var (
 		"lastEvaluatedAt":  "time or null",
 		"lastPrefetchedAt": "time or null",
 		"lifecycle":        "string",
+		"inProcess":        shape{"supported": "boolean", "reason": "string or null"},
 	}
 	variation    = shape{"id": "string", "name": "string", "value": "any", "description": "string", "weight": "number"}
 	historyShape = shape{

@@ -123,7 +123,7 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 			w.thing("clientId")
 		case "/api/v1/evaluation-keys":
 			w.thing("keyId")
-		case "/api/v1/cleanup", "/api/v1/tags":
+		case "/api/v1/cleanup", "/api/v1/tags", "/api/v1/config":
 			w.thing("flagKey")
 		}
 	}

@@ -98,6 +98,7 @@ var additionRows = []contractRow{
 	{"DELETE /api/v1/oauth/clients/{clientId}", "", "", 204, nil},
 	{"GET /api/v1/cleanup", "", "", 200, nil},
 	{"GET /api/v1/tags", "", "", 200, nil},
+	{"GET /api/v1/config", "", "format=flagd", 200, nil},
 	{"GET /api/v1/audit", "", "", 200, nil},
 	{"GET /api/v1/audit/export", "", "", 200, nil},
 	{"GET /api/v1/audit/facts", "", "", 200, nil},

@@ -47,6 +47,7 @@ var flagMembers = []string{
 	"lastEvaluatedAt",
 	"lastPrefetchedAt",
 	"lifecycle",
+	"inProcess",
 }
 
 func TestNullIsNoValueOfMembersThatHoldOne(t *testing.T) {
@@ -88,6 +89,7 @@ func TestCreatingFlags(t *testing.T) {
 				"lastEvaluatedAt":  nil,
 				"lastPrefetchedAt": nil,
 				"lifecycle":        "new",
+				"inProcess":        map[string]any{"supported": true, "reason": nil},
 				"status":           "active",
 				"version":          1,
 				"variations":       []string{},

@@ -77,6 +77,9 @@ func (s *GracefulServer) Shutdown(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	defer func() { _ = s.server.Close() }()
+	// A connection of HTTP/2 may have no call and never be idle: after the grace its client is told to leave.
+	leave := time.AfterFunc(s.idleGrace, func() { _ = s.server.Shutdown(ctx) })
+	defer leave.Stop()
 	select {
 	case <-s.empty:
 		return nil

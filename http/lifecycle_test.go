@@ -268,7 +268,7 @@ func TestUseInLists(t *testing.T) {
 		"the list at a time": l.me.Call("GET", flags+"?"+at, nil).Want(200).List()[0], "a flag at a time": l.me.Call("GET", nodetest.FlagPath("c", "?"+at), nil).Want(200).Object(),
 		"a version": l.me.Call("GET", nodetest.FlagPath("c", "/versions/1"), nil).Want(200).Object()["flag"].(map[string]any),
 	} {
-		for _, name := range []string{"lastEvaluatedAt", "lastPrefetchedAt", "lifecycle"} {
+		for _, name := range []string{"lastEvaluatedAt", "lastPrefetchedAt", "lifecycle", "inProcess"} {
 			if _, shown := flag[name]; shown {
 				t.Errorf("%s shows %s", what, name)
 			}

@@ -34,6 +34,8 @@ func (s routeSpy) Handle(ctx context.Context, _ slog.Record) error {
 
 // aside are the routes outside the interface, which the document omits.
 var aside = []string{
+	"POST /flagd.sync.v1.FlagSyncService/{method}",
+	"POST /grpc.health.v1.Health/{method}",
 	"GET /app",
 	"GET /app/*",
 	"GET /docs",

@@ -81,8 +81,10 @@ func TestFlagsOfAProject(t *testing.T) {
 				want map[string]any
 			}{
 				{`{"status":"inactive"}`, map[string]any{"status": "inactive"}},
-				{`{"status":"archived"}`, map[string]any{"status": "archived", "lifecycle": "archived"}},
-				{`{"status":"active"}`, map[string]any{"status": "active", "lifecycle": "new"}},
+				{`{"status":"archived"}`, map[string]any{"status": "archived", "lifecycle": "archived",
+					"inProcess": map[string]any{"supported": false, "reason": "the flag is archived"}}},
+				{`{"status":"active"}`, map[string]any{"status": "active", "lifecycle": "new",
+					"inProcess": map[string]any{"supported": true, "reason": nil}}},
 				{`{"name":"N"}`, map[string]any{"name": "N"}},
 				{`{"description":"D"}`, map[string]any{"description": "D"}},
 				{`{"description":null}`, map[string]any{"description": ""}},

@@ -18,16 +18,21 @@ const (
 
 // boundConnections limits a listener's connections. Beyond the limit of all clients, new ones wait. Beyond the limit of
 // an address that is not a proxy's, new ones are refused and counted in the metrics.
-func boundConnections(listener net.Listener, c settings.Config, metrics *prometheus.Registry) net.Listener {
-	refused := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "flagledger_connections_refused_total",
-		Help: "Connections closed at once, because their client address had reached its limit.",
-	})
-	metrics.MustRegister(refused)
+func boundConnections(listener net.Listener, c settings.Config, refused prometheus.Counter) net.Listener {
 	all := mostConnections
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < mostConnections+otherFiles {
 		all = int(max(files.Cur/2, files.Cur-min(files.Cur, otherFiles)))
 	}
 	return quota.Connections(listener, all, min(c.AddressConnections, all/4), c.ProxyNetworks, refused.Inc)
+}
+
+// newRefusedConnections returns the counter for boundConnections.
+func newRefusedConnections(metrics *prometheus.Registry) prometheus.Counter {
+	refused := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "flagledger_connections_refused_total",
+		Help: "Connections closed at once, because their client address had reached its limit.",
+	})
+	metrics.MustRegister(refused)
+	return refused
 }

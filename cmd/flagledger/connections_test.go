@@ -23,7 +23,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := prometheus.NewRegistry()
-	listener := boundConnections(inner, settings.Config{AddressConnections: 1}, metrics)
+	listener := boundConnections(inner, settings.Config{AddressConnections: 1}, newRefusedConnections(metrics))
 	accepted := make(chan int)
 	go func() {
 		n := 0
@@ -77,7 +77,8 @@ func TestAConnectionIsHalfClosed(t *testing.T) {
 		}
 		taken <- conn
 	})
-	bounded := boundConnections(inner, settings.Config{AddressConnections: 10}, prometheus.NewRegistry())
+	bounded := boundConnections(inner, settings.Config{AddressConnections: 10},
+		newRefusedConnections(prometheus.NewRegistry()))
 	graceful := http.NewGracefulServer(&nethttp.Server{Handler: hijack, ReadHeaderTimeout: time.Minute}, bounded, 0)
 	go func() { _ = graceful.Serve() }()
 	t.Cleanup(graceful.CloseListener)

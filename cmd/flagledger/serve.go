@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -46,6 +47,13 @@ func (serveCommand) Run(ctx context.Context) error {
 		}
 		defer metricsListener.Close()
 	}
+	var syncListener net.Listener
+	if c.SyncAddr != "" {
+		if syncListener, err = listen(ctx, "FLAGLEDGER_SYNC_ADDR", c.SyncAddr); err != nil {
+			return err
+		}
+		defer syncListener.Close()
+	}
 	var n *node.Node
 	if url, stopDatabase, unopened := node.OpenDatabase(ctx, c, log); unopened == nil {
 		defer stopDatabase()
@@ -57,7 +65,7 @@ func (serveCommand) Run(ctx context.Context) error {
 		return startError(ctx, err)
 	}
 	defer n.Stop()
-	served := make(chan error, 2)
+	served := make(chan error, 3)
 	if metricsListener != nil {
 		metrics := n.API.MetricsServer()
 		defer func() { _ = metrics.Close() }()
@@ -77,8 +85,15 @@ func (serveCommand) Run(ctx context.Context) error {
 		return startError(ctx, err)
 	}
 	idleGrace := min(c.DrainFor, shutdownTimeout/2) // a slow client has the drain's time, within the shutdown's
-	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, n.API.Metrics), idleGrace)
+	refused := newRefusedConnections(n.API.Metrics)
+	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, refused), idleGrace)
 	go func() { served <- server.Serve() }()
+	servers := []*http.GracefulServer{server}
+	if syncListener != nil {
+		syncServer := http.NewGracefulServer(n.API.Flagd.SyncServer(), boundConnections(syncListener, c, refused), 0)
+		servers = append(servers, syncServer)
+		go func() { served <- syncServer.Serve() }()
+	}
 	ready, evaluating := n.Ready, false
 	for {
 		select {
@@ -97,7 +112,7 @@ func (serveCommand) Run(ctx context.Context) error {
 				time.Sleep(c.DrainFor)
 			}
 			stopAccepting(inner)
-			shutDown(n.API, server, log)
+			shutDown(n.API, servers, log)
 			return nil
 		}
 	}
@@ -124,15 +139,23 @@ func listen(ctx context.Context, setting, address string) (net.Listener, error) 
 }
 
 // shutDown ends streams, and ends connections after their calls.
-func shutDown(api *http.API, server *http.GracefulServer, log *slog.Logger) {
+func shutDown(api *http.API, servers []*http.GracefulServer, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	server.CloseListener() // so that clients open their streams on another node
+	for _, server := range servers {
+		server.CloseListener() // so that clients open their streams on another node
+	}
 	api.Evaluation.EndStreams()
 	api.Flagd.EndStreams()
-	if err := server.Shutdown(ctx); err != nil {
-		log.Warn("cut off running calls", "err", err)
+	var ended sync.WaitGroup
+	for _, server := range servers {
+		ended.Go(func() {
+			if err := server.Shutdown(ctx); err != nil {
+				log.Warn("cut off running calls", "err", err)
+			}
+		})
 	}
+	ended.Wait()
 }
 
 // startError returns the error of a start, or nil if the start was asked to end.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,10 +88,24 @@ func New(core *rest.Core, changes Changes) *API {
 	return a
 }
 
-// AddOperations adds the protocol to the router.
+// AddOperations adds the protocol to the router, and the export to the OpenAPI document too.
 func (a *API) AddOperations(r chi.Router) {
+	a.addConfig()
 	r.Post(rest.SyncRoute, a.serve)
 	r.Post(rest.GRPCHealthRoute, a.serve)
+}
+
+// SyncServer returns a server of the protocol alone.
+func (a *API) SyncServer() *http.Server {
+	server := a.Server()
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+			http.Error(w, "this address serves flagd's sync protocol alone", http.StatusNotFound)
+			return
+		}
+		a.ServeHTTP(w, r)
+	})
+	return server
 }
 
 // EndStreams ends all streams, including ones opened later.

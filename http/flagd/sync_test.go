@@ -8,6 +8,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -395,3 +398,60 @@ func evaluated(
 	return value, detail.ResolutionDetail().ErrorCode
 }
 
+// The program of docs/connect.md evaluates in process what flagd can express, and by OFREP what it cannot.
+func TestProgramOfPage(t *testing.T) {
+	t.Parallel()
+	page := must(os.ReadFile("../../docs/connect.md"))
+	found := regexp.MustCompile("(?s)```go\n// inprocess.go\n(.*?)```").FindSubmatch(page)
+	if found == nil {
+		t.Fatal("the page has no inprocess.go")
+	}
+	s := nodetest.Shared(t)
+	me := s.SignUp(nodetest.Address())
+	me.CreateEnabledFlag("new-checkout", nil)
+	_, key := serverKey(me)
+	address := must(url.Parse(s.URL))
+	program := strings.NewReplacer("http://127.0.0.1:8080", s.URL, "127.0.0.1", address.Hostname(),
+		"WithPort(8080)", "WithPort("+address.Port()+")").Replace(string(found[1]))
+	folder := t.TempDir()
+	if err := os.WriteFile(folder+"/main.go", []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func() string {
+		command := exec.CommandContext(t.Context(), folder+"/program")
+		command.Env = append(os.Environ(), "FLAGLEDGER_KEY="+key)
+		return strings.TrimSpace(string(must(command.Output())))
+	}
+	if printed, err := exec.CommandContext(t.Context(), "go", "build", "-o", folder+"/program", folder+"/main.go").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, printed)
+	}
+	nodetest.Same(t, "the program", run(), "new checkout: true")
+	me.SetRules("new-checkout", `{"rules":[{"conditions":[{"attribute":"plan","op":"matches","values":["^p.*o$"]}],"serve":{"value":true}}]}`).Want(200)
+	me.SetFallthrough("new-checkout", `{"serve":{"value":false}}`).Want(200)
+	flag := me.Call("GET", nodetest.FlagPath("new-checkout"), nil).Want(200).Object()
+	nodetest.Same(t, "inProcess", flag["inProcess"],
+		map[string]any{"supported": false, "reason": "rule 1: matches: it is a regular expression that flagd cannot express"})
+	nodetest.Same(t, "the program by OFREP", run(), "new checkout: true")
+}
+
+func TestConfigIsDocument(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Shared(t)
+	me := s.SignUp(nodetest.Address())
+	project, _ := me.CreateProject("Web")
+	me.CreateEnabledFlag("plain", nil)
+	me.CreateEnabledFlag("web", map[string]any{"projectId": project})
+	for query, want := range map[string]string{
+		"": "plain web", "&environment=development": "plain web", "&projectId=" + project: "web",
+	} {
+		a := me.Call("GET", "/api/v1/config?format=flagd"+query, nil).Want(200)
+		flags := must(flagsIn(string(a.Body)))
+		nodetest.Same(t, query, strings.Join(slices.Sorted(maps.Keys(flags)), " "), want)
+	}
+	me.Call("GET", "/api/v1/config?format=yaml", nil).Refused(422, "format")
+	me.Call("GET", "/api/v1/config", nil).Refused(422, "format")
+	me.Call("GET", "/api/v1/config?format=flagd&environment=none", nil).Refused(404)
+	me.Call("GET", "/api/v1/config?format=flagd&projectId=none", nil).Refused(404)
+	me.Machine("flags:read").Call("GET", "/api/v1/config?format=flagd", nil).Want(200)
+	me.Machine("flags:sync").Call("GET", "/api/v1/config?format=flagd", nil).Refused(403)
+}

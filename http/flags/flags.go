@@ -15,6 +15,8 @@ import (
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
+	"flagledger/projections/snapshot"
+	"flagledger/projections/snapshot/flagd"
 	"flagledger/queries"
 )
 
@@ -59,11 +61,22 @@ type FlagBody struct {
 	*FlagUse
 }
 
-// FlagUse is the current usage of a flag. Historical responses omit it.
+// FlagUse is the current usage of a flag, and how it may be used. Historical responses omit it.
 type FlagUse struct {
 	LastEvaluatedAt  *rest.Timestamp `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, accurate to five seconds; null if never. Historical responses omit it, lastPrefetchedAt and lifecycle"`
 	LastPrefetchedAt *rest.Timestamp `json:"lastPrefetchedAt" required:"false" nullable:"true" doc:"When the flag was last evaluated as one of all flags, as lastEvaluatedAt"`
 	Lifecycle        string          `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that applies: archived, by its status; new, never evaluated and created less than the stale time ago; unused, neither evaluated nor prefetched for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. A permanent flag is never unused or settled. The stale time is 30 days by default" example:"live"`
+	InProcess        *inProcessBody  `json:"inProcess,omitempty" doc:"Whether flagd's OpenFeature providers can evaluate the flag in the environment of the call in process. Historical responses omit it"`
+}
+
+type inProcessBody struct {
+	Supported bool    `json:"supported" doc:"If false, the flag is missing in flagd's documents: evaluate it by OFREP" example:"false"`
+	Reason    *string `json:"reason" nullable:"true" doc:"Why it is not supported; null if it is" example:"rule 2: before: flagd cannot compare times"`
+}
+
+func showInProcess(f *state.Flag, environmentID string) *inProcessBody {
+	support := flagd.Supports(f, environmentID)
+	return &inProcessBody{support.Supported, rest.TextOrNull(support.Reason)}
 }
 
 // flagDetail is a single flag.
@@ -85,12 +98,22 @@ type switchOutput struct {
 	Body rest.Success
 }
 
-// showUsedFlag shows a flag with its usage.
-func (a *API) showUsedFlag(f queries.Flag) FlagBody {
+// showUsedFlag shows a flag of a tenant with its usage, as it stands in an environment.
+func (a *API) showUsedFlag(f queries.Flag, tenant *snapshot.Tenant, environmentID string) FlagBody {
 	body := showFlag(f)
-	lifecycle := string(f.Lifecycle(a.staleness()))
-	body.FlagUse = &FlagUse{(*rest.Timestamp)(f.LastEvaluated), (*rest.Timestamp)(f.LastPrefetched), lifecycle}
+	body.FlagUse = a.showUse(f)
+	if live, ok := tenant.Flag(f.Key); ok {
+		body.InProcess = showInProcess(live.State(), environmentID)
+	}
 	return body
+}
+
+func (a *API) showUse(f queries.Flag) *FlagUse {
+	return &FlagUse{
+		LastEvaluatedAt:  (*rest.Timestamp)(f.LastEvaluated),
+		LastPrefetchedAt: (*rest.Timestamp)(f.LastPrefetched),
+		Lifecycle:        string(f.Lifecycle(a.staleness())),
+	}
 }
 
 func (a *API) staleness() queries.Staleness {
@@ -246,6 +269,7 @@ func exampleCreatedFlag(project any) map[string]any {
 		"lastEvaluatedAt":  nil,
 		"lastPrefetchedAt": nil,
 		"lifecycle":        "new",
+		"inProcess":        map[string]any{"supported": true, "reason": nil},
 		"variations": []any{
 			map[string]any{
 				"id":          rest.ExampleVariation,
@@ -356,7 +380,10 @@ func (a *API) getFlag(ctx context.Context, in *FlagRead) (*flagOutput, error) {
 	}
 	return &flagOutput{
 		ETag: rest.ETag(events.Revision(flag.Version)),
-		Body: flagDetail{FlagBody: a.showUsedFlag(flag), Variations: showVariations(variations)},
+		Body: flagDetail{
+			FlagBody:   a.showUsedFlag(flag, p.Tenant, p.Environment.ID),
+			Variations: showVariations(variations),
+		},
 	}, nil
 }
 
@@ -447,11 +474,11 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 	if in.Lifecycle != "" {
 		filter.Lifecycles = []queries.Lifecycle{queries.Lifecycle(in.Lifecycle)}
 	}
-	show := a.showUsedFlag
+	tenant := rest.PrincipalOf(ctx).Tenant
+	show := func(f queries.Flag) FlagBody { return a.showUsedFlag(f, tenant, environment) }
 	if !in.At.IsZero() {
 		show = showFlag
 	}
-	tenant := rest.PrincipalOf(ctx).Tenant
 	list, err := a.Queries.Flags(ctx, queries.FlagList{
 		TenantID:      tenant.ID(),
 		EnvironmentID: environment,
@@ -568,7 +595,9 @@ func (a *API) writeFlag(ctx context.Context, cmd commands.Command[state.Flag]) (
 		flag.Owner = ""
 	}
 	body := showState(flag, p.Environment.ID)
-	body.FlagUse = a.useAfter(ctx, flag)
+	if body.FlagUse = a.useAfter(ctx, flag); body.FlagUse != nil {
+		body.InProcess = showInProcess(&flag, p.Environment.ID)
+	}
 	return &flagOutput{Changed: rest.ChangeHeaders(done), ETag: rest.ETag(flag.Version), Body: body}, nil
 }
 
@@ -585,7 +614,7 @@ func (a *API) useAfter(ctx context.Context, f state.Flag) *FlagUse {
 		UpdatedAt: f.UpdatedAt,
 		FlagUse:   use,
 	}
-	return a.showUsedFlag(row).FlagUse
+	return a.showUse(row)
 }
 
 // FlagRead names a flag, an environment and a moment.

@@ -37,6 +37,7 @@ export default {
       await v.field('Default value').waitFor();
       return (await v.field('Default value').inputValue()) === '9007199254740993';
     });
+    await v.page.getByText('By OFREP only').waitFor(); // 64 bits of floating point do not hold the number
     await v.link('money').click();
     await v.page.waitForURL('**/flags?tag=money');
     await v.link('checkout').waitFor();

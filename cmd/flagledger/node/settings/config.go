@@ -32,6 +32,7 @@ import (
 type Config struct {
 	Addr                  string   `env:"FLAGLEDGER_ADDR" envDefault:"127.0.0.1:8080"`
 	MetricsAddr           string   `env:"FLAGLEDGER_METRICS_ADDR"`
+	SyncAddr              string   `env:"FLAGLEDGER_SYNC_ADDR"`
 	Secret                string   `env:"FLAGLEDGER_SECRET"`
 	Data                  string   `env:"FLAGLEDGER_DATA" envDefault:"./data"`
 	DatabaseURL           string   `env:"FLAGLEDGER_DATABASE_URL"`
@@ -180,6 +181,10 @@ func (c Config) checkAddresses() error {
 		return fmt.Errorf(
 			"FLAGLEDGER_METRICS_ADDR must be host:port, such as 127.0.0.1:9090, and differ from FLAGLEDGER_ADDR; it is %q",
 			c.MetricsAddr)
+	}
+	if c.SyncAddr != "" && (!isAddress(c.SyncAddr) || c.SyncAddr == c.Addr || c.SyncAddr == c.MetricsAddr) {
+		return fmt.Errorf("FLAGLEDGER_SYNC_ADDR must be host:port, such as 127.0.0.1:8015, and differ from "+
+			"FLAGLEDGER_ADDR and FLAGLEDGER_METRICS_ADDR; it is %q", c.SyncAddr)
 	}
 	return nil
 }

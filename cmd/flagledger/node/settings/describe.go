@@ -44,6 +44,8 @@ func List() []Group {
 				"Origins of web pages that may call the service, separated by commas, or `*` for all."},
 			{"FLAGLEDGER_METRICS_ADDR", "",
 				"The address that serves `/metrics` and `/health`, and nothing else. Keep it private."},
+			{"FLAGLEDGER_SYNC_ADDR", "",
+				"An address that serves flagd's sync protocol alone, by HTTP/2 in clear. `FLAGLEDGER_ADDR` serves it too."},
 			{"FLAGLEDGER_LOG", "", "`text` or `json`."},
 			{"FLAGLEDGER_DRAIN", fmt.Sprintf("%v, 0 in development", drainTime),
 				"How long a stopping node continues to serve: longer than a load balancer takes to notice."},

@@ -43,6 +43,8 @@ export const flag = {
     updated: 'Changed',
     lastEvaluated: 'Last evaluated',
     version: 'Version',
+    inProcess: 'In process',
+    supported: { true: 'Supported', false: 'By OFREP only' },
   },
   settings: {
     title: 'Settings',
