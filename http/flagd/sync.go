@@ -146,6 +146,7 @@ func (s *stream) run(ctx context.Context) error {
 		if err := s.p.Refused(); err != nil {
 			return statusOf(err)
 		}
+		expired.Reset(max(time.Second, s.p.Expires.Sub(s.Now())))
 		select {
 		case <-time.After(together):
 		case <-s.ending:

@@ -183,6 +183,7 @@ type FlagBody struct {
 	Description      string          `json:"description"`
 	Enabled          bool            `json:"enabled"`
 	Id               string          `json:"id"`
+	InProcess        *InProcessBody  `json:"inProcess,omitempty"`
 	Key              string          `json:"key"`
 	LastEvaluatedAt  *time.Time      `json:"lastEvaluatedAt,omitempty"`
 	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
@@ -207,6 +208,7 @@ type FlagDetail struct {
 	Description      string          `json:"description"`
 	Enabled          bool            `json:"enabled"`
 	Id               string          `json:"id"`
+	InProcess        *InProcessBody  `json:"inProcess,omitempty"`
 	Key              string          `json:"key"`
 	LastEvaluatedAt  *time.Time      `json:"lastEvaluatedAt,omitempty"`
 	LastPrefetchedAt *time.Time      `json:"lastPrefetchedAt,omitempty"`
@@ -242,6 +244,12 @@ type HistoryEntry struct {
 // IDTokenBody defines model for IDTokenBody.
 type IDTokenBody struct {
 	IdToken string `json:"idToken"`
+}
+
+// InProcessBody defines model for InProcessBody.
+type InProcessBody struct {
+	Reason    *string `json:"reason"`
+	Supported bool    `json:"supported"`
 }
 
 // LinkBody defines model for LinkBody.
