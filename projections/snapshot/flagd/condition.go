@@ -30,11 +30,20 @@ func (t *translation) condition(c *events.Condition) (condition, error) {
 	switch {
 	case c.Op == events.Exists:
 		translated.holds = op("!==", v, nil)
+	case isSemver(c.Op) && t.dialect != Go: // engines have no sem_ver within `some`
+		translated, err = t.test(c, v)
+		var fails []logic
+		if !key {
+			fails = append(fails, op("!", isNoArray(v)))
+		}
+		if t.dialect != Node {
+			fails = append(fails, op("and", isString(v), startsWithDigit(v), op("or", op("in", "-", v), op("in", "+", v))))
+		}
+		if len(fails) > 0 {
+			translated.fails = anyOf(fails)
+		}
 	case key:
 		translated, err = t.test(c, v)
-	case t.dialect != Go && isSemver(c.Op): // engines have no sem_ver within `some`
-		translated, err = t.test(c, v)
-		translated.fails = op("!", isNoArray(v))
 	default:
 		translated, err = t.test(c, element)
 		translated.holds = some(v, translated.holds)
@@ -237,6 +246,7 @@ const (
 
 // version compares versions. flagd reads more as versions than we do: v1.2.3, 1.2 and " 1.2.3". Two tests refuse what
 // does not begin with a digit or ends with white space. Of the others, versions of one or two numbers are numbers.
+// Whether 1.2-rc is a version is left to condition.
 func version(relation rules.Relation, values []json.RawMessage, e logic) (logic, error) {
 	var tests []logic
 	for _, value := range values {
@@ -246,6 +256,11 @@ func version(relation rules.Relation, values []json.RawMessage, e logic) (logic,
 		}
 		tests = append(tests, op("sem_ver", e, comparisons[relation], v.String()))
 	}
-	return op("and", isString(e), op("!==", e, ""), op("in", op("substr", e, 0, 1), digits),
-		op("in", op("substr", e, -1), endOfVersion), op("!", op(">=", e, 0)), anyOf(tests)), nil
+	return op("and", isString(e), startsWithDigit(e), op("in", op("substr", e, -1), endOfVersion),
+		op("!", op(">=", e, 0)), anyOf(tests)), nil
+}
+
+// startsWithDigit holds for strings that start with a digit.
+func startsWithDigit(e logic) logic {
+	return op("and", op("!==", e, ""), op("in", op("substr", e, 0, 1), digits))
 }

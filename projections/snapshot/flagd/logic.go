@@ -36,17 +36,20 @@ type Dialect int
 const (
 	Strict Dialect = iota
 	Go             // sem_ver works within `some`
+	Node           // only whole versions may have a prerelease, as in Go: others complete 1.2-rc to 1.2.0-rc
 	Python         // false and true are the numbers 0 and 1, and a number prints as Python does
 )
 
 // Dialects lists all dialects.
-func Dialects() []Dialect { return []Dialect{Strict, Go, Python} }
+func Dialects() []Dialect { return []Dialect{Strict, Go, Node, Python} }
 
 // DialectOf returns the dialect for the user agent of a gRPC client.
 func DialectOf(userAgent string) Dialect {
 	switch {
 	case strings.Contains(userAgent, "grpc-go/"):
 		return Go
+	case strings.Contains(userAgent, "grpc-node-js/"):
+		return Node
 	case strings.Contains(userAgent, "grpc-python"):
 		return Python
 	default:

@@ -36,7 +36,7 @@ func TestNodeProviderServesSameValueOrError(t *testing.T) {
 		types[f.Key] = f.Type
 	}
 	path := filepath.Join(t.TempDir(), "document.json")
-	if err := os.WriteFile(path, document(t, flagd.Strict, list...), 0o600); err != nil {
+	if err := os.WriteFile(path, document(t, flagd.Node, list...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, provider := range []string{"@openfeature/flagd-provider", "old-flagd-provider"} {

@@ -9,8 +9,8 @@ import (
 	"flagledger/events/state"
 )
 
-// probe is a text that flagd's engines put into the first half of a split of two. Those before April 2026, which hash to
-// percent, and those that hash its CBOR, as flagd 1.0 will, put it into the second.
+// probe is a text that flagd's engines put into the first half of a split of two. Those before April 2026, which hash
+// to percent, and those that hash its CBOR, as flagd 1.0 will, put it into the second.
 const probe = "flagledger-probe-87"
 
 // bucketsOtherwise holds in engines whose splits differ from ours.
@@ -31,7 +31,8 @@ func ownSplit(f *state.Flag) *events.Serve {
 	return s
 }
 
-// split translates a rollout: an error without a unit or in engines that bucket otherwise, else the variant of the unit.
+// split translates a rollout: an error without a unit or in engines that bucket otherwise, else the variant of the
+// unit.
 func (t *translation) split(salt string, s *events.Serve) (logic, error) {
 	total, divisor := int64(0), int64(0)
 	for _, share := range s.Rollout {
