@@ -32,6 +32,10 @@ const (
 	maxRequest = 16 << 10
 	// together is how long changes are collected for one message.
 	together = 250 * time.Millisecond
+	// maxCached limits the messages that a node has in memory for a tenant's streams.
+	maxCached = 64 << 20
+	// checkAgain is how often an idle stream checks its credentials: a rotated key ends without an event.
+	checkAgain = time.Hour
 	// writeTimeout is the longest that a client takes to accept a part of a message.
 	writeTimeout = 30 * time.Second
 )
@@ -40,6 +44,8 @@ const (
 func ListLimits() []events.Limit {
 	return []events.Limit{
 		events.RequestLimit("a message of flagd's protocol", events.SizeText(maxMessage), 0, "FAILED_PRECONDITION"),
+		rest.ConcurrencyLimit("messages of flagd's protocol for open streams", events.SizeText(maxCached),
+			"tenant; free: creator", 0, "RESOURCE_EXHAUSTED"),
 		rest.ConcurrencyLimit("streams of flagd's protocol", events.CountText(maxStreams), "tenant; free: creator", 0,
 			"RESOURCE_EXHAUSTED"),
 	}
@@ -68,7 +74,7 @@ func New(core *rest.Core, changes Changes) *API {
 	a := &API{
 		Core:      core,
 		changes:   changes,
-		documents: documents{by: map[documentKey]*document{}},
+		documents: documents{by: map[documentKey]*document{}, bytes: map[string]int{}},
 		streams:   streamCounts{by: map[string]int{}},
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "flagledger_flagd_streams", Help: "Streams of flagd's protocol that this node has open.",

@@ -6,6 +6,9 @@ import (
 	"math"
 	"sync"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
@@ -22,14 +25,17 @@ type documentKey struct {
 
 // documents are those that streams are open for.
 type documents struct {
-	mu sync.Mutex
-	by map[documentKey]*document
+	mu    sync.Mutex
+	by    map[documentKey]*document
+	bytes map[string]int // of the messages, by the owner of their quota
 }
 
 // document is made once for all streams that send it.
 type document struct {
 	key   documentKey
-	users int // streams; guarded by documents.mu
+	owner string // of the quota
+	users int    // streams; guarded by documents.mu, as is bytes
+	bytes int
 
 	mu       sync.Mutex
 	position events.Position // it holds all changes up to here
@@ -42,12 +48,12 @@ type madeDocument struct {
 }
 
 // open returns a document, which the caller closes.
-func (d *documents) open(key documentKey) *document {
+func (d *documents) open(key documentKey, owner string) *document {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one := d.by[key]
 	if one == nil {
-		one = &document{key: key}
+		one = &document{key: key, owner: owner}
 		d.by[key] = one
 	}
 	one.users++
@@ -59,10 +65,30 @@ func (d *documents) close(one *document) {
 	defer d.mu.Unlock()
 	if one.users--; one.users == 0 {
 		delete(d.by, one.key)
+		d.count(one, 0)
 	}
 }
 
-// current returns the message with all changes up to a position. Its error is a problem.
+// reserve sets the size of a document's message. It returns false if the owner has no room for it.
+func (d *documents) reserve(one *document, bytes int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bytes[one.owner]-one.bytes+bytes > maxCached {
+		return false
+	}
+	d.count(one, bytes)
+	return true
+}
+
+func (d *documents) count(one *document, bytes int) {
+	d.bytes[one.owner] += bytes - one.bytes
+	one.bytes = bytes
+	if d.bytes[one.owner] == 0 {
+		delete(d.bytes, one.owner)
+	}
+}
+
+// current returns the message with all changes up to a position. Its error is a status.
 func (a *API) current(ctx context.Context, d *document, p *rest.Principal, need events.Position) (*madeDocument, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +97,7 @@ func (a *API) current(ctx context.Context, d *document, p *rest.Principal, need 
 	}
 	slot, err := a.EnterQueue(ctx, a.Queues.CPU, p)
 	if err != nil {
-		return nil, err
+		return nil, statusOf(err)
 	}
 	defer slot.Leave()
 	listener := a.changes.Listen(p.Tenant, p.Environment.ID, math.MaxInt)
@@ -93,9 +119,23 @@ func (a *API) current(ctx context.Context, d *document, p *rest.Principal, need 
 	if d.made != nil && string(d.made.message) == string(made.message) {
 		made.message = d.made.message // streams see that nothing has changed for them
 	}
+	if len(made.message) > maxMessage {
+		return nil, errTooLarge
+	}
+	if !a.documents.reserve(d, len(made.message)) {
+		return nil, errTooManySets
+	}
 	d.made, d.position = made, position
 	return made, nil
 }
+
+var (
+	errTooLarge = status.Errorf(codes.FailedPrecondition,
+		"the flags take more than %s: select fewer by flagd-selector, with project= or tag=", events.SizeText(maxMessage))
+	errTooManySets = status.Errorf(codes.ResourceExhausted,
+		"the sets of flags that streams are open for take more than %s: select fewer different ones",
+		events.SizeText(maxCached))
+)
 
 // flagsOf yields the flags of a tenant, sorted by key.
 func flagsOf(t *snapshot.Tenant) iter.Seq2[string, *state.Flag] {

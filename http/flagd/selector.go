@@ -1,6 +1,7 @@
 package flagd
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 
 // selector says which flags a client wants.
 type selector struct{ environment, project, tag string }
+
+var errSelector = errors.New("flagd-selector must be a list of environment=, project= and tag=, such as " +
+	"environment=staging,tag=checkout")
 
 // parseSelector reads a list such as environment=staging,project=<id>,tag=checkout. All parts are optional.
 func parseSelector(text string) (s selector, err error) {
@@ -21,8 +25,7 @@ func parseSelector(text string) (s selector, err error) {
 		field := fields[name]
 		switch {
 		case field == nil || !found || value == "":
-			return s, fmt.Errorf("flagd-selector must be a list of environment=, project= and tag=, such as " +
-				"environment=staging,tag=checkout")
+			return s, errSelector
 		case *field != "":
 			return s, fmt.Errorf("flagd-selector has %s= twice", name)
 		}

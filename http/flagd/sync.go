@@ -109,7 +109,7 @@ func (a *API) SyncFlags(in *v1.SyncFlagsRequest, out grpc.ServerStreamingServer[
 	a.open.Inc()
 	defer a.open.Dec()
 	_ = callOf(ctx).control.SetReadDeadline(time.Time{})
-	s := &stream{API: a, p: p, out: out, document: a.documents.open(key)}
+	s := &stream{API: a, p: p, out: out, document: a.documents.open(key, owner)}
 	defer a.documents.close(s.document)
 	return s.run(ctx)
 }
@@ -128,7 +128,7 @@ var errStopping = status.Error(codes.Unavailable, "the node is stopping: connect
 func (s *stream) run(ctx context.Context) error {
 	listener := s.changes.Listen(s.p.Tenant, s.p.Environment.ID, math.MaxInt)
 	defer listener.Close()
-	expired := time.NewTimer(s.p.Expires.Sub(s.Now()))
+	expired := time.NewTimer(min(checkAgain, s.p.Expires.Sub(s.Now())))
 	defer expired.Stop()
 	update := listener.Next()
 	if err := s.send(ctx, s.p.Tenant.FlagsChanged()); err != nil {
@@ -146,7 +146,7 @@ func (s *stream) run(ctx context.Context) error {
 		if err := s.p.Refused(); err != nil {
 			return statusOf(err)
 		}
-		expired.Reset(max(time.Second, s.p.Expires.Sub(s.Now())))
+		expired.Reset(max(time.Second, min(checkAgain, s.p.Expires.Sub(s.Now()))))
 		select {
 		case <-time.After(together):
 		case <-s.ending:
@@ -173,10 +173,7 @@ func (s *stream) run(ctx context.Context) error {
 func (s *stream) send(ctx context.Context, need events.Position) error {
 	made, err := s.current(ctx, s.document, s.p.Principal, need)
 	if err != nil {
-		return statusOf(err)
-	}
-	if len(made.message) > maxMessage {
-		return errTooLarge
+		return err
 	}
 	if s.sent == &made.message[0] {
 		return nil
@@ -185,9 +182,6 @@ func (s *stream) send(ctx context.Context, need events.Position) error {
 	s.count(s.p.Principal, made)
 	return s.out.SendMsg(made.message)
 }
-
-var errTooLarge = status.Errorf(codes.FailedPrecondition,
-	"the flags take more than %s: select fewer by flagd-selector, with project= or tag=", events.SizeText(maxMessage))
 
 // count counts a message as a prefetch of its flags.
 func (a *API) count(p *rest.Principal, made *madeDocument) {
@@ -204,14 +198,11 @@ func (a *API) FetchAllFlags(ctx context.Context, in *v1.FetchAllFlagsRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	d := a.documents.open(key)
+	d := a.documents.open(key, a.TenantQuota(p.Tenant))
 	defer a.documents.close(d)
 	made, err := a.current(ctx, d, p.Principal, p.Tenant.FlagsChanged())
 	if err != nil {
-		return nil, statusOf(err)
-	}
-	if len(made.message) > maxMessage {
-		return nil, errTooLarge
+		return nil, err
 	}
 	out := &v1.FetchAllFlagsResponse{}
 	if err := proto.Unmarshal(made.message, out); err != nil {
