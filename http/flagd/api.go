@@ -1,4 +1,4 @@
-// Package flagd serves flags to flagd's OpenFeature providers, which evaluate them in process, by flagd's gRPC protocol.
+// Package flagd serves flags by flagd's gRPC protocol to its OpenFeature providers, which evaluate them in process.
 package flagd
 
 import (

@@ -89,7 +89,9 @@ func (d *documents) count(one *document, bytes int) {
 }
 
 // current returns the message with all changes up to a position. Its error is a status.
-func (a *API) current(ctx context.Context, d *document, p *rest.Principal, need events.Position) (*madeDocument, error) {
+func (a *API) current(
+	ctx context.Context, d *document, p *rest.Principal, need events.Position,
+) (*madeDocument, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.made != nil && d.position.Compare(need) >= 0 {

@@ -497,7 +497,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if _, err := c.fetch(large); err == nil {
 		t.Error("a MiB of metadata is accepted")
 	}
-	if _, err := c.FetchAllFlags(c.context(t.Context()), &v1.FetchAllFlagsRequest{Selector: strings.Repeat("x", 1<<20)}); status.Code(err) != codes.ResourceExhausted {
+	if _, err := c.FetchAllFlags(c.context(t.Context()), &v1.FetchAllFlagsRequest{ProviderId: strings.Repeat("x", 1<<20)}); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a MiB of a message is %v", err)
 	}
 	for range 2000 {

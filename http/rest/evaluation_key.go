@@ -14,8 +14,8 @@ import (
 // never is the end of keys that do not expire.
 var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// keyScopes are what an evaluation key allows. One of a browser never allows flags:sync, which no access with BrowserKeys
-// needs.
+// keyScopes are what an evaluation key allows. One of a browser never allows flags:sync, which no access with
+// BrowserKeys needs.
 var keyScopes = []events.Scope{events.FlagsEvaluate, events.FlagsSync}
 
 func unknownKey() *Problem {

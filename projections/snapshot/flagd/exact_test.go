@@ -56,9 +56,12 @@ func TestDefinitionsFollowSchema(t *testing.T) {
 // engine returns flagd's own evaluator for Go with a document.
 func engine(t *testing.T, document []byte) *evaluator.JSON {
 	t.Helper()
-	flags := store.NewFlags()
-	flags.FlagSources = []string{"test"}
-	e := evaluator.NewJSON(logger.NewLogger(zap.NewNop(), false), flags)
+	log := logger.NewLogger(zap.NewNop(), false)
+	flags, err := store.NewStore(log, []string{"test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := evaluator.NewJSON(log, flags)
 	if err := e.SetState(sync.DataSync{FlagData: string(document), Source: "test"}); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +123,7 @@ func contextOf(t *testing.T, sent map[string]json.RawMessage) (c evaluation.Cont
 // What flagd's engine serves in process is what evaluation serves, or an error.
 func TestEngineServesSameValueOrError(t *testing.T) {
 	r := rand.New(rand.NewPCG(uint64(flagdtest.Seed()), 1))
-	list, contexts := flagdtest.Flags(r, flagdtest.Many(100)), flagdtest.Contexts(r, flagdtest.Many(100))
+	list, contexts := flagdtest.Flags(r, flagdtest.Many(80)), flagdtest.Contexts(r, flagdtest.Many(80))
 	for _, d := range flagd.Dialects() {
 		e := engine(t, document(t, d, list...))
 		same, failed, left := 0, 0, 0
