@@ -21,6 +21,8 @@ var ownSegments = []string{
 	"app",
 	"auth",
 	"docs",
+	"flagd.sync.v1.FlagSyncService",
+	"grpc.health.v1.Health",
 	"health",
 	"metrics",
 	"oauth",

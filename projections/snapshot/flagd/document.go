@@ -46,7 +46,7 @@ func (s Set) Document(flags iter.Seq2[string, *state.Flag], d Dialect) (text []b
 		if err != nil {
 			return nil, nil, err
 		}
-		text, err := events.Marshal(definition)
+		text, err := definition.encode()
 		if err != nil {
 			return nil, nil, err
 		}

@@ -35,7 +35,7 @@ func Translate(f *state.Flag, environmentID string, d Dialect) (json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	return events.Marshal(t)
+	return t.encode()
 }
 
 // definition is a flag as flagd's schema has it. Its state is never DISABLED, which serves the code's default.
@@ -43,8 +43,19 @@ type definition struct {
 	State          string                     `json:"state"`
 	Variants       map[string]json.RawMessage `json:"variants"`
 	DefaultVariant string                     `json:"defaultVariant"`
-	Targeting      logic                      `json:"targeting,omitempty"`
+	Targeting      json.RawMessage            `json:"targeting,omitempty"` // logic, encoded
 	Metadata       map[string]any             `json:"metadata"`
+	logic          logic
+}
+
+func (d *definition) encode() (json.RawMessage, error) {
+	if d.logic != nil {
+		var err error
+		if d.Targeting, err = appendLogic(nil, d.logic); err != nil {
+			return nil, err
+		}
+	}
+	return events.Marshal(d)
 }
 
 var errArchived = errors.New("the flag is archived")
@@ -155,9 +166,9 @@ func (t *translation) end(chain []logic) error {
 	}
 	switch {
 	case len(chain) > 1:
-		t.Targeting = op("if", chain...)
+		t.logic = op("if", chain...)
 	case chain[0] != nil:
-		t.Targeting = chain[0]
+		t.logic = chain[0]
 	}
 	return nil
 }

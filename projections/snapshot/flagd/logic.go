@@ -1,16 +1,54 @@
 package flagd
 
-import "strings"
+import (
+	"strings"
 
-// logic is an expression of JsonLogic, as encoding/json encodes it.
+	"flagledger/events"
+)
+
+// logic is an expression of JsonLogic: an operation, a variable, a list of expressions or texts, or a JSON value.
 type logic = any
 
-func op(name string, args ...logic) logic { return map[string]any{name: args} }
+type operation struct {
+	name string
+	args []logic
+}
+
+func op(name string, args ...logic) logic { return operation{name, args} }
+
+// variable is the name of an attribute.
+type variable string
 
 // element is the element that `some` looks at.
-var element = variable("")
+const element = variable("")
 
-func variable(name string) logic { return map[string]any{"var": name} }
+// appendLogic appends an expression as JSON.
+func appendLogic(b []byte, l logic) ([]byte, error) {
+	switch l := l.(type) {
+	case operation:
+		b = append(append(append(b, `{"`...), l.name...), `":`...)
+		b, err := appendLogic(b, l.args)
+		return append(b, '}'), err
+	case variable:
+		b, err := appendLogic(append(b, `{"var":`...), string(l))
+		return append(b, '}'), err
+	case []logic:
+		b = append(b, '[')
+		for i, one := range l {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			var err error
+			if b, err = appendLogic(b, one); err != nil {
+				return nil, err
+			}
+		}
+		return append(b, ']'), nil
+	default:
+		text, err := events.Marshal(l)
+		return append(b, text...), err
+	}
+}
 
 // allOf and anyOf return a single expression without an operator: engines check documents by their depth.
 func allOf(all []logic) logic { return joined("and", all) }
