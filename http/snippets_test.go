@@ -22,8 +22,8 @@ func TestSnippets(t *testing.T) {
 	packages, err := tooltest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	tooltest.Check(t, "openfeature", err)
 	me := nodetest.Shared(t).SignUp(nodetest.Address()).NewTenant("snippets")
-	id, secret := me.OAuthClient("Backend", "flags:evaluate")
-	token := accessToken(me.Trade(nodetest.Credentials(id, secret)...))
+	_, browser := createKey(me, "browser", nil)
+	_, server := createKey(me, "server", nil)
 
 	for kind, c := range map[string]struct{ value, inGo, inJavaScript, inJSON string }{
 		"boolean": {"false", "true", "true", `"value":true`}, // it is on
@@ -34,31 +34,34 @@ func TestSnippets(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			me := *me
 			me.Service = me.Service.In(t)
-			me.CreateEnabledFlag(kind, map[string]any{"type": kind, "defaultValue": json.RawMessage(c.value)})
-			programs := snippets(t, map[string]string{
-				"service": me.Service.URL, "environment": "production", "key": kind, "type": kind,
-				"clientId": id, "clientSecret": secret,
+			me.CreateEnabledFlag(kind, map[string]any{
+				"type": kind, "defaultValue": json.RawMessage(c.value), "clientSide": true,
 			})
+			programs := func(key string) map[string]string {
+				return snippets(t, map[string]string{
+					"service": me.Service.URL, "key": kind, "type": kind, "evaluationKey": key,
+				})
+			}
+			ofServers, ofBrowsers := programs(server.Token), programs(browser.Token)
 			folder := t.TempDir()
 			if err := os.Symlink(filepath.Join(packages, "node_modules"), filepath.Join(folder, "node_modules")); err != nil {
 				t.Fatal(err)
 			}
-			prints := func(language, want, name string, command ...string) {
+			prints := func(text, want, name string, command ...string) {
 				t.Helper()
 				file := filepath.Join(folder, name)
-				if err := os.WriteFile(file, []byte(programs[language]), 0o600); err != nil {
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 				program := exec.CommandContext(t.Context(), command[0], append(command[1:], file)...)
-				program.Env = append(os.Environ(), "SERVICE_TOKEN="+token)
 				if got, err := program.CombinedOutput(); err != nil || !strings.Contains(string(got), want) {
-					t.Errorf("%s prints %s, want %s: %v\n%s", language, got, want, err, programs[language])
+					t.Errorf("%s prints %s, want %s: %v\n%s", name, got, want, err, text)
 				}
 			}
-			prints("go", c.inGo, "main.go", "go", "run")
-			prints("javascript", c.inJavaScript, "server.mjs", node)
-			prints("web", c.inJavaScript, "web.mjs", node, "--import", filepath.Join(packages, "page.mjs"))
-			prints("curl", c.inJSON, "curl.sh", bash)
+			prints(ofServers["go"], c.inGo, "main.go", "go", "run")
+			prints(ofServers["javascript"], c.inJavaScript, "server.mjs", node)
+			prints(ofBrowsers["web"], c.inJavaScript, "web.mjs", node, "--import", filepath.Join(packages, "page.mjs"))
+			prints(ofServers["curl"], c.inJSON, "curl.sh", bash)
 		})
 	}
 }

@@ -188,13 +188,9 @@ export default {
     const acts = new Acts();
     await acts.click(v.button('Use in code'));
     await acts.choose(dialog(v).getByLabel('Language'), 'Python');
-    await acts.click(inDialog(v, 'Create a client'));
+    await acts.click(inDialog(v, 'Create a key'));
     const program = dialog(v).getByRole('figure', { name: 'Program in Python' });
-    const { clientId } = await v.until(
-      'there is a client',
-      async () => (await v.call('GET', '/api/v1/oauth/clients'))[0],
-    );
-    await program.getByText(clientId).waitFor();
+    await program.getByText(/Bearer sk_/).waitFor();
     await acts.click(program.getByRole('button', { name: 'Copy' }));
     const copied = await v.page.evaluate(() => navigator.clipboard.readText());
     if (!copied.includes('get_boolean_value("checkout"')) throw new Error(`the copied program is ${copied}`);

@@ -5,6 +5,7 @@ import { keys } from './keys';
 export type EvaluationKey = Schemas['EvaluationKeyBody'];
 export type ListedKey = Schemas['ListedKeyBody'];
 export type NewKey = Schemas['CreateEvaluationKeyBody'];
+export type KeyKind = NewKey['kind'];
 export type KeyChange = Schemas['ChangeEvaluationKeyBody'];
 
 /** Reads the evaluation keys of a tenant. */

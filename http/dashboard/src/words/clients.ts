@@ -3,7 +3,7 @@ import { isolated } from './common';
 /** OAuth clients. */
 export const clients = {
   title: 'Clients',
-  text: 'Backends and scripts that sign in by themselves, with OAuth client credentials. Each may do what its scopes say.',
+  text: 'Programs that sign in by themselves, with OAuth client credentials, and do what their scopes say. To evaluate flags alone, a program needs a key.',
   columns: { name: 'Client', scopes: 'Scopes', used: 'Last evaluation', created: 'Created', actions: 'Actions' },
   notUsed: 'None in 30 days',
   scopes: {
@@ -17,7 +17,7 @@ export const clients = {
   adminsOnly: 'For admins',
   adminsOnlyText: 'Admins of the tenant see its clients, and give them secrets.',
   none: 'No client yet',
-  noneText: 'A backend that evaluates flags needs one. Its secret is shown once, when it is created.',
+  noneText: 'A program that changes flags needs one. Its secret is shown once, when it is created.',
   create: {
     open: 'New client',
     title: 'New client',
