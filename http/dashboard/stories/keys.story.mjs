@@ -176,12 +176,26 @@ export default {
       kind: 'browser',
       environment: 'production',
     });
+    const { variations } = await v.call('GET', '/api/v1/flags/colour');
+    const blue = variations.find(({ name }) => name === 'blue').id;
+    const rule = (serve) => ({ conditions: [{ attribute: 'plan', op: 'in', values: ['pro'] }], serve });
+    const rules = [{ value: 'loud' }, { variationId: blue }, { value: 'loud' }].map(rule);
+    await v.call('PUT', '/api/v1/flags/colour/rules', { rules }, undefined, 'production');
+    for (const environment of ['production', 'development'])
+      await v.call('PUT', '/api/v1/flags/colour/fallthrough', { serve: { value: 'quiet' } }, undefined, environment);
     const hidden = await evaluate(v, key, 'colour');
     if (hidden !== 404) throw new Error(`a hidden flag is answered with ${hidden}`);
     await v.open(`/t/${tenant}/production/flags/colour?tab=overview`);
     await v.field('Seen by browsers').selectOption('true');
     const values = v.page.getByRole('list', { name: 'These values become public' });
     for (const value of ['"grey"', '"the red"', '"the blue"']) await values.getByText(value).waitFor();
+    const served = v.page.getByRole('list', { name: /^Its rules and/ }).getByRole('listitem');
+    await served.nth(1).waitFor();
+    const lines = (await served.allTextContents())
+      .map((line) => line.replace(/\s+/g, ' ').replace(' :', ':').trim())
+      .sort();
+    const expected = ['development: "quiet"', 'production: "loud", "the blue", "quiet"'];
+    if (lines.join('; ') !== expected.join('; ')) throw new Error(`rules serve ${lines.join('; ')}`);
     await v.inspect();
     await v.shot('public-values');
     await v.button('Save').click();

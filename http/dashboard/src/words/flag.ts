@@ -74,8 +74,9 @@ export const flag = {
     },
     becomesPublic: {
       title: 'These values become public',
-      text: 'Anyone with a browser key can read them, in every environment. Values that its rules serve directly become public too.',
+      text: 'Anyone with a browser key of an environment can read them.',
       variation: (name: string) => `Variation ${isolated(name)}`,
+      rules: 'Its rules and their values for everyone else serve:',
     },
     yes: 'Yes',
     no: 'No',

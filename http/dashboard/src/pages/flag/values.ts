@@ -1,8 +1,8 @@
 import { parseExactly } from '../../api/exact';
 import { Failure } from '../../api/failure';
 import { jsonError } from '../../api/jsonError';
-import type { FlagType } from '../../queries/flag';
-import { common } from '../../words/common';
+import type { FlagInEnvironment, FlagType, Variation } from '../../queries/flag';
+import { common, oneLine } from '../../words/common';
 import { flag as words } from '../../words/flag';
 
 /** The text of an empty value of each type, which is the API's default value. */
@@ -24,4 +24,18 @@ export function valueOf(type: FlagType, text: string, field: string): unknown {
   } catch {
     throw new Failure(422, { errors: { [field]: words.notNumber } });
   }
+}
+
+/** Returns the texts of the values that the rules and the fallthrough of an environment serve, each once. */
+export function servedValues(
+  { rules, fallthrough }: Pick<FlagInEnvironment, 'rules' | 'fallthrough'>,
+  variations: Variation[],
+): string[] {
+  const valueOfVariation = (id: string) => variations.find((variation) => variation.id === id)?.value;
+  const serves = [...rules.map(({ serve }) => serve), ...(fallthrough ? [fallthrough] : [])];
+  const values = serves.flatMap(({ rollout, variationId, value }) => {
+    if (rollout) return rollout.map((share) => valueOfVariation(share.variationId));
+    return [variationId ? valueOfVariation(variationId) : value];
+  });
+  return [...new Set(values.filter((value) => value !== undefined).map(oneLine))];
 }
