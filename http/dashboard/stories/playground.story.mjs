@@ -119,6 +119,51 @@ export default {
     await v.until('the clean-up is read again', () => read > before);
   },
 
+  'the attributes of a trace explain its answer after the flag has changed': async (come) => {
+    const v = await come({ refused: [404] });
+    await begin(v);
+    const { tenant } = v.place;
+    await v.call('POST', '/api/v1/flags/search/variations', { name: 'fast', value: true, weight: 1 });
+    await v.call('POST', '/api/v1/flags/search/enable', undefined, undefined, 'development');
+    const evaluate = '/api/v1/flags/search/evaluate';
+    const { revision } = await v.call('POST', evaluate, { targetingKey: 'anna' }, undefined, 'development');
+    await v.call('POST', '/api/v1/flags/search/disable', undefined, undefined, 'development');
+    const attributes = {
+      'feature_flag.key': 'search',
+      'feature_flag.context.id': 'anna',
+      'feature_flag.set.id': `${tenant}/development`,
+      'feature_flag.version': revision,
+      'feature_flag.result.variant': 'fast',
+    };
+    const dialog = v.page.getByRole('dialog');
+    const lines = (between) => Object.entries(attributes).map(([name, value]) => name + between + value);
+    const texts = [JSON.stringify(attributes), lines('=').join('\n'), lines(': ').join('\n')];
+    for (const text of texts) {
+      await v.open(`/t/${tenant}/production/playground`);
+      await v.button('Paste a trace').click();
+      await v.focused('Attributes of the trace');
+      await v.button('Explain').click();
+      await dialog.getByText('Attributes of the trace must have feature_flag.key.').waitFor();
+      await v.field('Attributes of the trace').fill(text);
+      await v.inspect();
+      await v.shot('trace');
+      await v.button('Explain').click();
+      await v.heading('search in development').waitFor();
+      await dialog.getByText('They got fast').waitFor();
+      await dialog.getByText('The trace recorded fast, too.').waitFor();
+      await v.inspect();
+      await v.shot('trace-explained');
+      await v.page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      if ((await v.field('Targeting key').inputValue()) !== 'anna') throw new Error('the user is another one');
+      if (v.place.environment !== 'development') throw new Error(`it is in ${v.place.environment}`);
+    }
+    await v.button('Paste a trace').click();
+    await v.field('Attributes of the trace').fill(texts[1].replace('=fast', '=slow'));
+    await v.button('Explain').click();
+    await dialog.getByText('The trace recorded slow. The user had other attributes').waitFor();
+  },
+
   'environments have room beside each other, and each flag its whole row': async (come) => {
     const v = await come();
     await begin(v);

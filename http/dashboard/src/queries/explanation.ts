@@ -8,8 +8,8 @@ export type Evaluation = Schemas['EvaluationBody'];
 export type Explanation = Schemas['ExplanationBody'];
 export type Context = Schemas['ContextBody'];
 
-/** A moment in the past: a time, or a version of a flag. */
-export type Moment = { at?: string; version?: number };
+/** A moment in the past: a time, a version of a flag, or the revision of an answer. */
+export type Moment = { at?: string; version?: number; revision?: string };
 
 /** Unsaved rules and fallthrough. What is absent stays as saved. */
 export type UnsavedRules = { rules?: NewRule[]; fallthrough?: Serve | null };

@@ -1,3 +1,5 @@
+import { isolated } from './common';
+
 /** The playground: what all flags serve to a user in several environments. */
 export const playground = {
   title: 'Playground',
@@ -22,6 +24,20 @@ export const playground = {
   refused: 'no answer',
   explained: (flag: string, environment: string) => `${flag} in ${environment}`,
   rules: 'Open its rules',
+  trace: {
+    open: 'Paste a trace',
+    title: 'Explain an answer of a trace',
+    text: 'OpenTelemetry records each evaluation with the revision of its answer, so it can be explained however much later.',
+    attributes: 'Attributes of the trace',
+    hint: 'feature_flag.key, .context.id, .set.id, .version and .result.variant: a JSON object, or one on each line',
+    noKey: 'must have feature_flag.key',
+    explain: 'Explain',
+    revision: (revision: string) =>
+      `At revision ${revision}, with the attributes under “Who”: a trace does not record them.`,
+    same: (variant: string) => `The trace recorded ${isolated(variant)}, too.`,
+    differs: (variant: string, revision: boolean) =>
+      `The trace recorded ${isolated(variant)}. The user had other attributes than those under “Who”${revision ? '' : ', or the flag has changed since'}.`,
+  },
   none: 'There are no flags yet',
   noneThen: 'There were no flags at that time',
   noneText: 'Create a flag, then see here what each user gets.',
