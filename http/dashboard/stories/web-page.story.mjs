@@ -16,11 +16,18 @@ const imports = Object.fromEntries(Object.keys(modules).map((name) => [name, `/m
 const html = (key) => `<!doctype html><title>Shop</title><link rel="icon" href="data:,">
 <script type="importmap">${JSON.stringify({ imports })}</script>
 <script type="module">
-  import { OpenFeature } from '@openfeature/web-sdk';
+  import { OpenFeature, ProviderEvents } from '@openfeature/web-sdk';
   import { OFREPWebProvider } from '${provider}';
   const provider = new OFREPWebProvider({ baseUrl: '${service}', headers: [['Authorization', 'Bearer ${key}']] });
   await OpenFeature.setContext({ targetingKey: 'user-42' });
   await OpenFeature.setProviderAndWait(provider);
+  window.changed = () => new Promise((resolve) => {
+    const handler = () => {
+      OpenFeature.removeHandler(ProviderEvents.ConfigurationChanged, handler);
+      resolve(Date.now());
+    };
+    OpenFeature.addHandler(ProviderEvents.ConfigurationChanged, handler);
+  });
   window.served = () => OpenFeature.getClient().getBooleanDetails('banner', false);
 </script>`;
 
@@ -38,6 +45,15 @@ async function serveShop(key, use) {
     server.close();
     server.closeAllConnections();
   }
+}
+
+/** Returns how many milliseconds after an acknowledged change the page's event of it came. */
+async function delayOf(v, change) {
+  const event = v.page.evaluate(() => window.changed());
+  await v.page.evaluate(() => 0); // the handler is there
+  await change();
+  const acknowledged = Date.now();
+  return (await event) - acknowledged;
 }
 
 const serves = (v, value) =>
@@ -67,7 +83,15 @@ const stories = {
       await serves(v, false);
       if (calls.length !== before + 1) throw new Error(`${calls.length - before} calls for one change: it polls`);
 
+      // A change reaches the page within a second; the limit leaves room for a slow machine.
       const enable = (to) => admin.call('POST', `/api/v1/flags/banner/${to}`, undefined, undefined, 'production');
+      const delays = [];
+      for (const to of ['enable', 'disable', 'enable', 'disable', 'enable', 'disable', 'enable', 'disable'])
+        delays.push(await delayOf(v, () => enable(to)));
+      const median = delays.sort((a, b) => a - b)[Math.floor(delays.length / 2)];
+      console.log(`web-page: a page sees a change ${median} ms after it was acknowledged (median of ${delays.length})`);
+      if (median > 5000) throw new Error(`a page sees a change after ${median} ms`);
+
       await order('stop');
       await serves(v, false);
       await order('start');
