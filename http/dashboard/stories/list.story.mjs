@@ -98,8 +98,11 @@ export default {
     const same = (what, got, want) => {
       if (JSON.stringify(got) !== JSON.stringify(want)) throw new Error(`${what}: ${JSON.stringify(got)}`);
     };
-    const type = (tag) => async (field) => {
-      await field.fill(tag); // without Enter
+    const type = (tag) => (field) => field.pressSequentially(tag); // without Enter
+    const enter = (tag) => async (field) => {
+      await field.pressSequentially(tag);
+      await field.press('Enter');
+      await dialog.getByRole('button', { name: `Remove ${tag}`, exact: true }).waitFor();
     };
 
     // The flag changes between the reading and the writing of its tags: both changes stay.
@@ -111,7 +114,7 @@ export default {
       }
       await route.continue();
     });
-    let flags = await choose('Tags', ['Add tags', type('q4')], ['Remove tags', type('web')]);
+    let flags = await choose('Tags', ['Add tags', enter('q4')], ['Remove tags', type('web')]);
     same('tags', flags.map(({ tags }) => tags), [['payments', 'q4'], ['theirs', 'q4']]); // prettier-ignore
     await v.page.unroute('**/api/v1/flags/z-00');
     flags = await choose('Project', ['Project', (field) => field.selectOption('Office')]);

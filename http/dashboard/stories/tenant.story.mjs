@@ -5,9 +5,15 @@ const nameOfDialog = (v) => v.page.getByRole('dialog');
 // Names in right-to-left letters stay apart.
 const isolated = (name) => (/^\w+$/.test(name) ? name : `\u2068${name}\u2069`);
 
-/** A time as a field has it. */
-function local(time) {
-  return new Date(time - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+/** Types a time into a field as a person does, part by part. */
+async function typeTime(field, time) {
+  const two = (n) => String(n).padStart(2, '0');
+  const at = new Date(time);
+  await field.focus();
+  await field.pressSequentially(two(at.getMonth() + 1) + two(at.getDate()) + at.getFullYear());
+  await field.press('ArrowRight'); // a year may have six digits
+  await field.pressSequentially([at.getHours() % 12 || 12, at.getMinutes(), at.getSeconds()].map(two).join(''));
+  await field.pressSequentially(at.getHours() < 12 ? 'a' : 'p');
 }
 
 export default {
@@ -77,9 +83,8 @@ export default {
     await v.call('POST', '/api/v1/flags', { key: 'e', type: 'boolean' });
 
     await v.open(`/t/${tenant}/production/settings`);
-    await v.field('As they were at').fill(local(time));
-    await v.field('Reason').fill('a bad release');
-    await v.button('Show what would change').focus();
+    await typeTime(v.field('As they were at'), time);
+    await v.field('Reason').pressSequentially('a bad release');
     await v.page.keyboard.press('Enter');
     const told = '2 flags change, 1 deleted flag comes back, 1 flag that was created since stays.';
     await nameOfDialog(v).getByText(told, { exact: true }).waitFor();
