@@ -153,6 +153,29 @@ export default {
     await v.heading('Flags').waitFor();
   },
 
+  'who invited somebody to the platform is told who accepted': async (come) => {
+    const v = await come();
+    await enter(v);
+    const email = `${randomUUID()}@example.com`;
+    await v.call('POST', '/api/v1/admin/invitations', { email, role: 'viewer' });
+    const invited = await come();
+    await invited.signUp(email);
+    await invited.call('POST', '/api/v1/admin/invitations/accept');
+    await v.until('the notification has arrived', async () => {
+      const { notifications } = await v.call('GET', '/api/v1/notifications');
+      return notifications.some(({ actionType }) => actionType === 'invitation');
+    });
+    await v.page.reload();
+    await v.page.getByRole('button', { name: /^Notifications, \d+ unread/ }).click();
+    const inbox = v.page.getByRole('region', { name: 'Notifications' });
+    await inbox.getByText(`${email} has accepted it`).waitFor();
+    await v.inspect();
+    await v.shot('platform-accepted');
+    await inbox.getByRole('link', { name: 'Your invitation to the platform was accepted' }).first().click();
+    await v.heading('Invitations').waitFor();
+    await v.page.getByText(email).filter({ visible: true }).first().waitFor();
+  },
+
   'somebody is invited to the platform, and the invitation is taken back, at 360 px': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark', refused: [422] });
     await enter(v);

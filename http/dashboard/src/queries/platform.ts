@@ -72,9 +72,10 @@ export function useGivePlatformRole() {
 }
 
 /** Reads the platform's invitations, newest first. */
-export function useInvitations() {
+export function useInvitations(enabled: () => boolean = () => true) {
   return createQuery(() => ({
     queryKey: [...keys.platform, 'invitations'],
+    enabled: enabled(),
     queryFn: async () => (await body(api.GET('/api/v1/admin/invitations'))).toReversed(),
   }));
 }

@@ -20,6 +20,7 @@ export const shell = {
   notifications: 'Notifications',
   unread: (n: number) => `Notifications, ${n} unread`,
   joined: 'has accepted it, and is a member now.',
+  joinedPlatform: 'has accepted it, and has a platform role now.',
   noNotifications: 'No notifications yet.',
   readAll: 'Mark all as read',
   leave: {
