@@ -153,6 +153,31 @@ export default {
     await v.heading('Flags').waitFor();
   },
 
+  'the trail of the platform has names in place of ids': async (come) => {
+    const other = await come();
+    await other.signUp();
+    const name = `Tenant ${randomUUID().slice(0, 8)}`;
+    const { tenant } = other.place;
+    await other.call('PATCH', `/api/v1/tenants/${tenant}`, { name });
+    const { id: projectId } = await other.call('POST', '/api/v1/projects', { name: 'Web shop' });
+    const [{ userId: owner }] = await other.call('GET', `/api/v1/tenants/${tenant}/users`);
+    await other.call('POST', '/api/v1/flags', { key: 'checkout', type: 'boolean', projectId, owner });
+    const v = await come();
+    await enter(v);
+    await v.open(`/platform/audit?userId=${owner}`);
+    const entries = v.page.locator('details');
+    await entries.filter({ hasText: 'created flag checkout' }).first().waitFor();
+    for (const entry of await entries.all()) await entry.locator('summary').click();
+    const created = entries.filter({ hasText: 'created flag checkout' });
+    await created.getByText(name, { exact: true }).waitFor();
+    await created.getByRole('row', { name: /Project/ }).getByText('Web shop').waitFor(); // prettier-ignore
+    await created.getByRole('row', { name: /Owner/ }).getByText(other.email).waitFor(); // prettier-ignore
+    for (const text of await entries.locator('table').allInnerTexts())
+      if (/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?!@)/.test(text)) throw new Error(`an entry shows an id: ${text}`);
+    await v.inspect();
+    await v.shot('platform-trail');
+  },
+
   'who invited somebody to the platform is told who accepted': async (come) => {
     const v = await come();
     await enter(v);

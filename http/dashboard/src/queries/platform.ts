@@ -50,6 +50,18 @@ function useList<T>(
   }));
 }
 
+/** Reads the name of a tenant, which may be deleted. It is empty if there is none. */
+export function useTenantName(id: () => string | undefined) {
+  return createQuery(() => ({
+    queryKey: [...keys.platform, 'tenant name', id()],
+    queryFn: async () => {
+      const found = await body(api.GET('/api/v1/admin/tenants', { params: { query: { q: id(), limit: 1 } } }));
+      return found[0]?.name ?? '';
+    },
+    enabled: id() !== undefined,
+  }));
+}
+
 /** Deactivates or reactivates a person. */
 export function useSetActive() {
   return useChange(({ userId, active }: { userId: string; active: boolean }) => {
