@@ -52,4 +52,65 @@ export default {
     await v.button('Add rule').click();
     await v.focused('Name');
   },
+
+  'the keyboard alone saves rules, changes flags in bulk and creates keys, and its focus is never lost': async (
+    come,
+  ) => {
+    const v = await come();
+    await v.signUp();
+    await v.call('POST', '/api/v1/flags', { key: 'cart', type: 'boolean' });
+    for (const key of ['a', 'b']) await v.call('POST', '/api/v1/flags', { key, type: 'boolean' });
+    const { tenant } = v.place;
+    const dialog = v.page.getByRole('dialog');
+    const press = (key) => v.page.keyboard.press(key);
+    const has = (what, locator) =>
+      v.until(`the focus is on ${what}`, () => locator.evaluate((node) => node === document.activeElement));
+
+    // Saved rules have new fields: the focus goes to the page.
+    await v.open(`/t/${tenant}/production/flags/cart?tab=rules`);
+    await v.button('Target users').focus();
+    await press('Enter');
+    await v.focused('Targeting keys');
+    await v.page.keyboard.type('user-42');
+    await press('Enter');
+    await v.field('Serve').focus();
+    await v.page.keyboard.type('on');
+    await v.field('Reason').focus();
+    await v.page.keyboard.type('to try it');
+    await press('Enter');
+    await v.button('Save').waitFor({ state: 'detached' });
+    await has('the page', v.page.locator('main'));
+
+    // From a selected flag one key leads to the actions, past all other flags.
+    await v.open(`/t/${tenant}/production/flags`);
+    await v.field('Select a').focus();
+    await press('Space');
+    await v.button('Switch on').waitFor();
+    await press('Tab');
+    await has('the way to the actions', v.button('Go to the actions'));
+    await v.inspect();
+    await v.shot('focus-actions');
+    await press('Enter');
+    await has('the first action', v.button('Switch on'));
+
+    // A new key has the focus on its copying, and its dialog returns to what opened the one before.
+    await v.open(`/t/${tenant}/production/flags/cart`);
+    await v.button('Use in code').focus();
+    await press('Enter');
+    await v.focused('Language');
+    await v.field('Name of the key').focus();
+    await press('Enter');
+    const key = dialog.getByRole('figure', { name: 'Key', exact: true });
+    await has('the copying of the key', key.getByRole('button', { name: 'Copy' }));
+    await v.open(`/t/${tenant}/production/keys`);
+    await v.button('New key').focus();
+    await press('Enter');
+    await v.focused('Name');
+    await v.page.keyboard.type('Shop');
+    await press('Enter');
+    await v.button('I have saved it').focus();
+    await press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    await has('New key', v.button('New key'));
+  },
 };

@@ -51,6 +51,7 @@ export const flags = {
     title: 'Selected flags',
     selected: (n: number) => `${n} selected`,
     none: 'Select none',
+    skip: 'Go to the actions',
     changes: {
       enable: {
         button: 'Switch on',
