@@ -50,7 +50,20 @@ func (c AddEnvironment) Decide(t state.Tenant) ([]events.Fact, error) {
 		return nil, TooManyToday(maxEnvironmentsDay, c.Now,
 			fmt.Sprintf("%d environments were added to the tenant today, the limit for a day", t.EnvironmentsToday))
 	}
-	return []events.Fact{events.EnvironmentAdded{Environment: c.Environment}}, nil
+	return []events.Fact{events.EnvironmentAdded{Environment: c.Environment, Color: distinctColor(t, c.Environment)}}, nil
+}
+
+// distinctColor returns a color that no environment of the tenant has, or an empty one if that is the default.
+func distinctColor(t state.Tenant, e events.EnvironmentRef) string {
+	used := map[string]bool{}
+	for _, other := range t.Arrangement() {
+		used[strings.ToLower(other.Color)] = true
+	}
+	color := e.DistinctColor(used)
+	if color == e.DefaultColor() {
+		return ""
+	}
+	return color
 }
 
 // DeleteEnvironment removes an environment with its flag states. Production cannot be removed.

@@ -57,7 +57,7 @@ var kinds = map[string]kind{
 	"project.updated":               {1, decode[ProjectUpdated], nil},
 	"project.deleted":               {1, decode[ProjectDeleted], nil},
 	"tenant.created":                {3, decode[TenantCreated], upcasters{1: tenantCreatedV1}},
-	"tenant.environment_added":      {1, decode[EnvironmentAdded], nil},
+	"tenant.environment_added":      {2, decode[EnvironmentAdded], nil},
 	"tenant.environment_deleted":    {1, decode[EnvironmentDeleted], nil},
 	"tenant.environments_arranged":  {1, decode[EnvironmentsArranged], nil},
 	"tenant.updated":                {2, decode[TenantUpdated], nil},

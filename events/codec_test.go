@@ -121,7 +121,7 @@ var examples = []Fact{
 		Plan:          SandboxPlan,
 		SandboxEndsAt: time.Date(2026, 1, 16, 3, 4, 5, 0, time.UTC),
 	},
-	EnvironmentAdded{EnvironmentRef{ID: "e1", Name: "production"}},
+	EnvironmentAdded{EnvironmentRef{ID: "e1", Name: "production"}, "#0c8599"},
 	MemberAdded{UserID: "u1", Role: AdminRole},
 	EnvironmentDeleted{EnvironmentRef{ID: "e1", Name: "staging"}},
 	EnvironmentsArranged{

@@ -32,13 +32,30 @@ type EnvironmentRef struct {
 	Name string `json:"name"`
 }
 
-// DefaultColor returns the color of an environment that was never arranged: red for production.
+// DefaultColor returns the color of an environment that was added without one: red for production.
 func (e EnvironmentRef) DefaultColor() string {
 	if e.Name == DefaultEnvironment {
 		return "#e03131"
 	}
-	colors := []string{"#1c7ed6", "#2b8a3e", "#e67700", "#7048e8", "#0c8599", "#868e96"}
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(e.Name)) // never fails
-	return colors[hash.Sum32()%uint32(len(colors))]
+	return environmentColors[hash.Sum32()%defaultColors]
+}
+
+// environmentColors are the colors of new environments. Defaults by name are among the first ones alone.
+var environmentColors = []string{
+	"#1c7ed6", "#2b8a3e", "#e67700", "#7048e8", "#0c8599", "#868e96",
+	"#d6336c", "#5c940d", "#ae3ec9", "#3b5bdb", "#99582a", "#f08c00",
+}
+
+const defaultColors = 6
+
+// DistinctColor returns the default color of an environment, or another one if that is in use. It is empty if all are.
+func (e EnvironmentRef) DistinctColor(used map[string]bool) string {
+	for _, color := range append([]string{e.DefaultColor()}, environmentColors...) {
+		if !used[color] {
+			return color
+		}
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -42,7 +43,11 @@ type TenantCreated struct {
 // EnvironmentAdded adds an environment to a tenant.
 type EnvironmentAdded struct {
 	Environment EnvironmentRef `json:"environment"`
+	Color       string         `json:"color,omitzero"` // empty: the environment's default
 }
+
+// FirstColor returns the color that the environment has until it is arranged.
+func (f EnvironmentAdded) FirstColor() string { return cmp.Or(f.Color, f.Environment.DefaultColor()) }
 
 // EnvironmentDeleted deletes an environment, and with it the state of all flags there. Its id is never used again.
 type EnvironmentDeleted struct {

@@ -15,7 +15,7 @@ type Tenant struct {
 	Exists       bool                    // false for a tenant that was deleted
 	Taken        bool                    // a tenant has this id, or had it
 	Environments []events.EnvironmentRef // in the tenant's order
-	Colors       map[string]string       // of environments, by id; without those added since the last arrangement
+	Colors       map[string]string       // of environments, by id; the others have their defaults
 	Clients      map[string]OAuthClient  // by id
 	// EvaluationKeys has the keys of all environments, by id.
 	EvaluationKeys map[string]EvaluationKey
@@ -75,6 +75,12 @@ func (t *Tenant) Apply(r events.Recorded) {
 		}
 		t.EnvironmentsToday++
 		t.Environments = append(t.Environments, fact.Environment)
+		if fact.Color != "" {
+			if t.Colors == nil {
+				t.Colors = map[string]string{}
+			}
+			t.Colors[fact.Environment.ID] = fact.Color
+		}
 	case events.EnvironmentDeleted:
 		t.noteChange(fact.Environment.Name, r.Time)
 		t.Environments = slices.DeleteFunc(t.Environments,

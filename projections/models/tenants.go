@@ -81,7 +81,7 @@ func applyTenant(b *projections.Batch, e events.Recorded) error {
 	case events.EnvironmentAdded:
 		b.Queue(addEnvironment, pgx.NamedArgs{
 			"id": fact.Environment.ID, "tenant_id": id, "name": fact.Environment.Name,
-			"color": fact.Environment.DefaultColor(), "version": e.Revision, "recorded": e.At,
+			"color": fact.FirstColor(), "version": e.Revision, "recorded": e.At,
 		})
 	case events.EnvironmentsArranged:
 		ids, colors := make([]string, len(fact.To)), make([]string, len(fact.To))

@@ -23,6 +23,7 @@ export default {
     const v = await come();
     const tenant = await begin(v);
     const want = ['staging', 'production', 'development'];
+    await saved(v, tenant, 'a colour each', (list) => new Set(list.map(({ color }) => color)).size === list.length);
 
     // By keyboard: the focus stays on the button, and goes to the other one at the end of the list.
     await v.open(`/t/${tenant}/production/environments`);
