@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"flagledger/commands/billing"
 	"flagledger/http/evaluation"
+	"flagledger/http/flagd"
 	"flagledger/http/rest"
 	"flagledger/http/strictjson"
 )
@@ -26,20 +29,27 @@ type EdgeEnvironment struct {
 	Detail      string     `json:"detail,omitempty"`
 }
 
-// Edge serves evaluations, streams and the feed, to callers with evaluation keys alone.
+// Edge serves evaluations, streams, the feed and flagd's protocol, to callers with evaluation keys alone.
 type Edge struct {
 	*rest.Core
 	Evaluation *evaluation.API
+	Flagd      *flagd.API
 	status     func() []EdgeEnvironment
 }
 
 // NewEdge builds the interface of an edge.
 func NewEdge(o EdgeOptions) *Edge {
 	core := rest.New(o.Options)
-	e := &Edge{Core: core, Evaluation: evaluation.New(core, o.Evaluation), status: o.Status}
+	e := &Edge{
+		Core: core, Evaluation: evaluation.New(core, o.Evaluation), Flagd: flagd.New(core, o.Evaluation.Changes),
+		status: o.Status,
+	}
 	core.Router.Get("/health", e.health)
 	addMetrics(core)
-	core.AddOperations(openAPIConfig(core.PublicURL), e.Evaluation.AddEdgeOperations)
+	core.AddOperations(openAPIConfig(core.PublicURL), func(r chi.Router) {
+		e.Evaluation.AddEdgeOperations(r)
+		e.Flagd.AddSync(r)
+	})
 	return e
 }
 

@@ -58,7 +58,7 @@ func (e edgeCommand) Run(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() { running.Run(following); close(ended) }()
 	defer func() { stop(); <-ended }()
-	server := http.NewGracefulServer(running.API.Server(), boundConnections(inner, c, metrics), shutdownTimeout/2)
+	server := http.NewGracefulServer(running.API.Server(), boundConnections(inner, c, newRefusedConnections(metrics)), shutdownTimeout/2)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve() }()
 	go func() {
@@ -118,6 +118,7 @@ func shutDownEdge(api *http.Edge, server *http.GracefulServer, log *slog.Logger)
 	defer cancel()
 	server.CloseListener()
 	api.Evaluation.EndStreams()
+	api.Flagd.EndStreams()
 	if err := server.Shutdown(ctx); err != nil {
 		log.Warn("cut off running calls", "err", err)
 	}

@@ -18,8 +18,6 @@ type Options struct {
 	StreamLimits StreamLimits
 	// SigningSecrets returns the secrets with which the contexts of a signed key may be signed, by a signing id.
 	SigningSecrets func(id string) ([]string, error)
-	// Counter counts the evaluations.
-	Counter Counter
 }
 
 // API serves evaluations and streams.

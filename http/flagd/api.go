@@ -97,6 +97,11 @@ func New(core *rest.Core, changes Changes) *API {
 // AddOperations adds the protocol to the router, and the export to the OpenAPI document too.
 func (a *API) AddOperations(r chi.Router) {
 	a.addConfig()
+	a.AddSync(r)
+}
+
+// AddSync adds the protocol to the router.
+func (a *API) AddSync(r chi.Router) {
 	r.Post(rest.SyncRoute, a.serve)
 	r.Post(rest.GRPCHealthRoute, a.serve)
 }

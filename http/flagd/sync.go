@@ -189,7 +189,7 @@ func (a *API) count(p *rest.Principal, made *madeDocument) {
 	for _, f := range made.flags {
 		fetched.Add(f, nil)
 	}
-	a.Meter.CountCall(&fetched, p.Tenant.ID(), p.Environment.ID, p.ClientID())
+	a.Counter.CountCall(&fetched, p.Tenant.ID(), p.Environment.ID, p.ClientID())
 }
 
 // FetchAllFlags answers with what SyncFlags would send first.

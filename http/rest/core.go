@@ -60,6 +60,7 @@ type Options struct {
 	Directory    *directory.Directory
 	Idempotency  *idempotency.Requests
 	Meter        *usage.Meter
+	Counter      Counter // of evaluations
 	Quotas       *quota.Tenants
 	SuperUsers   people.SuperUsers
 	Now          func() time.Time

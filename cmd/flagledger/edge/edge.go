@@ -88,6 +88,7 @@ func New(c Config) (*Edge, error) {
 			Live:        live,
 			Keys:        tickets,
 			Secret:      secret,
+			Counter:     uncounted{},
 			Quotas:      &quota.Tenants{Live: live.Snapshot, Limiter: limiter, Now: c.Now},
 			Now:         c.Now,
 			Metrics:     c.Metrics,
@@ -102,7 +103,6 @@ func New(c Config) (*Edge, error) {
 			Feeds:          live,
 			StreamLimits:   evaluation.DefaultStreamLimits(),
 			SigningSecrets: live.signingSecrets,
-			Counter:        uncounted{},
 		},
 		Status: e.status,
 	})

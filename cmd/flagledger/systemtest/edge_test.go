@@ -52,6 +52,7 @@ func startEdge(t *testing.T, from, folder string, open bool, keys ...string) *ed
 		cancel()
 		<-ended
 		e.API.Evaluation.EndStreams()
+		e.API.Flagd.EndStreams()
 		server.Close()
 	})
 	t.Cleanup(s.stop)
