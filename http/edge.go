@@ -1,7 +1,9 @@
 package http
 
 import (
+	"cmp"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -35,6 +37,7 @@ type Edge struct {
 	Evaluation *evaluation.API
 	Flagd      *flagd.API
 	status     func() []EdgeEnvironment
+	open       bool // see ServeWithoutKeys
 }
 
 // NewEdge builds the interface of an edge.
@@ -63,12 +66,12 @@ type edgeHealth struct {
 // health answers 200 while flags are evaluated, also from a state that is stale.
 func (e *Edge) health(w http.ResponseWriter, _ *http.Request) {
 	status, body := http.StatusOK, edgeHealth{"ok", rest.Timestamp(e.Now()), nil, e.status()}
-	for _, of := range body.Environments {
-		if of.Stale {
+	for _, one := range body.Environments {
+		if one.Stale {
 			body.Status = "stale"
 		}
-		if of.AsOf != nil && (body.AsOf == nil || of.AsOf.Before(*body.AsOf)) {
-			body.AsOf = of.AsOf
+		if one.AsOf != nil && (body.AsOf == nil || one.AsOf.Before(*body.AsOf)) {
+			body.AsOf = one.AsOf
 		}
 	}
 	select {
@@ -84,22 +87,48 @@ func (e *Edge) health(w http.ResponseWriter, _ *http.Request) {
 	_ = strictjson.Write(w, body)
 }
 
-// ServeWithoutKeys serves callers that send no key with the one that keyOf returns for X-Environment. It refuses web
-// pages, the feed, and hosts that are not a name of this machine, so that no page reaches an edge by DNS rebinding.
+// ServeWithoutKeys makes calls without a key use keyOf(environment), which is that of X-Environment or of flagd's
+// selector. From then on the edge refuses web pages, the feed, and hosts that are not a name of this machine, so that
+// no page reaches it by DNS rebinding.
 func (e *Edge) ServeWithoutKeys(keyOf func(environment string) string) {
-	e.Core.Open(func(r *http.Request) (key string, err error) {
-		host := hostName(r.Host)
-		switch {
-		case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
-			return "", rest.NewProblem(http.StatusForbidden, "an open edge serves no web pages")
-		case host != "" && !billing.Loopback(host):
-			return "", rest.NewProblem(http.StatusForbidden, "an open edge serves this machine alone: call it by a name of loopback")
-		case r.URL.Path == rest.FeedRoute:
-			return "", rest.NewProblem(http.StatusForbidden, "the feed needs a server key")
+	e.open = true
+	e.Core.Open(func(r *http.Request) (string, error) {
+		environment := cmp.Or(r.Header.Get(rest.EnvironmentHeader), flagd.EnvironmentOf(r.Header))
+		if key := keyOf(environment); key != "" {
+			return key, nil
 		}
-		if key = keyOf(r.Header.Get(rest.EnvironmentHeader)); key == "" {
-			return "", rest.NewProblem(http.StatusNotFound, "the edge has no such environment")
-		}
-		return key, nil
+		return "", rest.NewProblem(http.StatusNotFound, "the edge has no such environment")
 	})
+}
+
+// ServeHTTP implements net/http.Handler.
+func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if why := refusedOpen(r); e.open && why != "" {
+		w.Header()[rest.NosniffHeader] = rest.Nosniff
+		http.Error(w, why, http.StatusForbidden)
+		return
+	}
+	e.Core.ServeHTTP(w, r)
+}
+
+// refusedOpen returns why an open edge refuses a request, or "".
+func refusedOpen(r *http.Request) string {
+	host := hostName(r.Host)
+	switch {
+	case r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "":
+		return "an open edge serves no web pages"
+	case host != "" && !billing.Loopback(host):
+		return "an open edge serves only this machine: call it as localhost or 127.0.0.1"
+	case strings.HasSuffix(r.URL.Path, rest.FeedRoute):
+		return "an open edge does not serve the feed"
+	default:
+		return ""
+	}
+}
+
+// Server returns a server of the interface with its limits. The caller starts and stops it.
+func (e *Edge) Server() *http.Server {
+	server := e.Core.Server()
+	server.Handler = e
+	return server
 }

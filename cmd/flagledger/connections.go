@@ -16,9 +16,9 @@ const (
 	otherFiles = 256
 )
 
-// boundConnections limits a listener's connections. Beyond the limit of all clients, new ones wait. Beyond the limit of
+// limitConnections limits a listener's connections. Beyond the limit of all clients, new ones wait. Beyond the limit of
 // an address that is not a proxy's, new ones are refused and counted in the metrics.
-func boundConnections(listener net.Listener, c settings.Config, refused prometheus.Counter) net.Listener {
+func limitConnections(listener net.Listener, c settings.Config, refused prometheus.Counter) net.Listener {
 	all := mostConnections
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil && files.Cur < mostConnections+otherFiles {
@@ -27,7 +27,7 @@ func boundConnections(listener net.Listener, c settings.Config, refused promethe
 	return quota.Connections(listener, all, min(c.AddressConnections, all/4), c.ProxyNetworks, refused.Inc)
 }
 
-// newRefusedConnections returns the counter for boundConnections.
+// newRefusedConnections returns the counter for limitConnections.
 func newRefusedConnections(metrics *prometheus.Registry) prometheus.Counter {
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "flagledger_connections_refused_total",

@@ -23,7 +23,7 @@ func TestRefusedConnectionsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	metrics := prometheus.NewRegistry()
-	listener := boundConnections(inner, settings.Config{AddressConnections: 1}, newRefusedConnections(metrics))
+	listener := limitConnections(inner, settings.Config{AddressConnections: 1}, newRefusedConnections(metrics))
 	accepted := make(chan int)
 	go func() {
 		n := 0
@@ -77,7 +77,7 @@ func TestAConnectionIsHalfClosed(t *testing.T) {
 		}
 		taken <- conn
 	})
-	bounded := boundConnections(inner, settings.Config{AddressConnections: 10},
+	bounded := limitConnections(inner, settings.Config{AddressConnections: 10},
 		newRefusedConnections(prometheus.NewRegistry()))
 	graceful := http.NewGracefulServer(&nethttp.Server{Handler: hijack, ReadHeaderTimeout: time.Minute}, bounded, 0)
 	go func() { _ = graceful.Serve() }()

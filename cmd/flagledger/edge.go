@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"time"
@@ -21,12 +20,12 @@ import (
 
 type edgeCommand struct {
 	From   string   `env:"FLAGLEDGER_EDGE_FROM" required:"" placeholder:"URL" help:"The service, or another edge."`
-	Key    []string `env:"FLAGLEDGER_EDGE_KEYS" required:"" sep:"," placeholder:"KEY" help:"Server keys created with edge, one for each environment."`
+	Key    []string `env:"FLAGLEDGER_EDGE_KEYS" required:"" sep:"," placeholder:"KEY" help:"Server keys created with --edge, one per environment."`
 	Open   bool     `env:"FLAGLEDGER_EDGE_OPEN" help:"Callers on this machine need no key. Only with a loopback address or a unix socket."`
 	Socket string   `env:"FLAGLEDGER_EDGE_SOCKET" placeholder:"PATH" help:"A unix socket to listen on instead of FLAGLEDGER_ADDR."`
 }
 
-// Run serves until ctx ends, and then lets running calls finish.
+// Run serves until ctx ends, and then lets server calls finish.
 func (e edgeCommand) Run(ctx context.Context) error {
 	c, err := settings.Load()
 	if err != nil {
@@ -43,9 +42,9 @@ func (e edgeCommand) Run(ctx context.Context) error {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	limits := c.Limits
 	limits.UnlimitedServers = true
-	running, err := edge.New(edge.Config{
-		From: e.From, Keys: e.Key, Open: e.Open, Folder: c.Data, PublicURL: c.PublicURL, Limits: limits,
-		Proxies: c.ProxyNetworks, Metrics: metrics, Now: time.Now, Log: log,
+	server, err := edge.New(edge.Config{
+		From: e.From, Keys: e.Key, Open: e.Open, Folder: c.Data, PublicURL: c.PublicURL,
+		FollowHost: c.PublicURLAssumed, Limits: limits, Proxies: c.ProxyNetworks, Metrics: metrics, Now: time.Now, Log: log,
 	})
 	if err != nil {
 		return err
@@ -54,16 +53,16 @@ func (e edgeCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	followCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
-	go func() { running.Run(following); close(ended) }()
+	go func() { server.Run(followCtx); close(ended) }()
 	defer func() { stop(); <-ended }()
-	server := http.NewGracefulServer(running.API.Server(), boundConnections(inner, c, newRefusedConnections(metrics)), shutdownTimeout/2)
+	httpServer := http.NewGracefulServer(server.API.Server(), limitConnections(inner, c, newRefusedConnections(metrics)), shutdownTimeout/2)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve() }()
+	go func() { served <- httpServer.Serve() }()
 	go func() {
 		select {
-		case <-running.Ready():
+		case <-server.Ready():
 			log.Info("serving", "address", inner.Addr(), "from", e.From, "version", build)
 		case <-ctx.Done():
 		}
@@ -73,8 +72,8 @@ func (e edgeCommand) Run(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 		log.Info("stopping")
-		running.API.BeginStop()
-		shutDownEdge(running.API, server, log)
+		server.API.BeginStop()
+		shutDownEdge(server.API, httpServer, log)
 		return nil
 	}
 }
@@ -87,11 +86,10 @@ func (e edgeCommand) checkOpen(address string) error {
 	if !e.Open || e.Socket != "" {
 		return nil
 	}
-	name := (&url.URL{Host: address}).Hostname()
-	if ip, err := netip.ParseAddr(name); name != "localhost" && (err != nil || !ip.IsLoopback()) || !billing.Loopback(name) {
-		return errOpen
+	if billing.Loopback((&url.URL{Host: address}).Hostname()) {
+		return nil
 	}
-	return nil
+	return errOpen
 }
 
 // listen listens on the socket or else the address. A socket that an earlier process left is replaced.
@@ -120,6 +118,6 @@ func shutDownEdge(api *http.Edge, server *http.GracefulServer, log *slog.Logger)
 	api.Evaluation.EndStreams()
 	api.Flagd.EndStreams()
 	if err := server.Shutdown(ctx); err != nil {
-		log.Warn("cut off running calls", "err", err)
+		log.Warn("cut off server calls", "err", err)
 	}
 }

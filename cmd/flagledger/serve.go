@@ -86,11 +86,11 @@ func (serveCommand) Run(ctx context.Context) error {
 	}
 	idleGrace := min(c.DrainFor, shutdownTimeout/2) // a slow client has the drain's time, within the shutdown's
 	refused := newRefusedConnections(n.API.Metrics)
-	server := http.NewGracefulServer(n.API.Server(), boundConnections(inner, c, refused), idleGrace)
+	server := http.NewGracefulServer(n.API.Server(), limitConnections(inner, c, refused), idleGrace)
 	go func() { served <- server.Serve() }()
 	servers := []*http.GracefulServer{server}
 	if syncListener != nil {
-		syncServer := http.NewGracefulServer(n.API.Flagd.SyncServer(), boundConnections(syncListener, c, refused), 0)
+		syncServer := http.NewGracefulServer(n.API.Flagd.SyncServer(), limitConnections(syncListener, c, refused), 0)
 		servers = append(servers, syncServer)
 		go func() { served <- syncServer.Serve() }()
 	}

@@ -3,6 +3,7 @@ package evaluation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -23,7 +24,7 @@ type Feeds interface {
 // resumeWait is how long a feed waits for changes that its reader has and this node has not.
 const resumeWait = 5 * time.Second
 
-// feed sends a server what evaluating the flags of an environment takes: everything, and then what changes.
+// feed sends a server what it needs to evaluate the flags of an environment: the full state, and then what changes.
 func (a *API) feed(w http.ResponseWriter, r *http.Request) {
 	p, err := a.Admit(r, rest.FeedAccess, "")
 	if err == nil && p.Machine == nil {
@@ -75,20 +76,21 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 	defer heartbeat.Stop()
 	end := time.NewTimer(min(p.Expires.Sub(a.Now()), a.StreamLimits.MaxAge))
 	defer end.Stop()
-	if !resumed && !sendAll(s, feed) {
-		return false
+	if !resumed {
+		if err := a.sendFullState(ctx, s, feed, p); err != nil {
+			return a.feedFailed(err)
+		}
 	}
 	for beat := false; ; {
 		update, err := feed.Next()
 		if err != nil {
-			a.Log.Error("a feed has ended", "err", err)
-			return true
+			return a.feedFailed(err)
 		}
 		allowed := a.StillAllowed(p, rest.FeedAccess)
 		switch {
 		case update.Reset && allowed:
-			if !sendAll(s, feed) {
-				return false
+			if err := a.sendFullState(ctx, s, feed, p); err != nil {
+				return a.feedFailed(err)
 			}
 			continue
 		case len(update.Events) > 0:
@@ -122,30 +124,58 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 	}
 }
 
-// sendAll sends everything, piece by piece. It returns false once the reader no longer reads.
-func sendAll(s *sender, feed *snapshot.Feed) bool {
-	for e, err := range feed.All() {
+// errNotRead reports that the reader no longer reads.
+var errNotRead = errors.New("the reader no longer reads")
+
+// errFeedEnded reports that a feed has ended while the full state was sent.
+var errFeedEnded = errors.New("the feed has ended")
+
+// feedFailed logs why a feed ends, unless that is its reader or its time. It returns whether the reader may read more.
+func (a *API) feedFailed(err error) bool {
+	switch {
+	case errors.Is(err, errNotRead):
+		return false
+	case errors.Is(err, errFeedEnded):
+		return true
+	}
+	a.Log.Error("feed failed", "err", err)
+	return true
+}
+
+// sendFullState sends the full state in chunks. It returns an error if a chunk cannot be built or sent.
+func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed, p *rest.Principal) error {
+	for e, err := range feed.FullState() {
 		if err != nil {
-			return false
+			return err
+		}
+		select {
+		case <-a.ending:
+			return errFeedEnded
+		case <-ctx.Done():
+			return errNotRead
+		default:
+		}
+		if !a.StillAllowed(p, rest.FeedAccess) {
+			return errFeedEnded
 		}
 		data, err := json.Marshal(e)
 		if err != nil {
-			return false
+			return err
 		}
 		if e.Type == snapshot.FeedReady {
 			fmt.Fprintf(&s.text, "id: %s\n", e.Position)
 		}
 		fmt.Fprintf(&s.text, "data: %s\n\n", data)
 		if !s.send() {
-			return false
+			return errNotRead
 		}
 	}
-	return true
+	return nil
 }
 
 func (a *API) documentFeed() {
 	text := &huma.Schema{Type: huma.TypeString}
-	op := rest.Operation("GET", rest.FeedRoute, "feed", "Evaluation", "What evaluating elsewhere takes")
+	op := rest.Operation("GET", rest.FeedRoute, "feed", "Evaluation", "Stream an environment for evaluation elsewhere")
 	op.Description = feedText
 	op.Security = rest.FeedAccess.Security()
 	op.Parameters = []*huma.Param{
@@ -166,11 +196,11 @@ func (a *API) documentFeed() {
 	a.Huma.OpenAPI().AddOperation(&op)
 }
 
-var feedText = `Server-sent events with all that evaluating the flags of one environment takes, for ` + "`flagledger edge`" + ` and other evaluators. It shows
+var feedText = `Server-sent events with everything needed to evaluate the flags of one environment, for ` + "`flagledger edge`" + ` and other evaluators. It shows
 rules and salts: a server key or a machine with the scope ` + "`" + string(events.FlagsSync) + "`" + ` may read it, browsers and people may not.
 
 First ` + "`reset`" + `, then ` + "`state`" + ` events with the flags and the evaluation keys (of server keys the SHA-256) in pieces of some 64 KiB, and
-` + "`ready`" + `; then one event for each ` + "`flag`" + ` or ` + "`key`" + ` that changes or is ` + "`gone`" + `. A ` + "`state`" + ` without a ` + "`reset`" + ` before it has the
+` + "`ready`" + `; then one event for each ` + "`flag`" + ` or ` + "`key`" + ` that changes or is ` + "`gone`" + `, and ` + "`ready`" + ` after those that came together. A ` + "`state`" + ` without a ` + "`reset`" + ` before it has the
 environment and all its keys. ` + "`ping`" + ` comes every 15 s. Ignore what you do not know. docs/api/feed.md has the members.
 
 **Resuming.** A reader that sends ` + "`Last-Event-ID`" + ` to any node gets what has changed since, of each flag the newest state. If the id is

@@ -30,12 +30,12 @@ const (
 	maxMessage = 4 << 20
 	// maxRequest limits the messages of clients.
 	maxRequest = 16 << 10
-	// together is how long changes are collected for one message.
-	together = 250 * time.Millisecond
+	// batchDelay is how long changes are collected for one message.
+	batchDelay = 250 * time.Millisecond
 	// maxCached limits the messages that a node has in memory for a tenant's streams.
 	maxCached = 64 << 20
-	// checkAgain is how often an idle stream checks its credentials: a rotated key ends without an event.
-	checkAgain = time.Hour
+	// recheckInterval is how often an idle stream checks its credentials: a rotated key ends without an event.
+	recheckInterval = time.Hour
 	// writeTimeout is the longest that a client takes to accept a part of a message.
 	writeTimeout = 30 * time.Second
 )
@@ -69,7 +69,7 @@ type API struct {
 	end       func()
 }
 
-// New returns the protocol over a core.
+// New returns an API that uses core.
 func New(core *rest.Core, changes Changes) *API {
 	a := &API{
 		Core:      core,
@@ -127,7 +127,7 @@ type callKey struct{}
 
 // serve passes a call to gRPC. Core has limited, identified and logged it.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
-	out := &answer{ResponseWriter: w, control: http.NewResponseController(w)}
+	out := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w)}
 	call := &call{request: r, control: out.control}
 	a.grpc.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), callKey{}, call)))
 }
@@ -139,14 +139,14 @@ type call struct {
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// answer limits the time of each write, as a stream has none as a whole.
-type answer struct {
+// deadlineWriter sets a deadline for each write, because a stream has none as a whole.
+type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
 // Write implements net/http.ResponseWriter.
-func (w *answer) Write(p []byte) (int, error) {
+func (w *deadlineWriter) Write(p []byte) (int, error) {
 	if err := w.control.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return 0, err
 	}
@@ -154,7 +154,7 @@ func (w *answer) Write(p []byte) (int, error) {
 }
 
 // Flush implements net/http.Flusher.
-func (w *answer) Flush() {
+func (w *deadlineWriter) Flush() {
 	_ = w.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if w.control.Flush() == nil {
 		_ = w.control.SetWriteDeadline(time.Time{})
@@ -180,23 +180,23 @@ func (h health) Check(_ context.Context, in *healthgrpc.HealthCheckRequest) (*he
 	return &healthgrpc.HealthCheckResponse{Status: serving}, nil
 }
 
-// gRPC runs calls in goroutines of its own, which a panic would end together with the node.
+// gRPC runs calls in goroutines of its own, which a panic would end batchDelay with the node.
 
 func recoverUnary(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (out any, err error) {
-		defer recovered(log, &err)
+		defer recoverPanic(log, &err)
 		return handle(ctx, in)
 	}
 }
 
 func recoverStream(log *slog.Logger) grpc.StreamServerInterceptor {
 	return func(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
-		defer recovered(log, &err)
+		defer recoverPanic(log, &err)
 		return handle(server, s)
 	}
 }
 
-func recovered(log *slog.Logger, err *error) {
+func recoverPanic(log *slog.Logger, err *error) {
 	if cause := recover(); cause != nil {
 		log.Error("handler panicked", "cause", cause, "stack", string(debug.Stack()))
 		*err = status.Error(codes.Internal, "the service has failed")

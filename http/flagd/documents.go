@@ -88,13 +88,17 @@ func (d *documents) count(one *document, bytes int) {
 	}
 }
 
-// current returns the message with all changes up to a position. Its error is a status.
+// current returns a message with at least all changes up to need. Its error is a gRPC status.
 func (a *API) current(
 	ctx context.Context, d *document, p *rest.Principal, need events.Position,
 ) (*madeDocument, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.made != nil && d.position.Compare(need) >= 0 {
+	listener := a.changes.Listen(p.Tenant, p.Environment.ID, math.MaxInt)
+	position := listener.Next().Position // the flags hold all changes up to it
+	listener.Close()
+	// one that is ahead of the flags is of another log
+	if d.made != nil && d.position.Compare(need) >= 0 && d.position.Compare(position) <= 0 {
 		return d.made, nil
 	}
 	slot, err := a.EnterQueue(ctx, a.Queues.CPU, p)
@@ -102,13 +106,10 @@ func (a *API) current(
 		return nil, statusOf(err)
 	}
 	defer slot.Leave()
-	listener := a.changes.Listen(p.Tenant, p.Environment.ID, math.MaxInt)
-	position := listener.Next().Position // the flags hold all changes up to it
-	listener.Close()
 	made := &madeDocument{}
 	text, keys, err := d.key.Document(flagsOf(p.Tenant), d.key.dialect)
 	if err != nil {
-		return nil, err
+		return nil, statusOf(err)
 	}
 	for _, key := range keys {
 		if flag, ok := p.Tenant.Flag(key); ok {
@@ -116,7 +117,7 @@ func (a *API) current(
 		}
 	}
 	if made.message, err = encode(text); err != nil {
-		return nil, err
+		return nil, statusOf(err)
 	}
 	if d.made != nil && string(d.made.message) == string(made.message) {
 		made.message = d.made.message // streams see that nothing has changed for them

@@ -49,7 +49,7 @@ func (c *streamCounts) leave(owner string) {
 func (a *API) admit(ctx context.Context, field string) (*rest.Synced, documentKey, error) {
 	r := callOf(ctx).request
 	text := field
-	if sent := r.Header.Values("Flagd-Selector"); len(sent) > 0 {
+	if sent := r.Header.Values(selectorHeader); len(sent) > 0 {
 		text = sent[0]
 	}
 	s, err := parseSelector(text)
@@ -128,8 +128,8 @@ var errStopping = status.Error(codes.Unavailable, "the node is stopping: connect
 func (s *stream) run(ctx context.Context) error {
 	listener := s.changes.Listen(s.p.Tenant, s.p.Environment.ID, math.MaxInt)
 	defer listener.Close()
-	expired := time.NewTimer(min(checkAgain, s.p.Expires.Sub(s.Now())))
-	defer expired.Stop()
+	recheck := time.NewTimer(min(recheckInterval, s.p.Expires.Sub(s.Now())))
+	defer recheck.Stop()
 	update := listener.Next()
 	if err := s.send(ctx, s.p.Tenant.FlagsChanged()); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (s *stream) run(ctx context.Context) error {
 	for {
 		select {
 		case <-update.More:
-		case <-expired.C:
+		case <-recheck.C:
 		case <-s.ending:
 			return errStopping
 		case <-ctx.Done():
@@ -146,9 +146,9 @@ func (s *stream) run(ctx context.Context) error {
 		if err := s.p.Refused(); err != nil {
 			return statusOf(err)
 		}
-		expired.Reset(max(time.Second, min(checkAgain, s.p.Expires.Sub(s.Now()))))
+		recheck.Reset(max(time.Second, min(recheckInterval, s.p.Expires.Sub(s.Now()))))
 		select {
-		case <-time.After(together):
+		case <-time.After(batchDelay):
 		case <-s.ending:
 			return errStopping
 		case <-ctx.Done():
@@ -206,7 +206,7 @@ func (a *API) FetchAllFlags(ctx context.Context, in *v1.FetchAllFlagsRequest) (*
 	}
 	out := &v1.FetchAllFlagsResponse{}
 	if err := proto.Unmarshal(made.message, out); err != nil {
-		return nil, err
+		return nil, statusOf(err)
 	}
 	a.count(p.Principal, made)
 	return out, nil

@@ -402,7 +402,7 @@ func evaluated(
 }
 
 // The program of docs/connect.md evaluates in process what flagd can express, and by OFREP what it cannot.
-func TestProgramOfPage(t *testing.T) {
+func TestDocumentedProgramRuns(t *testing.T) {
 	t.Parallel()
 	page := must(os.ReadFile("../../docs/connect.md"))
 	found := regexp.MustCompile("(?s)```go\n// inprocess.go\n(.*?)```").FindSubmatch(page)
@@ -486,7 +486,7 @@ func TestMessageOverFourMiBIsRefused(t *testing.T) {
 }
 
 // Huge metadata, reset calls and calls without an end leave the service as it is.
-func TestConnectionsAreBounded(t *testing.T) {
+func TestAbusiveClientsLeaveServiceResponsive(t *testing.T) {
 	t.Parallel()
 	s := nodetest.Shared(t)
 	me := s.SignUp(nodetest.Address())

@@ -53,6 +53,7 @@ type Options struct {
 	Reads        int           // how many queries may run at once
 	QueueTimeout time.Duration // the longest that expensive work waits to begin; five seconds if 0
 	Live         Live
+	Incomplete   func() bool // of an edge: evaluation keys may be missing; nil if none can be
 	Identity     people.Identity
 	SignIn       *people.SignIn
 	Keys         *keys.Keys  // sign access tokens

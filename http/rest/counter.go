@@ -7,7 +7,7 @@ import (
 
 // Counter counts evaluations. The meter of usage implements it.
 type Counter interface {
-	// Count counts an evaluation of a flag that was asked for by its name. clientID is empty for people.
+	// Count counts the evaluation of a single requested flag. clientID is empty for people.
 	Count(tenantID string, f *usage.Flag, environmentID string, r *evaluation.Result, clientID string)
 	// CountCall counts the flags of a call that were added since it was last counted.
 	CountCall(c *usage.Call, tenantID, environmentID, clientID string)

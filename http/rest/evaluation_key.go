@@ -30,7 +30,10 @@ func (a *Core) authenticateKey(text string) (*Credential, error) {
 // credentialOfKey returns the credential of an evaluation key by the SHA-256 of the key as sent.
 func (a *Core) credentialOfKey(hash [sha256.Size]byte) (*Credential, error) {
 	key, ok := a.Live.EvaluationKey(hash)
-	if !ok {
+	switch {
+	case !ok && a.Incomplete != nil && a.Incomplete():
+		return nil, NewProblem(http.StatusServiceUnavailable, "the key is not known here yet")
+	case !ok:
 		return nil, unknownKey()
 	}
 	until := endOf(key, hash)

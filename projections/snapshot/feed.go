@@ -28,18 +28,18 @@ type FeedType string
 
 // The types of a feed's events.
 const (
-	FeedReset FeedType = "reset" // what the reader holds is void: everything follows, and then ready
-	FeedState FeedType = "state" // a part of everything; without a reset before it, the environment and all its keys
-	FeedReady FeedType = "ready" // the reader holds everything up to the position
+	FeedReset FeedType = "reset" // what the reader holds is void: the full state follows, and then ready
+	FeedState FeedType = "state" // a chunk of the full state; without a reset before it, the environment and all its keys
+	FeedReady FeedType = "ready" // what came since the last ready is complete: the reader holds all up to the position
 	FeedFlag  FeedType = "flag"  // a flag as it is now
 	FeedKey   FeedType = "key"   // an evaluation key as it is now
 	FeedGone  FeedType = "gone"  // a flag or a key that no longer exists
 )
 
-// FeedEvent is an event of a feed, which has all that evaluating the flags of one environment takes.
+// FeedEvent is an event of a feed. A feed carries everything needed to evaluate the flags of one environment.
 type FeedEvent struct {
 	Type        FeedType         `json:"type"`
-	Position    string           `json:"position,omitempty"` // see FeedID
+	Position    string           `json:"position,omitempty"` // of a ready
 	Version     int              `json:"version,omitempty"`  // FeedVersion, of a reset
 	Environment *FeedEnvironment `json:"environment,omitempty"`
 	Flag        *state.Flag      `json:"flag,omitempty"`
@@ -59,9 +59,11 @@ type FeedEnvironment struct {
 }
 
 const (
-	// maxFeedPiece is about the size of a part of everything, in bytes.
-	maxFeedPiece = 64 << 10
-	// maxFeedCache limits the memory of events that many readers are sent, in bytes.
+	// maxFeedChunk is about the size of a chunk of the full state, in bytes.
+	maxFeedChunk = 64 << 10
+	// maxFeedUpdate is the size from which a reader is sent the full state in place of what has changed, in bytes.
+	maxFeedUpdate = 4 << 20
+	// maxFeedCache limits the memory of cached events of flags, in bytes.
 	maxFeedCache = 16 << 20
 )
 
@@ -87,8 +89,9 @@ func (s *Snapshot) Feed(t *Tenant, environment state.Environment, secrets func(s
 // Close ends the feed.
 func (f *Feed) Close() { f.listener.Close() }
 
-// Resume makes a feed go on after the event with this id. It returns false if everything must be sent anew. A reader
-// that another node sent may be ahead of this node: it waits for what is missing until ctx ends.
+// Resume continues after the event with this id. It returns false if the id is not of this log; if it is too old, Next
+// sets Reset. The reader may come from another node and be ahead of this one: Resume waits for the missing changes until
+// ctx ends.
 func (f *Feed) Resume(ctx context.Context, id string) bool {
 	position, ok := f.snapshot.parseFeedID(id)
 	if !ok {
@@ -101,8 +104,8 @@ func (f *Feed) Resume(ctx context.Context, id string) bool {
 	return true
 }
 
-// All yields everything in pieces, from a reset to a ready.
-func (f *Feed) All() iter.Seq2[FeedEvent, error] {
+// FullState yields the full state in chunks, from a reset to a ready.
+func (f *Feed) FullState() iter.Seq2[FeedEvent, error] {
 	return func(yield func(FeedEvent, error) bool) {
 		update := f.listener.Next()
 		f.sent = f.information()
@@ -110,9 +113,9 @@ func (f *Feed) All() iter.Seq2[FeedEvent, error] {
 		if !yield(FeedEvent{Type: FeedReset, Version: FeedVersion, Environment: &f.sent}, nil) {
 			return
 		}
-		piece := FeedEvent{Type: FeedState}
+		chunk := FeedEvent{Type: FeedState}
 		var err error
-		if piece.Keys, err = f.allKeys(); err != nil {
+		if chunk.Keys, err = f.allKeys(); err != nil {
 			yield(FeedEvent{}, err)
 			return
 		}
@@ -122,24 +125,24 @@ func (f *Feed) All() iter.Seq2[FeedEvent, error] {
 			if !ok {
 				continue
 			}
-			if size += int(flag.bytes); size > maxFeedPiece {
-				if !yield(piece, nil) {
+			if size += int(flag.bytes); size > maxFeedChunk {
+				if !yield(chunk, nil) {
 					return
 				}
-				piece, size = FeedEvent{Type: FeedState}, int(flag.bytes)
+				chunk, size = FeedEvent{Type: FeedState}, int(flag.bytes)
 			}
-			piece.Flags = append(piece.Flags, inEnvironment(flag.State(), f.environment.ID))
+			chunk.Flags = append(chunk.Flags, inEnvironment(flag.State(), f.environment.ID))
 		}
-		_ = yield(piece, nil) && yield(FeedEvent{Type: FeedReady, Position: f.snapshot.feedID(update.Position)}, nil)
+		_ = yield(chunk, nil) && yield(FeedEvent{Type: FeedReady, Position: f.snapshot.feedID(update.Position)}, nil)
 	}
 }
 
 // FeedUpdate holds the events since a feed's last update.
 type FeedUpdate struct {
-	Events [][]byte // as JSON, in order; other readers share them
-	ID     string   // of the last event, or of what the reader holds
-	Reset  bool     // events may be missing: everything must be sent anew
-	More   <-chan struct{}
+	Events [][]byte        // as JSON, in order, and a ready at their end; other readers share them
+	ID     string          // of what the reader holds after them
+	Reset  bool            // events may be missing: the full state must be sent
+	More   <-chan struct{} // closed at the next change
 }
 
 // Next returns what has changed since the last call. Of a flag that has changed several times it has the newest state.
@@ -154,9 +157,9 @@ func (f *Feed) Next() (FeedUpdate, error) {
 		u.Events = append(u.Events, data)
 		return err
 	}
-	if now := f.information(); now != f.sent || f.keys == nil { // of a reader that resumes it is unknown what keys it holds
+	if now := f.information(); now != f.sent { // also after Resume: it is unknown which keys the reader holds
 		f.sent, f.keys = now, f.keysNow()
-		e := FeedEvent{Type: FeedState, Position: u.ID, Environment: &now}
+		e := FeedEvent{Type: FeedState, Environment: &now}
 		var err error
 		if e.Keys, err = f.allKeys(); err != nil {
 			return u, err
@@ -165,10 +168,10 @@ func (f *Feed) Next() (FeedUpdate, error) {
 			return u, err
 		}
 	}
-	if err := f.addKeys(u.ID, add); err != nil {
+	if err := f.addKeys(add); err != nil {
 		return u, err
 	}
-	last := map[string]int{}
+	last, size := map[string]int{}, 0
 	for i, c := range update.Changes {
 		last[c.Key] = i
 	}
@@ -176,22 +179,29 @@ func (f *Feed) Next() (FeedUpdate, error) {
 		if last[c.Key] != i {
 			continue
 		}
-		data, err := f.flagEvent(c)
+		data, err := f.flagEvent(c.Key)
 		if err != nil {
 			return u, err
 		}
 		u.Events = append(u.Events, data)
+		if size += len(data); size > maxFeedUpdate {
+			u.Events, u.Reset = nil, true
+			return u, nil
+		}
 	}
-	return u, nil
+	if len(u.Events) == 0 {
+		return u, nil
+	}
+	return u, add(FeedEvent{Type: FeedReady, Position: u.ID})
 }
 
 // addKeys adds the events of evaluation keys that differ from those that were sent.
-func (f *Feed) addKeys(id string, add func(FeedEvent) error) error {
+func (f *Feed) addKeys(add func(FeedEvent) error) error {
 	before, now := f.keys, f.keysNow()
 	f.keys = now
 	for _, keyID := range slices.Sorted(maps.Keys(before)) {
 		if _, ok := now[keyID]; !ok {
-			if err := add(FeedEvent{Type: FeedGone, Position: id, KeyID: keyID}); err != nil {
+			if err := add(FeedEvent{Type: FeedGone, KeyID: keyID}); err != nil {
 				return err
 			}
 		}
@@ -204,7 +214,7 @@ func (f *Feed) addKeys(id string, add func(FeedEvent) error) error {
 		if err != nil {
 			return err
 		}
-		if err := add(FeedEvent{Type: FeedKey, Position: id, Key: key}); err != nil {
+		if err := add(FeedEvent{Type: FeedKey, Key: key}); err != nil {
 			return err
 		}
 	}
@@ -220,20 +230,17 @@ var feedEvents = otter.Must(&otter.Options[feedEventKey, []byte]{
 type feedEventKey struct {
 	flag          *Flag
 	environmentID string
-	position      events.Position
 }
 
-// flagEvent returns the event of a change: the flag as it is now, or that it is gone.
-func (f *Feed) flagEvent(c Change) ([]byte, error) {
-	position := f.snapshot.feedID(c.Position)
-	flag, ok := f.tenant.Flag(c.Key)
+// flagEvent returns the event of a flag that has changed: as it is now, or that it is gone.
+func (f *Feed) flagEvent(key string) ([]byte, error) {
+	flag, ok := f.tenant.Flag(key)
 	if !ok {
-		return json.Marshal(FeedEvent{Type: FeedGone, Position: position, FlagKey: c.Key})
+		return json.Marshal(FeedEvent{Type: FeedGone, FlagKey: key})
 	}
-	return feedEvents.Get(context.Background(), feedEventKey{flag, f.environment.ID, c.Position},
+	return feedEvents.Get(context.Background(), feedEventKey{flag, f.environment.ID},
 		otter.LoaderFunc[feedEventKey, []byte](func(context.Context, feedEventKey) ([]byte, error) {
-			now := inEnvironment(flag.State(), f.environment.ID)
-			return json.Marshal(FeedEvent{Type: FeedFlag, Position: position, Flag: now})
+			return json.Marshal(FeedEvent{Type: FeedFlag, Flag: inEnvironment(flag.State(), f.environment.ID)})
 		}))
 }
 

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,8 +22,8 @@ type Replica struct {
 	// secrets has the secrets of signed contexts by signing id, if the feed has them.
 	secrets *xsync.Map[string, []string]
 
-	arriving *replicaState // since a reset, until ready
-	held     replicaState
+	incoming *replicaState // since a reset, until ready
+	current  replicaState
 }
 
 // replicaState is everything that a feed has told.
@@ -43,29 +44,61 @@ func NewReplica() *Replica {
 
 var errFeed = errors.New("the feed does not begin with a reset")
 
-// Apply applies an event. What comes between a reset and its ready is shown at once, at the ready. Its error is of an
-// event that the replica cannot read.
+// Apply applies an event. What comes between a reset and its ready is shown at once, at the ready, and listeners are
+// told of changes at each ready. Its error is of an event that the replica cannot read.
 func (r *Replica) Apply(e FeedEvent) error {
-	if e.Type == FeedReset {
-		if e.Version != FeedVersion || e.Environment == nil {
-			return fmt.Errorf("the feed has version %d, and this release reads %d", e.Version, FeedVersion)
+	switch {
+	case e.Type == FeedReset:
+		if e.Version != FeedVersion {
+			return fmt.Errorf("the feed has version %d; this release reads only version %d", e.Version, FeedVersion)
 		}
-		r.arriving = new(newReplicaState(*e.Environment))
+		if e.Environment == nil {
+			return errors.New("the reset of the feed has no environment")
+		}
+		r.incoming = new(newReplicaState(*e.Environment))
+		return nil
+	case e.Type == FeedReady:
+		return r.ready(e.Position)
+	case r.incoming != nil:
+		r.incoming.add(e)
+		return nil
+	case r.tenant == nil:
+		return errFeed
+	default:
+		r.change(e)
 		return nil
 	}
-	if r.arriving != nil {
-		r.arriving.add(e)
-		if e.Type != FeedReady {
-			return nil
+}
+
+// ready makes what has come known.
+func (r *Replica) ready(id string) error {
+	log, at, ok := ParseFeedID(id)
+	if !ok {
+		return fmt.Errorf("the feed has a ready with the position %q", id)
+	}
+	if r.incoming != nil {
+		if r.tenant != nil && r.tenant.id != r.incoming.environment.TenantID {
+			return errors.New("the feed now belongs to another tenant")
 		}
-		next := *r.arriving
-		r.arriving = nil
-		return r.replace(next, e.Position)
+		r.replace(*r.incoming)
+		r.incoming = nil
 	}
 	if r.tenant == nil {
 		return errFeed
 	}
-	return r.change(e)
+	if r.LogName() != log || at.Compare(r.Position()) < 0 {
+		r.changes.begin(at)
+	}
+	r.logName.Store(&log)
+	r.position.Store(&at)
+	pending := r.changes.take(at)
+	for i := range pending.changes {
+		pending.changes[i].Position = at
+	}
+	r.announce(pending)
+	r.live.Store(true)
+	r.Snapshot.becomeReady()
+	return nil
 }
 
 // add takes the content of an event.
@@ -87,82 +120,55 @@ func (s *replicaState) add(e FeedEvent) {
 }
 
 // replace shows everything that has come since a reset.
-func (r *Replica) replace(next replicaState, position string) error {
-	if r.tenant != nil && r.tenant.id != next.environment.TenantID {
-		return errors.New("the feed has become one of another tenant")
-	}
-	log := r.LogName()
-	at, err := r.moveTo(position)
-	if err != nil {
-		return err
-	}
+func (r *Replica) replace(next replicaState) {
 	if r.tenant == nil {
 		r.tenant = newTenant(next.environment.TenantID)
 	}
-	if r.LogName() != log {
-		r.changes.begin(at)
-	}
-	before := r.held
-	r.held = next
+	before := r.current
+	r.current = next
 	r.showEnvironment()
 	r.showKeys(before.keys)
 	for key := range before.flags {
 		if next.flags[key] == nil {
-			r.showFlag(key, nil, at)
+			r.showFlag(key, nil)
 		}
 	}
 	for key, flag := range next.flags {
-		if was := before.flags[key]; was == nil || was.Version != flag.Version || !sameTargeting(was, flag) {
-			r.showFlag(key, flag, at)
+		if was := before.flags[key]; was == nil || was.Version != flag.Version || !sameExceptVersion(was, flag) {
+			r.showFlag(key, flag)
 		}
 	}
 	r.tenants.Store(r.tenant.id, r.tenant)
-	r.finish(at)
-	r.live.Store(true)
-	r.becomeReady()
-	return nil
 }
 
 // change shows a change of one flag or of keys.
-func (r *Replica) change(e FeedEvent) error {
-	at, err := r.moveTo(e.Position)
-	if err != nil {
-		return err
-	}
-	keys := maps.Clone(r.held.keys)
+func (r *Replica) change(e FeedEvent) {
+	keys := maps.Clone(r.current.keys)
 	if e.Type == FeedState {
-		r.held.keys = map[string]*EvaluationKey{}
+		r.current.keys = map[string]*EvaluationKey{}
 	}
-	r.held.add(e)
+	r.current.add(e)
 	if e.Environment != nil {
-		r.held.environment = *e.Environment
+		r.current.environment = *e.Environment
 		r.showEnvironment()
 	}
 	if e.Flag != nil {
-		r.showFlag(e.Flag.Key, e.Flag, at)
+		r.showFlag(e.Flag.Key, e.Flag)
 	}
 	if e.FlagKey != "" {
-		r.showFlag(e.FlagKey, nil, at)
+		r.showFlag(e.FlagKey, nil)
 	}
 	r.showKeys(keys)
-	r.finish(at)
-	return nil
 }
 
-// moveTo reads the position of an event.
-func (r *Replica) moveTo(id string) (events.Position, error) {
-	log, position, ok := ParseFeedID(id)
+// Revoke removes a key that the feed itself refuses, by its SHA-256: the feed can no longer tell that it is gone.
+func (r *Replica) Revoke(hash [sha256.Size]byte) {
+	key, ok := r.EvaluationKey(hash)
 	if !ok {
-		return position, fmt.Errorf("the feed has an event with the position %q", id)
+		return
 	}
-	r.logName.Store(&log)
-	return position, nil
-}
-
-// finish makes the position known, and informs listeners.
-func (r *Replica) finish(at events.Position) {
-	r.position.Store(&at)
-	r.announce(r.changes.take(at))
+	r.change(FeedEvent{Type: FeedGone, KeyID: key.KeyID})
+	r.announce(r.changes.take(r.Position()))
 }
 
 func sameKey(a, b *EvaluationKey) bool {
@@ -170,30 +176,32 @@ func sameKey(a, b *EvaluationKey) bool {
 }
 
 func (r *Replica) showEnvironment() {
-	of := r.held.environment
+	environment := r.current.environment
 	next := *r.tenant.state.Load()
 	next.Exists = true
-	next.Subscription = events.Subscription{Plan: of.Plan}
-	next.Environments = []events.EnvironmentRef{of.Environment}
-	next.AddedAt = map[string]time.Time{of.Environment.ID: of.AddedAt}
+	next.Subscription = events.Subscription{Plan: environment.Plan}
+	next.Environments = []events.EnvironmentRef{environment.Environment}
+	next.AddedAt = map[string]time.Time{environment.Environment.ID: environment.AddedAt}
 	r.tenant.state.Store(&next)
 	r.changes.notifyAccess(r.tenant)
 }
 
 // showKeys shows the keys that are held, and removes the others of those before.
 func (r *Replica) showKeys(before map[string]*EvaluationKey) {
-	if maps.EqualFunc(before, r.held.keys, sameKey) {
-		r.held.keys = before // which evaluationKeys has
+	if maps.EqualFunc(before, r.current.keys, sameKey) {
+		r.current.keys = before // which evaluationKeys has
 		return
 	}
 	next := *r.tenant.state.Load()
 	next.EvaluationKeys = map[string]state.EvaluationKey{}
-	for id, key := range r.held.keys {
+	for id, key := range r.current.keys {
 		next.EvaluationKeys[id] = key.EvaluationKey
 	}
 	r.tenant.state.Store(&next)
-	for _, key := range r.held.keys {
-		key.TenantID, key.tenant = r.tenant.id, r.tenant
+	for _, key := range r.current.keys {
+		if key.tenant == nil { // callers may use the others
+			key.TenantID, key.tenant = r.tenant.id, r.tenant
+		}
 		for id, secrets := range key.SigningSecrets {
 			r.secrets.Store(id, secrets)
 		}
@@ -202,7 +210,7 @@ func (r *Replica) showKeys(before map[string]*EvaluationKey) {
 		}
 	}
 	for id, key := range before {
-		if now := r.held.keys[id]; now == nil || !reflect.DeepEqual(now.Hashes(), key.Hashes()) {
+		if now := r.current.keys[id]; now == nil || !reflect.DeepEqual(now.Hashes(), key.Hashes()) {
 			for _, hash := range key.Hashes() {
 				if shown, ok := r.evaluationKeys.Load(hash); ok && shown == key {
 					r.evaluationKeys.Delete(hash)
@@ -213,19 +221,20 @@ func (r *Replica) showKeys(before map[string]*EvaluationKey) {
 	r.changes.notifyAccess(r.tenant)
 }
 
-// elsewhere is the environment of changes that only gave a flag another version: feeds are told of them, and streams of
-// the replica's environment are not.
-const elsewhere = "elsewhere"
+// versionOnly is the environment of changes of the version alone: feeds report them, streams of the replica's
+// environment do not.
+const versionOnly = "version only"
 
 // showFlag shows a flag, or removes it for nil.
-func (r *Replica) showFlag(key string, next *state.Flag, at events.Position) {
+func (r *Replica) showFlag(key string, next *state.Flag) {
 	t := r.tenant
 	before, _ := t.flags.Load(key)
-	change := Change{Position: at, Key: key, Time: time.Now(), Deleted: next == nil}
+	change := Change{Key: key, Time: time.Now(), Deleted: next == nil}
 	if before != nil {
 		change.WasClientSide = before.State().ClientSide
 	}
-	t.flagsChanged.Store(&at)
+	t.flagsChanged.Store(new(r.Position()))
+	r.count(before, -1)
 	if next == nil {
 		t.flags.Delete(key)
 		t.keysGeneration.Add(1)
@@ -236,19 +245,34 @@ func (r *Replica) showFlag(key string, next *state.Flag, at events.Position) {
 	if err != nil { // as in the service, the flag serves as far as it can
 		r.faults.Add(1)
 	}
+	r.count(after, +1)
 	t.flags.Store(key, after)
 	if before == nil {
 		t.keysGeneration.Add(1)
 	}
-	if before != nil && sameTargeting(before.State(), next) {
-		change.Environment = elsewhere
+	if before != nil && sameExceptVersion(before.State(), next) {
+		change.Environment = versionOnly
 	}
 	change.Version, change.Time, change.ClientSide = next.Version, next.UpdatedAt, next.ClientSide
 	r.changes.add(t, change)
 }
 
-// sameTargeting reports whether two states evaluate equally but for their versions.
-func sameTargeting(a, b *state.Flag) bool {
+// count adds n times a flag to its project, which exists while it has flags: the feed does not tell of projects.
+func (r *Replica) count(f *Flag, n int64) {
+	if f == nil {
+		return
+	}
+	if id := f.State().ProjectID; id != "" {
+		r.tenant.projects.LoadOrStore(id, &project{})
+		r.tenant.count(f, n)
+		if left, _ := r.tenant.ProjectFlags(id); left == 0 {
+			r.tenant.projects.Delete(id)
+		}
+	}
+}
+
+// sameExceptVersion reports whether two states differ at most in their versions.
+func sameExceptVersion(a, b *state.Flag) bool {
 	first, second := *a, *b
 	first.Version, first.UpdatedAt = second.Version, second.UpdatedAt
 	return reflect.DeepEqual(first, second)
@@ -260,11 +284,11 @@ func (r *Replica) Contents() []FeedEvent {
 	if r.tenant == nil {
 		return nil
 	}
-	list := []FeedEvent{{Type: FeedReset, Version: FeedVersion, Environment: &r.held.environment}, {Type: FeedState}}
-	for _, key := range r.held.keys {
+	list := []FeedEvent{{Type: FeedReset, Version: FeedVersion, Environment: &r.current.environment}, {Type: FeedState}}
+	for _, key := range r.current.keys {
 		list[1].Keys = append(list[1].Keys, key)
 	}
-	for _, flag := range r.held.flags {
+	for _, flag := range r.current.flags {
 		list[1].Flags = append(list[1].Flags, flag)
 	}
 	return append(list, FeedEvent{Type: FeedReady, Position: r.feedID(r.Position())})
@@ -274,9 +298,9 @@ func (r *Replica) Contents() []FeedEvent {
 func (r *Replica) SigningSecrets(id string) ([]string, bool) { return r.secrets.Load(id) }
 
 // OwnTenant returns the tenant of the feed, and false before the first ready.
-func (r *Replica) OwnTenant() (own *Tenant, ok bool) {
-	for _, own = range r.tenants.All() {
-		return own, true
+func (r *Replica) OwnTenant() (*Tenant, bool) {
+	for _, t := range r.tenants.All() {
+		return t, true
 	}
 	return nil, false
 }

@@ -35,11 +35,13 @@ type Config struct {
 	Open      bool     // callers on this machine need no key
 	Folder    string   // for copies of the feeds
 	PublicURL string
-	Limits    quota.Limits
-	Proxies   []netip.Prefix
-	Metrics   *prometheus.Registry
-	Now       func() time.Time
-	Log       *slog.Logger
+	// FollowHost says that PublicURL is not configured: the URLs of streams follow the requests.
+	FollowHost bool
+	Limits     quota.Limits
+	Proxies    []netip.Prefix
+	Metrics    *prometheus.Registry
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // Edge serves the environments of its keys.
@@ -48,10 +50,10 @@ type Edge struct {
 
 	config    Config
 	followers []*follower
-	ready     chan struct{} // closed once each environment can be evaluated
+	ready     chan struct{} // closed once an environment can be evaluated
 }
 
-// New returns an edge that holds what its copies on disk do. Its error names a setting that is wrong.
+// New returns an edge loaded from its copies on disk. Its error names a setting that is wrong.
 func New(c Config) (*Edge, error) {
 	from, err := url.Parse(c.From)
 	if err != nil || from.Host == "" || from.Scheme != "https" && from.Scheme != "http" {
@@ -65,7 +67,7 @@ func New(c Config) (*Edge, error) {
 	live := &live{Snapshot: snapshot.New(snapshot.Options{}), ready: e.ready}
 	for i, key := range c.Keys {
 		if !commands.IsEvaluationKey(key) || !strings.HasPrefix(key, "sk_") {
-			return nil, fmt.Errorf("--key (FLAGLEDGER_EDGE_KEYS): the value %d is not a server key (sk_...)", i+1)
+			return nil, fmt.Errorf("--key (FLAGLEDGER_EDGE_KEYS): value %d is not a server key (sk_...)", i+1)
 		}
 		f, err := newFollower(c, key)
 		if err != nil {
@@ -86,16 +88,17 @@ func New(c Config) (*Edge, error) {
 	e.API = http.NewEdge(http.EdgeOptions{
 		Options: rest.Options{
 			Live:        live,
+			Incomplete:  e.incomplete,
 			Keys:        tickets,
 			Secret:      secret,
-			Counter:     uncounted{},
+			Counter:     noCounter{},
 			Quotas:      &quota.Tenants{Live: live.Snapshot, Limiter: limiter, Now: c.Now},
 			Now:         c.Now,
 			Metrics:     c.Metrics,
 			Log:         c.Log,
 			Proxies:     c.Proxies,
 			PublicURL:   c.PublicURL,
-			FollowHost:  true,
+			FollowHost:  c.FollowHost,
 			Environment: "production",
 		},
 		Evaluation: evaluation.Options{
@@ -112,13 +115,13 @@ func New(c Config) (*Edge, error) {
 	return e, nil
 }
 
-// uncounted counts no evaluations: the service does not take reports of usage yet.
-type uncounted struct{}
+// noCounter counts no evaluations: the service does not take reports of usage yet.
+type noCounter struct{}
 
-func (uncounted) Count(string, *usage.Flag, string, *rules.Result, string) {}
-func (uncounted) CountCall(*usage.Call, string, string, string)            {}
+func (noCounter) Count(string, *usage.Flag, string, *rules.Result, string) {}
+func (noCounter) CountCall(*usage.Call, string, string, string)            {}
 
-// secretOf derives the secret of an edge from its key: it seals its files and signs the tickets of its streams.
+// secretOf derives the secret of an edge from its key: it encrypts the edge's files and signs its stream tickets.
 func secretOf(key string) (keys.Secret, error) {
 	hash := sha256.Sum256([]byte("flagledger edge " + key))
 	return keys.ParseSecret(hex.EncodeToString(hash[:]))
@@ -131,23 +134,48 @@ func (e *Edge) Run(ctx context.Context) {
 		running.Go(func() { f.run(ctx) })
 	}
 	running.Go(func() {
-		for _, f := range e.followers {
-			select {
-			case <-f.replica.Ready():
-			case <-ctx.Done():
-				return
-			}
+		if e.awaitFirst(ctx) {
+			close(e.ready)
 		}
-		close(e.ready)
 	})
 	running.Wait()
 }
 
-// Ready is closed once all environments can be evaluated.
+// awaitFirst waits until one of the environments can be evaluated: another key may be wrong. It returns false if ctx
+// ends before.
+func (e *Edge) awaitFirst(ctx context.Context) bool {
+	first := make(chan struct{}, len(e.followers))
+	for _, f := range e.followers {
+		go func() {
+			select {
+			case <-f.replica.Ready():
+				first <- struct{}{}
+			case <-ctx.Done():
+			}
+		}()
+	}
+	select {
+	case <-first:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// incomplete reports whether an environment cannot be evaluated yet.
+func (e *Edge) incomplete() bool {
+	for _, f := range e.followers {
+		if _, ok := f.replica.OwnTenant(); !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Ready is closed once one of the environments can be evaluated.
 func (e *Edge) Ready() <-chan struct{} { return e.ready }
 
-// keyOf returns the key of an environment by its name: of the first key for an empty one, and empty for one that no key
-// is for.
+// keyOf returns the key for an environment's name, the first key if the name is empty, or "" if no key matches.
 func (e *Edge) keyOf(environment string) string {
 	for _, f := range e.followers {
 		if environment == "" {

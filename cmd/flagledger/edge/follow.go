@@ -3,6 +3,7 @@ package edge
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,10 +39,11 @@ type follower struct {
 	last    string // the id of the last event
 	changed bool   // since the copy on disk
 	copied  time.Time
+	warned  bool // see warnWithoutEdge
 
 	asOf      atomic.Pointer[time.Time] // when the replica was known to be current
 	connected atomic.Bool
-	trouble   atomic.Pointer[string]
+	lastError atomic.Pointer[string]
 }
 
 // newFollower returns a follower that begins with its copy on disk.
@@ -57,12 +59,12 @@ func newFollower(c Config, key string) (*follower, error) {
 	f := &follower{
 		config: c, key: key, replica: snapshot.NewReplica(), client: &http.Client{}, file: newCopyFile(c.Folder, key, box),
 	}
-	f.begin()
+	f.loadCopy()
 	return f, nil
 }
 
-// begin takes in the copy on disk, if there is one.
-func (f *follower) begin() {
+// loadCopy loads the copy on disk, if there is one.
+func (f *follower) loadCopy() {
 	saved, err := f.file.read()
 	if err != nil {
 		f.config.Log.Warn("the copy of the feed on disk is ignored", "because", err)
@@ -91,10 +93,10 @@ func (f *follower) run(ctx context.Context) {
 		return err
 	}, func(err error, wait time.Duration) {
 		text := err.Error()
-		f.trouble.Store(&text)
-		f.config.Log.Warn("the feed is not followed", "retry_in", wait, "err", err)
+		f.lastError.Store(&text)
+		f.config.Log.Warn("feed disconnected", "retry_in", wait, "err", err)
 	})
-	f.copy()
+	f.saveCopy()
 }
 
 // follow reads the feed once, until it ends.
@@ -116,21 +118,33 @@ func (f *follower) follow(ctx context.Context, progressed func()) error {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusUnauthorized { // revoked while the edge was not connected
+		f.replica.Revoke(sha256.Sum256([]byte(f.key)))
+		f.saveCopy()
+	}
 	if answer.StatusCode != http.StatusOK {
 		return refusal(answer)
 	}
+	defer func() {
+		if f.changed {
+			f.saveCopy()
+		}
+	}()
 	for e, err := range sse.Read(answer.Body, &sse.ReadConfig{MaxEventSize: maxEvent}) {
 		if err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
 		silence.Reset(maxSilence)
-		if err := f.apply(e); err != nil {
+		known, err := f.apply(e)
+		if err != nil {
 			f.last = "" // begin anew
 			return err
 		}
-		progressed()
+		if known {
+			progressed()
+		}
 	}
-	return cmp.Or(context.Cause(ctx), errors.New("the service has ended it"))
+	return cmp.Or(context.Cause(ctx), errors.New("the service closed the feed"))
 }
 
 // refusal returns the error of an answer that is not a feed.
@@ -140,37 +154,50 @@ func refusal(answer *http.Response) error {
 	return fmt.Errorf("the service answers %s: %s", answer.Status, cmp.Or(problem.Detail, "without an explanation"))
 }
 
-// apply takes an event in.
-func (f *follower) apply(received sse.Event) error {
-	if received.Type != "ping" {
+// apply takes an event in. It returns true if the replica is known to be current after it.
+func (f *follower) apply(received sse.Event) (known bool, err error) {
+	if received.Type == "ping" {
+		if f.last == "" { // within a reset
+			return false, nil
+		}
+		f.last = received.LastEventID
+	} else {
 		var e snapshot.FeedEvent
 		if err := json.Unmarshal([]byte(received.Data), &e); err != nil {
-			return fmt.Errorf("an event of the feed cannot be read: %w", err)
+			return false, fmt.Errorf("an event of the feed cannot be read: %w", err)
 		}
 		if err := f.replica.Apply(e); err != nil {
-			return err
+			return false, err
 		}
 		f.changed = true
 		if e.Type == snapshot.FeedReset { // until ready nothing is held that an id stands for
 			f.last = ""
-			return nil
 		}
+		if e.Type != snapshot.FeedReady {
+			return false, nil
+		}
+		f.last = e.Position
+		f.warnWithoutEdge()
 	}
-	if received.LastEventID == "" {
-		return nil
-	}
-	f.last = received.LastEventID
 	f.connected.Store(true)
-	f.trouble.Store(nil)
+	f.lastError.Store(nil)
 	f.asOf.Store(new(f.config.Now()))
 	if f.changed && f.config.Now().Sub(f.copied) >= copyInterval {
-		f.copy()
+		f.saveCopy()
 	}
-	return nil
+	return true, nil
 }
 
-// copy writes the copy on disk, if there is something new.
-func (f *follower) copy() {
+// warnWithoutEdge logs once that the key is none of an edge.
+func (f *follower) warnWithoutEdge() {
+	if key, ok := f.replica.EvaluationKey(sha256.Sum256([]byte(f.key))); ok && !key.Edge && !f.warned {
+		f.warned = true
+		f.config.Log.Warn("the key was created without edge: signed keys are refused here", "key_id", key.KeyID)
+	}
+}
+
+// saveCopy writes the replica to disk if it has ever been complete.
+func (f *follower) saveCopy() {
 	contents := f.replica.Contents()
 	asOf := f.asOf.Load()
 	if contents == nil || asOf == nil || f.config.Folder == "" {
@@ -179,7 +206,7 @@ func (f *follower) copy() {
 	f.copied = f.config.Now()
 	if err := f.file.write(savedFeed{AsOf: *asOf, Events: contents}); err != nil {
 		text := "the copy of the feed could not be written to disk: " + err.Error()
-		f.trouble.Store(&text)
+		f.lastError.Store(&text)
 		f.config.Log.Warn("the copy of the feed could not be written to disk", "err", err)
 		return
 	}
@@ -193,8 +220,8 @@ func (f *follower) status() (s flaghttp.EdgeEnvironment) {
 		s.Environment = t.Environments()[0].Name
 	}
 	s.AsOf, s.Stale = f.asOf.Load(), !f.connected.Load()
-	if trouble := f.trouble.Load(); trouble != nil {
-		s.Detail = *trouble
+	if lastError := f.lastError.Load(); lastError != nil {
+		s.Detail = *lastError
 	}
 	return s
 }

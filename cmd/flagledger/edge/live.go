@@ -3,7 +3,6 @@ package edge
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"math"
 
 	"flagledger/events"
@@ -11,7 +10,7 @@ import (
 	"flagledger/projections/snapshot"
 )
 
-// live is what an edge knows. It is the snapshot of a service that has nothing but the environments of the replicas.
+// live presents the replicas as one snapshot.
 type live struct {
 	*snapshot.Snapshot // empty: an edge knows no people
 	replicas           []*snapshot.Replica
@@ -39,8 +38,8 @@ func (l *live) Tenant(id string) (*snapshot.Tenant, bool) {
 	return nil, false
 }
 
-// of finds the replica that a tenant is of.
-func (l *live) of(t *snapshot.Tenant) *snapshot.Snapshot {
+// snapshotOf returns the replica of a tenant, or the empty snapshot.
+func (l *live) snapshotOf(t *snapshot.Tenant) *snapshot.Snapshot {
 	for _, r := range l.replicas {
 		if own, ok := r.OwnTenant(); ok && own == t {
 			return r.Snapshot
@@ -50,20 +49,20 @@ func (l *live) of(t *snapshot.Tenant) *snapshot.Snapshot {
 }
 
 func (l *live) Listen(t *snapshot.Tenant, environmentID string, most int) *snapshot.Listener {
-	return l.of(t).Listen(t, environmentID, most)
+	return l.snapshotOf(t).Listen(t, environmentID, most)
 }
 
 func (l *live) Await(ctx context.Context, t *snapshot.Tenant, position events.Position) {
-	l.of(t).Await(ctx, t, position)
+	l.snapshotOf(t).Await(ctx, t, position)
 }
 
 func (l *live) Feed(
 	t *snapshot.Tenant, environment state.Environment, secrets func(string) ([]string, error),
 ) *snapshot.Feed {
-	return l.of(t).Feed(t, environment, secrets)
+	return l.snapshotOf(t).Feed(t, environment, secrets)
 }
 
-// Position is the end of time: an edge has every change that it has told of.
+// Position returns the highest position: an edge already has every change that it reports, so nothing waits.
 func (l *live) Position() events.Position {
 	return events.Position{Commit: math.MaxUint64, Prepare: math.MaxUint64}
 }
@@ -71,14 +70,12 @@ func (l *live) Position() events.Position {
 // LogName returns the name of the service's log.
 func (l *live) LogName() string { return l.replicas[0].LogName() }
 
-var errNoSecret = errors.New("the feed has no secret of signed contexts: its key was created without edge")
-
-// signingSecrets returns the secrets of signed contexts with an id.
+// signingSecrets returns the secrets of signed contexts with an id: none if the feed of the key does not have them.
 func (l *live) signingSecrets(id string) ([]string, error) {
 	for _, r := range l.replicas {
 		if secrets, ok := r.SigningSecrets(id); ok {
 			return secrets, nil
 		}
 	}
-	return nil, errNoSecret
+	return nil, nil
 }

@@ -4,17 +4,21 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/tmaxmax/go-sse"
 
 	"flagledger/cmd/flagledger/edge"
 	"flagledger/cmd/flagledger/node/settings"
@@ -36,7 +40,7 @@ func startEdge(t *testing.T, from, folder string, open bool, keys ...string) *ed
 	limits := quota.Default()
 	limits.UnlimitedServers = true
 	e, err := edge.New(edge.Config{
-		From: from, Keys: keys, Open: open, Folder: folder, Limits: limits, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		From: from, Keys: keys, Open: open, Folder: folder, FollowHost: true, Limits: limits, Metrics: prometheus.NewRegistry(), Now: time.Now,
 		Log: nodetest.Log(t),
 	})
 	if err != nil {
@@ -113,6 +117,97 @@ func TestAnEdgeAnswersAsTheService(t *testing.T) {
 	}
 }
 
+func TestAnEdgeEndsAKeyThatWasRevokedWhileItWasAway(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	key := serverKey(me, "production")
+	me.CreateEnabledFlag("k", nil)
+	folder := t.TempDir()
+	evaluates := func(e *edgeServer, status int) func() bool {
+		return func() bool {
+			return e.WithToken(key).Attempt("POST", nodetest.FlagPath("k", "/evaluate"), `{}`).Status == status
+		}
+	}
+	e := startEdge(t, s.URL, folder, false, key)
+	s.Eventually("the edge evaluates", evaluates(e, 200))
+	e.stop()
+	id := me.Call("GET", "/api/v1/evaluation-keys", nil).Want(200).List()[0]["id"].(string)
+	me.Call("DELETE", "/api/v1/evaluation-keys/"+id, nil).Want(204)
+	s.Eventually("the key ends", evaluates(startEdge(t, s.URL, folder, false, key), 401))
+	unreachable := startEdge(t, "http://127.0.0.1:1", folder, false, key)
+	s.Eventually("the copy on disk has no such key", evaluates(unreachable, 401))
+}
+
+// A stream of an edge hears of changes that were made while the edge was not connected.
+func TestStreamsOfAnEdgeHearWhatItMissed(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	target, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cut atomic.Bool
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cut.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(way.Close) // after the edge, which has a connection
+	me := s.SignUp("me@example.com")
+	key := serverKey(me, "production")
+	me.CreateEnabledFlag("a", nil)
+	me.CreateEnabledFlag("b", nil)
+	e := startEdge(t, way.URL, t.TempDir(), false, key)
+	s.Eventually("the edge evaluates", func() bool {
+		return e.WithToken(key).Attempt("POST", nodetest.FlagPath("a", "/evaluate"), `{}`).Status == 200
+	})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.Service.URL+"/api/v1/flags/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	stream, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	events := make(chan string, 100)
+	go func() {
+		for event, err := range sse.Read(stream.Body, nil) {
+			if err != nil {
+				return
+			}
+			events <- event.Data
+		}
+	}()
+	hears := func(texts ...string) {
+		t.Helper()
+		for {
+			select {
+			case got := <-events:
+				texts = slices.DeleteFunc(texts, func(text string) bool { return strings.Contains(got, text) })
+				if len(texts) == 0 {
+					return
+				}
+			case <-time.After(time.Minute):
+				t.Fatalf("the stream does not tell of %v", texts)
+			}
+		}
+	}
+	hears("connected")
+	cut.Store(true)
+	way.CloseClientConnections()
+	me.Call("POST", nodetest.FlagPath("a", "/disable"), nil).Want(200)
+	me.Call("POST", nodetest.FlagPath("b", "/disable"), nil).Want(200)
+	serverKey(me, "production")
+	cut.Store(false)
+	hears(`"key":"a"`, `"key":"b"`)
+}
+
 // changeSomething makes a random change of one of a few flags. Some are refused.
 func changeSomething(me *nodetest.Client, random *rand.Rand) {
 	key := fmt.Sprintf("f%d", 1+random.IntN(5))
@@ -171,9 +266,11 @@ func TestAnEdgeGoesOnWithoutTheService(t *testing.T) {
 	me.Call("DELETE", "/api/v1/evaluation-keys/"+list[1]["id"].(string), nil).Want(204)
 	s.Eventually("the revoked key ends", func() bool { return evaluate(e, leaving).Status == 401 })
 	want("a web page", evaluate(e, "", "Origin", "https://evil.example"), 403, "web pages")
-	want("a name of another machine", evaluate(e, "", "Host", "evil.example"), 403, "loopback")
+	want("a name of another machine", evaluate(e, "", "Host", "evil.example"), 403, "localhost")
 	want("an unknown environment", evaluate(e, "", "X-Environment", "development"), 404, "environment")
-	want("the feed without a key", e.Attempt("GET", "/api/v1/feed", ""), 403, "server key")
+	want("the feed without a key", e.Attempt("GET", "/api/v1/feed", ""), 403, "feed")
+	want("the feed with a key", e.WithToken(key).Attempt("GET", "/api/v1/feed", ""), 403, "feed")
+	want("the health for a web page", e.Attempt("GET", "/health", "", "Host", "evil.example"), 403, "localhost")
 	want("a route of the service", e.WithToken(key).Attempt("GET", "/api/v1/flags", ""), 404, "route")
 	want("a person", evaluate(e, me.Token), 401, "evaluation keys alone")
 	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
@@ -185,6 +282,9 @@ func TestAnEdgeGoesOnWithoutTheService(t *testing.T) {
 	want("the health without the service", again.Attempt("GET", "/health", ""), 200, `"status":"stale"`)
 	want("a start without the service", evaluate(again, ""), 200, `"value":false`)
 	want("the revoked key", evaluate(again, leaving), 401, "")
+	both := startEdge(t, way.URL, folder, true, key, "sk_"+strings.Repeat("b", 26))
+	want("a key beside a wrong one", evaluate(both, key), 200, `"value":false`)
+	want("a key that may come", evaluate(both, leaving), 503, "not known here yet")
 	other := startEdge(t, way.URL, folder, true, "sk_"+strings.Repeat("a", 26))
 	want("a key without a copy", other.Attempt("GET", "/health", ""), 503, "starting")
 	files, _ := filepath.Glob(filepath.Join(folder, "*"))

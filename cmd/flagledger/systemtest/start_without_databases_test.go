@@ -9,6 +9,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 
 	"flagledger/cmd/flagledger/node"
 	"flagledger/cmd/flagledger/node/settings"
@@ -35,17 +39,24 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	server := program.Serve(settings...)
 	s := program.Service()
 	person := s.SignUp("me@example.com")
-	person.CreateFlag("on", nil)
+	person.CreateFlag("on", map[string]any{"clientSide": true})
 	person.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
 	id, secret := person.OAuthClient("checkout", "flags:evaluate")
-	newKey := func(name string) (id string, c *nodetest.Client) {
-		key := person.Call("POST", "/api/v1/evaluation-keys",
-			fmt.Sprintf(`{"name":%q,"kind":"server","environment":"production"}`, name)).Want(201).Object()
-		return key["id"].(string), s.Anonymous().WithToken(key["key"].(string))
+	newKey := func(kind string, signed bool) (path string, key map[string]any, c *nodetest.Client) {
+		key = person.Call("POST", "/api/v1/evaluation-keys",
+			fmt.Sprintf(`{"name":"k","kind":%q,"environment":"production","signed":%v}`, kind, signed)).Want(201).Object()
+		return "/api/v1/evaluation-keys/" + key["id"].(string), key, s.Anonymous().WithToken(key["key"].(string))
 	}
-	_, withKey := newKey("valid")
-	revokedID, revoked := newKey("revoked")
-	person.Call("DELETE", "/api/v1/evaluation-keys/"+revokedID, nil).Want(204)
+	_, _, withKey := newKey("server", false)
+	_, _, browser := newKey("browser", false)
+	_, signedKey, signed := newKey("browser", true)
+	context := signContext(t, signedKey["signingSecret"].(string))
+	path, _, rotated := newKey("server", false)
+	person.Call("POST", path+"/rotate", nil).Want(200)
+	path, _, ended := newKey("server", false)
+	person.Call("POST", path+"/rotate", `{"endNow":true}`).Want(200)
+	path, _, revoked := newKey("server", false)
+	person.Call("DELETE", path, nil).Want(204)
 	trade := fmt.Sprintf("grant_type=client_credentials&client_id=%s&client_secret=%s", id, secret)
 	machine := &nodetest.Client{Service: s, Tenant: person.Tenant}
 	machine.Token = s.Anonymous().Call("POST", "/api/v1/oauth/token", trade, "Content-Type", "application/x-www-form-urlencoded").Want(200).Object()["access_token"].(string)
@@ -62,10 +73,20 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	t.Logf("healthy %v after the start without databases", server.Took)
 	evaluates := func() {
 		t.Helper()
-		if r := revoked.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{}`); r.Status != 401 {
-			t.Errorf("a revoked key: %v", r)
+		for name, c := range map[string]*nodetest.Client{
+			"a revoked key": revoked, "a key that was rotated and ended": ended, "a signed key without a context": signed,
+		} {
+			if r := c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{}`); r.Status != 401 {
+				t.Errorf("%s: %v", name, r)
+			}
 		}
-		callers := map[string]*nodetest.Client{"a machine": machine, "a person": person, "an evaluation key": withKey}
+		if r := signed.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{}`, "X-Flag-Context", context); r.Status != 200 {
+			t.Errorf("a signed context: %v", r)
+		}
+		callers := map[string]*nodetest.Client{
+			"a machine": machine, "a person": person, "a server key": withKey, "a browser key": browser,
+			"a key that was rotated": rotated,
+		}
 		for name, c := range callers {
 			if r := c.Attempt("POST", nodetest.FlagPath("on", "/evaluate"), `{"targetingKey":"u"}`); r.Status != 200 ||
 				!strings.Contains(r.Body, `"value":true`) {
@@ -119,6 +140,22 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	if code := server.End(syscall.SIGTERM); code != 0 {
 		t.Errorf("the server ended with %d", code)
 	}
+}
+
+// signContext returns a context that is signed for an hour.
+func signContext(t *testing.T, secret string) string {
+	t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: []byte(secret)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := jwt.Signed(signer).
+		Claims(map[string]any{"targetingKey": "u", "exp": time.Now().Add(time.Hour).Unix()}).
+		Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // A start without database that cannot use an existing snapshot reports why, because "the database is down" alone would

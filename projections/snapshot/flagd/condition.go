@@ -16,8 +16,8 @@ import (
 
 // condition is a translated condition.
 type condition struct {
-	holds logic
-	fails logic // if this holds, the engine cannot decide; nil if it always can
+	holds       logic
+	undecidable logic // true if the engine cannot decide; nil if it always can
 }
 
 func (t *translation) condition(c *events.Condition) (condition, error) {
@@ -32,23 +32,23 @@ func (t *translation) condition(c *events.Condition) (condition, error) {
 		translated.holds = op("!==", v, nil)
 	case isSemver(c.Op) && t.dialect != Go: // engines have no sem_ver within `some`
 		translated, err = t.test(c, v)
-		var fails []logic
+		var undecidable []logic
 		if !key {
-			fails = append(fails, op("!", isNoArray(v)))
+			undecidable = append(undecidable, op("!", isNoArray(v)))
 		}
 		if t.dialect != Node {
-			fails = append(fails, op("and", isString(v), startsWithDigit(v), op("or", op("in", "-", v), op("in", "+", v))))
+			undecidable = append(undecidable, op("and", isString(v), startsWithDigit(v), op("or", op("in", "-", v), op("in", "+", v))))
 		}
-		if len(fails) > 0 {
-			translated.fails = anyOf(fails)
+		if len(undecidable) > 0 {
+			translated.undecidable = anyOf(undecidable)
 		}
 	case key:
 		translated, err = t.test(c, v)
 	default:
 		translated, err = t.test(c, element)
 		translated.holds = some(v, translated.holds)
-		if translated.fails != nil {
-			translated.fails = some(v, translated.fails)
+		if translated.undecidable != nil {
+			translated.undecidable = some(v, translated.undecidable)
 		}
 	}
 	if err != nil {
@@ -210,16 +210,16 @@ func (t *translation) compared(relation rules.Relation, values []json.RawMessage
 
 var errNumber = errors.New("a number does not fit into 64 bits of floating point")
 
-// maxExact is the smallest number that not every whole number fits below into 64 bits of floating point.
+// maxExact is 2^53. Every whole number below it is exact as a float64.
 const maxExact = 1 << 53
 
-// exactNumber returns a number as engines write it. ok is false if a number of a context could be another one there.
+// exactNumber returns a number as engines write it. ok is false if the number is not exact as a float64.
 func exactNumber(text json.RawMessage) (n json.Number, ok bool) {
 	if !rules.IsNumber(text) {
 		return "", false
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || math.Abs(f) >= maxExact {
+	if err != nil || math.Abs(f) >= maxExact || f == 0 && strings.ContainsAny(mantissa(text), "123456789") {
 		return "", false
 	}
 	shortest := strconv.FormatFloat(f, 'g', -1, 64)
@@ -230,6 +230,12 @@ func exactNumber(text json.RawMessage) (n json.Number, ok bool) {
 		return "", false
 	}
 	return json.Number(shortest), true
+}
+
+// mantissa returns a number without its exponent.
+func mantissa(text json.RawMessage) string {
+	before, _, _ := strings.Cut(strings.ToLower(string(text)), "e")
+	return before
 }
 
 // sameNumber reports whether two JSON numbers have one value.
@@ -244,9 +250,8 @@ const (
 	endOfVersion = digits + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-"
 )
 
-// version compares versions. flagd reads more as versions than we do: v1.2.3, 1.2 and " 1.2.3". Two tests refuse what
-// does not begin with a digit or ends with white space. Of the others, versions of one or two numbers are numbers.
-// Whether 1.2-rc is a version is left to condition.
+// version compares versions. flagd also accepts v1.2.3, 1.2 and " 1.2.3", which we do not: the value must start with a
+// digit, end in a character of versions, and not be a number. condition handles 1.2-rc.
 func version(relation rules.Relation, values []json.RawMessage, e logic) (logic, error) {
 	var tests []logic
 	for _, value := range values {

@@ -62,9 +62,9 @@ var errArchived = errors.New("the flag is archived")
 
 // Variants that no flag has: flagd's engines answer with an error, so that the code's default is served.
 const (
-	noUnit           = "!TARGETING_KEY_MISSING"
-	anotherBucketing = "!ANOTHER_BUCKETING"
-	unlikeValue      = "!VALUE_NOT_COMPARABLE"
+	noUnit             = "!TARGETING_KEY_MISSING"
+	anotherBucketing   = "!ANOTHER_BUCKETING"
+	undecidableVariant = "!VALUE_NOT_COMPARABLE"
 )
 
 func translate(f *state.Flag, environmentID string, d Dialect) (*definition, error) {
@@ -242,8 +242,8 @@ func (t *translation) rule(r *events.Rule, chain *[]logic) (always bool, err err
 		if err != nil {
 			return false, err
 		}
-		if c.fails != nil {
-			*chain = append(*chain, c.fails, unlikeValue)
+		if c.undecidable != nil {
+			*chain = append(*chain, c.undecidable, undecidableVariant)
 		}
 		all = append(all, c.holds)
 	}

@@ -67,14 +67,15 @@ func joined(operator string, all []logic) logic {
 	return op(operator, all...)
 }
 
-// Dialect says what an engine of flagd computes as all others do. Its clients tell it by their user agent.
+// Dialect names an engine of flagd whose differences a definition may rely on. DialectOf detects it from the client's
+// user agent.
 type Dialect int
 
 // The dialects. Strict suits every engine.
 const (
 	Strict Dialect = iota
 	Go             // sem_ver works within `some`
-	Node           // only whole versions may have a prerelease, as in Go: others complete 1.2-rc to 1.2.0-rc
+	Node           // refuses 1.2-rc as a version, as Go does; others read it as 1.2.0-rc
 	Python         // false and true are the numbers 0 and 1, and a number prints as Python does
 )
 

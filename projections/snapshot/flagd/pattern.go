@@ -49,7 +49,7 @@ func matches(values []json.RawMessage, e logic) (condition, error) {
 	}
 	c := condition{holds: op("and", isString(e), anyOf(tests))}
 	if long {
-		c.fails = op("and", isString(e), op("!==", op("substr", e, 0, longestText), e))
+		c.undecidable = op("and", isString(e), op("!==", op("substr", e, 0, longestText), e))
 	}
 	return c, nil
 }

@@ -9,12 +9,12 @@ import (
 	"flagledger/events/state"
 )
 
-// probe is a text that flagd's engines put into the first half of a split of two. Those before April 2026, which hash
-// to percent, and those that hash its CBOR, as flagd 1.0 will, put it into the second.
+// probe detects engines that bucket differently. Engines that bucket as we do put it into the first half of a split of
+// two; those from before April 2026, and those that hash CBOR (flagd 1.0), put it into the second.
 const probe = "flagledger-probe-87"
 
-// bucketsOtherwise holds in engines whose splits differ from ours.
-var bucketsOtherwise = op("!==",
+// differentBucketing holds in engines whose splits differ from ours.
+var differentBucketing = op("!==",
 	op("fractional", op("cat", probe), []logic{"a", 1}, []logic{"b", 1}), "a")
 
 // ownSplit returns the split between the variations of a flag, nil if none of them has a weight.
@@ -67,7 +67,7 @@ func (t *translation) split(salt string, s *events.Serve) (logic, error) {
 	if len(fractional) == 2 { // all units get the same: flagd's schema wants two shares
 		return op("if", missing, noUnit, name), nil
 	}
-	return op("if", missing, noUnit, bucketsOtherwise, anotherBucketing, op("fractional", fractional...)), nil
+	return op("if", missing, noUnit, differentBucketing, anotherBucketing, op("fractional", fractional...)), nil
 }
 
 // unit translates the attribute that a split buckets by. missing holds if a context has none that is certainly written
