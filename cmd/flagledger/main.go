@@ -59,12 +59,15 @@ func main() {
 	if err != nil {
 		fail(fmt.Errorf("%w; flagledger --help tells what there is", err))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), endingSignals()...)
-	defer stop()
-	context.AfterFunc(ctx, func() {
+	ctx, end := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, endingSignals()...)
+	go func() {
+		<-signals
 		signal.Ignore(syscall.SIGHUP) // a closed terminal sends it twice, systemd may after SIGTERM
-		stop()                        // a second signal of another kind ends the process at once
-	})
+		signal.Stop(signals)          // before the end begins: a second signal of another kind ends the process at once
+		end()
+	}()
 	command.BindTo(ctx, (*context.Context)(nil))
 	if err := command.Run(); err != nil {
 		fail(err)

@@ -199,7 +199,7 @@ func (a *API) documentFeed() {
 var feedText = `Server-sent events with everything needed to evaluate the flags of one environment, for ` + "`flagledger edge`" + ` and other evaluators. It shows
 rules and salts: a server key or a machine with the scope ` + "`" + string(events.FlagsSync) + "`" + ` may read it, browsers and people may not.
 
-First ` + "`reset`" + `, then ` + "`state`" + ` events with the flags and the evaluation keys (of server keys the SHA-256) in pieces of some 64 KiB, and
+First ` + "`reset`" + `, then ` + "`state`" + ` events with the flags and the evaluation keys (of server keys the SHA-256) in pieces, and
 ` + "`ready`" + `; then one event for each ` + "`flag`" + ` or ` + "`key`" + ` that changes or is ` + "`gone`" + `, and ` + "`ready`" + ` after those that came together. A ` + "`state`" + ` without a ` + "`reset`" + ` before it has the
 environment and all its keys. ` + "`ping`" + ` comes every 15 s. Ignore what you do not know. docs/api/feed.md has the members.
 
