@@ -30,6 +30,7 @@ func isID(p parameter) bool {
 // idRows are calls with ids that contractRows and additionRows do not send.
 var idRows = []contractRow{
 	{"GET /api/v1/flags", "", "projectId=<<projectId>>", 200, nil},
+	{"GET /api/v1/config", "", "format=flagd&projectId=<<projectId>>", 200, nil},
 	{"POST /api/v1/flags", "", `{"key":"new","type":"boolean","projectId":"<<projectId>>"}`, 201, nil},
 	{"PATCH /api/v1/flags/{flagKey}", "", `{"projectId":"<<projectId>>"}`, 200, nil},
 	{"PATCH /api/v1/flags/projects/{projectId}/flags/{flagKey}", "", `{"projectId":"<<projectId>>"}`, 200, nil},

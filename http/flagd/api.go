@@ -128,14 +128,14 @@ type callKey struct{}
 // serve passes a call to gRPC. Core has limited, identified and logged it.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	out := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w)}
-	call := &call{request: r, control: out.control}
+	call := &call{request: r}
+	if strings.HasSuffix(r.URL.Path, "/SyncFlags") { // here, since gRPC calls the method in a goroutine of its own
+		_ = out.control.SetReadDeadline(time.Time{})
+	}
 	a.grpc.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), callKey{}, call)))
 }
 
-type call struct {
-	request *http.Request
-	control *http.ResponseController
-}
+type call struct{ request *http.Request }
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 

@@ -108,7 +108,6 @@ func (a *API) SyncFlags(in *v1.SyncFlagsRequest, out grpc.ServerStreamingServer[
 	defer a.streams.leave(owner)
 	a.open.Inc()
 	defer a.open.Dec()
-	_ = callOf(ctx).control.SetReadDeadline(time.Time{})
 	s := &stream{API: a, p: p, out: out, document: a.documents.open(key, owner)}
 	defer a.documents.close(s.document)
 	return s.run(ctx)

@@ -27,6 +27,7 @@ import (
 // difference describes how two snapshots differ in content and evaluation.
 func difference(a, b *Snapshot) string {
 	return gocmp.Diff(plain(a), plain(b), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(header{}, "Written"),
+		cmpopts.IgnoreFields(EvaluationKey{}, "tenant"), // compared as a tenant
 		cmpopts.IgnoreFields(state.Flag{}, "ChangedAt"), // is for the writer, and not written
 		gocmp.Exporter(func(reflect.Type) bool { return true }))
 }

@@ -43,6 +43,7 @@ export default {
     await v.inspect();
     await v.shot('environments-phone');
     await v.button('Move staging down').click();
+    await saved(v, tenant, 'the order between', (list) => list[0].name === 'production');
     await v.button('Move staging up').click();
     await saved(v, tenant, 'the order', (list) => list.map(({ name }) => name).join() === want.join());
     await v.page.setViewportSize({ width: 1280, height: 800 });
@@ -50,7 +51,8 @@ export default {
     // The switcher, with the colours.
     const switcher = v.page.getByRole('combobox', { name: 'Environment', exact: true });
     await switcher.click();
-    same('the switcher', await v.page.getByRole('option').allInnerTexts(), want);
+    await v.until('the switcher has the order', async () =>
+      (await v.page.getByRole('option').allInnerTexts()).join() === want.join());
     await v.page.locator('[role=option] circle[fill="#0b7285"]').waitFor();
     await v.inspect();
     await v.page.keyboard.press('Escape');
