@@ -92,7 +92,7 @@ func (e *Edge) health(w http.ResponseWriter, _ *http.Request) {
 // no page reaches it by DNS rebinding.
 func (e *Edge) ServeWithoutKeys(keyOf func(environment string) string) {
 	e.open = true
-	e.Core.Open(func(r *http.Request) (string, error) {
+	e.Open(func(r *http.Request) (string, error) {
 		environment := cmp.Or(r.Header.Get(rest.EnvironmentHeader), flagd.EnvironmentOf(r.Header))
 		if key := keyOf(environment); key != "" {
 			return key, nil

@@ -57,7 +57,8 @@ func (e edgeCommand) Run(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() { server.Run(followCtx); close(ended) }()
 	defer func() { stop(); <-ended }()
-	httpServer := http.NewGracefulServer(server.API.Server(), limitConnections(inner, c, newRefusedConnections(metrics)), shutdownTimeout/2)
+	limited := limitConnections(inner, c, newRefusedConnections(metrics))
+	httpServer := http.NewGracefulServer(server.API.Server(), limited, shutdownTimeout/2)
 	served := make(chan error, 1)
 	go func() { served <- httpServer.Serve() }()
 	go func() {
@@ -98,7 +99,7 @@ func (e edgeCommand) listen(ctx context.Context, address string) (net.Listener, 
 		return listen(ctx, "FLAGLEDGER_ADDR", address)
 	}
 	if info, err := os.Lstat(e.Socket); err == nil && info.Mode()&os.ModeSocket != 0 {
-		if other, err := net.Dial("unix", e.Socket); err == nil {
+		if other, err := new(net.Dialer).DialContext(ctx, "unix", e.Socket); err == nil {
 			_ = other.Close()
 			return nil, errors.New("FLAGLEDGER_EDGE_SOCKET: another process listens on it")
 		}

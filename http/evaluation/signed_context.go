@@ -30,8 +30,8 @@ const (
 	clockLeeway = time.Minute
 )
 
-// readSignedContext replaces the context of the body by the signed one if the caller's key requires signed contexts. Its
-// error is a 401 for a context that is missing, forged or expired, and a strictjson.FieldError if the body has a
+// readSignedContext replaces the context of the body by the signed one if the caller's key requires signed contexts.
+// Its error is a 401 for a context that is missing, forged or expired, and a strictjson.FieldError if the body has a
 // different one.
 func (a *API) readSignedContext(r *http.Request, p *rest.Principal, e *evaluationRequest) error {
 	key := p.EvaluationKey()

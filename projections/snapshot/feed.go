@@ -90,8 +90,8 @@ func (s *Snapshot) Feed(t *Tenant, environment state.Environment, secrets func(s
 func (f *Feed) Close() { f.listener.Close() }
 
 // Resume continues after the event with this id. It returns false if the id is not of this log; if it is too old, Next
-// sets Reset. The reader may come from another node and be ahead of this one: Resume waits for the missing changes until
-// ctx ends.
+// sets Reset. The reader may come from another node and be ahead of this one: Resume waits for the missing changes
+// until ctx ends.
 func (f *Feed) Resume(ctx context.Context, id string) bool {
 	position, ok := f.snapshot.parseFeedID(id)
 	if !ok {

@@ -57,7 +57,8 @@ type Edge struct {
 func New(c Config) (*Edge, error) {
 	from, err := url.Parse(c.From)
 	if err != nil || from.Host == "" || from.Scheme != "https" && from.Scheme != "http" {
-		return nil, errors.New("--from (FLAGLEDGER_EDGE_FROM) must be the URL of a service, such as https://flags.example.com")
+		return nil, errors.New("--from (FLAGLEDGER_EDGE_FROM) must be the URL of a service, such as " +
+			"https://flags.example.com")
 	}
 	c.From = strings.TrimRight(c.From, "/")
 	if len(c.Keys) == 0 {

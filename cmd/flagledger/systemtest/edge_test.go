@@ -92,7 +92,7 @@ func TestAnEdgeAnswersAsTheService(t *testing.T) {
 	me.CreateFlag("f1", nil)
 	e := startEdge(t, s.URL, t.TempDir(), false, keys["production"], keys["development"])
 	further := startEdge(t, e.Service.URL, t.TempDir(), false, keys["production"])
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 12 {
 		for range 4 {
 			changeSomething(me, random)
