@@ -25,7 +25,7 @@ type edgeCommand struct {
 	Socket string   `env:"FLAGLEDGER_EDGE_SOCKET" placeholder:"PATH" help:"A unix socket to listen on instead of FLAGLEDGER_ADDR."`
 }
 
-// Run serves until ctx ends, and then lets server calls finish.
+// Run serves until ctx ends, and then lets running calls finish.
 func (e edgeCommand) Run(ctx context.Context) error {
 	c, err := settings.Load()
 	if err != nil {
@@ -119,6 +119,6 @@ func shutDownEdge(api *http.Edge, server *http.GracefulServer, log *slog.Logger)
 	api.Evaluation.EndStreams()
 	api.Flagd.EndStreams()
 	if err := server.Shutdown(ctx); err != nil {
-		log.Warn("cut off server calls", "err", err)
+		log.Warn("cut off running calls", "err", err)
 	}
 }

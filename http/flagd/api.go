@@ -180,7 +180,7 @@ func (h health) Check(_ context.Context, in *healthgrpc.HealthCheckRequest) (*he
 	return &healthgrpc.HealthCheckResponse{Status: serving}, nil
 }
 
-// gRPC runs calls in goroutines of its own, which a panic would end batchDelay with the node.
+// gRPC runs calls in goroutines of its own, which a panic would end together with the node.
 
 func recoverUnary(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (out any, err error) {

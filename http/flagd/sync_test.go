@@ -49,7 +49,7 @@ func connect(s *nodetest.Service) *grpc.ClientConn {
 	return conn
 }
 
-// client calls the protocol with an Authorization and a selector, both of which may be empty.
+// client calls the protocol with an Authorization header and a selector. Either may be empty.
 type client struct {
 	syncv1grpc.FlagSyncServiceClient
 	authorization, selector string

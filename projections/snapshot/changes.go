@@ -147,7 +147,7 @@ func (c *changes) publish(a announcement) {
 	c.hold(a.position)
 }
 
-// begin forgets what was before a position: whoever was told of an earlier one fetches all.
+// begin drops the changes before a position. Listeners at another position get a gap.
 func (c *changes) begin(at events.Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -131,36 +131,18 @@ func secretOf(key string) (keys.Secret, error) {
 // Run follows the feeds until ctx ends.
 func (e *Edge) Run(ctx context.Context) {
 	var running sync.WaitGroup
+	becomeReady := sync.OnceFunc(func() { close(e.ready) }) // with the first: another key may be wrong
 	for _, f := range e.followers {
 		running.Go(func() { f.run(ctx) })
-	}
-	running.Go(func() {
-		if e.awaitFirst(ctx) {
-			close(e.ready)
-		}
-	})
-	running.Wait()
-}
-
-// awaitFirst waits until one of the environments can be evaluated: another key may be wrong. It returns false if ctx
-// ends before.
-func (e *Edge) awaitFirst(ctx context.Context) bool {
-	first := make(chan struct{}, len(e.followers))
-	for _, f := range e.followers {
-		go func() {
+		running.Go(func() {
 			select {
 			case <-f.replica.Ready():
-				first <- struct{}{}
+				becomeReady()
 			case <-ctx.Done():
 			}
-		}()
+		})
 	}
-	select {
-	case <-first:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	running.Wait()
 }
 
 // incomplete reports whether an environment cannot be evaluated yet.
