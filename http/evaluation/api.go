@@ -26,7 +26,7 @@ type API struct {
 	Options
 	evaluated   evaluationCounters
 	openStreams prometheus.Gauge
-	streams     streamCounts
+	streams     *rest.StreamCounts
 	ending      chan struct{} // closed by EndStreams
 	end         func()
 
@@ -41,7 +41,7 @@ func New(core *rest.Core, o Options) *API {
 		Options:     o,
 		evaluated:   newEvaluationCounters(core.Metrics),
 		openStreams: newStreamGauge(),
-		streams:     streamCounts{byOwner: map[string]int{}},
+		streams:     rest.NewStreamCounts(),
 		ending:      make(chan struct{}),
 	}
 	a.end = sync.OnceFunc(func() { close(a.ending) })

@@ -26,7 +26,7 @@ const resumeWait = 5 * time.Second
 
 // feed sends a server what it needs to evaluate the flags of an environment: the full state, and then what changes.
 func (a *API) feed(w http.ResponseWriter, r *http.Request) {
-	p, err := a.Admit(r, rest.FeedAccess, "")
+	p, err := a.Admit(r, rest.SyncFlags, "")
 	if err == nil && p.Machine == nil {
 		err = rest.NewProblem(http.StatusForbidden, "the feed is for server keys and machines")
 	}
@@ -43,12 +43,12 @@ func (a *API) feed(w http.ResponseWriter, r *http.Request) {
 	}
 	most := a.StreamLimits.FeedReaders
 	reader := "feed of " + a.TenantQuota(p.Tenant)
-	if !a.streams.take(reader, most) {
+	if !a.streams.Take(reader, most) {
 		h.Del("Cache-Control")
 		rest.WriteProblem(w, r, rest.NoSlot(most, fmt.Sprintf("the tenant already has %d readers of the feed", most)))
 		return
 	}
-	defer a.streams.leave(reader)
+	defer a.streams.Leave(reader)
 	a.openStreams.Inc()
 	defer a.openStreams.Dec()
 	secrets := a.SigningSecrets
@@ -86,7 +86,7 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 		if err != nil {
 			return a.feedFailed(err)
 		}
-		allowed := a.StillAllowed(p, rest.FeedAccess)
+		allowed := a.StillAllowed(p, rest.SyncFlags)
 		switch {
 		case update.Reset && allowed:
 			if err := a.sendFullState(ctx, s, feed, p); err != nil {
@@ -155,7 +155,7 @@ func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed,
 			return errNotRead
 		default:
 		}
-		if !a.StillAllowed(p, rest.FeedAccess) {
+		if !a.StillAllowed(p, rest.SyncFlags) {
 			return errFeedEnded
 		}
 		data, err := json.Marshal(e)
@@ -177,7 +177,7 @@ func (a *API) documentFeed() {
 	text := &huma.Schema{Type: huma.TypeString}
 	op := rest.Operation("GET", rest.FeedRoute, "feed", "Evaluation", "Stream an environment for evaluation elsewhere")
 	op.Description = feedText
-	op.Security = rest.FeedAccess.Security()
+	op.Security = rest.SyncFlags.Security()
 	op.Parameters = []*huma.Param{
 		tenantParam(true),
 		environmentParam(),

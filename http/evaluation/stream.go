@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -79,31 +78,6 @@ func newStreamGauge() prometheus.Gauge {
 	)
 }
 
-// streamCounts counts the open streams by the owner of their quota.
-type streamCounts struct {
-	mu      sync.Mutex
-	byOwner map[string]int
-}
-
-// take counts one more stream, unless most are open.
-func (c *streamCounts) take(owner string, most int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byOwner[owner] >= most {
-		return false
-	}
-	c.byOwner[owner]++
-	return true
-}
-
-func (c *streamCounts) leave(owner string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byOwner[owner]--; c.byOwner[owner] == 0 {
-		delete(c.byOwner, owner)
-	}
-}
-
 // stream sends a client the changes in one or all environments while it listens and has access.
 func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 	p, err := a.Admit(r, rest.StreamAccess, "")
@@ -130,24 +104,24 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request) {
 		most, ofCreator = browserStreams(most), browserStreams(ofCreator)
 		network := a.Limiter.Network(r)
 		address := "browsers of " + p.Tenant.ID() + " at " + network.String()
-		if network.IsValid() && !a.streams.take(address, browserStreamsPerNetwork) {
+		if network.IsValid() && !a.streams.Take(address, browserStreamsPerNetwork) {
 			h.Del("Cache-Control")
 			rest.WriteProblem(w, r, rest.NoSlot(browserStreamsPerNetwork,
 				fmt.Sprintf("the client's address already has %d open streams of browsers", browserStreamsPerNetwork)))
 			return
 		}
 		if network.IsValid() {
-			defer a.streams.leave(address)
+			defer a.streams.Leave(address)
 		}
 	}
 	quota := a.TenantQuota(p.Tenant)
-	if !a.streams.take(quota, ofCreator) {
+	if !a.streams.Take(quota, ofCreator) {
 		h.Del("Cache-Control")
 		rest.WriteProblem(w, r, rest.NoSlot(ofCreator,
 			fmt.Sprintf("the creator's free tenants already have %d open streams", ofCreator)))
 		return
 	}
-	defer a.streams.leave(quota)
+	defer a.streams.Leave(quota)
 	listener := a.Changes.Listen(p.Tenant, p.Environment.ID, most)
 	if listener == nil {
 		h.Del("Cache-Control")

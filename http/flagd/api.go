@@ -63,7 +63,7 @@ type API struct {
 	changes   Changes
 	grpc      *grpc.Server
 	documents documents
-	streams   streamCounts
+	streams   *rest.StreamCounts
 	open      prometheus.Gauge
 	ending    chan struct{} // closed by EndStreams
 	end       func()
@@ -75,7 +75,7 @@ func New(core *rest.Core, changes Changes) *API {
 		Core:      core,
 		changes:   changes,
 		documents: documents{by: map[documentKey]*document{}, bytes: map[string]int{}},
-		streams:   streamCounts{by: map[string]int{}},
+		streams:   rest.NewStreamCounts(),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "flagledger_flagd_streams", Help: "Streams of flagd's protocol that this node has open.",
 		}),

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"sync"
 	"time"
 
 	v1 "buf.build/gen/go/open-feature/flagd/protocolbuffers/go/flagd/sync/v1"
@@ -20,30 +19,6 @@ import (
 	definitions "flagledger/projections/snapshot/flagd"
 	"flagledger/projections/usage"
 )
-
-// streamCounts counts the open streams by the owner of their quota.
-type streamCounts struct {
-	mu sync.Mutex
-	by map[string]int
-}
-
-func (c *streamCounts) take(owner string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by[owner] >= maxStreams {
-		return false
-	}
-	c.by[owner]++
-	return true
-}
-
-func (c *streamCounts) leave(owner string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.by[owner]--; c.by[owner] == 0 {
-		delete(c.by, owner)
-	}
-}
 
 // admit admits the caller to the flags that it selects. The header of the selector precedes the field.
 func (a *API) admit(ctx context.Context, field string) (*rest.Synced, documentKey, error) {
@@ -102,10 +77,10 @@ func (a *API) SyncFlags(in *v1.SyncFlagsRequest, out grpc.ServerStreamingServer[
 		return err
 	}
 	owner := a.TenantQuota(p.Tenant)
-	if !a.streams.take(owner) {
+	if !a.streams.Take(owner, maxStreams) {
 		return status.Errorf(codes.ResourceExhausted, "%d streams are open already, which is the limit", maxStreams)
 	}
-	defer a.streams.leave(owner)
+	defer a.streams.Leave(owner)
 	a.open.Inc()
 	defer a.open.Dec()
 	s := &stream{API: a, p: p, out: out, document: a.documents.open(key, owner)}

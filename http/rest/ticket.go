@@ -134,9 +134,6 @@ func (a *Core) redeem(ctx context.Context, text string) (*Credential, ticket, er
 	return c, t, nil
 }
 
-// FeedAccess is the access of those who evaluate flags elsewhere. People may not read the feed.
-var FeedAccess = Access{Who: Viewer, Scope: events.FlagsSync, environment: true, Unverified: true}
-
 // StreamAccess is the access of those who open a stream of changes.
 var StreamAccess = Access{
 	Who:             Viewer,

@@ -75,7 +75,8 @@ type Feed struct {
 	listener    *Listener
 	secrets     func(signingID string) ([]string, error)
 	sent        FeedEnvironment
-	keys        map[string]state.EvaluationKey // as sent; nil if that is unknown
+	keys        map[string]state.EvaluationKey // as sent
+	seen        *tenantState                   // when the environment and the keys were compared
 }
 
 // Feed returns a feed of an environment. secrets returns the secrets of signed contexts; if it is nil, the reader gets
@@ -157,18 +158,7 @@ func (f *Feed) Next() (FeedUpdate, error) {
 		u.Events = append(u.Events, data)
 		return err
 	}
-	if now := f.information(); now != f.sent { // also after Resume: it is unknown which keys the reader holds
-		f.sent, f.keys = now, f.keysNow()
-		e := FeedEvent{Type: FeedState, Environment: &now}
-		var err error
-		if e.Keys, err = f.allKeys(); err != nil {
-			return u, err
-		}
-		if err := add(e); err != nil {
-			return u, err
-		}
-	}
-	if err := f.addKeys(add); err != nil {
+	if err := f.addTenant(add); err != nil {
 		return u, err
 	}
 	last, size := map[string]int{}, 0
@@ -193,6 +183,26 @@ func (f *Feed) Next() (FeedUpdate, error) {
 		return u, nil
 	}
 	return u, add(FeedEvent{Type: FeedReady, Position: u.ID})
+}
+
+// addTenant adds the events of the tenant's own changes: of the environment and its keys.
+func (f *Feed) addTenant(add func(FeedEvent) error) error {
+	now := f.tenant.state.Load()
+	if now == f.seen { // as at most wakes
+		return nil
+	}
+	f.seen = now
+	information := f.information()
+	if information == f.sent {
+		return f.addKeys(add)
+	}
+	// Also after Resume: it is unknown which keys the reader holds.
+	f.sent, f.keys = information, f.keysNow()
+	keys, err := f.allKeys()
+	if err != nil {
+		return err
+	}
+	return add(FeedEvent{Type: FeedState, Environment: &information, Keys: keys})
 }
 
 // addKeys adds the events of evaluation keys that differ from those that were sent.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"flagledger/commands/keep/keys"
 	"flagledger/projections/snapshot"
 )
@@ -56,23 +58,5 @@ func (f copyFile) write(saved savedFeed) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(f.path, f.box.Encrypt(text, nil))
-}
-
-// writeFile replaces a file, whole or not at all. Only its owner may read it.
-func writeFile(path string, data []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	_, err = file.Write(data)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	return renameio.WriteFile(f.path, f.box.Encrypt(text, nil), 0o600, renameio.IgnoreUmask())
 }

@@ -50,7 +50,8 @@ type Edge struct {
 
 	config    Config
 	followers []*follower
-	ready     chan struct{} // closed once an environment can be evaluated
+	ready     chan struct{} // closed once an environment can be evaluated: another key may be wrong
+	open      func()        // closes ready
 }
 
 // New returns an edge loaded from its copies on disk. Its error names a setting that is wrong.
@@ -65,6 +66,7 @@ func New(c Config) (*Edge, error) {
 		return nil, errors.New("--key (FLAGLEDGER_EDGE_KEYS) must be a server key")
 	}
 	e := &Edge{config: c, ready: make(chan struct{})}
+	e.open = sync.OnceFunc(func() { close(e.ready) })
 	live := &live{Snapshot: snapshot.New(snapshot.Options{}), ready: e.ready}
 	for i, key := range c.Keys {
 		if !commands.IsEvaluationKey(key) || !strings.HasPrefix(key, "sk_") {
@@ -76,6 +78,9 @@ func New(c Config) (*Edge, error) {
 		}
 		e.followers = append(e.followers, f)
 		live.replicas = append(live.replicas, f.replica)
+		if _, ok := f.replica.OwnTenant(); ok {
+			e.open()
+		}
 	}
 	secret, err := secretOf(c.Keys[0])
 	if err != nil {
@@ -131,13 +136,12 @@ func secretOf(key string) (keys.Secret, error) {
 // Run follows the feeds until ctx ends.
 func (e *Edge) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	becomeReady := sync.OnceFunc(func() { close(e.ready) }) // with the first: another key may be wrong
 	for _, f := range e.followers {
 		running.Go(func() { f.run(ctx) })
 		running.Go(func() {
 			select {
 			case <-f.replica.Ready():
-				becomeReady()
+				e.open()
 			case <-ctx.Done():
 			}
 		})

@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/google/renameio/v2"
 
 	"flagledger/commands"
 )
@@ -48,7 +48,7 @@ type copiedKey struct {
 	Key       jose.JSONWebKey `json:"key"`
 }
 
-func writeCopy(path string, s *set) (err error) {
+func writeCopy(path string, s *set) error {
 	var list []copiedKey
 	for i, public := range s.publics.Keys {
 		list = append(list, copiedKey{s.keys[i].signsFrom, public})
@@ -57,20 +57,7 @@ func writeCopy(path string, s *set) (err error) {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	_, err = file.WriteString(checksum(data) + "\n" + string(data))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
+	return renameio.WriteFile(path, []byte(checksum(data)+"\n"+string(data)), 0o600, renameio.IgnoreUmask())
 }
 
 func checksum(data []byte) string {

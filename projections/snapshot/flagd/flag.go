@@ -29,15 +29,6 @@ func Supports(f *state.Flag, environmentID string) Support {
 	return Support{Supported: true}
 }
 
-// Translate returns the definition of a flag in an environment. The error is the Reason of Supports.
-func Translate(f *state.Flag, environmentID string, d Dialect) (json.RawMessage, error) {
-	t, err := translate(f, environmentID, d)
-	if err != nil {
-		return nil, err
-	}
-	return t.encode()
-}
-
 // definition is a flag as flagd's schema has it. Its state is never DISABLED, which serves the code's default.
 type definition struct {
 	State          string                     `json:"state"`

@@ -79,9 +79,6 @@ const (
 	Python         // false and true are the numbers 0 and 1, and a number prints as Python does
 )
 
-// Dialects lists all dialects.
-func Dialects() []Dialect { return []Dialect{Strict, Go, Node, Python} }
-
 // DialectOf returns the dialect for the user agent of a gRPC client.
 func DialectOf(userAgent string) Dialect {
 	switch {

@@ -37,7 +37,7 @@ function objectOf(text: string): Record<string, string> | undefined {
   }
 }
 
-// Lines may be those of a JSON object, with quotes and commas.
+// Also reads the lines of a JSON object, with quotes and commas.
 function linesOf(text: string): Record<string, string> {
   const attributes: Record<string, string> = {};
   for (const line of text.split('\n')) {
