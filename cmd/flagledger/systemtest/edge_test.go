@@ -134,7 +134,9 @@ func TestAnEdgeEndsAKeyThatWasRevokedWhileItWasAway(t *testing.T) {
 	e.stop()
 	id := me.Call("GET", "/api/v1/evaluation-keys", nil).Want(200).List()[0]["id"].(string)
 	me.Call("DELETE", "/api/v1/evaluation-keys/"+id, nil).Want(204)
-	s.Eventually("the key ends", evaluates(startEdge(t, s.URL, folder, false, key), 401))
+	again := startEdge(t, s.URL, folder, false, key)
+	s.Eventually("the key ends", evaluates(again, 401))
+	again.stop()
 	unreachable := startEdge(t, "http://127.0.0.1:1", folder, false, key)
 	s.Eventually("the copy on disk has no such key", evaluates(unreachable, 401))
 }
