@@ -1,7 +1,6 @@
 package http_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -187,9 +186,7 @@ func TestTheDashboardWithFirebaseInABrowser(t *testing.T) {
 	t.Parallel()
 	chromium := findBrowser(t)
 	s, e := onFirebase(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, "node", "dashboard/stories/run.mjs", "firebase")
+	command := exec.CommandContext(t.Context(), "node", "dashboard/stories/run.mjs", "firebase")
 	command.Env = append(os.Environ(), "CHROMIUM="+chromium, "SERVICE_URL="+s.URL, "FIREBASE_EMULATOR="+e.Host)
 	out, err := command.CombinedOutput()
 	t.Logf("%s", out)

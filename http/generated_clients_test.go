@@ -1,12 +1,10 @@
 package http_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/tooltest"
@@ -35,12 +33,10 @@ func newWorkshop(t *testing.T, files string) workshop {
 	return w
 }
 
-// run runs a program in the folder for up to five minutes.
+// run runs a program in the folder.
 func (w workshop) run(program string, arguments ...string) error {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, program, arguments...)
+	command := exec.CommandContext(w.t.Context(), program, arguments...)
 	command.Dir = w.folder
 	// With -trimpath, Go finds in its cache what it built in another folder.
 	command.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off", "SERVICE_URL="+w.s.URL,

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/tooltest"
@@ -99,9 +97,7 @@ func TestExamplesInDocuments(t *testing.T) {
 	if err := os.WriteFile(file, []byte(commands), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	bash := exec.CommandContext(ctx, "bash", "-u", file)
+	bash := exec.CommandContext(t.Context(), "bash", "-u", file)
 	home := t.TempDir() // for files that examples write
 	bash.Env, bash.Dir = p.Command(append(settings, "FLAGLEDGER_URL="+p.Service().URL, "HOME="+home,
 		"XDG_CONFIG_HOME="+filepath.Join(home, ".config"))).Env, home

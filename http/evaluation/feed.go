@@ -109,33 +109,18 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 		if !allowed { // it was told before that its key is gone
 			return true
 		}
-		beat = false
-		select {
-		case <-update.More:
-		case <-heartbeat.C:
-			beat = true
-		case <-end.C:
-			return true
-		case <-a.ending:
-			return true
-		case <-ctx.Done():
-			return false
+		if beat, err = a.await(ctx, update.More, heartbeat, end); err != nil {
+			return a.feedFailed(err)
 		}
 	}
 }
-
-// errNotRead reports that the reader no longer reads.
-var errNotRead = errors.New("the reader no longer reads")
-
-// errFeedEnded reports that a feed has ended while the full state was sent.
-var errFeedEnded = errors.New("the feed has ended")
 
 // feedFailed logs why a feed ends, unless that is its reader or its time. It returns whether the reader may read more.
 func (a *API) feedFailed(err error) bool {
 	switch {
 	case errors.Is(err, errNotRead):
 		return false
-	case errors.Is(err, errFeedEnded):
+	case errors.Is(err, errStreamEnded):
 		return true
 	}
 	a.Log.Error("feed failed", "err", err)
@@ -150,13 +135,13 @@ func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed,
 		}
 		select {
 		case <-a.ending:
-			return errFeedEnded
+			return errStreamEnded
 		case <-ctx.Done():
 			return errNotRead
 		default:
 		}
 		if !a.StillAllowed(p, rest.SyncFlags) {
-			return errFeedEnded
+			return errStreamEnded
 		}
 		data, err := json.Marshal(e)
 		if err != nil {

@@ -3,6 +3,7 @@ package evaluation
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -187,18 +188,36 @@ func (a *API) sendChanges(
 		if !s.send() {
 			return false
 		}
-		unknown, beat = false, false
-		select {
-		case <-update.More:
-		case <-heartbeat.C:
-			beat = true
-		case <-end.C:
-			return true
-		case <-a.ending:
-			return true
-		case <-ctx.Done():
-			return false
+		unknown = false
+		var err error
+		if beat, err = a.await(ctx, update.More, heartbeat, end); err != nil {
+			return errors.Is(err, errStreamEnded)
 		}
+	}
+}
+
+var (
+	// errStreamEnded reports that a stream has reached its end, and that its client may read what is left.
+	errStreamEnded = errors.New("the stream has ended")
+	// errNotRead reports that the client no longer reads.
+	errNotRead = errors.New("the client no longer reads")
+)
+
+// await waits for a change or a heartbeat. Its error is errStreamEnded or errNotRead.
+func (a *API) await(
+	ctx context.Context, more <-chan struct{}, heartbeat *time.Ticker, end *time.Timer,
+) (beat bool, err error) {
+	select {
+	case <-more:
+		return false, nil
+	case <-heartbeat.C:
+		return true, nil
+	case <-end.C:
+		return false, errStreamEnded
+	case <-a.ending:
+		return false, errStreamEnded
+	case <-ctx.Done():
+		return false, errNotRead
 	}
 }
 

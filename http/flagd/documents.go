@@ -1,6 +1,7 @@
 package flagd
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"math"
@@ -70,19 +71,19 @@ func (d *documents) close(one *document) {
 }
 
 // reserve sets the size of a document's message. It returns false if the owner has no room for it.
-func (d *documents) reserve(one *document, bytes int) bool {
+func (d *documents) reserve(one *document, size int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.bytes[one.owner]-one.bytes+bytes > maxCached {
+	if d.bytes[one.owner]-one.bytes+size > maxCached {
 		return false
 	}
-	d.count(one, bytes)
+	d.count(one, size)
 	return true
 }
 
-func (d *documents) count(one *document, bytes int) {
-	d.bytes[one.owner] += bytes - one.bytes
-	one.bytes = bytes
+func (d *documents) count(one *document, size int) {
+	d.bytes[one.owner] += size - one.bytes
+	one.bytes = size
 	if d.bytes[one.owner] == 0 {
 		delete(d.bytes, one.owner)
 	}
@@ -106,21 +107,22 @@ func (a *API) current(
 		return nil, statusOf(err)
 	}
 	defer slot.Leave()
-	made := &madeDocument{}
 	text, keys, err := d.key.Document(flagsOf(p.Tenant), d.key.dialect)
 	if err != nil {
 		return nil, statusOf(err)
+	}
+	made := &madeDocument{}
+	if made.message, err = encode(text); err != nil {
+		return nil, statusOf(err)
+	}
+	if d.made != nil && bytes.Equal(d.made.message, made.message) { // nothing has changed for streams
+		d.position = position
+		return d.made, nil
 	}
 	for _, key := range keys {
 		if flag, ok := p.Tenant.Flag(key); ok {
 			made.flags = append(made.flags, flag.Usage())
 		}
-	}
-	if made.message, err = encode(text); err != nil {
-		return nil, statusOf(err)
-	}
-	if d.made != nil && string(d.made.message) == string(made.message) {
-		made.message = d.made.message // streams see that nothing has changed for them
 	}
 	if len(made.message) > maxMessage {
 		return nil, errTooLarge

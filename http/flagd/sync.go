@@ -94,7 +94,7 @@ type stream struct {
 	p        *rest.Synced
 	out      grpc.ServerStream
 	document *document
-	sent     *byte // the beginning of the last message
+	sent     *madeDocument
 }
 
 var errStopping = status.Error(codes.Unavailable, "the node is stopping: connect again")
@@ -149,10 +149,10 @@ func (s *stream) send(ctx context.Context, need events.Position) error {
 	if err != nil {
 		return err
 	}
-	if s.sent == &made.message[0] {
+	if s.sent == made {
 		return nil
 	}
-	s.sent = &made.message[0]
+	s.sent = made
 	s.count(s.p.Principal, made)
 	return s.out.SendMsg(made.message)
 }

@@ -19,7 +19,7 @@ export class Visitor {
       reducedMotion: 'reduce',
       ...options,
     });
-    v.context.setDefaultTimeout(Number(process.env.PATIENCE ?? 120_000)); // milliseconds: a machine may be busy
+    v.context.setDefaultTimeout(Number(process.env.PATIENCE ?? 300_000)); // milliseconds: a machine may be busy
     v.page = await v.context.newPage();
     v.page.on('pageerror', (error) => v.wrong.push(`uncaught: ${error.message}`));
     v.page.on('console', (message) => {
