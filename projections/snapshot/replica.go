@@ -97,7 +97,7 @@ func (r *Replica) ready(id string) error {
 	}
 	r.announce(pending)
 	r.live.Store(true)
-	r.Snapshot.becomeReady()
+	r.becomeReady()
 	return nil
 }
 

@@ -91,7 +91,7 @@ func Database(t testing.TB) (url string) {
 
 // waitUntilBuilt waits up to two minutes until all read models of a database are built.
 func waitUntilBuilt(ctx context.Context, c settings.Config, url string, log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	store, closeStore, err := node.OpenStore(ctx, c, url, log)
 	if err != nil {
@@ -248,10 +248,10 @@ func Log(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Eventually waits until a condition holds. It fails the test after two minutes.
+// Eventually waits until a condition holds. It fails the test after five minutes.
 func (s *Service) Eventually(what string, holds func() bool) {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	// a check takes a few milliseconds itself
 	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 100*time.Millisecond) {

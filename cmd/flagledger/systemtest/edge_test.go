@@ -172,7 +172,7 @@ func TestStreamsOfAnEdgeHearWhatItMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
-	stream, err := http.DefaultClient.Do(r)
+	stream, err := http.DefaultClient.Do(r) //nolint:bodyclose // it is closed below
 	if err != nil {
 		t.Fatal(err)
 	}
