@@ -29,6 +29,15 @@ func Supports(f *state.Flag, environmentID string) Support {
 	return Support{Supported: true}
 }
 
+// ValueOf returns the value of a variant that flagd's providers name, nil if the flag has no such variant.
+func ValueOf(f *state.Flag, environmentID, variant string) json.RawMessage {
+	d, err := translate(f, environmentID, Strict)
+	if err != nil {
+		return nil
+	}
+	return d.Variants[variant]
+}
+
 // definition is a flag as flagd's schema has it. Its state is never DISABLED, which serves the code's default.
 type definition struct {
 	State          string                     `json:"state"`
