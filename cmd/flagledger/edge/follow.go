@@ -213,6 +213,14 @@ func (f *follower) saveCopy() {
 	f.changed = false
 }
 
+// environmentID returns the id of the environment, empty before it is known.
+func (f *follower) environmentID() string {
+	if t, ok := f.replica.OwnTenant(); ok {
+		return t.Environments()[0].ID
+	}
+	return ""
+}
+
 // status reports how current the environment is.
 func (f *follower) status() (s flaghttp.EdgeEnvironment) {
 	if t, ok := f.replica.OwnTenant(); ok {
