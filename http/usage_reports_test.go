@@ -38,7 +38,7 @@ func reportedIn(me *nodetest.Client, key, environment string) map[string]any {
 		for _, outcome := range asMaps(point["outcomes"]) {
 			shown[fmt.Sprint("served ", outcome["variationName"], " ", outcome["value"])] = outcome["count"]
 		}
-		nodetest.Same(me.Service.T, "reported in a point", point["reported"], point["evaluations"])
+
 	}
 	return shown
 }
@@ -77,7 +77,7 @@ func TestReportsOfUsage(t *testing.T) {
 			machine := me.Machine("flags:evaluate")
 			machine.Call("POST", rest.UsageRoute, reportOf("r",
 				map[string]any{"flagKey": "k", "variationId": strings.ToUpper(a), "count": 2, "environment": "development"},
-				map[string]any{"flagKey": "k", "variationId": a, "count": 1, "environment": "development", "hour": time.Now().UTC().Add(-23 * time.Hour)},
+				map[string]any{"flagKey": "k", "variationId": a, "count": 1, "environment": "development", "hour": strings.ToLower(time.Now().UTC().Add(-23 * time.Hour).Format(time.RFC3339))},
 				map[string]any{"flagKey": "k", "variationId": "gone", "count": 1, "environment": "development"},
 			)).Want(202).Shows(map[string]any{"accepted": 3})
 			shown := reportedIn(me, "k", "development")
@@ -100,9 +100,14 @@ func TestReportsOfUsage(t *testing.T) {
 				map[string]any{"value": true, "count": 1},
 				map[string]any{"flagKey": "k", "prefetch": true, "value": true, "count": 1},
 				map[string]any{"flagKey": "k", "value": true, "count": 1, "keyId": "a"},
-			)).Refused(422, "counts[1].count", "counts[2].hour", "counts[3].hour", "counts[4].environment", "counts[5].variationId",
+				map[string]any{"flagKey": "k", "value": true, "count": 1, "hour": "now"},
+			)).Refused(422, "counts[9].hour", "counts[1].count", "counts[2].hour", "counts[3].hour", "counts[4].environment", "counts[5].variationId",
 				"counts[6].flagKey", "counts[7].prefetch", "counts[8].keyId")
 			nodetest.Same(t, "evaluations", reportedIn(me, "k", "production")["evaluations"], 0)
+		},
+		"have no members that are unknown": func(_ *testing.T, me *nodetest.Client) {
+			_, server := createKey(me, "server", nil)
+			server.Call("POST", rest.UsageRoute, `{"reportId":"r","counts":[{"bogus":1}],"bogus":1}`).Refused(422, "bogus", "counts[0].bogus")
 		},
 		"come from machines and server keys": func(_ *testing.T, me *nodetest.Client) {
 			report := reportOf("r", map[string]any{"flagKey": "k", "value": true, "count": 1})

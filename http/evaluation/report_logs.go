@@ -65,7 +65,7 @@ func (a *API) countLogs(w http.ResponseWriter, r *http.Request) error {
 	counts, refused := reader.readLogs(request)
 	if len(counts) > 0 {
 		// exporters send no id that tells a retry
-		if _, err := a.Reports.Report(r.Context(), p.Tenant.ID(), p.Machine.ClientID, uuid.NewString(), counts); err != nil {
+		if _, err := a.countReport(r.Context(), p, uuid.NewString(), counts); err != nil {
 			return err
 		}
 	}
@@ -108,7 +108,9 @@ func (a *API) readLogs(r *http.Request, p *rest.Principal, media string) (*colle
 }
 
 // readLogs returns the evaluations among logs, and why others are refused.
-func (r *reportReader) readLogs(request *collector.ExportLogsServiceRequest) (counts []usage.Reported, refused []string) {
+func (r *reportReader) readLogs(
+	request *collector.ExportLogsServiceRequest,
+) (counts []usage.Reported, refused []string) {
 	for _, resource := range request.ResourceLogs {
 		for _, scope := range resource.ScopeLogs {
 			for _, record := range scope.LogRecords {
@@ -245,8 +247,10 @@ func (a *API) documentLogs() {
 	op.Parameters = []*huma.Param{tenantParam(true), environmentParam()}
 	content := func(message string, example any) map[string]*huma.MediaType {
 		return map[string]*huma.MediaType{
-			jsonType:     {Schema: &huma.Schema{Type: huma.TypeObject, Description: message}, Example: example},
-			protobufType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: message}},
+			jsonType: {Schema: &huma.Schema{Type: huma.TypeObject, Description: message}, Example: example},
+			protobufType: {
+				Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: message}, Example: "(protobuf)",
+			},
 		}
 	}
 	op.RequestBody = &huma.RequestBody{Required: true, Content: content("ExportLogsServiceRequest", logsExample)}
@@ -256,17 +260,23 @@ func (a *API) documentLogs() {
 	a.Huma.OpenAPI().AddOperation(&op)
 }
 
-const logsText = "For applications that evaluate in process with an OpenFeature SDK and its OpenTelemetry hook: the endpoint of an " +
-	"exporter of logs (OTLP over HTTP, protobuf or JSON, not compressed). Records of the event `feature_flag.evaluation` count as evaluations " +
-	"of the caller, in the hour of their time; the environment is `feature_flag.set.id`, else the caller's. All other records are skipped, " +
-	"and so are evaluations that failed. `partialSuccess` says how many could not be counted, and why the first. An export that is sent " +
-	"again counts again.\n\nFor machines with the scope `flags:evaluate` and server keys."
+const logsText = "For applications that evaluate in process with an OpenFeature SDK and its OpenTelemetry hook: the " +
+	"endpoint of an exporter of logs (OTLP over HTTP, protobuf or JSON, not compressed). Records of the event " +
+	"`feature_flag.evaluation` count as evaluations of the caller, in the hour of their time; the environment is " +
+	"`feature_flag.set.id`, else the caller's. All other records are skipped, and so are evaluations that failed. " +
+	"`partialSuccess` says how many could not be counted, and why the first. An export that is sent again counts " +
+	"again.\n\nFor machines with the scope `flags:evaluate` and server keys."
 
-var logsExample = map[string]any{"resourceLogs": []any{map[string]any{"scopeLogs": []any{map[string]any{"logRecords": []any{map[string]any{
+var logsExample = exampleOfLogs(map[string]any{
 	"timeUnixNano": "1773500400000000000",
 	"eventName":    evaluationEvent,
 	"attributes": []any{
 		map[string]any{"key": "feature_flag.key", "value": map[string]any{"stringValue": "new-checkout"}},
 		map[string]any{"key": "feature_flag.result.value", "value": map[string]any{"boolValue": true}},
 	},
-}}}}}}}
+})
+
+func exampleOfLogs(record map[string]any) map[string]any {
+	scope := map[string]any{"logRecords": []any{record}}
+	return map[string]any{"resourceLogs": []any{map[string]any{"scopeLogs": []any{scope}}}}
+}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"flagledger/events"
+	"flagledger/events/rules"
 	"flagledger/http/rest"
 	"flagledger/projections/usage"
 )
@@ -29,8 +29,8 @@ type reportedCount struct {
 	VariationID string      `json:"variationId,omitempty" doc:"What was served: a variation, or without one a value" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
 	Value       *rest.Value `json:"value,omitempty" doc:"What the flag cannot serve now counts without its value" example:"true"`
 	Reason      string      `json:"reason,omitempty" doc:"Ours or OpenFeature's; any other counts as FALLTHROUGH" example:"RULE_MATCH"`
-	Prefetch    bool        `json:"prefetch,omitempty" doc:"It was fetched with all others: it has no variation, no value and no reason. Without flagKey: calls for all flags"`
-	Hour        time.Time   `json:"hour" doc:"A time in the hour, of the last 24 hours" example:"2026-03-14T15:00:00Z"`
+	Prefetch    bool        `json:"prefetch,omitempty" doc:"It was fetched with all others: it has no variation, no value and no reason. Without flagKey: calls for all flags" example:"false"`
+	Hour        string      `json:"hour" format:"date-time" doc:"A time in the hour, of the last 24 hours" example:"2026-03-14T15:00:00Z"`
 	Count       int64       `json:"count" example:"308"`
 	KeyID       string      `json:"keyId,omitempty" doc:"The evaluation key of the caller who asked; only an edge reports for others" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 }
@@ -64,7 +64,7 @@ func (a *API) addReportUsage() {
 		}
 		out := &reportedOutput{}
 		out.Body.UnknownFlags = r.unknown
-		taken, err := a.Reports.Report(ctx, p.Tenant.ID(), p.Machine.ClientID, in.Body.ReportID, counts)
+		taken, err := a.countReport(ctx, p, in.Body.ReportID, counts)
 		if taken {
 			out.Body.Accepted = len(counts)
 		}
@@ -88,7 +88,9 @@ func (r *reportReader) read(report *usageReport) (counts []usage.Reported, err e
 		of := func(name string) string { return fmt.Sprintf("counts[%d].%s", i, name) }
 		one := usage.Reported{FlagKey: c.FlagKey, Prefetch: c.Prefetch, ClientID: r.Machine.ClientID, Count: c.Count}
 		var ok bool
-		if one.Hour, ok = r.hour(c.Hour); !ok {
+		if at, isTime := rules.ParseTime(c.Hour); !isTime {
+			wrong[of("hour")] = "must be a time in RFC 3339"
+		} else if one.Hour, ok = r.hour(at); !ok {
 			wrong[of("hour")] = "must be in the last " + events.PeriodText(usage.ReportAge)
 		}
 		if one.EnvironmentID, err = r.environmentID(c.Environment); err != nil {
@@ -139,9 +141,7 @@ func valueOf(v *rest.Value) []byte {
 	return *v
 }
 
-var reportText = `For applications that evaluate in process, and for edges: their evaluations count as the caller's, and metrics show how many of them were
-` + "`reported`" + `. A report has up to ` + events.CountText(maxReported) + ` counts
-of the last ` + events.PeriodText(usage.ReportAge) + `. All of it counts, or nothing; a ` + "`reportId`" + ` that the caller
-sent before changes nothing.
-
-For machines with the scope ` + "`flags:evaluate`" + ` and server keys.`
+var reportText = "For applications that evaluate in process, and for edges: their evaluations count as the caller's, and " +
+	"metrics show how many of them were `reported`. A report has up to " + events.CountText(maxReported) +
+	" counts of the last " + events.PeriodText(usage.ReportAge) + ". All of it counts, or nothing; a `reportId` that the " +
+	"caller sent before changes nothing.\n\nFor machines with the scope `flags:evaluate` and server keys."

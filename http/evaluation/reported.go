@@ -26,7 +26,7 @@ type Reports interface {
 }
 
 // reportAccess is that of evaluations, without browser keys, which anyone has.
-var reportAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate, Unverified: true}
+var reportAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate}
 
 // AdmitReporter admits the caller of a report of usage. Its error refuses the call.
 func (a *API) AdmitReporter(r *http.Request) error {
@@ -47,6 +47,19 @@ func checkReporter(p *rest.Principal) error {
 		return rest.NewProblem(http.StatusForbidden, "usage is reported by machines and server keys")
 	}
 	return nil
+}
+
+// countReport counts a report. It holds a slot of the database, of which a tenant has half at most: reports of one
+// tenant wait for each other.
+func (a *API) countReport(
+	ctx context.Context, p *rest.Principal, reportID string, counts []usage.Reported,
+) (bool, error) {
+	slot, err := a.EnterQueue(ctx, a.Queues.Database, p)
+	if err != nil {
+		return false, err
+	}
+	defer slot.Leave()
+	return a.Reports.Report(ctx, p.Tenant.ID(), p.Machine.ClientID, reportID, counts)
 }
 
 // clockAhead is how far the clock of a reporter may be ahead.

@@ -41,7 +41,9 @@ type Reported struct {
 
 // Report counts what a caller reports, once for each report id. It returns false for a report that was taken before,
 // which changes nothing. All of a report is counted, or nothing.
-func (m *Meter) Report(ctx context.Context, tenantID, caller, reportID string, counts []Reported) (fresh bool, err error) {
+func (m *Meter) Report(
+	ctx context.Context, tenantID, caller, reportID string, counts []Reported,
+) (fresh bool, err error) {
 	own := m.countReport(tenantID, counts)
 	err = pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
 		// rows of the same run are added to by one report at a time
