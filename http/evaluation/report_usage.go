@@ -141,7 +141,7 @@ func valueOf(v *rest.Value) []byte {
 	return *v
 }
 
-var reportText = "For applications that evaluate in process, and for edges: their evaluations count as the caller's, and " +
-	"metrics show how many of them were `reported`. A report has up to " + events.CountText(maxReported) +
+var reportText = "For applications that evaluate in process, and for edges: their evaluations count as the caller's, " +
+	"and metrics show how many of them were `reported`. A report has up to " + events.CountText(maxReported) +
 	" counts of the last " + events.PeriodText(usage.ReportAge) + ". All of it counts, or nothing; a `reportId` that the " +
 	"caller sent before changes nothing.\n\nFor machines with the scope `flags:evaluate` and server keys."

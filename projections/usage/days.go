@@ -138,7 +138,8 @@ const sumHours = `
 			order by name = @rest, n desc, name) as place from counts
 	), limited as (
 		select flag_key, life, environment_id, kind, sum(n)::bigint as n, max(seen) as seen,
-			sum(reported)::bigint as reported, case when kind = 'outcome' and place > @outcomes::int then @rest::text else name end as name
+			sum(reported)::bigint as reported,
+			case when kind = 'outcome' and place > @outcomes::int then @rest::text else name end as name
 		from ranked where kind <> 'client' or place <= @clients::int
 		group by flag_key, life, environment_id, kind, 8
 	), objects as (
