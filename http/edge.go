@@ -55,8 +55,8 @@ func NewEdge(o EdgeOptions) *Edge {
 	core.AddOperations(openAPIConfig(core.PublicURL), func(r chi.Router) {
 		e.Evaluation.AddEdgeOperations(r)
 		e.Flagd.AddSync(r)
-		r.Post(rest.UsageRoute, e.passOn)
-		r.Post(rest.LogsRoute, e.passOn)
+		r.Post(rest.UsageRoute, e.forwardReport)
+		r.Post(rest.LogsRoute, e.forwardReport)
 	})
 	return e
 }
@@ -106,8 +106,8 @@ func (e *Edge) ServeWithoutKeys(keyOf func(environment string) string) {
 	e.Open(e.keyOf)
 }
 
-// passOn passes a report on to the service, for a caller with access to this edge.
-func (e *Edge) passOn(w http.ResponseWriter, r *http.Request) {
+// forwardReport passes a report on to the service, for a caller with access to this edge.
+func (e *Edge) forwardReport(w http.ResponseWriter, r *http.Request) {
 	err := e.Evaluation.AdmitReporter(r)
 	if err == nil && e.keyOf != nil && !rest.HasCredentials(r) {
 		var key string

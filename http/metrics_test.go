@@ -120,7 +120,9 @@ func TestPeriodsOfMetrics(t *testing.T) {
 
 // emptyPoint is a flag's point without usage.
 func emptyPoint(at string) map[string]any {
-	return map[string]any{"time": at, "evaluations": 0, "reported": 0, "prefetches": 0, "reasons": map[string]any{}, "outcomes": []any{}}
+	return map[string]any{
+		"time": at, "evaluations": 0, "reported": 0, "prefetches": 0, "reasons": map[string]any{}, "outcomes": []any{},
+	}
 }
 
 // usesShown sums the usage that all points of the metrics show.

@@ -249,8 +249,8 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 	return all
 }
 
-// ending lists operations that end what other callers need, those that do not end by themselves, and those of machines
-// alone. They are tried only by callers without permission.
+// ending lists operations that take from other callers what they need, that never end, or that people may not call at
+// all. They are tried only by callers without permission.
 var ending = []string{
 	"POST /api/v1/auth/logout",
 	"DELETE /api/v1/tenants/{tenantId}",

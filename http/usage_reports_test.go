@@ -49,10 +49,10 @@ func TestReportsOfUsage(t *testing.T) {
 			me.CreateEnabledFlag("k", nil)
 			key, server := createKey(me, "server", nil)
 			report := reportOf("r1",
+				map[string]any{"flagKey": "k", "value": "of an older version", "count": 1},
 				map[string]any{"flagKey": "k", "value": true, "reason": "RULE_MATCH", "count": 3},
 				map[string]any{"flagKey": "k", "value": true, "reason": "TARGETING_MATCH", "count": 4},
 				map[string]any{"flagKey": "k", "value": false, "count": 2},
-				map[string]any{"flagKey": "k", "value": "of an older version", "count": 1},
 				map[string]any{"flagKey": "k", "prefetch": true, "count": 6},
 				map[string]any{"prefetch": true, "count": 5},
 				map[string]any{"flagKey": "none", "value": true, "count": 9})
@@ -77,12 +77,24 @@ func TestReportsOfUsage(t *testing.T) {
 			machine := me.Machine("flags:evaluate")
 			machine.Call("POST", rest.UsageRoute, reportOf("r",
 				map[string]any{"flagKey": "k", "variationId": strings.ToUpper(a), "count": 2, "environment": "development"},
-				map[string]any{"flagKey": "k", "variationId": a, "count": 1, "environment": "development", "hour": strings.ToLower(time.Now().UTC().Add(-23 * time.Hour).Format(time.RFC3339))},
+				map[string]any{
+					"flagKey": "k", "variationId": a, "count": 1, "environment": "development",
+					"hour": strings.ToLower(time.Now().UTC().Add(-23 * time.Hour).Format(time.RFC3339)),
+				},
 				map[string]any{"flagKey": "k", "variationId": "gone", "count": 1, "environment": "development"},
 			)).Want(202).Shows(map[string]any{"accepted": 3})
 			shown := reportedIn(me, "k", "development")
 			nodetest.Same(t, "evaluations", shown["evaluations"], 4)
 			nodetest.Same(t, "in production", reportedIn(me, "k", "production")["evaluations"], 0)
+		},
+		"take null for a value, and a clock that is ahead": func(t *testing.T, me *nodetest.Client) {
+			me.CreateEnabledFlag("k", map[string]any{"type": "json", "defaultValue": nil})
+			_, server := createKey(me, "server", nil)
+			server.Call("POST", rest.UsageRoute, reportOf("r",
+				map[string]any{"flagKey": "k", "value": nil, "count": 2},
+				map[string]any{"flagKey": "k", "value": nil, "count": 1, "hour": time.Now().UTC().Add(2 * time.Hour)},
+			)).Want(202).Shows(map[string]any{"accepted": 2})
+			nodetest.Same(t, "what was reported", reportedIn(me, "k", "production")["evaluations"], 3)
 		},
 		"are refused with all that is wrong, and count nothing": func(t *testing.T, me *nodetest.Client) {
 			me.CreateEnabledFlag("k", nil)
@@ -94,7 +106,7 @@ func TestReportsOfUsage(t *testing.T) {
 				map[string]any{"flagKey": "k", "value": true, "count": 1},
 				map[string]any{"flagKey": "k", "value": true, "count": 0},
 				map[string]any{"flagKey": "k", "value": true, "count": 1, "hour": time.Now().UTC().Add(-26 * time.Hour)},
-				map[string]any{"flagKey": "k", "value": true, "count": 1, "hour": time.Now().UTC().Add(time.Hour)},
+				map[string]any{"flagKey": "k", "value": true, "count": 1, "hour": time.Now().UTC().Add(25 * time.Hour)},
 				map[string]any{"flagKey": "k", "value": true, "count": 1, "environment": "development"},
 				map[string]any{"flagKey": "k", "count": 1},
 				map[string]any{"value": true, "count": 1},
@@ -107,7 +119,8 @@ func TestReportsOfUsage(t *testing.T) {
 		},
 		"have no members that are unknown": func(_ *testing.T, me *nodetest.Client) {
 			_, server := createKey(me, "server", nil)
-			server.Call("POST", rest.UsageRoute, `{"reportId":"r","counts":[{"bogus":1}],"bogus":1}`).Refused(422, "bogus", "counts[0].bogus")
+			server.Call("POST", rest.UsageRoute, `{"reportId":"r","counts":[{"bogus":1}],"bogus":1}`).
+				Refused(422, "bogus", "counts[0].bogus")
 		},
 		"come from machines and server keys": func(_ *testing.T, me *nodetest.Client) {
 			report := reportOf("r", map[string]any{"flagKey": "k", "value": true, "count": 1})
@@ -211,7 +224,7 @@ func TestReportsAsLogs(t *testing.T) {
 				evaluationLog(flag, "k", set, "another/production"), evaluationLog(flag, "k", set, "development"),
 				evaluationLog(flag, "k", value, "true"))
 			nodetest.Same(t, "refused", []any{response.PartialSuccess.RejectedLogRecords, response.PartialSuccess.ErrorMessage},
-				[]any{4, `there is no flag "none"`})
+				[]any{4, `feature_flag.key: there is no flag "none"`})
 			nodetest.Same(t, "evaluations", reportedIn(me, "k", "production")["evaluations"], 1)
 		},
 		"come in JSON too": func(t *testing.T, me *nodetest.Client) {

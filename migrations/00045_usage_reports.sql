@@ -11,7 +11,10 @@ create table keep.usage_reports (
 
 create index usage_reports_taken_at on keep.usage_reports (taken_at);
 
--- What runs write replaces what they wrote before; reports add to it. Columns are described in 00033_flag_use.sql.
+-- Reports have one run (ffffffff-...) in the tables of 00033_flag_use.sql, and add to its rows where other runs replace theirs. Two columns say more there:
+--
+--   reasons   {"RULE_MATCH": evaluations, "REPORTED": those of them that were reported}
+--   clients   {"<client's id>": [evaluations, the last second of the Unix time, those of the evaluations that were reported]}
 
 -- add_counts adds up the numbers of two objects by name.
 -- +goose StatementBegin
@@ -40,15 +43,15 @@ create function keep.add_outcomes(a text, b text, most int, rest text) returns t
 $$;
 -- +goose StatementEnd
 
--- add_clients adds up what clients did: {"<id>": [evaluations, last second, reported evaluations]}.
+-- add_clients adds up what clients did, and leaves the most active ones.
 -- +goose StatementBegin
-create function keep.add_clients(a text, b text) returns text language sql immutable as $$
+create function keep.add_clients(a text, b text, most int) returns text language sql immutable as $$
     select coalesce(json_object_agg(key, json_build_array(n, seen, reported)), '{}')::text
     from (
         select key, sum((value ->> 0)::bigint)::bigint as n, max((value ->> 1)::bigint) as seen,
             sum(coalesce((value ->> 2)::bigint, 0))::bigint as reported
         from (select * from json_each(a::json) union all select * from json_each(b::json)) c
-        group by key
+        group by key order by 2 desc, key limit most
     ) s
 $$;
 -- +goose StatementEnd

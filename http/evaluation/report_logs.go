@@ -1,6 +1,7 @@
 package evaluation
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/google/uuid"
 	collector "go.opentelemetry.io/proto/slim/otlp/collector/logs/v1"
 	common "go.opentelemetry.io/proto/slim/otlp/common/v1"
 	logs "go.opentelemetry.io/proto/slim/otlp/logs/v1"
@@ -57,23 +57,18 @@ func (a *API) countLogs(w http.ResponseWriter, r *http.Request) error {
 	if media != protobufType && media != jsonType {
 		return rest.NewProblem(http.StatusUnsupportedMediaType, "the body must be of the type "+protobufType+" or "+jsonType)
 	}
-	request, err := a.readLogs(r, p, media)
+	counts, refused, err := a.readLogs(r, p, media)
 	if err != nil {
 		return err
 	}
-	reader := newReportReader(p, a.Now())
-	counts, refused := reader.readLogs(request)
 	if len(counts) > 0 {
-		// exporters send no id that tells a retry
-		if _, err := a.countReport(r.Context(), p, uuid.NewString(), counts); err != nil {
+		if _, err := a.countReport(r.Context(), p, "", counts); err != nil {
 			return err
 		}
 	}
 	response := &collector.ExportLogsServiceResponse{}
-	if len(refused) > 0 {
-		response.PartialSuccess = &collector.ExportLogsPartialSuccess{
-			RejectedLogRecords: int64(len(refused)), ErrorMessage: refused[0],
-		}
+	if refused.RejectedLogRecords > 0 {
+		response.PartialSuccess = refused
 	}
 	encode := proto.Marshal
 	if media == jsonType {
@@ -88,11 +83,13 @@ func (a *API) countLogs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readLogs reads and decodes a body.
-func (a *API) readLogs(r *http.Request, p *rest.Principal, media string) (*collector.ExportLogsServiceRequest, error) {
+// readLogs returns the evaluations among the logs of a body, and how many others are refused and why.
+func (a *API) readLogs(
+	r *http.Request, p *rest.Principal, media string,
+) ([]usage.Reported, *collector.ExportLogsPartialSuccess, error) {
 	e, err := a.readEvaluationBody(r, p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer e.release()
 	request := &collector.ExportLogsServiceRequest{}
@@ -102,15 +99,17 @@ func (a *API) readLogs(r *http.Request, p *rest.Principal, media string) (*colle
 		err = proto.Unmarshal(e.data, request)
 	}
 	if err != nil {
-		return nil, rest.NewProblem(http.StatusBadRequest, "the body is not an ExportLogsServiceRequest")
+		return nil, nil, rest.NewProblem(http.StatusBadRequest, "the body is not an ExportLogsServiceRequest: "+err.Error())
 	}
-	return request, nil
+	reader := newReportReader(p, a.Now())
+	counts, refused := reader.readLogs(request)
+	return counts, refused, nil
 }
 
-// readLogs returns the evaluations among logs, and why others are refused.
 func (r *reportReader) readLogs(
 	request *collector.ExportLogsServiceRequest,
-) (counts []usage.Reported, refused []string) {
+) (counts []usage.Reported, refused *collector.ExportLogsPartialSuccess) {
+	refused = &collector.ExportLogsPartialSuccess{}
 	for _, resource := range request.ResourceLogs {
 		for _, scope := range resource.ScopeLogs {
 			for _, record := range scope.LogRecords {
@@ -121,7 +120,8 @@ func (r *reportReader) readLogs(
 				switch {
 				case errors.Is(err, errNotServed):
 				case err != nil:
-					refused = append(refused, err.Error())
+					refused.RejectedLogRecords++
+					refused.ErrorMessage = cmp.Or(refused.ErrorMessage, err.Error()) // the first
 				default:
 					counts = append(counts, count)
 				}
@@ -149,7 +149,7 @@ func (r *reportReader) readLog(l *logs.LogRecord) (c usage.Reported, err error) 
 	}
 	hour, ok := r.hour(time.Unix(0, int64(nanoseconds)))
 	if !ok {
-		return c, errors.New("the time is not in the last " + events.PeriodText(usage.ReportAge))
+		return c, errors.New("timeUnixNano must be in the last " + events.PeriodText(usage.ReportAge))
 	}
 	environmentID := r.Environment.ID
 	// the set is <tenant>/<environment> in our answers, and may be an environment alone
@@ -158,6 +158,9 @@ func (r *reportReader) readLog(l *logs.LogRecord) (c usage.Reported, err error) 
 		if tenantID != "" && strings.TrimSuffix(tenantID, "/") != r.Tenant.ID() {
 			return c, fmt.Errorf("feature_flag.set.id is of another tenant: %q", set)
 		}
+		if name == "" {
+			return c, fmt.Errorf("feature_flag.set.id names no environment: %q", set)
+		}
 		if environmentID, err = r.environmentID(name); err != nil {
 			return c, fmt.Errorf("feature_flag.set.id: %w", err)
 		}
@@ -165,7 +168,7 @@ func (r *reportReader) readLog(l *logs.LogRecord) (c usage.Reported, err error) 
 	key := textOf(attribute(l, "feature_flag.key"))
 	f := r.flag(key)
 	if f == nil {
-		return c, fmt.Errorf("there is no flag %q", key)
+		return c, fmt.Errorf("feature_flag.key: there is no flag %q", key)
 	}
 	value := attribute(l, "feature_flag.result.value")
 	if value == nil {

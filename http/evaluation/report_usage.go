@@ -24,15 +24,15 @@ type usageReport struct {
 }
 
 type reportedCount struct {
-	FlagKey     string      `json:"flagKey,omitempty" doc:"Required, except for prefetches of all flags" example:"new-checkout"`
-	Environment string      `json:"environment,omitempty" doc:"The default is the key's, or production" example:"production"`
-	VariationID string      `json:"variationId,omitempty" doc:"What was served: a variation, or without one a value" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
-	Value       *rest.Value `json:"value,omitempty" doc:"What the flag cannot serve now counts without its value" example:"true"`
-	Reason      string      `json:"reason,omitempty" doc:"Ours or OpenFeature's; any other counts as FALLTHROUGH" example:"RULE_MATCH"`
-	Prefetch    bool        `json:"prefetch,omitempty" doc:"It was fetched with all others: it has no variation, no value and no reason. Without flagKey: calls for all flags" example:"false"`
-	Hour        string      `json:"hour" format:"date-time" doc:"A time in the hour, of the last 24 hours" example:"2026-03-14T15:00:00Z"`
-	Count       int64       `json:"count" example:"308"`
-	KeyID       string      `json:"keyId,omitempty" doc:"The evaluation key of the caller who asked; only an edge reports for others" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	FlagKey     string     `json:"flagKey,omitempty" doc:"Required, except for prefetches of all flags" example:"new-checkout"`
+	Environment string     `json:"environment,omitempty" doc:"The default is the key's, or production" example:"production"`
+	VariationID string     `json:"variationId,omitempty" doc:"What was served: a variation, or without one a value" example:"0198c5a1-7d2e-7b10-9d0c-3f5f3f1f2a77"`
+	Value       rest.Value `json:"value,omitempty" doc:"What the flag cannot serve now counts without its value" example:"true"`
+	Reason      string     `json:"reason,omitempty" doc:"Ours or OpenFeature's; any other counts as FALLTHROUGH" example:"RULE_MATCH"`
+	Prefetch    bool       `json:"prefetch,omitempty" doc:"It was fetched with all others: it has no variation, no value and no reason. Without flagKey: calls for all flags" example:"false"`
+	Hour        string     `json:"hour" format:"date-time" doc:"A time in the hour, of the last 24 hours" example:"2026-03-14T15:00:00Z"`
+	Count       int64      `json:"count" example:"308"`
+	KeyID       string     `json:"keyId,omitempty" doc:"The evaluation key of the caller who asked; only an edge reports for others" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 }
 
 type reportedOutput struct {
@@ -121,7 +121,7 @@ func (r *reportReader) read(report *usageReport) (counts []usage.Reported, err e
 			if f := r.flag(c.FlagKey); f != nil {
 				one.Life = f.usage.Life()
 				if !c.Prefetch {
-					one.Result = f.served(one.EnvironmentID, c.VariationID, valueOf(c.Value))
+					one.Result = f.served(one.EnvironmentID, c.VariationID, c.Value)
 					one.Result.Reason = reasonOf(c.Reason)
 				}
 				counts = append(counts, one)
@@ -132,13 +132,6 @@ func (r *reportReader) read(report *usageReport) (counts []usage.Reported, err e
 		return nil, rest.Invalid(wrong)
 	}
 	return counts, nil
-}
-
-func valueOf(v *rest.Value) []byte {
-	if v == nil {
-		return nil
-	}
-	return *v
 }
 
 var reportText = "For applications that evaluate in process, and for edges: their evaluations count as the caller's, " +

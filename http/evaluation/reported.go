@@ -25,7 +25,7 @@ type Reports interface {
 	Report(ctx context.Context, tenantID, caller, reportID string, counts []usage.Reported) (bool, error)
 }
 
-// reportAccess is that of evaluations, without browser keys, which anyone has.
+// reportAccess admits who may evaluate, but for browser keys: anyone has these.
 var reportAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate}
 
 // AdmitReporter admits the caller of a report of usage. Its error refuses the call.
@@ -49,8 +49,8 @@ func checkReporter(p *rest.Principal) error {
 	return nil
 }
 
-// countReport counts a report. It holds a slot of the database, of which a tenant has half at most: reports of one
-// tenant wait for each other.
+// countReport counts a report, while it holds a slot of the database: reports of a tenant wait for each other, and may
+// not take all connections.
 func (a *API) countReport(
 	ctx context.Context, p *rest.Principal, reportID string, counts []usage.Reported,
 ) (bool, error) {
@@ -61,9 +61,6 @@ func (a *API) countReport(
 	defer slot.Leave()
 	return a.Reports.Report(ctx, p.Tenant.ID(), p.Machine.ClientID, reportID, counts)
 }
-
-// clockAhead is how far the clock of a reporter may be ahead.
-const clockAhead = 5 * time.Minute
 
 // reportReader finds what the counts of a report are of. What a flag cannot serve now counts as the rest, so that
 // callers cannot fill the database with values.
@@ -78,10 +75,15 @@ func newReportReader(p *rest.Principal, now time.Time) *reportReader {
 	return &reportReader{Principal: p, now: now, flags: map[string]*reportedFlag{}, unknown: []string{}}
 }
 
-// hour returns the hour of a time, and false if it is too old or in the future.
+// hour returns the hour that a time counts in, and false if it is more than a day ago or ahead. Clocks differ: what is
+// ahead counts in the running hour.
 func (r *reportReader) hour(at time.Time) (time.Time, bool) {
 	hour := at.UTC().Truncate(time.Hour)
-	return hour, !at.After(r.now.Add(clockAhead)) && !hour.Add(time.Hour).Before(r.now.Add(-usage.ReportAge))
+	known := !at.After(r.now.Add(usage.ReportAge)) && !hour.Add(time.Hour).Before(r.now.Add(-usage.ReportAge))
+	if running := r.now.UTC().Truncate(time.Hour); hour.After(running) {
+		hour = running
+	}
+	return hour, known
 }
 
 // environmentID returns the id of an environment that the caller may report of; an empty name is the caller's own.
@@ -97,8 +99,8 @@ func (r *reportReader) environmentID(name string) (string, error) {
 type reportedFlag struct {
 	*state.Flag
 	usage    *usage.Flag
-	byValue  map[string]evaluation.Result // by canonical values; made when the first is asked for
-	variants map[string]json.RawMessage   // of flagd, by environment and name
+	byValue  map[string]evaluation.Result          // by canonical values; made when the first is asked for
+	variants map[string]map[string]json.RawMessage // of flagd, by environment
 }
 
 // flag returns a flag of the tenant, nil for one that does not exist.
@@ -112,7 +114,7 @@ func (r *reportReader) flag(key string) *reportedFlag {
 		r.unknown = append(r.unknown, key)
 		return nil
 	}
-	r.flags[key] = &reportedFlag{Flag: found.State(), usage: found.Usage(), variants: map[string]json.RawMessage{}}
+	r.flags[key] = &reportedFlag{Flag: found.State(), usage: found.Usage(), variants: map[string]map[string]json.RawMessage{}}
 	return r.flags[key]
 }
 
@@ -147,13 +149,12 @@ func servedVariation(v *events.Variation) evaluation.Result {
 
 // variant returns the value of a variant that the flag has for flagd.
 func (f *reportedFlag) variant(environmentID, name string) json.RawMessage {
-	at := environmentID + " " + name
-	value, known := f.variants[at]
+	variants, known := f.variants[environmentID]
 	if !known {
-		value = flagd.ValueOf(f.Flag, environmentID, name)
-		f.variants[at] = value
+		variants = flagd.Variants(f.Flag, environmentID)
+		f.variants[environmentID] = variants
 	}
-	return value
+	return variants[name]
 }
 
 // listValues lists all that the flag may serve in any environment.

@@ -25,7 +25,7 @@ type page struct {
 	last           lastUsage
 	outcomes       outcomes
 	known          map[outcomeKey]bool // the rows in outcomes
-	reported       bool                // its counts are added to those of a run, and marked as reported
+	reported       bool                // the counts are of a report
 	hash           hash.Hash           // that outcomes are named by
 	writtenTenants []string
 	written        []writtenCell
@@ -84,7 +84,7 @@ func (m *Meter) newPage(windows []*window) *page {
 			cmp.Compare(a.life(), b.life()), strings.Compare(a.total.environmentID, b.total.environmentID))
 	})
 	p := &page{hour: timeOfHour(windows[0].total.hour), known: map[outcomeKey]bool{}, hash: sha256.New(),
-		reported: m.reports}
+		reported: m.addsToRun}
 	for _, w := range windows {
 		m.begin(w)
 		p.add(w)
@@ -211,7 +211,7 @@ func (p *page) addLast(w *window, byOutcome counts) {
 			outcome, most = &o.name, o.n
 		}
 	}
-	l.outcome, l.varied = append(l.outcome, outcome), append(l.varied, len(byOutcome) > 1)
+	l.outcome, l.varied = append(l.outcome, outcome), append(l.varied, len(byOutcome) > 1 || outcome == nil && len(byOutcome) > 0)
 }
 
 // addOutcome adds the outcome of a cell, unless it is stored, and returns its name. An outcome is a variation with its
@@ -283,7 +283,7 @@ func (r *rows) args(hour time.Time, m *Meter) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"hour": hour, "run": m.run, "tenants": r.tenants, "keys": r.keys, "lives": r.lives, "environments": r.environments,
 		"evaluations": r.evaluations, "prefetches": r.prefetches, "reasons": r.reasons, "outcomes": r.outcomes,
-		"clients": r.clients, "adds": m.reports, "most": maxOutcomes, "rest": RestOutcome.ID,
+		"clients": r.clients, "adds": m.addsToRun, "most": maxOutcomes, "mostClients": maxClients, "rest": RestOutcome.ID,
 	}
 }
 
@@ -314,7 +314,7 @@ const (
 			reasons = case when @adds then keep.add_counts(old.reasons, excluded.reasons) else excluded.reasons end,
 			outcomes = case when @adds then keep.add_outcomes(old.outcomes, excluded.outcomes, @most, @rest)
 				else excluded.outcomes end,
-			clients = case when @adds then keep.add_clients(old.clients, excluded.clients) else excluded.clients end
+			clients = case when @adds then keep.add_clients(old.clients, excluded.clients, @mostClients) else excluded.clients end
 		where @adds or old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`
 
 	insertLastUsage = `
@@ -341,6 +341,6 @@ const (
 			evaluations = excluded.evaluations + case when @adds then old.evaluations else 0 end,
 			prefetches = excluded.prefetches + case when @adds then old.prefetches else 0 end,
 			reasons = case when @adds then keep.add_counts(old.reasons, excluded.reasons) else excluded.reasons end,
-			clients = case when @adds then keep.add_clients(old.clients, excluded.clients) else excluded.clients end
+			clients = case when @adds then keep.add_clients(old.clients, excluded.clients, @mostClients) else excluded.clients end
 		where @adds or old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`
 )

@@ -21,7 +21,7 @@ const (
 	rememberReports = 2 * ReportAge
 )
 
-// reportsRun is the run of all that is reported: reports add to its rows, while nodes replace those of their own runs.
+// reportsRun stands in the rows of all reports, which add to them. A node replaces the rows of its own run.
 var reportsRun = uuid.Max
 
 // reportedReason is the name among reasons that counts how many evaluations were reported.
@@ -39,48 +39,62 @@ type Reported struct {
 	Count         int64
 }
 
-// Report counts what a caller reports, once for each report id. It returns false for a report that was taken before,
-// which changes nothing. All of a report is counted, or nothing.
+// rest returns 1 for one of the rest, and else 0.
+func (r *Reported) rest() int {
+	if r.Result.Variation == RestOutcome {
+		return 1
+	}
+	return 0
+}
+
+// Report counts what a caller reports, once for each report id, and always without one. It returns false for a report
+// that was taken before, which changes nothing. All of a report is counted, or nothing. A report of several hours may
+// deadlock with a flush: one of them fails then, and is to be tried again.
 func (m *Meter) Report(
 	ctx context.Context, tenantID, caller, reportID string, counts []Reported,
 ) (fresh bool, err error) {
-	own := m.countReport(tenantID, counts)
+	counted := m.countReport(tenantID, counts)
 	err = pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
 		// rows of the same run are added to by one report at a time
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('usage reports ' || $1, 0))`,
 			tenantID); err != nil {
 			return err
 		}
-		tag, err := tx.Exec(ctx, `insert into keep.usage_reports (tenant_id, caller, report_id, taken_at)
-			values ($1, $2, $3, $4) on conflict do nothing`, tenantID, caller, reportID, m.now())
-		if fresh = tag.RowsAffected() > 0; err != nil || !fresh {
-			return err
-		}
-		for _, p := range own.pages() {
-			if err := tx.SendBatch(ctx, p.batch(own)).Close(); err != nil {
+		fresh = true
+		if reportID != "" {
+			tag, err := tx.Exec(ctx, `insert into keep.usage_reports (tenant_id, caller, report_id, taken_at)
+				values ($1, $2, $3, $4) on conflict do nothing`, tenantID, caller, reportID, m.now())
+			if fresh = tag.RowsAffected() > 0; err != nil || !fresh {
 				return err
 			}
 		}
-		return own.addMonths(ctx, tx)
+		for _, p := range counted.pages() {
+			if err := tx.SendBatch(ctx, p.batch(counted)).Close(); err != nil {
+				return err
+			}
+		}
+		return counted.addMonths(ctx, tx)
 	})
 	return fresh, database.Classify(err)
 }
 
 // countReport returns a meter that has counted what a report says, and nothing else.
 func (m *Meter) countReport(tenantID string, counts []Reported) *Meter {
-	own := New(m.db, m.unpaidCreator, m.now)
-	own.run, own.reports = reportsRun, true
-	own.lastHour.Store(math.MaxUint32)
+	counted := New(m.db, m.unpaidCreator, m.now)
+	counted.run, counted.addsToRun = reportsRun, true
+	counted.lastHour.Store(math.MaxUint32)
 	flags := map[string]*Flag{}
-	// a flag has one window at a time, of the latest hour
-	counts = slices.SortedFunc(slices.Values(counts), func(a, b Reported) int { return a.Hour.Compare(b.Hour) })
+	// A flag has one window at a time, of the latest hour. After one of the rest, a window takes no new outcomes.
+	counts = slices.SortedFunc(slices.Values(counts), func(a, b Reported) int {
+		return cmp.Or(a.Hour.Compare(b.Hour), cmp.Compare(a.rest(), b.rest()))
+	})
 	for _, c := range counts {
 		at := c.Hour.Add(time.Hour - time.Second)
 		if now := m.now(); now.Before(at) {
 			at = now
 		}
 		if c.FlagKey == "" {
-			own.prefetchAll(tenantID, c.EnvironmentID, c.ClientID, at, c.Count)
+			counted.prefetchAll(tenantID, c.EnvironmentID, c.ClientID, at, c.Count)
 			continue
 		}
 		f := flags[c.FlagKey]
@@ -89,12 +103,12 @@ func (m *Meter) countReport(tenantID string, counts []Reported) *Meter {
 			flags[c.FlagKey] = f
 		}
 		if c.Prefetch {
-			own.prefetchOne(tenantID, f, c.EnvironmentID, at, c.Count)
+			counted.prefetchOne(tenantID, f, c.EnvironmentID, at, c.Count)
 		} else {
-			own.count(tenantID, f, c.EnvironmentID, &c.Result, c.ClientID, at, c.Count)
+			counted.count(tenantID, f, c.EnvironmentID, &c.Result, c.ClientID, at, c.Count)
 		}
 	}
-	return own
+	return counted
 }
 
 // pages returns all that the meter has counted, a page for each hour.
@@ -126,6 +140,5 @@ func (m *Meter) addMonths(ctx context.Context, tx pgx.Tx) error {
 
 // ForgetReports removes the ids of reports that can no longer be sent again.
 func (m *Meter) ForgetReports(ctx context.Context) error {
-	_, err := m.db.Exec(ctx, `delete from keep.usage_reports where taken_at < $1`, m.now().Add(-rememberReports))
-	return err
+	return m.deleteRows(ctx, "usage_reports", "taken_at < $1", m.now().Add(-rememberReports))
 }

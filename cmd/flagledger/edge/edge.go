@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,6 +72,9 @@ func New(c Config) (*Edge, error) {
 	for i, key := range c.Keys {
 		if !commands.IsEvaluationKey(key) || !strings.HasPrefix(key, "sk_") {
 			return nil, fmt.Errorf("--key (FLAGLEDGER_EDGE_KEYS): value %d is not a server key (sk_...)", i+1)
+		}
+		if slices.Contains(c.Keys[:i], key) {
+			return nil, fmt.Errorf("--key (FLAGLEDGER_EDGE_KEYS): value %d is there twice", i+1)
 		}
 		f, err := newFollower(c, key)
 		if err != nil {

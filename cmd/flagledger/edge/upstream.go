@@ -15,8 +15,14 @@ var answeredUpstream = []string{"Content-Type", "Retry-After", "WWW-Authenticate
 // newUpstream returns a handler that has the service, or another edge, answer requests. While that is away it answers
 // 503.
 func newUpstream(from *url.URL, log *slog.Logger) http.Handler {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is net/http's
+	transport.ResponseHeaderTimeout = reportTimeout
 	return &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(from) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(from)
+			r.Out.Header.Del("Accept-Encoding") // the encoding of the answer is the transport's
+		},
+		Transport: transport,
 		ModifyResponse: func(r *http.Response) error {
 			kept := http.Header{}
 			for _, name := range answeredUpstream {

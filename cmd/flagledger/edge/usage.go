@@ -2,7 +2,6 @@ package edge
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,15 +22,18 @@ import (
 )
 
 const (
-	// reportInterval is how often counts are written to disk and reported: a killed edge loses those of this time.
+	// reportInterval is the time between reports. An edge that is killed loses what it has counted since the last one.
 	reportInterval = 5 * time.Second
 	reportTimeout  = 10 * time.Second
 	// maxAge is how long counts wait for the service: it takes none that are older.
 	maxAge = 24*time.Hour - time.Minute
-	// maxRows and maxSum limit a report to what the service takes at once, maxWaiting the rows that wait.
-	maxRows    = 4000
-	maxSum     = 1_000_000_000
-	maxWaiting = 200_000
+	// maxRows, maxSum and maxReportBytes limit a report to what the service takes at once.
+	maxRows        = 4000
+	maxSum         = 1_000_000_000
+	maxReportBytes = 900 << 10
+	// maxCounted limits the counts of an interval, maxWaitingBytes what waits for the service.
+	maxCounted      = 200_000
+	maxWaitingBytes = 64 << 20
 )
 
 // row is a count in a report.
@@ -43,15 +45,16 @@ type row struct {
 // rowKey is what a count is of.
 type rowKey struct {
 	FlagKey     string    `json:"flagKey,omitempty"`
-	KeyID       string    `json:"keyId"` // of the caller
+	KeyID       string    `json:"keyId,omitempty"` // of the caller
 	VariationID string    `json:"variationId,omitempty"`
 	Value       string    `json:"-"` // JSON; without a variation
 	Reason      string    `json:"reason,omitempty"`
 	Prefetch    bool      `json:"prefetch,omitempty"`
 	Hour        time.Time `json:"hour"`
-
-	environmentID string
 }
+
+// bytes returns at least the size of a row in JSON.
+func (k rowKey) bytes() int { return 256 + len(k.FlagKey) + len(k.Value) }
 
 // MarshalJSON adds the value, which is JSON itself.
 func (r row) MarshalJSON() ([]byte, error) {
@@ -81,48 +84,81 @@ type report struct {
 	Counts []row  `json:"counts"`
 }
 
-// meter counts evaluations until the service has them. It implements evaluation.Counter.
+// meter counts evaluations until the reporters take them. It implements evaluation.Counter.
 type meter struct {
 	now    func() time.Time
 	mu     sync.Mutex
-	counts map[rowKey]int64 // since they were last taken
+	counts map[counted]*tally
 }
 
-func newMeter(now func() time.Time) *meter { return &meter{now: now, counts: map[rowKey]int64{}} }
+// counted is what evaluations are counted by. A value is told by where the compiled flag has it: counting copies none.
+type counted struct {
+	environmentID, keyID string
+	flag                 *usage.Flag // nil for calls for all flags
+	variationID          string
+	value                *byte // its first byte; nil with a variation
+	reason               evaluation.Reason
+	prefetch             bool
+	hour                 time.Time
+}
+
+type tally struct {
+	n     int64
+	value json.RawMessage // without a variation
+}
+
+func newMeter(now func() time.Time) *meter { return &meter{now: now, counts: map[counted]*tally{}} }
+
+func (m *meter) hour() time.Time { return m.now().UTC().Truncate(time.Hour) }
 
 // Count implements evaluation.Counter.
 func (m *meter) Count(_ string, f *usage.Flag, environmentID string, r *evaluation.Result, keyID string) {
-	k := rowKey{
-		FlagKey: f.Key(), KeyID: keyID, VariationID: r.VariationID, Reason: string(r.Reason),
-		Hour: m.now().UTC().Truncate(time.Hour), environmentID: environmentID,
-	}
-	if k.VariationID == "" {
-		k.Value = string(r.Value)
-	}
-	m.add(k)
+	hour := m.hour()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.serve(environmentID, keyID, f, r, hour)
 }
 
 // CountCall implements evaluation.Counter.
-func (m *meter) CountCall(c *usage.Call, tenantID, environmentID, keyID string) {
+func (m *meter) CountCall(c *usage.Call, _, environmentID, keyID string) {
+	hour := m.hour()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	c.Each(func(f *usage.Flag, r *evaluation.Result) {
-		if r != nil {
-			m.Count(tenantID, f, environmentID, r, keyID)
-			return
+		switch {
+		case r != nil:
+			m.serve(environmentID, keyID, f, r, hour)
+		case f != nil: // the service does not tell who has prefetched a flag
+			m.add(counted{environmentID: environmentID, flag: f, prefetch: true, hour: hour}, nil)
+		default:
+			m.add(counted{environmentID: environmentID, keyID: keyID, prefetch: true, hour: hour}, nil)
 		}
-		k := rowKey{KeyID: keyID, Prefetch: true, Hour: m.now().UTC().Truncate(time.Hour), environmentID: environmentID}
-		if f != nil {
-			k.FlagKey = f.Key()
-		}
-		m.add(k)
 	})
 }
 
-func (m *meter) add(k rowKey) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, known := m.counts[k]; known || len(m.counts) < maxWaiting {
-		m.counts[k]++
+// serve counts what was served. mu must be held.
+func (m *meter) serve(environmentID, keyID string, f *usage.Flag, r *evaluation.Result, hour time.Time) {
+	c := counted{
+		environmentID: environmentID, keyID: keyID, flag: f, variationID: r.VariationID, reason: r.Reason, hour: hour,
 	}
+	var value json.RawMessage
+	if c.variationID == "" && len(r.Value) > 0 {
+		c.value, value = &r.Value[0], r.Value
+	}
+	m.add(c, value)
+}
+
+// add adds one. mu must be held.
+func (m *meter) add(c counted, value json.RawMessage) {
+	of := m.counts[c]
+	if of == nil {
+		if len(m.counts) >= maxCounted {
+			return
+		}
+		of = &tally{value: value}
+		m.counts[c] = of
+	}
+	of.n++
 }
 
 // take takes the counts of an environment.
@@ -130,11 +166,19 @@ func (m *meter) take(environmentID string) map[rowKey]int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	taken := map[rowKey]int64{}
-	for k, n := range m.counts {
-		if k.environmentID == environmentID {
-			taken[k] = n
-			delete(m.counts, k)
+	for c, of := range m.counts {
+		if c.environmentID != environmentID {
+			continue
 		}
+		delete(m.counts, c)
+		k := rowKey{
+			KeyID: c.keyID, VariationID: c.variationID, Value: string(of.value),
+			Reason: string(c.reason), Prefetch: c.prefetch, Hour: c.hour,
+		}
+		if c.flag != nil {
+			k.FlagKey = c.flag.Key()
+		}
+		taken[k] += of.n
 	}
 	return taken
 }
@@ -150,10 +194,11 @@ type reporter struct {
 
 	sending *report // it may have arrived already
 	waiting map[rowKey]int64
+	bytes   int // of what waits
 }
 
-// account is the content of a reporter's file.
-type account struct {
+// savedUsage is the content of a reporter's file.
+type savedUsage struct {
 	Sending *report
 	Waiting []row
 }
@@ -190,20 +235,20 @@ func (r *reporter) begin() error {
 	if !ok {
 		return errSealed
 	}
-	var saved account
+	var saved savedUsage
 	if err := json.Unmarshal(text, &saved); err != nil {
 		return err
 	}
 	r.sending = saved.Sending
 	for _, one := range saved.Waiting {
-		r.waiting[one.rowKey] += one.Count
+		r.wait(one.rowKey, one.Count)
 	}
 	return nil
 }
 
 // save writes what is not reported to disk.
 func (r *reporter) save() error {
-	saved := account{Sending: r.sending}
+	saved := savedUsage{Sending: r.sending}
 	for k, n := range r.waiting {
 		saved.Waiting = append(saved.Waiting, row{k, n})
 	}
@@ -218,55 +263,109 @@ func (r *reporter) save() error {
 // sent the next time.
 func (r *reporter) report(ctx context.Context, environmentID string) error {
 	r.collect(environmentID)
-	if !r.next() {
+	if !r.makeReport() {
 		return nil
 	}
-	for more := true; more; more = r.next() {
-		if err := r.save(); err != nil {
-			return fmt.Errorf("usage could not be written to disk: %w", err)
+	for more := true; more; more = r.makeReport() {
+		if err := r.keep(); err != nil {
+			return err
 		}
 		if err := r.send(ctx); err != nil {
 			return err
 		}
 		r.sending = nil
 	}
-	return r.save()
+	return r.keep()
 }
 
-// collect adds the new counts of the environment to those that wait, and drops those that are too old for the service.
+// keep writes what is not reported to disk. If that fails, it removes the file, from which reports would be sent again.
+func (r *reporter) keep() error {
+	err := r.save()
+	if err == nil {
+		return nil
+	}
+	if old := os.Remove(r.path); old != nil && !errors.Is(old, fs.ErrNotExist) {
+		return fmt.Errorf("the usage on disk is an old one and stays: %w", err)
+	}
+	r.config.Log.Warn("usage is not on disk before it is reported", "err", err)
+	return nil
+}
+
+// collect adds the new counts of the environment to those that wait, and drops what is too old for the service.
 func (r *reporter) collect(environmentID string) {
+	var dropped int64
 	for k, n := range r.meter.take(environmentID) {
-		k.environmentID = ""
-		if _, known := r.waiting[k]; known || len(r.waiting) < maxWaiting {
-			r.waiting[k] += n
+		if !r.wait(k, n) {
+			dropped += n
 		}
 	}
 	oldest := r.config.Now().Add(-maxAge)
-	for k := range r.waiting {
-		if k.Hour.Add(time.Hour).Before(oldest) {
-			delete(r.waiting, k)
+	tooOld := func(k rowKey) bool { return k.Hour.Add(time.Hour).Before(oldest) }
+	for k, n := range r.waiting {
+		if tooOld(k) {
+			r.remove(k)
+			dropped += n
 		}
+	}
+	if r.sending != nil && tooOld(r.sending.Counts[0].rowKey) {
+		for _, one := range r.sending.Counts {
+			dropped += one.Count
+		}
+		r.sending = nil
+	}
+	if dropped > 0 {
+		r.config.Log.Warn("evaluations are in no report: too many wait for the service, or for too long", "n", dropped)
 	}
 }
 
-// next makes a report of what waits, unless one is to be sent again. It returns false if there is none.
-func (r *reporter) next() bool {
-	if r.sending == nil && len(r.waiting) > 0 {
-		r.sending = &report{ID: uuid.NewString()}
-		left := int64(maxSum)
-		for k, n := range r.waiting {
-			if len(r.sending.Counts) == maxRows || left == 0 {
-				break
-			}
-			taken := min(n, left)
-			r.sending.Counts = append(r.sending.Counts, row{k, taken})
-			left -= taken
-			if r.waiting[k] -= taken; taken == n {
-				delete(r.waiting, k)
-			}
+// wait adds to what waits. It returns false if there is no room.
+func (r *reporter) wait(k rowKey, n int64) bool {
+	if _, known := r.waiting[k]; !known {
+		if r.bytes+k.bytes() > maxWaitingBytes {
+			return false
+		}
+		r.bytes += k.bytes()
+	}
+	r.waiting[k] += n
+	return true
+}
+
+func (r *reporter) remove(k rowKey) {
+	r.bytes -= k.bytes()
+	delete(r.waiting, k)
+}
+
+// makeReport makes a report of the oldest hour that waits, unless one is to be sent again. It returns false if there is
+// none. Rows of one hour become too old for the service together.
+func (r *reporter) makeReport() bool {
+	if r.sending != nil || len(r.waiting) == 0 {
+		return r.sending != nil
+	}
+	var hour time.Time
+	for k := range r.waiting {
+		if hour.IsZero() || k.Hour.Before(hour) {
+			hour = k.Hour
 		}
 	}
-	return r.sending != nil
+	r.sending = &report{ID: uuid.NewString()}
+	sum, bytes := int64(maxSum), maxReportBytes
+	for k, n := range r.waiting {
+		if !k.Hour.Equal(hour) {
+			continue
+		}
+		if bytes -= k.bytes(); len(r.sending.Counts) == maxRows || sum == 0 || bytes < 0 {
+			break
+		}
+		taken := min(n, sum)
+		sum -= taken
+		r.sending.Counts = append(r.sending.Counts, row{k, taken})
+		if taken == n {
+			r.remove(k)
+		} else {
+			r.waiting[k] -= taken
+		}
+	}
+	return true
 }
 
 // send sends the report. It returns nil too if the service refuses it for good.
@@ -318,7 +417,6 @@ func (r *reporter) tryReport(ctx context.Context, environmentID string) {
 		return
 	}
 	if err := r.report(ctx, environmentID); err != nil {
-		r.config.Log.Warn("the usage of flags is not reported; the next attempt reports it",
-			"err", cmp.Or(context.Cause(ctx), err))
+		r.config.Log.Warn("the usage of flags is not reported; the next attempt reports it", "err", err)
 	}
 }

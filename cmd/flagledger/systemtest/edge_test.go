@@ -211,6 +211,25 @@ func TestEdgesReportUsage(t *testing.T) {
 	lost.Store(false)
 	e.stop()
 	counted(map[string]float64{"page": 10, "edge": 4}, 14)
+
+	// without its folder, and with a second key of the environment, whose first is gone
+	gone := me.Call("GET", "/api/v1/evaluation-keys", nil).Want(200).List()[0]["id"].(string)
+	second := serverKey(me, "production")
+	folder = t.TempDir()
+	e = startEdge(t, way.URL, folder, false, key, second)
+	evaluate(e, second, 1)
+	me.Call("DELETE", "/api/v1/evaluation-keys/"+gone, nil).Want(204)
+	s.Eventually("the first key is gone", func() bool {
+		return e.WithToken(key).Attempt("POST", nodetest.FlagPath("a", "/evaluate"), `{}`).Status == 401
+	})
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	evaluate(e, page, 3)
+	s.Eventually("all is counted", func() bool {
+		shown := me.Call("GET", nodetest.FlagPath("a", "/metrics", "?environment=production"), nil).Want(200).Object()
+		return shown["reported"].(float64) >= 18
+	})
 }
 
 // A stream of an edge hears of changes that were made while the edge was not connected.

@@ -29,13 +29,13 @@ func Supports(f *state.Flag, environmentID string) Support {
 	return Support{Supported: true}
 }
 
-// ValueOf returns the value of a variant that flagd's providers name, nil if the flag has no such variant.
-func ValueOf(f *state.Flag, environmentID, variant string) json.RawMessage {
+// Variants returns the values that flagd's providers serve, by the names of their variants.
+func Variants(f *state.Flag, environmentID string) map[string]json.RawMessage {
 	d, err := translate(f, environmentID, Strict)
 	if err != nil {
 		return nil
 	}
-	return d.Variants[variant]
+	return d.Variants
 }
 
 // definition is a flag as flagd's schema has it. Its state is never DISABLED, which serves the code's default.
