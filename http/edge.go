@@ -108,7 +108,7 @@ func (e *Edge) ServeWithoutKeys(keyOf func(environment string) string) {
 
 // forwardReport passes a report on to the service, for a caller with access to this edge.
 func (e *Edge) forwardReport(w http.ResponseWriter, r *http.Request) {
-	err := e.Evaluation.AdmitReporter(r)
+	_, err := e.Evaluation.AdmitReporter(r)
 	if err == nil && e.keyOf != nil && !rest.HasCredentials(r) {
 		var key string
 		key, err = e.keyOf(r)

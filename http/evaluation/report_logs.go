@@ -46,7 +46,7 @@ func (a *API) reportLogs(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) countLogs(w http.ResponseWriter, r *http.Request) error {
-	p, err := a.admitReporter(r)
+	p, err := a.AdmitReporter(r)
 	if err != nil {
 		return err
 	}

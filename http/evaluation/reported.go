@@ -29,12 +29,7 @@ type Reports interface {
 var reportAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsEvaluate}
 
 // AdmitReporter admits the caller of a report of usage. Its error refuses the call.
-func (a *API) AdmitReporter(r *http.Request) error {
-	_, err := a.admitReporter(r)
-	return err
-}
-
-func (a *API) admitReporter(r *http.Request) (*rest.Principal, error) {
+func (a *API) AdmitReporter(r *http.Request) (*rest.Principal, error) {
 	p, err := a.Admit(r, reportAccess, "")
 	if err == nil {
 		err = checkReporter(p)
