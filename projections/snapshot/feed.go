@@ -151,7 +151,9 @@ type FeedUpdate struct {
 // Next returns what has changed since the last call. Of a flag that has changed several times it has the newest state.
 func (f *Feed) Next() (FeedUpdate, error) {
 	update := f.listener.Next()
-	u := FeedUpdate{ID: f.snapshot.feedID(update.Position), More: update.More, Listeners: update.Listeners, Reset: update.Gap}
+	u := FeedUpdate{
+		ID: f.snapshot.feedID(update.Position), More: update.More, Listeners: update.Listeners, Reset: update.Gap,
+	}
 	if u.Reset {
 		return u, nil
 	}
