@@ -82,7 +82,6 @@ func readBareFeed(b *testing.B, key *nodetest.Client, tenant int, ready, told, s
 		b.Error(err)
 		return
 	}
-	defer conn.Close()
 	b.Cleanup(func() { _ = conn.Close() })
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", feedPath, conn.RemoteAddr(), key.Token)
 	first, bytesOf := true, 0
