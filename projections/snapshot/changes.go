@@ -119,6 +119,7 @@ func (c *changes) take(position events.Position) announcement {
 		defer c.mu.Unlock()
 		for _, t := range c.accessChanged {
 			t.feed.wake()
+			t.feed.endWaits()
 		}
 		clear(c.accessChanged)
 		c.accessChanged = c.accessChanged[:0]
