@@ -194,6 +194,13 @@ func TestFeed(t *testing.T) {
 			me.Call("GET", feedPath, nil).Refused(403)
 			me.Machine("flags:read", "flags:evaluate").Call("GET", feedPath, nil).Refused(403)
 			server.Call("GET", feedPath, nil, "X-Environment", "development").Refused(403)
+			other := me.NewTenant("another's").Tenant
+			for _, c := range []*nodetest.Client{server, me.Machine("flags:sync")} {
+				c.Call("GET", feedPath, nil, "X-Tenant-ID", other).Refused(403)
+			}
+			_, theirs := createKey(me.Service.SignUp(nodetest.Address()), "server", nil)
+			theirs.Call("GET", feedPath, nil, "X-Tenant-ID", me.Tenant).Refused(403)
+			nodetest.Same(t, "the tenant of another's key", readFeed(theirs).all().Environment.TenantID == me.Tenant, false)
 			readFeed(me.Machine("flags:sync"), "X-Environment", "development").all()
 		},
 	}.Run(t)

@@ -2,7 +2,6 @@ package evaluation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,6 +26,9 @@ const resumeWait = 5 * time.Second
 // feed sends a server what it needs to evaluate the flags of an environment: the full state, and then what changes.
 func (a *API) feed(w http.ResponseWriter, r *http.Request) {
 	p, err := a.Admit(r, rest.SyncFlags, "")
+	if a.NeedsNoCredentials() {
+		err = rest.NewProblem(http.StatusForbidden, "an open edge does not serve the feed")
+	}
 	if err == nil && p.Machine == nil {
 		err = rest.NewProblem(http.StatusForbidden, "the feed is for server keys and machines")
 	}
@@ -94,11 +96,8 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 			}
 			continue
 		case len(update.Events) > 0:
-			for i, data := range update.Events {
-				if i == len(update.Events)-1 { // only then the reader holds all up to it
-					fmt.Fprintf(&s.text, "id: %s\n", update.ID)
-				}
-				fmt.Fprintf(&s.text, "data: %s\n\n", data)
+			if !s.update(update) {
+				return false
 			}
 		case beat:
 			fmt.Fprintf(&s.text, "event: ping\nid: %s\ndata: {}\n\n", update.ID)
@@ -109,7 +108,7 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 		if !allowed { // it was told before that its key is gone
 			return true
 		}
-		if beat, err = a.await(ctx, update.More, update.Listeners, heartbeat, end); err != nil {
+		if beat, err = a.await(ctx, update.More, update.Turn, heartbeat, end); err != nil {
 			return a.feedFailed(err)
 		}
 	}
@@ -129,7 +128,7 @@ func (a *API) feedFailed(err error) bool {
 
 // sendFullState sends the full state in chunks. It returns an error if a chunk cannot be built or sent.
 func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed, p *rest.Principal) error {
-	for e, err := range feed.FullState() {
+	for update, err := range feed.FullState() {
 		if err != nil {
 			return err
 		}
@@ -143,15 +142,7 @@ func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed,
 		if !a.StillAllowed(p, rest.SyncFlags) {
 			return errStreamEnded
 		}
-		data, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		if e.Type == snapshot.FeedReady {
-			fmt.Fprintf(&s.text, "id: %s\n", e.Position)
-		}
-		fmt.Fprintf(&s.text, "data: %s\n\n", data)
-		if !s.send() {
+		if !s.update(update) {
 			return errNotRead
 		}
 	}
