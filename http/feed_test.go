@@ -205,3 +205,24 @@ func TestFeed(t *testing.T) {
 		},
 	}.Run(t)
 }
+
+// The full states of a tenant are built by turns with the work of others.
+func TestFullStatesOfATenantWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	s := nodetest.New(t)
+	me := s.SignUp(nodetest.Address())
+	me.CreateEnabledFlag("k", nil)
+	_, server := createKey(me, "server", nil)
+	free := occupy(s.Node.API.Queues.CPU, "feeds of "+me.UserID)
+	select {
+	case e, ok := <-readFeed(server).events:
+		if ok {
+			t.Errorf("without a slot it is sent %+v", e)
+		}
+	case <-time.After(testTimeout):
+		t.Error("without a slot the feed does not end")
+	}
+	server.Call("POST", manyPath, `{}`).Want(200)
+	free()
+	nodetest.Same(t, "flags", len(readFeed(server).all().Flags), 1)
+}

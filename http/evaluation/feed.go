@@ -126,12 +126,19 @@ func (a *API) feedFailed(err error) bool {
 	return true
 }
 
-// sendFullState sends the full state in chunks. It returns an error if a chunk cannot be built or sent.
+// sendFullState sends the full state in chunks. It returns an error if a chunk cannot be built or sent. A chunk is built
+// in a slot, so that readers that start again and again leave others the processor.
 func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed, p *rest.Principal) error {
+	slot, err := a.Queues.CPU.Enter(ctx, "feeds of "+a.TenantQuota(p.Tenant))
+	if err != nil { // the reader connects again
+		return errStreamEnded
+	}
+	defer slot.Leave()
 	for update, err := range feed.FullState() {
 		if err != nil {
 			return err
 		}
+		slot.Leave()
 		select {
 		case <-a.ending:
 			return errStreamEnded
@@ -142,7 +149,7 @@ func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed,
 		if !a.StillAllowed(p, rest.SyncFlags) {
 			return errStreamEnded
 		}
-		if !s.update(update) {
+		if !s.update(update) || slot.Resume(ctx) != nil {
 			return errNotRead
 		}
 	}

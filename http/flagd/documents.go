@@ -48,7 +48,8 @@ type madeDocument struct {
 	message
 	flags []*usage.Flag // that it defines
 	owner string        // of the quota
-	users int           // the document while this is its newest, and streams until they send another; guarded by documents.mu
+	// users are the document while this is its newest, and streams until they send another. documents.mu guards it.
+	users int
 }
 
 // open returns a document, which the caller closes.
@@ -125,7 +126,7 @@ func (d *documents) add(one *document, made *madeDocument, position events.Posit
 	return true
 }
 
-// current returns a message with at least all changes up to need, which the caller releases. Its error is a gRPC status.
+// current returns a message with at least all changes up to need. The caller releases it. Its error is a gRPC status.
 func (a *API) current(
 	ctx context.Context, d *document, p *rest.Principal, need events.Position,
 ) (*madeDocument, error) {
