@@ -67,10 +67,15 @@ type edgeHealth struct {
 	Environments []EdgeEnvironment `json:"environments"`
 }
 
-// health answers 200 while flags are evaluated, also from a state that is stale.
-func (e *Edge) health(w http.ResponseWriter, _ *http.Request) {
+// health answers 200 while flags are evaluated, also from a state that is stale. Only callers on this machine see tenants
+// and errors.
+func (e *Edge) health(w http.ResponseWriter, r *http.Request) {
 	status, body := http.StatusOK, edgeHealth{"ok", rest.Timestamp(e.Now()), nil, e.status()}
-	for _, one := range body.Environments {
+	local := onThisMachine(r)
+	for i, one := range body.Environments {
+		if !local {
+			body.Environments[i].TenantID, body.Environments[i].Detail = "", ""
+		}
 		if one.Stale {
 			body.Status = "stale"
 		}
@@ -92,8 +97,8 @@ func (e *Edge) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ServeWithoutKeys makes calls without a key use keyOf(environment), which is that of X-Environment or of flagd's
-// selector. From then on the edge refuses web pages and hosts that are not a name of this machine, so that no page reaches
-// it by DNS rebinding, and does not serve the feed.
+// selector. From then on the edge refuses web pages, what a proxy forwards, and hosts that are not a name of this machine,
+// so that no page reaches it by DNS rebinding, and does not serve the feed.
 func (e *Edge) ServeWithoutKeys(keyOf func(environment string) string) {
 	e.keyOf = func(r *http.Request) (string, error) {
 		environment := cmp.Or(r.Header.Get(rest.EnvironmentHeader), flagd.EnvironmentOf(r.Header))
@@ -138,6 +143,8 @@ func refusedOpen(r *http.Request) string {
 		return "an open edge serves no web pages"
 	case host != "" && !billing.Loopback(host):
 		return "an open edge serves only this machine: call it as localhost or 127.0.0.1"
+	case forwarded(r):
+		return "an open edge serves no calls that a proxy forwards"
 	default:
 		return ""
 	}

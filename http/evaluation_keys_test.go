@@ -113,6 +113,8 @@ func TestEvaluationKeys(t *testing.T) {
 			byHeader.Evaluate("hidden", pro, "X-API-Key", server.Token).Want(200)
 			byHeader.Evaluate("hidden", pro, "X-API-Key", me.Token).Refused(401)
 			byHeader.Evaluate("hidden", pro, "X-API-Key", server.Token, "Authorization", "Bearer "+server.Token).Refused(401)
+			server.Evaluate("hidden", pro, "X-API-Key", "").Refused(401)
+			server.Call("GET", streamPath+"?ticket=x", nil).Refused(401)
 			server.Evaluate("hidden", pro, "X-Tenant-ID", me.Tenant, "X-Environment", "production").Want(200)
 			server.Evaluate("hidden", pro, "X-Tenant-ID", me.NewTenant("other").Tenant).Refused(403)
 			server.Evaluate("hidden", pro, "X-Environment", "development").Refused(403)
@@ -124,7 +126,7 @@ func TestEvaluationKeys(t *testing.T) {
 			twoFlags(me)
 			for _, kind := range []string{"browser", "server"} {
 				_, c := createKey(me, kind, nil)
-				for _, query := range []string{"at=2026-01-02T03:04:05Z", "at=x", "version=1", "explain=true", "preview=true", "revision=1", "revision=x"} {
+				for _, query := range []string{"at=2026-01-02T03:04:05Z", "at=x", "version=1", "explain=true", "preview=true", "preview=false", "explain=false", "revision=1", "revision=x"} {
 					c.Call("POST", nodetest.FlagPath("seen", "/evaluate?"+query), pro).Refused(403)
 					c.Call("POST", "/api/v1/flags/evaluate?"+query, pro).Refused(403)
 					c.Call("POST", "/ofrep/v1/evaluate/flags/seen?"+query, `{"context":{}}`).Want(403)

@@ -54,11 +54,14 @@ func hostName(host string) string { return (&url.URL{Host: host}).Hostname() }
 // against DNS rebinding in a local browser.
 func onThisMachine(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if name := hostName(r.Host); err != nil || !billing.Loopback(name) ||
-		r.Header.Get("X-Forwarded-For") != "" ||
-		r.Header.Get("Forwarded") != "" {
+	if name := hostName(r.Host); err != nil || !billing.Loopback(name) || forwarded(r) {
 		return false
 	}
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback()
+}
+
+// forwarded reports whether a proxy says that it forwards a request.
+func forwarded(r *http.Request) bool {
+	return len(r.Header["X-Forwarded-For"]) > 0 || len(r.Header["Forwarded"]) > 0
 }

@@ -200,6 +200,9 @@ func (a *API) evaluateOne(
 		return err
 	}
 	defer e.release()
+	if err := checkKeyQuery(p, r.URL); err != nil {
+		return err
+	}
 	if preview {
 		if err := p.RequireFlagsRead(); err != nil {
 			return err

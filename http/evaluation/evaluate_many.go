@@ -33,6 +33,10 @@ func (a *API) evaluateMany(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.release()
+	if err := checkKeyQuery(p, r.URL); err != nil {
+		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
+		return
+	}
 	used := &uncounted{usage.Call{All: e.flagKeys == nil}, a, p}
 	if preview {
 		used = nil

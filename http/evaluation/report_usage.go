@@ -102,8 +102,8 @@ func (r *reportReader) read(report *usageReport) (counts []usage.Reported, err e
 			wrong["counts"] = "must have a sum of at most " + events.CountText(maxReportedSum)
 		}
 		if c.KeyID != "" {
-			if key := r.EvaluationKey(); key == nil || !key.Edge {
-				wrong[of("keyId")] = "is only for keys created with edge"
+			if key := r.EvaluationKey(); key == nil || !key.Edge && key.KeyID != c.KeyID {
+				wrong[of("keyId")] = "is only for keys created with edge, or the caller's own"
 			} else if r.Tenant.HasEvaluationKey(c.KeyID) {
 				one.ClientID = c.KeyID
 			}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,11 +107,17 @@ func (a *API) AddSync(r chi.Router) {
 	r.Post(rest.GRPCHealthRoute, a.serve)
 }
 
+// services are the paths of the gRPC services.
+var services = []string{
+	strings.TrimSuffix(rest.SyncRoute, "{method}"), strings.TrimSuffix(rest.GRPCHealthRoute, "{method}"),
+}
+
 // SyncServer returns a server of the protocol alone.
 func (a *API) SyncServer() *http.Server {
 	server := a.Server()
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor != 2 || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		if r.ProtoMajor != 2 || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") ||
+			!slices.ContainsFunc(services, func(service string) bool { return strings.HasPrefix(r.URL.Path, service) }) {
 			http.Error(w, "this address serves flagd's sync protocol alone", http.StatusNotFound)
 			return
 		}

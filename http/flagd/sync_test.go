@@ -139,6 +139,19 @@ func TestCredentialsAndSelectors(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q, %v", name, keys, err, c.flags, c.code)
 		}
 	}
+	for name, header := range map[string][2]string{
+		"another tenant's header":    {"x-tenant-id", me.NewTenant("other").Tenant},
+		"an environment's header":    {"x-environment", "development"},
+		"a key beside authorization": {"x-api-key", key},
+	} {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), header[0], header[1])
+		if _, err := newClient(s, "Bearer "+key, "").fetch(ctx); status.Code(err) == codes.OK {
+			t.Errorf("%s is accepted", name)
+		}
+		if _, err := newClient(s, basic(id, secret), "").fetch(ctx); header[0] == "x-api-key" && status.Code(err) == codes.OK {
+			t.Errorf("%s of Basic is accepted", name)
+		}
+	}
 	if _, err := newClient(s, "", "").GetMetadata(t.Context(), &v1.GetMetadataRequest{}); status.Code(err) != codes.Unauthenticated { //nolint:staticcheck // old providers call it
 		t.Errorf("metadata without credentials: %v", err)
 	}

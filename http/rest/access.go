@@ -156,12 +156,19 @@ func (a *Core) Open(keyOf func(*http.Request) (string, error)) { a.open = keyOf 
 func (a *Core) NeedsNoCredentials() bool { return a.open != nil }
 
 // HasCredentials reports whether a request has a token or an evaluation key.
-func HasCredentials(r *http.Request) bool {
-	return r.Header.Get(apiKeyHeader) != "" || r.Header.Get(authHeader) != ""
+func HasCredentials(r *http.Request) bool { return credentialCount(r) > 0 }
+
+// credentialCount counts the tokens and keys of a request. An empty one counts too.
+func credentialCount(r *http.Request) int {
+	return len(r.Header[apiKeyHeader]) + len(r.Header[authHeader])
 }
 
 // bearer verifies the token or the ticket of a request.
 func (a *Core) bearer(r *http.Request) (*Credential, error) {
+	if credentialCount(r) > 1 {
+		return nil, NewProblem(http.StatusUnauthorized, "the request has several credentials: send one Authorization or one "+
+			"X-API-Key")
+	}
 	if c, err := a.ticketOf(r); c != nil || err != nil {
 		return c, err
 	}
@@ -173,9 +180,6 @@ func (a *Core) bearer(r *http.Request) (*Credential, error) {
 		return a.authenticateKey(key)
 	}
 	if key := r.Header.Get(apiKeyHeader); key != "" {
-		if r.Header.Get(authHeader) != "" {
-			return nil, NewProblem(http.StatusUnauthorized, "the request has both Authorization and X-API-Key: send one of them")
-		}
 		return a.authenticateKey(key)
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get(authHeader), " ")

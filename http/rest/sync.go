@@ -31,7 +31,7 @@ func (a *Core) AdmitSync(r *http.Request, environment string) (*Synced, error) {
 	req := RequestOf(r.Context())
 	s := &Synced{core: a, Principal: &Principal{Credential: req.credential}}
 	refusal := req.tokenRefusal
-	if id, secret, ok := r.BasicAuth(); ok {
+	if id, secret, ok := r.BasicAuth(); ok && credentialCount(r) == 1 {
 		client, err := a.clientOf(req, id, secret)
 		if err != nil {
 			return nil, err
@@ -48,8 +48,13 @@ func (a *Core) AdmitSync(r *http.Request, environment string) (*Synced, error) {
 		return nil, NewProblem(http.StatusForbidden, "people cannot sync flags: send a server's evaluation key, or the "+
 			"token of an OAuth client with the scope "+string(events.FlagsSync))
 	}
-	if err := a.Authorize(s.Principal, SyncFlags, ""); err != nil {
+	if err := a.Authorize(s.Principal, SyncFlags, r.Header.Get(tenantHeader)); err != nil {
 		return nil, err
+	}
+	if sent := r.Header.Get(EnvironmentHeader); sent != "" && s.EvaluationKey() != nil {
+		if err := s.SelectEnvironment(sent); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.SelectEnvironment(environment); err != nil {
 		return nil, err

@@ -97,6 +97,9 @@ func (a *Core) ticketOf(r *http.Request) (*Credential, error) {
 	if text == "" {
 		return nil, nil
 	}
+	if HasCredentials(r) {
+		return nil, NewProblem(http.StatusUnauthorized, "the request has a ticket and another credential: send one of them")
+	}
 	c, t, err := a.redeem(r.Context(), text)
 	if err != nil {
 		return nil, err

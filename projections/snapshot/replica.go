@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -161,13 +160,12 @@ func (r *Replica) change(e FeedEvent) {
 	r.showKeys(keys)
 }
 
-// Revoke removes a key that the feed itself refuses, by its SHA-256: the feed can no longer tell that it is gone.
-func (r *Replica) Revoke(hash [sha256.Size]byte) {
-	key, ok := r.EvaluationKey(hash)
-	if !ok {
+// Revoke removes all keys: the feed is refused, and can no longer tell which of them are gone.
+func (r *Replica) Revoke() {
+	if r.tenant == nil {
 		return
 	}
-	r.change(FeedEvent{Type: FeedGone, KeyID: key.KeyID})
+	r.change(FeedEvent{Type: FeedState})
 	r.announce(r.changes.take(r.Position()))
 }
 

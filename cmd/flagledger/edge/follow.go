@@ -100,6 +100,9 @@ func (f *follower) run(ctx context.Context) {
 	f.saveCopy()
 }
 
+// problemType is the media type of the service's refusals.
+const problemType = "application/problem+json"
+
 // follow reads the feed once, until it ends.
 func (f *follower) follow(ctx context.Context, progressed func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -119,9 +122,9 @@ func (f *follower) follow(ctx context.Context, progressed func()) error {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	defer answer.Body.Close()
-	f.refused.Store(answer.StatusCode == http.StatusUnauthorized)
-	if f.refused.Load() { // revoked while the edge was not connected
-		f.replica.Revoke(sha256.Sum256([]byte(f.key)))
+	f.refused.Store(answer.StatusCode == http.StatusUnauthorized && answer.Header.Get("Content-Type") == problemType)
+	if f.refused.Load() { // by the service, not by a proxy: revoked while the edge was not connected
+		f.replica.Revoke()
 		f.saveCopy()
 	}
 	if answer.StatusCode != http.StatusOK {
