@@ -4,12 +4,11 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"sort"
 
 	"flagledger/events"
 )
 
-// memberChunk is about the size of a chunk of members.
+// memberChunk is about the number of texts of a chunk of members.
 const memberChunk = 512
 
 // memberOverhead is what a member takes in memory beside its text, in bytes.
@@ -18,7 +17,8 @@ const memberOverhead = 32
 // Members is a set of texts. It is immutable: a change copies only the chunks that change, so that one more member of
 // a hundred thousand costs little.
 type Members struct {
-	chunks [][]string // none is empty; their texts are sorted across all
+	chunks []sortedTexts // none is empty; their texts are sorted across all
+	firsts sortedTexts   // the first text of each chunk
 	count  int
 	bytes  int // of all texts
 }
@@ -33,18 +33,13 @@ func (m Members) Len() int { return m.count }
 func (m Members) Bytes() int { return m.bytes + m.count*len(`"",`) }
 
 // Has reports whether a text is a member. It does not allocate.
-func (m Members) Has(text string) bool {
-	i := m.chunkOf(text)
-	if i < 0 {
-		return false
+func (m *Members) Has(text string) bool {
+	i, found := m.firsts.search(text)
+	if found || i == 0 {
+		return found
 	}
-	_, found := slices.BinarySearch(m.chunks[i], text)
+	_, found = m.chunks[i-1].search(text)
 	return found
-}
-
-// chunkOf returns the last chunk that begins with a text or before it, -1 if all begin after it.
-func (m Members) chunkOf(text string) int {
-	return sort.Search(len(m.chunks), func(i int) bool { return m.chunks[i][0] > text }) - 1
 }
 
 // Equal reports whether two sets have the same members.
@@ -54,7 +49,7 @@ func (m Members) Equal(other Members) bool { return slices.Equal(m.List(0, 0), o
 func (m Members) All() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, chunk := range m.chunks {
-			for _, text := range chunk {
+			for _, text := range chunk.texts {
 				if !yield(text) {
 					return
 				}
@@ -74,9 +69,9 @@ func (m Members) List(offset, limit int) []string {
 		if len(list) == n {
 			break
 		}
-		skipped := min(offset, len(chunk))
+		skipped := min(offset, len(chunk.texts))
 		offset -= skipped
-		list = append(list, chunk[skipped:min(len(chunk), skipped+n-len(list))]...)
+		list = append(list, chunk.texts[skipped:min(len(chunk.texts), skipped+n-len(list))]...)
 	}
 	return list
 }
@@ -118,33 +113,49 @@ func (m Members) change(texts []string, replace func(chunk, texts []string) []st
 		texts = slices.Sorted(slices.Values(texts))
 	}
 	texts = slices.Compact(slices.Clone(texts))
-	next := Members{chunks: make([][]string, 0, len(m.chunks)+1), count: m.count, bytes: m.bytes}
+	next := Members{chunks: make([]sortedTexts, 0, len(m.chunks)+1), count: m.count, bytes: m.bytes}
 	for i := range max(1, len(m.chunks)) {
-		var chunk []string
+		var chunk sortedTexts
 		if i < len(m.chunks) {
 			chunk = m.chunks[i]
 		}
 		n := len(texts)
 		if i+1 < len(m.chunks) {
-			n, _ = slices.BinarySearch(texts, m.chunks[i+1][0])
+			n, _ = slices.BinarySearch(texts, m.chunks[i+1].texts[0])
 		}
-		if n > 0 {
-			before := chunk
-			chunk, texts = replace(chunk, texts[:n]), texts[n:]
-			next.count += len(chunk) - len(before)
-			next.bytes += textSize(chunk) - textSize(before)
+		if n == 0 {
+			if len(chunk.texts) > 0 {
+				next.chunks = append(next.chunks, chunk)
+			}
+			continue
 		}
-		for len(chunk) > 2*memberChunk {
-			next.chunks, chunk = append(next.chunks, slices.Clip(chunk[:memberChunk])), chunk[memberChunk:]
-		}
-		if len(chunk) > 0 {
-			next.chunks = append(next.chunks, slices.Clip(chunk))
-		}
+		after := replace(chunk.texts, texts[:n])
+		texts = texts[n:]
+		next.count += len(after) - len(chunk.texts)
+		next.bytes += textSize(after) - textSize(chunk.texts)
+		next.addChunks(after)
 	}
 	if len(next.chunks) > 8+4*next.count/memberChunk { // removals have left small chunks
-		next.chunks = slices.Collect(slices.Chunk(next.List(0, 0), memberChunk))
+		list := next.List(0, 0)
+		next.chunks = nil
+		next.addChunks(list)
 	}
+	firsts := make([]string, len(next.chunks))
+	for i := range next.chunks {
+		firsts[i] = next.chunks[i].texts[0]
+	}
+	next.firsts = newSortedTexts(firsts)
 	return next
+}
+
+// addChunks adds texts as one chunk, or as several if they are many.
+func (m *Members) addChunks(texts []string) {
+	for len(texts) > 2*memberChunk {
+		m.chunks, texts = append(m.chunks, newSortedTexts(slices.Clip(texts[:memberChunk]))), texts[memberChunk:]
+	}
+	if len(texts) > 0 {
+		m.chunks = append(m.chunks, newSortedTexts(slices.Clip(texts)))
+	}
 }
 
 // MarshalJSON writes the members as a list.

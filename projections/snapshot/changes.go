@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// Change is a change of a flag.
+// Change is a change of a flag, or of a segment that flags refer to.
 type Change struct {
 	Position    events.Position
 	Time        time.Time // when the store recorded it
@@ -20,6 +20,8 @@ type Change struct {
 	Deleted     bool
 	// ClientSide says whether browsers see the flag after the change, WasClientSide whether they did before.
 	ClientSide, WasClientSide bool
+	// Segment is set for a change of a segment, which has no Key.
+	Segment *SegmentChange
 }
 
 // maxChanges limits the changes of all tenants that returning listeners can resume from: about 3 MB.
@@ -247,7 +249,7 @@ func (l *Listener) Next() Update {
 		if entry.Position.Compare(l.position) <= 0 {
 			break
 		}
-		if l.environment == "" || entry.Environment == "" || entry.Environment == l.environment {
+		if l.concerns(&entry.Change) {
 			update.Changes = append(update.Changes, entry.Change)
 		}
 		n = entry.before
@@ -255,6 +257,14 @@ func (l *Listener) Next() Update {
 	slices.Reverse(update.Changes)
 	l.position = c.position
 	return update
+}
+
+// concerns reports whether a change is in the listener's environment.
+func (l *Listener) concerns(c *Change) bool {
+	if c.Segment != nil && l.environment != "" {
+		return c.Segment.In(l.environment) != nil
+	}
+	return l.environment == "" || c.Environment == "" || c.Environment == l.environment
 }
 
 // Await waits until the snapshot holds a tenant's change at a position that another node announced, or until ctx ends.

@@ -9,6 +9,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/state"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // contents are all that a snapshot holds at a checkpoint, with what readers share: it is only read.
@@ -30,6 +31,7 @@ type header struct {
 type record struct {
 	Tenant  *savedTenant   `cbor:",omitempty"`
 	Flags   *savedFlags    `cbor:",omitempty"`
+	Segment *savedSegment  `cbor:",omitempty"`
 	Users   []savedUser    `cbor:",omitempty"`
 	Clients []Client       `cbor:",omitempty"`
 	Ended   []savedSession `cbor:",omitempty"`
@@ -42,7 +44,25 @@ type savedTenant struct {
 	Projects map[string]int64 // how many flags each has
 	Clients  []string
 
-	flags []*state.Flag // in records of their own
+	flags    []*state.Flag // in records of their own
+	segments []*state.Segment
+}
+
+// savedSegment is a segment as folded, with its members as lists.
+type savedSegment struct {
+	State              state.Segment
+	Included, Excluded []string
+}
+
+func (s *savedSegment) state() *state.Segment {
+	s.State.Included, s.State.Excluded = state.NewMembers(s.Included), state.NewMembers(s.Excluded)
+	return &s.State
+}
+
+func saveSegment(s *state.Segment) *savedSegment {
+	saved := &savedSegment{*s, s.Included.List(0, 0), s.Excluded.List(0, 0)}
+	saved.State.Included, saved.State.Excluded = state.Members{}, state.Members{}
+	return saved
 }
 
 // savedFlags are flags of a tenant as folded, with the environments to compile them for.
@@ -111,6 +131,9 @@ func (t *Tenant) saved() savedTenant {
 	for _, f := range t.flags.All() {
 		saved.flags = append(saved.flags, f.State())
 	}
+	for _, segment := range t.Segments().All() {
+		saved.segments = append(saved.segments, segment.State())
+	}
 	return saved
 }
 
@@ -126,6 +149,13 @@ func (all *contents) records() iter.Seq[record] {
 			}
 			for part := range slices.Chunk(t.flags, perRecord) {
 				if !yield(record{Flags: &savedFlags{t.ID, t.State.Environments, part}}) {
+					return
+				}
+			}
+		}
+		for i := range all.tenants {
+			for _, segment := range all.tenants[i].segments {
+				if !yield(record{Segment: saveSegment(segment)}) {
 					return
 				}
 			}
@@ -165,8 +195,22 @@ func (s *Snapshot) add(r record) error {
 				return err
 			}
 			t.flags.Store(saved.Key, f)
+			t.users.replace(saved.Key, nil, f.segmentsUsed())
 			t.flagBytes.Add(int64(f.bytes))
 		}
+	}
+	if r.Segment != nil {
+		saved := r.Segment.state()
+		compiled, err := evaluation.CompileSegment(saved, nil)
+		if err != nil {
+			return err
+		}
+		t := s.addedTenant(saved.TenantID)
+		for added := false; !added; {
+			segments := t.Segments()
+			added = t.segments.CompareAndSwap(segments, segments.With(compiled))
+		}
+		t.flagBytes.Add(int64(saved.Bytes()))
 	}
 	for _, u := range r.Users {
 		s.users.Store(u.ID, &u.User)

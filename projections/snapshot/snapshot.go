@@ -156,6 +156,7 @@ var handlers = events.NewByStream(
 	handle((*Snapshot).applyTenant),
 	handle((*Snapshot).applyUser),
 	handle(func(*Snapshot, events.Recorded, events.InvitationFact) error { return nil }), // no request needs invitations
+	handler((*Snapshot).applySegment),
 )
 
 // handler applies events of one stream, which follow each other in the log. It calls fault for those that it cannot
@@ -270,6 +271,7 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 			fault(run[len(run)-1], err)
 		}
 	}
+	t.users.replace(key, before.segmentsUsed(), after.segmentsUsed())
 	t.count(before, -1)
 	t.count(after, +1)
 	if after == nil {
@@ -337,6 +339,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		s.removeEvaluationKeys(&next, "")
 		next = tenantState{}
 		t.flags.Clear()
+		t.segments.Store(nil)
 		t.flagBytes.Store(0)
 		t.projects.Range(func(id string, _ *project) bool {
 			delete(s.projects, id)

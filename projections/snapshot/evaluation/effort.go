@@ -44,6 +44,9 @@ func costOf(t test) cost {
 	return c
 }
 
+// segmentEffort is the cost of asking a segment, beside that of its rules.
+const segmentEffort effort = 16
+
 // stepEffort is the cost of each step into an object.
 const stepEffort effort = 2
 
