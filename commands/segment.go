@@ -259,7 +259,7 @@ func (c RevertSegment) Decide(s state.Segment) ([]events.Fact, error) {
 	}
 	for _, list := range []events.MemberList{events.Included, events.Excluded} {
 		was, is := *from.List(list), *c.To.List(list)
-		facts = append(facts, memberFacts(list, minus(is, was), minus(was, is))...)
+		facts = append(facts, memberFacts(list, is.Minus(was), was.Minus(is))...)
 	}
 	if len(facts) == 0 {
 		return nil, nil

@@ -82,16 +82,6 @@ func memberFacts(list events.MemberList, add, remove []string) (facts []events.F
 	return facts
 }
 
-// minus returns the members of a that are not in b.
-func minus(a, b state.Members) (rest []string) {
-	for member := range a.All() {
-		if !b.Has(member) {
-			rest = append(rest, member)
-		}
-	}
-	return rest
-}
-
 // checkSegmentSize returns facts, unless they make the segment larger than its limits.
 func checkSegmentSize(s *state.Segment, facts []events.Fact) ([]events.Fact, error) {
 	next := segmentAfter(s, facts)

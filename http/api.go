@@ -16,6 +16,7 @@ import (
 	"flagledger/http/flagd"
 	"flagledger/http/flags"
 	"flagledger/http/rest"
+	"flagledger/http/segments"
 	"flagledger/http/tenants"
 )
 
@@ -85,6 +86,7 @@ func New(o Options) *API {
 		a.tenants.AddOperations()
 		httpbilling.New(core, o.Billing).AddOperations(r)
 		flags.New(core, o.StaleAfter).AddOperations()
+		segments.New(core).AddOperations()
 		audit.New(core, o.Checkpoints).AddOperations()
 		a.Evaluation.AddOperations(r)
 		a.Flagd.AddOperations(r)

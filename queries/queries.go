@@ -17,11 +17,12 @@ import (
 // Methods that take a time answer as of that time by the store's clock; the zero time means now. They return ErrFuture
 // for a time that is not past: see WaitUntilCurrent.
 type Queries struct {
-	db    *pgxpool.Pool
-	store events.Store
-	wait  func(ctx context.Context, position events.Position, names []string) bool
-	lists *flagKeyCache
-	now   func() time.Time // measures how long reading takes; callers pass the current time
+	db       *pgxpool.Pool
+	store    events.Store
+	wait     func(ctx context.Context, position events.Position, names []string) bool
+	lists    *flagKeyCache
+	segments *segmentStates
+	now      func() time.Time // measures how long reading takes; callers pass the current time
 }
 
 // New returns Queries over the read models of a store. wait waits until the read models of the named events reach a
@@ -29,7 +30,7 @@ type Queries struct {
 func New(
 	db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool,
 ) *Queries {
-	return &Queries{db: db, store: store, wait: wait, lists: newFlagKeyCache(), now: time.Now}
+	return &Queries{db: db, store: store, wait: wait, lists: newFlagKeyCache(), segments: newSegmentStates(), now: time.Now}
 }
 
 var (

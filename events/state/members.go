@@ -158,6 +158,17 @@ func (m *Members) addChunks(texts []string) {
 	}
 }
 
+// Minus returns the members that another set lacks, in order.
+func (m Members) Minus(other Members) []string {
+	rest := []string{}
+	for text := range m.All() {
+		if !other.Has(text) {
+			rest = append(rest, text)
+		}
+	}
+	return rest
+}
+
 // MarshalJSON writes the members as a list.
 func (m Members) MarshalJSON() ([]byte, error) { return events.Marshal(m.List(0, 0)) }
 

@@ -54,7 +54,7 @@ func showSince(f queries.CleanupFlag) string {
 
 // CleanupEntry returns the JSON of a flag in the list of cleanups. The command line prints the same.
 func CleanupEntry(f queries.CleanupFlag, s queries.Staleness) []byte {
-	return encodeJSON(showCleanupFlag(s)(f))
+	return rest.EncodeJSON(showCleanupFlag(s)(f))
 }
 
 func (a *API) addCleanup() {

@@ -24,6 +24,14 @@ type Change struct {
 	Segment *SegmentChange
 }
 
+// subject names what has changed.
+func (c *Change) subject() string {
+	if c.Segment != nil {
+		return "segment " + c.Segment.Key
+	}
+	return c.Key
+}
+
 // maxChanges limits the changes of all tenants that returning listeners can resume from: about 3 MB.
 const maxChanges = 1 << 15
 
@@ -187,6 +195,7 @@ type Listener struct {
 	tenant      *Tenant
 	environment string          // its id, empty for all
 	position    events.Position // it was informed of all changes up to it
+	feed        bool            // wants changes of segments that no flag refers to
 }
 
 // Listen returns a listener for future changes in an environment, or in all if the id is empty. It returns nil if the
@@ -261,8 +270,8 @@ func (l *Listener) Next() Update {
 
 // concerns reports whether a change is in the listener's environment.
 func (l *Listener) concerns(c *Change) bool {
-	if c.Segment != nil && l.environment != "" {
-		return c.Segment.In(l.environment) != nil
+	if c.Segment != nil {
+		return l.feed || c.Segment.In(l.environment) != nil
 	}
 	return l.environment == "" || c.Environment == "" || c.Environment == l.environment
 }

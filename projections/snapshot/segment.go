@@ -223,6 +223,7 @@ func (c *SegmentChange) ClientSide() *SegmentChange {
 	return c.where(func(f FlagOfSegment) bool { return f.ClientSide })
 }
 
+// where returns the part of the change for some flags, nil if there are none.
 func (c *SegmentChange) where(is func(FlagOfSegment) bool) *SegmentChange {
 	part := &SegmentChange{Key: c.Key, Many: c.Many}
 	for _, f := range c.Flags {
