@@ -15,20 +15,20 @@ import (
 
 var checkSegmentAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsRead, Unverified: true}
 
-type checkBody struct {
-	Member     bool                     `json:"member" example:"true"`
-	Because    rest.OrNull[becauseBody] `json:"because" doc:"The list or the rule that decided; null if nothing matched"`
-	Conditions []checkedConditionBody   `json:"conditions" doc:"Of the rules, of each up to the first that did not hold; empty if a list decided"`
+type segmentCheckBody struct {
+	Member     bool                                `json:"member" example:"true"`
+	Because    rest.OrNull[segmentCheckReasonBody] `json:"because" doc:"The list or the rule that decided; null if nothing matched"`
+	Conditions []segmentCheckConditionBody         `json:"conditions" doc:"Of the rules, of each up to the first that did not hold; empty if a list decided"`
 }
 
-type becauseBody struct {
+type segmentCheckReasonBody struct {
 	List   string `json:"list,omitzero" enum:"included,excluded" example:"included"`
 	RuleID string `json:"ruleId,omitzero" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 }
 
-type checkedConditionBody struct {
+type segmentCheckConditionBody struct {
 	RuleID string `json:"ruleId" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
-	askedConditionBody
+	AskedConditionBody
 }
 
 // checkSegment answers whether a context is in a segment, and why.
@@ -123,14 +123,14 @@ func (a *API) segmentOfCheck(
 	return segment, err
 }
 
-func showCheck(c *evaluation.Check) checkBody {
-	body := checkBody{Member: c.Member, Conditions: make([]checkedConditionBody, len(c.Conditions))}
+func showCheck(c *evaluation.Check) segmentCheckBody {
+	body := segmentCheckBody{Member: c.Member, Conditions: make([]segmentCheckConditionBody, len(c.Conditions))}
 	if c.List != "" || c.RuleID != "" {
-		body.Because.Value = &becauseBody{string(c.List), c.RuleID}
+		body.Because.Value = &segmentCheckReasonBody{string(c.List), c.RuleID}
 	}
 	longest := min(maxActual, allActual/max(1, len(c.Conditions)))
 	for i, asked := range c.Conditions {
-		body.Conditions[i] = checkedConditionBody{asked.RuleID, showAsked(asked.Condition, showActual(asked.Actual, longest))}
+		body.Conditions[i] = segmentCheckConditionBody{asked.RuleID, showAsked(asked.Condition, showActual(asked.Actual, longest))}
 	}
 	return body
 }
@@ -151,5 +151,5 @@ func (a *API) documentCheckSegment() {
 		},
 	}
 	op.Errors = []int{http.StatusUnprocessableEntity}
-	a.checkSegmentSchema = a.document(&op, checkSegmentAccess, ContextBody{}, checkBody{})
+	a.checkSegmentSchema = a.document(&op, checkSegmentAccess, ContextBody{}, segmentCheckBody{})
 }

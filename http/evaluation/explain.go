@@ -26,10 +26,11 @@ type stepBody struct {
 	List       string               `json:"list,omitzero" enum:"included,excluded" doc:"Of the segment, if it decided" example:"included"`
 	RuleID     string               `json:"ruleId,omitzero" doc:"Of a rule, or of the rule of a segment if it decided" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	RuleName   *string              `json:"ruleName,omitzero" doc:"Only for a rule, as are conditions" example:"beta testers in the EU"`
-	Conditions []askedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: later ones were not tested"`
+	Conditions []AskedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: later ones were not tested"`
 }
 
-type askedConditionBody struct {
+// AskedConditionBody is a condition that was tested.
+type AskedConditionBody struct {
 	Attribute string            `json:"attribute,omitzero" doc:"Absent for in_segment" example:"plan"`
 	Op        rest.OperatorName `json:"op"`
 	Values    []rest.Operand    `json:"values" example:"[\"pro\",\"team\"]"`
@@ -76,7 +77,7 @@ func showExplanation(x evaluation.Explanation) explanationBody {
 			RuleID: s.RuleID,
 		}
 		if s.Kind == evaluation.RuleStep {
-			step.RuleName, step.Conditions = &s.RuleName, make([]askedConditionBody, 0, len(s.Conditions))
+			step.RuleName, step.Conditions = &s.RuleName, make([]AskedConditionBody, 0, len(s.Conditions))
 		}
 		for _, c := range s.Conditions {
 			if actual[c.Attribute] == nil {
@@ -92,8 +93,8 @@ func showExplanation(x evaluation.Explanation) explanationBody {
 	return body
 }
 
-func showAsked(c evaluation.Condition, actual rest.Value) askedConditionBody {
-	return askedConditionBody{
+func showAsked(c evaluation.Condition, actual rest.Value) AskedConditionBody {
+	return AskedConditionBody{
 		Attribute: c.Attribute,
 		Op:        rest.OperatorName(c.Op),
 		Values:    rest.ShowOperands(c.Values),

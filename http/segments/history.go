@@ -15,7 +15,7 @@ import (
 	"flagledger/queries"
 )
 
-type historyEntry struct {
+type segmentHistoryEntry struct {
 	ID        string            `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
 	Action    string            `json:"action" enum:"created,updated,rules_changed,members_added,members_removed,deleted,reverted"`
 	Changes   rest.Value        `json:"changes" doc:"Each changed field with from and to. Rules are rules.<id>, as a whole, null if absent; members that were added or removed are included or excluded" example:"{\"included\":{\"from\":null,\"to\":[\"user-42\"]}}"`
@@ -28,8 +28,8 @@ type historyEntry struct {
 	Reason    string            `json:"reason" doc:"From X-Change-Reason" example:"launch day"`
 }
 
-func showEntry(e queries.HistoryEntry) historyEntry {
-	return historyEntry{
+func showEntry(e queries.HistoryEntry) segmentHistoryEntry {
+	return segmentHistoryEntry{
 		ID:        e.ID,
 		Action:    e.Action,
 		Changes:   rest.Value(e.Changes),
@@ -52,7 +52,7 @@ func (a *API) addHistory() {
 		rest.PeriodInput
 		Action string `query:"action" enum:"created,updated,rules_changed,members_added,members_removed,deleted,reverted"`
 		UserID string `query:"userId"`
-	}) (*rest.ListOutput[historyEntry], error) {
+	}) (*rest.ListOutput[segmentHistoryEntry], error) {
 		filter := queries.HistoryFilter{Action: in.Action, UserID: a.PersonID(in.UserID), From: in.From, To: in.To}
 		list, err := a.Queries.History(ctx, rest.PrincipalOf(ctx).Tenant.ID(), "segment", in.Key, filter, in.Page())
 		return rest.ListResponse(ctx, in.PageInput, list, err, showEntry)
@@ -164,7 +164,7 @@ func compareSegments(before, after *state.Segment) (rest.DiffBody, error) {
 	for _, name := range slices.Sorted(maps.Keys(fields[0])) {
 		d.Add(name, nil, rest.Value(fields[0][name]), rest.Value(fields[1][name]))
 	}
-	id := func(r ruleBody) string { return r.ID }
+	id := func(r segmentRuleBody) string { return r.ID }
 	d.AddLists("rules", nil, rest.ByID(bodies[0].Rules, id), rest.ByID(bodies[1].Rules, id))
 	for _, list := range []events.MemberList{events.Included, events.Excluded} {
 		from, to := before.List(list), after.List(list)

@@ -20,7 +20,7 @@ import (
 	"flagledger/queries"
 )
 
-type membersBody struct {
+type segmentMembersBody struct {
 	List   string   `json:"list" enum:"included,excluded" example:"included"`
 	Add    []string `json:"add,omitempty" nullable:"true" maxItems:"10000" example:"[\"user-42\"]"`
 	Remove []string `json:"remove,omitempty" nullable:"true" maxItems:"10000" example:"[\"user-7\"]"`
@@ -71,7 +71,7 @@ func (a *API) addMembers() {
 	rest.Register(a.Core, need, change, func(ctx context.Context, in *struct {
 		SegmentChange
 		List string `query:"list" enum:"included,excluded" doc:"The list that a body of text/csv adds to"`
-		Body membersBody
+		Body segmentMembersBody
 	}) (*membersOutput, error) {
 		s, done, err := rest.Do(ctx, a.Writer, commands.ChangeMembers{
 			SegmentRef: in.ref(ctx), List: events.MemberList(in.Body.List), Add: in.Body.Add, Remove: in.Body.Remove,
@@ -107,7 +107,7 @@ func membersFromCSV(query url.Values, text []byte) ([]byte, error) {
 	}
 	rows := csv.NewReader(bytes.NewReader(text))
 	rows.FieldsPerRecord = 1
-	body := membersBody{List: query.Get("list"), Add: []string{}}
+	body := segmentMembersBody{List: query.Get("list"), Add: []string{}}
 	for {
 		row, err := rows.Read()
 		switch {

@@ -9,58 +9,69 @@ import (
 	"flagledger/http/rest"
 )
 
-// ruleBody is a rule of a segment in a response.
-type ruleBody struct {
+// segmentRuleBody is a rule of a segment in a response.
+type segmentRuleBody struct {
 	ID         string               `json:"id" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	Name       string               `json:"name" example:"staff"`
 	Conditions []rest.ConditionBody `json:"conditions" doc:"All must hold"`
 }
 
-func showRules(list []events.Rule) []ruleBody {
-	shown := make([]ruleBody, len(list))
+func showRules(list []events.Rule) []segmentRuleBody {
+	shown := make([]segmentRuleBody, len(list))
 	for i, r := range list {
-		shown[i] = ruleBody{r.ID, r.Name, rest.ShowConditions(r.Conditions)}
+		shown[i] = segmentRuleBody{r.ID, r.Name, rest.ShowConditions(r.Conditions)}
 	}
 	return shown
 }
 
-// newRuleBody is a rule of a segment in a request.
-type newRuleBody struct {
-	ID         *string                 `json:"id,omitempty" nullable:"true" doc:"The id of an existing rule; a rule without it is new"`
+// NewSegmentRule is a new rule of a segment in a request.
+type NewSegmentRule struct {
 	Name       string                  `json:"name,omitempty" maxLength:"200" example:"staff"`
 	Conditions []rest.NewConditionBody `json:"conditions" maxItems:"50" doc:"All must hold; a rule without conditions matches everyone"`
 }
 
+// segmentRuleChange is a rule of a segment in a request that may exist already.
+type segmentRuleChange struct {
+	ID *string `json:"id,omitempty" nullable:"true" doc:"The id of an existing rule; a rule without it is new"`
+	NewSegmentRule
+}
+
+func (r NewSegmentRule) rule() commands.NewRule {
+	return commands.NewRule{NewID: commands.NewID(), Name: r.Name, Conditions: rest.SentConditions(r.Conditions)}
+}
+
+func (r segmentRuleChange) rule() commands.NewRule {
+	rule := r.NewSegmentRule.rule()
+	if r.ID != nil {
+		rule.ID = new(events.CanonicalID(*r.ID))
+	}
+	return rule
+}
+
 // sentRules converts the rules of a body for a command; nil stays nil.
-func sentRules(sent []newRuleBody) []commands.NewRule {
+func sentRules[R interface{ rule() commands.NewRule }](sent []R) []commands.NewRule {
 	if sent == nil {
 		return nil
 	}
 	list := make([]commands.NewRule, min(len(sent), commands.MaxRules+1)) // one too many is refused
 	for i := range list {
-		r := sent[i]
-		list[i] = commands.NewRule{
-			NewID: commands.NewID(), Name: r.Name, Conditions: rest.SentConditions(r.Conditions),
-		}
-		if r.ID != nil {
-			list[i].ID = new(events.CanonicalID(*r.ID))
-		}
+		list[i] = sent[i].rule()
 	}
 	return list
 }
 
-type rulesBody struct {
-	Rules []ruleBody `json:"rules" doc:"Who matches one of them is in the segment, unless excluded"`
+type segmentRulesBody struct {
+	Rules []segmentRuleBody `json:"rules" doc:"Who matches one of them is in the segment, unless excluded"`
 }
 
-type newRulesBody struct {
-	Rules []newRuleBody `json:"rules" maxItems:"100" doc:"The whole list"`
+type newSegmentRulesBody struct {
+	Rules []segmentRuleChange `json:"rules" maxItems:"100" doc:"The whole list"`
 }
 
 type rulesOutput struct {
 	rest.Changed
 	ETag string `header:"ETag" doc:"The segment's version, for If-Match"`
-	Body rulesBody
+	Body segmentRulesBody
 }
 
 // exampleRule is a rule in examples, of a response if shown.
@@ -84,7 +95,7 @@ func (a *API) addRules() {
 			if err != nil {
 				return nil, err
 			}
-			out := &rulesOutput{Body: rulesBody{showRules(s.Rules)}}
+			out := &rulesOutput{Body: segmentRulesBody{showRules(s.Rules)}}
 			if !past {
 				out.ETag = rest.ETag(s.Version)
 			}
@@ -96,7 +107,7 @@ func (a *API) addRules() {
 	set = rest.WithExamples(set, exampleRules(false), exampleRules(true))
 	rest.Register(a.Core, changing, set, func(ctx context.Context, in *struct {
 		SegmentChange
-		Body newRulesBody
+		Body newSegmentRulesBody
 	}) (*rulesOutput, error) {
 		cmd := commands.SetSegmentRules{SegmentRef: in.ref(ctx), Rules: sentRules(in.Body.Rules)}
 		cmd.Unusable = a.UnusableSegments(ctx, rest.PrincipalOf(ctx).Tenant, in.Key, cmd.Rules)
@@ -111,6 +122,6 @@ func (a *API) addRules() {
 		if err != nil {
 			return nil, err
 		}
-		return &rulesOutput{rest.ChangeHeaders(done), rest.ETag(s.Version), rulesBody{showRules(s.Rules)}}, nil
+		return &rulesOutput{rest.ChangeHeaders(done), rest.ETag(s.Version), segmentRulesBody{showRules(s.Rules)}}, nil
 	})
 }

@@ -21,14 +21,14 @@ type segmentBody struct {
 	Description string            `json:"description" example:"People who asked for early versions"`
 	Tags        []string          `json:"tags" example:"[\"web\"]"`
 	Version     uint64            `json:"version" doc:"The number of the segment's last event" example:"7"`
-	Rules       []ruleBody        `json:"rules" doc:"Who matches one of them is in the segment, unless excluded"`
-	Counts      countsBody        `json:"counts"`
+	Rules       []segmentRuleBody `json:"rules" doc:"Who matches one of them is in the segment, unless excluded"`
+	Counts      segmentCountsBody `json:"counts"`
 	UsedBy      *int              `json:"usedBy,omitempty" doc:"How many flags and segments refer to it. Historical responses omit it" example:"3"`
 	CreatedAt   rest.RecordedTime `json:"createdAt"`
 	UpdatedAt   rest.RecordedTime `json:"updatedAt"`
 }
 
-type countsBody struct {
+type segmentCountsBody struct {
 	Included int `json:"included" doc:"Members that are in the segment" example:"120"`
 	Excluded int `json:"excluded" doc:"Members that are not, whatever the rules say" example:"2"`
 }
@@ -42,7 +42,7 @@ func showSegment(s *state.Segment) segmentBody {
 		Tags:        s.Tags,
 		Version:     uint64(s.Version),
 		Rules:       showRules(s.Rules),
-		Counts:      countsBody{s.Included.Len(), s.Excluded.Len()},
+		Counts:      segmentCountsBody{s.Included.Len(), s.Excluded.Len()},
 		CreatedAt:   rest.RecordedTime(s.CreatedAt),
 		UpdatedAt:   rest.RecordedTime(s.UpdatedAt),
 	}
@@ -62,18 +62,18 @@ type segmentOutput struct {
 	Body     segmentBody
 }
 
-type createBody struct {
+type createSegmentBody struct {
 	Key         string                `json:"key" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$" doc:"Unique in the tenant; never changes" example:"beta"`
 	Name        rest.Optional[string] `json:"name,omitzero" minLength:"1" maxLength:"200" doc:"The default is the key" example:"Beta testers"`
 	Description string                `json:"description,omitempty" maxLength:"2000" example:"People who asked for early versions"`
 	Tags        []string              `json:"tags,omitempty" doc:"A set" example:"[\"web\"]"`
-	Rules       []newRuleBody         `json:"rules,omitempty" maxItems:"100"`
+	Rules       []NewSegmentRule      `json:"rules,omitempty" maxItems:"100"`
 }
 
-type updateBody struct {
-	Name        rest.Optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200"`
-	Description rest.Optional[string]   `json:"description,omitzero" maxLength:"2000" nullable:"true" doc:"null clears it"`
-	Tags        rest.Optional[[]string] `json:"tags,omitzero"`
+type updateSegmentBody struct {
+	Name        rest.Optional[string]   `json:"name,omitzero" minLength:"1" maxLength:"200" example:"Beta testers"`
+	Description rest.Optional[string]   `json:"description,omitzero" maxLength:"2000" nullable:"true" doc:"null clears it" example:"People who asked for early versions"`
+	Tags        rest.Optional[[]string] `json:"tags,omitzero" example:"[\"web\"]"`
 }
 
 var (
@@ -125,7 +125,7 @@ func (a *API) addSegments() {
 	rest.Register(a.Core, changing, create, func(ctx context.Context, in *struct {
 		rest.TenantInput
 		rest.ChangeInput
-		Body createBody
+		Body createSegmentBody
 	}) (*segmentOutput, error) {
 		tenant := rest.PrincipalOf(ctx).Tenant
 		count, release, err := a.countSegments(ctx)
@@ -166,7 +166,7 @@ func (a *API) addSegments() {
 	update := rest.Operation("PATCH", path, "update-segment", tag, "Change the sent fields of a segment")
 	rest.Register(a.Core, changing, update, func(ctx context.Context, in *struct {
 		SegmentChange
-		Body updateBody
+		Body updateSegmentBody
 	}) (*segmentOutput, error) {
 		return a.write(ctx, commands.UpdateSegment{
 			SegmentRef:  in.ref(ctx),
@@ -230,7 +230,7 @@ func userNames(users []snapshot.SegmentUser) (names []string) {
 	return names
 }
 
-type userBody struct {
+type segmentUserBody struct {
 	FlagKey     string `json:"flagKey,omitzero" doc:"Absent for a segment" example:"new-checkout"`
 	Environment string `json:"environment,omitzero" doc:"Of the flag's rule" example:"production"`
 	SegmentKey  string `json:"segmentKey,omitzero" doc:"Absent for a flag" example:"staff"`
@@ -243,14 +243,14 @@ func (a *API) addUsers() {
 	rest.Register(a.Core, reading, users, func(ctx context.Context, in *struct {
 		SegmentPath
 		rest.PageInput
-	}) (*rest.ListOutput[userBody], error) {
+	}) (*rest.ListOutput[segmentUserBody], error) {
 		tenant := rest.PrincipalOf(ctx).Tenant
 		if _, ok := tenant.Segments().Find(in.Key); !ok {
 			return nil, queries.ErrNotFound
 		}
 		list := queries.ListOf(tenant.SegmentUsers(in.Key), in.Page())
-		return rest.ListResponse(ctx, in.PageInput, list, nil, func(u snapshot.SegmentUser) userBody {
-			return userBody{u.FlagKey, u.Environment.Name, u.SegmentKey, u.RuleID}
+		return rest.ListResponse(ctx, in.PageInput, list, nil, func(u snapshot.SegmentUser) segmentUserBody {
+			return segmentUserBody{u.FlagKey, u.Environment.Name, u.SegmentKey, u.RuleID}
 		})
 	})
 }
