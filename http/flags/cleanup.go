@@ -66,7 +66,8 @@ func (a *API) addCleanup() {
 			rest.TenantInput
 			rest.PageInput
 		}) (*rest.ListOutput[cleanupFlag], error) {
-			tenant, stale := rest.PrincipalOf(ctx).Tenant, a.staleness()
+			tenant := rest.PrincipalOf(ctx).Tenant
+			stale := a.staleness(tenant)
 			list, err := a.Queries.Cleanup(ctx, tenant.ID(), stale, tenant.FlagsChanged(), in.Page())
 			return rest.ListResponse(ctx, in.PageInput, list, err, showCleanupFlag(stale))
 		})

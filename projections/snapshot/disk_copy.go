@@ -137,6 +137,7 @@ func (s *Snapshot) adopt(saved *Saved) {
 		s.tenants.Store(id, t)
 		t.flagsChanged.Store(&c.Position)
 		s.created.add(t.Creator(), t)
+		s.noteProblems(t, t.users.all()...)
 		for _, key := range t.state.Load().EvaluationKeys {
 			s.addEvaluationKey(t, key)
 		}
@@ -299,10 +300,14 @@ func (s *Snapshot) FromDisk() (written time.Time, from bool) {
 	return written, false
 }
 
-// Troubles lists what is out of order with the copy on disk.
+// Troubles lists what is out of order with the copy on disk, and with the segments that flags refer to.
 func (s *Snapshot) Troubles(now time.Time) (list []string) {
+	if n := s.BrokenFlags(); n > 0 {
+		list = append(list, fmt.Sprintf("%d flags refer to segments that are missing, or that refer to each other in a circle: "+
+			"GET of each flag shows its problems", n))
+	}
 	if s.copy == nil {
-		return nil
+		return list
 	}
 	if written, from := s.FromDisk(); from {
 		list = append(

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"flagledger/events"
 	"flagledger/events/state"
@@ -37,8 +38,9 @@ func (t *Tenant) FlagWithSegments(key string) (f *Flag, segments *evaluation.Seg
 
 // segmentUsers has the flags whose rules refer to each segment.
 type segmentUsers struct {
-	mu    sync.RWMutex
-	flags map[string]map[string]bool // keys of flags by the key of a segment
+	mu     sync.RWMutex
+	flags  map[string]map[string]bool // keys of flags by the key of a segment
+	broken map[string]bool            // keys of flags with problems
 }
 
 // replace notes that a flag refers to some segments in place of others.
@@ -148,6 +150,7 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 		fault(last, err)
 	}
 	t.flagsChanged.Store(&last.Position)
+	s.noteProblems(t, t.users.of(t.Segments().LeadingTo(key)...)...)
 	s.changes.add(t, Change{
 		Position: last.Position, Time: last.At, Version: next.Version, Deleted: !next.Exists,
 		Segment: t.segmentChange(key),
@@ -235,4 +238,77 @@ func (c *SegmentChange) where(is func(FlagOfSegment) bool) *SegmentChange {
 		return nil
 	}
 	return part
+}
+
+// FlagProblem is a problem of a flag in an environment.
+type FlagProblem struct {
+	evaluation.Problem
+	Environment string // its name
+}
+
+// FlagProblems returns what is wrong with the segments that a flag's rules lead to.
+func (t *Tenant) FlagProblems(key string) (problems []FlagProblem) {
+	f, segments, ok := t.FlagWithSegments(key)
+	if !ok {
+		return nil
+	}
+	for _, e := range t.Environments() {
+		for _, p := range segments.Problems(f.Segments(e.ID)) {
+			problems = append(problems, FlagProblem{p, e.Name})
+		}
+	}
+	return problems
+}
+
+// noteProblems counts those of some flags that have problems.
+func (s *Snapshot) noteProblems(t *Tenant, flagKeys ...string) {
+	for _, key := range flagKeys {
+		broken := len(t.FlagProblems(key)) > 0
+		t.users.mu.Lock()
+		switch {
+		case broken && !t.users.broken[key]:
+			if t.users.broken == nil {
+				t.users.broken = map[string]bool{}
+			}
+			t.users.broken[key] = true
+			s.brokenFlags.Add(1)
+		case !broken && t.users.broken[key]:
+			delete(t.users.broken, key)
+			s.brokenFlags.Add(-1)
+		}
+		t.users.mu.Unlock()
+	}
+}
+
+// all returns the keys of the flags that refer to a segment.
+func (u *segmentUsers) all() []string {
+	u.mu.RLock()
+	keys := slices.Collect(maps.Keys(u.flags))
+	u.mu.RUnlock()
+	return u.of(keys...)
+}
+
+// forgetProblems ends counting the flags of a deleted tenant.
+func (s *Snapshot) forgetProblems(t *Tenant) {
+	t.users.mu.Lock()
+	defer t.users.mu.Unlock()
+	s.brokenFlags.Add(-int64(len(t.users.broken)))
+	t.users.flags, t.users.broken = nil, nil
+}
+
+// BrokenFlags counts the flags whose rules lead to a segment that is missing, or to a cycle.
+func (s *Snapshot) BrokenFlags() int { return int(s.brokenFlags.Load()) }
+
+// SegmentsChanged returns when a segment that a flag's rules lead to last changed, as recorded; zero without one.
+func (t *Tenant) SegmentsChanged(flagKey string) (newest time.Time) {
+	f, segments, ok := t.FlagWithSegments(flagKey)
+	if !ok {
+		return newest
+	}
+	for _, key := range segments.Reach(f.AllSegments()) {
+		if segment, ok := segments.Last(key); ok && segment.State().UpdatedAt.After(newest) {
+			newest = segment.State().UpdatedAt
+		}
+	}
+	return newest
 }

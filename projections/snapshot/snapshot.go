@@ -36,6 +36,7 @@ type Snapshot struct {
 	projects       map[string]*Tenant             // by project id; only apply uses it
 	position       atomic.Pointer[events.Position]
 	faults         atomic.Int64
+	brokenFlags    atomic.Int64 // whose rules lead to a missing segment, or to a cycle
 	changes        changes
 	engine         string                 // of the store; set by Run
 	logName        atomic.Pointer[string] // of the log in the snapshot; empty while that has no events
@@ -279,6 +280,9 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 	} else {
 		t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
 	}
+	if len(before.segmentsUsed()) > 0 || len(after.segmentsUsed()) > 0 {
+		s.noteProblems(t, key)
+	}
 	if (before == nil) != (after == nil) {
 		t.keysGeneration.Add(1)
 	}
@@ -340,6 +344,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		next = tenantState{}
 		t.flags.Clear()
 		t.segments.Store(nil)
+		s.forgetProblems(t)
 		t.flagBytes.Store(0)
 		t.projects.Range(func(id string, _ *project) bool {
 			delete(s.projects, id)

@@ -19,7 +19,7 @@ import (
 // AskedConditionBody defines model for AskedConditionBody.
 type AskedConditionBody struct {
 	Actual    json.RawMessage   `json:"actual"`
-	Attribute string            `json:"attribute"`
+	Attribute *string           `json:"attribute,omitempty"`
 	Matched   bool              `json:"matched"`
 	Negate    bool              `json:"negate"`
 	Op        string            `json:"op"`
@@ -78,7 +78,7 @@ type ChangedFlag struct {
 
 // ConditionBody defines model for ConditionBody.
 type ConditionBody struct {
-	Attribute string            `json:"attribute"`
+	Attribute *string           `json:"attribute,omitempty"`
 	Negate    bool              `json:"negate"`
 	Op        string            `json:"op"`
 	Values    []json.RawMessage `json:"values"`
@@ -277,7 +277,7 @@ type ListedKeyBody struct {
 
 // NewConditionBody defines model for NewConditionBody.
 type NewConditionBody struct {
-	Attribute string             `json:"attribute"`
+	Attribute *string            `json:"attribute,omitempty"`
 	Negate    *bool              `json:"negate,omitempty"`
 	Op        string             `json:"op"`
 	Values    *[]json.RawMessage `json:"values,omitempty"`
@@ -412,10 +412,13 @@ type SignUpBody struct {
 // StepBody defines model for StepBody.
 type StepBody struct {
 	Conditions *[]AskedConditionBody `json:"conditions,omitempty"`
+	Key        *string               `json:"key,omitempty"`
+	List       *string               `json:"list,omitempty"`
 	Outcome    string                `json:"outcome"`
 	RuleId     *string               `json:"ruleId,omitempty"`
 	RuleName   *string               `json:"ruleName,omitempty"`
 	Step       string                `json:"step"`
+	Version    *int64                `json:"version,omitempty"`
 }
 
 // StreamEvent defines model for StreamEvent.

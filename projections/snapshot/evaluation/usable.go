@@ -35,6 +35,39 @@ func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string
 	return unusable
 }
 
+// Problem is a reference to a segment that has no meaning of its own.
+type Problem struct {
+	Code ProblemCode
+	Key  string // of the segment
+}
+
+// ProblemCode says what is wrong with a reference.
+type ProblemCode string
+
+// The codes.
+const (
+	SegmentMissing ProblemCode = "segment_missing" // the segment does not exist: nobody is in it
+	SegmentCycle   ProblemCode = "segment_cycle"   // the reference closes a cycle: nobody matches by it
+)
+
+// Problems returns what is wrong with the segments that some keys lead to, by key.
+func (s *Segments) Problems(keys []string) (problems []Problem) {
+	for _, key := range s.Reach(keys) {
+		segment, exists := s.Find(key)
+		if !exists {
+			problems = append(problems, Problem{SegmentMissing, key})
+			continue
+		}
+		for _, use := range segment.state.Uses {
+			problem := Problem{SegmentCycle, use.Key}
+			if _, cycle := s.closesCycle(key, use.Key); cycle && !slices.Contains(problems, problem) {
+				problems = append(problems, problem)
+			}
+		}
+	}
+	return problems
+}
+
 func arrows(keys []string) string { return strings.Join(keys, " → ") }
 
 // referred returns the segments that a segment's rules refer to.
