@@ -27,7 +27,7 @@ type Members struct {
 func NewMembers(texts []string) Members { return Members{}.With(texts) }
 
 // Len returns the number of members.
-func (m Members) Len() int { return m.count }
+func (m *Members) Len() int { return m.count }
 
 // Bytes returns the size that counts against limits: that of the texts as JSON, about.
 func (m Members) Bytes() int { return m.bytes + m.count*len(`"",`) }

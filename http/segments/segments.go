@@ -48,10 +48,10 @@ func showSegment(s *state.Segment) segmentBody {
 	}
 }
 
-// showUsed shows a segment as it is now.
-func showUsed(s *state.Segment, tenant *snapshot.Tenant) segmentBody {
+// showUsed shows a segment as it is now, with how many flags and segments refer to it.
+func showUsed(s *state.Segment, users int) segmentBody {
 	body := showSegment(s)
-	body.UsedBy = new(tenant.SegmentUserCount(s.Key))
+	body.UsedBy = &users
 	return body
 }
 
@@ -100,7 +100,8 @@ func (a *API) addSegments() {
 	}) (*rest.ListOutput[segmentBody], error) {
 		tenant := rest.PrincipalOf(ctx).Tenant
 		var found []*state.Segment
-		show := func(s *state.Segment) segmentBody { return showUsed(s, tenant) }
+		users := tenant.SegmentUserCounts()
+		show := func(s *state.Segment) segmentBody { return showUsed(s, users[s.Key]) }
 		if in.At.IsZero() {
 			for _, s := range tenant.Segments().All() {
 				if s.State().Exists {
@@ -161,7 +162,7 @@ func (a *API) addSegments() {
 		if past {
 			return &segmentOutput{Body: showSegment(s)}, nil
 		}
-		return &segmentOutput{ETag: rest.ETag(s.Version), Body: showUsed(s, rest.PrincipalOf(ctx).Tenant)}, nil
+		return &segmentOutput{ETag: rest.ETag(s.Version), Body: showUsed(s, rest.PrincipalOf(ctx).Tenant.SegmentUserCount(s.Key))}, nil
 	})
 	update := rest.Operation("PATCH", path, "update-segment", tag, "Change the sent fields of a segment")
 	rest.Register(a.Core, changing, update, func(ctx context.Context, in *struct {
@@ -212,7 +213,8 @@ func (a *API) write(ctx context.Context, cmd commands.Command[state.Segment]) (*
 		return nil, err
 	}
 	return &segmentOutput{
-		Changed: rest.ChangeHeaders(done), ETag: rest.ETag(s.Version), Body: showUsed(&s, rest.PrincipalOf(ctx).Tenant),
+		Changed: rest.ChangeHeaders(done), ETag: rest.ETag(s.Version),
+		Body: showUsed(&s, rest.PrincipalOf(ctx).Tenant.SegmentUserCount(s.Key)),
 	}, nil
 }
 

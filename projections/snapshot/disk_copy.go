@@ -137,7 +137,7 @@ func (s *Snapshot) adopt(saved *Saved) {
 		s.tenants.Store(id, t)
 		t.flagsChanged.Store(&c.Position)
 		s.created.add(t.Creator(), t)
-		s.noteProblems(t, t.users.all()...)
+		s.noteProblems(t, t.users.of(t.users.segments()...)...)
 		for _, key := range t.state.Load().EvaluationKeys {
 			s.addEvaluationKey(t, key)
 		}

@@ -109,12 +109,33 @@ func (t *Tenant) SegmentUsers(key string) (users []SegmentUser) {
 }
 
 // SegmentUserCount counts the flags and segments whose rules refer to a segment.
-func (t *Tenant) SegmentUserCount(key string) int {
-	users := map[SegmentUser]bool{}
-	for _, u := range t.SegmentUsers(key) {
-		users[SegmentUser{FlagKey: u.FlagKey, SegmentKey: u.SegmentKey}] = true
+func (t *Tenant) SegmentUserCount(key string) int { return t.segmentUserCounts(key)[key] }
+
+// SegmentUserCounts counts the flags and segments whose rules refer to each segment, by key.
+func (t *Tenant) SegmentUserCounts() map[string]int {
+	return t.segmentUserCounts(t.users.segments()...)
+}
+
+// segmentUserCounts counts the flags that refer to some segments, and the segments that refer to any.
+func (t *Tenant) segmentUserCounts(keys ...string) map[string]int {
+	counts := map[string]int{}
+	for _, key := range keys {
+		for _, flagKey := range t.users.of(key) {
+			f, ok := t.Flag(flagKey)
+			uses := func(e events.EnvironmentRef) bool { return slices.Contains(f.Segments(e.ID), key) }
+			if ok && slices.ContainsFunc(t.Environments(), uses) {
+				counts[key]++
+			}
+		}
 	}
-	return len(users)
+	for _, s := range t.Segments().All() {
+		if s.State().Exists {
+			for _, use := range s.State().Uses {
+				counts[use.Key]++
+			}
+		}
+	}
+	return counts
 }
 
 func rulesWith(list []events.Rule, segment string) (ids []string) {
@@ -137,6 +158,7 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 	if before, ok := t.Segments().Last(key); ok {
 		next = before.State().Clone()
 	}
+	existed, uses := next.Exists, next.Uses
 	var last events.Recorded
 	for e := range facts[events.SegmentFact](run, fault) {
 		next.Apply(e)
@@ -150,7 +172,9 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 		fault(last, err)
 	}
 	t.flagsChanged.Store(&last.Position)
-	s.noteProblems(t, t.users.of(t.Segments().LeadingTo(key)...)...)
+	if next.Exists != existed || !slices.Equal(next.Uses, uses) {
+		s.noteProblems(t, t.users.of(t.Segments().LeadingTo(key)...)...)
+	}
 	s.changes.add(t, Change{
 		Position: last.Position, Time: last.At, Version: next.Version, Deleted: !next.Exists,
 		Segment: t.segmentChange(key),
@@ -280,12 +304,11 @@ func (s *Snapshot) noteProblems(t *Tenant, flagKeys ...string) {
 	}
 }
 
-// all returns the keys of the flags that refer to a segment.
-func (u *segmentUsers) all() []string {
+// segments returns the keys of the segments that flags refer to.
+func (u *segmentUsers) segments() []string {
 	u.mu.RLock()
-	keys := slices.Collect(maps.Keys(u.flags))
-	u.mu.RUnlock()
-	return u.of(keys...)
+	defer u.mu.RUnlock()
+	return slices.Collect(maps.Keys(u.flags))
 }
 
 // forgetProblems ends counting the flags of a deleted tenant.

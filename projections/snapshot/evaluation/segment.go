@@ -116,7 +116,7 @@ func (x *Context) inSegment(key, from string, left *effort) bool {
 func (s *Segment) membership(x *Context, left *effort) membership {
 	if x.TargetingKey != "" {
 		*left -= effort(len(x.TargetingKey)) >> 3
-		if s.state.Excluded.Has(x.TargetingKey) {
+		if s.state.Excluded.Len() > 0 && s.state.Excluded.Has(x.TargetingKey) {
 			return membership{outcome: NotMember, list: events.Excluded}
 		}
 		if s.state.Included.Has(x.TargetingKey) {
