@@ -190,7 +190,7 @@ func (a *API) addSegments() {
 }
 
 // referText is part of the descriptions of operations that set rules.
-const referText = "Rules may refer to other segments by `in_segment`: at most four in a row, and without cycles (422). " +
+const referText = "Rules may refer to other segments by `in_segment`: without cycles, and in chains of limited length (422). " +
 	"The number of a tenant's segments and the size of a segment are limited (409); members count in the bytes of the " +
 	"tenant's flags."
 

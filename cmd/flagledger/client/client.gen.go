@@ -192,6 +192,7 @@ type FlagBody struct {
 	Name             string          `json:"name"`
 	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
+	Problems         *[]ProblemBody  `json:"problems,omitempty"`
 	ProjectId        *string         `json:"projectId"`
 	Status           string          `json:"status"`
 	Tags             []string        `json:"tags"`
@@ -217,6 +218,7 @@ type FlagDetail struct {
 	Name             string          `json:"name"`
 	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
+	Problems         *[]ProblemBody  `json:"problems,omitempty"`
 	ProjectId        *string         `json:"projectId"`
 	Status           string          `json:"status"`
 	Tags             []string        `json:"tags"`
@@ -334,6 +336,13 @@ type Problem struct {
 	Status   int64              `json:"status"`
 	Title    string             `json:"title"`
 	Type     string             `json:"type"`
+}
+
+// ProblemBody defines model for ProblemBody.
+type ProblemBody struct {
+	Code        string `json:"code"`
+	Environment string `json:"environment"`
+	Key         string `json:"key"`
 }
 
 // RefreshRequest defines model for RefreshRequest.
