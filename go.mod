@@ -56,6 +56,7 @@ require (
 	github.com/tmaxmax/go-sse v0.11.0
 	github.com/wI2L/jsondiff v0.7.1
 	github.com/wneessen/go-mail v0.8.1
+	go.opentelemetry.io/proto/slim/otlp v1.9.0
 	go.uber.org/zap v1.27.1
 	golang.org/x/mod v0.42.0
 	golang.org/x/net v0.61.0

@@ -155,6 +155,8 @@ var leastRoles = map[string]string{
 	"PUT /api/v1/flags/{flagKey}/fallthrough":                         "developer",
 	"GET /api/v1/flags/stream":                                        "viewer",
 	"GET /api/v1/feed":                                                "viewer", // of machines: people are refused
+	"POST /api/v1/usage":                                              "viewer", // of machines, as is the next
+	"POST /v1/logs":                                                   "viewer",
 	"POST /api/v1/flags":                                              "developer",
 	"PATCH /api/v1/flags/{flagKey}":                                   "developer",
 	"DELETE /api/v1/flags/{flagKey}":                                  "developer",
@@ -177,7 +179,7 @@ func leastRole(name string) string { return leastRoles[current(name)] }
 
 // current returns the current operation of a legacy path. Both require the same role.
 func current(name string) string {
-	if strings.Contains(name, " /api/v1/") {
+	if strings.Contains(name, " /api/v1/") || name == "POST /v1/logs" { // OpenTelemetry's path
 		return name
 	}
 	return strings.NewReplacer(" /v1/", " /api/v1/", " /api/", " /api/v1/").Replace(name)

@@ -109,8 +109,9 @@ func TestCleanup(t *testing.T) {
 			"name":        "Machine",
 			"evaluations": 7,
 			"lastSeenAt":  "1970-01-01T00:16:40.000Z",
+			"reported":    0,
 		},
-		map[string]any{"clientId": nil, "name": nil, "evaluations": 1, "lastSeenAt": "1970-01-01T00:16:39.000Z"},
+		map[string]any{"clientId": nil, "name": nil, "evaluations": 1, "reported": 0, "lastSeenAt": "1970-01-01T00:16:39.000Z"},
 	})
 	nodetest.Same(t, "nobody", byKey["valued"]["clients"], []any{})
 	nodetest.Same(t, "for a machine", machine.Call("GET", path, nil).Want(200).List()[0]["flagKey"], "unused")

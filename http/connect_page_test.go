@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"os"
@@ -66,9 +67,12 @@ func TestProgramsOfPages(t *testing.T) {
 	}
 	run := func(name string, command ...string) string {
 		t.Helper()
-		printed, err := program(name, command...).CombinedOutput()
+		var complaints bytes.Buffer
+		c := program(name, command...)
+		c.Stderr = &complaints
+		printed, err := c.Output()
 		if err != nil {
-			t.Errorf("%s: %v\n%s\n%s", name, err, printed, programs[name])
+			t.Errorf("%s: %v\n%s\n%s\n%s", name, err, complaints.String(), printed, programs[name])
 		}
 		return strings.TrimSpace(string(printed))
 	}

@@ -422,6 +422,8 @@ var additions = map[string]string{
 	"POST /api/v1/flags/revert":                                    "what was done to many flags is undone",
 	"GET /api/v1/flags/stream":                                     "clients hear of changes as they are made",
 	"GET /api/v1/feed":                                             "flags are evaluated beside and inside applications",
+	"POST /api/v1/usage":                                           "what is evaluated elsewhere is counted here",
+	"POST /v1/logs":                                                "applications with OpenTelemetry report without code of ours",
 	"POST /api/v1/billing/webhook":                                 "Stripe tells by it what has been paid",
 	"POST /ofrep/v1/evaluate/flags/{key}":                          "OpenFeature's protocol",
 	"POST /ofrep/v1/evaluate/flags":                                "OpenFeature's protocol",

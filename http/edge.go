@@ -20,6 +20,8 @@ type EdgeOptions struct {
 	rest.Options
 	Evaluation evaluation.Options
 	Status     func() []EdgeEnvironment
+	// Upstream takes reports of usage. The edge has admitted their callers.
+	Upstream http.Handler
 }
 
 // EdgeEnvironment says how current an environment of an edge is.
@@ -37,7 +39,8 @@ type Edge struct {
 	Evaluation *evaluation.API
 	Flagd      *flagd.API
 	status     func() []EdgeEnvironment
-	open       bool // see ServeWithoutKeys
+	upstream   http.Handler
+	keyOf      func(*http.Request) (string, error) // see ServeWithoutKeys; nil unless callers need no key
 }
 
 // NewEdge builds the interface of an edge.
@@ -45,13 +48,15 @@ func NewEdge(o EdgeOptions) *Edge {
 	core := rest.New(o.Options)
 	e := &Edge{
 		Core: core, Evaluation: evaluation.New(core, o.Evaluation), Flagd: flagd.New(core, o.Evaluation.Changes),
-		status: o.Status,
+		status: o.Status, upstream: o.Upstream,
 	}
 	core.Router.Get("/health", e.health)
 	addMetrics(core)
 	core.AddOperations(openAPIConfig(core.PublicURL), func(r chi.Router) {
 		e.Evaluation.AddEdgeOperations(r)
 		e.Flagd.AddSync(r)
+		r.Post(rest.UsageRoute, e.forwardReport)
+		r.Post(rest.LogsRoute, e.forwardReport)
 	})
 	return e
 }
@@ -91,19 +96,34 @@ func (e *Edge) health(w http.ResponseWriter, _ *http.Request) {
 // selector. From then on the edge refuses web pages, the feed, and hosts that are not a name of this machine, so that
 // no page reaches it by DNS rebinding.
 func (e *Edge) ServeWithoutKeys(keyOf func(environment string) string) {
-	e.open = true
-	e.Open(func(r *http.Request) (string, error) {
+	e.keyOf = func(r *http.Request) (string, error) {
 		environment := cmp.Or(r.Header.Get(rest.EnvironmentHeader), flagd.EnvironmentOf(r.Header))
 		if key := keyOf(environment); key != "" {
 			return key, nil
 		}
 		return "", rest.NewProblem(http.StatusNotFound, "the edge has no such environment")
-	})
+	}
+	e.Open(e.keyOf)
+}
+
+// forwardReport passes a report on to the service, for a caller with access to this edge.
+func (e *Edge) forwardReport(w http.ResponseWriter, r *http.Request) {
+	_, err := e.Evaluation.AdmitReporter(r)
+	if err == nil && e.keyOf != nil && !rest.HasCredentials(r) {
+		var key string
+		key, err = e.keyOf(r)
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	if err != nil {
+		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
+		return
+	}
+	e.upstream.ServeHTTP(w, r)
 }
 
 // ServeHTTP implements net/http.Handler.
 func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if why := refusedOpen(r); e.open && why != "" {
+	if why := refusedOpen(r); e.keyOf != nil && why != "" {
 		w.Header()[rest.NosniffHeader] = rest.Nosniff
 		http.Error(w, why, http.StatusForbidden)
 		return

@@ -23,8 +23,10 @@ func isID(p parameter) bool {
 	name := p.name[strings.LastIndex(p.name, ".")+1:]
 	named := name == "id" || name == "event" || name == "client_id" || strings.HasSuffix(name, "Id") ||
 		strings.HasSuffix(name, "-ID")
-	// The legacy path of an evaluation has the unit as userId.
-	return named && !slices.Contains(otherIDs, p.name) && p.operation != "POST /api/flags/{flagKey}/evaluate"
+	// The legacy path of an evaluation has the unit as userId. Reports of usage come from machines alone, and have a test
+	// of their own.
+	return named && !slices.Contains(otherIDs, p.name) && p.operation != "POST /api/flags/{flagKey}/evaluate" &&
+		p.operation != "POST /api/v1/usage"
 }
 
 // idRows are calls with ids that contractRows and additionRows do not send.

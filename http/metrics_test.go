@@ -61,6 +61,7 @@ func TestPeriodsOfMetrics(t *testing.T) {
 				"from":        "2024-03-14T08:00:00.000Z",
 				"to":          "2024-03-14T12:00:00.000Z",
 				"evaluations": 0,
+				"reported":    0,
 				"prefetches":  0,
 				"clients":     []any{},
 				"points": []any{
@@ -81,6 +82,7 @@ func TestPeriodsOfMetrics(t *testing.T) {
 				"from":        "2024-03-14T00:00:00.000Z",
 				"to":          "2024-03-15T00:00:00.000Z",
 				"evaluations": 0,
+				"reported":    0,
 				"prefetches":  0,
 				"clients":     []any{},
 				"flags":       []any{},
@@ -118,7 +120,9 @@ func TestPeriodsOfMetrics(t *testing.T) {
 
 // emptyPoint is a flag's point without usage.
 func emptyPoint(at string) map[string]any {
-	return map[string]any{"time": at, "evaluations": 0, "prefetches": 0, "reasons": map[string]any{}, "outcomes": []any{}}
+	return map[string]any{
+		"time": at, "evaluations": 0, "reported": 0, "prefetches": 0, "reasons": map[string]any{}, "outcomes": []any{},
+	}
 }
 
 // usesShown sums the usage that all points of the metrics show.

@@ -30,7 +30,8 @@ func scopeOf(name string) string {
 	method, path, _ := strings.Cut(current(name), " ")
 	reads := method == "GET"
 	switch {
-	case strings.HasSuffix(path, "/evaluate") || strings.HasPrefix(path, "/ofrep/") || path == "/api/v1/flags/stream":
+	case strings.HasSuffix(path, "/evaluate") || strings.HasPrefix(path, "/ofrep/") || path == "/api/v1/flags/stream" ||
+		path == "/api/v1/usage" || path == "/v1/logs":
 		return "flags:evaluate"
 	case path == "/api/v1/feed":
 		return "flags:sync"
@@ -252,14 +253,16 @@ func everyone(t *testing.T, owner, super *nodetest.Client) map[string]caller {
 	return all
 }
 
-// ending lists operations that end what other callers need, and those that do not end by themselves. They are tried only by
-// callers without permission.
+// ending lists operations that take from other callers what they need, that never end, or that people may not call at
+// all. They are tried only by callers without permission.
 var ending = []string{
 	"POST /api/v1/auth/logout",
 	"DELETE /api/v1/tenants/{tenantId}",
 	"DELETE /api/tenants/{tenantId}",
 	"GET /api/v1/flags/stream",
 	"GET /api/v1/feed",
+	"POST /api/v1/usage",
+	"POST /v1/logs",
 	"POST /api/v1/tenants/{tenantId}/membership/decline",
 }
 

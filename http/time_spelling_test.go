@@ -24,7 +24,8 @@ func TestTimesAreTakenInEachSpelling(t *testing.T) {
 	root, owner := s.SignUp("root@example.com"), s.SignUp("owner@example.com")
 	whole, operations := root.Document()
 	for _, p := range parameters(whole, operations) {
-		if p.schema["format"] != "date-time" {
+		// reports of usage come from machines alone, and have a test of their own
+		if p.schema["format"] != "date-time" || p.operation == "POST /api/v1/usage" {
 			continue
 		}
 		t.Run(p.operation+" "+p.name, func(t *testing.T) {

@@ -151,10 +151,10 @@ func (w *world) repair(p projections.Projection) {
 	}
 }
 
-// eventually waits up to half a minute for a condition.
+// eventually waits up to five minutes for a condition.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	// the check costs more than the change
 	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 50*time.Millisecond) {
 		select {

@@ -48,10 +48,10 @@ func run(t testing.TB, c *Client, w Work) (stop func()) {
 	return stop
 }
 
-// eventually waits up to a minute for a condition.
+// eventually waits up to five minutes for a condition.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(5 * time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)

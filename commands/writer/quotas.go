@@ -68,7 +68,7 @@ func (w *Writer) reserve(ctx context.Context, things string, r reservation) (n i
 			return n, release, nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	release, err = w.counting.enter(ctx, things)
 	if err != nil {

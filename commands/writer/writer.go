@@ -20,6 +20,9 @@ import (
 // Writer carries out commands on a store. It caches the states of recently used streams, and runs one command of a
 // Stream at a time.
 type Writer struct {
+	// Timeout limits a command, including the waits for its stream and for read models: five seconds, in tests more.
+	Timeout time.Duration
+
 	store  events.Store
 	await  Await
 	quotas Quotas
@@ -54,6 +57,7 @@ const streamCooldownFactor = 3
 // NewWriter returns a writer on a store. now returns the time of events.
 func NewWriter(store events.Store, await Await, quotas Quotas, now func() time.Time) *Writer {
 	return &Writer{
+		Timeout:  writeTimeout,
 		store:    store,
 		await:    await,
 		quotas:   quotas,
@@ -120,7 +124,6 @@ type Done struct {
 	Repeated bool            // an earlier attempt of the request did it
 }
 
-// writeTimeout limits a command, including the waits for its stream and for read models.
 const writeTimeout = 5 * time.Second
 
 // Do carries out a command and returns the resulting state, which is shared and must not be changed. Errors are
@@ -129,7 +132,7 @@ const writeTimeout = 5 * time.Second
 // It decides from the cached state. If that refuses, changes nothing or loses a race, it decides again from the
 // current stream. A refusal waits until its reason can be read. A retried request is not decided again.
 func Do[S any, P state.State[S]](ctx context.Context, w *Writer, by By, cmd commands.Command[S]) (S, Done, error) {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	leave, err := w.enterStream(ctx, by, cmd.Tenant(), cmd.Stream())
 	if err != nil {
@@ -325,7 +328,7 @@ func batchOf(facts []events.Fact, ids func(i int) uuid.UUID, metadata events.Met
 // Check decides a command as Do would, without appending: it returns the current state and the refusal as an
 // *commands.Error. It does not refuse what the request did before.
 func Check[S any, P state.State[S]](ctx context.Context, w *Writer, by By, cmd commands.Command[S]) (s S, err error) {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	var last lastEvent
 	var found bool
@@ -355,7 +358,7 @@ func Find[S any, P state.State[S]](
 	if !by.Once.MaybeRetry() {
 		return s, Done{}, false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	s, last, found, err := search[S, P](ctx, w, &storeRetry{}, cmd.Stream(), cmd.Tenant(),
 		by.Once.peekEventIDs(cmd.Stream(), commands.StoredName(cmd)))

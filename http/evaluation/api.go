@@ -15,6 +15,7 @@ import (
 type Options struct {
 	Changes      Changes
 	Feeds        Feeds
+	Reports      Reports
 	StreamLimits StreamLimits
 	// SigningSecrets returns the secrets with which the contexts of a signed key may be signed, by a signing id.
 	SigningSecrets func(id string) ([]string, error)
@@ -57,6 +58,9 @@ func (a *API) AddOperations(r chi.Router) {
 	r.Post(rest.CheckSegmentRoute, a.checkSegment)
 	a.documentCheckSegment()
 	a.documentEvaluateDraft()
+	a.addReportUsage()
+	r.Post(rest.LogsRoute, a.reportLogs)
+	a.documentLogs()
 }
 
 // AddEdgeOperations adds the operations that an edge has too.

@@ -19,6 +19,7 @@ func ListLimits() []events.Limit {
 		of("a signed context", events.SizeText(maxContext), 401, ""),
 		of("flags that an event of a stream names", events.CountText(maxNamedFlags), 0, "clients fetch all"),
 		of("a stream of changes", events.PeriodText(streams.MaxAge), 0, "clients connect again"),
+		events.FieldLimit(maxReported, "counts", 422, "counts"),
 		rest.ConcurrencyLimit("streams of changes", events.CountText(streams.PerTenant), "tenant", 429, ""),
 		rest.ConcurrencyLimit("streams of changes, until browser keys open none",
 			events.CountText(browserStreams(streams.PerTenant)), "tenant", 429, ""),

@@ -31,13 +31,10 @@ func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag 
 			Lifecycle:       string(f.Lifecycle(s)),
 			Since:           showSince(f),
 			LastEvaluatedAt: (*rest.Timestamp)(f.LastEvaluated),
-			Clients:         []clientUse{},
+			Clients:         showClients(f.Clients),
 		}
 		if f.SameOutcome && body.Lifecycle == string(queries.Settled) {
 			body.Outcome.Value = &cleanupOutcome{f.VariationID, f.VariationName, rest.Value(f.Value)}
-		}
-		for _, c := range f.Clients {
-			body.Clients = append(body.Clients, clientUse{c.ClientID, c.Name, c.Evaluations, rest.Timestamp(c.LastSeen)})
 		}
 		return body
 	}

@@ -66,6 +66,7 @@ type MetricsBody struct {
 	From        rest.Timestamp `json:"from" doc:"When the first point begins"`
 	To          rest.Timestamp `json:"to" doc:"When the last point ends, which may be in the future"`
 	Evaluations int64          `json:"evaluations" doc:"In all points" example:"4"`
+	Reported    int64          `json:"reported" doc:"How many of the evaluations were not made by the service: edges and applications have reported them" example:"0"`
 	Prefetches  int64          `json:"prefetches" doc:"Calls for all flags, in all points: they do not tell which flags a client uses" example:"1"`
 	Clients     []clientUse    `json:"clients" doc:"Who evaluated most"`
 }
@@ -74,6 +75,7 @@ type clientUse struct {
 	ClientID    *string        `json:"clientId" nullable:"true" doc:"null for people, who are one together" example:"0198c5a1-8e3f-7a21-b4c6-6d2f8a0c4e95"`
 	Name        *string        `json:"name" nullable:"true" doc:"The client's, or the last that one had which was deleted; null for people" example:"checkout"`
 	Evaluations int64          `json:"evaluations" example:"4"`
+	Reported    int64          `json:"reported" example:"0"`
 	LastSeenAt  rest.Timestamp `json:"lastSeenAt" doc:"The last evaluation in the period, to some seconds"`
 }
 
@@ -81,6 +83,7 @@ type clientUse struct {
 type PointBody struct {
 	Time        rest.Timestamp `json:"time" doc:"When the hour or the day began"`
 	Evaluations int64          `json:"evaluations" example:"4"`
+	Reported    int64          `json:"reported" example:"0"`
 	Prefetches  int64          `json:"prefetches" example:"1"`
 	Reasons     reasonBody     `json:"reasons" doc:"Evaluations by reason; reasons without evaluations are omitted"`
 }
@@ -162,25 +165,30 @@ type flagEvaluation struct {
 }
 
 func (in *MetricsInput) show(m usage.Metrics) MetricsBody {
-	body := MetricsBody{
+	return MetricsBody{
 		Interval:    in.Interval,
 		From:        rest.Timestamp(in.period.From),
 		To:          rest.Timestamp(in.period.To),
 		Environment: rest.TextOrNull(in.Environment),
 		Evaluations: m.Evaluations,
+		Reported:    m.Reported,
 		Prefetches:  m.Prefetches,
-		Clients:     []clientUse{},
+		Clients:     showClients(m.Clients),
 	}
-	for _, c := range m.Clients {
-		body.Clients = append(body.Clients, clientUse{c.ClientID, c.Name, c.Evaluations, rest.Timestamp(c.LastSeen)})
+}
+
+func showClients(clients []usage.ClientUse) []clientUse {
+	shown := make([]clientUse, len(clients))
+	for i, c := range clients {
+		shown[i] = clientUse{c.ClientID, c.Name, c.Evaluations, c.Reported, rest.Timestamp(c.LastSeen)}
 	}
-	return body
+	return shown
 }
 
 func showPoint(p usage.Point) PointBody {
 	of := func(r evaluation.Reason) int64 { return p.Reasons[string(r)] }
 	return PointBody{
-		Time: rest.Timestamp(p.Time), Evaluations: p.Evaluations, Prefetches: p.Prefetches,
+		Time: rest.Timestamp(p.Time), Evaluations: p.Evaluations, Reported: p.Reported, Prefetches: p.Prefetches,
 		Reasons: reasonBody{
 			of(evaluation.Archived), of(evaluation.Off), of(evaluation.RuleMatch), of(evaluation.Fallthrough),
 		},

@@ -155,12 +155,17 @@ func CallMetadata(ctx context.Context) writer.By {
 // Open has callers without credentials use the key that keyOf returns. Its error refuses the call.
 func (a *Core) Open(keyOf func(*http.Request) (string, error)) { a.open = keyOf }
 
+// HasCredentials reports whether a request has a token or an evaluation key.
+func HasCredentials(r *http.Request) bool {
+	return r.Header.Get(apiKeyHeader) != "" || r.Header.Get(authHeader) != ""
+}
+
 // bearer verifies the token or the ticket of a request.
 func (a *Core) bearer(r *http.Request) (*Credential, error) {
 	if c, err := a.ticketOf(r); c != nil || err != nil {
 		return c, err
 	}
-	if a.open != nil && r.Header.Get(apiKeyHeader) == "" && r.Header.Get(authHeader) == "" {
+	if a.open != nil && !HasCredentials(r) {
 		key, err := a.open(r)
 		if err != nil {
 			return nil, err

@@ -19,4 +19,6 @@ const (
 	OFREPManyRoute      = "/ofrep/v1/evaluate/flags"
 	StreamRoute         = "/api/v1/flags/stream"
 	FeedRoute           = "/api/v1/feed"
+	LogsRoute           = "/v1/logs"
+	UsageRoute          = "/api/v1/usage"
 )

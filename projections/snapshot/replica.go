@@ -98,7 +98,7 @@ func (r *Replica) ready(id string) error {
 	}
 	r.announce(pending)
 	r.live.Store(true)
-	r.Snapshot.becomeReady()
+	r.becomeReady()
 	return nil
 }
 

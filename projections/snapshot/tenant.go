@@ -134,6 +134,12 @@ func (t *Tenant) Environments() []events.EnvironmentRef { return t.state.Load().
 // FlagRules returns what the tenant demands of changes to its flags. The caller must not change them.
 func (t *Tenant) FlagRules() events.FlagRules { return t.state.Load().FlagRules }
 
+// HasEvaluationKey reports whether the tenant has a key with this id.
+func (t *Tenant) HasEvaluationKey(id string) bool {
+	_, ok := t.state.Load().EvaluationKeys[id]
+	return ok
+}
+
 // Role returns the role of a member, and false for a person who is not a member.
 func (t *Tenant) Role(userID string) (events.Role, bool) {
 	m, ok := t.members.Load(userID)

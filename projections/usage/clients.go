@@ -13,6 +13,7 @@ type ClientUse struct {
 	ClientID    *string
 	Name        *string // the current name, or the last one of a deleted client
 	Evaluations int64
+	Reported    int64 // how many of them were reported
 	LastSeen    time.Time
 }
 
@@ -22,15 +23,16 @@ const MaxClients = 50
 // clients sums the evaluations of clients by id. People have the empty id.
 type clients map[string]ClientUse
 
-// add adds a row's clients: {"<client id>": [evaluations, last Unix second]}.
+// add adds a row's clients: {"<client id>": [evaluations, last Unix second, reported]}; the last may be missing.
 func (c clients) add(object []byte) error {
-	var counts map[string][2]int64
+	var counts map[string][3]int64
 	if err := json.Unmarshal(object, &counts); err != nil {
 		return err
 	}
 	for id, of := range counts {
 		sum := c[id]
 		sum.Evaluations += of[0]
+		sum.Reported += of[2]
 		if last := time.Unix(of[1], 0).UTC(); last.After(sum.LastSeen) {
 			sum.LastSeen = last
 		}

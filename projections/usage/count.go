@@ -22,6 +22,9 @@ type Flag struct {
 // NewFlag returns the usage of a flag that nobody has evaluated. life is the revision of its FlagCreated.
 func NewFlag(key string, life uint32) *Flag { return &Flag{key: key, life: life} }
 
+// Key returns the flag's key.
+func (f *Flag) Key() string { return f.key }
+
 // Life returns the revision of the flag's FlagCreated.
 func (f *Flag) Life() uint32 { return f.life }
 
@@ -81,8 +84,8 @@ const (
 	maxStriped = 1 << 12
 )
 
-// Beyond the limits, outcomes are counted as restOutcome and clients as restClient, whose counts are not shown.
-var restOutcome = &evaluation.Variation{ID: "rest"}
+// RestOutcome stands for the outcomes beyond the limits, as restClient does for clients. Their counts are not shown.
+var RestOutcome = &evaluation.Variation{ID: "rest"}
 
 const restClient = "rest"
 
@@ -159,54 +162,85 @@ func (c *Call) Add(f *Flag, r *evaluation.Result) {
 // Results returns what the named flags that are not counted yet served.
 func (c *Call) Results() []evaluation.Result { return c.results }
 
-// CountCall counts the flags of a call that were added since it was last counted. clientID is empty for people.
-func (m *Meter) CountCall(c *Call, tenantID, environmentID, clientID string) {
-	now := m.now()
-	for i, f := range c.flags {
-		if !c.All {
-			m.count(tenantID, f, environmentID, &c.results[i], clientID, now)
-			continue
-		}
-		second, hour := m.clock(now)
-		w := m.window(tenantID, f, environmentID, hour)
-		m.add(1, &w.total.month.counter)
-		m.prefetch(w, second)
-	}
+// Each calls count with each flag that was added since the call was last counted, and with its result, which is nil for
+// a prefetch. The first time, the flag of a prefetch is nil too, for the call itself. Afterwards all is counted.
+func (c *Call) Each(count func(f *Flag, r *evaluation.Result)) {
 	if c.All && !c.counted {
 		c.counted = true
-		second, hour := m.clock(now)
-		m.mu.Lock()
-		t := m.totalOf(tenantID, environmentID, hour)
-		if clientID != "" { // it is seen, although it has no evaluations
-			advance(&t.client(clientID).seen, second)
-		}
-		m.mu.Unlock()
-		m.prefetch(&t.window, second)
+		count(nil, nil)
 	}
+	for i, f := range c.flags {
+		var r *evaluation.Result
+		if !c.All {
+			r = &c.results[i]
+		}
+		count(f, r)
+	}
+	c.clear()
+}
+
+func (c *Call) clear() {
 	clear(c.flags)
 	clear(c.results)
 	c.flags, c.results = c.flags[:0], c.results[:0]
 }
 
+// CountCall counts the flags of a call that were added since it was last counted. clientID is empty for people.
+func (m *Meter) CountCall(c *Call, tenantID, environmentID, clientID string) {
+	now := m.now()
+	for i, f := range c.flags {
+		if !c.All {
+			m.count(tenantID, f, environmentID, &c.results[i], clientID, now, 1)
+			continue
+		}
+		m.prefetchOne(tenantID, f, environmentID, now, 1)
+	}
+	if c.All && !c.counted {
+		c.counted = true
+		m.prefetchAll(tenantID, environmentID, clientID, now, 1)
+	}
+	c.clear()
+}
+
+// prefetchOne counts that a flag was fetched with all others.
+func (m *Meter) prefetchOne(tenantID string, f *Flag, environmentID string, now time.Time, n int64) {
+	second, hour := m.clock(now)
+	w := m.window(tenantID, f, environmentID, hour)
+	m.add(n, &w.total.month.counter)
+	m.prefetch(w, second, n)
+}
+
+// prefetchAll counts calls for all flags.
+func (m *Meter) prefetchAll(tenantID, environmentID, clientID string, now time.Time, n int64) {
+	second, hour := m.clock(now)
+	m.mu.Lock()
+	t := m.totalOf(tenantID, environmentID, hour)
+	if clientID != "" { // it is seen, although it has no evaluations
+		advance(&t.client(clientID).seen, second)
+	}
+	m.mu.Unlock()
+	m.prefetch(&t.window, second, n)
+}
+
 // Count counts an evaluation of a flag that was asked for by its name. clientID is empty for people.
 func (m *Meter) Count(tenantID string, f *Flag, environmentID string, r *evaluation.Result, clientID string) {
-	m.count(tenantID, f, environmentID, r, clientID, m.now())
+	m.count(tenantID, f, environmentID, r, clientID, m.now(), 1)
 }
 
 func (m *Meter) count(
-	tenantID string, f *Flag, environmentID string, r *evaluation.Result, clientID string, now time.Time,
+	tenantID string, f *Flag, environmentID string, r *evaluation.Result, clientID string, now time.Time, n int64,
 ) {
 	second, hour := m.clock(now)
 	w := m.window(tenantID, f, environmentID, hour)
 	by := m.client(w, clientID)
 	advance(&by.seen, second)
-	m.add(1, &m.cell(w, by, r).n, &w.total.month.counter)
+	m.add(n, &m.cell(w, by, r).n, &w.total.month.counter)
 	advance(&w.evaluated, second)
 	m.queue(w)
 }
 
-func (m *Meter) prefetch(w *window, second uint32) {
-	w.prefetches.Add(1)
+func (m *Meter) prefetch(w *window, second uint32, n int64) {
+	w.prefetches.Add(uint32(n))
 	advance(&w.prefetched, second)
 	m.queue(w)
 }
@@ -321,7 +355,7 @@ func (c *client) find(r *evaluation.Result) (rest *cell) {
 			continue
 		}
 		switch served := of.served.Load(); {
-		case served == restOutcome:
+		case served == RestOutcome:
 			rest = of
 		case sameOutcome(served, r):
 			if served != r.Variation && (r.Variation != nil || !sameMemory(served.Value, r.Value)) {
@@ -373,7 +407,7 @@ func (m *Meter) cell(w *window, by *client, r *evaluation.Result) *cell {
 	served, outcomes, repeated, full := outcomeOf(r), 0, false, false
 	for c := range w.cells() {
 		switch other := c.served.Load(); {
-		case other == restOutcome:
+		case other == RestOutcome:
 			full = true
 		case sameOutcome(other, r):
 			repeated = true
@@ -388,7 +422,7 @@ func (m *Meter) cell(w *window, by *client, r *evaluation.Result) *cell {
 			bytes += len(served.Value)
 		}
 		if !repeated && full || !m.spend(w.total.tenantID, bytes) {
-			served = restOutcome
+			served = RestOutcome
 		}
 	}
 	c := by.addCell(served, r.Reason[0])

@@ -63,7 +63,7 @@ func storedOf(w *window) stored {
 			count := c.n.load()
 			s.evaluations += count
 			switch served := c.served.Load(); {
-			case served == restOutcome:
+			case served == RestOutcome:
 				s.rest += count
 			case served != nil:
 				s.outcomes[served.ID+" "+string(served.Value)] += count

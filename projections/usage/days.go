@@ -93,7 +93,7 @@ func (m *Meter) sumDay(ctx context.Context, tenantID string, day time.Time) erro
 			return err
 		}
 		_, err := tx.Exec(ctx, sumHours, pgx.NamedArgs{
-			"tenant": tenantID, "day": day, "end": day.Add(Daily), "rest": restOutcome.ID, "outcomes": maxOutcomes,
+			"tenant": tenantID, "day": day, "end": day.Add(Daily), "rest": RestOutcome.ID, "outcomes": maxOutcomes,
 			"clients": maxDayClients,
 		})
 		return err
@@ -124,25 +124,29 @@ const sumHours = `
 		select flag_key, life, environment_id, sum(evaluations)::bigint as evaluations, sum(prefetches)::bigint as prefetches
 		from hours group by 1, 2, 3
 	), counts as (
-		select flag_key, life, environment_id, kind, name, sum(n)::bigint as n, max(seen) as seen
+		select flag_key, life, environment_id, kind, name, sum(n)::bigint as n, max(seen) as seen,
+			sum(reported)::bigint as reported
 		from hours cross join lateral (
-			select 'reason' as kind, key as name, value::text::bigint as n, null::bigint as seen from json_each(reasons::json)
-			union all select 'outcome', key, value::text::bigint, null from json_each(outcomes::json)
-			union all select 'client', key, (value->>0)::bigint, (value->>1)::bigint from json_each(clients::json)
+			select 'reason' as kind, key as name, value::text::bigint as n, null::bigint as seen,
+				0::bigint as reported from json_each(reasons::json)
+			union all select 'outcome', key, value::text::bigint, null, 0 from json_each(outcomes::json)
+			union all select 'client', key, (value->>0)::bigint, (value->>1)::bigint, coalesce((value->>2)::bigint, 0)
+				from json_each(clients::json)
 		) c group by 1, 2, 3, 4, 5
 	), ranked as (
 		select *, row_number() over (partition by flag_key, life, environment_id, kind
 			order by name = @rest, n desc, name) as place from counts
 	), limited as (
 		select flag_key, life, environment_id, kind, sum(n)::bigint as n, max(seen) as seen,
+			sum(reported)::bigint as reported,
 			case when kind = 'outcome' and place > @outcomes::int then @rest::text else name end as name
 		from ranked where kind <> 'client' or place <= @clients::int
-		group by flag_key, life, environment_id, kind, 7
+		group by flag_key, life, environment_id, kind, 8
 	), objects as (
 		select flag_key, life, environment_id,
 			json_object_agg(name, n) filter (where kind = 'reason')::text as reasons,
 			json_object_agg(name, n) filter (where kind = 'outcome')::text as outcomes,
-			json_object_agg(name, json_build_array(n, seen)) filter (where kind = 'client')::text as clients
+			json_object_agg(name, json_build_array(n, seen, reported)) filter (where kind = 'client')::text as clients
 		from limited group by 1, 2, 3
 	), days as (
 		select flag_key, life, environment_id, evaluations, prefetches, coalesce(reasons, '{}') as reasons,

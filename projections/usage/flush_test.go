@@ -11,6 +11,7 @@ import (
 
 	"flagledger/projections/snapshot/evaluation"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 )
@@ -58,7 +59,7 @@ func TestUses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if _, err := c.pool.Exec(
 			ctx,
-			`truncate keep.flag_hours, keep.flag_days, keep.tenant_hours, keep.tenant_days, keep.use_days, keep.flag_outcomes, keep.flag_uses, keep.evaluations`,
+			`truncate keep.flag_hours, keep.flag_days, keep.tenant_hours, keep.tenant_days, keep.use_days, keep.flag_outcomes, keep.flag_uses, keep.evaluations, keep.usage_reports`,
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -71,20 +72,39 @@ func TestUses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		draw := func(t *rapid.T, what string, of ...string) string { return rapid.SampledFrom(of).Draw(t, what) }
+		count := func(at time.Time, key, environment, value, client string, n int64) {
+			hours[fmt.Sprint(key, environment, at.Format(" 02 15 "), value)] += n
+			days[fmt.Sprint(key, environment, at.Format(" 02 "), value)] += n
+			clients[strings.TrimSpace(at.Format("02 15 ")+client)] += n
+		}
+		reported := int64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"evaluate": func(t *rapid.T) {
-				key, environment := rapid.SampledFrom([]string{"a", "b"}).
-					Draw(t, "key"),
-					rapid.SampledFrom([]string{"e1", "e2"}).
-						Draw(t, "environment")
-				value, client := rapid.SampledFrom([]string{"1", "2"}).
-					Draw(t, "value"),
-					rapid.SampledFrom([]string{"", "c1"}).
-						Draw(t, "client")
+				key, environment := draw(t, "key", "a", "b"), draw(t, "environment", "e1", "e2")
+				value, client := draw(t, "value", "1", "2"), draw(t, "client", "", "c1")
 				nodes[pick(t)].evaluate(key, environment, value, client)
-				hours[fmt.Sprint(key, environment, c.clock.Format(" 02 15 "), value)]++
-				days[fmt.Sprint(key, environment, c.clock.Format(" 02 "), value)]++
-				clients[strings.TrimSpace(c.clock.Format("02 15 ")+client)]++
+				count(c.clock, key, environment, value, client, 1)
+			},
+			"report twice": func(t *rapid.T) {
+				var report []Reported
+				for range rapid.IntRange(1, 5).Draw(t, "rows") {
+					one := Reported{
+						FlagKey: draw(t, "key", "a", "b"), Life: 1, EnvironmentID: draw(t, "environment", "e1", "e2"),
+						Result: *serving(draw(t, "value", "1", "2")), ClientID: draw(t, "client", "c1", "c2"),
+						Hour:  c.clock.Truncate(time.Hour).Add(-time.Duration(rapid.IntRange(0, 23).Draw(t, "hours ago")) * time.Hour),
+						Count: rapid.Int64Range(1, 1000).Draw(t, "count"),
+					}
+					report = append(report, one)
+					count(one.Hour, one.FlagKey, one.EnvironmentID, string(one.Result.Value), one.ClientID, one.Count)
+					reported += one.Count
+				}
+				id := uuid.NewString()
+				for _, want := range []bool{true, false} {
+					if taken, err := nodes[pick(t)].Report(ctx, "t", "c1", id, report); taken != want || err != nil {
+						t.Fatal("a report is taken: ", taken, err)
+					}
+				}
 			},
 			"an hour later": func(*rapid.T) { c.clock = c.clock.Add(time.Hour) },
 			"write":         func(t *rapid.T) { write(pick(t)) },
@@ -154,6 +174,15 @@ func TestUses(t *testing.T) {
 			t, `select to_char(hour at time zone 'UTC', 'DD HH24'), clients::text from keep.tenant_hours`,
 		); !maps.Equal(got, clients) {
 			t.Fatalf("the tenant's clients have %v, want %v", got, clients)
+		}
+		var ofReports, ofClients int64
+		if err := c.pool.QueryRow(ctx, `select coalesce(sum((reasons::json ->> 'REPORTED')::bigint), 0),
+			coalesce(sum((select sum((value ->> 2)::bigint) from json_each(clients::json))), 0)
+			from keep.tenant_hours`).Scan(&ofReports, &ofClients); err != nil {
+			t.Fatal(err)
+		}
+		if ofReports != reported || ofClients != reported {
+			t.Fatalf("%d and by clients %d are marked as reported of %d", ofReports, ofClients, reported)
 		}
 		c.clock = c.clock.Add(25 * time.Hour)
 		for range 2 {

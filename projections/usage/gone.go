@@ -38,6 +38,7 @@ var tablesOfTenants = []string{
 	"use_days",
 	"evaluations",
 	"evaluation_restarts",
+	"usage_reports",
 }
 
 // ForgetTenant implements commands.TenantData.

@@ -16,6 +16,7 @@ import (
 type Metrics struct {
 	Evaluations int64
 	Prefetches  int64
+	Reported    int64 // how many of the evaluations were reported
 	Points      []Point
 	Clients     []ClientUse // most active first
 
@@ -231,6 +232,7 @@ func (r *metricsReader) metrics(ctx context.Context) (m Metrics, err error) {
 	for _, point := range m.Points {
 		m.Evaluations += point.Evaluations
 		m.Prefetches += point.Prefetches
+		m.Reported += point.Reported
 	}
 	rows, err := r.uses(ctx, "clients", r.days, r.hours)
 	if err != nil {

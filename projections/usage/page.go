@@ -25,6 +25,7 @@ type page struct {
 	last           lastUsage
 	outcomes       outcomes
 	known          map[outcomeKey]bool // the rows in outcomes
+	reported       bool                // the counts are of a report
 	hash           hash.Hash           // that outcomes are named by
 	writtenTenants []string
 	written        []writtenCell
@@ -82,7 +83,8 @@ func (m *Meter) newPage(windows []*window) *page {
 		return cmp.Or(strings.Compare(a.total.tenantID, b.total.tenantID), strings.Compare(a.key(), b.key()),
 			cmp.Compare(a.life(), b.life()), strings.Compare(a.total.environmentID, b.total.environmentID))
 	})
-	p := &page{hour: timeOfHour(windows[0].total.hour), known: map[outcomeKey]bool{}, hash: sha256.New()}
+	p := &page{hour: timeOfHour(windows[0].total.hour), known: map[outcomeKey]bool{}, hash: sha256.New(),
+		reported: m.addsToRun}
 	for _, w := range windows {
 		m.begin(w)
 		p.add(w)
@@ -168,8 +170,14 @@ func (p *page) add(w *window) {
 		if by.id != restClient && (n > 0 || w.flag == nil) {
 			byClient = strconv.AppendInt(append(appendName(byClient, by.id), '['), n, 10)
 			byClient = strconv.AppendInt(append(byClient, ','), int64(by.seen.Load()), 10)
+			if p.reported {
+				byClient = strconv.AppendInt(append(byClient, ','), n, 10)
+			}
 			byClient = append(byClient, "],"...)
 		}
+	}
+	if p.reported {
+		byReason.add(reportedReason, evaluations)
 	}
 	r := &p.totals
 	if w.flag != nil {
@@ -199,19 +207,19 @@ func (p *page) addLast(w *window, byOutcome counts) {
 	var outcome *string
 	var most int64
 	for _, o := range byOutcome {
-		if o.n > most && o.name != restOutcome.ID {
+		if o.n > most && o.name != RestOutcome.ID {
 			outcome, most = &o.name, o.n
 		}
 	}
-	l.outcome, l.varied = append(l.outcome, outcome), append(l.varied, len(byOutcome) > 1)
+	l.outcome, l.varied = append(l.outcome, outcome), append(l.varied, len(byOutcome) > 1 || outcome == nil && len(byOutcome) > 0)
 }
 
 // addOutcome adds the outcome of a cell, unless it is stored, and returns its name. An outcome is a variation with its
 // value, since hours before a change keep what was served then, or a value alone. No two of a flag have the same name.
 func (p *page) addOutcome(w *window, c *cell) (name string) {
 	served := c.served.Load()
-	if served == restOutcome {
-		return restOutcome.ID
+	if served == RestOutcome {
+		return RestOutcome.ID
 	}
 	p.hash.Reset()
 	_, _ = p.hash.Write(append([]byte(served.ID), 0))
@@ -275,7 +283,7 @@ func (r *rows) args(hour time.Time, m *Meter) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"hour": hour, "run": m.run, "tenants": r.tenants, "keys": r.keys, "lives": r.lives, "environments": r.environments,
 		"evaluations": r.evaluations, "prefetches": r.prefetches, "reasons": r.reasons, "outcomes": r.outcomes,
-		"clients": r.clients,
+		"clients": r.clients, "adds": m.addsToRun, "most": maxOutcomes, "mostClients": maxClients, "rest": RestOutcome.ID,
 	}
 }
 
@@ -301,9 +309,13 @@ const (
 		from unnest(@tenants::text[], @keys::text[], @lives::bigint[], @environments::text[], @evaluations::bigint[],
 			@prefetches::bigint[], @reasons::text[], @outcomes::text[], @clients::text[]) as u (t, k, l, e, n, p, r, o, c)
 		on conflict (tenant_id, hour, flag_key, life, environment_id, run) do update set
-			evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons,
-			outcomes = excluded.outcomes, clients = excluded.clients
-		where old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`
+			evaluations = excluded.evaluations + case when @adds then old.evaluations else 0 end,
+			prefetches = excluded.prefetches + case when @adds then old.prefetches else 0 end,
+			reasons = case when @adds then keep.add_counts(old.reasons, excluded.reasons) else excluded.reasons end,
+			outcomes = case when @adds then keep.add_outcomes(old.outcomes, excluded.outcomes, @most, @rest)
+				else excluded.outcomes end,
+			clients = case when @adds then keep.add_clients(old.clients, excluded.clients, @mostClients) else excluded.clients end
+		where @adds or old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`
 
 	insertLastUsage = `
 		insert into keep.flag_uses as old (tenant_id, flag_key, life, environment_id, last_evaluated, last_prefetched,
@@ -326,7 +338,9 @@ const (
 		from unnest(@tenants::text[], @environments::text[], @evaluations::bigint[], @prefetches::bigint[], @reasons::text[],
 			@clients::text[]) as u (t, e, n, p, r, c)
 		on conflict (tenant_id, hour, environment_id, run) do update set
-			evaluations = excluded.evaluations, prefetches = excluded.prefetches, reasons = excluded.reasons,
-			clients = excluded.clients
-		where old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`
+			evaluations = excluded.evaluations + case when @adds then old.evaluations else 0 end,
+			prefetches = excluded.prefetches + case when @adds then old.prefetches else 0 end,
+			reasons = case when @adds then keep.add_counts(old.reasons, excluded.reasons) else excluded.reasons end,
+			clients = case when @adds then keep.add_clients(old.clients, excluded.clients, @mostClients) else excluded.clients end
+		where @adds or old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`
 )

@@ -13,6 +13,7 @@ type Point struct {
 	Time        time.Time
 	Evaluations int64
 	Prefetches  int64
+	Reported    int64 // how many of the evaluations were reported
 	Reasons     map[string]int64
 	Outcomes    []OutcomeCount // most frequent first; only for a single flag
 }
@@ -80,6 +81,7 @@ func (p *points) add(u use) error {
 	if err := addCounts(point.Reasons, u.Reasons); err != nil {
 		return err
 	}
+	point.Reported = point.Reasons[reportedReason]
 	return addCounts(p.outcomes, u.Outcomes)
 }
 

@@ -23,7 +23,7 @@ func TestPointsAddUp(t *testing.T) {
 	for i := range 30 {
 		names = append(names, fmt.Sprint("o", i)) // of some nothing is known
 	}
-	names = append(names, restOutcome.ID)
+	names = append(names, RestOutcome.ID)
 	from := time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
 		hours := rapid.IntRange(1, 5).Draw(t, "hours")
@@ -52,7 +52,7 @@ func TestPointsAddUp(t *testing.T) {
 				}
 				served[i][""]++ // uses
 				for id, n := range outcomes {
-					subject := restOutcome.ID
+					subject := RestOutcome.ID
 					if known[id] != nil {
 						subject = known[id].subject()
 					}
@@ -92,7 +92,7 @@ func TestPointsAddUp(t *testing.T) {
 				t.Fatalf("%d outcomes are shown of %d", shown, most)
 			}
 			for subject, n := range served[i] {
-				if subject != "" && subject != restOutcome.ID && n > 0 && (n > least || len(point.Outcomes) <= maxOutcomes) {
+				if subject != "" && subject != RestOutcome.ID && n > 0 && (n > least || len(point.Outcomes) <= maxOutcomes) {
 					t.Fatalf("%s with %d is not shown, and another with %d is", subject, n, least)
 				}
 			}

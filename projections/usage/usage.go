@@ -24,6 +24,7 @@ type Meter struct {
 	unpaidCreator func(tenantID string) string
 	now           func() time.Time
 	run           uuid.UUID     // of this process
+	addsToRun     bool          // flushes add to the rows of run in place of replacing them: they are reports
 	lastHour      atomic.Uint32 // see clock
 	striped       atomic.Int64  // how many counters have got stripes in this hour
 

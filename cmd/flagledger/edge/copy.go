@@ -29,8 +29,13 @@ type copyFile struct {
 }
 
 func newCopyFile(folder, key string, box keys.Box) copyFile {
+	return copyFile{filepath.Join(folder, nameOf(key)+".feed"), box}
+}
+
+// nameOf returns how the names of a key's files begin.
+func nameOf(key string) string {
 	hash := sha256.Sum256([]byte(key))
-	return copyFile{filepath.Join(folder, "edge-"+hex.EncodeToString(hash[:8])+".feed"), box}
+	return "edge-" + hex.EncodeToString(hash[:8])
 }
 
 var errSealed = errors.New("it is damaged, or of another key")

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,8 +25,6 @@ import (
 	"flagledger/http/quota"
 	"flagledger/http/rest"
 	"flagledger/projections/snapshot"
-	rules "flagledger/projections/snapshot/evaluation"
-	"flagledger/projections/usage"
 )
 
 // Config holds the settings of an edge.
@@ -33,7 +32,7 @@ type Config struct {
 	From      string   // the URL of the service, or of another edge
 	Keys      []string // server keys, one for each environment
 	Open      bool     // callers on this machine need no key
-	Folder    string   // for copies of the feeds
+	Folder    string   // for copies of the feeds and for usage to report
 	PublicURL string
 	// FollowHost says that PublicURL is not configured: the URLs of streams follow the requests.
 	FollowHost bool
@@ -50,6 +49,7 @@ type Edge struct {
 
 	config    Config
 	followers []*follower
+	reporters []*reporter   // of the followers, in their order
 	ready     chan struct{} // closed once an environment can be evaluated: another key may be wrong
 	open      func()        // closes ready
 }
@@ -67,16 +67,24 @@ func New(c Config) (*Edge, error) {
 	}
 	e := &Edge{config: c, ready: make(chan struct{})}
 	e.open = sync.OnceFunc(func() { close(e.ready) })
+	usage := newMeter(c.Now)
 	live := &live{Snapshot: snapshot.New(snapshot.Options{}), ready: e.ready}
 	for i, key := range c.Keys {
 		if !commands.IsEvaluationKey(key) || !strings.HasPrefix(key, "sk_") {
 			return nil, fmt.Errorf("--key (FLAGLEDGER_EDGE_KEYS): value %d is not a server key (sk_...)", i+1)
 		}
+		if slices.Contains(c.Keys[:i], key) {
+			return nil, fmt.Errorf("--key (FLAGLEDGER_EDGE_KEYS): value %d is there twice", i+1)
+		}
 		f, err := newFollower(c, key)
 		if err != nil {
 			return nil, err
 		}
-		e.followers = append(e.followers, f)
+		r, err := newReporter(c, key, usage)
+		if err != nil {
+			return nil, err
+		}
+		e.followers, e.reporters = append(e.followers, f), append(e.reporters, r)
 		live.replicas = append(live.replicas, f.replica)
 		if _, ok := f.replica.OwnTenant(); ok {
 			e.open()
@@ -97,7 +105,7 @@ func New(c Config) (*Edge, error) {
 			Incomplete:  e.incomplete,
 			Keys:        tickets,
 			Secret:      secret,
-			Counter:     noCounter{},
+			Counter:     usage,
 			Quotas:      &quota.Tenants{Live: live.Snapshot, Limiter: limiter, Now: c.Now},
 			Now:         c.Now,
 			Metrics:     c.Metrics,
@@ -113,7 +121,8 @@ func New(c Config) (*Edge, error) {
 			StreamLimits:   evaluation.DefaultStreamLimits(),
 			SigningSecrets: live.signingSecrets,
 		},
-		Status: e.status,
+		Status:   e.status,
+		Upstream: newUpstream(from, c.Log),
 	})
 	if c.Open {
 		e.API.ServeWithoutKeys(e.keyOf)
@@ -121,23 +130,18 @@ func New(c Config) (*Edge, error) {
 	return e, nil
 }
 
-// noCounter counts no evaluations: the service does not take reports of usage yet.
-type noCounter struct{}
-
-func (noCounter) Count(string, *usage.Flag, string, *rules.Result, string) {}
-func (noCounter) CountCall(*usage.Call, string, string, string)            {}
-
 // secretOf derives the secret of an edge from its key: it encrypts the edge's files and signs its stream tickets.
 func secretOf(key string) (keys.Secret, error) {
 	hash := sha256.Sum256([]byte("flagledger edge " + key))
 	return keys.ParseSecret(hex.EncodeToString(hash[:]))
 }
 
-// Run follows the feeds until ctx ends.
+// Run follows the feeds and reports usage until ctx ends.
 func (e *Edge) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, f := range e.followers {
+	for i, f := range e.followers {
 		running.Go(func() { f.run(ctx) })
+		running.Go(func() { e.reporters[i].run(ctx, f.environmentID) })
 		running.Go(func() {
 			select {
 			case <-f.replica.Ready():

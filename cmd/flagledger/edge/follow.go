@@ -43,6 +43,7 @@ type follower struct {
 
 	asOf      atomic.Pointer[time.Time] // when the replica was known to be current
 	connected atomic.Bool
+	refused   atomic.Bool // the service does not know the key
 	lastError atomic.Pointer[string]
 }
 
@@ -118,7 +119,8 @@ func (f *follower) follow(ctx context.Context, progressed func()) error {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode == http.StatusUnauthorized { // revoked while the edge was not connected
+	f.refused.Store(answer.StatusCode == http.StatusUnauthorized)
+	if f.refused.Load() { // revoked while the edge was not connected
 		f.replica.Revoke(sha256.Sum256([]byte(f.key)))
 		f.saveCopy()
 	}
@@ -211,6 +213,17 @@ func (f *follower) saveCopy() {
 		return
 	}
 	f.changed = false
+}
+
+// environmentID returns the id of the environment, empty before it is known and while the service refuses the key.
+func (f *follower) environmentID() string {
+	if f.refused.Load() {
+		return ""
+	}
+	if t, ok := f.replica.OwnTenant(); ok {
+		return t.Environments()[0].ID
+	}
+	return ""
 }
 
 // status reports how current the environment is.

@@ -105,6 +105,7 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 		Evaluation: evaluation.Options{
 			Changes:        r.snapshot,
 			Feeds:          r.snapshot,
+			Reports:        r.meter,
 			StreamLimits:   c.Streams,
 			SigningSecrets: s.secret.SigningSecrets,
 		},

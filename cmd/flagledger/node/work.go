@@ -70,6 +70,7 @@ func upkeep(c settings.Config, s stores, r readSide, w writeSide) []jobs.Task {
 		{Name: "remove old notifications", Every: time.Hour, Do: s.inbox.RemoveOld},
 		{Name: "add up the evaluations of past months", Every: 6 * time.Hour, Do: s.skipOnClockSkew(r.meter.SumMonths)},
 		{Name: "add up the use of flags by day", Every: time.Hour, Do: s.skipOnClockSkew(r.meter.SumDays)},
+		{Name: "remove old reports of usage", Every: time.Hour, Do: r.meter.ForgetReports},
 		{
 			Name:  "remove the use of flags that are gone",
 			Every: time.Hour,

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,7 @@ func newWriteSide(
 ) (w writeSide, err error) {
 	checkpoint := reactions.NewCheckpoint(s.pool, s.events, log)
 	w.writer = writer.NewWriter(jobsReadyStore{s.events, checkpoint.Begin}, r.progress.Wait, r.quotas, c.Now)
+	w.writer.Timeout = cmp.Or(c.WaitTimeout, w.writer.Timeout)
 	if w.mailer, err = openMailer(c, log); err != nil {
 		return w, err
 	}

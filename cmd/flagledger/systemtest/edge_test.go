@@ -3,6 +3,8 @@ package systemtest
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -141,6 +143,95 @@ func TestAnEdgeEndsAKeyThatWasRevokedWhileItWasAway(t *testing.T) {
 	s.Eventually("the copy on disk has no such key", evaluates(unreachable, 401))
 }
 
+// What edges evaluate is counted by the service, once, for the keys that asked: also over a further edge, over a time
+// without the service, and over a restart with a report that may have arrived.
+func TestEdgesReportUsage(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	key := serverKey(me, "production")
+	page := me.Call("POST", "/api/v1/evaluation-keys",
+		map[string]any{"name": "page", "kind": "browser", "environment": "production"}).Want(201).Object()["key"].(string)
+	me.CreateEnabledFlag("a", map[string]any{"clientSide": true})
+	target, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.FlushInterval = -1
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
+	var lost atomic.Bool // answers to reports
+	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/usage" || !lost.Load() {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		proxy.ServeHTTP(httptest.NewRecorder(), r)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(way.Close)
+	folder := t.TempDir()
+	e := startEdge(t, way.URL, folder, false, key)
+	further := startEdge(t, e.Service.URL, t.TempDir(), false, key)
+	evaluate := func(at *edgeServer, token string, n int) {
+		t.Helper()
+		s.Eventually("the edge evaluates", func() bool {
+			return at.WithToken(token).Attempt("POST", nodetest.FlagPath("a", "/evaluate"), `{}`).Status == 200
+		})
+		for range n - 1 {
+			if got := at.WithToken(token).Attempt("POST", nodetest.FlagPath("a", "/evaluate"), `{}`); got.Status != 200 {
+				t.Fatal(got)
+			}
+		}
+	}
+	counted := func(want map[string]float64, all float64) {
+		t.Helper()
+		var shown map[string]any
+		s.Eventually("all is counted", func() bool {
+			shown = me.Call("GET", nodetest.FlagPath("a", "/metrics", "?environment=production"), nil).Want(200).Object()
+			return shown["evaluations"].(float64) >= all
+		})
+		got := map[string]float64{}
+		for _, c := range shown["clients"].([]any) {
+			client := c.(map[string]any)
+			got[client["name"].(string)] = client["reported"].(float64)
+		}
+		nodetest.Same(t, "evaluations by keys", got, want)
+		nodetest.Same(t, "reported", shown["reported"], all)
+	}
+	evaluate(e, page, 3)
+	evaluate(further, key, 4)
+	counted(map[string]float64{"page": 3, "edge": 4}, 7)
+
+	lost.Store(true)
+	evaluate(e, page, 5)
+	e.stop() // it has reported, and has not heard that it arrived
+	e = startEdge(t, way.URL, folder, false, key)
+	evaluate(e, page, 2)
+	lost.Store(false)
+	e.stop()
+	counted(map[string]float64{"page": 10, "edge": 4}, 14)
+
+	// without its folder, and with a second key of the environment, whose first is gone
+	gone := me.Call("GET", "/api/v1/evaluation-keys", nil).Want(200).List()[0]["id"].(string)
+	second := serverKey(me, "production")
+	folder = t.TempDir()
+	e = startEdge(t, way.URL, folder, false, key, second)
+	evaluate(e, second, 1)
+	me.Call("DELETE", "/api/v1/evaluation-keys/"+gone, nil).Want(204)
+	s.Eventually("the first key is gone", func() bool {
+		return e.WithToken(key).Attempt("POST", nodetest.FlagPath("a", "/evaluate"), `{}`).Status == 401
+	})
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	evaluate(e, page, 3)
+	s.Eventually("all is counted", func() bool {
+		shown := me.Call("GET", nodetest.FlagPath("a", "/metrics", "?environment=production"), nil).Want(200).Object()
+		return shown["reported"].(float64) >= 18
+	})
+}
+
 // A stream of an edge hears of changes that were made while the edge was not connected.
 func TestStreamsOfAnEdgeHearWhatItMissed(t *testing.T) {
 	t.Parallel()
@@ -172,7 +263,7 @@ func TestStreamsOfAnEdgeHearWhatItMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+key)
-	stream, err := http.DefaultClient.Do(r)
+	stream, err := http.DefaultClient.Do(r) //nolint:bodyclose // it is closed below
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,8 +51,10 @@ export default {
     // The switcher, with the colours.
     const switcher = v.page.getByRole('combobox', { name: 'Environment', exact: true });
     await switcher.click();
-    await v.until('the switcher has the order', async () =>
-      (await v.page.getByRole('option').allInnerTexts()).join() === want.join());
+    await v.until(
+      'the switcher has the order',
+      async () => (await v.page.getByRole('option').allInnerTexts()).join() === want.join(),
+    );
     await v.page.locator('[role=option] circle[fill="#0b7285"]').waitFor();
     await v.inspect();
     await v.page.keyboard.press('Escape');

@@ -102,7 +102,7 @@ export default {
   },
 
   'a user is targeted in four acts, by keyboard, and a pasted list becomes many': async (come) => {
-    const v = await come();
+    const v = await come({ refused: [412] }); // the page may not have heard yet that the flag was switched on
     await open(v, { key: 'beta', type: 'boolean' });
     await v.call('POST', '/api/v1/flags/beta/enable');
     await v.button('Target users').press('Enter');

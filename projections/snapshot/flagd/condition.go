@@ -43,7 +43,8 @@ func (t *translation) condition(c *events.Condition) (condition, error) {
 			undecidable = append(undecidable, op("!", isNoArray(v)))
 		}
 		if t.dialect != Node {
-			undecidable = append(undecidable, op("and", isString(v), startsWithDigit(v), op("or", op("in", "-", v), op("in", "+", v))))
+			signed := op("or", op("in", "-", v), op("in", "+", v))
+			undecidable = append(undecidable, op("and", isString(v), startsWithDigit(v), signed))
 		}
 		if len(undecidable) > 0 {
 			translated.undecidable = anyOf(undecidable)

@@ -29,6 +29,15 @@ func Supports(f *state.Flag, environmentID string) Support {
 	return Support{Supported: true}
 }
 
+// Variants returns the values that flagd's providers serve, by the names of their variants.
+func Variants(f *state.Flag, environmentID string) map[string]json.RawMessage {
+	d, err := translate(f, environmentID, Strict)
+	if err != nil {
+		return nil
+	}
+	return d.Variants
+}
+
 // definition is a flag as flagd's schema has it. Its state is never DISABLED, which serves the code's default.
 type definition struct {
 	State          string                     `json:"state"`

@@ -72,8 +72,8 @@ type Config struct {
 	Now               func() time.Time `env:"-"` // required; tests move it
 	// FlushEvery is the interval for saving usage, five seconds if 0; tests set less.
 	FlushEvery time.Duration `env:"-"`
-	// WaitTimeout is the timeout for read models and Idempotency-Keys, two seconds if 0, and for queues, five if 0; tests
-	// that share a service set more.
+	// WaitTimeout is the timeout for read models and Idempotency-Keys, two seconds if 0, and for queues and changes, five
+	// if 0; tests that share a service set more.
 	WaitTimeout time.Duration `env:"-"`
 	// HashMemory is the KiB for hashing a password, the recommended ones if 0; tests set less.
 	HashMemory   uint32 `env:"-"`
