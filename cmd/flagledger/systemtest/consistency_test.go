@@ -226,7 +226,7 @@ func (v views) checkRows(t rapid.TB, key string, f state.Flag) {
 		}
 	}
 	// Each event has its entry, including events of earlier lives of the key.
-	history, err := v.read.History(context.Background(), "t", key, queries.HistoryFilter{}, queries.Page{})
+	history, err := v.read.History(context.Background(), "t", "flag", key, queries.HistoryFilter{}, queries.Page{})
 	if errors.Is(err, queries.ErrNotFound) {
 		history, err = &queries.List[queries.HistoryEntry]{}, nil
 	}
