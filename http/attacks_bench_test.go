@@ -45,6 +45,7 @@ type attack struct {
 	past    bool // uses the tenant of armedWithPast, with its two times in turn in place of TIME
 	spent   bool // uses the tenant of armedWithSpentDay, with enable and disable in turn in place of TIME
 	crowd   bool // each call comes from a different network, without a token
+	stolen  bool // each call comes from a different network, with the browser key of armedWithBrowserKey
 }
 
 const costlyRules = `{"rules":[{"conditions":[{"attribute":"a","op":"matches","values":["(?:a?){400}b"]}],"serve":{"value":false}}]}`
@@ -169,6 +170,22 @@ func attacks() []attack {
 			path:    nodetest.FlagPath("flag-N", "/TIME"),
 			spent:   true,
 		},
+		{
+			name:    "40-evaluations-with-a-stolen-key",
+			clients: 40,
+			method:  "POST",
+			path:    nodetest.FlagPath("seen-0", "/evaluate"),
+			body:    `{}`,
+			stolen:  true,
+		},
+		{
+			name:    "40-bulk-evaluations-with-a-stolen-key",
+			clients: 40,
+			method:  "POST",
+			path:    ofrepPath,
+			body:    `{"context":{}}`,
+			stolen:  true,
+		},
 	}
 }
 
@@ -245,6 +262,17 @@ func armedWithSpentDay(s *nodetest.Service) *nodetest.Client {
 	return nil
 }
 
+// armedWithBrowserKey returns a browser key that sees ten flags of 60 KB. Its tenant has the requests of its plan.
+func armedWithBrowserKey(s *nodetest.Service) *nodetest.Client {
+	c := newSandbox(s.SignUp(nodetest.Address()))
+	for i := range 10 {
+		c.CreateFlag(fmt.Sprintf("seen-%d", i),
+			map[string]any{"type": "string", "defaultValue": strings.Repeat("v", 60_000), "clientSide": true})
+	}
+	_, key := createKey(c, "browser", nil)
+	return key
+}
+
 // run attacks until stop is called, which returns the count of each status.
 func (a attack) run(b *testing.B, c *nodetest.Client, times []string) (stop func() string) {
 	b.Helper()
@@ -306,8 +334,12 @@ func (a attack) once(ctx context.Context, c *nodetest.Client, path string, body 
 		size += len(part)
 	}
 	who := fmt.Sprintf("Authorization: Bearer %s\r\nX-Tenant-ID: %s", c.Token, c.Tenant)
-	if a.crowd {
-		who = "X-Forwarded-For: 10." + fmt.Sprint(rand.IntN(256), ".", rand.IntN(256), ".1")
+	network := "X-Forwarded-For: 10." + fmt.Sprint(rand.IntN(256), ".", rand.IntN(256), ".1")
+	switch {
+	case a.crowd:
+		who = network
+	case a.stolen:
+		who = "X-API-Key: " + c.Token + "\r\n" + network
 	}
 	header := fmt.Appendf(nil,
 		"%s %s HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
@@ -376,6 +408,7 @@ func BenchmarkAttacks(b *testing.B) {
 	attacker, other := armed(program.Service()), program.Service().SignUp(nodetest.Address())
 	historian, pastTimes := armedWithPast(program.Service())
 	spender := armedWithSpentDay(program.Service())
+	browser := armedWithBrowserKey(program.Service())
 	benchFlag(other)
 	other.CreateFlag("toggled", nil)
 	(&bystander{}).call(other, time.Second)
@@ -391,6 +424,8 @@ func BenchmarkAttacks(b *testing.B) {
 				attacker, times = historian, pastTimes
 			case a.spent:
 				attacker, times = spender, []string{"enable", "disable"}
+			case a.stolen:
+				attacker = browser
 			}
 			a.body = strings.ReplaceAll(a.body, "VICTIM", other.Email)
 			for range 2 { // longer than -benchtime, so that it runs once

@@ -37,7 +37,7 @@ func TestProgramsOfPages(t *testing.T) {
 	packages, err := tooltest.Install("openfeature", os.DirFS("testdata/openfeature"))
 	tooltest.Check(t, "openfeature", err)
 	me := nodetest.Shared(t).SignUp(nodetest.Address()).NewTenant("connect")
-	me.CreateEnabledFlag("new-checkout", map[string]any{"clientSide": true})
+	me.CreateEnabledFlag("new-cart", map[string]any{"clientSide": true})
 	_, browser := createKey(me, "browser", map[string]any{"origins": []any{"http://localhost:*"}})
 	_, server := createKey(me, "server", nil)
 	signed, page := createKey(me, "browser", map[string]any{"signed": true})
@@ -76,8 +76,8 @@ func TestProgramsOfPages(t *testing.T) {
 		}
 		return strings.TrimSpace(string(printed))
 	}
-	nodetest.Same(t, "the web page", run("app.js", node, "--import", "./testdata/document.mjs"), "The new checkout")
-	nodetest.Same(t, "the program for Node", run("server.mjs", node), "new checkout: true")
+	nodetest.Same(t, "the web page", run("app.js", node, "--import", "./testdata/document.mjs"), "The new cart")
+	nodetest.Same(t, "the program for Node", run("server.mjs", node), "new cart: true")
 
 	binary := filepath.Join(folder, "shop")
 	run("main.go", "go", "build", "-o", binary)
@@ -98,9 +98,9 @@ func TestProgramsOfPages(t *testing.T) {
 		}
 		defer answer.Body.Close()
 		text, err := io.ReadAll(answer.Body)
-		return err == nil && strings.TrimSpace(string(text)) == "new checkout: true"
+		return err == nil && strings.TrimSpace(string(text)) == "new cart: true"
 	})
 	for name, command := range map[string][]string{"sign.go": {"go", "run"}, "sign.mjs": {node}} {
-		page.Evaluate("new-checkout", `{"targetingKey":"user-42"}`, "X-Flag-Context", run(name, command...)).Want(200)
+		page.Evaluate("new-cart", `{"targetingKey":"user-42"}`, "X-Flag-Context", run(name, command...)).Want(200)
 	}
 }

@@ -167,7 +167,8 @@ func startBare(b *testing.B, like *nodetest.Client) (pid int, there *nodetest.Cl
 }
 
 // BenchmarkEvaluateHTTP measures the CPU time of an evaluation over HTTP in the server's process, with authentication,
-// rate limit, metrics and metering, beside a bare handler. wrk loads them in turn, two seconds each per iteration.
+// rate limit, metrics and metering, at the service and at an edge, beside a bare handler. wrk loads them in turn, two
+// seconds each per iteration.
 func BenchmarkEvaluateHTTP(b *testing.B) {
 	if runtime.GOOS != "linux" {
 		b.Skip("the CPU time of a process is read from /proc")
@@ -180,7 +181,11 @@ func BenchmarkEvaluateHTTP(b *testing.B) {
 	user := i.Service().SignUp("me@example.com")
 	benchFlag(user)
 	machine := user.Machine("flags:evaluate")
-	_, key := createKey(user, "server", nil)
+	_, key := createKey(user, "server", map[string]any{"edge": true})
+	beside := i.In(b)
+	edge := beside.Edge(i.Service().URL, key.Token)
+	atEdge := *key
+	atEdge.Service = beside.Service()
 	barePID, bare := startBare(b, user)
 	full := user.Call("POST", benchPath, benchBody).Want(200).Object()
 	for name, value := range bare.Call("POST", benchPath, benchBody).Want(200).Object() {
@@ -194,6 +199,7 @@ func BenchmarkEvaluateHTTP(b *testing.B) {
 		{name: "user", pid: node.Process.Pid, c: user},
 		{name: "machine", pid: node.Process.Pid, c: machine},
 		{name: "key", pid: node.Process.Pid, c: key},
+		{name: "edge", pid: edge.Process.Pid, c: &atEdge},
 	}
 	for _, l := range loads {
 		l.round(b) // warms up

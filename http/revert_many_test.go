@@ -40,6 +40,8 @@ func appendFlags(me *nodetest.Client, n int) (keys []string) {
 		keys = append(keys, key)
 		all.Go(func() error {
 			created := events.FlagCreated{
+				TenantID:     me.Tenant,
+				Key:          key,
 				ID:           uuid.NewString(),
 				Name:         key,
 				Type:         events.BooleanFlag,

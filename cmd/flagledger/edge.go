@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +29,8 @@ type edgeCommand struct {
 
 // Run serves until ctx ends, and then lets running calls finish.
 func (e edgeCommand) Run(ctx context.Context) error {
+	setGCPercent(serverGCPercent)
+	signal.Ignore(syscall.SIGPIPE) // the reader of the log may end first
 	c, err := settings.Load()
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 		if !allowed { // it was told before that its key is gone
 			return true
 		}
-		if beat, err = a.await(ctx, update.More, heartbeat, end); err != nil {
+		if beat, err = a.await(ctx, update.More, update.Listeners, heartbeat, end); err != nil {
 			return a.feedFailed(err)
 		}
 	}

@@ -109,7 +109,9 @@ func (r *reportReader) flag(key string) *reportedFlag {
 		r.unknown = append(r.unknown, key)
 		return nil
 	}
-	r.flags[key] = &reportedFlag{Flag: found.State(), usage: found.Usage(), variants: map[string]map[string]json.RawMessage{}}
+	r.flags[key] = &reportedFlag{
+		Flag: found.State(), usage: found.Usage(), variants: map[string]map[string]json.RawMessage{},
+	}
 	return r.flags[key]
 }
 

@@ -50,6 +50,9 @@ const (
 	maxNamedFlags = 500
 	// Clients reconnect after a random time of 1 to 3 s, so that a stopping node's clients do not all reconnect at once.
 	minReconnect, maxReconnect = 1000, 3000
+	// timePerStream is how much later the last stream of a tenant is told a change for each that the tenant has open. If
+	// a thousand wrote at once, the calls of other tenants would wait for them.
+	timePerStream = 100 * time.Microsecond
 )
 
 // streamEvent is the data of an event: the fields of OFREP's event streams, and the changed flags.
@@ -190,7 +193,7 @@ func (a *API) sendChanges(
 		}
 		unknown = false
 		var err error
-		if beat, err = a.await(ctx, update.More, heartbeat, end); err != nil {
+		if beat, err = a.await(ctx, update.More, update.Listeners, heartbeat, end); err != nil {
 			return errors.Is(err, errStreamEnded)
 		}
 	}
@@ -203,21 +206,28 @@ var (
 	errNotRead = errors.New("the client no longer reads")
 )
 
-// await waits for a change or a heartbeat. Its error is errStreamEnded or errNotRead.
+// await waits for a heartbeat, or for a change and then for the turn of this stream, which is one of several. Its error is
+// errStreamEnded or errNotRead.
 func (a *API) await(
-	ctx context.Context, more <-chan struct{}, heartbeat *time.Ticker, end *time.Timer,
+	ctx context.Context, more <-chan struct{}, streams int, heartbeat *time.Ticker, end *time.Timer,
 ) (beat bool, err error) {
-	select {
-	case <-more:
-		return false, nil
-	case <-heartbeat.C:
-		return true, nil
-	case <-end.C:
-		return false, errStreamEnded
-	case <-a.ending:
-		return false, errStreamEnded
-	case <-ctx.Done():
-		return false, errNotRead
+	var turn <-chan time.Time
+	for {
+		select {
+		case <-more:
+			more = nil
+			turn = time.After(rand.N(time.Duration(streams)*timePerStream + 1)) //nolint:gosec // no secret
+		case <-turn:
+			return false, nil
+		case <-heartbeat.C:
+			return true, nil
+		case <-end.C:
+			return false, errStreamEnded
+		case <-a.ending:
+			return false, errStreamEnded
+		case <-ctx.Done():
+			return false, errNotRead
+		}
 	}
 }
 

@@ -412,7 +412,7 @@ func TestDocumentedProgramRuns(t *testing.T) {
 	}
 	s := nodetest.Shared(t)
 	me := s.SignUp(nodetest.Address())
-	me.CreateEnabledFlag("new-checkout", nil)
+	me.CreateEnabledFlag("new-cart", nil)
 	_, key := serverKey(me)
 	address := must(url.Parse(s.URL))
 	program := strings.NewReplacer("http://127.0.0.1:8080", s.URL, "127.0.0.1", address.Hostname(),
@@ -429,13 +429,13 @@ func TestDocumentedProgramRuns(t *testing.T) {
 	if printed, err := exec.CommandContext(t.Context(), "go", "build", "-o", folder+"/program", folder+"/main.go").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, printed)
 	}
-	nodetest.Same(t, "the program", run(), "new checkout: true")
-	me.SetRules("new-checkout", `{"rules":[{"conditions":[{"attribute":"plan","op":"matches","values":["^p.*o$"]}],"serve":{"value":true}}]}`).Want(200)
-	me.SetFallthrough("new-checkout", `{"serve":{"value":false}}`).Want(200)
-	flag := me.Call("GET", nodetest.FlagPath("new-checkout"), nil).Want(200).Object()
+	nodetest.Same(t, "the program", run(), "new cart: true")
+	me.SetRules("new-cart", `{"rules":[{"conditions":[{"attribute":"plan","op":"matches","values":["^p.*o$"]}],"serve":{"value":true}}]}`).Want(200)
+	me.SetFallthrough("new-cart", `{"serve":{"value":false}}`).Want(200)
+	flag := me.Call("GET", nodetest.FlagPath("new-cart"), nil).Want(200).Object()
 	nodetest.Same(t, "inProcess", flag["inProcess"],
 		map[string]any{"supported": false, "reason": "rule 1: matches: it is a regular expression that flagd cannot express"})
-	nodetest.Same(t, "the program by OFREP", run(), "new checkout: true")
+	nodetest.Same(t, "the program by OFREP", run(), "new cart: true")
 }
 
 func TestConfigIsDocument(t *testing.T) {

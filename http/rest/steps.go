@@ -197,8 +197,8 @@ func (g *guard) limitWritten(ctx context.Context, r *http.Request) error {
 }
 
 // pastDailyBytes returns the refusal of a change past the daily write quota, or nil: the tenant's, or the caller's if
-// the call has no tenant. Reports of usage change nothing. Upgrades, and changes with neither a body nor an Idempotency-Key, remain possible past it at
-// a low rate.
+// the call has no tenant. Reports of usage change nothing. Upgrades, and changes with neither a body nor an
+// Idempotency-Key, remain possible past it at a low rate.
 func (g *guard) pastDailyBytes(p *Principal, hasKey bool) error {
 	switch {
 	case !g.acceptsKeys || !hasKey && (p.Tenant == nil || g.need.Scope == events.FlagsEvaluate):

@@ -32,7 +32,7 @@ func (s *Snapshot) announce(a announcement) {
 		return
 	}
 	s.announcer.hold(a)
-	s.changes.wake(a) // Await does not wait for lists
+	s.changes.endWaits(a) // Await does not wait for lists
 }
 
 func (n *announcer) hold(a announcement) {

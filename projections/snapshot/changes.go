@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -74,6 +73,7 @@ type tenantFeed struct {
 	last      uint64 // the number of the tenant's last change
 	listeners int
 	more      chan struct{} // closed at the next change; nil without listeners
+	applied   chan struct{} // closed once the snapshot holds the next change; nil unless Await waits
 }
 
 // note adds an event's change of a flag. wasClientSide and isClientSide say whether browsers saw it before and after.
@@ -129,6 +129,7 @@ func (c *changes) take(position events.Position) announcement {
 		defer c.mu.Unlock()
 		for _, t := range c.accessChanged {
 			t.feed.wake()
+			t.feed.endWaits()
 		}
 		clear(c.accessChanged)
 		c.accessChanged = c.accessChanged[:0]
@@ -152,6 +153,7 @@ func (c *changes) publish(a announcement) {
 		c.count++
 		n.tenant.feed.last = c.count
 		n.tenant.feed.wake()
+		n.tenant.feed.endWaits()
 	}
 	c.position = a.position
 	c.hold(a.position)
@@ -171,13 +173,13 @@ func (c *changes) hold(position events.Position) {
 	}
 }
 
-// wake wakes the listeners of an announcement's tenants.
-func (c *changes) wake(a announcement) {
+// endWaits ends the waits for an announcement's changes, which the snapshot holds.
+func (c *changes) endWaits(a announcement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hold(a.position)
 	for i := range a.changes {
-		a.changes[i].tenant.feed.wake()
+		a.changes[i].tenant.feed.endWaits()
 	}
 }
 
@@ -185,6 +187,13 @@ func (f *tenantFeed) wake() {
 	if f.listeners > 0 {
 		close(f.more)
 		f.more = make(chan struct{})
+	}
+}
+
+func (f *tenantFeed) endWaits() {
+	if f.applied != nil {
+		close(f.applied)
+		f.applied = nil
 	}
 }
 
@@ -232,6 +241,8 @@ type Update struct {
 	Gap      bool     // changes before these may be missing
 	Position events.Position
 	More     <-chan struct{} // closed at the next change, or when access may have changed
+	// Listeners is how many listeners of the tenant More wakes.
+	Listeners int
 }
 
 // Next returns the changes since the last call, once. It sets Gap if the resumed position is too old or of a different
@@ -242,8 +253,8 @@ func (l *Listener) Next() Update {
 	defer c.mu.RUnlock()
 	update := Update{
 		Position: c.position,
-		More:     l.tenant.feed.more,
-		Gap:      l.position.Compare(c.held) > 0 || l.position.Compare(c.start) < 0,
+		More:     l.tenant.feed.more, Listeners: l.tenant.feed.listeners,
+		Gap: l.position.Compare(c.held) > 0 || l.position.Compare(c.start) < 0,
 	}
 	if !update.Gap && l.position.Compare(c.position) > 0 {
 		update.Position = l.position
@@ -278,15 +289,19 @@ func (l *Listener) concerns(c *Change) bool {
 
 // Await waits until the snapshot holds a tenant's change at a position that another node announced, or until ctx ends.
 func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Position) {
-	l := s.Listen(t, "", math.MaxInt)
-	defer l.Close()
+	c := &s.changes
 	for {
-		update := l.Next()
+		c.mu.Lock()
+		if t.feed.applied == nil {
+			t.feed.applied = make(chan struct{})
+		}
+		applied := t.feed.applied
+		c.mu.Unlock()
 		if s.Position().Compare(position) >= 0 {
 			return
 		}
 		select {
-		case <-update.More:
+		case <-applied:
 		case <-ctx.Done():
 			return
 		}

@@ -168,12 +168,16 @@ type FeedUpdate struct {
 	ID     string          // of what the reader holds after them
 	Reset  bool            // events may be missing: the full state must be sent
 	More   <-chan struct{} // closed at the next change
+	// Listeners is how many listeners of the tenant More wakes.
+	Listeners int
 }
 
 // Next returns what has changed since the last call. Of a flag that has changed several times it has the newest state.
 func (f *Feed) Next() (FeedUpdate, error) {
 	update := f.listener.Next()
-	u := FeedUpdate{ID: f.snapshot.feedID(update.Position), More: update.More, Reset: update.Gap}
+	u := FeedUpdate{
+		ID: f.snapshot.feedID(update.Position), More: update.More, Listeners: update.Listeners, Reset: update.Gap,
+	}
 	if u.Reset {
 		return u, nil
 	}

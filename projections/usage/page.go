@@ -211,7 +211,8 @@ func (p *page) addLast(w *window, byOutcome counts) {
 			outcome, most = &o.name, o.n
 		}
 	}
-	l.outcome, l.varied = append(l.outcome, outcome), append(l.varied, len(byOutcome) > 1 || outcome == nil && len(byOutcome) > 0)
+	l.outcome = append(l.outcome, outcome)
+	l.varied = append(l.varied, len(byOutcome) > 1 || outcome == nil && len(byOutcome) > 0)
 }
 
 // addOutcome adds the outcome of a cell, unless it is stored, and returns its name. An outcome is a variation with its
@@ -314,7 +315,8 @@ const (
 			reasons = case when @adds then keep.add_counts(old.reasons, excluded.reasons) else excluded.reasons end,
 			outcomes = case when @adds then keep.add_outcomes(old.outcomes, excluded.outcomes, @most, @rest)
 				else excluded.outcomes end,
-			clients = case when @adds then keep.add_clients(old.clients, excluded.clients, @mostClients) else excluded.clients end
+			clients = case when @adds then keep.add_clients(old.clients, excluded.clients, @mostClients)
+				else excluded.clients end
 		where @adds or old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`
 
 	insertLastUsage = `
@@ -341,6 +343,7 @@ const (
 			evaluations = excluded.evaluations + case when @adds then old.evaluations else 0 end,
 			prefetches = excluded.prefetches + case when @adds then old.prefetches else 0 end,
 			reasons = case when @adds then keep.add_counts(old.reasons, excluded.reasons) else excluded.reasons end,
-			clients = case when @adds then keep.add_clients(old.clients, excluded.clients, @mostClients) else excluded.clients end
+			clients = case when @adds then keep.add_clients(old.clients, excluded.clients, @mostClients)
+				else excluded.clients end
 		where @adds or old.evaluations <= excluded.evaluations and old.prefetches <= excluded.prefetches`
 )

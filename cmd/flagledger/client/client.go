@@ -79,7 +79,7 @@ func (e environment) open(ctx context.Context, reason string) (*Client, error) {
 		return nil, notSignedIn(server)
 	}
 	tenant := cmp.Or(e.Tenant, signedIn.Tenant)
-	if tenant == "" {
+	if tenant == "" && !isEvaluationKey(signedIn.Token) { // a key names its tenant
 		begun, _, err := begin(ctx, server, signedIn.Token)
 		if err != nil {
 			return nil, fmt.Errorf("--tenant is not set, and FLAGLEDGER_TOKEN does not tell the tenant: %w", err)
@@ -97,6 +97,10 @@ func (e environment) open(ctx context.Context, reason string) (*Client, error) {
 		return nil
 	}
 	return NewClient(server, WithHTTPClient(&bearer{session: signedIn}), WithRequestEditorFn(headers))
+}
+
+func isEvaluationKey(token string) bool {
+	return strings.HasPrefix(token, "pk_") || strings.HasPrefix(token, "sk_")
 }
 
 // anonymous returns a client whose calls bear no token.

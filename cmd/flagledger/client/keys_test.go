@@ -24,7 +24,7 @@ func TestLifeOfAnEvaluationKey(t *testing.T) {
 		"Web shop browser development https://*.example.com, http://localhost:* ... pk_...")
 
 	rotated := me.run("keys", "rotate", "Backend", "--json").object()
-	before := me.with("FLAGLEDGER_TENANT="+me.tenant(), "FLAGLEDGER_TOKEN="+rotated["key"].(string))
+	before := me.with("FLAGLEDGER_TOKEN=" + rotated["key"].(string))
 	before.run("eval", "k", "--key=u").prints("value true")
 	last := me.run("keys", "rotate", strings.ToUpper(rotated["id"].(string)), "--end-now", "--json").object()
 	before.try("eval", "k", "--key=u").refused(1, "evaluation key")

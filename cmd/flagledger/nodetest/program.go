@@ -144,7 +144,18 @@ func (o *Output) String() string {
 // Serve starts a server and waits until it is healthy. The end of the test kills it.
 func (p *Program) Serve(settings ...string) *Process {
 	p.T.Helper()
-	s := &Process{Cmd: p.Command(settings), Program: p, Output: &Output{}, Exited: make(chan struct{})}
+	return p.start(settings)
+}
+
+// Edge starts an edge of a service and waits until it is healthy. The end of the test kills it.
+func (p *Program) Edge(from, key string) *Process {
+	p.T.Helper()
+	return p.start([]string{"FLAGLEDGER_EDGE_FROM=" + from, "FLAGLEDGER_EDGE_KEYS=" + key}, "edge")
+}
+
+func (p *Program) start(settings []string, arguments ...string) *Process {
+	p.T.Helper()
+	s := &Process{Cmd: p.Command(settings, arguments...), Program: p, Output: &Output{}, Exited: make(chan struct{})}
 	s.Stdout, s.Stderr = s.Output, s.Output
 	began := time.Now()
 	if err := s.Start(); err != nil {

@@ -24,8 +24,8 @@ import (
 	"flagledger/projections/models"
 )
 
-// patience is how long tests and their services wait for each other: a machine may be busy.
-const patience = 5 * time.Minute
+// waitTimeout limits how long tests and their services wait for each other: a machine may be busy.
+const waitTimeout = 5 * time.Minute
 
 // Secret is the secret of all test nodes.
 const Secret = "the secret of all nodes of tests"
@@ -92,9 +92,9 @@ func Database(t testing.TB) (url string) {
 	})
 }
 
-// waitUntilBuilt waits, up to patience, until all read models of a database are built.
+// waitUntilBuilt waits, up to waitTimeout, until all read models of a database are built.
 func waitUntilBuilt(ctx context.Context, c settings.Config, url string, log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	store, closeStore, err := node.OpenStore(ctx, c, url, log)
 	if err != nil {
@@ -181,8 +181,8 @@ func Start(t testing.TB, databaseURL string, c settings.Config, log *slog.Logger
 		t.Fatal(err)
 	}
 	server.Config = n.API.Server()
-	server.Config.ReadHeaderTimeout, server.Config.ReadTimeout = patience, patience
-	server.Config.WriteTimeout = patience
+	server.Config.ReadHeaderTimeout, server.Config.ReadTimeout = waitTimeout, waitTimeout
+	server.Config.WriteTimeout = waitTimeout
 	server.Start()
 	t.Cleanup(func() {
 		server.Close()
@@ -253,10 +253,10 @@ func Log(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Eventually waits until a condition holds. It fails the test after patience.
+// Eventually waits until a condition holds. It fails the test after waitTimeout.
 func (s *Service) Eventually(what string, holds func() bool) {
 	s.T.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	// a check takes a few milliseconds itself
 	for pause := 5 * time.Millisecond; !holds(); pause = min(pause*3/2, 100*time.Millisecond) {

@@ -39,11 +39,19 @@ type edgeServer struct {
 // startEdge starts an edge with keys, and with what its folder has.
 func startEdge(t *testing.T, from, folder string, open bool, keys ...string) *edgeServer {
 	t.Helper()
+	return startEdgeAt(t, time.Now, from, folder, open, keys...)
+}
+
+// startEdgeAt is startEdge with a clock.
+func startEdgeAt(
+	t *testing.T, now func() time.Time, from, folder string, open bool, keys ...string,
+) *edgeServer {
+	t.Helper()
 	limits := quota.Default()
 	limits.UnlimitedServers = true
 	e, err := edge.New(edge.Config{
-		From: from, Keys: keys, Open: open, Folder: folder, FollowHost: true, Limits: limits, Metrics: prometheus.NewRegistry(), Now: time.Now,
-		Log: nodetest.Log(t),
+		From: from, Keys: keys, Open: open, Folder: folder, FollowHost: true, Limits: limits,
+		Metrics: prometheus.NewRegistry(), Now: now, Log: nodetest.Log(t),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -389,4 +397,33 @@ func TestAnEdgeGoesOnWithoutTheService(t *testing.T) {
 	if len(files) == 0 {
 		t.Error("the edge has no copy on disk")
 	}
+}
+
+// An edge whose clock jumps evaluates, follows changes, and reports what it has evaluated once.
+func TestAnEdgeWhoseClockJumps(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	key := serverKey(me, "production")
+	me.CreateEnabledFlag("a", nil)
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	folder := t.TempDir()
+	e := startEdgeAt(t, now, s.URL, folder, false, key)
+	for n, jump := range []time.Duration{0, 3 * time.Hour, -3 * time.Hour, 10 * time.Hour, 0} {
+		ahead.Store(int64(jump))
+		me.Call("PATCH", nodetest.FlagPath("a"), map[string]any{"defaultValue": n%2 == 0}).Want(200)
+		s.Eventually("the edge answers as the service", func() bool {
+			return e.WithToken(key).Attempt("POST", "/api/v1/flags/evaluate", `{}`).Body ==
+				me.WithToken(key).Attempt("POST", "/api/v1/flags/evaluate", `{}`).Body
+		})
+		e.WithToken(key).Call("POST", nodetest.FlagPath("a", "/evaluate"), `{}`).Want(200)
+		s.Eventually("it is reported", func() bool {
+			shown := me.Call("GET", nodetest.FlagPath("a", "/metrics", "?environment=production"), nil).Want(200).Object()
+			return shown["reported"].(float64) >= float64(n+1)
+		})
+	}
+	e.stop()
+	shown := me.Call("GET", nodetest.FlagPath("a", "/metrics", "?environment=production"), nil).Want(200).Object()
+	nodetest.Same(t, "reported", shown["reported"], 5.0)
 }

@@ -12,6 +12,7 @@ import (
 	"flagledger/cmd/flagledger/nodetest"
 	"flagledger/commands/tooltest"
 	"flagledger/migrations/embedded"
+	"flagledger/migrations/pgtest"
 )
 
 // smallDisk creates a data folder on its own disk.
@@ -135,4 +136,36 @@ func TestADiskThatFillsUpAndIsFreed(t *testing.T) {
 		func() bool { return strings.Contains(c.Attempt("GET", "/health", "").Body, `"status":"ok"`) })
 	c.Call("POST", nodetest.FlagPath("back", "/evaluate"), `{}`).Want(200)
 	evaluates()
+}
+
+// An edge whose disk is full evaluates, follows changes and reports its usage. With space again it copies what it holds.
+func TestAnEdgeWhoseDiskIsFull(t *testing.T) {
+	t.Parallel()
+	folder := smallDisk(t, "1m")
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	key := serverKey(me, "production")
+	me.CreateEnabledFlag("f1", nil)
+	e := startEdge(t, s.URL, folder, false, key)
+	follows := func(value bool) {
+		t.Helper()
+		me.Call("PATCH", nodetest.FlagPath("f1"), map[string]any{"defaultValue": value}).Want(200)
+		s.Eventually("the edge has the change", func() bool { return answers(e.Client, key) == answers(me, key) })
+	}
+	follows(true)
+	free := fill(t, folder)
+	follows(false)
+	e.WithToken(key).Call("POST", nodetest.FlagPath("f1", "/evaluate"), `{}`).Want(200)
+	s.Eventually("it is reported", func() bool {
+		return me.Call("GET", nodetest.FlagPath("f1", "/metrics"), nil).Want(200).Object()["reported"].(float64) > 0
+	})
+	e.stop()
+	e = startEdge(t, s.URL, folder, false, key)
+	follows(true)
+	free()
+	follows(false)
+	e.stop()
+	current := answers(me, key)
+	e = startEdge(t, "http://"+nodetest.FreeAddress(t), folder, false, key)
+	nodetest.Same(t, "answers from disk", answers(e.Client, key), current)
 }

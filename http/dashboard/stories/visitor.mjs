@@ -28,11 +28,6 @@ export class Visitor {
       if (refused.some((status) => text.includes(`status of ${status} `) || text.includes(String(status)))) return;
       v.wrong.push(`${text} ${message.location().url}`);
     });
-    v.page.on('response', async (response) => {
-      if (response.status() < 400 || refused.includes(response.status())) return;
-      const text = await response.text().catch(() => 'its body cannot be read');
-      v.wrong.push(`${response.request().method()} ${response.url()}: ${response.status()} ${text}`);
-    });
     return v;
   }
 

@@ -47,6 +47,7 @@ type Config struct {
 	FeaturePlans          string   `env:"FLAGLEDGER_FEATURES"`
 	Proxies               string   `env:"FLAGLEDGER_TRUSTED_PROXIES"`
 	ConnectionsPerAddress string   `env:"FLAGLEDGER_CONNECTIONS_PER_ADDRESS"`
+	FeedReaders           string   `env:"FLAGLEDGER_FEED_READERS"`
 	Origins               []string `env:"FLAGLEDGER_CORS_ORIGINS"`
 	SandboxDays           string   `env:"FLAGLEDGER_SANDBOX_DAYS"`
 	StaleAfter            string   `env:"FLAGLEDGER_STALE_AFTER"`
@@ -66,7 +67,7 @@ type Config struct {
 	ProxyNetworks    []netip.Prefix `env:"-"` // Proxies, parsed
 	// AddressConnections is ConnectionsPerAddress, parsed; only the command line's server uses it.
 	AddressConnections int                     `env:"-"`
-	Streams            evaluation.StreamLimits `env:"-"`
+	Streams            evaluation.StreamLimits `env:"-"` // with FeedReaders, parsed
 	// InvitationsPerDay replaces the plans' limits unless it is 0, for tests.
 	InvitationsPerDay int              `env:"-"`
 	Now               func() time.Time `env:"-"` // required; tests move it
@@ -121,6 +122,7 @@ func Load() (Config, error) {
 		parse("FLAGLEDGER_FLAG_MIB", c.FlagMiB, quota.ParseFlagMiB, &c.FlagBytes),
 		parse("FLAGLEDGER_FEATURES", c.FeaturePlans, http.ParseFeatures, &c.Features),
 		parse("FLAGLEDGER_CONNECTIONS_PER_ADDRESS", c.ConnectionsPerAddress, number(1, 1_000_000), &c.AddressConnections),
+		parse("FLAGLEDGER_FEED_READERS", c.FeedReaders, number(1, 1_000_000), &c.Streams.FeedReaders),
 		c.checkProduction(), // after the others have parsed what it reads
 	)
 	return c, err

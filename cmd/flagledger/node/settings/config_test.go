@@ -21,6 +21,7 @@ func TestSettingsThatAreBadAreNamed(t *testing.T) {
 		"FLAGLEDGER_LOG":                     {"xml", "TEXT"},
 		"FLAGLEDGER_DATABASE_CONNECTIONS":    {"13", "1001", "many", "-1"},
 		"FLAGLEDGER_CONNECTIONS_PER_ADDRESS": {"0", "-1", "1000001", "many"},
+		"FLAGLEDGER_FEED_READERS":            {"0", "-1", "1000001", "many"},
 		"FLAGLEDGER_DRAIN":                   {"5", "-1s", "a while"},
 		"FLAGLEDGER_STALE_AFTER":             {"0", "-1h", "30", "a month"},
 		"FLAGLEDGER_SANDBOX_DAYS":            {"0", "-1", "3651", "1.5", "a fortnight"},

@@ -11,6 +11,7 @@ import (
 
 	"flagledger/commands/keep/keys"
 	"flagledger/events"
+	"flagledger/http/evaluation"
 	"flagledger/http/quota"
 	"flagledger/migrations"
 )
@@ -80,6 +81,8 @@ func List() []Group {
 			{"FLAGLEDGER_FEATURES", defaultFeatures(), "The lowest plan that includes each feature."},
 			{"FLAGLEDGER_CONNECTIONS_PER_ADDRESS", strconv.Itoa(addressConnections),
 				"How many connections a client address may open: an " + quota.PerSite + "."},
+			{"FLAGLEDGER_FEED_READERS", strconv.Itoa(evaluation.DefaultStreamLimits().FeedReaders),
+				"How many readers of the feed, such as edges, a tenant may have on each node."},
 			{"FLAGLEDGER_SANDBOX_DAYS", strconv.Itoa(int(sandboxTime / (24 * time.Hour))),
 				"How many days a new sandbox accepts changes. The end of existing ones does not change."},
 			{"FLAGLEDGER_STALE_AFTER", fmt.Sprintf("%dh", int(staleTime.Hours())),

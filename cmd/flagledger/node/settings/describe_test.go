@@ -40,7 +40,8 @@ func TestDescribedDefaultsMatchServer(t *testing.T) {
 		for _, s := range group.Settings {
 			switch s.Name {
 			case "FLAGLEDGER_SANDBOX_DAYS", "FLAGLEDGER_STALE_AFTER", "FLAGLEDGER_RATE_LIMITS", "FLAGLEDGER_FLAG_MIB",
-				"FLAGLEDGER_FEATURES", "FLAGLEDGER_CONNECTIONS_PER_ADDRESS", "FLAGLEDGER_DATABASE_CONNECTIONS":
+				"FLAGLEDGER_FEATURES", "FLAGLEDGER_CONNECTIONS_PER_ADDRESS", "FLAGLEDGER_DATABASE_CONNECTIONS",
+				"FLAGLEDGER_FEED_READERS":
 				t.Setenv(s.Name, s.Default)
 			}
 		}
@@ -56,8 +57,8 @@ func TestDescribedDefaultsMatchServer(t *testing.T) {
 	}
 	untoldPool, _ := untold.PoolSize()
 	same := toldPool == untoldPool && told.SandboxFor == untold.SandboxFor && told.StaleFor == untold.StaleFor &&
-		told.AddressConnections == untold.AddressConnections && reflect.DeepEqual(told.Limits, untold.Limits) &&
-		maps.Equal(told.Features, untold.Features)
+		told.AddressConnections == untold.AddressConnections && told.Streams == untold.Streams &&
+		reflect.DeepEqual(told.Limits, untold.Limits) && maps.Equal(told.Features, untold.Features)
 	for plan, most := range told.FlagBytes {
 		same = same && most == untold.FlagBytes.Of(plan)
 	}
