@@ -49,14 +49,19 @@ func afterFacts(f *state.Flag, facts []events.Fact) state.Flag {
 	return next
 }
 
-// FlagGrowth returns by how many bytes facts make a flag larger, less than 0 if smaller; 0 for any other state.
-func FlagGrowth(s any, facts []events.Fact) int {
-	f, is := s.(*state.Flag)
-	if !is {
+// Growth returns by how many bytes facts make a flag or a segment larger, less than 0 if smaller; 0 for any other
+// state.
+func Growth(s any, facts []events.Fact) int {
+	switch s := s.(type) {
+	case *state.Flag:
+		next := afterFacts(s, facts)
+		return next.Bytes() - s.Bytes()
+	case *state.Segment:
+		next := segmentAfter(s, facts)
+		return next.Bytes() - s.Bytes()
+	default:
 		return 0
 	}
-	next := afterFacts(f, facts)
-	return next.Bytes() - f.Bytes()
 }
 
 // valueSize is the size of a value that a flag serves, with the id of what serves it and its name in errors.

@@ -9,15 +9,17 @@ import (
 )
 
 const (
-	perTenant = "tenant"
-	perFlag   = "flag"
-	perRules  = "flag and environment"
+	perTenant  = "tenant"
+	perFlag    = "flag"
+	perSegment = "segment"
+	perRules   = "flag and environment"
 )
 
 // ListLimits lists the limits that commands enforce.
 func ListLimits() []events.Limit {
 	return []events.Limit{
 		tenantLimit("flags", MaxFlags),
+		tenantLimit("segments", MaxSegments),
 		tenantLimit("projects", MaxProjects),
 		tenantLimit("members, pending ones included", maxMembers),
 		tenantLimit("environments", maxEnvironments, "environments"),
@@ -38,6 +40,11 @@ func ListLimits() []events.Limit {
 		flagLimit("variations", maxVariations, "", perFlag, 409),
 		flagLimit("tags", maxTags, "", perFlag, 422),
 		flagLimit("links", maxLinks, "", perFlag, 422, "links"),
+		flagLimit("segments that rules refer to", maxSegmentsUsed, "", "flag, and segment", 422),
+		flagLimit("segments that refer to each other in a row", MaxSegmentChain, "", perTenant, 422),
+		flagLimit("a member", state.MaxMember, events.UnitBytes, perSegment, 422),
+		flagLimit("members", maxSegmentSize, "", perSegment, 409),
+		flagLimit("all members", maxSegmentBytes, events.UnitBytes, perSegment, 409),
 		flagLimit("rules", MaxRules, "", perRules, 422, "rules"),
 		flagLimit("all rules", maxServed, events.UnitBytes, perRules, 422),
 		flagLimit("conditions of a rule", maxConditions, "", perRules, 422, "conditions"),
@@ -62,6 +69,7 @@ func ListLimits() []events.Limit {
 		events.FieldLimit(maxTag, events.UnitCharacters, 422, "tags"),
 		events.FieldLimit(maxLinkURL, events.UnitCharacters, 422, "url"),
 		events.FieldLimit(maxKeyPattern, events.UnitCharacters, 422, "pattern"),
+		events.FieldLimit(MaxMemberChanges, "", 422, "add", "remove"),
 		events.FieldLimit(maxAttribute, events.UnitCharacters, 422, "attribute", "bucketBy"),
 		events.FieldLimit(int(events.MaxWeight/1000), "", 422, "weight"),
 		events.FieldLimit(maxEmail, events.UnitBytes, 422, "email", "primaryEmail"),

@@ -26,6 +26,8 @@ type RevertFlag struct {
 	KeepOther bool
 	// ProjectMissing reports that the flag's earlier project is gone.
 	ProjectMissing bool
+	// SegmentsMissing are the segments that To refers to and that are gone.
+	SegmentsMissing []string
 	// FlagCount is the tenant's number of flags, from Writer.Admit with MaxFlags. It matters for a deleted flag.
 	FlagCount int
 }
@@ -43,7 +45,10 @@ func (c RevertFlag) Decide(f state.Flag) ([]events.Fact, error) {
 		return nil, ErrOtherFlag
 	}
 	r := reversal{to: &c.To, flag: f.Clone()}
-	var err error
+	err := c.checkSegments()
+	if err != nil {
+		return nil, err
+	}
 	if c.Only != nil {
 		err = c.checkEnvironment(&f, other)
 	} else {
@@ -113,6 +118,21 @@ func (c RevertFlag) checkPlaces(f *state.Flag) error {
 			strings.Join(gone, " and "))
 	case !f.Exists && c.FlagCount >= MaxFlags:
 		return Refuse(Conflict, "the tenant has %d flags, which is the limit: delete one first", c.FlagCount)
+	}
+	return nil
+}
+
+// checkSegments refuses rules that refer to a segment that is gone.
+func (c RevertFlag) checkSegments() error {
+	for _, e := range c.Environments {
+		if c.Only != nil && e.ID != c.Only.ID {
+			continue
+		}
+		for _, key := range state.SegmentsOf(c.To.Rules[e.ID]) {
+			if slices.Contains(c.SegmentsMissing, key) {
+				return Refuse(Conflict, "the segment %q, which rules in %s referred to, is gone", key, e.Name)
+			}
+		}
 	}
 	return nil
 }

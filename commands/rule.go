@@ -44,6 +44,7 @@ type SetRules struct {
 	Rules       []NewRule // nil if they were not sent, which is refused
 	// Fallthrough may be sent too, so that a response can be sent back unchanged. It must not differ.
 	Fallthrough *SetFallthrough
+	Unusable    SegmentErrors
 }
 
 // costlyParsing is the rules.RegexpCost from which a list of rules counts as costly: 1 ms.
@@ -51,9 +52,11 @@ const costlyParsing = 10_000
 
 // Costly reports whether the regular expressions take so long to parse that the change should queue with other
 // tenants' costly ones.
-func (c SetRules) Costly() bool {
+func (c SetRules) Costly() bool { return costly(c.Rules) }
+
+func costly(list []NewRule) bool {
 	cost := 0
-	for _, r := range c.Rules {
+	for _, r := range list {
 		for _, condition := range r.Conditions {
 			if condition.Op != events.Matches {
 				continue
@@ -78,7 +81,7 @@ type NewRule struct {
 	Salt       string
 	Name       string
 	Conditions []events.Condition // nil if they were not sent
-	Serve      *NewServe          // nil if it was not sent
+	Serve      *NewServe          // nil if it was not sent, and in a segment
 }
 
 // NewServe holds what to serve: exactly one of a variation, a value and a rollout. Fields that were not sent are nil.
@@ -94,9 +97,10 @@ func (c SetRules) Decide(f state.Flag) ([]events.Fact, error) {
 		return nil, err
 	}
 	before := f.Rules[c.Environment.ID]
-	check := ruleCheck{wrong: FieldErrors{}, flag: &f}
+	check := ruleCheck{wrong: FieldErrors{}, flag: &f, unusable: c.Unusable}
 	check.wrong.Check(c.Rules != nil, "rules", "is required: an empty list removes all rules")
 	after := check.rules(c.Rules, before)
+	check.segmentsUsed(append(rulesElsewhere(&f, c.Environment.ID), after)...)
 	if c.Fallthrough != nil {
 		same := events.StoredEqual(f.FallthroughIn(c.Environment.ID), check.fallthroughServe("fallthrough", *c.Fallthrough))
 		check.wrong.Check(same, "fallthrough", "is not changed here: PUT it to /fallthrough")
@@ -109,6 +113,16 @@ func (c SetRules) Decide(f state.Flag) ([]events.Fact, error) {
 		return nil, nil
 	}
 	return checkSizes(&f, change)
+}
+
+// rulesElsewhere returns the rules of a flag in all other environments.
+func rulesElsewhere(f *state.Flag, environmentID string) (lists [][]events.Rule) {
+	for id, list := range f.Rules {
+		if id != environmentID {
+			lists = append(lists, list)
+		}
+	}
+	return lists
 }
 
 // SetFallthrough sets or unsets what a flag serves in an environment if no rule matches.
@@ -159,10 +173,12 @@ func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]
 
 // ruleCheck turns rules as they were sent into rules to store, and collects what is wrong with them.
 type ruleCheck struct {
-	wrong   FieldErrors
-	flag    *state.Flag
-	regexps int // the size of all regular expressions so far
-	parsing int // what parsing them costs: rules.RegexpCost
+	wrong FieldErrors
+	flag  *state.Flag // nil for the rules of a segment, which serve nothing
+	// unusable segments are those that rules cannot refer to.
+	unusable SegmentErrors
+	regexps  int // the size of all regular expressions so far
+	parsing  int // what parsing them costs: rules.RegexpCost
 }
 
 // rules checks a whole list. before are the environment's current rules.
@@ -199,14 +215,22 @@ func (c *ruleCheck) rule(at string, sent NewRule, before, read []events.Rule) ev
 	for i, condition := range sent.Conditions[:min(len(sent.Conditions), maxConditions)] {
 		rule.Conditions = append(rule.Conditions, c.condition(place(at+".conditions", i), condition))
 	}
-	rule.Serve = c.serve(at+".serve", sent.Serve)
+	if c.flag != nil {
+		rule.Serve = c.serve(at+".serve", sent.Serve)
+	} else {
+		rule.Salt = ""
+	}
 	return rule
 }
 
 func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition {
 	read := events.Condition{Attribute: sent.Attribute, Op: sent.Op, Negate: sent.Negate}
-	c.attribute(at+".attribute", sent.Attribute)
 	operator, known := rules.Find(sent.Op)
+	if !known || operator.HasAttribute() {
+		c.conditionAttribute(at+".attribute", sent.Attribute, sent.Op)
+	} else {
+		c.wrong.Check(sent.Attribute == "", at+".attribute", "must be left out: the operator %s has none", sent.Op)
+	}
 	takesValues := known && operator.Values != rules.NoValue
 	c.wrong.Check(sent.Op != "", at+".op", "is required")
 	c.wrong.Check(known, at+".op", "must be one of %s", operatorNames)
@@ -225,6 +249,20 @@ func (c *ruleCheck) condition(at string, sent events.Condition) events.Condition
 	return read
 }
 
+// conditionAttribute checks the attribute of a condition.
+func (c *ruleCheck) conditionAttribute(at, name string, op events.Operator) {
+	switch {
+	case name == events.NowAttribute:
+		c.wrong.Check(op == events.Before || op == events.After, at, "%s goes with before and after alone", name)
+	case name == events.EnvironmentAttribute:
+	case strings.HasPrefix(name, events.ReservedPrefix):
+		c.wrong.Check(false, at, "names that begin with %s are reserved: there are %s and %s", events.ReservedPrefix,
+			events.EnvironmentAttribute, events.NowAttribute)
+	default:
+		c.attribute(at, name)
+	}
+}
+
 // attribute checks the name of an attribute: dots separate steps into objects.
 func (c *ruleCheck) attribute(at, name string) {
 	CheckText(c.wrong, at, name, 1, maxAttribute)
@@ -240,14 +278,20 @@ func (c *ruleCheck) value(kind rules.Kind, value json.RawMessage) error {
 	if !numbersFit(value) {
 		return errors.New(unfitNumber)
 	}
-	if kind != rules.Pattern {
+	if kind != rules.Pattern && kind != rules.SegmentKey {
 		return nil
 	}
-	pattern, err := rules.ReadText(value)
+	text, err := rules.ReadText(value)
 	if err != nil {
 		return err
 	}
-	return c.regexp(pattern)
+	if kind == rules.Pattern {
+		return c.regexp(text)
+	}
+	if why := c.unusable[text]; why != "" {
+		return errors.New(why)
+	}
+	return nil
 }
 
 // regexp stops checking once the expressions of a list are too large together, so that it reports only one value. It
@@ -311,6 +355,8 @@ func (c *ruleCheck) serve(at string, sent *NewServe) (read events.Serve) {
 	}
 	if sent.BucketBy != nil {
 		c.attribute(at+".bucketBy", *sent.BucketBy)
+		c.wrong.Check(!strings.HasPrefix(*sent.BucketBy, events.ReservedPrefix), at+".bucketBy",
+			"must not be a reserved attribute")
 		c.wrong.Check(sent.Rollout != nil, at+".bucketBy", "goes with a rollout alone")
 		if *sent.BucketBy != events.TargetingKey {
 			read.BucketBy = *sent.BucketBy

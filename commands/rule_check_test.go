@@ -144,12 +144,13 @@ func repeat[T any](one T, n int) (list []T) {
 
 func TestValuesAreOfTheKindThatTheOperatorTakes(t *testing.T) {
 	values := map[rules.Kind][]string{
-		rules.Scalar:  {`""`, `"a"`, `"<&>"`, `0`, `-1.50`, `1e2`, `9007199254740993`, `true`, `false`},
-		rules.Text:    {`""`, `"a"`, `"1"`, `"\u00e9"`},
-		rules.Pattern: {`""`, `"^a+$"`, `"\\d{1,3}"`, `"(?i)x"`},
-		rules.Number:  {`0`, `-1.50`, `1e2`, `-0`, `9007199254740993`, `1e-999`, `-1e308`},
-		rules.Time:    {`"2026-03-14T15:09:26Z"`, `"2026-03-14T15:09:26.535897+05:30"`},
-		rules.Version: {`"1.2.3"`, `"1.2.3-beta.1+build"`},
+		rules.Scalar:     {`""`, `"a"`, `"<&>"`, `0`, `-1.50`, `1e2`, `9007199254740993`, `true`, `false`},
+		rules.Text:       {`""`, `"a"`, `"1"`, `"\u00e9"`},
+		rules.Pattern:    {`""`, `"^a+$"`, `"\\d{1,3}"`, `"(?i)x"`},
+		rules.Number:     {`0`, `-1.50`, `1e2`, `-0`, `9007199254740993`, `1e-999`, `-1e308`},
+		rules.Time:       {`"2026-03-14T15:09:26Z"`, `"2026-03-14T15:09:26.535897+05:30"`},
+		rules.Version:    {`"1.2.3"`, `"1.2.3-beta.1+build"`},
+		rules.SegmentKey: {`"beta"`},
 	}
 	others := map[rules.Kind][]string{
 		rules.Scalar:  {`null`, `{}`, `[]`, `[1]`, `1e999`},
@@ -167,14 +168,19 @@ func TestValuesAreOfTheKindThatTheOperatorTakes(t *testing.T) {
 			`"2026-02-30T00:00:00Z"`,
 			`true`,
 		},
-		rules.Version: {`null`, `1`, `""`, `"1.2"`, `"v1.2.3"`, `"1.2.03"`, `1.2`, `{}`},
+		rules.SegmentKey: {`null`, `1`, `true`, `{}`},
+		rules.Version:    {`null`, `1`, `""`, `"1.2"`, `"v1.2.3"`, `"1.2.03"`, `1.2`, `{}`},
 	}
 	for _, operator := range rules.Operators() {
 		op := operator.Name
 		for wanted, good := range map[bool][]string{true: values[operator.Values], false: others[operator.Values]} {
 			for _, value := range good {
 				decided := when(t, []events.Fact{split}, setting(sentRule("", func(r *NewRule) {
-					r.Conditions = []events.Condition{{Attribute: "a", Op: op, Values: []json.RawMessage{raw(value)}, Negate: true}}
+					attribute := "a"
+					if !operator.HasAttribute() {
+						attribute = ""
+					}
+					r.Conditions = []events.Condition{{Attribute: attribute, Op: op, Values: []json.RawMessage{raw(value)}, Negate: true}}
 				})))
 				if !wanted {
 					decided.refused(Invalid, "rules[0].conditions[0].values[0]")

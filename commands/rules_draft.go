@@ -10,13 +10,14 @@ type RulesDraft struct {
 	Environment events.EnvironmentRef
 	Rules       []NewRule       // nil leaves the current ones
 	Fallthrough *SetFallthrough // nil leaves the current one
+	Unusable    SegmentErrors
 }
 
 // Apply returns a flag with the draft's changes and the same version. The error names the fields that SetRules would
 // refuse; fields of the fallthrough begin with fallthrough.
 func (d RulesDraft) Apply(f state.Flag) (state.Flag, error) {
 	f = f.Clone()
-	check := ruleCheck{wrong: FieldErrors{}, flag: &f}
+	check := ruleCheck{wrong: FieldErrors{}, flag: &f, unusable: d.Unusable}
 	if d.Rules != nil {
 		f.SetRules(d.Environment.ID, check.rules(d.Rules, f.Rules[d.Environment.ID]))
 	}

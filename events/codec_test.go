@@ -107,6 +107,34 @@ var examples = []Fact{
 		Environment: &EnvironmentRef{ID: "e1", Name: "production"},
 		Variations:  &Change[[]string]{[]string{"v1", "v2"}, []string{"v2", "v1"}},
 	},
+	SegmentCreated{
+		TenantID: "t1", Key: "beta", ID: "g1", Name: "Beta testers", Description: "Who asked", Tags: []string{"web"},
+	},
+	SegmentUpdated{
+		Name:        &Change[string]{"a", "b"},
+		Description: &Change[string]{"", "c"},
+		Tags:        &Change[[]string]{nil, []string{"x"}},
+	},
+	SegmentRulesChanged{
+		Added: []Rule{{
+			ID: "r1", Name: "staff",
+			Conditions: []Condition{
+				{Op: InSegment, Values: []json.RawMessage{json.RawMessage(`"staff"`)}, Negate: true},
+				{Attribute: "email", Op: EndsWith, Values: []json.RawMessage{json.RawMessage(`"@acme.com"`)}},
+			},
+		}},
+		Removed: []Rule{{ID: "r2", Conditions: []Condition{{Attribute: "plan", Op: Exists}}}},
+		Changed: []Change[Rule]{{
+			From: Rule{ID: "r3", Conditions: []Condition{}},
+			To:   Rule{ID: "r3", Name: "everyone", Conditions: []Condition{}},
+		}},
+		Order: &Change[[]string]{[]string{"r2", "r3"}, []string{"r3", "r1"}},
+	},
+	SegmentMembersAdded{List: Included, Members: []string{"user-1", "user-2"}},
+	SegmentMembersRemoved{List: Excluded, Members: []string{"user-3"}},
+	SegmentForgotten{SaltID: "s2"},
+	SegmentDeleted{},
+	SegmentReverted{Version: 7, At: time.Date(2026, 1, 2, 3, 4, 5, 6_789_000, time.UTC)},
 	ProjectCreated{ID: "p1", TenantID: "t1", Name: "Web", Description: "The site", Color: "#6b7280"},
 	ProjectUpdated{
 		Name:        &Change[string]{"a", "b"},
@@ -264,6 +292,11 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 
 // addedLater has facts with the fields that were added without a new version, by their stored form.
 var addedLater = map[string]Fact{
+	`{"tenantId":"t","key":"k","id":"g","name":"n","private":true,"saltId":"s"}`: SegmentCreated{
+		TenantID: "t", Key: "k", ID: "g", Name: "n", Private: true, SaltID: "s",
+	},
+	`{"list":"included","hashes":["h"]}`: SegmentMembersAdded{List: Included, Hashes: []string{"h"}},
+	`{"list":"excluded","hashes":["h"]}`: SegmentMembersRemoved{List: Excluded, Hashes: []string{"h"}},
 	`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"clientSide":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
 		TenantID: "t", Key: "k", ID: "f", Name: "n", Type: BooleanFlag, DefaultValue: json.RawMessage(`true`),
 		ClientSide: true, Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",
@@ -365,7 +398,8 @@ func is[F Fact](fact Fact) bool {
 
 // The stored name of a fact includes the kind of its stream, and each kind has a sealed interface.
 func TestTheNameOfEveryFactTellsItsStream(t *testing.T) {
-	unions := NewByStream(is[FlagFact], is[ProjectFact], is[TenantFact], is[UserFact], is[InvitationFact])
+	unions := NewByStream(is[FlagFact], is[ProjectFact], is[TenantFact], is[UserFact], is[InvitationFact],
+		is[SegmentFact])
 	for _, fact := range examples {
 		stream := strings.Replace(fact.StoredName(), ".", "-", 1)
 		if belongs, known := unions.Lookup(stream); !known || !belongs(fact) {

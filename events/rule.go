@@ -9,14 +9,20 @@ import (
 type Rule struct {
 	ID         string      `json:"id"`
 	Name       string      `json:"name,omitempty"`
-	Salt       string      `json:"salt"` // for its rollout; never changes
+	Salt       string      `json:"salt,omitempty"` // for its rollout; never changes; empty in a segment
 	Conditions []Condition `json:"conditions"`
-	Serve      Serve       `json:"serve"`
+	Serve      Serve       `json:"serve,omitzero"` // nothing in a segment
+}
+
+// Serves reports whether the rule serves something: a segment's does not.
+func (r Rule) Serves() bool {
+	return r.Serve.VariationID != "" || r.Serve.Value != nil || r.Serve.Rollout != nil
 }
 
 // Condition compares an attribute with values. It matches if one of them does.
 type Condition struct {
-	Attribute string            `json:"attribute"` // targetingKey, or a path into the attributes: a.b
+	// Attribute is targetingKey, a path into the attributes (a.b) or a reserved one; empty for InSegment.
+	Attribute string            `json:"attribute,omitempty"`
 	Op        Operator          `json:"op"`
 	Values    []json.RawMessage `json:"values,omitempty"` // strings, numbers and booleans
 	Negate    bool              `json:"negate,omitempty"`
@@ -24,6 +30,13 @@ type Condition struct {
 
 // TargetingKey is the attribute that identifies the unit, usually a person, that a flag is evaluated for.
 const TargetingKey = "targetingKey"
+
+// Reserved attributes begin with ReservedPrefix. They are about the evaluation and never read from its context.
+const (
+	ReservedPrefix       = "$"
+	EnvironmentAttribute = "$environment" // the name of the environment
+	NowAttribute         = "$now"         // the time of the evaluation
+)
 
 // Operator is how a condition compares.
 type Operator string
@@ -46,7 +59,8 @@ const (
 	SemverAtLeast Operator = "semver_gte"
 	SemverLess    Operator = "semver_lt"
 	SemverAtMost  Operator = "semver_lte"
-	Exists        Operator = "exists" // takes no values
+	Exists        Operator = "exists"     // takes no values
+	InSegment     Operator = "in_segment" // takes keys of segments
 )
 
 // Serve is what a rule or a fallthrough serves: exactly one of a variation, a value and a rollout.

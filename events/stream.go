@@ -7,20 +7,25 @@ type ByStream[T any] struct{ values []T }
 
 // NewByStream takes a value for each kind of stream, so that code which forgets a new kind does not compile. Pass an
 // empty value for an irrelevant kind.
-func NewByStream[T any](flag, project, tenant, user, invitation T) ByStream[T] {
-	return ByStream[T]{[]T{flag, project, tenant, user, invitation}}
+func NewByStream[T any](flag, project, tenant, user, invitation, segment T) ByStream[T] {
+	return ByStream[T]{[]T{flag, project, tenant, user, invitation, segment}}
 }
 
 // prefixes is the registry of streams: the prefix of the names of each kind. Names of facts have the same prefix with
 // a dot for the hyphen: the facts of flag- streams are flag.created and so on.
-var prefixes = NewByStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams)
+var prefixes = NewByStream(flagStreams, projectStreams, tenantStreams, userStreams, invitationStreams, segmentStreams)
 
 // tenants find the tenant of a fact, whose audit trail it is in, by kind of stream; nil for a kind of no tenant. They
 // return false if an earlier fact of the stream names the tenant.
-var tenants = NewByStream(flagTenant, projectTenant, tenantTenant, nil, nil)
+var tenants = NewByStream(flagTenant, projectTenant, tenantTenant, nil, nil, segmentTenant)
 
 func flagTenant(e Recorded) (id string, known bool) {
 	id, _ = ParseFlagStream(e.Stream)
+	return id, true
+}
+
+func segmentTenant(e Recorded) (id string, known bool) {
+	id, _ = ParseSegmentStream(e.Stream)
 	return id, true
 }
 

@@ -353,6 +353,8 @@ var sameShape = []string{
 	"GET /api/sandbox/demo-data",
 }
 
+const segmentsReason = "rules of many flags share who they are for"
+
 const evaluationKeys = "browsers, and servers that should not fetch a token every hour, need a credential"
 
 // additions are operations beyond the interface, each with the reason for it.
@@ -395,6 +397,23 @@ var additions = map[string]string{
 	"GET /api/v1/admin/audit":                                      "operators ask who changed what in all tenants and on the platform",
 	"GET /api/v1/admin/role":                                       "a page shows what concerns the platform to those alone who may see it",
 	"GET /api/v1/admin/status":                                     "operators see what is behind or fails without the command line",
+	"GET /api/v1/segments":                                         segmentsReason,
+	"POST /api/v1/segments":                                        segmentsReason,
+	"GET /api/v1/segments/{segmentKey}":                            segmentsReason,
+	"PATCH /api/v1/segments/{segmentKey}":                          segmentsReason,
+	"DELETE /api/v1/segments/{segmentKey}":                         segmentsReason,
+	"GET /api/v1/segments/{segmentKey}/rules":                      segmentsReason,
+	"PUT /api/v1/segments/{segmentKey}/rules":                      segmentsReason,
+	"GET /api/v1/segments/{segmentKey}/members":                    segmentsReason,
+	"POST /api/v1/segments/{segmentKey}/members":                   segmentsReason,
+	"GET /api/v1/segments/{segmentKey}/flags":                      segmentsReason,
+	"POST /api/v1/segments/{segmentKey}/check":                     segmentsReason,
+	"GET /api/v1/segments/{segmentKey}/history":                    segmentsReason,
+	"GET /api/v1/segments/{segmentKey}/versions":                   segmentsReason,
+	"GET /api/v1/segments/{segmentKey}/versions/{version}":         segmentsReason,
+	"GET /api/v1/segments/{segmentKey}/diff":                       segmentsReason,
+	"POST /api/v1/segments/{segmentKey}/revert":                    segmentsReason,
+	"POST /api/v1/segments/{segmentKey}/forget":                    segmentsReason,
 	"GET /api/v1/flags/{flagKey}/versions":                         "the past of a flag",
 	"GET /api/v1/flags/{flagKey}/versions/{version}":               "the past of a flag",
 	"GET /api/v1/flags/{flagKey}/diff":                             "the past of a flag",

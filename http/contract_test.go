@@ -121,6 +121,8 @@ func newWorld(t *testing.T, s shop, row contractRow, root, owner *nodetest.Clien
 		switch w.path {
 		case "/api/v1/oauth/clients", "/api/oauth/clients":
 			w.thing("clientId")
+		case "/api/v1/segments":
+			w.thing("segmentKey")
 		case "/api/v1/evaluation-keys":
 			w.thing("keyId")
 		case "/api/v1/cleanup", "/api/v1/tags", "/api/v1/config":
@@ -164,6 +166,16 @@ func (w *world) newThing(name string) string {
 	case "flagKey":
 		w.me.CreateFlag("contract", map[string]any{"projectId": w.thing("projectId"), "tags": []string{"contract"}})
 		return "contract"
+	case "segmentKey":
+		createSegment(w.me, "contract", "")
+		members(w.me, "contract", `{"list":"included","add":["u"]}`).Want(200)
+		if strings.HasSuffix(w.path, "/flags") {
+			createSegment(w.me, "user", ofSegment("contract"))
+		}
+		return "contract"
+	case "segmentRuleId":
+		w.me.Call("PUT", segmentPath(w.thing("segmentKey"), "/rules"), `{"rules":[{"conditions":[]}]}`).Want(200)
+		return asMaps(w.me.Call("GET", segmentPath("contract", "/rules"), nil).Want(200).Object()["rules"])[0]["id"].(string)
 	case "variationId":
 		return w.me.AddVariation(w.thing("flagKey"), `{"name":"on","value":true}`).Object()["id"].(string)
 	case "tenantId":

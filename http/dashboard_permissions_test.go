@@ -37,6 +37,9 @@ func TestDashboardOffersWhatRolesMay(t *testing.T) {
 				{"DELETE", "/api/v1/flags/none/variations/" + nobody, ""}, {"PUT", "/api/v1/flags/none/rules", `{"rules":[]}`},
 				{"PUT", "/api/v1/flags/none/fallthrough", `{"serve":null}`}, {"POST", "/api/v1/flags/none/revert", `{"version":1}`},
 				{"POST", "/api/v1/flags/revert", `{"at":"yesterday"}`},
+				{"POST", "/api/v1/segments", `{}`}, {"PATCH", "/api/v1/segments/none", `{}`}, {"DELETE", "/api/v1/segments/none", ""},
+				{"PUT", "/api/v1/segments/none/rules", `{"rules":[]}`}, {"POST", "/api/v1/segments/none/members", `{"list":"included"}`},
+				{"POST", "/api/v1/segments/none/revert", `{"version":1}`},
 			},
 			"changeProjects": {
 				{

@@ -82,6 +82,33 @@ var acts = map[string]func(me *nodetest.Client) act{
 		me.CreateFlag("k", nil)
 		return act{"PUT", nodetest.FlagPath("k", "/fallthrough"), `{"serve":{"value":true}}`, 200, flagStream(me)}
 	},
+	"create a segment": func(me *nodetest.Client) act {
+		return act{"POST", segmentsPath, `{"key":"beta"}`, 201, segmentStream(me)}
+	},
+	"update a segment": func(me *nodetest.Client) act {
+		createSegment(me, "beta", "")
+		return act{"PATCH", segmentPath("beta"), `{"name":"B"}`, 200, segmentStream(me)}
+	},
+	"set a segment's rules": func(me *nodetest.Client) act {
+		createSegment(me, "beta", "")
+		return act{"PUT", segmentPath("beta", "/rules"), `{"rules":[{"conditions":[]}]}`, 200, segmentStream(me)}
+	},
+	"change members": func(me *nodetest.Client) act {
+		createSegment(me, "beta", "")
+		return act{"POST", segmentPath("beta", "/members"), `{"list":"included","add":["u"]}`, 200, segmentStream(me)}
+	},
+	"forget a segment's members": func(me *nodetest.Client) act {
+		createPrivateSegment(me, "beta")
+		return act{"POST", segmentPath("beta", "/forget"), ``, 200, segmentStream(me)}
+	},
+	"revert a segment": func(me *nodetest.Client) act {
+		createSegment(me, "beta", ofPlan("pro"))
+		return act{"POST", segmentPath("beta", "/revert"), `{"version":1}`, 200, segmentStream(me)}
+	},
+	"delete a segment": func(me *nodetest.Client) act {
+		createSegment(me, "beta", "")
+		return act{"DELETE", segmentPath("beta"), ``, 204, segmentStream(me)}
+	},
 	"create a project": func(*nodetest.Client) act {
 		return act{
 			"POST",
@@ -236,6 +263,10 @@ func invitation(c *nodetest.Client) (id string) {
 
 func flagStream(c *nodetest.Client) func(*nodetest.Answer) string {
 	return func(*nodetest.Answer) string { return events.FlagStream(c.Tenant, "k") }
+}
+
+func segmentStream(c *nodetest.Client) func(*nodetest.Answer) string {
+	return func(*nodetest.Answer) string { return events.SegmentStream(c.Tenant, "beta") }
 }
 
 func userStream(c *nodetest.Client) func(*nodetest.Answer) string {

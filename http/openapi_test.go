@@ -137,13 +137,15 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 	if required := parameters["header X-Tenant-ID"]; required != slices.Contains(mustSendTenant, current(name)) {
 		t.Errorf("%s shows X-Tenant-ID as required: %v", name, required)
 	}
-	inEnvironment := name == "GET /api/v1/feed" || name == "POST /v1/logs" ||
-		strings.Contains(name, "/flags") && !strings.HasSuffix(name, "/metrics")
+	ofSegments := strings.Contains(name, "/segments/")
+	inEnvironment := name == "GET /api/v1/feed" || name == "POST /v1/logs" || ofSegments && strings.HasSuffix(name, "/check") ||
+		strings.Contains(name, "/flags") && !ofSegments && !strings.HasSuffix(name, "/metrics")
 	if _, shown := parameters["header X-Environment"]; shown != inEnvironment {
 		t.Errorf("%s shows X-Environment: %v", name, shown)
 	}
 	method, _, _ := strings.Cut(name, " ")
-	onFlag := strings.Contains(name, "{flagKey}") && method != "GET" && !strings.HasSuffix(name, "/evaluate")
+	onFlag := strings.Contains(name, "{flagKey}") && method != "GET" && !strings.HasSuffix(name, "/evaluate") ||
+		strings.Contains(name, "{segmentKey}") && method != "GET" && !strings.HasSuffix(name, "/check")
 	if _, shown := parameters["header If-Match"]; shown != onFlag {
 		t.Errorf("%s shows If-Match: %v", name, shown)
 	}

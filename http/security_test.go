@@ -35,6 +35,10 @@ func scopeOf(name string) string {
 		return "flags:evaluate"
 	case path == "/api/v1/feed":
 		return "flags:sync"
+	case strings.HasPrefix(path, "/api/v1/segments") && (reads || strings.HasSuffix(path, "/check")):
+		return "flags:read"
+	case strings.HasPrefix(path, "/api/v1/segments") && !strings.HasSuffix(path, "/forget"):
+		return "flags:write"
 	case (strings.HasPrefix(path, "/api/v1/flags") || path == "/api/v1/cleanup" || path == "/api/v1/tags" || path == "/api/v1/config") && reads:
 		return "flags:read"
 	case strings.HasPrefix(path, "/api/v1/flags"):

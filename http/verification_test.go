@@ -26,6 +26,7 @@ var openToUnverified = []string{
 	"POST /api/v1/flags/{flagKey}/evaluate",
 	"POST /api/v1/flags/evaluate",
 	"POST /api/v1/flags/{flagKey}/rules/evaluate",
+	"POST /api/v1/segments/{segmentKey}/check",
 	"POST /ofrep/v1/evaluate/flags",
 	"POST /ofrep/v1/evaluate/flags/{key}",
 	"POST /api/v1/auth/logout",

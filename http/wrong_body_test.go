@@ -84,7 +84,8 @@ func TestARefusedBodyChangesNothing(t *testing.T) {
 		variations[0].(string), exampleVariations[1], variations[1].(string))
 	member := me.Join("viewer").Stay()
 	key, _ := createKey(me, "browser", nil)
-	paths := strings.NewReplacer("{keyId}", key["id"].(string), "{projectId}", project, "{flagKey}", "k", "{key}", "k", "{variationId}",
+	createSegment(me, "beta", "")
+	paths := strings.NewReplacer("{keyId}", key["id"].(string), "{projectId}", project, "{flagKey}", "k", "{key}", "k", "{segmentKey}", "beta", "{variationId}",
 		variations[0].(string), "{userId}", member.UserID)
 	whole, operations := me.Document()
 	for name, operation := range operations {

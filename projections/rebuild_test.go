@@ -79,7 +79,7 @@ func TestARebuildGivesTheSameRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	stop := w.carryOn()
-	w.fill(3, 420) // the read models follow page by page meanwhile
+	w.fill(3, 500) // the read models follow page by page meanwhile
 	w.settle()
 	before := w.dump()
 	for _, p := range models.All() {
@@ -141,7 +141,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 			}
 		}))
 	}
-	read := queries.New(w.pool, w.store, nil)
+	read := queries.New(w.pool, w.store, nil, nil)
 	for reader := range 3 {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for ctx.Err() == nil {

@@ -28,8 +28,9 @@ type workload struct {
 	projects     []string
 	people       []string
 	members      []string
-	clients      []string // OAuth clients
-	keys         []string // evaluation keys
+	clients      []string                   // OAuth clients
+	keys         []string                   // evaluation keys
+	segments     map[string]events.Revision // of each segment, by key; 0 if it is deleted
 	invited      []string
 	flags        map[string]*events.FlagCreated // current flags by key; nil if deleted
 	rules        map[string][]events.Rule       // by the flag's id and the environment's
@@ -45,6 +46,7 @@ func newWorkload(seed byte) *workload {
 		now:       time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		revisions: map[string]events.Revision{},
 		flags:     map[string]*events.FlagCreated{},
+		segments:  map[string]events.Revision{},
 		rules:     map[string][]events.Rule{},
 		seen:      map[string]bool{},
 	}
@@ -103,7 +105,7 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 			l.environment(),
 		}
 	}
-	switch l.IntN(30) {
+	switch l.IntN(32) {
 	case 0:
 		return events.TenantStream(l.tenant), []events.Fact{l.environment()}
 	case 1:
@@ -136,6 +138,8 @@ func (l *workload) next() (stream string, facts []events.Fact) {
 		if len(l.people) > 0 {
 			return events.UserStream(pick(l, l.people)), []events.Fact{l.platform()}
 		}
+	case 30, 31:
+		return l.segment()
 	case 11:
 		return l.invitation()
 	}
@@ -322,6 +326,36 @@ func (l *workload) project() (stream string, facts []events.Fact) {
 	}
 	return stream, []events.Fact{
 		events.ProjectUpdated{Name: maybe(l, l.text()), Description: maybe(l, l.text()), Color: maybe(l, "#ffffff")},
+	}
+}
+
+func (l *workload) segment() (stream string, facts []events.Fact) {
+	key := fmt.Sprintf("segment.%d", l.IntN(2))
+	stream = events.SegmentStream(l.tenant, key)
+	if l.segments[key] == 0 {
+		l.segments[key] = 1
+		return stream, []events.Fact{
+			events.SegmentCreated{TenantID: l.tenant, Key: key, ID: l.newID(), Name: l.text(), Description: l.text()},
+		}
+	}
+	list, member := pick(l, []events.MemberList{events.Included, events.Excluded}), fmt.Sprint("user-", l.IntN(5))
+	switch l.IntN(6) {
+	case 0:
+		l.segments[key] = 0
+		return stream, []events.Fact{events.SegmentDeleted{}}
+	case 1:
+		return stream, []events.Fact{events.SegmentUpdated{Name: maybe(l, l.text()), Tags: &events.Change[[]string]{}}}
+	case 2:
+		rule := events.Rule{ID: l.newID(), Conditions: []events.Condition{{Attribute: "plan", Op: events.Exists}}}
+		return stream, []events.Fact{events.ChangeSegmentRules(nil, []events.Rule{rule})}
+	case 3:
+		return stream, []events.Fact{events.SegmentMembersRemoved{List: list, Members: []string{member}}}
+	case 4:
+		return stream, []events.Fact{
+			events.SegmentMembersAdded{List: list, Members: []string{member}}, events.SegmentReverted{Version: 1},
+		}
+	default:
+		return stream, []events.Fact{events.SegmentMembersAdded{List: list, Members: []string{member}}}
 	}
 }
 

@@ -56,6 +56,7 @@ var streamNames = events.NewByStream(
 	func(tenantID, _ string) string { return events.TenantStream(tenantID) },
 	nil,
 	nil,
+	events.SegmentStream,
 )
 
 func (a auditedFact) stream(tenantID string) string {

@@ -25,7 +25,7 @@ func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
 			('t', 'settled', 1, 'e2', '2026-01-01T11:00:00Z', null, 'old', '2026-01-01T11:00:00Z', null),
 			('t', 'differs', 1, 'e1', '2026-03-14T11:00:00Z', null, 'new', '2026-03-14T11:00:00Z', null),
 			('t', 'differs', 1, 'e3', '2026-03-14T10:00:00Z', null, 'other', '2026-03-14T10:00:00Z', null)`)
-	list, err := q.Cleanup(t.Context(), "t", Staleness{now, 30 * 24 * time.Hour}, events.Position{}, Page{})
+	list, err := q.Cleanup(t.Context(), "t", Staleness{Now: now, After: 30 * 24 * time.Hour}, events.Position{}, Page{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,14 @@ var ErrTooSlow = errors.New("the flags take too long to evaluate")
 // same results.
 type Selection struct {
 	keys  []string
-	flags []*snapshot.Flag // nil for an unknown flag
+	flags []selectedFlag
 	named bool
+}
+
+// selectedFlag is a flag, and the segments at the same moment; nil for an unknown flag.
+type selectedFlag struct {
+	*snapshot.Flag
+	segments *evaluation.Segments
 }
 
 // Select selects the flags with these keys that the caller sees, or all of the tenant if keys is nil. Other flags are
@@ -39,10 +45,10 @@ func Select(tenant *snapshot.Tenant, keys []string, sees func(*snapshot.Flag) bo
 	} else {
 		keys = tenant.FlagKeys()
 	}
-	s := Selection{keys, make([]*snapshot.Flag, len(keys)), named}
+	s := Selection{keys, make([]selectedFlag, len(keys)), named}
 	for i, key := range keys {
-		if flag, ok := tenant.Flag(key); ok && sees(flag) {
-			s.flags[i] = flag
+		if flag, segments, ok := tenant.FlagWithSegments(key); ok && sees(flag) {
+			s.flags[i] = selectedFlag{flag, segments}
 		}
 	}
 	return s
@@ -54,11 +60,12 @@ func (s Selection) Evaluate(
 	ctx context.Context, environment state.Environment, c *evaluation.Context, atMost time.Duration,
 ) iter.Seq2[string, Evaluated] {
 	return func(yield func(string, Evaluated) bool) {
+		c.Environment = environment.Name
 		for i, key := range s.keys {
 			began := time.Now()
 			answer := Evaluated{Err: ErrNotFound}
-			if flag := s.flags[i]; flag != nil {
-				answer.Flag = flag
+			if flag := s.flags[i]; flag.Flag != nil {
+				answer.Flag, c.Segments = flag.Flag, flag.segments
 				answer.Result, answer.Err = flag.Evaluate(environment.ID, c)
 			} else if !s.named {
 				continue // unknown to the caller, or deleted during the selection

@@ -80,7 +80,7 @@ func TestListsByUseAreKeptAfterSlowQueries(t *testing.T) {
 				TenantID:      tenant,
 				EnvironmentID: "e",
 				Sort:          ByLastEvaluatedAt,
-				Stale:         Staleness{begun.Add(after), time.Hour},
+				Stale:         Staleness{Now: begun.Add(after), After: time.Hour},
 			}
 			list, err := q.Flags(t.Context(), l)
 			if err != nil {

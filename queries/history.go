@@ -45,21 +45,22 @@ type HistoryFilter struct {
 	From, To    time.Time
 }
 
-const ofFlag = ` where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = 'flag'`
+const ofResource = ` where a.tenant_id = $1 and a.resource_id = $2 and a.resource_type = $3`
 
-// History lists the events of all flags, also deleted ones, that have had a key, newest first. It returns ErrNotFound
+// History lists the events of all flags or segments, also deleted ones, that have had a key, newest first. The
+// resource type is flag or segment. It returns ErrNotFound
 // if there never was one.
 func (q *Queries) History(
-	ctx context.Context, tenantID, key string, filter HistoryFilter, page Page,
+	ctx context.Context, tenantID, resourceType, key string, filter HistoryFilter, page Page,
 ) (*List[HistoryEntry], error) {
-	from := `from read.audit a` + actorJoins + ofFlag
-	args := []any{tenantID, key}
+	from := `from read.audit a` + actorJoins + ofResource
+	args := []any{tenantID, key, resourceType}
 	where := func(condition string, value any) {
 		args = append(args, value)
 		from += fmt.Sprintf(" and "+condition+" $%d", len(args))
 	}
 	if filter.Action != "" {
-		where("a.action =", "flag."+filter.Action)
+		where("a.action =", resourceType+"."+filter.Action)
 	}
 	if filter.UserID != "" {
 		where("a.actor_id =", filter.UserID)
@@ -75,12 +76,12 @@ func (q *Queries) History(
 	}
 	count := `select count(*) ` + from
 	if filter == (HistoryFilter{}) { // versions have no gaps, and counting millions is slow
-		count = `select coalesce((select a.version from read.audit a` + ofFlag + ` order by a.n desc limit 1), 0)`
+		count = `select coalesce((select a.version from read.audit a` + ofResource + ` order by a.n desc limit 1), 0)`
 	}
 	entries, err := countedList[HistoryEntry](
 		ctx,
 		q.db,
-		`a.id::text, substr(a.action, 6) as action, a.changes, a.environment, a.version, `+actorColumns+`, a.request_id, a.reason, a.recorded as timestamp`,
+		`a.id::text, split_part(a.action, '.', 2) as action, a.changes, a.environment, a.version, `+actorColumns+`, a.request_id, a.reason, a.recorded as timestamp`,
 		from,
 		`a.n desc`,
 		count,
@@ -90,7 +91,7 @@ func (q *Queries) History(
 		return entries, err
 	}
 	var exists bool
-	err = q.db.QueryRow(ctx, `select exists (select from read.audit a`+ofFlag+`)`, tenantID, key).Scan(&exists)
+	err = q.db.QueryRow(ctx, `select exists (select from read.audit a`+ofResource+`)`, tenantID, key, resourceType).Scan(&exists)
 	if err == nil && !exists {
 		err = ErrNotFound
 	}

@@ -23,6 +23,19 @@ const (
 type Staleness struct {
 	Now   time.Time
 	After time.Duration
+	// SegmentsChanged returns when a segment that a flag depends on last changed, by the flag's key; zero without one. It
+	// may be nil.
+	SegmentsChanged func(key string) time.Time
+}
+
+// changed returns when a flag last changed, or a segment that it depends on.
+func (s Staleness) changed(f *lifecycleInputs) time.Time {
+	if s.SegmentsChanged != nil {
+		if at := s.SegmentsChanged(f.Key); at.After(f.UpdatedAt) {
+			return at
+		}
+	}
+	return f.UpdatedAt
 }
 
 func (s Staleness) start() time.Time { return s.Now.Add(-s.After) }
@@ -30,6 +43,7 @@ func (s Staleness) start() time.Time { return s.Now.Add(-s.After) }
 // lifecycleInputs holds what determines a flag's lifecycle.
 type lifecycleInputs struct {
 	FlagUse
+	Key                  string
 	Status               string
 	Permanent            bool
 	CreatedAt, UpdatedAt time.Time
@@ -47,7 +61,7 @@ func (f lifecycleInputs) lifecycle(s Staleness) Lifecycle {
 		return InUse
 	case !within(f.LastEvaluated) && !within(f.LastPrefetched):
 		return Unused
-	case within(f.LastEvaluated) && !f.UpdatedAt.After(start) &&
+	case within(f.LastEvaluated) && !s.changed(&f).After(start) &&
 		(f.VariedHour == nil || f.VariedHour.Before(start.UTC().Truncate(time.Hour))):
 		return Settled
 	default:
@@ -67,7 +81,7 @@ func (f lifecycleInputs) since() time.Time {
 }
 
 func (f Flag) inputs() lifecycleInputs {
-	return lifecycleInputs{f.FlagUse, f.Status, f.Permanent, f.CreatedAt, f.UpdatedAt}
+	return lifecycleInputs{f.FlagUse, f.Key, f.Status, f.Permanent, f.CreatedAt, f.UpdatedAt}
 }
 
 // Lifecycle returns the lifecycle of the flag.

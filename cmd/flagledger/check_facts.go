@@ -80,6 +80,7 @@ var ownStream = events.NewByStream(
 	names(func(f events.TenantCreated) string { return events.TenantStream(f.ID) }),
 	names(func(f events.UserRegistered) string { return events.UserStream(f.ID) }),
 	names(func(f events.InvitationCreated) string { return events.InvitationStream(f.ID) }),
+	names(func(f events.SegmentCreated) string { return events.SegmentStream(f.TenantID, f.Key) }),
 )
 
 // names returns a check that facts of one type name their stream.

@@ -32,7 +32,7 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 			return err
 		}
 		defer pool.Close()
-		read, stale := queries.New(pool, nil, nil), config.Staleness()
+		read, stale := queries.New(pool, nil, nil, nil), config.Staleness()
 		if err := read.HasTenant(ctx, c.Tenant); err != nil {
 			return err
 		}

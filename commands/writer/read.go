@@ -26,6 +26,12 @@ func ProjectExists(ctx context.Context, w *Writer, id string) (bool, error) {
 	return p.Exists, err
 }
 
+// SegmentExists reports whether a segment exists now. Errors are *commands.Error.
+func SegmentExists(ctx context.Context, w *Writer, tenantID, key string) (bool, error) {
+	s, _, err := load[state.Segment](ctx, w, &storeRetry{}, events.SegmentStream(tenantID, key), tenantID)
+	return s.Exists, err
+}
+
 // ReadShownProject returns a project's current state, and waits until what the node reads has it. Errors are
 // *commands.Error, Unavailable if that takes too long.
 func ReadShownProject(ctx context.Context, w *Writer, id string) (state.Project, error) {

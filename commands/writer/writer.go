@@ -202,7 +202,7 @@ func carryOut[S any, P state.State[S]](
 			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}
 		batch := batchOf(facts, ids, by.of(cmd).metadata(w.now()))
-		release, err := w.reserveBytes(ctx, cmd, cmd.Tenant(), limits, commands.FlagGrowth(&s, facts))
+		release, err := w.reserveBytes(ctx, cmd, cmd.Tenant(), limits, commands.Growth(&s, facts))
 		if err != nil {
 			return s, outcome{last: last, names: last.factPrefixes()}, err
 		}

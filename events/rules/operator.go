@@ -20,6 +20,7 @@ const (
 	Number
 	Time
 	Version
+	SegmentKey
 )
 
 // Relation is the required result of comparing an attribute with one of the values.
@@ -37,6 +38,7 @@ const (
 	GreaterEqual
 	Less
 	LessEqual
+	Member // of a segment
 )
 
 // Operator says how a condition compares. docs/rules.md explains each operator.
@@ -65,10 +67,14 @@ var operators = []Operator{
 	{events.SemverLess, Version, Less},
 	{events.SemverAtMost, Version, LessEqual},
 	{events.Exists, NoValue, Present},
+	{events.InSegment, SegmentKey, Member},
 }
 
 // Operators returns all operators in display order.
 func Operators() []Operator { return slices.Clone(operators) }
+
+// HasAttribute reports whether the operator compares an attribute: in_segment asks about the whole context.
+func (o Operator) HasAttribute() bool { return o.Values != SegmentKey }
 
 // Find returns the operator with a name, and false if there is none.
 func Find(name events.Operator) (Operator, bool) {

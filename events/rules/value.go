@@ -30,7 +30,7 @@ func CheckValue(kind Kind, value json.RawMessage) error {
 		if first := value[0]; first == '{' || first == '[' || first == 'n' {
 			return errScalar
 		}
-	case Text:
+	case Text, SegmentKey:
 		_, err := ReadText(value)
 		return err
 	case Pattern:

@@ -36,7 +36,8 @@ func ResourceTypes() (types []string) {
 }
 
 // describers describe the facts of each kind of stream. The errors are for facts of another kind.
-var describers = events.NewByStream(describeFlag, describeProject, describeTenant, describeUser, describeInvitation)
+var describers = events.NewByStream(describeFlag, describeProject, describeTenant, describeUser, describeInvitation,
+	describeSegment)
 
 // Describe describes a fact. The error is for a fact that this program does not know, or that does not belong into its
 // stream.

@@ -84,18 +84,7 @@ func describeFlag(e events.Recorded) (Description, error) {
 		changes.add("variations."+fact.Variation.ID, fact.Variation, nil)
 	case events.RulesChanged:
 		entry.Environment = &fact.Environment.Name
-		for _, rule := range fact.Added {
-			changes.add("rules."+rule.ID, nil, shownRuleOf(rule))
-		}
-		for _, rule := range fact.Removed {
-			changes.add("rules."+rule.ID, shownRuleOf(rule), nil)
-		}
-		for _, c := range fact.Changed {
-			changes.add("rules."+c.To.ID, shownRuleOf(c.From), shownRuleOf(c.To))
-		}
-		if c := fact.Order; c != nil {
-			changes.add("rules.order", orEmpty(c.From), orEmpty(c.To))
-		}
+		addRules(changes, fact)
 	case events.FallthroughChanged:
 		entry.Environment = &fact.Environment.Name
 		changes.add("fallthrough", shownServe(fact.From), shownServe(fact.To))
@@ -108,6 +97,22 @@ func describeFlag(e events.Recorded) (Description, error) {
 		addReverted(changes, fact)
 	}
 	return entry, nil
+}
+
+// addRules names each rule that was added, removed or changed, and the order of all if that changed.
+func addRules(d Changes, fact events.RulesChanged) {
+	for _, rule := range fact.Added {
+		d.add("rules."+rule.ID, nil, shownRuleOf(rule))
+	}
+	for _, rule := range fact.Removed {
+		d.add("rules."+rule.ID, shownRuleOf(rule), nil)
+	}
+	for _, c := range fact.Changed {
+		d.add("rules."+c.To.ID, shownRuleOf(c.From), shownRuleOf(c.To))
+	}
+	if c := fact.Order; c != nil {
+		d.add("rules.order", orEmpty(c.From), orEmpty(c.To))
+	}
 }
 
 // addReverted names what a flag was brought back to; all that changed stands in the facts before.
@@ -132,11 +137,11 @@ type shownRule struct {
 	ID         string           `json:"id"`
 	Name       string           `json:"name"`
 	Conditions []shownCondition `json:"conditions"`
-	Serve      *events.Serve    `json:"serve"`
+	Serve      *events.Serve    `json:"serve,omitempty"` // nil in a segment
 }
 
 type shownCondition struct {
-	Attribute string            `json:"attribute"`
+	Attribute string            `json:"attribute,omitempty"`
 	Op        events.Operator   `json:"op"`
 	Values    []json.RawMessage `json:"values"`
 	Negate    bool              `json:"negate"`
@@ -147,7 +152,9 @@ func shownRuleOf(r events.Rule) shownRule {
 		ID:         r.ID,
 		Name:       r.Name,
 		Conditions: make([]shownCondition, len(r.Conditions)),
-		Serve:      shownServe(&r.Serve),
+	}
+	if r.Serves() {
+		shown.Serve = shownServe(&r.Serve)
 	}
 	for i, c := range r.Conditions {
 		c.Values = orEmpty(c.Values)

@@ -113,7 +113,7 @@ func (n Names) Rule(r events.Rule) []string { return n.rule(shownRuleOf(r)) }
 func (n Names) rule(r shownRule) (lines []string) {
 	word := "if "
 	for _, c := range r.Conditions {
-		line := word + c.Attribute
+		line := strings.TrimSpace(word + c.Attribute)
 		if c.Negate {
 			line += " not"
 		}
@@ -126,6 +126,9 @@ func (n Names) rule(r shownRule) (lines []string) {
 		}
 		lines = append(lines, line)
 		word = "and "
+	}
+	if r.Serve == nil {
+		return lines
 	}
 	return append(lines, "→ "+n.Serve(r.Serve))
 }

@@ -24,6 +24,7 @@ func fold[S any, P state.State[S]](facts ...events.Fact) any {
 // Each field of a fact that creates or updates something changes the state and the description.
 func TestStateAndDescriptionHaveEachField(t *testing.T) {
 	foldFlag, foldProject := fold[state.Flag], fold[state.Project]
+	foldSegment := fold[state.Segment]
 	foldTenant, foldInvitation := fold[state.Tenant], fold[state.Invitation]
 	variation := events.FlagCreated{Variations: []events.Variation{{ID: "v1"}}}
 	tested := map[string]bool{}
@@ -37,6 +38,8 @@ func TestStateAndDescriptionHaveEachField(t *testing.T) {
 		{nil, events.FlagCreated{}, foldFlag, nil, []string{"TenantID", "Key", "ID", "Salt"}},
 		{events.FlagCreated{}, events.FlagUpdated{}, foldFlag, nil, nil},
 		{variation, events.VariationUpdated{ID: "v1"}, foldFlag, []string{"ID"}, []string{"ID"}},
+		{nil, events.SegmentCreated{}, foldSegment, nil, []string{"TenantID", "Key", "ID", "SaltID"}},
+		{events.SegmentCreated{}, events.SegmentUpdated{}, foldSegment, nil, nil},
 		{nil, events.ProjectCreated{}, foldProject, nil, []string{"ID", "TenantID"}},
 		{events.ProjectCreated{}, events.ProjectUpdated{}, foldProject, nil, nil},
 		{nil, events.TenantCreated{}, foldTenant, nil, []string{"ID"}},

@@ -32,7 +32,7 @@ type API struct {
 	end         func()
 
 	// schemas of bodies that huma does not read
-	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, evaluateDraftSchema *huma.Schema
+	evaluateSchema, legacyEvaluateSchema, evaluateManySchema, evaluateDraftSchema, checkSegmentSchema *huma.Schema
 }
 
 // New returns the operations of a core.
@@ -55,6 +55,8 @@ func (a *API) AddOperations(r chi.Router) {
 	a.AddEdgeOperations(r)
 	r.Post(rest.DeprecatedRoute(rest.LegacyEvaluateRoute, a.legacyEvaluate))
 	r.Post(rest.EvaluateDraftRoute, a.evaluateDraft)
+	r.Post(rest.CheckSegmentRoute, a.checkSegment)
+	a.documentCheckSegment()
 	a.documentEvaluateDraft()
 	a.addReportUsage()
 	r.Post(rest.LogsRoute, a.reportLogs)

@@ -229,10 +229,11 @@ func (a *API) evaluateOne(
 func (a *API) evaluateFlag(
 	r *http.Request, p *rest.Principal, key string, e *evaluationRequest,
 ) (flag *snapshot.Flag, result evaluation.Result, err error) {
-	flag, ok := p.Tenant.Flag(key)
+	flag, segments, ok := p.Tenant.FlagWithSegments(key)
 	if !ok || !p.Sees(flag) {
 		return nil, result, queries.ErrNotFound
 	}
+	e.Segments, e.Context.Environment = segments, p.Environment.Name
 	result, err = flag.EvaluateShort(p.Environment.ID, &e.Context)
 	if err != nil && errors.Is(err, evaluation.ErrTooLarge) {
 		if err := a.takeWorkSlot(r.Context(), e, p); err != nil {

@@ -71,7 +71,9 @@ func (a *API) answerDraft(w http.ResponseWriter, r *http.Request) error {
 	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
 		return err
 	}
-	flag, err = body.draft(environment.EnvironmentRef).Apply(flag)
+	draft := body.draft(environment.EnvironmentRef)
+	draft.Unusable = a.UnusableSegments(r.Context(), p.Tenant, "", draft.Rules)
+	flag, err = draft.Apply(flag)
 	if err := commands.MergeFieldErrors(wrong, err); err != nil {
 		return err
 	}

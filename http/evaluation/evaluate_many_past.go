@@ -57,6 +57,7 @@ func (a *API) evaluateManyAt(w http.ResponseWriter, r *http.Request, at time.Tim
 type flagsAt struct {
 	flags       []queries.VersionThen
 	environment state.Environment
+	at          time.Time
 }
 
 // selectPast finds the flags and the environment at a time. The request then holds its slot. Its error is a problem or
@@ -65,7 +66,7 @@ func (a *API) selectPast(r *http.Request, p *rest.Principal, e *evaluationReques
 	err error) {
 	ctx := r.Context()
 	e.leaveWorkSlot()
-	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant.", "flag."); err != nil {
+	if err := a.Queries.WaitUntilCurrent(ctx, at, "tenant.", "flag.", "segment."); err != nil {
 		return s, err
 	}
 	if err := a.takeWorkSlot(ctx, e, p); err != nil {
@@ -74,6 +75,7 @@ func (a *API) selectPast(r *http.Request, p *rest.Principal, e *evaluationReques
 	if s.environment, err = a.FindEnvironmentAt(ctx, p.Tenant.ID(), e.environmentOf(r), at); err != nil {
 		return s, err
 	}
+	s.at, e.Now, e.Context.Environment = at, at.UTC().Truncate(time.Microsecond), s.environment.Name
 	s.flags, err = a.Queries.VersionsAt(ctx, p.Tenant.ID(), e.flagKeys, at)
 	return s, err
 }
@@ -88,6 +90,9 @@ func (s flagsAt) evaluate(
 			began := time.Now()
 			var answer queries.Evaluated
 			flag, err := s.compile(ctx, a, p, f)
+			if err == nil {
+				e.Segments, err = a.Queries.AddSegmentsAt(ctx, p.Tenant, e.Segments, flag.Segments(s.environment.ID), s.at)
+			}
 			if answer.Err = err; err == nil {
 				answer.Result, answer.Err = flag.Evaluate(s.environment.ID, &e.Context)
 			}

@@ -80,7 +80,7 @@ func (q *evaluationQuery) readRevision(query url.Values, wrong map[string]string
 		wrong["revision"] = "must be the revision of an answer, such as 7 or 7@2026-03-14T15:09:26.535000Z"
 	}
 	q.past, q.revision = true, query.Get("revision")
-	if q.moment.At = r.added; r.added.IsZero() {
+	if q.moment.At = r.newest; r.newest.IsZero() {
 		q.moment.Version = r.version
 	}
 }
@@ -127,6 +127,9 @@ func (a *API) evaluateQuery(
 	if err != nil {
 		return err
 	}
+	if query.revision != "" && query.revision != revisionOf(&result, &environment).String() {
+		return queries.ErrNotFound // no answer had it
+	}
 	if query.past {
 		setEvaluatedAt(w, query.moment.Time(flag))
 	}
@@ -162,15 +165,15 @@ func (a *API) flagOfQuery(
 		if err := p.SelectEnvironment(e.environmentOf(r)); err != nil {
 			return f, in, err
 		}
-		live, ok := p.Tenant.Flag(key)
+		live, segments, ok := p.Tenant.FlagWithSegments(key)
 		if !ok {
 			return f, in, queries.ErrNotFound
 		}
-		m.Version = live.Version()
+		m.Version, e.Segments, e.Context.Environment = live.Version(), segments, p.Environment.Name
 	}
 	e.leaveWorkSlot()
 	if query.past {
-		if err := a.Queries.WaitUntilCurrent(r.Context(), m.At, "tenant."); err != nil {
+		if err := a.Queries.WaitUntilCurrent(r.Context(), m.At, "tenant.", "segment."); err != nil {
 			if query.revision != "" && errors.Is(err, queries.ErrFuture) {
 				err = queries.ErrNotFound
 			}
@@ -182,9 +185,12 @@ func (a *API) flagOfQuery(
 	}
 	if query.past {
 		f, in, err = a.FlagAt(r.Context(), p.Tenant.ID(), key, e.environmentOf(r), m)
-		if err == nil && query.revision != "" && query.revision != revisionOf(f.Version, f.UpdatedAt, in).String() {
-			err = queries.ErrNotFound // no answer had it
+		if err != nil {
+			return f, in, err
 		}
+		at := m.Time(f)
+		e.Now, e.Context.Environment = at.UTC().Truncate(time.Microsecond), in.Name
+		e.Segments, err = a.Queries.AddSegmentsAt(r.Context(), p.Tenant, nil, state.SegmentsOf(f.Rules[in.ID]), at)
 		return f, in, err
 	}
 	f, err = a.Queries.FlagAt(r.Context(), p.Tenant.ID(), key, m)

@@ -19,15 +19,19 @@ type explanationBody struct {
 }
 
 type stepBody struct {
-	Step       string               `json:"step" enum:"status,environment,rule,fallthrough,weights,default"`
-	Outcome    string               `json:"outcome" doc:"active, inactive or archived; enabled or disabled; matched or not_matched; served, or not_set for a fallthrough and no_weights for weights" example:"matched"`
-	RuleID     string               `json:"ruleId,omitzero" doc:"Only for a rule, as are ruleName and conditions" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
-	RuleName   *string              `json:"ruleName,omitzero" example:"beta testers in the EU"`
-	Conditions []askedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: later ones were not tested"`
+	Step       string               `json:"step" enum:"status,environment,segment,rule,fallthrough,weights,default"`
+	Outcome    string               `json:"outcome" doc:"active, inactive or archived; enabled or disabled; matched or not_matched; served, or not_set for a fallthrough and no_weights for weights; member, not_member, missing or cycle for a segment that the next rule asked" example:"matched"`
+	Key        string               `json:"key,omitzero" doc:"Of a segment" example:"beta"`
+	Version    uint64               `json:"version,omitzero" doc:"Of the segment; absent if it never existed" example:"7"`
+	List       string               `json:"list,omitzero" enum:"included,excluded" doc:"Of the segment, if it decided" example:"included"`
+	RuleID     string               `json:"ruleId,omitzero" doc:"Of a rule, or of the rule of a segment if it decided" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	RuleName   *string              `json:"ruleName,omitzero" doc:"Only for a rule, as are conditions" example:"beta testers in the EU"`
+	Conditions []AskedConditionBody `json:"conditions,omitzero" doc:"Up to the first that does not hold: later ones were not tested"`
 }
 
-type askedConditionBody struct {
-	Attribute string            `json:"attribute" example:"plan"`
+// AskedConditionBody is a condition that was tested.
+type AskedConditionBody struct {
+	Attribute string            `json:"attribute,omitzero" doc:"Absent for in_segment" example:"plan"`
 	Op        rest.OperatorName `json:"op"`
 	Values    []rest.Operand    `json:"values" example:"[\"pro\",\"team\"]"`
 	Negate    bool              `json:"negate" example:"false"`
@@ -68,23 +72,18 @@ func showExplanation(x evaluation.Explanation) explanationBody {
 	longest := min(maxActual, allActual/conditions)
 	actual := map[string]rest.Value{} // by attribute: many conditions may ask for one
 	for i, s := range x.Steps {
-		step := stepBody{Step: string(s.Kind), Outcome: s.Outcome}
+		step := stepBody{
+			Step: string(s.Kind), Outcome: s.Outcome, Key: s.Segment, Version: uint64(s.SegmentVersion), List: string(s.List),
+			RuleID: s.RuleID,
+		}
 		if s.Kind == evaluation.RuleStep {
-			step.RuleID, step.RuleName, step.Conditions = s.RuleID, &s.RuleName, make([]askedConditionBody, 0, len(s.Conditions))
+			step.RuleName, step.Conditions = &s.RuleName, make([]AskedConditionBody, 0, len(s.Conditions))
 		}
 		for _, c := range s.Conditions {
 			if actual[c.Attribute] == nil {
 				actual[c.Attribute] = showActual(c.Actual, longest)
 			}
-			asked := askedConditionBody{
-				Attribute: c.Attribute,
-				Op:        rest.OperatorName(c.Op),
-				Values:    rest.ShowOperands(c.Values),
-				Negate:    c.Negate,
-				Actual:    actual[c.Attribute],
-				Matched:   c.Matched,
-			}
-			step.Conditions = append(step.Conditions, asked)
+			step.Conditions = append(step.Conditions, showAsked(c, actual[c.Attribute]))
 		}
 		body.Steps[i] = step
 	}
@@ -92,6 +91,17 @@ func showExplanation(x evaluation.Explanation) explanationBody {
 		body.Split.Value = &splitBody{s.Unit, s.Attribute, s.Salt, uint64(s.Hash), s.Bucket, s.Total, s.VariationID}
 	}
 	return body
+}
+
+func showAsked(c evaluation.Condition, actual rest.Value) AskedConditionBody {
+	return AskedConditionBody{
+		Attribute: c.Attribute,
+		Op:        rest.OperatorName(c.Op),
+		Values:    rest.ShowOperands(c.Values),
+		Negate:    c.Negate,
+		Actual:    actual,
+		Matched:   c.Matched,
+	}
 }
 
 // showActual returns the JSON of an attribute's value, or a string with its first bytes if it is longer than longest.

@@ -85,7 +85,7 @@ func (o *output) evaluation(r *evaluation.Result, in *state.Environment) {
 
 func (o *output) revision(r *evaluation.Result, in *state.Environment) {
 	o.text(`"`)
-	o.b = revisionOf(r.Version, r.ChangedAt, *in).append(o.b)
+	o.b = revisionOf(r, in).append(o.b)
 	o.text(`"`)
 }
 

@@ -230,6 +230,12 @@ func (a *API) await(
 // visibleToBrowsers returns the changes that a browser may know of. A flag that it no longer sees is deleted for it.
 func visibleToBrowsers(list []snapshot.Change) (visible []snapshot.Change) {
 	for _, c := range list {
+		if c.Segment != nil {
+			if c.Segment = c.Segment.ClientSide(); c.Segment != nil {
+				visible = append(visible, c)
+			}
+			continue
+		}
 		if c.ClientSide || c.WasClientSide {
 			c.Deleted = !c.ClientSide
 			visible = append(visible, c)
@@ -249,24 +255,44 @@ func refetch(id string, p *rest.Principal, list []snapshot.Change) streamEvent {
 	}
 	at := map[changedFlag]int{} // by key and environment
 	for _, c := range list {
-		flag := changedFlag{Key: c.Key}
-		if p.Environment.ID == "" {
-			flag.Environment = environmentName(p.Tenant, c.Environment)
-		}
-		which := flag
-		flag.Version, flag.Deleted = uint64(c.Version), c.Deleted
-		if i, named := at[which]; named {
-			e.Flags[i] = flag
-			continue
-		}
-		if len(e.Flags) == maxNamedFlags {
+		if c.Segment != nil && c.Segment.Many {
 			e.Flags = nil
-			break
+			return e
 		}
-		at[which] = len(e.Flags)
-		e.Flags = append(e.Flags, flag)
+		for _, flag := range changedFlags(p, &c) {
+			which := changedFlag{Key: flag.Key, Environment: flag.Environment}
+			if i, named := at[which]; named {
+				e.Flags[i] = flag
+				continue
+			}
+			if len(e.Flags) == maxNamedFlags {
+				e.Flags = nil
+				return e
+			}
+			at[which] = len(e.Flags)
+			e.Flags = append(e.Flags, flag)
+		}
 	}
 	return e
+}
+
+// changedFlags returns the flags that a change concerns: that flag, or those that refer to the segment.
+func changedFlags(p *rest.Principal, c *snapshot.Change) (flags []changedFlag) {
+	add := func(key, environmentID string, version events.Revision, deleted bool) {
+		flag := changedFlag{Key: key, Version: uint64(version), Deleted: deleted}
+		if p.Environment.ID == "" {
+			flag.Environment = environmentName(p.Tenant, environmentID)
+		}
+		flags = append(flags, flag)
+	}
+	if c.Segment == nil {
+		add(c.Key, c.Environment, c.Version, c.Deleted)
+		return flags
+	}
+	for _, f := range c.Segment.In(p.Environment.ID).Flags {
+		add(f.Key, f.EnvironmentID, f.Version, false)
+	}
+	return flags
 }
 
 // environmentName returns the name of a tenant's environment, or "" for an unknown id.

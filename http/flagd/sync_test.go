@@ -345,6 +345,7 @@ func TestGoProviderServesSameAsOFREP(t *testing.T) {
 	t.Parallel()
 	s := nodetest.New(t)
 	me := s.SignUp(nodetest.Address())
+	me.Call("POST", "/api/v1/segments", `{"key":"beta"}`).Want(201)
 	r := rand.New(rand.NewPCG(uint64(flagdtest.Seed()), 2))
 	types := map[string]events.FlagType{}
 	for _, f := range flagdtest.Flags(r, flagdtest.Many(80)) {

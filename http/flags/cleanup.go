@@ -51,7 +51,7 @@ func showSince(f queries.CleanupFlag) string {
 
 // CleanupEntry returns the JSON of a flag in the list of cleanups. The command line prints the same.
 func CleanupEntry(f queries.CleanupFlag, s queries.Staleness) []byte {
-	return encodeJSON(showCleanupFlag(s)(f))
+	return rest.EncodeJSON(showCleanupFlag(s)(f))
 }
 
 func (a *API) addCleanup() {
@@ -63,7 +63,8 @@ func (a *API) addCleanup() {
 			rest.TenantInput
 			rest.PageInput
 		}) (*rest.ListOutput[cleanupFlag], error) {
-			tenant, stale := rest.PrincipalOf(ctx).Tenant, a.staleness()
+			tenant := rest.PrincipalOf(ctx).Tenant
+			stale := a.staleness(tenant)
 			list, err := a.Queries.Cleanup(ctx, tenant.ID(), stale, tenant.FlagsChanged(), in.Page())
 			return rest.ListResponse(ctx, in.PageInput, list, err, showCleanupFlag(stale))
 		})

@@ -66,7 +66,21 @@ type FlagUse struct {
 	LastEvaluatedAt  *rest.Timestamp `json:"lastEvaluatedAt" required:"false" nullable:"true" doc:"In any environment, accurate to five seconds; null if never. Historical responses omit it, lastPrefetchedAt and lifecycle"`
 	LastPrefetchedAt *rest.Timestamp `json:"lastPrefetchedAt" required:"false" nullable:"true" doc:"When the flag was last evaluated as one of all flags, as lastEvaluatedAt"`
 	Lifecycle        string          `json:"lifecycle" required:"false" enum:"archived,new,unused,settled,live" doc:"The first that applies: archived, by its status; new, never evaluated and created less than the stale time ago; unused, neither evaluated nor prefetched for the stale time; settled, unchanged for the stale time and evaluated in it with one outcome in each environment; live. A permanent flag is never unused or settled. The stale time is 30 days by default" example:"live"`
+	Problems         []problemBody   `json:"problems,omitempty" doc:"What is wrong with what the flag depends on, if anything: only changes on several nodes at once lead to it. Historical responses omit it"`
 	InProcess        *inProcessBody  `json:"inProcess,omitempty" doc:"Whether flagd's OpenFeature providers can evaluate the flag in the environment of the call in process. Historical responses omit it"`
+}
+
+type problemBody struct {
+	Code        string `json:"code" enum:"segment_missing,segment_cycle" doc:"The segment does not exist, so nobody is in it; or the reference to it closes a cycle, so nobody matches by it" example:"segment_missing"`
+	Key         string `json:"key" doc:"Of the segment" example:"beta"`
+	Environment string `json:"environment" example:"production"`
+}
+
+func showProblems(list []snapshot.FlagProblem) (shown []problemBody) {
+	for _, p := range list {
+		shown = append(shown, problemBody{string(p.Code), p.Key, p.Environment})
+	}
+	return shown
 }
 
 type inProcessBody struct {
@@ -101,23 +115,25 @@ type switchOutput struct {
 // showUsedFlag shows a flag of a tenant with its usage, as it stands in an environment.
 func (a *API) showUsedFlag(f queries.Flag, tenant *snapshot.Tenant, environmentID string) FlagBody {
 	body := showFlag(f)
-	body.FlagUse = a.showUse(f)
+	body.FlagUse = a.showUse(f, tenant)
 	if live, ok := tenant.Flag(f.Key); ok {
 		body.InProcess = showInProcess(live.State(), environmentID)
+		body.Problems = showProblems(tenant.FlagProblems(f.Key))
 	}
 	return body
 }
 
-func (a *API) showUse(f queries.Flag) *FlagUse {
+func (a *API) showUse(f queries.Flag, tenant *snapshot.Tenant) *FlagUse {
 	return &FlagUse{
 		LastEvaluatedAt:  (*rest.Timestamp)(f.LastEvaluated),
 		LastPrefetchedAt: (*rest.Timestamp)(f.LastPrefetched),
-		Lifecycle:        string(f.Lifecycle(a.staleness())),
+		Lifecycle:        string(f.Lifecycle(a.staleness(tenant))),
 	}
 }
 
-func (a *API) staleness() queries.Staleness {
-	return queries.Staleness{Now: a.Now(), After: a.StaleAfter}
+// staleness says when flags of a tenant count as stale.
+func (a *API) staleness(tenant *snapshot.Tenant) queries.Staleness {
+	return queries.Staleness{Now: a.Now(), After: a.StaleAfter, SegmentsChanged: tenant.SegmentsChanged}
 }
 
 func showFlag(f queries.Flag) FlagBody {
@@ -486,7 +502,7 @@ func (a *API) listFlags(ctx context.Context, in FlagFilter, projectID string) (*
 		Filter:        filter,
 		Sort:          queries.FlagSort(in.Sort),
 		Page:          in.Page(),
-		Stale:         a.staleness(),
+		Stale:         a.staleness(tenant),
 		Changed:       tenant.FlagsChanged(),
 	})
 	return rest.ListResponse(ctx, in.PageInput, list, err, show)
@@ -608,13 +624,14 @@ func (a *API) useAfter(ctx context.Context, f state.Flag) *FlagUse {
 		return nil
 	}
 	row := queries.Flag{
+		Key:       f.Key,
 		Status:    string(f.Status),
 		Permanent: f.Permanent,
 		CreatedAt: f.CreatedAt,
 		UpdatedAt: f.UpdatedAt,
 		FlagUse:   use,
 	}
-	return a.showUse(row)
+	return a.showUse(row, rest.PrincipalOf(ctx).Tenant)
 }
 
 // FlagRead names a flag, an environment and a moment.

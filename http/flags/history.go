@@ -62,7 +62,7 @@ func (a *API) addHistory() {
 				From:        in.From,
 				To:          in.To,
 			}
-			list, err := a.Queries.History(ctx, rest.PrincipalOf(ctx).Tenant.ID(), in.Key, filter, in.Page())
+			list, err := a.Queries.History(ctx, rest.PrincipalOf(ctx).Tenant.ID(), "flag", in.Key, filter, in.Page())
 			return rest.ListResponse(ctx, in.PageInput, list, err, showEntry)
 		},
 	)

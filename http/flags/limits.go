@@ -9,7 +9,5 @@ func ListLimits() []events.Limit {
 	return []events.Limit{
 		events.RequestLimit("flags that one call reverts", events.CountText(maxRevertsPerCall), 0,
 			"the next call continues"),
-		events.RequestLimit("the JSON Patch of a comparison", events.SizeText(smallPatch)+", or the flag's", 0,
-			"it replaces the flag"),
 	}
 }

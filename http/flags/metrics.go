@@ -129,7 +129,7 @@ func (b flagMetricsBody) WritePieces(w io.Writer) { b.pieces.Send(w) }
 // metricsPieces is head with the points. The first piece of them is read and written.
 func metricsPieces(ctx context.Context, head flagMetrics, points *usage.FlagPoints) (*rest.Pieces, error) {
 	p := rest.NewPieces(ctx)
-	p.Text.Write(bytes.TrimSuffix(encodeJSON(head), []byte("]}"))) // the points are the last member
+	p.Text.Write(bytes.TrimSuffix(rest.EncodeJSON(head), []byte("]}"))) // the points are the last member
 	separator := ""
 	next := func() (bool, error) {
 		read, err := points.Next(ctx)
@@ -139,7 +139,7 @@ func metricsPieces(ctx context.Context, head flagMetrics, points *usage.FlagPoin
 		for _, point := range read {
 			p.Text.WriteString(separator)
 			separator = ","
-			p.Text.Write(encodeJSON(showFlagPoint(point)))
+			p.Text.Write(rest.EncodeJSON(showFlagPoint(point)))
 		}
 		if !points.More() {
 			p.Text.WriteString("]}")

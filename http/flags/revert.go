@@ -2,40 +2,15 @@ package flags
 
 import (
 	"context"
+	"maps"
 	"net/http"
-	"time"
+	"slices"
 
 	"flagledger/commands"
-	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/http/rest"
 	"flagledger/queries"
 )
-
-type revertBody struct {
-	Version *int64  `json:"version,omitempty" minimum:"1" doc:"A version of the flag" example:"3"`
-	At      *string `json:"at,omitempty" format:"date-time" doc:"A time that is past by the store's clock. Send either version or at"`
-}
-
-// moment reads the moment to revert to. Its error is a problem.
-func (b revertBody) moment(now time.Time) (m queries.Moment, err error) {
-	wrong := map[string]string{}
-	switch {
-	case b.Version != nil && b.At != nil:
-		wrong["at"] = "is not allowed with version: send one of them"
-	case b.Version != nil && *b.Version < 1:
-		wrong["version"] = "must be a whole number of at least 1"
-	case b.Version != nil:
-		m.Version = events.Revision(*b.Version)
-	case b.At == nil:
-		wrong["version"] = "is required, or at in its place"
-	default:
-		m.At, wrong = rest.ParseAt(*b.At, now)
-	}
-	if len(wrong) > 0 {
-		return m, rest.Invalid(wrong)
-	}
-	return m, nil
-}
 
 func (a *API) addRevert() {
 	revert := rest.Operation("POST", "/api/v1/flags/{flagKey}/revert", "revert-flag", "Flags",
@@ -49,9 +24,9 @@ func (a *API) addRevert() {
 	revert = rest.WithExamples(revert, map[string]any{"version": 1}, nil)
 	rest.Register(a.Core, rest.ChangeFlags, revert, func(ctx context.Context, in *struct {
 		FlagChange
-		Body revertBody
+		Body rest.RevertBody
 	}) (*flagOutput, error) {
-		m, err := in.Body.moment(a.Now())
+		m, err := in.Body.Moment(a.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -102,6 +77,12 @@ func (a *API) readRevertTarget(ctx context.Context, cmd *commands.RevertFlag, m 
 		}
 	}
 	slot.Leave()
+	var used []string
+	for _, rules := range cmd.To.Rules {
+		used = append(used, state.SegmentsOf(rules)...)
+	}
+	missing := a.UnusableSegmentKeys(ctx, rest.PrincipalOf(ctx).Tenant, "", used)
+	cmd.SegmentsMissing = slices.Sorted(maps.Keys(missing))
 	if cmd.To.ProjectID != "" {
 		known, err := a.hasProject(ctx, cmd.To.ProjectID)
 		cmd.ProjectMissing = !known

@@ -86,6 +86,7 @@ func (a *API) addRules() {
 			Environment: rest.PrincipalOf(ctx).Environment.EnvironmentRef,
 			Rules:       rest.SentRules(in.Body.Rules),
 		}
+		cmd.Unusable = a.UnusableSegments(ctx, rest.PrincipalOf(ctx).Tenant, "", cmd.Rules)
 		if in.Body.Fallthrough.Sent {
 			cmd.Fallthrough = new(setFallthrough(ctx, in.FlagChange, in.Body.Fallthrough))
 		}

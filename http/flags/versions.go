@@ -1,14 +1,12 @@
 package flags
 
 import (
-	"bytes"
 	"context"
 	"time"
 
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
-	"flagledger/http/strictjson"
 	"flagledger/queries"
 )
 
@@ -73,7 +71,7 @@ func FlagVersion(f state.Flag, environments []events.EnvironmentRef) []byte {
 	if f.Exists {
 		whole = new(showWholeFlag(f, environments))
 	}
-	return encodeJSON(showVersion(f, whole))
+	return rest.EncodeJSON(showVersion(f, whole))
 }
 
 // VersionsPath names a flag in all environments.
@@ -93,7 +91,7 @@ func (a *API) addVersions() {
 			VersionsPath
 			rest.PageInput
 		}) (*rest.ListOutput[versionEntry], error) {
-			list, err := a.Queries.History(ctx, rest.PrincipalOf(ctx).Tenant.ID(), in.Key, queries.HistoryFilter{}, in.Page())
+			list, err := a.Queries.History(ctx, rest.PrincipalOf(ctx).Tenant.ID(), "flag", in.Key, queries.HistoryFilter{}, in.Page())
 			return rest.ListResponse(ctx, in.PageInput, list, err, showVersionEntry)
 		},
 	)
@@ -134,13 +132,4 @@ func (a *API) wholeFlagAt(
 		return f, nil, err
 	}
 	return f, new(showWholeFlag(f, environments)), nil
-}
-
-// encodeJSON returns the JSON of a value as in responses. It panics if the value cannot be encoded.
-func encodeJSON(v any) []byte {
-	var b bytes.Buffer
-	if err := strictjson.Write(&b, v); err != nil {
-		panic(err) // the types are part of the program
-	}
-	return b.Bytes()
 }

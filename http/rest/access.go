@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -49,6 +50,8 @@ type Access struct {
 	// Slow limits the concurrent calls of a tenant, or of a client network if it is public: the call may wait long for a
 	// provider or for its queries.
 	Slow bool
+	// FromCSV turns a body of text/csv into one of JSON; nil refuses CSV. Its error says what is wrong with the body.
+	FromCSV func(query url.Values, text []byte) ([]byte, error)
 }
 
 // ofTenant reports whether the call concerns a tenant.

@@ -33,6 +33,7 @@ func requestLimits() []events.Limit {
 		of("the next "+size(LargeBody)+" of a larger body", period(pieceTimeout), 400, ""),
 		of("nesting of JSON", count(strictjson.MaxDepth)+" levels", 400, ""),
 		of("fields that a refusal names", count(maxNamedFields), 0, "further ones are left out"),
+		of("the JSON Patch of a comparison", size(smallPatch)+", or that of what it makes", 0, "it replaces all"),
 		of("reading an answer", period(AnswerTimeout), 0, "the connection is closed"),
 		of("an unused connection", period(IdleTimeout), 0, "the connection is closed"),
 		of("an answer to an Idempotency-Key is repeated", period(idempotency.TTL), 0, "the call is made again"),

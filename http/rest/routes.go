@@ -13,6 +13,7 @@ const (
 	EvaluateRoute       = "/api/v1/flags/{flagKey}/evaluate"
 	LegacyEvaluateRoute = "/api/flags/{flagKey}/evaluate"
 	EvaluateManyRoute   = "/api/v1/flags/evaluate"
+	CheckSegmentRoute   = "/api/v1/segments/{segmentKey}/check"
 	EvaluateDraftRoute  = "/api/v1/flags/{flagKey}/rules/evaluate"
 	OFREPRoute          = "/ofrep/v1/evaluate/flags/{key}"
 	OFREPManyRoute      = "/ofrep/v1/evaluate/flags"

@@ -127,17 +127,19 @@ func (OperatorName) Schema(huma.Registry) *huma.Schema {
 	return schema
 }
 
-type conditionBody struct {
-	Attribute string       `json:"attribute" example:"plan"`
+// ConditionBody is a condition in a response.
+type ConditionBody struct {
+	Attribute string       `json:"attribute,omitzero" doc:"Absent for in_segment" example:"plan"`
 	Op        OperatorName `json:"op"`
 	Values    []Operand    `json:"values"`
 	Negate    bool         `json:"negate" example:"false"`
 }
 
-type newConditionBody struct {
-	Attribute string       `json:"attribute" minLength:"1" maxLength:"200" doc:"targetingKey, or a path into the attributes: a.b" example:"plan"`
+// NewConditionBody is a condition in a request.
+type NewConditionBody struct {
+	Attribute string       `json:"attribute,omitempty" maxLength:"200" doc:"targetingKey, a path into the attributes (a.b), $environment or $now. in_segment takes none, all others require it" example:"plan"`
 	Op        OperatorName `json:"op"`
-	Values    []Operand    `json:"values,omitempty" maxItems:"1000" doc:"One of them must match. in takes strings, numbers and booleans; gt, gte, lt and lte numbers; before and after RFC 3339 times; matches RE2 regular expressions; semver_* versions of semver.org; exists none; the others strings" example:"[\"pro\",\"team\"]"`
+	Values    []Operand    `json:"values,omitempty" maxItems:"1000" doc:"One of them must match. in takes strings, numbers and booleans; gt, gte, lt and lte numbers; before and after RFC 3339 times; matches RE2 regular expressions; semver_* versions of semver.org; exists none; in_segment keys of segments; the others strings" example:"[\"pro\",\"team\"]"`
 	Negate    bool         `json:"negate,omitempty" doc:"Inverts the result. An absent attribute, or one of another type, never matches, so its negation does"`
 }
 
@@ -145,7 +147,7 @@ type newConditionBody struct {
 type RuleBody struct {
 	ID         string          `json:"id" doc:"Send it back to preserve the buckets of the rule's rollout" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
 	Name       string          `json:"name" example:"beta testers in the EU"`
-	Conditions []conditionBody `json:"conditions"`
+	Conditions []ConditionBody `json:"conditions"`
 	Serve      serveBody       `json:"serve"`
 }
 
@@ -153,7 +155,7 @@ type RuleBody struct {
 type NewRuleBody struct {
 	ID         *string            `json:"id,omitempty" nullable:"true" doc:"The id of an existing rule, to preserve the buckets of its rollout; a rule without it is new"`
 	Name       string             `json:"name,omitempty" maxLength:"200" example:"beta testers in the EU"`
-	Conditions []newConditionBody `json:"conditions" maxItems:"50" doc:"All must hold; a rule without conditions matches everyone"`
+	Conditions []NewConditionBody `json:"conditions" maxItems:"50" doc:"All must hold; a rule without conditions matches everyone"`
 	Serve      *serveBody         `json:"serve" doc:"Exactly one of variationId, value and rollout; null counts as not sent"`
 }
 
@@ -165,16 +167,23 @@ func (b NewRuleBody) rule() commands.NewRule {
 		Name:  b.Name,
 		Serve: b.Serve.serve(),
 	}
-	if b.Conditions != nil {
-		rule.Conditions = make([]events.Condition, len(b.Conditions))
+	rule.Conditions = SentConditions(b.Conditions)
+	return rule
+}
+
+// SentConditions converts the conditions of a body for a command; nil stays nil.
+func SentConditions(sent []NewConditionBody) []events.Condition {
+	if sent == nil {
+		return nil
 	}
-	for i, c := range b.Conditions {
-		rule.Conditions[i] = events.Condition{Attribute: c.Attribute, Op: events.Operator(c.Op), Negate: c.Negate}
+	list := make([]events.Condition, len(sent))
+	for i, c := range sent {
+		list[i] = events.Condition{Attribute: c.Attribute, Op: events.Operator(c.Op), Negate: c.Negate}
 		for _, v := range c.Values {
-			rule.Conditions[i].Values = append(rule.Conditions[i].Values, json.RawMessage(v.Value))
+			list[i].Values = append(list[i].Values, json.RawMessage(v.Value))
 		}
 	}
-	return rule
+	return list
 }
 
 // SentRules converts the rules of a body for a command; nil stays nil.
@@ -195,18 +204,24 @@ func ShowRule(r events.Rule) RuleBody {
 	body := RuleBody{
 		ID:         r.ID,
 		Name:       r.Name,
-		Conditions: make([]conditionBody, len(r.Conditions)),
+		Conditions: ShowConditions(r.Conditions),
 		Serve:      showServe(r.Serve),
 	}
-	for i, c := range r.Conditions {
-		body.Conditions[i] = conditionBody{
+	return body
+}
+
+// ShowConditions returns conditions for a response.
+func ShowConditions(list []events.Condition) []ConditionBody {
+	shown := make([]ConditionBody, len(list))
+	for i, c := range list {
+		shown[i] = ConditionBody{
 			Attribute: c.Attribute,
 			Op:        OperatorName(c.Op),
 			Values:    ShowOperands(c.Values),
 			Negate:    c.Negate,
 		}
 	}
-	return body
+	return shown
 }
 
 // ShowOperands returns the values of a condition for a response.

@@ -29,8 +29,9 @@ func (g *guard) steps() huma.Middlewares {
 		g.readPath,
 		g.setCaching,
 		g.authorize,
-		check(func(_ context.Context, r *http.Request) error { return CheckMediaType(r) }),
+		check(g.checkMediaType),
 		g.readBody,
+		check(g.readCSV),
 		g.replay,
 		check(g.limitWritten),
 		g.queueLargeChange,
@@ -90,13 +91,45 @@ func (g *guard) authorize(ctx huma.Context, next func(huma.Context)) {
 	}
 }
 
+// checkMediaType refuses bodies that are neither JSON nor CSV that the operation accepts.
+func (g *guard) checkMediaType(_ context.Context, r *http.Request) error {
+	if g.need.FromCSV != nil && mediaType(r) == csvType {
+		return nil
+	}
+	return CheckMediaType(r)
+}
+
+// readCSV turns a body of CSV into one of JSON.
+func (g *guard) readCSV(_ context.Context, r *http.Request) error {
+	if g.need.FromCSV == nil || mediaType(r) != csvType {
+		return nil
+	}
+	text, err := wholeBody(r)
+	if err != nil {
+		return err
+	}
+	body, err := g.need.FromCSV(r.URL.Query(), text)
+	if err != nil {
+		return Invalid(map[string]string{"body": err.Error()})
+	}
+	r.Body, r.ContentLength = holdBody(body), int64(len(body))
+	return nil
+}
+
+const csvType = "text/csv"
+
+// mediaType returns the media type of a request's body in lower case.
+func mediaType(r *http.Request) string {
+	media, _, _ := strings.Cut(r.Header.Get(typeHeader), ";")
+	return strings.ToLower(strings.TrimSpace(media))
+}
+
 // CheckMediaType refuses bodies that are not JSON.
 func CheckMediaType(r *http.Request) error {
 	if !peekBody(r) {
 		return nil
 	}
-	media, _, _ := strings.Cut(r.Header.Get(typeHeader), ";")
-	if !strings.EqualFold(strings.TrimSpace(media), "application/json") {
+	if mediaType(r) != "application/json" {
 		return NewProblem(http.StatusUnsupportedMediaType, "the body must be of the type application/json")
 	}
 	return nil

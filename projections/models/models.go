@@ -17,6 +17,7 @@ var byStream = events.NewByStream(
 	[]projections.Projection{tenants, oauthClients, evaluationKeys},
 	[]projections.Projection{users},
 	[]projections.Projection{invitations},
+	nil, // the snapshot answers for segments, and the audit trail has their history
 )
 
 // All returns the read models of the service.

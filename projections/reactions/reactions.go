@@ -49,7 +49,7 @@ var (
 )
 
 // jobsByStream returns the jobs of a fact by kind of stream; nil for a kind without jobs.
-var jobsByStream = events.NewByStream(fromFlag, fromProject, fromTenant, nil, fromInvitation)
+var jobsByStream = events.NewByStream(fromFlag, fromProject, fromTenant, nil, fromInvitation, nil)
 
 // react returns the jobs that a fact causes. A fact that cannot be decoded is an error, because it might cause some.
 func react(e events.Recorded) ([]jobs.Job, error) {

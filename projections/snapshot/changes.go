@@ -10,7 +10,7 @@ import (
 	"flagledger/events"
 )
 
-// Change is a change of a flag.
+// Change is a change of a flag, or of a segment that flags refer to.
 type Change struct {
 	Position    events.Position
 	Time        time.Time // when the store recorded it
@@ -20,6 +20,16 @@ type Change struct {
 	Deleted     bool
 	// ClientSide says whether browsers see the flag after the change, WasClientSide whether they did before.
 	ClientSide, WasClientSide bool
+	// Segment is set for a change of a segment, which has no Key.
+	Segment *SegmentChange
+}
+
+// subject names what has changed.
+func (c *Change) subject() string {
+	if c.Segment != nil {
+		return "segment " + c.Segment.Key
+	}
+	return c.Key
 }
 
 // maxChanges limits the changes of all tenants that returning listeners can resume from: about 3 MB.
@@ -196,6 +206,7 @@ type Listener struct {
 	tenant      *Tenant
 	environment string          // its id, empty for all
 	position    events.Position // it was informed of all changes up to it
+	feed        bool            // wants changes of segments that no flag refers to
 }
 
 // Listen returns a listener for future changes in an environment, or in all if the id is empty. It returns nil if the
@@ -265,7 +276,7 @@ func (l *Listener) Next() Update {
 		if entry.Position.Compare(l.position) <= 0 {
 			break
 		}
-		if l.environment == "" || entry.Environment == "" || entry.Environment == l.environment {
+		if l.concerns(&entry.Change) {
 			update.Changes = append(update.Changes, entry.Change)
 		}
 		n = entry.before
@@ -273,6 +284,14 @@ func (l *Listener) Next() Update {
 	slices.Reverse(update.Changes)
 	l.position = c.position
 	return update
+}
+
+// concerns reports whether a change is in the listener's environment.
+func (l *Listener) concerns(c *Change) bool {
+	if c.Segment != nil {
+		return l.feed || c.Segment.In(l.environment) != nil
+	}
+	return l.environment == "" || c.Environment == "" || c.Environment == l.environment
 }
 
 // Await waits until the snapshot holds a tenant's change at a position that another node announced, or until ctx ends.

@@ -133,10 +133,19 @@ func (s *Snapshot) adopt(saved *Saved) {
 	c, from := saved.Checkpoint, saved.state
 	s.applying.Lock()
 	defer s.applying.Unlock()
+	from.salts.known.Range(func(id string, saved salt) bool {
+		var ok bool
+		if saved.plain, ok = s.salts.decrypt(id, saved.encrypted); ok || saved.encrypted == nil {
+			s.salts.known.Store(id, saved)
+		}
+		return true
+	})
 	from.tenants.Range(func(id string, t *Tenant) bool {
+		s.addSalts(t)
 		s.tenants.Store(id, t)
 		t.flagsChanged.Store(&c.Position)
 		s.created.add(t.Creator(), t)
+		s.noteProblems(t, t.users.of(t.users.segments()...)...)
 		for _, key := range t.state.Load().EvaluationKeys {
 			s.addEvaluationKey(t, key)
 		}
@@ -299,10 +308,14 @@ func (s *Snapshot) FromDisk() (written time.Time, from bool) {
 	return written, false
 }
 
-// Troubles lists what is out of order with the copy on disk.
+// Troubles lists what is out of order with the copy on disk, and with the segments that flags refer to.
 func (s *Snapshot) Troubles(now time.Time) (list []string) {
+	if n := s.BrokenFlags(); n > 0 {
+		list = append(list, fmt.Sprintf("%d flags refer to segments that are missing, or that refer to each other in a circle: "+
+			"GET of each flag shows its problems", n))
+	}
 	if s.copy == nil {
-		return nil
+		return list
 	}
 	if written, from := s.FromDisk(); from {
 		list = append(

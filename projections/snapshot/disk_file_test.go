@@ -39,13 +39,14 @@ func readBytes(data []byte) (*Snapshot, error) {
 
 // operand returns a condition value for each operator.
 var operand = map[rules.Kind]string{
-	rules.NoValue: `[]`,
-	rules.Scalar:  `["a",true,1.50,1e400,-0.25,92233720368547758071]`,
-	rules.Text:    `["x","größer"]`,
-	rules.Pattern: `["^a+$"]`,
-	rules.Number:  `[5,7.5]`,
-	rules.Time:    `["2026-03-14T15:09:26.5+02:00"]`,
-	rules.Version: `["1.2.3-rc.1+b"]`,
+	rules.NoValue:    `[]`,
+	rules.Scalar:     `["a",true,1.50,1e400,-0.25,92233720368547758071]`,
+	rules.Text:       `["x","größer"]`,
+	rules.Pattern:    `["^a+$"]`,
+	rules.Number:     `[5,7.5]`,
+	rules.Time:       `["2026-03-14T15:09:26.5+02:00"]`,
+	rules.Version:    `["1.2.3-rc.1+b"]`,
+	rules.SegmentKey: `["beta","gone"]`,
 }
 
 // everyFact is a log with a fact of every kind. The golden file is made of it: see TestGoldenFile.
@@ -247,6 +248,24 @@ func everyFact() []events.Recorded {
 		{"user-u3", []events.Fact{events.UserDeactivated{}}},
 		{"user-u4", []events.Fact{events.PlatformRoleChanged{To: events.PlatformViewer}, events.UserErased{}}},
 		{
+			"segment-t.beta",
+			[]events.Fact{
+				events.SegmentCreated{TenantID: "t", Key: "beta", ID: "s", Name: "Beta", Tags: []string{"x"}},
+				events.SegmentUpdated{Name: &events.Change[string]{From: "Beta", To: "Testers"}},
+				events.ChangeSegmentRules(nil, []events.Rule{{ID: "sr", Conditions: []events.Condition{
+					{Op: events.InSegment, Values: raw(`["gone"]`)},
+				}}}),
+				events.SegmentMembersAdded{List: events.Included, Members: []string{"u1", "u2"}},
+				events.SegmentMembersRemoved{List: events.Included, Members: []string{"u2"}},
+				events.SegmentMembersAdded{List: events.Excluded, Members: []string{"u3"}},
+				events.SegmentReverted{Version: 3},
+			},
+		},
+		{
+			"segment-t.gone",
+			[]events.Fact{events.SegmentCreated{TenantID: "t", Key: "gone", ID: "g", Name: "gone"}, events.SegmentDeleted{}},
+		},
+		{
 			"invitation-i",
 			[]events.Fact{
 				events.InvitationCreated{ID: "i"},
@@ -280,7 +299,7 @@ func TestGoldenFile(t *testing.T) {
 	log := everyFact()
 	s := New(Options{})
 	s.applyAll(log)
-	s.position.Store(&events.Position{Commit: 59, Prepare: 59}) // the file's, also once the log has further facts
+	s.position.Store(&events.Position{Commit: 68, Prepare: 68}) // the file's, also once the log has further facts
 	s.last = events.RefTo(recorded("invitation-i", 4, events.InvitationAccepted{}))
 	if s.Faults() > 0 {
 		t.Fatalf("%d facts could not be applied", s.Faults())

@@ -9,6 +9,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/state"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // contents are all that a snapshot holds at a checkpoint, with what readers share: it is only read.
@@ -18,6 +19,7 @@ type contents struct {
 	users   []savedUser
 	clients []Client
 	ended   []savedSession
+	salts   []savedSalt
 }
 
 // header says what a file is of.
@@ -30,9 +32,11 @@ type header struct {
 type record struct {
 	Tenant  *savedTenant   `cbor:",omitempty"`
 	Flags   *savedFlags    `cbor:",omitempty"`
+	Segment *savedSegment  `cbor:",omitempty"`
 	Users   []savedUser    `cbor:",omitempty"`
 	Clients []Client       `cbor:",omitempty"`
 	Ended   []savedSession `cbor:",omitempty"`
+	Salts   []savedSalt    `cbor:",omitempty"`
 }
 
 type savedTenant struct {
@@ -42,7 +46,25 @@ type savedTenant struct {
 	Projects map[string]int64 // how many flags each has
 	Clients  []string
 
-	flags []*state.Flag // in records of their own
+	flags    []*state.Flag // in records of their own
+	segments []*state.Segment
+}
+
+// savedSegment is a segment as folded, with its members as lists.
+type savedSegment struct {
+	State              state.Segment
+	Included, Excluded []string
+}
+
+func (s *savedSegment) state() *state.Segment {
+	s.State.Included, s.State.Excluded = state.NewMembers(s.Included), state.NewMembers(s.Excluded)
+	return &s.State
+}
+
+func saveSegment(s *state.Segment) *savedSegment {
+	saved := &savedSegment{*s, s.Included.List(0, 0), s.Excluded.List(0, 0)}
+	saved.State.Included, saved.State.Excluded, saved.State.Salt = state.Members{}, state.Members{}, nil
+	return saved
 }
 
 // savedFlags are flags of a tenant as folded, with the environments to compile them for.
@@ -55,6 +77,12 @@ type savedFlags struct {
 type savedUser struct {
 	ID   string
 	User User
+}
+
+// savedSalt is the salt of a private segment, as it is stored.
+type savedSalt struct {
+	ID        string
+	Encrypted []byte
 }
 
 type savedSession struct {
@@ -90,6 +118,10 @@ func (s *Snapshot) copyContents() *contents {
 		all.ended = append(all.ended, savedSession{of, until})
 		return true
 	})
+	s.salts.known.Range(func(id string, known salt) bool {
+		all.salts = append(all.salts, savedSalt{id, known.encrypted})
+		return true
+	})
 	return all
 }
 
@@ -111,6 +143,9 @@ func (t *Tenant) saved() savedTenant {
 	for _, f := range t.flags.All() {
 		saved.flags = append(saved.flags, f.State())
 	}
+	for _, segment := range t.Segments().All() {
+		saved.segments = append(saved.segments, segment.State())
+	}
 	return saved
 }
 
@@ -130,6 +165,13 @@ func (all *contents) records() iter.Seq[record] {
 				}
 			}
 		}
+		for i := range all.tenants {
+			for _, segment := range all.tenants[i].segments {
+				if !yield(record{Segment: saveSegment(segment)}) {
+					return
+				}
+			}
+		}
 		for part := range slices.Chunk(all.users, perRecord) {
 			if !yield(record{Users: part}) {
 				return
@@ -142,6 +184,11 @@ func (all *contents) records() iter.Seq[record] {
 		}
 		for part := range slices.Chunk(all.ended, perRecord) {
 			if !yield(record{Ended: part}) {
+				return
+			}
+		}
+		for part := range slices.Chunk(all.salts, perRecord) {
+			if !yield(record{Salts: part}) {
 				return
 			}
 		}
@@ -165,8 +212,22 @@ func (s *Snapshot) add(r record) error {
 				return err
 			}
 			t.flags.Store(saved.Key, f)
+			t.users.replace(saved.Key, nil, f.segmentsUsed())
 			t.flagBytes.Add(int64(f.bytes))
 		}
+	}
+	if r.Segment != nil {
+		saved := r.Segment.state()
+		compiled, err := evaluation.CompileSegment(saved, nil)
+		if err != nil {
+			return err
+		}
+		t := s.addedTenant(saved.TenantID)
+		for added := false; !added; {
+			segments := t.Segments()
+			added = t.segments.CompareAndSwap(segments, segments.With(compiled))
+		}
+		t.flagBytes.Add(int64(saved.Bytes()))
 	}
 	for _, u := range r.Users {
 		s.users.Store(u.ID, &u.User)
@@ -176,6 +237,9 @@ func (s *Snapshot) add(r record) error {
 	}
 	for _, e := range r.Ended {
 		s.ended.Store(e.Session, e.Until)
+	}
+	for _, e := range r.Salts {
+		s.salts.known.Store(e.ID, salt{encrypted: e.Encrypted})
 	}
 	return nil
 }

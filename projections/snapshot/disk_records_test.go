@@ -27,8 +27,8 @@ import (
 // difference describes how two snapshots differ in content and evaluation.
 func difference(a, b *Snapshot) string {
 	return gocmp.Diff(plain(a), plain(b), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(header{}, "Written"),
-		cmpopts.IgnoreFields(EvaluationKey{}, "tenant"), // compared as a tenant
-		cmpopts.IgnoreFields(state.Flag{}, "ChangedAt"), // is for the writer, and not written
+		cmpopts.IgnoreFields(EvaluationKey{}, "tenant"),                                                     // compared as a tenant
+		cmpopts.IgnoreFields(state.Flag{}, "ChangedAt"), cmpopts.IgnoreFields(state.Segment{}, "ChangedAt"), // is for the writer, and not written
 		gocmp.Exporter(func(reflect.Type) bool { return true }))
 }
 
@@ -54,6 +54,7 @@ func plain(s *Snapshot) plainSnapshot {
 	}
 	slices.SortFunc(p.tenants, func(a, b savedTenant) int { return strings.Compare(a.ID, b.ID) })
 	for i := range p.tenants {
+		slices.SortFunc(p.tenants[i].segments, func(a, b *state.Segment) int { return strings.Compare(a.Key, b.Key) })
 		slices.SortFunc(p.tenants[i].flags, func(a, b *state.Flag) int { return strings.Compare(a.Key, b.Key) })
 	}
 	slices.SortFunc(p.users, func(a, b savedUser) int { return strings.Compare(a.ID, b.ID) })

@@ -28,12 +28,13 @@ type FeedType string
 
 // The types of a feed's events.
 const (
-	FeedReset FeedType = "reset" // what the reader holds is void: the full state follows, and then ready
-	FeedState FeedType = "state" // a chunk of the full state; without a reset before it, the environment and all its keys
-	FeedReady FeedType = "ready" // what came since the last ready is complete: the reader holds all up to the position
-	FeedFlag  FeedType = "flag"  // a flag as it is now
-	FeedKey   FeedType = "key"   // an evaluation key as it is now
-	FeedGone  FeedType = "gone"  // a flag or a key that no longer exists
+	FeedReset   FeedType = "reset"   // what the reader holds is void: the full state follows, and then ready
+	FeedState   FeedType = "state"   // a chunk of the full state; without a reset before it, the environment and all its keys
+	FeedReady   FeedType = "ready"   // what came since the last ready is complete: the reader holds all up to the position
+	FeedFlag    FeedType = "flag"    // a flag as it is now
+	FeedKey     FeedType = "key"     // an evaluation key as it is now
+	FeedSegment FeedType = "segment" // a segment as it is now
+	FeedGone    FeedType = "gone"    // a flag, a key or a segment that no longer exists
 )
 
 // FeedEvent is an event of a feed. A feed carries everything needed to evaluate the flags of one environment.
@@ -48,6 +49,8 @@ type FeedEvent struct {
 	Keys        []*EvaluationKey `json:"keys,omitempty"`
 	FlagKey     string           `json:"flagKey,omitempty"` // of a flag that is gone
 	KeyID       string           `json:"keyId,omitempty"`   // of an evaluation key that is gone
+	Segment     *SegmentUpdate   `json:"segment,omitempty"`
+	SegmentKey  string           `json:"segmentKey,omitempty"` // of a segment that is gone
 }
 
 // FeedEnvironment is the environment of a feed.
@@ -76,15 +79,19 @@ type Feed struct {
 	secrets     func(signingID string) ([]string, error)
 	sent        FeedEnvironment
 	keys        map[string]state.EvaluationKey // as sent
+	segments    map[string]*state.Segment      // as sent
 	seen        *tenantState                   // when the environment and the keys were compared
 }
 
 // Feed returns a feed of an environment. secrets returns the secrets of signed contexts; if it is nil, the reader gets
 // none and can serve no signed keys.
 func (s *Snapshot) Feed(t *Tenant, environment state.Environment, secrets func(string) ([]string, error)) *Feed {
-	return &Feed{
+	f := &Feed{
 		snapshot: s, tenant: t, environment: environment, listener: s.Listen(t, "", math.MaxInt), secrets: secrets,
+		segments: map[string]*state.Segment{},
 	}
+	f.listener.feed = true
+	return f
 }
 
 // Close ends the feed.
@@ -137,7 +144,7 @@ func (f *Feed) FullState() iter.Seq2[FeedUpdate, error] {
 			}
 			chunk = append(chunk, flag)
 		}
-		if len(chunk) > 0 && !send(f.chunkEvent(chunk)) {
+		if len(chunk) > 0 && !send(f.chunkEvent(chunk)) || !f.allSegments(send) {
 			return
 		}
 		ready, err := json.Marshal(FeedEvent{Type: FeedReady, Position: id})
@@ -174,6 +181,23 @@ func (f *Feed) chunkEvent(flags []*Flag) ([]byte, error) {
 	return data, err
 }
 
+// allSegments sends all segments in pieces.
+func (f *Feed) allSegments(send func([]byte, error) bool) bool {
+	clear(f.segments)
+	for _, segment := range f.tenant.Segments().All() {
+		if !f.carries(segment.State()) {
+			continue
+		}
+		f.segments[segment.State().Key] = segment.State()
+		for _, piece := range segmentPieces(segment.State()) {
+			if !send(json.Marshal(FeedEvent{Type: FeedState, Segment: piece})) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // FeedUpdate holds the events since a feed's last update.
 type FeedUpdate struct {
 	Events [][]byte        // as JSON, in order, and a ready at their end; other readers share them
@@ -202,13 +226,13 @@ func (f *Feed) Next() (FeedUpdate, error) {
 	}
 	last, size := map[string]int{}, 0
 	for i, c := range update.Changes {
-		last[c.Key] = i
+		last[c.subject()] = i
 	}
 	for i, c := range update.Changes {
-		if last[c.Key] != i {
+		if last[c.subject()] != i {
 			continue
 		}
-		data, err := f.flagEvent(c.Key)
+		data, err := f.changeEvent(&c)
 		if err != nil {
 			return u, err
 		}
@@ -291,6 +315,14 @@ func (f *Feed) flagEvent(key string) ([]byte, error) {
 		otter.LoaderFunc[feedEventKey, []byte](func(context.Context, feedEventKey) ([]byte, error) {
 			return json.Marshal(FeedEvent{Type: FeedFlag, Flag: inEnvironment(flag.State(), f.environment.ID)})
 		}))
+}
+
+// changeEvent returns the event of a flag or a segment that has changed.
+func (f *Feed) changeEvent(c *Change) ([]byte, error) {
+	if c.Segment != nil {
+		return f.segmentEvent(c.Segment.Key)
+	}
+	return f.flagEvent(c.Key)
 }
 
 // inEnvironment returns the part of a state that evaluates the flag in an environment.

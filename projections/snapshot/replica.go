@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,10 +31,11 @@ type replicaState struct {
 	environment FeedEnvironment
 	flags       map[string]*state.Flag
 	keys        map[string]*EvaluationKey
+	segments    map[string]*state.Segment
 }
 
 func newReplicaState(environment FeedEnvironment) replicaState {
-	return replicaState{environment, map[string]*state.Flag{}, map[string]*EvaluationKey{}}
+	return replicaState{environment, map[string]*state.Flag{}, map[string]*EvaluationKey{}, map[string]*state.Segment{}}
 }
 
 // NewReplica returns a replica that holds nothing.
@@ -114,6 +116,10 @@ func (s *replicaState) add(e FeedEvent) {
 	for _, key := range e.Keys {
 		s.keys[key.KeyID] = key
 	}
+	if u := e.Segment; u != nil {
+		s.segments[u.State.Key] = u.Apply(s.segments[u.State.Key])
+	}
+	delete(s.segments, e.SegmentKey)
 	delete(s.flags, e.FlagKey)
 	delete(s.keys, e.KeyID)
 }
@@ -127,6 +133,17 @@ func (r *Replica) replace(next replicaState) {
 	r.current = next
 	r.showEnvironment()
 	r.showKeys(before.keys)
+	for key := range before.segments {
+		if next.segments[key] == nil {
+			r.showSegmentOf(key, nil)
+		}
+	}
+	for key, segment := range next.segments {
+		if was := before.segments[key]; was == nil || was.Version != segment.Version || was.ID != segment.ID ||
+			!bytes.Equal(was.Salt, segment.Salt) {
+			r.showSegmentOf(key, segment)
+		}
+	}
 	for key := range before.flags {
 		if next.flags[key] == nil {
 			r.showFlag(key, nil)
@@ -156,6 +173,12 @@ func (r *Replica) change(e FeedEvent) {
 	}
 	if e.FlagKey != "" {
 		r.showFlag(e.FlagKey, nil)
+	}
+	if e.Segment != nil {
+		r.showSegmentOf(e.Segment.State.Key, r.current.segments[e.Segment.State.Key])
+	}
+	if e.SegmentKey != "" {
+		r.showSegmentOf(e.SegmentKey, nil)
 	}
 	r.showKeys(keys)
 }
@@ -234,6 +257,7 @@ func (r *Replica) showFlag(key string, next *state.Flag) {
 	t.flagsChanged.Store(new(r.Position()))
 	r.count(before, -1)
 	if next == nil {
+		t.users.replace(key, before.segmentsUsed(), nil)
 		t.flags.Delete(key)
 		t.keysGeneration.Add(1)
 		r.changes.add(t, change)
@@ -244,6 +268,7 @@ func (r *Replica) showFlag(key string, next *state.Flag) {
 		r.faults.Add(1)
 	}
 	r.count(after, +1)
+	t.users.replace(key, before.segmentsUsed(), after.segmentsUsed())
 	t.flags.Store(key, after)
 	if before == nil {
 		t.keysGeneration.Add(1)
@@ -288,6 +313,9 @@ func (r *Replica) Contents() []FeedEvent {
 	}
 	for _, flag := range r.current.flags {
 		list[1].Flags = append(list[1].Flags, flag)
+	}
+	for _, segment := range r.current.segments {
+		list = append(list, FeedEvent{Type: FeedState, Segment: newSegmentUpdate(nil, segment)})
 	}
 	return append(list, FeedEvent{Type: FeedReady, Position: r.feedID(r.Position())})
 }

@@ -36,6 +36,8 @@ type Snapshot struct {
 	projects       map[string]*Tenant             // by project id; only apply uses it
 	position       atomic.Pointer[events.Position]
 	faults         atomic.Int64
+	salts          salts
+	brokenFlags    atomic.Int64 // whose rules lead to a missing segment, or to a cycle
 	changes        changes
 	engine         string                 // of the store; set by Run
 	logName        atomic.Pointer[string] // of the log in the snapshot; empty while that has no events
@@ -61,6 +63,7 @@ type Options struct {
 	File  string
 	Saved *Saved                   // the content of File, if it has been read already
 	Began func(events.LogPosition) // receives the position of the file that Run begins with
+	Salts Salts                    // of private segments
 }
 
 // New returns an empty snapshot.
@@ -74,6 +77,7 @@ func New(o Options) *Snapshot {
 		ended:          xsync.NewMap[session, time.Time](),
 		projects:       map[string]*Tenant{},
 		changes:        changes{size: maxChanges},
+		salts:          newSalts(o.Salts),
 		ready:          make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
@@ -100,6 +104,7 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 		beside.Go(func() { s.serveIfUnreachable(ctx, store, log) })
 		beside.Go(func() { s.copy.saveFromTimeToTime(ctx, s, log) })
 	}
+	beside.Go(func() { s.loadSalts(ctx, log) })
 	s.follow(ctx, store, applied, log)
 	beside.Wait()
 	if s.copy != nil {
@@ -156,6 +161,7 @@ var handlers = events.NewByStream(
 	handle((*Snapshot).applyTenant),
 	handle((*Snapshot).applyUser),
 	handle(func(*Snapshot, events.Recorded, events.InvitationFact) error { return nil }), // no request needs invitations
+	handler((*Snapshot).applySegment),
 )
 
 // handler applies events of one stream, which follow each other in the log. It calls fault for those that it cannot
@@ -270,12 +276,16 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 			fault(run[len(run)-1], err)
 		}
 	}
+	t.users.replace(key, before.segmentsUsed(), after.segmentsUsed())
 	t.count(before, -1)
 	t.count(after, +1)
 	if after == nil {
 		t.flags.Delete(key)
 	} else {
 		t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
+	}
+	if len(before.segmentsUsed()) > 0 || len(after.segmentsUsed()) > 0 {
+		s.noteProblems(t, key)
 	}
 	if (before == nil) != (after == nil) {
 		t.keysGeneration.Add(1)
@@ -337,6 +347,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		s.removeEvaluationKeys(&next, "")
 		next = tenantState{}
 		t.flags.Clear()
+		t.segments.Store(nil)
+		s.forgetProblems(t)
 		t.flagBytes.Store(0)
 		t.projects.Range(func(id string, _ *project) bool {
 			delete(s.projects, id)

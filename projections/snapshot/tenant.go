@@ -9,6 +9,7 @@ import (
 
 	"flagledger/events"
 	"flagledger/events/state"
+	"flagledger/projections/snapshot/evaluation"
 )
 
 // Tenant is the part of a tenant that requests need.
@@ -16,13 +17,15 @@ type Tenant struct {
 	id             string
 	state          atomic.Pointer[tenantState]
 	flags          *xsync.Map[string, *Flag]
-	flagBytes      atomic.Int64  // of all flags: see state.Flag.Bytes
+	flagBytes      atomic.Int64  // of all flags and segments: see state.Flag.Bytes
 	keysGeneration atomic.Uint64 // of keys: counts the flags that were created or deleted
 	keys           atomic.Pointer[flagKeys]
 	// flagsChanged is the position of the last change of a flag, or of all by a deleted environment; nil before the
 	// first.
 	flagsChanged atomic.Pointer[events.Position]
 	members      *xsync.Map[string, member]
+	segments     atomic.Pointer[evaluation.Segments]
+	users        segmentUsers // flags by segment
 	projects     *xsync.Map[string, *project]
 	clients      []string // the ids of the OAuth clients; only apply uses it
 	feed         tenantFeed
@@ -190,7 +193,7 @@ func (t *Tenant) FlagsChanged() events.Position {
 // Size counts the tenant's flags and members, without pending members.
 func (t *Tenant) Size() (flags, members int) { return t.flags.Size(), t.members.Size() }
 
-// FlagBytes is how many bytes the tenant's flags have together: see state.Flag.Bytes.
+// FlagBytes is how many bytes the tenant's flags and segments have together: see state.Flag.Bytes.
 func (t *Tenant) FlagBytes() int { return int(t.flagBytes.Load()) }
 
 // Projects counts the tenant's projects.

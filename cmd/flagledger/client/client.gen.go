@@ -19,7 +19,7 @@ import (
 // AskedConditionBody defines model for AskedConditionBody.
 type AskedConditionBody struct {
 	Actual    json.RawMessage   `json:"actual"`
-	Attribute string            `json:"attribute"`
+	Attribute *string           `json:"attribute,omitempty"`
 	Matched   bool              `json:"matched"`
 	Negate    bool              `json:"negate"`
 	Op        string            `json:"op"`
@@ -78,7 +78,7 @@ type ChangedFlag struct {
 
 // ConditionBody defines model for ConditionBody.
 type ConditionBody struct {
-	Attribute string            `json:"attribute"`
+	Attribute *string           `json:"attribute,omitempty"`
 	Negate    bool              `json:"negate"`
 	Op        string            `json:"op"`
 	Values    []json.RawMessage `json:"values"`
@@ -192,6 +192,7 @@ type FlagBody struct {
 	Name             string          `json:"name"`
 	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
+	Problems         *[]ProblemBody  `json:"problems,omitempty"`
 	ProjectId        *string         `json:"projectId"`
 	Status           string          `json:"status"`
 	Tags             []string        `json:"tags"`
@@ -217,6 +218,7 @@ type FlagDetail struct {
 	Name             string          `json:"name"`
 	Owner            *string         `json:"owner"`
 	Permanent        bool            `json:"permanent"`
+	Problems         *[]ProblemBody  `json:"problems,omitempty"`
 	ProjectId        *string         `json:"projectId"`
 	Status           string          `json:"status"`
 	Tags             []string        `json:"tags"`
@@ -277,7 +279,7 @@ type ListedKeyBody struct {
 
 // NewConditionBody defines model for NewConditionBody.
 type NewConditionBody struct {
-	Attribute string             `json:"attribute"`
+	Attribute *string            `json:"attribute,omitempty"`
 	Negate    *bool              `json:"negate,omitempty"`
 	Op        string             `json:"op"`
 	Values    *[]json.RawMessage `json:"values,omitempty"`
@@ -334,6 +336,13 @@ type Problem struct {
 	Status   int64              `json:"status"`
 	Title    string             `json:"title"`
 	Type     string             `json:"type"`
+}
+
+// ProblemBody defines model for ProblemBody.
+type ProblemBody struct {
+	Code        string `json:"code"`
+	Environment string `json:"environment"`
+	Key         string `json:"key"`
 }
 
 // RefreshRequest defines model for RefreshRequest.
@@ -412,10 +421,13 @@ type SignUpBody struct {
 // StepBody defines model for StepBody.
 type StepBody struct {
 	Conditions *[]AskedConditionBody `json:"conditions,omitempty"`
+	Key        *string               `json:"key,omitempty"`
+	List       *string               `json:"list,omitempty"`
 	Outcome    string                `json:"outcome"`
 	RuleId     *string               `json:"ruleId,omitempty"`
 	RuleName   *string               `json:"ruleName,omitempty"`
 	Step       string                `json:"step"`
+	Version    *int64                `json:"version,omitempty"`
 }
 
 // StreamEvent defines model for StreamEvent.

@@ -106,7 +106,9 @@ func (r EvaluationBody) print(t *terminal.Table) {
 	t.Row("STEP", "OUTCOME", "BECAUSE")
 	for _, s := range r.Explanation.Steps {
 		name := s.Step
-		if s.RuleId != nil {
+		if s.Key != nil {
+			name += " " + *s.Key
+		} else if s.RuleId != nil {
 			name += " " + cmp.Or(text(s.RuleName), *s.RuleId)
 		}
 		var because []string
@@ -117,7 +119,7 @@ func (r EvaluationBody) print(t *terminal.Table) {
 					holds = "does not hold"
 				}
 				because = append(because, fmt.Sprintf("%s %s for %s",
-					condition(asked.Attribute, asked.Op, asked.Values, asked.Negate), holds, brief(asked.Actual)))
+					condition(text(asked.Attribute), asked.Op, asked.Values, asked.Negate), holds, brief(asked.Actual)))
 			}
 		}
 		t.Row(name, s.Outcome, strings.Join(because, "; "))

@@ -186,7 +186,7 @@ func (c rulesCommand) Run(ctx context.Context) error {
 		for _, r := range rules.Rules {
 			conditions := make([]string, len(r.Conditions))
 			for i, one := range r.Conditions {
-				conditions[i] = condition(one.Attribute, one.Op, one.Values, one.Negate)
+				conditions[i] = condition(text(one.Attribute), one.Op, one.Values, one.Negate)
 			}
 			t.Row(cmp.Or(r.Name, r.Id), strings.Join(conditions, " and "), served(r.Serve, names))
 		}

@@ -41,6 +41,10 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	person := s.SignUp("me@example.com")
 	person.CreateFlag("on", map[string]any{"clientSide": true})
 	person.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
+	person.Call("POST", "/api/v1/segments", `{"key":"hidden","private":true}`).Want(201)
+	person.Call("POST", "/api/v1/segments/hidden/members", `{"list":"included","add":["u"]}`).Want(200)
+	person.SetRules("on", `{"rules":[{"conditions":[{"op":"in_segment","values":["hidden"]}],"serve":{"value":true}}]}`).Want(200)
+	person.SetFallthrough("on", `{"serve":{"value":false}}`).Want(200)
 	id, secret := person.OAuthClient("checkout", "flags:evaluate")
 	newKey := func(kind string, signed bool) (path string, key map[string]any, c *nodetest.Client) {
 		key = person.Call("POST", "/api/v1/evaluation-keys",

@@ -15,13 +15,23 @@ import (
 // condition is a compiled condition.
 type condition struct {
 	attribute attribute
+	segments  []string // keys of in_segment, which has no attribute; nil for other operators
+	within    string   // the key of the segment whose rule has the condition; empty for a flag's
 	test      test
 	cost      cost
 	negate    bool
 }
 
-// compileCondition compiles a condition. parsing is the remaining rules.RegexpCost, and is reduced.
-func compileCondition(c events.Condition, parsing *int) (condition, error) {
+// compileCondition compiles a condition of a segment, or of a flag for an empty key. parsing is the remaining
+// rules.RegexpCost, and is reduced.
+func compileCondition(c events.Condition, within string, parsing *int) (condition, error) {
+	if c.Op == events.InSegment {
+		keys, err := operands(c.Values, rules.ReadText)
+		if err != nil {
+			return condition{}, fmt.Errorf("%s: %w", c.Op, err)
+		}
+		return condition{segments: keys, within: within, negate: c.Negate}, nil
+	}
 	t, err := compileTest(c.Op, c.Values, parsing)
 	if err != nil {
 		return condition{}, fmt.Errorf("the condition on %q: %s: %w", c.Attribute, c.Op, err)
@@ -30,11 +40,32 @@ func compileCondition(c events.Condition, parsing *int) (condition, error) {
 }
 
 func (c *condition) holds(x *Context, left *effort) bool {
+	switch {
+	case c.segments != nil:
+		return slices.ContainsFunc(c.segments, func(key string) bool { return x.inSegment(key, c.within, left) }) != c.negate
+	case c.attribute.reserved:
+		return c.holdsReserved(x, left)
+	}
 	if c.attribute.targetingKey {
 		return (x.TargetingKey != "" && c.fitsText(x.TargetingKey, left)) != c.negate
 	}
 	*left -= stepEffort * effort(len(c.attribute.path))
 	return c.fits(c.attribute.of(x), left) != c.negate
+}
+
+// holdsReserved works like holds for a reserved attribute, without allocating. An unknown one never matches, so its
+// negation does.
+func (c *condition) holdsReserved(x *Context, left *effort) bool {
+	switch c.attribute.name {
+	case events.EnvironmentAttribute:
+		return (x.Environment != "" && c.fitsText(x.Environment, left)) != c.negate
+	case events.NowAttribute:
+		t, ok := c.test.(textBound[time.Time])
+		*left--
+		return (ok && t.bound.passes(x.now().Compare(t.bound.value))) != c.negate
+	default:
+		return c.negate
+	}
 }
 
 // fits reports whether a value passes the test. An array passes if one of its elements does; arrays in it never do.
@@ -107,6 +138,7 @@ func compileTest(name events.Operator, values []json.RawMessage, parsing *int) (
 	}
 	relation := operator.Relation
 	switch operator.Values {
+	case rules.SegmentKey: // see compileCondition
 	case rules.NoValue:
 		return exists{}, nil
 	case rules.Scalar:

@@ -59,7 +59,7 @@ func TestConditions(t *testing.T) {
 				x := &Context{Attributes: attributes(`{"a":` + string(value) + `}`)}
 				for _, negate := range []bool{false, true} {
 					compiled, err := compileCondition(
-						events.Condition{Attribute: "a", Op: c.op, Values: raw(c.values), Negate: negate}, new(rules.MaxRegexpCost),
+						events.Condition{Attribute: "a", Op: c.op, Values: raw(c.values), Negate: negate}, "", new(rules.MaxRegexpCost),
 					)
 					if err != nil {
 						t.Fatal(err)
@@ -95,7 +95,7 @@ func TestAnAbsentAttributeNeverMatches(t *testing.T) {
 	}
 	for op, values := range values {
 		for _, name := range []string{"a", "b.c", "targetingKey"} {
-			c, err := compileCondition(events.Condition{Attribute: name, Op: op, Values: raw(values)}, new(rules.MaxRegexpCost))
+			c, err := compileCondition(events.Condition{Attribute: name, Op: op, Values: raw(values)}, "", new(rules.MaxRegexpCost))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,11 +126,11 @@ func TestAttributes(t *testing.T) {
 			values = `["` + want.(string) + `"]`
 		}
 		c, err := compileCondition(events.Condition{Attribute: name, Op: events.In, Values: raw(values)},
-			new(rules.MaxRegexpCost))
+			"", new(rules.MaxRegexpCost))
 		if err != nil {
 			t.Fatal(err)
 		}
-		exists, _ := compileCondition(events.Condition{Attribute: name, Op: events.Exists}, new(rules.MaxRegexpCost))
+		exists, _ := compileCondition(events.Condition{Attribute: name, Op: events.Exists}, "", new(rules.MaxRegexpCost))
 		if want != nil && !c.holds(x, new(maxEffort)) || exists.holds(x, new(maxEffort)) != (want != nil) {
 			t.Errorf("%q is not %v", name, want)
 		}
@@ -154,7 +154,7 @@ func TestWhatCannotBeCompiled(t *testing.T) {
 		{Attribute: "a", Op: events.SemverGreater, Values: raw(`["1.0"]`)},
 		{Attribute: "a", Op: events.SemverLess, Values: raw(`[1]`)},
 	} {
-		if _, err := compileCondition(c, new(rules.MaxRegexpCost)); err == nil {
+		if _, err := compileCondition(c, "", new(rules.MaxRegexpCost)); err == nil {
 			t.Errorf("%s %s is compiled", c.Op, bytes.Join(func() (list [][]byte) {
 				for _, v := range c.Values {
 					list = append(list, v)

@@ -84,7 +84,7 @@ func TestEqualVersionsAreFoundWithoutComparingAll(t *testing.T) {
 			values = append(values, json.RawMessage(fmt.Sprintf(`"%s%d+build"`, long, i)))
 		}
 		c, err := compileCondition(events.Condition{Attribute: "a", Op: events.SemverEqual, Values: values},
-			new(rules.MaxRegexpCost))
+			"", new(rules.MaxRegexpCost))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,10 @@ type Result struct {
 	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
 	Version       events.Revision
 	ChangedAt     time.Time // when the flag got the version, as recorded; zero if it serves a part of an older one
+	// AskedAt is when the newest segment that was asked changed, as recorded, or the time of the evaluation if that was
+	// asked. Asked is false if the answer depends on the flag alone.
+	AskedAt time.Time
+	Asked   bool
 
 	Variation *Variation // nil if no variation was served
 }
@@ -41,6 +45,11 @@ type Context struct {
 	// Attributes may hold nil, bool, string, Number, []any and map[string]any. docs/rules.md says how conditions compare
 	// them.
 	Attributes map[string]any
+
+	Segments    *Segments // of the tenant
+	Environment string    // its name
+	Now         time.Time // of the evaluation; if zero, it is set when it is asked
+	asked       asked
 }
 
 // NoUnitError reports that the attribute that a split buckets by is missing.
@@ -75,6 +84,13 @@ func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
 }
 
 func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
+	c.asked = asked{}
+	r, err := f.decide(environmentID, c, left)
+	r.Asked, r.AskedAt = c.asked.any, c.asked.newest
+	return r, err
+}
+
+func (f *Flag) decide(environmentID string, c *Context, left effort) (Result, error) {
 	r := Result{Value: f.defaultValue, Version: f.version}
 	if !f.stale {
 		r.ChangedAt = f.state.UpdatedAt

@@ -18,6 +18,11 @@ type Step struct {
 	RuleID     string      // of a rule, as is the rest
 	RuleName   string      // empty for a rule without a name
 	Conditions []Condition // up to the first that did not match
+
+	// Of a segment that a rule asked. RuleID is the segment's rule that decided.
+	Segment        string
+	SegmentVersion events.Revision // 0 for one that never was
+	List           events.MemberList
 }
 
 // StepKind is what a step asks.
@@ -27,6 +32,7 @@ type StepKind string
 const (
 	StatusStep      StepKind = "status"      // active, inactive or archived
 	EnvironmentStep StepKind = "environment" // enabled or disabled
+	SegmentStep     StepKind = "segment"     // a SegmentOutcome; before the rule that asked
 	RuleStep        StepKind = "rule"        // matched or not_matched
 	FallthroughStep StepKind = "fallthrough" // served or not_set
 	WeightsStep     StepKind = "weights"     // served or no_weights
@@ -88,7 +94,9 @@ func (x *Explanation) follow(f *Flag, s state.Flag, environmentID string, c *Con
 	}
 	for i := range targets.rules {
 		rule := s.Rules[environmentID][i]
-		step, matched := explainRule(&targets.rules[i], rule, c, &left)
+		c.asked.explain = &x.Steps
+		step, matched := explainRule(targets.rules[i].conditions, rule, c, &left)
+		c.asked.explain = nil
 		if x.Steps = append(x.Steps, step); matched {
 			return targets.rules[i].serve.rollout, rule.Salt
 		}
@@ -109,14 +117,16 @@ func (x *Explanation) follow(f *Flag, s state.Flag, environmentID string, c *Con
 	}
 }
 
-func explainRule(compiled *rule, r events.Rule, c *Context, left *effort) (step Step, matched bool) {
+func explainRule(compiled []condition, r events.Rule, c *Context, left *effort) (step Step, matched bool) {
 	step = Step{Kind: RuleStep, Outcome: "matched", RuleID: r.ID, RuleName: r.Name}
-	for i := range compiled.conditions {
-		condition := &compiled.conditions[i]
+	for i := range compiled {
+		condition := &compiled[i]
 		asked := Condition{Condition: r.Conditions[i], Matched: condition.holds(c, left)}
-		if !condition.attribute.targetingKey {
+		switch {
+		case condition.segments != nil:
+		case !condition.attribute.targetingKey:
 			asked.Actual = condition.attribute.of(c)
-		} else if c.TargetingKey != "" {
+		case c.TargetingKey != "":
 			asked.Actual = c.TargetingKey
 		}
 		if step.Conditions = append(step.Conditions, asked); !asked.Matched {

@@ -55,6 +55,8 @@ type targeting struct {
 	rules            []rule
 	fallthroughServe *serve // served if no rule matches; nil if the flag decides
 	stale            bool   // the newest rules or fallthrough could not be compiled: these are older
+	// segments are the sorted keys of those that the rules refer to.
+	segments []string
 }
 
 // Version returns the number of the flag's last event that it serves.
@@ -62,6 +64,25 @@ func (f *Flag) Version() events.Revision { return f.version }
 
 // State returns the state that the flag was compiled from. The caller must not change it.
 func (f *Flag) State() *state.Flag { return f.state }
+
+// Segments returns the sorted keys of the segments that the flag's rules in an environment refer to. They are all that
+// the flag depends on beside itself. The caller must not change them.
+func (f *Flag) Segments(environmentID string) []string {
+	if e := f.environment(environmentID); e != nil && e.targeting != nil {
+		return e.targeting.segments
+	}
+	return nil
+}
+
+// AllSegments returns the keys of the segments that the flag refers to in all environments.
+func (f *Flag) AllSegments() (keys []string) {
+	for i := range f.environments {
+		if t := f.environments[i].targeting; t != nil {
+			keys = append(keys, t.segments...)
+		}
+	}
+	return keys
+}
 
 // Compile compiles a flag's state for some environments, which it keeps. before is the flag as compiled of an earlier
 // state, nil for none: what has not changed since is used again.
@@ -167,7 +188,7 @@ func (f *Flag) compileTargeting(
 	if len(list) == 0 && !hasFallthrough {
 		return nil, nil
 	}
-	t, parsing := &targeting{}, rules.MaxRegexpCost
+	t, parsing := &targeting{segments: state.SegmentsOf(list)}, rules.MaxRegexpCost
 	if len(list) > 0 {
 		t.rules = make([]rule, len(list))
 	}
@@ -224,7 +245,7 @@ func (f *Flag) compileRule(
 	compiled.id = r.ID
 	if known.rule != nil && sameSlice(known.source.Conditions, r.Conditions) {
 		compiled.conditions = known.conditions
-	} else if compiled.conditions, err = compileConditions(r.Conditions, parsing); err != nil {
+	} else if compiled.conditions, err = compileConditions(r.Conditions, "", parsing); err != nil {
 		return rule{}, err
 	}
 	if known.rule != nil && sameVariations && known.source.Salt == r.Salt && sameServe(&known.source.Serve, &r.Serve) {

@@ -64,7 +64,7 @@ func TestCompiledPatternsTakeBoundedMemory(t *testing.T) {
 	for i := range count {
 		compiled, err := compileCondition(
 			events.Condition{Attribute: "a", Op: events.Matches, Values: raw(fmt.Sprintf(`["(?:b%d-0?){400}"]`, i))},
-			new(rules.MaxRegexpCost),
+			"", new(rules.MaxRegexpCost),
 		)
 		if err != nil {
 			t.Fatal(err)

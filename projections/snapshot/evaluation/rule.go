@@ -44,11 +44,12 @@ type share struct {
 	weight    uint64
 }
 
-func compileConditions(list []events.Condition, parsing *int) ([]condition, error) {
+// compileConditions compiles the conditions of a segment's rule, or of a flag's for an empty key.
+func compileConditions(list []events.Condition, within string, parsing *int) ([]condition, error) {
 	compiled := make([]condition, len(list))
 	for i, c := range list {
 		var err error
-		if compiled[i], err = compileCondition(c, parsing); err != nil {
+		if compiled[i], err = compileCondition(c, within, parsing); err != nil {
 			return nil, err
 		}
 	}
@@ -107,6 +108,9 @@ func (r *rollout) pick(x *Context) (*Variation, bool) {
 		}
 		h = r.salt.text(x.TargetingKey)
 	} else {
+		if r.by.reserved {
+			return nil, false
+		}
 		switch value := r.by.of(x).(type) {
 		case string:
 			if value == "" {

@@ -21,6 +21,12 @@ type condition struct {
 }
 
 func (t *translation) condition(c *events.Condition) (condition, error) {
+	switch {
+	case c.Op == events.InSegment:
+		return condition{}, fmt.Errorf("%s: flagd has no segments", c.Op)
+	case strings.HasPrefix(c.Attribute, events.ReservedPrefix):
+		return condition{}, fmt.Errorf("%s: flagd has no such attribute", c.Attribute)
+	}
 	v, err := t.attribute(c.Attribute)
 	if err != nil {
 		return condition{}, err

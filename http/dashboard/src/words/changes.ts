@@ -223,14 +223,15 @@ export const conditionsInWords = (conditions: Condition[], most?: number): strin
 const shownValues = 8;
 
 /** Returns a condition in words, with its first values. Texts that look like numbers or booleans are in quotes. */
-export function conditionInWords({ attribute, op, values, negate }: Condition, most = shownValues): string {
+export function conditionInWords({ attribute = '', op, values, negate }: Condition, most = shownValues): string {
   const { is, isNot } = operators[op];
   const plain = (value: unknown) =>
     typeof value === 'string' &&
     !(op === 'in' && attribute !== 'targetingKey' && /^(true|false|-?[\d.]+)$/.test(value));
   const shown = values.slice(0, most).map((v) => (plain(v) ? String(v) : JSON.stringify(v)));
   const more = values.length > most ? ` ${ruleWords.more(values.length - most)}` : '';
-  return `${isolated(attribute)} ${negate ? isNot : is} ${shown.map(isolated).join(', ')}${more}`.trim();
+  const subject = attribute && `${isolated(attribute)} `;
+  return `${subject}${negate ? isNot : is} ${shown.map(isolated).join(', ')}${more}`.trim();
 }
 
 /** Returns a serve in words. */

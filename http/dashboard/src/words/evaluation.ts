@@ -31,6 +31,7 @@ export const evaluation = {
   steps: {
     status: 'Status',
     environment: 'Environment',
+    segment: 'Segment',
     fallthrough: 'Everyone else',
     weights: 'Weights of the variations',
     default: 'Default value',
@@ -46,6 +47,10 @@ export const evaluation = {
     served: 'decides',
     not_set: 'not set',
     no_weights: 'no weights',
+    member: 'is in it',
+    not_member: 'is not in it',
+    missing: 'does not exist',
+    cycle: 'closes a circle',
   } as Record<string, string>,
   before: (n: number) => plural(n, 'step before it', 'steps before it'),
   noConditions: 'No conditions: everyone matches',

@@ -68,6 +68,11 @@ export const operators: Record<Operator, { is: string; isNot: string; help: stri
     help: 'By precedence: prereleases come before their release. Versions are written as 1.2.3.',
   },
   exists: { is: 'exists', isNot: 'does not exist', help: 'The attribute exists and is not null. It takes no values.' },
+  in_segment: {
+    is: 'is in a segment',
+    isNot: 'is in no segment',
+    help: 'The person is in one of the segments, which are named by their keys. It has no attribute.',
+  },
 };
 
 /** The rules of a flag. */

@@ -169,6 +169,8 @@ func condition(r *rand.Rand, o events.Operator) events.Condition {
 			v = json.RawMessage(one(r, numbers))
 		case rules.Time:
 			v = quoted(one(r, times))
+		case rules.SegmentKey:
+			c.Attribute, v = "", quoted("beta")
 		case rules.Version:
 			v = quoted(one(r, versions))
 		}

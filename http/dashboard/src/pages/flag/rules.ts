@@ -52,7 +52,7 @@ export function draftOfRules({ rules, fallthrough }: Rules, type: FlagType): Rul
   };
 }
 
-function draftOfCondition({ attribute, op, values, negate }: Condition, id: string): ConditionDraft {
+function draftOfCondition({ attribute = '', op, values, negate }: Condition, id: string): ConditionDraft {
   return { id, attribute, op, values: values.map((value) => JSON.stringify(value)), negate };
 }
 
@@ -109,7 +109,9 @@ export const newCondition = (): ConditionDraft => ({
 
 /** Whether all conditions are complete. */
 export const isFinished = ({ conditions }: RuleDraft): boolean =>
-  conditions.every(({ attribute, op, values }) => attribute.trim() && (takes(op) === 'none' || values.length));
+  conditions.every(
+    ({ attribute, op, values }) => (op === 'in_segment' || attribute.trim()) && (takes(op) === 'none' || values.length),
+  );
 
 export type Problems = Record<string, string>;
 

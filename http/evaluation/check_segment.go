@@ -1,0 +1,158 @@
+package evaluation
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"flagledger/events"
+	"flagledger/http/rest"
+	"flagledger/projections/snapshot/evaluation"
+	"flagledger/queries"
+)
+
+var checkSegmentAccess = rest.Access{Who: rest.Viewer, Scope: events.FlagsRead, Unverified: true}
+
+type segmentCheckBody struct {
+	Member     bool                                `json:"member" example:"true"`
+	Because    rest.OrNull[segmentCheckReasonBody] `json:"because" doc:"The list or the rule that decided; null if nothing matched"`
+	Conditions []segmentCheckConditionBody         `json:"conditions" doc:"Of the rules, of each up to the first that did not hold; empty if a list decided"`
+}
+
+type segmentCheckReasonBody struct {
+	List   string `json:"list,omitzero" enum:"included,excluded" example:"included"`
+	RuleID string `json:"ruleId,omitzero" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+}
+
+type segmentCheckConditionBody struct {
+	RuleID string `json:"ruleId" example:"0198c5a1-8a40-7c55-8f1e-0b6f9f3d4c21"`
+	AskedConditionBody
+}
+
+// checkSegment answers whether a context is in a segment, and why.
+func (a *API) checkSegment(w http.ResponseWriter, r *http.Request) {
+	if err := a.answerCheck(w, r); err != nil {
+		rest.WriteProblem(w, r, rest.ProblemOf(r.Context(), err))
+	}
+}
+
+func (a *API) answerCheck(w http.ResponseWriter, r *http.Request) error {
+	m, past, wrong := readMomentQuery(r.URL, a.Now())
+	p, e, err := a.admitEvaluation(r, checkSegmentAccess, readEvaluate, a.checkSegmentSchema)
+	if err != nil {
+		return err
+	}
+	defer e.release()
+	if wrong != nil {
+		return wrong
+	}
+	segment, err := a.segmentOfCheck(r, p, e, m, past)
+	if err != nil {
+		return err
+	}
+	if err := a.takeWorkSlot(r.Context(), e, p); err != nil {
+		return err
+	}
+	check, err := evaluation.CheckMember(segment, &e.Context)
+	if err != nil {
+		return err
+	}
+	out := newOutput(w)
+	defer out.release()
+	out.json(showCheck(&check))
+	e.leaveWorkSlot()
+	out.send()
+	return nil
+}
+
+// readMomentQuery reads a query of at or version alone. Its error is a problem.
+func readMomentQuery(u *url.URL, now time.Time) (m queries.Moment, past bool, err error) {
+	query, wrong := u.Query(), map[string]string{}
+	refuseOthers(query, wrong, "at", "version")
+	m, past = rest.MomentFromQuery(query, now, wrong)
+	if len(wrong) > 0 {
+		return m, past, rest.Invalid(wrong)
+	}
+	return m, past, nil
+}
+
+// segmentOfCheck finds the segment at a moment, and sets the rest of the context at that moment.
+func (a *API) segmentOfCheck(
+	r *http.Request, p *rest.Principal, e *evaluationRequest, m queries.Moment, past bool,
+) (*evaluation.Segment, error) {
+	ctx, key := r.Context(), pathKey(r, "segmentKey")
+	if !past {
+		if err := p.SelectEnvironment(e.environmentOf(r)); err != nil {
+			return nil, err
+		}
+		e.Segments, e.Context.Environment = p.Tenant.Segments(), p.Environment.Name
+		segment, ok := e.Segments.Find(key)
+		if !ok {
+			return nil, queries.ErrNotFound
+		}
+		return segment, nil
+	}
+	e.leaveWorkSlot()
+	if err := a.Queries.WaitUntilCurrent(ctx, m.At, "tenant.", "segment."); err != nil {
+		return nil, err
+	}
+	s, err := a.Queries.SegmentAt(ctx, p.Tenant, key, m)
+	if err != nil {
+		return nil, err
+	}
+	at := m.At
+	if at.IsZero() {
+		at = s.UpdatedAt
+	}
+	in, err := a.FindEnvironmentAt(ctx, p.Tenant.ID(), e.environmentOf(r), at)
+	if err != nil {
+		return nil, err
+	}
+	e.Now, e.Context.Environment = at.UTC().Truncate(time.Microsecond), in.Name
+	keys := make([]string, len(s.Uses))
+	for i, use := range s.Uses {
+		keys[i] = use.Key
+	}
+	if s, err = a.Queries.WithSalt(ctx, s); err != nil {
+		return nil, err
+	}
+	segment, err := evaluation.CompileSegment(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	e.Segments, err = a.Queries.AddSegmentsAt(ctx, p.Tenant, e.Segments.With(segment), keys, at)
+	return segment, err
+}
+
+func showCheck(c *evaluation.Check) segmentCheckBody {
+	body := segmentCheckBody{Member: c.Member, Conditions: make([]segmentCheckConditionBody, len(c.Conditions))}
+	if c.List != "" || c.RuleID != "" {
+		body.Because.Value = &segmentCheckReasonBody{string(c.List), c.RuleID}
+	}
+	longest := min(maxActual, allActual/max(1, len(c.Conditions)))
+	for i, asked := range c.Conditions {
+		body.Conditions[i] = segmentCheckConditionBody{asked.RuleID, showAsked(asked.Condition, showActual(asked.Actual, longest))}
+	}
+	return body
+}
+
+// documentCheckSegment describes the operation of this file.
+func (a *API) documentCheckSegment() {
+	op := rest.Operation("POST", rest.CheckSegmentRoute, "check-segment", "Segments", "Whether a context is in a segment")
+	op.Description = "Excluded members are not in it, included ones are, and others if a rule matches. Nothing is counted. " +
+		"With `at` or `version` the answer is that of the segment then, with the other segments at that time."
+	op.Parameters = []*huma.Param{
+		{
+			Name: "segmentKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "beta",
+		},
+		tenantParam(true), environmentParam(), atParam(),
+		{
+			Name: "version", In: "query", Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0)},
+			Description: "A version of the segment. Not allowed with at",
+		},
+	}
+	op.Errors = []int{http.StatusUnprocessableEntity}
+	a.checkSegmentSchema = a.document(&op, checkSegmentAccess, ContextBody{}, segmentCheckBody{})
+}

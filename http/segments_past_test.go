@@ -1,0 +1,115 @@
+package http_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"flagledger/cmd/flagledger/nodetest"
+)
+
+// segmentAnswer is an answer of a flag when it was given, with what it was asked.
+type segmentAnswer struct{ key, environment, body, answer, revision string }
+
+// Whatever happens to flags and segments, an answer can be had again by its revision, at its time, and at the time of a
+// later change of something else.
+func TestAnswersWithSegmentsCanBeHadAgain(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Shared(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		h := &segmentHistory{me: s.In(nodetest.Drawn{TB: t, Property: rt}).SignUp(nodetest.Address()), rt: rt}
+		for _, key := range []string{"a", "b"} {
+			createSegment(h.me, key, "")
+		}
+		createPrivateSegment(h.me, "c")
+		for _, key := range []string{"f", "g"} {
+			h.me.CreateEnabledFlag(key, nil)
+			h.me.SetFallthrough(key, `{"serve":{"value":false}}`).Want(200)
+			h.me.Call("POST", nodetest.FlagPath(key, "/enable"), nil, "X-Environment", "development").Want(200)
+		}
+		for range rapid.IntRange(3, 14).Draw(rt, "changes") {
+			h.change()
+			h.note()
+		}
+		for _, a := range h.noted {
+			h.compare(a)
+		}
+	})
+}
+
+type segmentHistory struct {
+	me    *nodetest.Client
+	rt    *rapid.T
+	noted []segmentAnswer
+}
+
+func (h *segmentHistory) of(what string, choices ...string) string {
+	return rapid.SampledFrom(choices).Draw(h.rt, what)
+}
+
+// change makes a change that may be refused.
+func (h *segmentHistory) change() {
+	segment := h.of("segment", "a", "b", "c")
+	who, negate := h.of("who", "ada", "bob", "eve"), h.of("negate", "true", "false")
+	condition := h.of("condition",
+		`{"op":"in_segment","values":["`+h.of("used", "a", "b", "c")+`"],"negate":`+negate+`}`,
+		`{"attribute":"plan","op":"in","values":["pro"],"negate":`+negate+`}`,
+		`{"attribute":"$environment","op":"in","values":["production"],"negate":`+negate+`}`,
+		`{"attribute":"$now","op":"after","values":["2026-01-01T00:00:00Z"],"negate":`+negate+`}`)
+	switch h.of("change", "members", "members", "rules", "flag", "flag", "delete", "create", "rename", "revert") {
+	case "members":
+		list, op := h.of("list", "included", "excluded"), h.of("op", "add", "remove")
+		members(h.me, segment, fmt.Sprintf(`{"list":%q,%q:[%q]}`, list, op, who))
+	case "rules":
+		h.me.Call("PUT", segmentPath(segment, "/rules"), `{"rules":[{"conditions":[`+condition+`]}]}`)
+	case "flag":
+		h.me.SetRules(h.of("flag", "f", "g"), `{"rules":[{"conditions":[`+condition+`],"serve":{"value":true}}]}`,
+			"X-Environment", h.of("environment", "production", "development"))
+	case "delete":
+		h.me.Call("DELETE", segmentPath(segment), nil)
+	case "create":
+		h.me.Call("POST", segmentsPath, fmt.Sprintf(`{"key":%q,"private":%s}`, segment, h.of("private", "true", "false")))
+	case "rename":
+		h.me.Call("PATCH", segmentPath(segment), `{"name":"`+who+`"}`)
+	case "revert":
+		h.me.Call("POST", segmentPath(segment, "/revert"), `{"version":2}`)
+	}
+}
+
+// note asks what a flag serves, and notes it with all other flags.
+func (h *segmentHistory) note() {
+	for _, key := range []string{"f", "g"} {
+		a := segmentAnswer{key: key, environment: h.of("asked in", "production", "development")}
+		a.body = fmt.Sprintf(`{"targetingKey":%q,"attributes":{"plan":%q}}`, h.of("asked for", "ada", "bob", "eve"),
+			h.of("plan", "pro", "free"))
+		answer := h.me.Evaluate(key, a.body, "X-Environment", a.environment).Want(200)
+		a.answer, a.revision = string(answer.Body), answer.Object()["revision"].(string)
+		h.noted = append(h.noted, a)
+	}
+}
+
+func (h *segmentHistory) compare(a segmentAnswer) {
+	ask := func(path, query string) string {
+		return string(h.me.Call("POST", path+"?"+query, a.body, "X-Environment", a.environment).Want(200).Body)
+	}
+	path := nodetest.FlagPath(a.key, "/evaluate")
+	if got := ask(path, "revision="+url.QueryEscape(a.revision)); got != a.answer {
+		h.rt.Fatalf("for %s in %s, %s was %s and is %s", a.body, a.environment, a.revision, a.answer, got)
+	}
+	version, at, later := strings.Cut(a.revision, "@")
+	if !later {
+		if got := ask(path, "version="+version); got != a.answer {
+			h.rt.Fatalf("for %s in %s, version %s was %s and is %s", a.body, a.environment, version, a.answer, got)
+		}
+		return
+	}
+	if got := ask(path, "at="+at); got != a.answer {
+		h.rt.Fatalf("for %s in %s, at %s was %s and is %s", a.body, a.environment, at, a.answer, got)
+	}
+	if many := ask(manyPath, "at="+at); !strings.Contains(many, `"`+a.key+`":`+a.answer) {
+		h.rt.Fatalf("for %s in %s, at %s was %s and all are %s", a.body, a.environment, at, a.answer, many)
+	}
+}

@@ -1,0 +1,257 @@
+package evaluation
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"flagledger/events"
+	"flagledger/events/state"
+)
+
+// at is when the store recorded the n-th fact.
+func at(n int) time.Time { return time.Date(2026, 3, 14, 15, 0, n, 0, time.UTC) }
+
+func asks(negate bool, keys ...string) events.Condition {
+	c := events.Condition{Op: events.InSegment, Negate: negate}
+	for _, key := range keys {
+		c.Values = append(c.Values, json.RawMessage(fmt.Sprintf("%q", key)))
+	}
+	return c
+}
+
+func isIn(attribute string, values ...string) events.Condition {
+	c := asks(false, values...)
+	c.Attribute, c.Op = attribute, events.In
+	return c
+}
+
+// segmentOf folds and compiles a segment, whose facts were recorded one second after the other.
+func segmentOf(t testing.TB, key string, from int, facts ...events.Fact) *Segment {
+	t.Helper()
+	var s state.Segment
+	for i, fact := range append([]events.Fact{events.SegmentCreated{Key: key}}, facts...) {
+		s.Apply(events.Recorded{Event: events.Event{Fact: fact}, Revision: events.Revision(i + 1), At: at(from + i)})
+	}
+	compiled, err := CompileSegment(&s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
+func segmentRules(list ...[]events.Condition) events.Fact {
+	var rules []events.Rule
+	for i, conditions := range list {
+		rules = append(rules, events.Rule{ID: fmt.Sprint("r", i+1), Conditions: conditions})
+	}
+	return events.ChangeSegmentRules(nil, rules)
+}
+
+func all(conditions ...events.Condition) []events.Condition { return conditions }
+
+// asking returns a flag that is true for who matches the conditions.
+func asking(t testing.TB, conditions ...events.Condition) *Flag {
+	rule := events.Rule{ID: "r", Conditions: conditions, Serve: events.Serve{Value: json.RawMessage("true")}}
+	return flagOf(t, made(events.BooleanFlag, "false"), on, ruled(rule), otherwise(events.Serve{Value: json.RawMessage("false")}))
+}
+
+func serves(t testing.TB, f *Flag, c Context) bool {
+	t.Helper()
+	r, err := f.Evaluate(production.ID, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(r.Value) == "true"
+}
+
+func TestSegmentMembership(t *testing.T) {
+	segments := NewSegments([]*Segment{
+		segmentOf(t, "beta", 0,
+			segmentRules(all(isIn("plan", "pro"), isIn("country", "de")), all(isIn("targetingKey", "ruled"))),
+			events.SegmentMembersAdded{List: events.Included, Members: []string{"ada", "both"}},
+			events.SegmentMembersAdded{List: events.Excluded, Members: []string{"both", "eve"}}),
+		segmentOf(t, "empty", 0),
+		segmentOf(t, "deleted", 0, events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}},
+			events.SegmentDeleted{}),
+		segmentOf(t, "outer", 0, segmentRules(all(asks(false, "beta"), isIn("country", "de", "fr")))),
+	})
+	german := map[string]any{"plan": "pro", "country": "de"}
+	for _, c := range []struct {
+		key        string
+		attributes map[string]any
+		asked      events.Condition
+		want       bool
+	}{
+		{"ada", nil, asks(false, "beta"), true},
+		{"ada", nil, asks(true, "beta"), false},
+		{"both", german, asks(false, "beta"), false},
+		{"eve", german, asks(false, "beta"), false},
+		{"bob", german, asks(false, "beta"), true},
+		{"", german, asks(false, "beta"), true},
+		{"bob", map[string]any{"plan": "pro"}, asks(false, "beta"), false},
+		{"ruled", nil, asks(false, "beta"), true},
+		{"", nil, asks(false, "empty"), false},
+		{"ada", nil, asks(false, "empty", "beta"), true},
+		{"ada", nil, asks(false, "deleted"), false},
+		{"ada", nil, asks(true, "deleted"), true},
+		{"ada", nil, asks(false, "never"), false},
+		{"ada", nil, asks(true, "never"), true},
+		{"ada", nil, asks(false, "outer"), false},
+		{"ada", map[string]any{"country": "fr"}, asks(false, "outer"), true},
+	} {
+		x := Context{TargetingKey: c.key, Attributes: c.attributes, Segments: segments}
+		if got := serves(t, asking(t, c.asked), x); got != c.want {
+			t.Errorf("%s with %v is in %s (negate %v): %v", c.key, c.attributes, c.asked.Values, c.asked.Negate, got)
+		}
+	}
+	if serves(t, asking(t, asks(false, "beta")), Context{TargetingKey: "ada"}) {
+		t.Error("a context without segments is in one")
+	}
+}
+
+// Of the uses that form a cycle the latest matches nobody, whatever is asked first.
+func TestLatestUseOfCycleMatchesNobody(t *testing.T) {
+	member := events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}}
+	a := segmentOf(t, "a", 0, segmentRules(all(asks(false, "b"))))
+	b := segmentOf(t, "b", 10, segmentRules(all(asks(false, "c"))))
+	c := segmentOf(t, "c", 20, member, segmentRules(all(asks(true, "a"))))
+	self := segmentOf(t, "self", 30, segmentRules(all(asks(true, "self"))))
+	plain := segmentOf(t, "plain", 40, segmentRules(all(asks(false, "a"))))
+	segments := NewSegments([]*Segment{a, b, c, self, plain})
+	for key, want := range map[string]bool{"a": true, "b": true, "c": true, "self": true, "plain": true} {
+		for _, targetingKey := range []string{"ada", "bob"} { // bob is in c, as the question for a is answered no
+			x := Context{TargetingKey: targetingKey, Segments: segments}
+			if got := serves(t, asking(t, asks(false, key)), x); got != want {
+				t.Errorf("%s is in %s: %v", targetingKey, key, got)
+			}
+		}
+	}
+	x := Context{TargetingKey: "bob", Segments: segments}
+	r, _ := asking(t, asks(false, "c")).Evaluate(production.ID, &x)
+	if !r.AskedAt.Equal(at(22)) {
+		t.Errorf("the answer depends on %v, want the newest fact of the cycle", r.AskedAt)
+	}
+	segments = segments.With(segmentOf(t, "b", 50))
+	if serves(t, asking(t, asks(false, "c")), Context{TargetingKey: "bob", Segments: segments}) != true {
+		t.Error("without the cycle, bob is not in a, and so in c")
+	}
+	if _, closes := segments.closesCycle("c", "a"); closes {
+		t.Error("the cycle is still there")
+	}
+	if _, closes := segments.With(b).closesCycle("c", "a"); !closes {
+		t.Error("the cycle is not there again")
+	}
+}
+
+// The answer depends on the newest of what it asked, and on nothing else.
+func TestAnswerDependsOnAskedSegments(t *testing.T) {
+	segments := NewSegments([]*Segment{
+		segmentOf(t, "a", 10, segmentRules(all(asks(false, "b")))),
+		segmentOf(t, "b", 30),
+		segmentOf(t, "c", 50),
+	})
+	for _, c := range []struct {
+		flag  *Flag
+		asked bool
+		at    time.Time
+	}{
+		{asking(t, isIn("plan", "pro")), false, time.Time{}},
+		{asking(t, isIn("plan", "pro"), asks(false, "c")), false, time.Time{}},
+		{asking(t, asks(false, "a")), true, at(30)},
+		{asking(t, asks(false, "never")), true, time.Time{}},
+		{asking(t, asks(false, "a", "c")), true, at(50)},
+	} {
+		r, err := c.flag.Evaluate(production.ID, &Context{TargetingKey: "ada", Segments: segments})
+		if err != nil || r.Asked != c.asked || !r.AskedAt.Equal(c.at) {
+			t.Errorf("asked %v until %v, %v; want %v until %v", r.Asked, r.AskedAt, err, c.asked, c.at)
+		}
+	}
+}
+
+func TestReservedAttributes(t *testing.T) {
+	in := asking(t, isIn("$environment", "production"))
+	if !serves(t, in, Context{Environment: "production"}) || serves(t, in, Context{Environment: "staging"}) ||
+		serves(t, in, Context{Attributes: map[string]any{"$environment": "production"}}) {
+		t.Error("$environment is not the name of the environment")
+	}
+	before := isIn("$now", at(10).Format(time.RFC3339))
+	before.Op = events.Before
+	early, late := Context{Now: at(9)}, Context{Now: at(11)}
+	flag := asking(t, before)
+	if !serves(t, flag, early) || serves(t, flag, late) || serves(t, flag, Context{}) {
+		t.Error("$now is not the time of the evaluation")
+	}
+	r, _ := flag.Evaluate(production.ID, &late)
+	if !r.Asked || !r.AskedAt.Equal(at(11)) {
+		t.Errorf("asked %v at %v", r.Asked, r.AskedAt)
+	}
+	for _, negate := range []bool{false, true} {
+		other := isIn("$other", "x")
+		other.Negate = negate
+		if serves(t, asking(t, other), Context{Attributes: map[string]any{"$other": "x"}}) != negate {
+			t.Errorf("$other is read from the context (negate: %v)", negate)
+		}
+	}
+}
+
+func TestExplanationShowsSegments(t *testing.T) {
+	segments := NewSegments([]*Segment{
+		segmentOf(t, "a", 0, segmentRules(all(asks(false, "b")))),
+		segmentOf(t, "b", 0, events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}}),
+	})
+	flag := asking(t, asks(false, "never", "a"))
+	x := Context{TargetingKey: "ada", Segments: segments}
+	_, explanation, err := Explain(*flag.State(), production.ID, &x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range explanation.Steps[2:] {
+		got = append(got, fmt.Sprint(s.Kind, " ", s.Segment, " ", s.SegmentVersion, " ", s.Outcome, " ", s.List, " ", s.RuleID))
+	}
+	want := "[segment never 0 missing   segment b 2 member included  segment a 2 member  r1 rule  0 matched  r]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("the steps are %v", got)
+	}
+}
+
+func TestEvaluatingSegmentsDoesNotAllocate(t *testing.T) {
+	flag, c := largeSegment(t)
+	x := &c
+	if n := testing.AllocsPerRun(100, func() { _, _ = flag.Evaluate(production.ID, x) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// largeSegment returns a flag with a segment of 100,000 members, and a context that is one of them.
+func largeSegment(t testing.TB) (*Flag, Context) {
+	var members []string
+	for i := range 100_000 {
+		members = append(members, fmt.Sprintf("user-%06d", i))
+	}
+	segment := segmentOf(t, "large", 0, events.SegmentMembersAdded{List: events.Included, Members: members})
+	return asking(t, asks(false, "large")),
+		Context{TargetingKey: "user-054321", Segments: NewSegments([]*Segment{segment})}
+}
+
+func BenchmarkSegmentOf100000Members(b *testing.B) {
+	flag, c := largeSegment(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = flag.Evaluate(production.ID, &c)
+	}
+}
+
+func BenchmarkInWithTenValues(b *testing.B) {
+	var values []string
+	for i := range 10 {
+		values = append(values, fmt.Sprintf("user-%06d", i))
+	}
+	flag, c := asking(b, isIn("targetingKey", values...)), Context{TargetingKey: "user-000005"}
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = flag.Evaluate(production.ID, &c)
+	}
+}

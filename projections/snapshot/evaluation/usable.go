@@ -1,0 +1,127 @@
+package evaluation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Unusable says by key which of some segments the rules of a segment, or of a flag for an empty key, cannot refer to:
+// because they do not exist, close a cycle, or make a chain of more segments than maxChain.
+func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string]string {
+	unusable := map[string]string{}
+	var before []string // the longest chain that leads to from, which ends it
+	if from != "" {
+		before = s.longest(from, s.referring, map[string]bool{})
+		slices.Reverse(before)
+	}
+	for _, key := range keys {
+		if _, exists := s.Find(key); !exists && key != from {
+			unusable[key] = "must be the key of a segment"
+			continue
+		}
+		if from == "" {
+			continue
+		}
+		if path := s.path(key, from, map[string]bool{}); path != nil {
+			unusable[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
+			continue
+		}
+		chain := append(slices.Clone(before), s.longest(key, s.referred, map[string]bool{})...)
+		if len(chain) > maxChain {
+			unusable[key] = fmt.Sprintf("makes a chain of %d segments, at most %d: %s", len(chain), maxChain, arrows(chain))
+		}
+	}
+	return unusable
+}
+
+// Problem is a reference to a segment that has no meaning of its own.
+type Problem struct {
+	Code ProblemCode
+	Key  string // of the segment
+}
+
+// ProblemCode says what is wrong with a reference.
+type ProblemCode string
+
+// The codes.
+const (
+	SegmentMissing ProblemCode = "segment_missing" // the segment does not exist: nobody is in it
+	SegmentCycle   ProblemCode = "segment_cycle"   // the reference closes a cycle: nobody matches by it
+)
+
+// Problems returns what is wrong with the segments that some keys lead to, by key.
+func (s *Segments) Problems(keys []string) (problems []Problem) {
+	for _, key := range s.Reach(keys) {
+		segment, exists := s.Find(key)
+		if !exists {
+			problems = append(problems, Problem{SegmentMissing, key})
+			continue
+		}
+		for _, use := range segment.state.Uses {
+			problem := Problem{SegmentCycle, use.Key}
+			if _, cycle := s.closesCycle(key, use.Key); cycle && !slices.Contains(problems, problem) {
+				problems = append(problems, problem)
+			}
+		}
+	}
+	return problems
+}
+
+func arrows(keys []string) string { return strings.Join(keys, " → ") }
+
+// referred returns the segments that a segment's rules refer to.
+func (s *Segments) referred(key string) (keys []string) {
+	if segment, ok := s.Find(key); ok {
+		for _, use := range segment.state.Uses {
+			keys = append(keys, use.Key)
+		}
+	}
+	return keys
+}
+
+// referring returns the segments whose rules refer to a segment.
+func (s *Segments) referring(key string) (keys []string) {
+	for _, segment := range s.All() {
+		if segment.state.Exists && slices.Contains(s.referred(segment.state.Key), key) {
+			keys = append(keys, segment.state.Key)
+		}
+	}
+	return keys
+}
+
+// longest returns the longest chain that begins with a key. seen has the keys before it.
+func (s *Segments) longest(key string, next func(string) []string, seen map[string]bool) []string {
+	seen[key] = true
+	defer delete(seen, key)
+	var rest []string
+	for _, after := range next(key) {
+		if seen[after] || len(seen) > maxChainLength {
+			continue
+		}
+		if chain := s.longest(after, next, seen); len(chain) > len(rest) {
+			rest = chain
+		}
+	}
+	return append([]string{key}, rest...)
+}
+
+// maxChainLength ends a search: the log may have longer chains than a change may make.
+const maxChainLength = 10
+
+// path returns the keys on a way from one segment to another, nil if there is none.
+func (s *Segments) path(from, to string, seen map[string]bool) []string {
+	if from == to {
+		return []string{to}
+	}
+	seen[from] = true
+	for _, next := range s.referred(from) {
+		if seen[next] {
+			continue
+		}
+		if rest := s.path(next, to, seen); rest != nil {
+			return append([]string{from}, rest...)
+		}
+	}
+	return nil
+}
