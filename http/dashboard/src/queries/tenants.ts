@@ -8,13 +8,16 @@ export type Tenant = Schemas['TenantBody'];
 export const defaultEnvironment = (environments: string[]): string | undefined =>
   environments.includes('production') ? 'production' : environments[0];
 
+/** The query of the person's tenants, with their role in each. */
+export const tenantsQuery = {
+  queryKey: keys.tenants,
+  queryFn: () => body(api.GET('/api/v1/tenants')),
+  staleTime: 60_000,
+};
+
 /** Reads the person's tenants. */
 export function useTenants() {
-  return createQuery(() => ({
-    queryKey: keys.tenants,
-    queryFn: () => body(api.GET('/api/v1/tenants')),
-    staleTime: 60_000,
-  }));
+  return createQuery(() => tenantsQuery);
 }
 
 export type EnvironmentSettings = Schemas['EnvironmentSettings'];
