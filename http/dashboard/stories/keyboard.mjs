@@ -18,7 +18,7 @@ export function byKeyboard(page) {
     await keepsFocus();
     last = `${what} ${wanted}`;
     for (let i = 0; i < 100; i++) {
-      if (await hasFocus(wanted)) { if (process.env.TABS) console.error('TABS', i, last); return; }
+      if (await hasFocus(wanted)) return;
       await keyboard.press('Tab');
     }
     throw new Error(`the keyboard does not reach ${wanted}`);
