@@ -22,7 +22,7 @@ export function useTenants() {
 
 export type EnvironmentSettings = Schemas['EnvironmentSettings'];
 
-/** The query of a tenant's environments with their colours, in the tenant's order, which all pages have. */
+/** The query of a tenant's environments with their colors, in the tenant's order, which all pages have. */
 export function environmentsQuery(tenant: string) {
   return {
     queryKey: keys.environments(tenant),
@@ -45,7 +45,7 @@ export function useEnvironments(tenant: () => string | undefined) {
   }));
 }
 
-/** Reads a tenant's environments with their colours, in order. */
+/** Reads a tenant's environments with their colors, in order. */
 export function useArrangement(tenant: () => string) {
   return createQuery(() => environmentsQuery(tenant()));
 }
