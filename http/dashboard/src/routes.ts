@@ -1,9 +1,21 @@
+import type { QueryClient } from '@tanstack/svelte-query';
+import type { Place } from './api/client';
+import { filterOf } from './pages/flags/filter';
+import { pageOf } from './queries/flags';
 import type { Route } from './router/match';
 
 type AccountRoute = Route & {
   /** Whether it requires a sign-in. */
   signedIn?: boolean;
 };
+
+type TenantRoute = Route & {
+  /** Reads what the page shows first, beside the page's files. */
+  read?: (client: QueryClient, place: Place, query: URLSearchParams) => void;
+};
+
+const readFlags: TenantRoute['read'] = (client, place, query) =>
+  void client.prefetchQuery(pageOf(place, filterOf(query), 0));
 
 /** Replaces pages that need a session. */
 export const signIn: AccountRoute = { path: '/sign-in', page: () => import('./pages/account/SignInPage.svelte') };
@@ -19,8 +31,8 @@ export const accountRoutes: AccountRoute[] = [
 ];
 
 /** Pages of a tenant, inside the shell. usePlace returns their place, useParams the other parameters of the path. */
-export const tenantRoutes: Route[] = [
-  { path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte') },
+export const tenantRoutes: TenantRoute[] = [
+  { path: 'flags', page: () => import('./pages/flags/FlagsPage.svelte'), read: readFlags },
   { path: 'flags/:key', page: () => import('./pages/flag/FlagPage.svelte') },
   { path: 'playground', page: () => import('./pages/playground/PlaygroundPage.svelte') },
   { path: 'projects', page: () => import('./pages/projects/ProjectsPage.svelte') },

@@ -1,5 +1,5 @@
-// Journeys of daily work, each with the most acts that it may take. Acts count from the page on which the wish arises. cleanup.story.mjs has another one,
-// since only its service has flags to clean up.
+// Journeys of daily work, by mouse and by keyboard alone, each with the most acts that it may take. Acts count from the page on which the wish arises.
+// cleanup.story.mjs has another one, since only its service has flags to clean up.
 import { randomUUID } from 'node:crypto';
 import { Acts } from './acts.mjs';
 
@@ -18,8 +18,8 @@ const tab = (v, name) => v.page.getByRole('tab', { name, exact: true });
 const dialog = (v) => v.page.getByRole('dialog');
 const inDialog = (v, name) => dialog(v).getByRole('button', { name, exact: true });
 
-export default {
-  'find a flag among 300: 3, from the list of flags': async (come) => {
+const journeys = {
+  'find a flag among 300: 3, from the list of flags': async (come, newActs) => {
     const v = await begin(come, 'flags');
     const make = (key, name) => v.call('POST', '/api/v1/flags', { key, name, type: 'boolean' });
     await make('kill-refunds', 'Stop all refunds');
@@ -28,16 +28,16 @@ export default {
     }
     await v.page.reload();
     await v.page.getByText('302 flags').waitFor();
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.fill(v.field('Search'), 'refund kill');
     await acts.click(v.link('kill-refunds'));
     await v.heading('kill-refunds').waitFor();
-    acts.most(3);
+    await acts.most(3);
   },
 
-  'create a flag: 5, from the list of flags': async (come) => {
+  'create a flag: 5, from the list of flags': async (come, newActs) => {
     const v = await begin(come, 'flags');
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(v.button('New flag'));
     await acts.fill(v.field('Name'), 'Free shipping');
     await acts.choose(v.field('Type'), 'number');
@@ -46,13 +46,13 @@ export default {
     await v.heading('free-shipping').waitFor();
     const { type, defaultValue } = await v.call('GET', '/api/v1/flags/free-shipping');
     if (type !== 'number' || defaultValue !== 50) throw new Error(`it is a ${type} ${defaultValue}`);
-    acts.most(5);
+    await acts.most(5);
   },
 
-  'target a user: 6, from the page of the flag': async (come) => {
+  'target a user: 6, from the page of the flag': async (come, newActs) => {
     const v = await begin(come, 'flags/checkout', { refused: [412] }); // the page may save before it hears of the switch
     await v.call('POST', `${flag}/enable`);
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(v.button('Target users'));
     await acts.fill(v.field('Targeting keys'), 'user-42');
     await acts.press(v.field('Targeting keys'), 'Enter');
@@ -63,13 +63,13 @@ export default {
     const { rules } = await v.call('GET', `${flag}/rules`);
     const { value } = await v.call('POST', `${flag}/evaluate?preview=true`, { targetingKey: 'user-42' });
     if (rules.length !== 1 || value !== true) throw new Error(`they get ${value} of ${JSON.stringify(rules)}`);
-    acts.most(6);
+    await acts.most(6);
   },
 
-  'roll out a new boolean flag to 10 %: 6, then to 50 %: 3, from the page of the flag': async (come) => {
+  'roll out a new boolean flag to 10 %: 6, then to 50 %: 3, from the page of the flag': async (come, newActs) => {
     const v = await begin(come, 'flags/checkout');
     const share = async () => (await v.call('GET', `${flag}/rules`)).fallthrough?.rollout.map(({ weight }) => weight);
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.choose(v.field('Everyone else gets'), 'A percentage rollout');
     await acts.fill(v.field('Weight of on'), '10');
     await acts.click(v.button('Save'));
@@ -80,18 +80,18 @@ export default {
     await dialog(v).waitFor({ state: 'detached' });
     await v.until('it is on', async () => (await v.call('GET', flag)).enabled);
     if (`${await share()}` !== '10,90') throw new Error(`it is rolled out as ${await share()}`);
-    acts.most(6);
+    await acts.most(6);
 
-    const later = new Acts();
+    const later = newActs(v);
     await later.fill(v.field('Weight of on'), '50');
     await later.fill(v.field('Reason'), 'it works');
     await later.click(v.button('Save'));
     await v.button('Save').waitFor({ state: 'detached' });
     if (`${await share()}` !== '50,50') throw new Error(`it is rolled out as ${await share()}`);
-    later.most(3);
+    await later.most(3);
   },
 
-  'copy staging to production: 4, from the page of the flag': async (come) => {
+  'copy staging to production: 4, from the page of the flag': async (come, newActs) => {
     const v = await begin(come, 'flags');
     const { tenant } = v.place;
     await v.call('POST', `/api/v1/tenants/${tenant}/environments`, { environment: 'staging' });
@@ -100,7 +100,7 @@ export default {
     ];
     await v.call('PUT', `${flag}/rules`, { rules }, undefined, 'staging');
     await v.open(`/t/${tenant}/production/flags/checkout`);
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(tab(v, 'Environments'));
     await acts.click(v.button('Copy from staging'));
     await acts.fill(dialog(v).getByLabel('Reason'), 'proven in staging');
@@ -108,27 +108,27 @@ export default {
     await dialog(v).waitFor({ state: 'detached' });
     const copied = await v.call('GET', `${flag}/rules`);
     if (copied.rules[0]?.name !== 'Staff') throw new Error(`production has ${JSON.stringify(copied)}`);
-    acts.most(4);
+    await acts.most(4);
   },
 
-  'who changed what and why: 2, from the page of the flag': async (come) => {
+  'who changed what and why: 2, from the page of the flag': async (come, newActs) => {
     const v = await begin(come, 'flags');
     await v.call('POST', `${flag}/enable`, undefined, 'launch day');
     await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(tab(v, 'History'));
     const entry = v.page.getByRole('listitem').filter({ hasText: 'Switched on' }).first();
     await entry.getByText(v.email).waitFor();
     await entry.getByText('launch day').waitFor();
     await entry.getByText('production').first().waitFor();
-    acts.most(2);
+    await acts.most(2);
   },
 
-  'revert a change: 5, from the page of the flag': async (come) => {
+  'revert a change: 5, from the page of the flag': async (come, newActs) => {
     const v = await begin(come, 'flags');
     await v.call('PATCH', flag, { description: 'wrong' });
     await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(tab(v, 'History'));
     await acts.click(v.link('Show version 1'));
     await acts.click(v.button('Revert'));
@@ -137,55 +137,55 @@ export default {
     await dialog(v).waitFor({ state: 'detached' });
     const { description } = await v.call('GET', flag);
     if (description) throw new Error(`the description is ${description}`);
-    acts.most(5);
+    await acts.most(5);
   },
 
-  'see the flag as it was at a time: 3, from the page of the flag': async (come) => {
+  'see the flag as it was at a time: 3, from the page of the flag': async (come, newActs) => {
     const v = await begin(come, 'flags');
     const { createdAt } = await v.call('GET', flag);
     await v.until('a second is over', () => Date.now() > Date.parse(createdAt) + 2000);
     await v.call('POST', `${flag}/enable`);
     await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(tab(v, 'History'));
     const time = new Date(Date.parse(createdAt) + 1000);
     const local = new Date(time - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
     await acts.fill(v.field('At a time'), local);
     await v.heading('The flag at version 1').waitFor();
     await v.page.getByText('The flag is off', { exact: true }).waitFor();
-    acts.most(3);
+    await acts.most(3);
   },
 
-  'explain what a user gets: 4, from the page of the flag': async (come) => {
+  'explain what a user gets: 4, from the page of the flag': async (come, newActs) => {
     const v = await begin(come, 'flags');
     const conditions = [{ attribute: 'plan', op: 'in', values: ['pro'] }];
     await v.call('PUT', `${flag}/rules`, { rules: [{ name: 'Paying', conditions, serve: { value: true } }] });
     await v.call('POST', `${flag}/enable`);
     await v.open(`/t/${v.place.tenant}/production/flags/checkout`);
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.fill(v.field('Targeting key'), 'user-7');
     await acts.click(v.button('Add attribute'));
     await acts.fill(v.field('Attribute name'), 'plan');
     await acts.fill(v.field('Value of plan'), 'pro');
     await v.page.getByText('A rule matched').first().waitFor();
-    acts.most(4);
+    await acts.most(4);
   },
 
-  'invite a colleague: 4, from the members': async (come) => {
+  'invite a colleague: 4, from the members': async (come, newActs) => {
     const v = await begin(come, 'members');
     const email = `${randomUUID()}@example.com`;
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(v.button('Add member'));
     await acts.fill(v.field('Email'), email);
     await acts.choose(dialog(v).getByLabel('Role', { exact: true }), 'developer');
     await acts.click(inDialog(v, 'Add'));
     await v.page.getByRole('row').filter({ hasText: email }).getByText('Pending').waitFor();
-    acts.most(4);
+    await acts.most(4);
   },
 
-  'connect an SDK: 4, from the page of the flag': async (come) => {
+  'connect an SDK: 4, from the page of the flag': async (come, newActs) => {
     const v = await begin(come, 'flags/checkout', { permissions: ['clipboard-read', 'clipboard-write'] });
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(v.button('Use in code'));
     await acts.choose(dialog(v).getByLabel('Language'), 'Python');
     await acts.click(inDialog(v, 'Create a key'));
@@ -194,21 +194,28 @@ export default {
     await acts.click(program.getByRole('button', { name: 'Copy' }));
     const copied = await v.page.evaluate(() => navigator.clipboard.readText());
     if (!copied.includes('get_boolean_value("checkout"')) throw new Error(`the copied program is ${copied}`);
-    acts.most(4);
+    await acts.most(4);
   },
 
-  'resolve a conflict: 3, from the news of it': async (come) => {
+  'resolve a conflict: 3, from the news of it': async (come, newActs) => {
     const v = await begin(come, 'flags/checkout?tab=overview', { refused: [412] });
     await v.field('Description').fill('mine');
     await v.call('PATCH', flag, { description: 'theirs' }, 'another wish');
     await v.page.getByText('another wish').first().waitFor();
-    const acts = new Acts();
+    const acts = newActs(v);
     await acts.click(v.button('Keep mine'));
     await acts.fill(v.field('Reason'), 'mine is newer');
     await acts.click(v.button('Save'));
     await v.button('Save').waitFor({ state: 'detached' });
     const { description } = await v.call('GET', flag);
     if (description !== 'mine') throw new Error(`the description is ${description}`);
-    acts.most(3);
+    await acts.most(3);
   },
 };
+
+export default Object.fromEntries(
+  Object.entries(journeys).flatMap(([title, journey]) => [
+    [title, (come) => journey(come, () => new Acts())],
+    [`${title}, by keyboard`, (come) => journey(come, ({ page }) => new Acts(page))],
+  ]),
+);

@@ -20,7 +20,7 @@ export default {
     await marks.waitFor();
     await v.inspect();
 
-    // No part is green, which is the colour of on.
+    // No part is green, which is the color of on.
     const parts = await v.page.locator('figure ul rect').evaluateAll((all) => all.map((r) => getComputedStyle(r).fill));
     for (const fill of parts) {
       const [red, green, blue] = fill.match(/\d+/g).map(Number);

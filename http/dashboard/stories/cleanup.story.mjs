@@ -54,7 +54,7 @@ const stories = {
     await v.heading('Archive forgotten?').waitFor();
     await v.inspect();
     await acts.click(dialog.getByRole('button', { name: 'Archive' }));
-    acts.most(2);
+    await acts.most(2);
     await v.link('forgotten').waitFor({ state: 'detached' });
     await dialog.waitFor({ state: 'detached' });
     await v.until('the page has the focus', () => v.page.evaluate(() => document.activeElement.id === 'page'));

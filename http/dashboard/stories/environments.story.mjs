@@ -19,11 +19,11 @@ const saved = (v, tenant, name, holds) =>
   v.until(`${name} is saved`, async () => holds((await v.call('GET', `${at(tenant)}/settings`)).environments));
 
 export default {
-  'environments have one order and a colour each, on all pages': async (come) => {
+  'environments have one order and a color each, on all pages': async (come) => {
     const v = await come();
     const tenant = await begin(v);
     const want = ['staging', 'production', 'development'];
-    await saved(v, tenant, 'a colour each', (list) => new Set(list.map(({ color }) => color)).size === list.length);
+    await saved(v, tenant, 'a color each', (list) => new Set(list.map(({ color }) => color)).size === list.length);
 
     // By keyboard: the focus stays on the button, and goes to the other one at the end of the list.
     await v.open(`/t/${tenant}/production/environments`);
@@ -34,8 +34,8 @@ export default {
     await inFocus(v, 'Move staging down');
     await v.page.getByText('staging is now number 1 of 3.').waitFor();
     await saved(v, tenant, 'the order', (list) => list.map(({ name }) => name).join() === want.join());
-    await v.field('Colour of staging').fill('#0b7285');
-    await saved(v, tenant, 'the colour', ([first]) => first.color === '#0b7285');
+    await v.field('Color of staging').fill('#0b7285');
+    await saved(v, tenant, 'the color', ([first]) => first.color === '#0b7285');
     same('the page', await table(v).getByRole('link').allInnerTexts(), want);
     await v.inspect();
     await v.shot('environments');
@@ -48,7 +48,7 @@ export default {
     await saved(v, tenant, 'the order', (list) => list.map(({ name }) => name).join() === want.join());
     await v.page.setViewportSize({ width: 1280, height: 800 });
 
-    // The switcher, with the colours.
+    // The switcher, with the colors.
     const switcher = v.page.getByRole('combobox', { name: 'Environment', exact: true });
     await switcher.click();
     await v.until(
@@ -102,7 +102,7 @@ export default {
     await v.page.getByRole('rowheader', { name: 'Order of environments' }).first().waitFor();
   },
 
-  'a change of the order or a colour keeps what another person changes meanwhile': async (come) => {
+  'a change of the order or a color keeps what another person changes meanwhile': async (come) => {
     const v = await come();
     const tenant = await begin(v);
     await v.open(`/t/${tenant}/production/environments`);
@@ -111,10 +111,10 @@ export default {
     const { environments } = await v.call('GET', `${at(tenant)}/settings`);
     environments[1].color = '#112233';
     await v.call('PUT', `${at(tenant)}/settings`, { environments: environments.toReversed() });
-    await v.field('Colour of staging').fill('#0b7285');
+    await v.field('Color of staging').fill('#0b7285');
     await v.button('Move qa down').waitFor();
     const colors = { production: environments[0].color, development: '#112233', staging: '#0b7285' };
-    await saved(v, tenant, 'the colour', (list) => list.find(({ name }) => name === 'staging').color === '#0b7285');
+    await saved(v, tenant, 'the color', (list) => list.find(({ name }) => name === 'staging').color === '#0b7285');
     const list = (await v.call('GET', `${at(tenant)}/settings`)).environments;
     same('the order', list.map(({ name }) => name), ['qa', 'staging', 'development', 'production']); // prettier-ignore
     for (const [name, color] of Object.entries(colors)) same(name, list.find((one) => one.name === name).color, color);

@@ -13,7 +13,7 @@ export default {
     await v.page.keyboard.press('Space');
     await v.page.getByRole('checkbox', { name: 'New flags need an owner' }).check();
     await v.button('Save').click();
-    await v.page.getByText('Example must match naming.pattern as a whole.').waitFor();
+    await v.page.getByText('Example must match the pattern as a whole.').waitFor();
     await v.inspect();
     await v.field('Example').fill('shop-12');
     await v.button('Save').click();

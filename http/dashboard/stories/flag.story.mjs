@@ -150,7 +150,7 @@ export default {
 
   'variations are added, weighed and deleted': async (come) => {
     const v = await come({ refused: [422] });
-    await open(v, { key: 'colour', type: 'string' });
+    await open(v, { key: 'color', type: 'string' });
     // A person who looks for a rollout first is led to what it needs.
     await v.page.getByRole('tab', { name: 'Rules' }).click();
     await v.page.getByText('The value of a flag that is on, ""').waitFor({ state: 'attached' });
@@ -180,7 +180,7 @@ export default {
 
   'who closes a dialog with something typed in it is asked first': async (come) => {
     const v = await come();
-    await open(v, { key: 'colour', type: 'string' });
+    await open(v, { key: 'color', type: 'string' });
     const asked = v.heading('Close without saving?');
     const dialog = (name) => v.page.getByRole('dialog', { name, exact: true });
     await v.button('Add variation').click();

@@ -93,6 +93,23 @@ export default {
     await press('Enter');
     await has('the first action', v.button('Switch on'));
 
+    // A version's link leads past all older ones, and the focus returns to it.
+    for (let i = 0; i < 30; i++) await v.call('PATCH', '/api/v1/flags/cart', { description: `version ${i + 2}` });
+    await v.open(`/t/${tenant}/production/flags/cart?tab=history`);
+    await v.link('Show version 30').focus();
+    await press('Enter');
+    const then = v.page.getByRole('group', { name: 'The flag at version 30' });
+    await has('the version', then);
+    await v.button('Revert').waitFor();
+    await press('Tab');
+    await press('Tab');
+    await has('the revert', v.button('Revert'));
+    await v.inspect();
+    await press('Shift+Tab');
+    await press('Enter');
+    await then.waitFor({ state: 'detached' });
+    await has('the link of the version', v.link('Show version 30'));
+
     // A new key has the focus on its copying, and its dialog returns to what opened the one before.
     await v.open(`/t/${tenant}/production/flags/cart`);
     await v.button('Use in code').focus();

@@ -1,38 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { byKeyboard } from './keyboard.mjs';
 import { password } from './visitor.mjs';
-
-/** How somebody uses a page by keyboard alone. */
-function byKeyboard({ page }) {
-  const { keyboard } = page;
-  const reach = async (wanted) => {
-    await wanted.waitFor();
-    for (let i = 0; i < 100; i++) {
-      if (await wanted.evaluate((node) => node === document.activeElement)) return;
-      await keyboard.press('Tab');
-    }
-    throw new Error(`the keyboard does not reach ${wanted}`);
-  };
-  return {
-    press: async (wanted, key = 'Enter') => {
-      await reach(wanted);
-      await keyboard.press(key);
-    },
-    type: async (field, text) => {
-      await reach(field);
-      await keyboard.press('Control+a');
-      await keyboard.type(text);
-    },
-    choose: async (field, option) => {
-      await reach(field);
-      await keyboard.type(option);
-    },
-    openTab: async (tabs, name) => {
-      await reach(tabs.getByRole('tab', { selected: true }));
-      const tab = tabs.getByRole('tab', { name });
-      while (!(await tab.evaluate((node) => node === document.activeElement))) await keyboard.press('ArrowRight');
-    },
-  };
-}
 
 /** How somebody uses a page with a finger. */
 const byTouch = {
@@ -42,11 +10,10 @@ const byTouch = {
     await field.fill(text);
   },
   choose: (field, option) => field.selectOption({ label: option }),
-  openTab: (tabs, name) => tabs.getByRole('tab', { name }).tap(),
 };
 
 /** From the first visit to a flag that is rolled out, what it served before, and a revert. */
-async function goTheJourney(v, { press, type, choose, openTab }) {
+async function goTheJourney(v, { press, type, choose }) {
   const key = 'first-flag';
   const dialog = v.page.getByRole('dialog');
   const inDialog = (name) => dialog.getByRole('button', { name, exact: true });
@@ -68,7 +35,7 @@ async function goTheJourney(v, { press, type, choose, openTab }) {
 
   await press(v.link(key));
   await v.heading(key).waitFor();
-  await openTab(v.page.getByRole('tablist').last(), 'Overview');
+  await press(v.page.getByRole('tab', { name: 'Overview' }));
   for (const [name, weight, value] of [
     ['new', '20', 'true'],
     ['old', '80', 'false'],
@@ -86,7 +53,7 @@ async function goTheJourney(v, { press, type, choose, openTab }) {
   if (split !== 'true 20,false 80') throw new Error(`it is rolled out as ${split}`);
   await v.inspect();
 
-  await openTab(v.page.getByRole('tablist').last(), 'History');
+  await press(v.page.getByRole('tab', { name: 'History' }));
   await press(v.link('Show version 1'));
   await v.heading('The flag at version 1').waitFor();
   await v.page.getByText('The flag is off', { exact: true }).waitFor();
@@ -105,7 +72,7 @@ async function goTheJourney(v, { press, type, choose, openTab }) {
 export default {
   'from the first visit to a revert, by keyboard alone': async (come) => {
     const v = await come();
-    await goTheJourney(v, byKeyboard(v));
+    await goTheJourney(v, byKeyboard(v.page));
   },
 
   'from the first visit to a revert, on a telephone': async (come) => {

@@ -166,7 +166,7 @@ export default {
     const { tenant } = v.place;
     await v.call('POST', '/api/v1/flags', { key: 'hidden', type: 'boolean' });
     await v.call('POST', '/api/v1/flags', {
-      key: 'colour',
+      key: 'color',
       type: 'string',
       defaultValue: 'grey',
       flag_variations: ['red', 'blue'].map((name) => ({ name, value: `the ${name}`, weight: 1 })),
@@ -176,16 +176,16 @@ export default {
       kind: 'browser',
       environment: 'production',
     });
-    const { variations } = await v.call('GET', '/api/v1/flags/colour');
+    const { variations } = await v.call('GET', '/api/v1/flags/color');
     const blue = variations.find(({ name }) => name === 'blue').id;
     const rule = (serve) => ({ conditions: [{ attribute: 'plan', op: 'in', values: ['pro'] }], serve });
     const rules = [{ value: 'loud' }, { variationId: blue }, { value: 'loud' }].map(rule);
-    await v.call('PUT', '/api/v1/flags/colour/rules', { rules }, undefined, 'production');
+    await v.call('PUT', '/api/v1/flags/color/rules', { rules }, undefined, 'production');
     for (const environment of ['production', 'development'])
-      await v.call('PUT', '/api/v1/flags/colour/fallthrough', { serve: { value: 'quiet' } }, undefined, environment);
-    const hidden = await evaluate(v, key, 'colour');
+      await v.call('PUT', '/api/v1/flags/color/fallthrough', { serve: { value: 'quiet' } }, undefined, environment);
+    const hidden = await evaluate(v, key, 'color');
     if (hidden !== 404) throw new Error(`a hidden flag is answered with ${hidden}`);
-    await v.open(`/t/${tenant}/production/flags/colour?tab=overview`);
+    await v.open(`/t/${tenant}/production/flags/color?tab=overview`);
     await v.field('Seen by browsers').selectOption('true');
     const values = v.page.getByRole('list', { name: 'These values become public' });
     for (const value of ['"grey"', '"the red"', '"the blue"']) await values.getByText(value).waitFor();
@@ -200,17 +200,17 @@ export default {
     await v.shot('public-values');
     await v.button('Save').click();
     await values.waitFor({ state: 'detached' });
-    await v.until('browsers see it', async () => (await evaluate(v, key, 'colour')) === 200);
+    await v.until('browsers see it', async () => (await evaluate(v, key, 'color')) === 200);
     await v.page.getByText('Everything that it serves is public').waitFor();
 
     await v.open(`/t/${tenant}/production/flags`);
     await v.link('hidden').waitFor();
     await v.field('Filter by browsers').selectOption('true');
     await v.link('hidden').waitFor({ state: 'detached' });
-    await v.link('colour').waitFor();
+    await v.link('color').waitFor();
     await v.field('Filter by browsers').selectOption('false');
     await v.link('hidden').waitFor();
-    await v.link('colour').waitFor({ state: 'detached' });
+    await v.link('color').waitFor({ state: 'detached' });
     await v.inspect();
   },
 };

@@ -20,6 +20,29 @@ const shows = (v, ...keys) =>
   v.until(`the list has ${keys}`, async () => (await shownKeys(v)).join() === keys.sort().join());
 
 export default {
+  'the first flags are asked for once, before the shell is drawn, and not without a session': async (come) => {
+    const v = await come({ refused: [401] });
+    await furnish(v, 2);
+    const { tenant } = v.place;
+    const asked = [];
+    v.page.on('request', (request) => {
+      const { pathname } = new URL(request.url());
+      if (pathname.startsWith('/api/')) asked.push(pathname);
+    });
+    await v.open(`/t/${tenant}/production/flags?tag=web`);
+    await shows(v, 'kill-refunds');
+    await v.until('the shell is drawn', () => asked.includes('/api/v1/notifications'));
+    const lists = asked.filter((path) => path === '/api/v1/flags').length;
+    if (lists !== 1) throw new Error(`the list is asked for ${lists} times`);
+    if (asked.indexOf('/api/v1/flags') > asked.indexOf('/api/v1/notifications')) throw new Error(`${asked}`);
+
+    asked.length = 0;
+    await v.page.evaluate(() => sessionStorage.clear());
+    await v.page.reload();
+    await v.button('Sign in').waitFor();
+    if (asked.length) throw new Error(`who is not signed in asks for ${asked}`);
+  },
+
   'the list is narrowed by project, tag and owner, and the URL keeps it': async (come) => {
     const v = await come();
     const { owner, shop } = await furnish(v);

@@ -8,6 +8,7 @@ const names = {
   rule: 'לקוחות 5',
   tag: 'تخفيض 2',
   client: 'שרת 9',
+  key: 'חנות ברשת 6',
 };
 
 /** The texts with letters that are read from the right and nothing that isolates them. */
@@ -36,6 +37,7 @@ async function furnish(v) {
   await v.call('PATCH', `/api/v1/tenants/${tenant}`, { name: names.tenant });
   const { id: projectId } = await v.call('POST', '/api/v1/projects', { name: names.project, description: 'פרויקט 1' });
   await v.call('POST', '/api/v1/oauth/clients', { name: names.client, scopes: ['flags:evaluate'] });
+  await v.call('POST', '/api/v1/evaluation-keys', { name: names.key, kind: 'browser', environment: 'production' });
   const members = await v.call('GET', `/api/v1/tenants/${tenant}/users`);
   const { variations } = await v.call('POST', '/api/v1/flags', {
     key: 'checkout',
@@ -87,6 +89,9 @@ export default {
       audit: person,
       members: person,
       clients: names.client,
+      keys: names.key,
+      cleanup: 'Nothing to clean up',
+      environments: 'production',
       usage: 'Limits',
       billing: 'Features',
       settings: 'Settings',

@@ -4,10 +4,10 @@ import { randomUUID } from 'node:crypto';
 async function furnish(admin) {
   await admin.signUp();
   const { id } = await admin.call('POST', '/api/v1/projects', { name: 'Shop' });
-  await admin.call('POST', '/api/v1/flags', { key: 'colour', type: 'string', projectId: id });
-  await admin.call('POST', '/api/v1/flags/colour/variations', { name: 'red', value: 'red' });
-  await admin.call('POST', '/api/v1/flags/colour/enable');
-  await admin.call('PUT', '/api/v1/flags/colour/rules', {
+  await admin.call('POST', '/api/v1/flags', { key: 'color', type: 'string', projectId: id });
+  await admin.call('POST', '/api/v1/flags/color/variations', { name: 'red', value: 'red' });
+  await admin.call('POST', '/api/v1/flags/color/enable');
+  await admin.call('PUT', '/api/v1/flags/color/rules', {
     rules: [{ name: 'Staff', conditions: [], serve: { value: 'red' } }],
   });
   await admin.call('POST', '/api/v1/flags', { key: 'gone', type: 'boolean' });
@@ -25,10 +25,10 @@ async function join(admin, member, role) {
 // The buttons that change something, by page.
 const developers = {
   flags: ['New flag'],
-  'flags/colour?tab=overview': ['Add variation', 'Edit red', 'Delete red', 'Delete the flag'],
-  'flags/colour?tab=rules': ['Add rule', 'Edit rule Staff'],
-  'flags/colour?tab=environments': ['Copy from production'],
-  'flags/colour?tab=history&version=1': ['Revert'],
+  'flags/color?tab=overview': ['Add variation', 'Edit red', 'Delete red', 'Delete the flag'],
+  'flags/color?tab=rules': ['Add rule', 'Edit rule Staff'],
+  'flags/color?tab=environments': ['Copy from production'],
+  'flags/color?tab=history&version=1': ['Revert'],
   'flags/gone': ['Restore it'],
   projects: ['New project', 'Edit Shop', 'Delete Shop'],
   settings: ['Show what would change'],
@@ -44,11 +44,11 @@ const admins = {
 };
 // What each page shows once it is loaded.
 const read = {
-  flags: (v) => v.link('colour'),
-  'flags/colour?tab=overview': (v) => v.heading('Variations'),
-  'flags/colour?tab=rules': (v) => v.page.getByText('Staff').first(),
-  'flags/colour?tab=environments': (v) => v.heading('development'),
-  'flags/colour?tab=history&version=1': (v) => v.heading('What has changed since then'),
+  flags: (v) => v.link('color'),
+  'flags/color?tab=overview': (v) => v.heading('Variations'),
+  'flags/color?tab=rules': (v) => v.page.getByText('Staff').first(),
+  'flags/color?tab=environments': (v) => v.heading('development'),
+  'flags/color?tab=history&version=1': (v) => v.heading('What has changed since then'),
   'flags/gone': (v) => v.page.getByText('The flag was deleted'),
   projects: (v) => v.link('Shop'),
   environments: (v) => v.link('development'),
@@ -57,7 +57,7 @@ const read = {
   keys: (v) => v.page.getByText('Web shop'),
   billing: (v) => v.page.getByText('No subscription'),
   settings: (v) => v.heading('Name and contact'),
-  playground: (v) => v.link('colour'),
+  playground: (v) => v.link('color'),
   cleanup: (v) => v.heading('Clean-up'),
   usage: (v) => v.heading('Usage'),
   audit: (v) => v.page.locator('details').first(),
@@ -87,8 +87,8 @@ export default {
       throw new Error('the navigation leads to the clients');
 
     await v.open(`/t/${tenant}/production/flags?new=flag`);
-    await v.link('colour').waitFor();
-    await v.page.getByRole('row', { name: 'colour' }).getByText('On', { exact: true }).waitFor();
+    await v.link('color').waitFor();
+    await v.page.getByRole('row', { name: 'color' }).getByText('On', { exact: true }).waitFor();
     await v.shot('flags-viewer');
     if (await v.page.getByRole('switch').or(v.page.getByRole('checkbox')).or(v.page.getByRole('dialog')).count())
       throw new Error('flags can be switched, selected or made');
@@ -98,7 +98,7 @@ export default {
       if (await v.page.getByRole('option', { name, exact: true }).count()) throw new Error(`the palette has ${name}`);
     }
 
-    await v.open(`/t/${tenant}/production/flags/colour?tab=overview`);
+    await v.open(`/t/${tenant}/production/flags/color?tab=overview`);
     await v.heading('Settings').waitFor();
     await v.page.locator('dt:text-is("Permanent") + dd:text-is("No")').waitFor();
     if (await v.page.getByRole('switch').or(v.button('Save')).or(v.field('Name')).count())
@@ -127,13 +127,13 @@ export default {
 
     // A person who became a viewer is told once, and no longer offered it.
     await v.open(`/t/${tenant}/development/flags`);
-    await v.switch('colour').waitFor();
+    await v.switch('color').waitFor();
     const members = await admin.call('GET', `/api/v1/tenants/${tenant}/users`);
     const { userId } = members.find(({ email }) => email === v.email);
     await admin.call('PATCH', `/api/v1/tenants/${tenant}/users/${userId}`, { role: 'viewer' });
-    await v.switch('colour').click();
+    await v.switch('color').click();
     await v.page.getByRole('alert').getByText('does not allow it').waitFor();
-    await v.switch('colour').waitFor({ state: 'detached' });
+    await v.switch('color').waitFor({ state: 'detached' });
   },
 
   'a viewer of a tenant without flags is not asked to make one': async (come) => {

@@ -131,7 +131,7 @@ export class Visitor {
   async inspect() {
     const unexplained = () =>
       this.page
-        .locator('button[disabled]:not([aria-busy])')
+        .locator('button[disabled]')
         .evaluateAll((all) =>
           all.filter((b) => !b.title || b.title === (b.ariaLabel ?? b.textContent.trim())).map((b) => b.outerHTML),
         );

@@ -28,7 +28,7 @@ export function useDeleteEnvironment(tenant: () => string, deleted: (environment
   );
 }
 
-/** Changes the order and the colours of environments as they are now. Several changes are sent one after the other. */
+/** Changes the order and the colors of environments as they are now. Several changes are sent one after the other. */
 export function useArrangeEnvironments(tenant: () => string) {
   const client = useQueryClient();
   return createMutation(() => ({

@@ -8,18 +8,21 @@ export type Tenant = Schemas['TenantBody'];
 export const defaultEnvironment = (environments: string[]): string | undefined =>
   environments.includes('production') ? 'production' : environments[0];
 
+/** The query of the person's tenants, with their role in each. */
+export const tenantsQuery = {
+  queryKey: keys.tenants,
+  queryFn: () => body(api.GET('/api/v1/tenants')),
+  staleTime: 60_000,
+};
+
 /** Reads the person's tenants. */
 export function useTenants() {
-  return createQuery(() => ({
-    queryKey: keys.tenants,
-    queryFn: () => body(api.GET('/api/v1/tenants')),
-    staleTime: 60_000,
-  }));
+  return createQuery(() => tenantsQuery);
 }
 
 export type EnvironmentSettings = Schemas['EnvironmentSettings'];
 
-/** The query of a tenant's environments with their colours, in the tenant's order, which all pages have. */
+/** The query of a tenant's environments with their colors, in the tenant's order, which all pages have. */
 export function environmentsQuery(tenant: string) {
   return {
     queryKey: keys.environments(tenant),
@@ -42,7 +45,7 @@ export function useEnvironments(tenant: () => string | undefined) {
   }));
 }
 
-/** Reads a tenant's environments with their colours, in order. */
+/** Reads a tenant's environments with their colors, in order. */
 export function useArrangement(tenant: () => string) {
   return createQuery(() => environmentsQuery(tenant()));
 }

@@ -105,7 +105,7 @@ export function fieldName({ field, from, to }: ChangedField, names: Names): stri
   const [kind = '', id, part] = field.split('.');
   if (field === 'rules.order') return ruleWords.order;
   if (field === 'variations.order') return ruleWords.variationOrder;
-  if (kind === 'environments' && id) return part ? `Colour of ${id}` : 'Order of environments';
+  if (kind === 'environments' && id) return part ? `Color of ${id}` : 'Order of environments';
   if (!id || (kind !== 'rules' && kind !== 'variations')) return fields[field] ?? wordsOf(field);
   const thing = (to ?? from) as { name?: string; conditions?: Condition[] } | null;
   if (kind === 'rules') return ruleWords.rule(thing?.conditions ? nameOf(thing as Rule) : goneName);

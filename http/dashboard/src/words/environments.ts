@@ -5,7 +5,7 @@ export const environments = {
   column: 'Environment',
   actions: 'Actions',
   here: 'Current',
-  color: (name: string) => `Colour of ${name}`,
+  color: (name: string) => `Color of ${name}`,
   up: (name: string) => `Move ${name} up`,
   down: (name: string) => `Move ${name} down`,
   isFirst: 'It is the first environment',

@@ -52,14 +52,19 @@ export function failureText(error: unknown): string {
 
 /** Describes the error of a field: the API's text follows the field's name. */
 export function fieldErrorText(label: string, wrong: string | undefined): string | undefined {
-  return wrong && sentence(`${label} ${wrong}`);
+  return wrong && sentence(`${label} ${inWords(wrong)}`);
 }
 
 function fields(wrong: Record<string, string>): string {
   return Object.entries(wrong)
-    .map(([name, what]) => sentence(`${wordsOf(name)} ${what}`))
+    .map(([name, what]) => sentence(`${wordsOf(name)} ${inWords(what)}`))
     .join(' ');
 }
+
+// Fields that texts of the API mention.
+const mentioned: Record<string, string> = { 'naming.pattern': 'the pattern', variationId: 'variation' };
+
+const inWords = (text: string): string => text.replace(/naming\.pattern|variationId/g, (field) => mentioned[field]!);
 
 const fieldNames: Record<string, string> = {
   'X-Change-Reason': 'a reason',

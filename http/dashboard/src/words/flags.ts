@@ -135,7 +135,7 @@ export const flags = {
     owner: 'Owner',
     noOwner: 'None',
     named: (example: string) => `Its name in code, such as ${example}. It never changes.`,
-    notNamed: (example: string, hint: string) => `Keys here look like ${example}${hint && `: ${hint}`}`,
+    notNamed: (example: string, hint: string) => `Keys here look like ${example}${hint && `: ${isolated(hint)}`}`,
   },
   variations: {
     title: 'Variations',

@@ -12,7 +12,7 @@ export const projects = {
   edit: (name: string) => `Edit ${isolated(name)}`,
   name: 'Name',
   description: 'Description',
-  color: 'Colour',
+  color: 'Color',
   firstColor: '#6b7280',
   remove: {
     of: (name: string) => `Delete ${isolated(name)}`,

@@ -6,12 +6,12 @@ import { flag } from '../../words/flag';
 type Point = FlagUse['points'][number];
 type Outcome = Point['outcomes'][number];
 
-const most = 5; // outcomes with a colour of their own
+const most = 5; // outcomes with a color of their own
 const others = 'others';
 
 const idOf = ({ rest, variationId, value }: Outcome) => (rest ? others : `outcome ${variationId ?? oneLine(value)}`);
 
-/** What a flag served over time, as parts of bars: the most frequent outcomes, and all others together. If all of a flag's variations have room, they have the colours
+/** What a flag served over time, as parts of bars: the most frequent outcomes, and all others together. If all of a flag's variations have room, they have the colors
  * that they have elsewhere. */
 export function barsOf(
   points: Point[],
