@@ -97,11 +97,20 @@ func checkOrigins(wrong FieldErrors, kind events.KeyKind, origins []string) {
 	}
 	for i, origin := range origins {
 		field := "origins[" + strconv.Itoa(i) + "]"
-		good := originPattern.MatchString(origin) && len(origin) <= maxOrigin && !strings.HasSuffix(origin, ":443")
+		good := originPattern.MatchString(origin) && len(origin) <= maxOrigin && !strings.HasSuffix(origin, ":443") &&
+			validPort(origin)
 		wrong.Check(good, field, "must be an origin as browsers send it, in small letters and without a path: "+
 			"https://app.example.com, https://*.example.com or http://localhost:*")
 		wrong.Check(!good || slices.Index(origins, origin) == i, field, "is there already")
 	}
+}
+
+// validPort reports whether the port of an origin that matches originPattern is one, if it has a port.
+func validPort(origin string) bool {
+	_, rest, _ := strings.Cut(origin, "://")
+	_, port, given := strings.Cut(rest, ":")
+	_, err := strconv.ParseUint(port, 10, 16)
+	return !given || port == "*" || err == nil
 }
 
 // EvaluationKeyRef identifies an evaluation key of a tenant.
@@ -148,8 +157,8 @@ func (c ChangeEvaluationKey) Decide(t state.Tenant) ([]events.Fact, error) {
 		}
 	}
 	if c.ExpiresAt != nil {
-		checkExpiry(wrong, *c.ExpiresAt, c.Now)
 		if !c.ExpiresAt.Equal(key.ExpiresAt) {
+			checkExpiry(wrong, *c.ExpiresAt, c.Now)
 			fact.ExpiresAt = &events.Change[*time.Time]{From: timeOrNil(key.ExpiresAt), To: timeOrNil(*c.ExpiresAt)}
 		}
 	}
@@ -183,6 +192,9 @@ func (c RotateEvaluationKey) Decide(t state.Tenant) ([]events.Fact, error) {
 	key, err := c.find(t)
 	if err != nil {
 		return nil, err
+	}
+	if !key.ExpiresAt.IsZero() && !key.ExpiresAt.After(c.Now) {
+		return nil, Refuse(Conflict, "the key has expired, and so would its new one: change expiresAt first")
 	}
 	valid := 0
 	for _, p := range key.Previous {

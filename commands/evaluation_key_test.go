@@ -102,6 +102,13 @@ func TestChangeEvaluationKey(t *testing.T) {
 	}
 	when(t, given, change).then(changed)
 	when(t, append(given, changed), change).then()
+	later := noon.Add(2 * time.Hour) // the key has expired
+	renamed := ChangeEvaluationKey{EvaluationKeyRef: keyRef, Name: new("Old"), ExpiresAt: new(noon.Add(time.Hour)), Now: later}
+	when(t, append(slices.Clone(given), changed), renamed).then(events.EvaluationKeyChanged{
+		KeyID: "k", Name: &events.Change[string]{From: "Store", To: "Old"},
+	})
+	when(t, append(slices.Clone(given), changed), RotateEvaluationKey{EvaluationKeyRef: keyRef, Random: "DEF", Now: later}).
+		refused(Conflict)
 	never := ChangeEvaluationKey{EvaluationKeyRef: keyRef, ExpiresAt: &time.Time{}, Now: noon}
 	when(t, append(given, changed), never).then(events.EvaluationKeyChanged{
 		KeyID: "k", ExpiresAt: &events.Change[*time.Time]{From: new(noon.Add(time.Hour))},

@@ -60,6 +60,10 @@ func TestEvaluationKeys(t *testing.T) {
 			path := keysPath + "/" + browserKey["id"].(string)
 			change := map[string]any{"name": "Store", "origins": []any{}, "expiresAt": "2126-01-02T03:04:05.000Z"}
 			me.Call("PATCH", path, change).Want(200).Shows(change)
+			me.Call("PATCH", path, `{"expiresAt":""}`).Refused(422, "expiresAt")
+			me.Call("POST", keysPath, `{"name":"a","kind":"server","environment":"production","expiresAt":""}`).Refused(422, "expiresAt")
+			me.Call("POST", keysPath, `{"name":"a","kind":"browser","environment":"production","origins":["https://a.example:99999"]}`).
+				Refused(422, "origins[0]")
 			me.Call("PATCH", path, `{"expiresAt":null}`).Want(200).Shows(map[string]any{"name": "Store", "expiresAt": nil})
 			nodetest.Same(t, "the list after it", me.Call("GET", keysPath, nil).Want(200).List()[0]["name"], "Store")
 			rotated := me.Call("POST", path+"/rotate", nil).Want(200).Object()
@@ -109,6 +113,7 @@ func TestEvaluationKeys(t *testing.T) {
 			twoFlags(me)
 			_, server := createKey(me, "server", nil)
 			server.Evaluate("hidden", pro).Want(200).Shows(map[string]any{"value": false})
+			me.Evaluate("hidden", pro, "X-Flag-Context", "x").Refused(422, "X-Flag-Context")
 			byHeader := me.Service.Anonymous()
 			byHeader.Evaluate("hidden", pro, "X-API-Key", server.Token).Want(200)
 			byHeader.Evaluate("hidden", pro, "X-API-Key", me.Token).Refused(401)

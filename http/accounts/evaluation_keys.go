@@ -63,13 +63,13 @@ type createEvaluationKeyBody struct {
 	Origins     []string `json:"origins,omitempty" maxItems:"20" doc:"Web pages that may use a browser key: https://shop.example.com, https://*.example.com, http://localhost:*; by default any" example:"[\"https://shop.example.com\"]"`
 	Signed      bool     `json:"signed,omitempty" doc:"Contexts must come as a JWT in X-Flag-Context; for a browser key" example:"false"`
 	Edge        bool     `json:"edge,omitempty" doc:"For an edge; for a server key" example:"false"`
-	ExpiresAt   *string  `json:"expiresAt,omitempty" nullable:"true" format:"date-time" doc:"When the key stops working; never by default" example:"2126-03-14T15:09:26.535Z"`
+	ExpiresAt   *string  `json:"expiresAt,omitempty" nullable:"true" format:"date-time" minLength:"1" doc:"When the key stops working; never by default" example:"2126-03-14T15:09:26.535Z"`
 }
 
 type changeEvaluationKeyBody struct {
 	Name      *string               `json:"name,omitempty" minLength:"1" maxLength:"200" example:"Web shop"`
 	Origins   *[]string             `json:"origins,omitempty" maxItems:"20" example:"[\"https://*.example.com\"]"`
-	ExpiresAt rest.Optional[string] `json:"expiresAt,omitzero" nullable:"true" format:"date-time" doc:"null for never" example:"2126-03-14T15:09:26.535Z"`
+	ExpiresAt rest.Optional[string] `json:"expiresAt,omitzero" nullable:"true" format:"date-time" minLength:"1" doc:"null for never" example:"2126-03-14T15:09:26.535Z"`
 }
 
 type rotateEvaluationKeyBody struct {

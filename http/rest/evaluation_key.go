@@ -68,6 +68,7 @@ func checkOrigin(answer http.Header, r *http.Request, key *snapshot.EvaluationKe
 		return nil
 	}
 	if len(sent) > 1 || !key.AllowsOrigin(sent[0]) {
+		answer.Del("Access-Control-Allow-Origin") // of the dashboard's origins
 		return NewProblem(http.StatusForbidden, "the evaluation key does not allow web pages of this origin")
 	}
 	answer.Set("Access-Control-Allow-Origin", sent[0])
