@@ -3,7 +3,6 @@ package http
 import (
 	"cmp"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -93,8 +92,8 @@ func (e *Edge) health(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ServeWithoutKeys makes calls without a key use keyOf(environment), which is that of X-Environment or of flagd's
-// selector. From then on the edge refuses web pages, the feed, and hosts that are not a name of this machine, so that
-// no page reaches it by DNS rebinding.
+// selector. From then on the edge refuses web pages and hosts that are not a name of this machine, so that no page reaches
+// it by DNS rebinding, and does not serve the feed.
 func (e *Edge) ServeWithoutKeys(keyOf func(environment string) string) {
 	e.keyOf = func(r *http.Request) (string, error) {
 		environment := cmp.Or(r.Header.Get(rest.EnvironmentHeader), flagd.EnvironmentOf(r.Header))
@@ -139,8 +138,6 @@ func refusedOpen(r *http.Request) string {
 		return "an open edge serves no web pages"
 	case host != "" && !billing.Loopback(host):
 		return "an open edge serves only this machine: call it as localhost or 127.0.0.1"
-	case strings.HasSuffix(r.URL.Path, rest.FeedRoute):
-		return "an open edge does not serve the feed"
 	default:
 		return ""
 	}

@@ -27,6 +27,9 @@ const resumeWait = 5 * time.Second
 // feed sends a server what it needs to evaluate the flags of an environment: the full state, and then what changes.
 func (a *API) feed(w http.ResponseWriter, r *http.Request) {
 	p, err := a.Admit(r, rest.SyncFlags, "")
+	if a.NeedsNoCredentials() {
+		err = rest.NewProblem(http.StatusForbidden, "an open edge does not serve the feed")
+	}
 	if err == nil && p.Machine == nil {
 		err = rest.NewProblem(http.StatusForbidden, "the feed is for server keys and machines")
 	}

@@ -152,6 +152,9 @@ func CallMetadata(ctx context.Context) writer.By {
 // Open has callers without credentials use the key that keyOf returns. Its error refuses the call.
 func (a *Core) Open(keyOf func(*http.Request) (string, error)) { a.open = keyOf }
 
+// NeedsNoCredentials reports whether callers need no credentials, see Open.
+func (a *Core) NeedsNoCredentials() bool { return a.open != nil }
+
 // HasCredentials reports whether a request has a token or an evaluation key.
 func HasCredentials(r *http.Request) bool {
 	return r.Header.Get(apiKeyHeader) != "" || r.Header.Get(authHeader) != ""

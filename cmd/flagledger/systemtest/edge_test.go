@@ -369,8 +369,11 @@ func TestAnEdgeGoesOnWithoutTheService(t *testing.T) {
 	want("a web page", evaluate(e, "", "Origin", "https://evil.example"), 403, "web pages")
 	want("a name of another machine", evaluate(e, "", "Host", "evil.example"), 403, "localhost")
 	want("an unknown environment", evaluate(e, "", "X-Environment", "development"), 404, "environment")
-	want("the feed without a key", e.Attempt("GET", "/api/v1/feed", ""), 403, "feed")
+	for _, path := range []string{"/api/v1/feed", "/api/v1/feed/", "//api/v1/feed", "/api/v1/feed?x=/api/v1/feed"} {
+		want("the feed without a key at "+path, e.Attempt("GET", path, ""), 403, "feed")
+	}
 	want("the feed with a key", e.WithToken(key).Attempt("GET", "/api/v1/feed", ""), 403, "feed")
+	want("a page's image", e.Attempt("GET", "/health", "", "Sec-Fetch-Site", "cross-site"), 403, "web pages")
 	want("the health for a web page", e.Attempt("GET", "/health", "", "Host", "evil.example"), 403, "localhost")
 	want("a route of the service", e.WithToken(key).Attempt("GET", "/api/v1/flags", ""), 404, "route")
 	want("a person", evaluate(e, me.Token), 401, "evaluation keys alone")
