@@ -194,7 +194,35 @@ func TestFeed(t *testing.T) {
 			me.Call("GET", feedPath, nil).Refused(403)
 			me.Machine("flags:read", "flags:evaluate").Call("GET", feedPath, nil).Refused(403)
 			server.Call("GET", feedPath, nil, "X-Environment", "development").Refused(403)
+			other := me.NewTenant("another's").Tenant
+			for _, c := range []*nodetest.Client{server, me.Machine("flags:sync")} {
+				c.Call("GET", feedPath, nil, "X-Tenant-ID", other).Refused(403)
+			}
+			_, theirs := createKey(me.Service.SignUp(nodetest.Address()), "server", nil)
+			theirs.Call("GET", feedPath, nil, "X-Tenant-ID", me.Tenant).Refused(403)
+			nodetest.Same(t, "the tenant of another's key", readFeed(theirs).all().Environment.TenantID == me.Tenant, false)
 			readFeed(me.Machine("flags:sync"), "X-Environment", "development").all()
 		},
 	}.Run(t)
+}
+
+// The full states of a tenant are built by turns with the work of others.
+func TestFullStatesOfATenantWaitForTheirTurn(t *testing.T) {
+	t.Parallel()
+	s := nodetest.New(t)
+	me := s.SignUp(nodetest.Address())
+	me.CreateEnabledFlag("k", nil)
+	_, server := createKey(me, "server", nil)
+	free := occupy(s.Node.API.Queues.CPU, "feeds of "+me.UserID)
+	select {
+	case e, ok := <-readFeed(server).events:
+		if ok {
+			t.Errorf("without a slot it is sent %+v", e)
+		}
+	case <-time.After(testTimeout):
+		t.Error("without a slot the feed does not end")
+	}
+	server.Call("POST", manyPath, `{}`).Want(200)
+	free()
+	nodetest.Same(t, "flags", len(readFeed(server).all().Flags), 1)
 }

@@ -2,7 +2,6 @@ package evaluation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -97,11 +96,8 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 			}
 			continue
 		case len(update.Events) > 0:
-			for i, data := range update.Events {
-				if i == len(update.Events)-1 { // only then the reader holds all up to it
-					fmt.Fprintf(&s.text, "id: %s\n", update.ID)
-				}
-				fmt.Fprintf(&s.text, "data: %s\n\n", data)
+			if !s.update(update) {
+				return false
 			}
 		case beat:
 			fmt.Fprintf(&s.text, "event: ping\nid: %s\ndata: {}\n\n", update.ID)
@@ -112,7 +108,7 @@ func (a *API) sendFeed(ctx context.Context, s *sender, feed *snapshot.Feed, p *r
 		if !allowed { // it was told before that its key is gone
 			return true
 		}
-		if beat, err = a.await(ctx, update.More, update.Listeners, heartbeat, end); err != nil {
+		if beat, err = a.await(ctx, update.More, update.Turn, heartbeat, end); err != nil {
 			return a.feedFailed(err)
 		}
 	}
@@ -130,12 +126,19 @@ func (a *API) feedFailed(err error) bool {
 	return true
 }
 
-// sendFullState sends the full state in chunks. It returns an error if a chunk cannot be built or sent.
+// sendFullState sends the full state in chunks. It returns an error if a chunk cannot be built or sent. A chunk is built
+// in a slot, so that readers that start again and again leave others the processor.
 func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed, p *rest.Principal) error {
-	for e, err := range feed.FullState() {
+	slot, err := a.Queues.CPU.Enter(ctx, "feeds of "+a.TenantQuota(p.Tenant))
+	if err != nil { // the reader connects again
+		return errStreamEnded
+	}
+	defer slot.Leave()
+	for update, err := range feed.FullState() {
 		if err != nil {
 			return err
 		}
+		slot.Leave()
 		select {
 		case <-a.ending:
 			return errStreamEnded
@@ -146,15 +149,7 @@ func (a *API) sendFullState(ctx context.Context, s *sender, feed *snapshot.Feed,
 		if !a.StillAllowed(p, rest.SyncFlags) {
 			return errStreamEnded
 		}
-		data, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		if e.Type == snapshot.FeedReady {
-			fmt.Fprintf(&s.text, "id: %s\n", e.Position)
-		}
-		fmt.Fprintf(&s.text, "data: %s\n\n", data)
-		if !s.send() {
+		if !s.update(update) || slot.Resume(ctx) != nil {
 			return errNotRead
 		}
 	}

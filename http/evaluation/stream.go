@@ -50,9 +50,6 @@ const (
 	maxNamedFlags = 500
 	// Clients reconnect after a random time of 1 to 3 s, so that a stopping node's clients do not all reconnect at once.
 	minReconnect, maxReconnect = 1000, 3000
-	// timePerStream is how much later the last stream of a tenant is told a change for each that the tenant has open. If
-	// a thousand wrote at once, the calls of other tenants would wait for them.
-	timePerStream = 100 * time.Microsecond
 )
 
 // streamEvent is the data of an event: the fields of OFREP's event streams, and the changed flags.
@@ -193,7 +190,7 @@ func (a *API) sendChanges(
 		}
 		unknown = false
 		var err error
-		if beat, err = a.await(ctx, update.More, update.Listeners, heartbeat, end); err != nil {
+		if beat, err = a.await(ctx, update.More, update.Turn, heartbeat, end); err != nil {
 			return errors.Is(err, errStreamEnded)
 		}
 	}
@@ -206,17 +203,16 @@ var (
 	errNotRead = errors.New("the client no longer reads")
 )
 
-// await waits for a heartbeat, or for a change and then for the turn of this stream, which is one of several. Its error is
-// errStreamEnded or errNotRead.
+// await waits for a heartbeat, or for a change and then for the stream's turn. Its error is errStreamEnded or errNotRead.
 func (a *API) await(
-	ctx context.Context, more <-chan struct{}, streams int, heartbeat *time.Ticker, end *time.Timer,
+	ctx context.Context, more <-chan struct{}, wait time.Duration, heartbeat *time.Ticker, end *time.Timer,
 ) (beat bool, err error) {
 	var turn <-chan time.Time
 	for {
 		select {
 		case <-more:
 			more = nil
-			turn = time.After(rand.N(time.Duration(streams)*timePerStream + 1)) //nolint:gosec // no secret
+			turn = time.After(wait)
 		case <-turn:
 			return false, nil
 		case <-heartbeat.C:
@@ -308,8 +304,48 @@ func (s *sender) send() bool {
 	if s.control.SetWriteDeadline(time.Now().Add(s.limit)) != nil {
 		return false
 	}
+	return s.drain() && s.control.Flush() == nil
+}
+
+// maxBuffered limits what the buffer of a stream holds of shared bytes, and the memory that it has between events.
+const maxBuffered = 4 << 10
+
+// drain writes the buffer.
+func (s *sender) drain() bool {
 	_, err := s.text.WriteTo(s.w)
-	return err == nil && s.control.Flush() == nil
+	if s.text.Cap() > 2*maxBuffered {
+		s.text = bytes.Buffer{}
+	}
+	return err == nil
+}
+
+// update sends events within one write timeout. It does not copy large ones: copies for a thousand slow readers would
+// fill the memory.
+func (s *sender) update(u snapshot.FeedUpdate) bool {
+	if s.control.SetWriteDeadline(time.Now().Add(s.limit)) != nil {
+		return false
+	}
+	for i, data := range u.Events {
+		if i == len(u.Events)-1 && u.ID != "" { // only then the reader holds all up to it
+			fmt.Fprintf(&s.text, "id: %s\n", u.ID)
+		}
+		s.text.WriteString("data: ")
+		if len(data) <= maxBuffered {
+			s.text.Write(data)
+		} else if !s.drain() || !s.write(data) {
+			return false
+		}
+		s.text.WriteString("\n\n")
+		if s.text.Len() > maxBuffered && !s.drain() {
+			return false
+		}
+	}
+	return s.drain() && s.control.Flush() == nil
+}
+
+func (s *sender) write(data []byte) bool {
+	_, err := s.w.Write(data)
+	return err == nil
 }
 
 func (a *API) documentStream() {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -117,6 +118,7 @@ func (c *changes) take(position events.Position) announcement {
 	if len(c.accessChanged) > 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		c.hold(position)
 		for _, t := range c.accessChanged {
 			t.feed.wake()
 			t.feed.endWaits()
@@ -230,9 +232,13 @@ type Update struct {
 	Gap      bool     // changes before these may be missing
 	Position events.Position
 	More     <-chan struct{} // closed at the next change, or when access may have changed
-	// Listeners is how many listeners of the tenant More wakes.
-	Listeners int
+	// Turn is how long to wait after More before the client is told. It is random, so that a tenant's listeners take turns.
+	Turn time.Duration
 }
+
+// timePerListener is how much later the last listener of a tenant has its turn for each that the tenant has. If a
+// thousand wrote at once, the calls of other tenants would wait for them.
+const timePerListener = 100 * time.Microsecond
 
 // Next returns the changes since the last call, once. It sets Gap if the resumed position is too old or of a different
 // log. That position may be ahead of this snapshot: another node's lists may have shown it sooner.
@@ -242,8 +248,9 @@ func (l *Listener) Next() Update {
 	defer c.mu.RUnlock()
 	update := Update{
 		Position: c.position,
-		More:     l.tenant.feed.more, Listeners: l.tenant.feed.listeners,
-		Gap: l.position.Compare(c.held) > 0 || l.position.Compare(c.start) < 0,
+		More:     l.tenant.feed.more,
+		Turn:     rand.N(time.Duration(l.tenant.feed.listeners)*timePerListener + 1), //nolint:gosec // no secret
+		Gap:      l.position.Compare(c.held) > 0 || l.position.Compare(c.start) < 0,
 	}
 	if !update.Gap && l.position.Compare(c.position) > 0 {
 		update.Position = l.position
@@ -276,9 +283,9 @@ func (s *Snapshot) Await(ctx context.Context, t *Tenant, position events.Positio
 		if t.feed.applied == nil {
 			t.feed.applied = make(chan struct{})
 		}
-		applied := t.feed.applied
+		applied, held := t.feed.applied, c.held
 		c.mu.Unlock()
-		if s.Position().Compare(position) >= 0 {
+		if held.Compare(position) >= 0 {
 			return
 		}
 		select {

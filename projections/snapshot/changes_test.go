@@ -1,11 +1,13 @@
 package snapshot
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -257,5 +259,58 @@ func TestRunsHaveTheEventsOfOneStream(t *testing.T) {
 	}
 	if want := []int{2, 1, 1}; !slices.Equal(got, want) {
 		t.Errorf("the pieces have %v events, want %v", got, want)
+	}
+}
+
+// A wait for a change of a tenant ends once the snapshot holds it, also if it changes no flag. A listener that resumes
+// there has missed nothing.
+func TestAWaitEndsForATenantsOwnChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScribe()
+		tenant, _ := s.Tenant("t")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		for _, fact := range []events.Fact{
+			events.EvaluationKeyAdded{KeyID: "key", Kind: events.ServerKey, Environment: production},
+			events.EnvironmentAdded{Environment: events.EnvironmentRef{ID: "e2"}},
+			events.EvaluationKeyRemoved{KeyID: "key"},
+		} {
+			began, next, ended := time.Now(), events.Position{Commit: s.at.Commit + 1}, make(chan bool)
+			go func() {
+				s.Await(ctx, tenant, next)
+				l := s.listen("t", production.ID)
+				defer l.Close()
+				l.Resume(next)
+				ended <- l.Next().Gap
+			}()
+			synctest.Wait()
+			s.page(events.TenantStream("t"), fact)
+			if gap := <-ended; gap || time.Since(began) > 0 {
+				t.Errorf("%s: the wait ends after %v, and a gap is %v", fact.StoredName(), time.Since(began), gap)
+			}
+		}
+	})
+}
+
+func TestListenersTakeTurns(t *testing.T) {
+	s := newScribe()
+	tenant, _ := s.Tenant("t")
+	const listeners = 1000
+	var list []*Listener
+	for range listeners {
+		list = append(list, s.Listen(tenant, production.ID, listeners))
+	}
+	var last time.Duration
+	for _, l := range list {
+		last = max(last, l.Next().Turn)
+		defer l.Close()
+	}
+	if last < listeners*timePerListener/2 || last > listeners*timePerListener {
+		t.Errorf("the last of %d has its turn after %v", listeners, last)
+	}
+	alone := s.listen("u", production.ID)
+	defer alone.Close()
+	if turn := alone.Next().Turn; turn > timePerListener {
+		t.Errorf("one alone has its turn after %v", turn)
 	}
 }

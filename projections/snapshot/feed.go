@@ -63,7 +63,7 @@ const (
 	maxFeedChunk = 64 << 10
 	// maxFeedUpdate is the size from which a reader is sent the full state in place of what has changed, in bytes.
 	maxFeedUpdate = 4 << 20
-	// maxFeedCache limits the memory of cached events of flags, in bytes.
+	// maxFeedCache limits the memory of cached events of flags, and that of cached chunks, in bytes.
 	maxFeedCache = 16 << 20
 )
 
@@ -105,37 +105,73 @@ func (f *Feed) Resume(ctx context.Context, id string) bool {
 	return true
 }
 
-// FullState yields the full state in chunks, from a reset to a ready.
-func (f *Feed) FullState() iter.Seq2[FeedEvent, error] {
-	return func(yield func(FeedEvent, error) bool) {
-		update := f.listener.Next()
-		f.sent = f.information()
-		f.keys = f.keysNow()
-		if !yield(FeedEvent{Type: FeedReset, Version: FeedVersion, Environment: &f.sent}, nil) {
+// FullState yields the full state in updates of one event each, from a reset to a ready, which alone has an ID.
+func (f *Feed) FullState() iter.Seq2[FeedUpdate, error] {
+	return func(yield func(FeedUpdate, error) bool) {
+		id := f.snapshot.feedID(f.listener.Next().Position)
+		f.sent, f.keys = f.information(), f.keysNow()
+		send := func(data []byte, err error) bool {
+			return yield(FeedUpdate{Events: [][]byte{data}}, err) && err == nil
+		}
+		keys, err := f.allKeys()
+		if err != nil {
+			yield(FeedUpdate{}, err)
 			return
 		}
-		chunk := FeedEvent{Type: FeedState}
-		var err error
-		if chunk.Keys, err = f.allKeys(); err != nil {
-			yield(FeedEvent{}, err)
+		if !send(json.Marshal(FeedEvent{Type: FeedReset, Version: FeedVersion, Environment: &f.sent})) ||
+			!send(json.Marshal(FeedEvent{Type: FeedState, Keys: keys})) {
 			return
 		}
+		var chunk []*Flag
 		size := 0
 		for _, key := range f.tenant.FlagKeys() {
 			flag, ok := f.tenant.Flag(key)
 			if !ok {
 				continue
 			}
-			if size += int(flag.bytes); size > maxFeedChunk {
-				if !yield(chunk, nil) {
+			if size += int(flag.bytes); size > maxFeedChunk && len(chunk) > 0 {
+				if !send(f.chunkEvent(chunk)) {
 					return
 				}
-				chunk, size = FeedEvent{Type: FeedState}, int(flag.bytes)
+				chunk, size = nil, int(flag.bytes)
 			}
-			chunk.Flags = append(chunk.Flags, inEnvironment(flag.State(), f.environment.ID))
+			chunk = append(chunk, flag)
 		}
-		_ = yield(chunk, nil) && yield(FeedEvent{Type: FeedReady, Position: f.snapshot.feedID(update.Position)}, nil)
+		if len(chunk) > 0 && !send(f.chunkEvent(chunk)) {
+			return
+		}
+		ready, err := json.Marshal(FeedEvent{Type: FeedReady, Position: id})
+		yield(FeedUpdate{Events: [][]byte{ready}, ID: id}, err)
 	}
+}
+
+// feedChunks caches the chunks of full states, which readers that start at the same time share.
+var feedChunks = otter.Must(&otter.Options[feedEventKey, *feedChunk]{
+	MaximumWeight: maxFeedCache,
+	Weigher:       func(_ feedEventKey, c *feedChunk) uint32 { return uint32(len(c.data)) + 8*uint32(len(c.flags)) + 100 },
+})
+
+// feedChunk is the event of exactly these flags.
+type feedChunk struct {
+	flags []*Flag
+	data  []byte
+}
+
+// chunkEvent returns the event of some flags of the full state. The cache finds it by the first of them.
+func (f *Feed) chunkEvent(flags []*Flag) ([]byte, error) {
+	key := feedEventKey{flags[0], f.environment.ID}
+	if c, ok := feedChunks.GetIfPresent(key); ok && slices.Equal(c.flags, flags) {
+		return c.data, nil
+	}
+	e := FeedEvent{Type: FeedState}
+	for _, flag := range flags {
+		e.Flags = append(e.Flags, inEnvironment(flag.State(), f.environment.ID))
+	}
+	data, err := json.Marshal(e)
+	if err == nil {
+		feedChunks.Set(key, &feedChunk{flags, data})
+	}
+	return data, err
 }
 
 // FeedUpdate holds the events since a feed's last update.
@@ -144,15 +180,14 @@ type FeedUpdate struct {
 	ID     string          // of what the reader holds after them
 	Reset  bool            // events may be missing: the full state must be sent
 	More   <-chan struct{} // closed at the next change
-	// Listeners is how many listeners of the tenant More wakes.
-	Listeners int
+	Turn   time.Duration   // how long to wait after More, see Update
 }
 
 // Next returns what has changed since the last call. Of a flag that has changed several times it has the newest state.
 func (f *Feed) Next() (FeedUpdate, error) {
 	update := f.listener.Next()
 	u := FeedUpdate{
-		ID: f.snapshot.feedID(update.Position), More: update.More, Listeners: update.Listeners, Reset: update.Gap,
+		ID: f.snapshot.feedID(update.Position), More: update.More, Turn: update.Turn, Reset: update.Gap,
 	}
 	if u.Reset {
 		return u, nil
