@@ -86,7 +86,7 @@ func New(core *rest.Core, changes Changes) *API {
 	a.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.ForceServerCodecV2(codec{}),
-		grpc.UnaryInterceptor(recoverUnary(core.Log)),
+		grpc.UnaryInterceptor(answerUnary(core.Log)),
 		grpc.StreamInterceptor(recoverStream(core.Log)),
 	)
 	syncv1grpc.RegisterFlagSyncServiceServer(a.grpc, a)
@@ -128,14 +128,13 @@ type callKey struct{}
 // serve passes a call to gRPC. Core has limited, identified and logged it.
 func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 	out := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w)}
-	call := &call{request: r}
-	if strings.HasSuffix(r.URL.Path, "/SyncFlags") { // here, since gRPC calls the method in a goroutine of its own
-		_ = out.control.SetReadDeadline(time.Time{})
-	}
-	a.grpc.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), callKey{}, call)))
+	a.grpc.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), callKey{}, &call{request: r})))
 }
 
-type call struct{ request *http.Request }
+type call struct {
+	request *http.Request
+	answer  message // replaces what the method returns, unless it is nil
+}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
@@ -182,10 +181,14 @@ func (h health) Check(_ context.Context, in *healthgrpc.HealthCheckRequest) (*he
 
 // gRPC runs calls in goroutines of its own, which a panic would end together with the node.
 
-func recoverUnary(log *slog.Logger) grpc.UnaryServerInterceptor {
+func answerUnary(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (out any, err error) {
 		defer recoverPanic(log, &err)
-		return handle(ctx, in)
+		out, err = handle(ctx, in)
+		if made := callOf(ctx).answer; made != nil {
+			out = made
+		}
+		return out, err
 	}
 }
 

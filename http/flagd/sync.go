@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"flagledger/events"
@@ -104,31 +103,23 @@ func (s *stream) run(ctx context.Context) error {
 	defer listener.Close()
 	recheck := time.NewTimer(min(recheckInterval, s.p.Expires.Sub(s.Now())))
 	defer recheck.Stop()
+	defer func() { s.documents.release(s.sent) }()
 	update := listener.Next()
 	if err := s.send(ctx, s.p.Tenant.FlagsChanged()); err != nil {
 		return err
 	}
 	for {
-		select {
-		case <-update.More:
-		case <-recheck.C:
-		case <-s.ending:
-			return errStopping
-		case <-ctx.Done():
-			return status.FromContextError(ctx.Err()).Err()
-		}
-		if err := s.p.Refused(); err != nil {
-			return statusOf(err)
+		if err := s.await(ctx, update.More, recheck.C); err != nil {
+			return err
 		}
 		recheck.Reset(max(time.Second, min(recheckInterval, s.p.Expires.Sub(s.Now()))))
-		select {
-		case <-time.After(batchDelay):
-		case <-s.ending:
-			return errStopping
-		case <-ctx.Done():
-			return status.FromContextError(ctx.Err()).Err()
+		if err := s.await(ctx, nil, time.After(batchDelay+update.Turn)); err != nil {
+			return err
 		}
 		update = listener.Next()
+		if err := s.p.Refused(); err != nil { // after Next, whose More tells of later changes of access
+			return statusOf(err)
+		}
 		need := update.Position
 		switch n := len(update.Changes); {
 		case update.Gap:
@@ -143,6 +134,20 @@ func (s *stream) run(ctx context.Context) error {
 	}
 }
 
+// await waits for a change or for a time.
+func (s *stream) await(ctx context.Context, more <-chan struct{}, timer <-chan time.Time) error {
+	select {
+	case <-more:
+		return nil
+	case <-timer:
+		return nil
+	case <-s.ending:
+		return errStopping
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
 // send sends the document with all changes up to a position, unless the client has it already.
 func (s *stream) send(ctx context.Context, need events.Position) error {
 	made, err := s.current(ctx, s.document, s.p.Principal, need)
@@ -150,11 +155,16 @@ func (s *stream) send(ctx context.Context, need events.Position) error {
 		return err
 	}
 	if s.sent == made {
+		s.documents.release(made)
 		return nil
 	}
+	err = s.out.SendMsg(made.message) // it returns once the message before is written
+	s.documents.release(s.sent)
 	s.sent = made
-	s.count(s.p.Principal, made)
-	return s.out.SendMsg(made.message)
+	if err == nil {
+		s.count(s.p.Principal, made)
+	}
+	return err
 }
 
 // count counts a message as a prefetch of its flags.
@@ -166,7 +176,7 @@ func (a *API) count(p *rest.Principal, made *madeDocument) {
 	a.Counter.CountCall(&fetched, p.Tenant.ID(), p.Environment.ID, p.ClientID())
 }
 
-// FetchAllFlags answers with what SyncFlags would send first.
+// FetchAllFlags answers with what SyncFlags would send first: with the same bytes, which answerUnary sends.
 func (a *API) FetchAllFlags(ctx context.Context, in *v1.FetchAllFlagsRequest) (*v1.FetchAllFlagsResponse, error) {
 	p, key, err := a.admit(ctx, in.GetSelector())
 	if err != nil {
@@ -178,12 +188,10 @@ func (a *API) FetchAllFlags(ctx context.Context, in *v1.FetchAllFlagsRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	out := &v1.FetchAllFlagsResponse{}
-	if err := proto.Unmarshal(made.message, out); err != nil {
-		return nil, statusOf(err)
-	}
+	defer a.documents.release(made)
 	a.count(p.Principal, made)
-	return out, nil
+	callOf(ctx).answer = made.message
+	return nil, nil
 }
 
 // GetMetadata answers with nothing: old providers ask for it before the flags.
