@@ -48,7 +48,8 @@ func (e edgeCommand) Run(ctx context.Context) error {
 	limits.UnlimitedServers = true
 	server, err := edge.New(edge.Config{
 		From: e.From, Keys: e.Key, Open: e.Open, Folder: c.Data, PublicURL: c.PublicURL,
-		FollowHost: c.PublicURLAssumed, Limits: limits, Proxies: c.ProxyNetworks, Metrics: metrics, Now: time.Now, Log: log,
+		FollowHost: c.PublicURLAssumed, Limits: limits, FeedReaders: c.Streams.FeedReaders, Proxies: c.ProxyNetworks,
+		Metrics: metrics, Now: time.Now, Log: log,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -36,6 +38,22 @@ func newCopyFile(folder, key string, box keys.Box) copyFile {
 func nameOf(key string) string {
 	hash := sha256.Sum256([]byte(key))
 	return "edge-" + hex.EncodeToString(hash[:8])
+}
+
+// removeOldFiles removes the files of keys that are no longer configured once the service would not take their usage.
+func removeOldFiles(c Config) {
+	files, _ := filepath.Glob(filepath.Join(c.Folder, "edge-*.*"))
+	for _, path := range files {
+		name, _, _ := strings.Cut(filepath.Base(path), ".")
+		info, err := os.Stat(path)
+		if err != nil || c.Now().Sub(info.ModTime()) < maxAge ||
+			slices.ContainsFunc(c.Keys, func(key string) bool { return nameOf(key) == name }) {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			c.Log.Warn("a file of a key that is no longer configured stays", "path", path, "err", err)
+		}
+	}
 }
 
 var errSealed = errors.New("it is damaged, or of another key")

@@ -3,6 +3,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,10 +38,12 @@ type Config struct {
 	// FollowHost says that PublicURL is not configured: the URLs of streams follow the requests.
 	FollowHost bool
 	Limits     quota.Limits
-	Proxies    []netip.Prefix
-	Metrics    *prometheus.Registry
-	Now        func() time.Time
-	Log        *slog.Logger
+	// FeedReaders is how many readers of the feed the edge may have; 0 for the default.
+	FeedReaders int
+	Proxies     []netip.Prefix
+	Metrics     *prometheus.Registry
+	Now         func() time.Time
+	Log         *slog.Logger
 }
 
 // Edge serves the environments of its keys.
@@ -90,6 +93,7 @@ func New(c Config) (*Edge, error) {
 			e.open()
 		}
 	}
+	removeOldFiles(c)
 	secret, err := secretOf(c.Keys[0])
 	if err != nil {
 		return nil, err
@@ -99,6 +103,8 @@ func New(c Config) (*Edge, error) {
 		return nil, err
 	}
 	limiter := quota.NewLimiter(c.Limits, c.Proxies, c.Now)
+	streams := evaluation.DefaultStreamLimits()
+	streams.FeedReaders = cmp.Or(c.FeedReaders, streams.FeedReaders)
 	e.API = http.NewEdge(http.EdgeOptions{
 		Options: rest.Options{
 			Live:        live,
@@ -118,7 +124,7 @@ func New(c Config) (*Edge, error) {
 		Evaluation: evaluation.Options{
 			Changes:        live,
 			Feeds:          live,
-			StreamLimits:   evaluation.DefaultStreamLimits(),
+			StreamLimits:   streams,
 			SigningSecrets: live.signingSecrets,
 		},
 		Status:   e.status,

@@ -259,23 +259,34 @@ func (r *reporter) save() error {
 	return renameio.WriteFile(r.path, r.box.Encrypt(text, nil), 0o600, renameio.IgnoreUmask())
 }
 
-// report takes the new counts of an environment, writes them to disk and sends them. What the service does not take is
-// sent the next time.
-func (r *reporter) report(ctx context.Context, environmentID string) error {
-	r.collect(environmentID)
-	if !r.makeReport() {
-		return nil
-	}
-	for more := true; more; more = r.makeReport() {
-		if err := r.keep(); err != nil {
+// report reports all counts of an environment. What the service does not take is sent the next time. arrived says that
+// the file has a report that has arrived.
+func (r *reporter) report(ctx context.Context, environmentID string, arrived bool) error {
+	for ; ; arrived = true {
+		begins, err := r.advance(environmentID, true, arrived)
+		if err != nil || !begins {
 			return err
 		}
-		if err := r.send(ctx); err != nil {
+		if err := r.send(ctx, r.sending); err != nil {
 			return err
 		}
 		r.sending = nil
 	}
-	return r.keep()
+}
+
+// advance takes the new counts of an environment and, if it may, makes a report, which is to be sent if begins is true.
+// It writes them to disk, also if the file has changed otherwise.
+func (r *reporter) advance(environmentID string, mayReport, changed bool) (begins bool, err error) {
+	if environmentID == "" {
+		return false, nil
+	}
+	counted := r.collect(environmentID)
+	begins = mayReport && r.makeReport()
+	if !counted && !begins && !changed {
+		return false, nil
+	}
+	err = r.keep()
+	return begins && err == nil, err
 }
 
 // keep writes what is not reported to disk. If that fails, it removes the file, from which reports would be sent again.
@@ -291,10 +302,12 @@ func (r *reporter) keep() error {
 	return nil
 }
 
-// collect adds the new counts of the environment to those that wait, and drops what is too old for the service.
-func (r *reporter) collect(environmentID string) {
+// collect adds the new counts of the environment to those that wait, and drops what is too old for the service. It
+// reports whether there are new ones.
+func (r *reporter) collect(environmentID string) bool {
 	var dropped int64
-	for k, n := range r.meter.take(environmentID) {
+	counts := r.meter.take(environmentID)
+	for k, n := range counts {
 		if !r.wait(k, n) {
 			dropped += n
 		}
@@ -316,6 +329,7 @@ func (r *reporter) collect(environmentID string) {
 	if dropped > 0 {
 		r.config.Log.Warn("evaluations are in no report: too many wait for the service, or for too long", "n", dropped)
 	}
+	return len(counts) > 0
 }
 
 // wait adds to what waits. It returns false if there is no room.
@@ -368,9 +382,9 @@ func (r *reporter) makeReport() bool {
 	return true
 }
 
-// send sends the report. It returns nil too if the service refuses it for good.
-func (r *reporter) send(ctx context.Context) error {
-	body, err := json.Marshal(r.sending)
+// send sends a report. It returns nil too if the service refuses it for good.
+func (r *reporter) send(ctx context.Context, sending *report) error {
+	body, err := json.Marshal(sending)
 	if err != nil {
 		return err
 	}
@@ -396,27 +410,45 @@ func (r *reporter) send(ctx context.Context) error {
 	}
 }
 
-// run reports until ctx ends, and then once more.
+// run reports until ctx ends, and then once more. What is counted while the service takes long goes to disk meanwhile.
 func (r *reporter) run(ctx context.Context, environmentID func() string) {
 	tick := time.NewTicker(reportInterval)
 	defer tick.Stop()
+	var sent chan error // nil unless a report is under way
 	for ctx.Err() == nil {
+		arrived := false
 		select {
 		case <-ctx.Done():
+			continue
+		case err := <-sent:
+			sent = nil
+			if err != nil {
+				r.warn(err)
+				continue
+			}
+			r.sending, arrived = nil, true
 		case <-tick.C:
-			r.tryReport(ctx, environmentID())
 		}
+		begins, err := r.advance(environmentID(), sent == nil, arrived)
+		if err != nil {
+			r.warn(err)
+		}
+		if begins {
+			sent = make(chan error, 1)
+			go func(one *report, sent chan<- error) { sent <- r.send(ctx, one) }(r.sending, sent)
+		}
+	}
+	arrived := sent != nil && <-sent == nil
+	if arrived {
+		r.sending = nil
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
-	r.tryReport(last, environmentID())
+	if err := r.report(last, environmentID(), arrived); err != nil {
+		r.warn(err)
+	}
 }
 
-func (r *reporter) tryReport(ctx context.Context, environmentID string) {
-	if environmentID == "" {
-		return
-	}
-	if err := r.report(ctx, environmentID); err != nil {
-		r.config.Log.Warn("the usage of flags is not reported; the next attempt reports it", "err", err)
-	}
+func (r *reporter) warn(err error) {
+	r.config.Log.Warn("the usage of flags is not reported; the next attempt reports it", "err", err)
 }

@@ -2,6 +2,7 @@ package systemtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -208,6 +209,9 @@ func TestEdgesReportUsage(t *testing.T) {
 		nodetest.Same(t, "reported", shown["reported"], all)
 	}
 	evaluate(e, page, 3)
+	if got := e.WithToken(page).Attempt("GET", "/api/v1/feed", ""); got.Status != 403 {
+		t.Errorf("the feed with the key of a page: %v", got)
+	}
 	evaluate(further, key, 4)
 	counted(map[string]float64{"page": 3, "edge": 4}, 7)
 
@@ -230,9 +234,7 @@ func TestEdgesReportUsage(t *testing.T) {
 	s.Eventually("the first key is gone", func() bool {
 		return e.WithToken(key).Attempt("POST", nodetest.FlagPath("a", "/evaluate"), `{}`).Status == 401
 	})
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
+	s.Eventually("its folder is gone", func() bool { return os.RemoveAll(folder) == nil }) // it may write a file meanwhile
 	evaluate(e, page, 3)
 	s.Eventually("all is counted", func() bool {
 		shown := me.Call("GET", nodetest.FlagPath("a", "/metrics", "?environment=production"), nil).Want(200).Object()
@@ -429,4 +431,125 @@ func TestAnEdgeWhoseClockJumps(t *testing.T) {
 	e.stop()
 	shown := me.Call("GET", nodetest.FlagPath("a", "/metrics", "?environment=production"), nil).Want(200).Object()
 	nodetest.Same(t, "reported", shown["reported"], 5.0)
+}
+
+// What an edge counts while the service hangs is on its disk, and is counted once by an edge that begins with that.
+func TestAnEdgeWritesCountsWhileTheServiceHangs(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	target, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.FlushInterval = -1
+	proxy.ErrorLog = log.New(io.Discard, "", 0)
+	var reports atomic.Int64
+	hangs := make(chan struct{})
+	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/usage" {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		reports.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-hangs:
+		case <-r.Context().Done():
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(way.Close)
+	me := s.SignUp("me@example.com")
+	key := serverKey(me, "production")
+	me.CreateEnabledFlag("a", nil)
+	folder := t.TempDir()
+	e := startEdge(t, way.URL, folder, false, key)
+	evaluate := func() bool {
+		return e.WithToken(key).Attempt("POST", nodetest.FlagPath("a", "/evaluate"), `{}`).Status == 200
+	}
+	s.Eventually("the edge evaluates", evaluate)
+	s.Eventually("it reports", func() bool { return reports.Load() == 1 })
+	usage := func() string {
+		files, _ := filepath.Glob(filepath.Join(folder, "*.usage"))
+		if len(files) != 1 {
+			t.Fatalf("the files of usage are %v", files)
+		}
+		content, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	before := usage()
+	evaluate()
+	evaluate()
+	s.Eventually("the new counts are on disk", func() bool { return usage() != before })
+	if reports.Load() > 1 {
+		t.Error("they are on disk only after the report")
+	}
+	killed := t.TempDir()
+	if err := os.CopyFS(killed, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	close(hangs)
+	startEdge(t, s.URL, killed, false, key)
+	s.Eventually("all is counted", func() bool {
+		shown := me.Call("GET", nodetest.FlagPath("a", "/metrics", "?environment=production"), nil).Want(200).Object()
+		return shown["reported"].(float64) == 3
+	})
+}
+
+// The files of a key that is no longer configured go once the service would not take what they hold.
+func TestAnEdgeRemovesFilesOfOldKeys(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	const stays, goes = "edge-0011223344556677.usage", "edge-8899aabbccddeeff.usage"
+	key := "sk_" + strings.Repeat("a", 26)
+	old := time.Now().Add(-25 * time.Hour)
+	for name, at := range map[string]time.Time{
+		stays: time.Now().Add(-23 * time.Hour), goes: old, strings.Replace(goes, "usage", "feed", 1): old, "note.txt": old,
+	} {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	startEdge(t, "http://127.0.0.1:1", folder, false, key).stop()
+	var left []string
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		left = append(left, entry.Name())
+	}
+	nodetest.Same(t, "the files", left, []string{stays, "note.txt"})
+}
+
+// The limits of browser keys hold at an edge, and server keys have none there.
+func TestAnEdgeLimitsBrowserKeys(t *testing.T) {
+	t.Parallel()
+	s := nodetest.Start(t, pgtest.URL(t), settings.Config{Environment: "development"}, nodetest.Log(t))
+	me := s.SignUp("me@example.com")
+	key := serverKey(me, "production")
+	page := me.Call("POST", "/api/v1/evaluation-keys",
+		map[string]any{"name": "page", "kind": "browser", "environment": "production"}).Want(201).Object()["key"].(string)
+	me.CreateEnabledFlag("a", map[string]any{"clientSide": true})
+	e := startEdge(t, s.URL, t.TempDir(), false, key)
+	evaluate := func(key string) int {
+		return e.WithToken(key).Attempt("POST", nodetest.FlagPath("a", "/evaluate"), `{}`).Status
+	}
+	s.Eventually("the edge evaluates", func() bool { return evaluate(page) == 200 })
+	most := quota.Default().Browser
+	for n := 0; evaluate(page) != 429; n++ { // a new minute may begin
+		if n > 2*most {
+			t.Fatal("the page has no limit")
+		}
+	}
+	for range most + 1 {
+		if status := evaluate(key); status != 200 {
+			t.Fatalf("a server is answered %d", status)
+		}
+	}
 }
