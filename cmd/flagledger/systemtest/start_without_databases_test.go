@@ -41,6 +41,8 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	person := s.SignUp("me@example.com")
 	person.CreateFlag("on", map[string]any{"clientSide": true})
 	person.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
+	createFlagOfSegment(person)
+	audience := string(person.Evaluate("audience", `{"targetingKey":"ada"}`).Want(200).Body)
 	id, secret := person.OAuthClient("checkout", "flags:evaluate")
 	newKey := func(kind string, signed bool) (path string, key map[string]any, c *nodetest.Client) {
 		key = person.Call("POST", "/api/v1/evaluation-keys",
@@ -96,6 +98,12 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 		if r := machine.Attempt("POST", "/ofrep/v1/evaluate/flags", `{"context":{"targetingKey":"u"}}`); r.Status != 200 ||
 			!strings.Contains(r.Body, `"key":"on"`) {
 			t.Errorf("all flags: %v", r)
+		}
+		for unit, want := range map[string]string{"ada": audience, "eve": `"value":false`} {
+			if r := machine.Attempt("POST", nodetest.FlagPath("audience", "/evaluate"), `{"targetingKey":"`+unit+`"}`); r.Status != 200 ||
+				!strings.Contains(r.Body, want) {
+				t.Errorf("of a segment for %s: %v", unit, r)
+			}
 		}
 	}
 	evaluates()
