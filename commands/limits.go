@@ -42,7 +42,7 @@ func ListLimits() []events.Limit {
 		flagLimit("links", maxLinks, "", perFlag, 422, "links"),
 		flagLimit("segments that rules refer to", maxSegmentsUsed, "", "flag, and segment", 422),
 		flagLimit("segments that refer to each other in a row", MaxSegmentChain, "", perTenant, 422),
-		flagLimit("a member", maxMember, events.UnitBytes, perSegment, 422),
+		flagLimit("a member", state.MaxMember, events.UnitBytes, perSegment, 422),
 		flagLimit("members", maxSegmentSize, "", perSegment, 409),
 		flagLimit("all members", maxSegmentBytes, events.UnitBytes, perSegment, 409),
 		flagLimit("rules", MaxRules, "", perRules, 422, "rules"),

@@ -82,7 +82,8 @@ func oneOfEach() []any {
 		},
 		UpdateSegment{SegmentRef{"t", "k", []events.Revision{}}, new(""), nil, &[]string{}},
 		SetSegmentRules{SegmentRef: SegmentRef{TenantID: "t", Key: "k"}, Rules: []NewRule{{ID: new("r")}}},
-		ChangeMembers{SegmentRef{"t", "k", nil}, events.Excluded, []string{"u"}, nil},
+		ChangeMembers{SegmentRef{"t", "k", nil}, events.Excluded, []string{"u"}, nil, "salt"},
+		ForgetMembers{SegmentRef{"t", "k", nil}, "salt"},
 		DeleteSegment{SegmentRef{"t", "k", nil}, []string{"the flag f"}},
 		RevertSegment{
 			SegmentRef: SegmentRef{TenantID: "t", Key: "k"}, At: now, SegmentCount: 7,

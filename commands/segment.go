@@ -33,7 +33,9 @@ type CreateSegment struct {
 	Description string
 	Tags        []string
 	Rules       []NewRule // nil for none
-	Unusable    SegmentErrors
+	// SaltID names the salt of the lists of a private segment, which is stored already; empty for another.
+	SaltID   string
+	Unusable SegmentErrors
 	// SegmentCount is the tenant's number of segments, from Writer.Admit with MaxSegments.
 	SegmentCount int
 }
@@ -68,6 +70,7 @@ func (c CreateSegment) Decide(s state.Segment) ([]events.Fact, error) {
 	}
 	facts := []events.Fact{events.SegmentCreated{
 		TenantID: c.TenantID, Key: c.Key, ID: c.ID, Name: name, Description: c.Description, Tags: tagSet(c.Tags),
+		Private: c.SaltID != "", SaltID: c.SaltID,
 	}}
 	if len(rules) > 0 {
 		facts = append(facts, events.ChangeSegmentRules(nil, rules))
@@ -207,6 +210,23 @@ func (c DeleteSegment) Decide(s state.Segment) ([]events.Fact, error) {
 	return []events.Fact{events.SegmentDeleted{}}, nil
 }
 
+// ForgetMembers empties the lists of a private segment. Delete the salts of the segment but for SaltID afterwards: the
+// lists match nobody then, also in the past.
+type ForgetMembers struct {
+	SegmentRef
+	SaltID string // of the lists from now on, which is stored already
+}
+
+func (c ForgetMembers) Decide(s state.Segment) ([]events.Fact, error) {
+	if err := c.admit(s); err != nil {
+		return nil, err
+	}
+	if !s.Private {
+		return nil, Refuse(Conflict, "the segment is not private: its members stay in its history")
+	}
+	return []events.Fact{events.SegmentForgotten{SaltID: c.SaltID}}, nil
+}
+
 // maxNamedUsers limits the things that a message names.
 const maxNamedUsers = 20
 
@@ -245,6 +265,9 @@ func (c RevertSegment) Decide(s state.Segment) ([]events.Fact, error) {
 			return nil, err
 		}
 	}
+	if s.ID == c.To.ID && s.SaltID != c.To.SaltID {
+		return nil, Refuse(Conflict, "the members of that version were forgotten")
+	}
 	from := s
 	var facts []events.Fact
 	if !s.Exists || s.ID != c.To.ID {
@@ -259,7 +282,7 @@ func (c RevertSegment) Decide(s state.Segment) ([]events.Fact, error) {
 	}
 	for _, list := range []events.MemberList{events.Included, events.Excluded} {
 		was, is := *from.List(list), *c.To.List(list)
-		facts = append(facts, memberFacts(list, is.Minus(was), was.Minus(is))...)
+		facts = append(facts, memberFacts(c.To.Private, list, is.Minus(was), was.Minus(is))...)
 	}
 	if len(facts) == 0 {
 		return nil, nil

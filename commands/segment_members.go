@@ -15,7 +15,6 @@ const (
 	// MaxMemberChanges limits the members that a call adds and removes.
 	MaxMemberChanges = 10_000
 
-	maxMember       = 256 // bytes
 	maxSegmentSize  = 100_000
 	maxSegmentBytes = 8 << 20
 )
@@ -26,6 +25,7 @@ type ChangeMembers struct {
 	List   events.MemberList
 	Add    []string
 	Remove []string
+	SaltID string // for a private segment: Add and Remove are hashes with this salt, see HashMembers
 }
 
 func (c ChangeMembers) Decide(s state.Segment) ([]events.Fact, error) {
@@ -39,45 +39,81 @@ func (c ChangeMembers) Decide(s state.Segment) ([]events.Fact, error) {
 		wrong.Check(false, "add", "at most %s members in a call", events.CountText(MaxMemberChanges))
 		return nil, wrong.Err()
 	}
-	checkMembers(wrong, "add", c.Add)
-	checkMembers(wrong, "remove", c.Remove)
-	added := map[string]bool{}
-	for _, member := range c.Add {
-		added[member] = true
-	}
-	for i, member := range c.Remove {
-		wrong.Check(!added[member], place("remove", i), "is in add too")
-	}
+	checkMembers(wrong, c.Add, c.Remove)
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
+	if c.SaltID != s.SaltID {
+		return nil, Refuse(Conflict, "the segment has been forgotten or replaced at the same time")
+	}
 	missing := slices.DeleteFunc(slices.Clone(c.Add), list.Has)
 	present := slices.DeleteFunc(slices.Clone(c.Remove), func(m string) bool { return !list.Has(m) })
-	return checkSegmentSize(&s, memberFacts(c.List, missing, present))
+	return checkSegmentSize(&s, memberFacts(s.Private, c.List, missing, present))
 }
 
-func checkMembers(wrong FieldErrors, field string, members []string) {
+// HashMembers replaces the members of a change by their hashes with the salt of a private segment. salt is nil if it is
+// lost, as after an import.
+func HashMembers(salt []byte, add, remove []string) error {
+	wrong := FieldErrors{}
+	checkMembers(wrong, add, remove)
+	if err := wrong.Err(); err != nil {
+		return err
+	}
+	if salt == nil {
+		return Refuse(Conflict, "the salt of the segment's lists is missing, as after an import: forget its members first")
+	}
+	for _, list := range [][]string{add, remove} {
+		for i, member := range list {
+			hash, _ := state.HashMember(salt, member) // none is too long
+			list[i] = string(hash[:])
+		}
+	}
+	return nil
+}
+
+// checkMembers checks the members of a change.
+func checkMembers(wrong FieldErrors, add, remove []string) {
+	checkTexts(wrong, "add", add)
+	checkTexts(wrong, "remove", remove)
+	added := map[string]bool{}
+	for _, member := range add {
+		added[member] = true
+	}
+	for i, member := range remove {
+		wrong.Check(!added[member], place("remove", i), "is in add too")
+	}
+}
+
+func checkTexts(wrong FieldErrors, field string, members []string) {
 	for i, member := range members {
 		switch {
 		case member == "":
 			wrong.Check(false, place(field, i), "must not be empty")
-		case len(member) > maxMember:
-			wrong.Check(false, place(field, i), "must have at most %d bytes", maxMember)
+		case len(member) > state.MaxMember:
+			wrong.Check(false, place(field, i), "must have at most %d bytes", state.MaxMember)
 		case strings.ContainsFunc(member, unicode.IsControl):
 			wrong.Check(false, place(field, i), "must not contain control characters")
 		}
 	}
 }
 
-// memberFacts returns the facts that remove members from a list and add others.
-func memberFacts(list events.MemberList, add, remove []string) (facts []events.Fact) {
+// memberFacts returns the facts that remove members from a list and add others. Those of a private segment are hashes.
+func memberFacts(private bool, list events.MemberList, add, remove []string) (facts []events.Fact) {
 	slices.Sort(add)
 	slices.Sort(remove)
+	texts := func(part []string) (members, hashes []string) {
+		if private {
+			return nil, part
+		}
+		return part, nil
+	}
 	for part := range slices.Chunk(slices.Compact(remove), events.MaxMembersOfFact) {
-		facts = append(facts, events.SegmentMembersRemoved{List: list, Members: part})
+		members, hashes := texts(part)
+		facts = append(facts, events.SegmentMembersRemoved{List: list, Members: members, Hashes: hashes})
 	}
 	for part := range slices.Chunk(slices.Compact(add), events.MaxMembersOfFact) {
-		facts = append(facts, events.SegmentMembersAdded{List: list, Members: part})
+		members, hashes := texts(part)
+		facts = append(facts, events.SegmentMembersAdded{List: list, Members: members, Hashes: hashes})
 	}
 	return facts
 }

@@ -57,6 +57,42 @@ func TestSegments(t *testing.T) {
 		old.IfVersions = []events.Revision{7}
 		when(t, given, UpdateSegment{SegmentRef: old}).refused(PreconditionFailed)
 	})
+	t.Run("a private one", func(t *testing.T) {
+		private := beta
+		private.Private, private.SaltID = true, "s1"
+		creation := create
+		creation.SaltID = "s1"
+		when(t, nil, creation).then(private)
+		salt := make([]byte, state.SaltBytes)
+		add := ChangeMembers{SegmentRef: betaRef, List: events.Included, Add: []string{"ada"}, SaltID: "s1"}
+		if err := HashMembers(salt, add.Add, nil); err != nil {
+			t.Fatal(err)
+		}
+		const ada = "V6HJRRGeAVQmlq90PwcDTw" // SHA-256 of 17 zero bytes and "ada"
+		added := events.SegmentMembersAdded{List: events.Included, Hashes: []string{ada}}
+		given := []events.Fact{private}
+		when(t, given, add).then(added)
+		when(t, given, ChangeMembers{SegmentRef: betaRef, List: events.Included, Add: []string{"ada"}}).refused(Conflict)
+		given = append(given, added)
+		when(t, given, add).then()
+		remove := ChangeMembers{SegmentRef: betaRef, List: events.Included, Remove: add.Add, SaltID: "s1"}
+		when(t, given, remove).then(events.SegmentMembersRemoved{List: events.Included, Hashes: []string{ada}})
+		when(t, []events.Fact{beta}, ForgetMembers{betaRef, "s2"}).refused(Conflict)
+		when(t, given, ForgetMembers{betaRef, "s2"}).then(events.SegmentForgotten{SaltID: "s2"})
+		given = append(given, events.SegmentForgotten{SaltID: "s2"})
+		when(t, given, add).refused(Conflict)
+		when(t, given, RevertSegment{SegmentRef: betaRef, To: state.Segment{SegmentCreated: private, Exists: true, Version: 2}}).
+			refused(Conflict)
+		again := add
+		again.SaltID = "s2"
+		when(t, given, again).then(added) // the hash differs with a real salt
+		if err := HashMembers(nil, []string{"ada"}, nil); KindOf(err) != Conflict {
+			t.Errorf("a lost salt: %v", err)
+		}
+		if err := HashMembers(salt, []string{""}, nil); KindOf(err) != Invalid {
+			t.Errorf("an empty member: %v", err)
+		}
+	})
 	t.Run("delete", func(t *testing.T) {
 		when(t, given, DeleteSegment{SegmentRef: betaRef}).then(events.SegmentDeleted{})
 		when(t, given, DeleteSegment{SegmentRef: betaRef, Users: []string{"the flag f"}}).refused(Conflict)

@@ -59,6 +59,7 @@ var kinds = map[string]kind{
 	"segment.members_added":         {1, decode[SegmentMembersAdded], nil},
 	"segment.members_removed":       {1, decode[SegmentMembersRemoved], nil},
 	"segment.deleted":               {1, decode[SegmentDeleted], nil},
+	"segment.forgotten":             {1, decode[SegmentForgotten], nil},
 	"segment.reverted":              {1, decode[SegmentReverted], nil},
 	"project.created":               {1, decode[ProjectCreated], nil},
 	"project.updated":               {1, decode[ProjectUpdated], nil},

@@ -132,6 +132,7 @@ var examples = []Fact{
 	},
 	SegmentMembersAdded{List: Included, Members: []string{"user-1", "user-2"}},
 	SegmentMembersRemoved{List: Excluded, Members: []string{"user-3"}},
+	SegmentForgotten{SaltID: "s2"},
 	SegmentDeleted{},
 	SegmentReverted{Version: 7, At: time.Date(2026, 1, 2, 3, 4, 5, 6_789_000, time.UTC)},
 	ProjectCreated{ID: "p1", TenantID: "t1", Name: "Web", Description: "The site", Color: "#6b7280"},
@@ -291,6 +292,11 @@ func TestGoldenFilesAreWhatIsWritten(t *testing.T) {
 
 // addedLater has facts with the fields that were added without a new version, by their stored form.
 var addedLater = map[string]Fact{
+	`{"tenantId":"t","key":"k","id":"g","name":"n","private":true,"saltId":"s"}`: SegmentCreated{
+		TenantID: "t", Key: "k", ID: "g", Name: "n", Private: true, SaltID: "s",
+	},
+	`{"list":"included","hashes":["h"]}`: SegmentMembersAdded{List: Included, Hashes: []string{"h"}},
+	`{"list":"excluded","hashes":["h"]}`: SegmentMembersRemoved{List: Excluded, Hashes: []string{"h"}},
 	`{"tenantId":"t","key":"k","id":"f","name":"n","type":"boolean","defaultValue":true,"clientSide":true,"owner":"u","links":[{"title":"t","url":"https://example.com"}],"salt":"s"}`: FlagCreated{
 		TenantID: "t", Key: "k", ID: "f", Name: "n", Type: BooleanFlag, DefaultValue: json.RawMessage(`true`),
 		ClientSide: true, Owner: "u", Links: []Link{{"t", "https://example.com"}}, Salt: "s",

@@ -50,6 +50,9 @@ type SegmentCreated struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
+	// Private segments record hashes of members: see SegmentMembersAdded.
+	Private bool   `json:"private,omitempty"`
+	SaltID  string `json:"saltId,omitempty"` // names the salt of a private segment, which no fact holds
 }
 
 // SegmentUpdated changes fields of a segment.
@@ -79,16 +82,25 @@ func (c SegmentRulesChanged) Rules() RulesChanged {
 	return RulesChanged{Added: c.Added, Removed: c.Removed, Changed: c.Changed, Order: c.Order}
 }
 
-// SegmentMembersAdded adds members to a list, at most MaxMembersOfFact. They are sorted.
+// SegmentMembersAdded adds members to a list, at most MaxMembersOfFact. They are sorted. A private segment's fact has
+// their hashes instead.
 type SegmentMembersAdded struct {
 	List    MemberList `json:"list"`
-	Members []string   `json:"members"`
+	Members []string   `json:"members,omitempty"`
+	Hashes  []string   `json:"hashes,omitempty"`
 }
 
-// SegmentMembersRemoved removes members from a list, at most MaxMembersOfFact. They are sorted.
+// SegmentMembersRemoved removes members from a list, at most MaxMembersOfFact, as SegmentMembersAdded adds them.
 type SegmentMembersRemoved struct {
 	List    MemberList `json:"list"`
-	Members []string   `json:"members"`
+	Members []string   `json:"members,omitempty"`
+	Hashes  []string   `json:"hashes,omitempty"`
+}
+
+// SegmentForgotten empties the lists of a private segment. Their salt is deleted, so that they match nobody at any time,
+// and SaltID names the next.
+type SegmentForgotten struct {
+	SaltID string `json:"saltId"`
 }
 
 // SegmentDeleted deletes a segment. Its key is free again.
@@ -105,6 +117,7 @@ func (SegmentUpdated) StoredName() string        { return "segment.updated" }
 func (SegmentRulesChanged) StoredName() string   { return "segment.rules_changed" }
 func (SegmentMembersAdded) StoredName() string   { return "segment.members_added" }
 func (SegmentMembersRemoved) StoredName() string { return "segment.members_removed" }
+func (SegmentForgotten) StoredName() string      { return "segment.forgotten" }
 func (SegmentDeleted) StoredName() string        { return "segment.deleted" }
 func (SegmentReverted) StoredName() string       { return "segment.reverted" }
 
@@ -113,5 +126,6 @@ func (SegmentUpdated) segmentFact()        {}
 func (SegmentRulesChanged) segmentFact()   {}
 func (SegmentMembersAdded) segmentFact()   {}
 func (SegmentMembersRemoved) segmentFact() {}
+func (SegmentForgotten) segmentFact()      {}
 func (SegmentDeleted) segmentFact()        {}
 func (SegmentReverted) segmentFact()       {}

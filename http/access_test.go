@@ -129,6 +129,7 @@ var leastRoles = map[string]string{
 	"GET /api/v1/segments/{segmentKey}/versions/{version}":            "viewer",
 	"GET /api/v1/segments/{segmentKey}/diff":                          "viewer",
 	"POST /api/v1/segments/{segmentKey}/revert":                       "developer",
+	"POST /api/v1/segments/{segmentKey}/forget":                       "admin",
 	"GET /api/v1/projects":                                            "viewer",
 	"GET /api/v1/projects/{projectId}":                                "viewer",
 	"POST /api/v1/projects":                                           "developer",

@@ -9,6 +9,7 @@ import (
 
 	"flagledger/commands/billing"
 	"flagledger/commands/keep/checkpoints"
+	"flagledger/commands/keep/salts"
 	"flagledger/http/accounts"
 	"flagledger/http/audit"
 	httpbilling "flagledger/http/billing"
@@ -31,6 +32,7 @@ type Options struct {
 	Evaluation  evaluation.Options
 	Billing     *billing.Billing
 	Checkpoints *checkpoints.Checkpoints
+	Salts       *salts.Salts // of private segments
 
 	// StaleAfter is the time without evaluation or change after which a flag is unused or settled.
 	StaleAfter time.Duration
@@ -86,7 +88,7 @@ func New(o Options) *API {
 		a.tenants.AddOperations()
 		httpbilling.New(core, o.Billing).AddOperations(r)
 		flags.New(core, o.StaleAfter).AddOperations()
-		segments.New(core).AddOperations()
+		segments.New(core, o.Salts).AddOperations()
 		audit.New(core, o.Checkpoints).AddOperations()
 		a.Evaluation.AddOperations(r)
 		a.Flagd.AddOperations(r)

@@ -97,6 +97,10 @@ var acts = map[string]func(me *nodetest.Client) act{
 		createSegment(me, "beta", "")
 		return act{"POST", segmentPath("beta", "/members"), `{"list":"included","add":["u"]}`, 200, segmentStream(me)}
 	},
+	"forget a segment's members": func(me *nodetest.Client) act {
+		createPrivateSegment(me, "beta")
+		return act{"POST", segmentPath("beta", "/forget"), ``, 200, segmentStream(me)}
+	},
 	"revert a segment": func(me *nodetest.Client) act {
 		createSegment(me, "beta", ofPlan("pro"))
 		return act{"POST", segmentPath("beta", "/revert"), `{"version":1}`, 200, segmentStream(me)}

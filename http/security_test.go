@@ -37,7 +37,7 @@ func scopeOf(name string) string {
 		return "flags:sync"
 	case strings.HasPrefix(path, "/api/v1/segments") && (reads || strings.HasSuffix(path, "/check")):
 		return "flags:read"
-	case strings.HasPrefix(path, "/api/v1/segments"):
+	case strings.HasPrefix(path, "/api/v1/segments") && !strings.HasSuffix(path, "/forget"):
 		return "flags:write"
 	case (strings.HasPrefix(path, "/api/v1/flags") || path == "/api/v1/cleanup" || path == "/api/v1/tags" || path == "/api/v1/config") && reads:
 		return "flags:read"

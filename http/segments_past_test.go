@@ -25,9 +25,10 @@ func testAnswersWithSegmentsCanBeHadAgain(t *testing.T) {
 	s := nodetest.Shared(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		h := &segmentHistory{me: s.In(nodetest.Drawn{TB: t, Property: rt}).SignUp(nodetest.Address()), rt: rt}
-		for _, key := range []string{"a", "b", "c"} {
+		for _, key := range []string{"a", "b"} {
 			createSegment(h.me, key, "")
 		}
+		createPrivateSegment(h.me, "c")
 		for _, key := range []string{"f", "g"} {
 			h.me.CreateEnabledFlag(key, nil)
 			h.me.SetFallthrough(key, `{"serve":{"value":false}}`).Want(200)
@@ -74,7 +75,7 @@ func (h *segmentHistory) change() {
 	case "delete":
 		h.me.Call("DELETE", segmentPath(segment), nil)
 	case "create":
-		h.me.Call("POST", segmentsPath, `{"key":"`+segment+`"}`)
+		h.me.Call("POST", segmentsPath, fmt.Sprintf(`{"key":%q,"private":%s}`, segment, h.of("private", "true", "false")))
 	case "rename":
 		h.me.Call("PATCH", segmentPath(segment), `{"name":"`+who+`"}`)
 	case "revert":

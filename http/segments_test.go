@@ -51,7 +51,7 @@ func TestSegments(t *testing.T) {
 			nodetest.Same(t, "the place", created.Header.Get("Location"), segmentPath("beta"))
 			shown := created.Object()
 			nodetest.Members(t, "the segment", shown, "id", "key", "name", "description", "tags", "version", "rules", "counts",
-				"usedBy", "createdAt", "updatedAt")
+				"usedBy", "private", "createdAt", "updatedAt")
 			created.Shows(map[string]any{
 				"key": "beta", "name": "Beta", "description": "d", "tags": []any{"x"}, "version": 2,
 				"counts": map[string]any{"included": 0, "excluded": 0}, "usedBy": 0,

@@ -141,7 +141,7 @@ func TestReadersMissNothingDuringRebuildsUnderWrites(t *testing.T) {
 			}
 		}))
 	}
-	read := queries.New(w.pool, w.store, nil)
+	read := queries.New(w.pool, w.store, nil, nil)
 	for reader := range 3 {
 		stops = append(stops, w.background(func(ctx context.Context) {
 			for ctx.Err() == nil {

@@ -22,15 +22,20 @@ type Queries struct {
 	wait     func(ctx context.Context, position events.Position, names []string) bool
 	lists    *flagKeyCache
 	segments *segmentStates
-	now      func() time.Time // measures how long reading takes; callers pass the current time
+	salt     func(ctx context.Context, id string) ([]byte, error) // of a private segment
+	now      func() time.Time                                     // measures how long reading takes; callers pass the current time
 }
 
 // New returns Queries over the read models of a store. wait waits until the read models of the named events reach a
-// position, and returns false if that takes too long.
+// position, and returns false if that takes too long. salt returns the salt of a private segment, nil if it was
+// forgotten.
 func New(
 	db *pgxpool.Pool, store events.Store, wait func(ctx context.Context, position events.Position, names []string) bool,
+	salt func(ctx context.Context, id string) ([]byte, error),
 ) *Queries {
-	return &Queries{db: db, store: store, wait: wait, lists: newFlagKeyCache(), segments: newSegmentStates(), now: time.Now}
+	return &Queries{
+		db: db, store: store, wait: wait, lists: newFlagKeyCache(), segments: newSegmentStates(), salt: salt, now: time.Now,
+	}
 }
 
 var (

@@ -147,6 +147,9 @@ func (q *Queries) compiledSegmentAt(
 	if err != nil {
 		return nil, err
 	}
+	if then, err = q.WithSalt(ctx, then); err != nil {
+		return nil, err
+	}
 	compiled, _ := evaluation.CompileSegment(then, nil) // without the rules that this release does not know
 	return compiled, nil
 }
@@ -182,4 +185,18 @@ func (q *Queries) SegmentsListAt(
 		list = append(list, s)
 	}
 	return list, nil
+}
+
+// WithSalt returns a segment with the salt of its lists, if it is private and they were not forgotten.
+func (q *Queries) WithSalt(ctx context.Context, s *state.Segment) (*state.Segment, error) {
+	if !s.Private || s.Salt != nil {
+		return s, nil
+	}
+	salt, err := q.salt(ctx, s.SaltID)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	salted := s.Clone()
+	salted.Salt = salt
+	return &salted, nil
 }

@@ -33,7 +33,7 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 			return err
 		}
 		defer pool.Close()
-		read, stale := queries.New(pool, store, nil), config.Staleness()
+		read, stale := queries.New(pool, store, nil, nil), config.Staleness()
 		if err := read.HasTenant(ctx, c.Tenant); err != nil {
 			return err
 		}

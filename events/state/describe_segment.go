@@ -20,6 +20,9 @@ func describeSegment(e events.Recorded) (Description, error) {
 		if len(fact.Tags) > 0 {
 			changes.add("tags", nil, fact.Tags)
 		}
+		if fact.Private {
+			changes.add("private", nil, true)
+		}
 	case events.SegmentUpdated:
 		entry.Name = to(fact.Name)
 		addChange(changes, "name", fact.Name)
@@ -30,9 +33,10 @@ func describeSegment(e events.Recorded) (Description, error) {
 	case events.SegmentRulesChanged:
 		addRules(changes, fact.Rules())
 	case events.SegmentMembersAdded:
-		changes.add(string(fact.List), nil, orEmpty(fact.Members))
+		changes.add(string(fact.List), nil, membersOrCount(fact.Members, fact.Hashes))
 	case events.SegmentMembersRemoved:
-		changes.add(string(fact.List), orEmpty(fact.Members), nil)
+		changes.add(string(fact.List), membersOrCount(fact.Members, fact.Hashes), nil)
+	case events.SegmentForgotten:
 	case events.SegmentDeleted:
 		entry.Gone = "name"
 	case events.SegmentReverted:
@@ -42,4 +46,12 @@ func describeSegment(e events.Recorded) (Description, error) {
 		}
 	}
 	return entry, nil
+}
+
+// membersOrCount returns members, or how many hashes there are in their place.
+func membersOrCount(members, hashes []string) any {
+	if len(hashes) > 0 {
+		return len(hashes)
+	}
+	return orEmpty(members)
 }

@@ -38,7 +38,7 @@ func TestStateAndDescriptionHaveEachField(t *testing.T) {
 		{nil, events.FlagCreated{}, foldFlag, nil, []string{"TenantID", "Key", "ID", "Salt"}},
 		{events.FlagCreated{}, events.FlagUpdated{}, foldFlag, nil, nil},
 		{variation, events.VariationUpdated{ID: "v1"}, foldFlag, []string{"ID"}, []string{"ID"}},
-		{nil, events.SegmentCreated{}, foldSegment, nil, []string{"TenantID", "Key", "ID"}},
+		{nil, events.SegmentCreated{}, foldSegment, nil, []string{"TenantID", "Key", "ID", "SaltID"}},
 		{events.SegmentCreated{}, events.SegmentUpdated{}, foldSegment, nil, nil},
 		{nil, events.ProjectCreated{}, foldProject, nil, []string{"ID", "TenantID"}},
 		{events.ProjectCreated{}, events.ProjectUpdated{}, foldProject, nil, nil},

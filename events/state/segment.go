@@ -24,7 +24,10 @@ type Segment struct {
 	// CreatedVersion is the version with which this life of the key began.
 	CreatedVersion events.Revision `json:"createdVersion,omitempty"`
 	ChangedAt      time.Time       `json:"-"` // the time of the last event by the clock of its node; commands use it
-	LastChange     MemberChange    `json:"-"`
+	// Salt is that of a private segment's lists, whose hashes match nobody without it. No fact has it: who evaluates the
+	// segment sets it.
+	Salt       []byte       `json:"salt,omitempty"`
+	LastChange MemberChange `json:"-"`
 }
 
 // MemberChange counts what the last request that changed members has changed.
@@ -56,13 +59,23 @@ func (s *Segment) Apply(r events.Recorded) {
 		s.Rules = applyRules(s.Rules, fact.Rules())
 		s.setUses(r.At)
 	case events.SegmentMembersAdded:
-		s.changeMembers(r, fact.List, func(m Members) Members { return m.With(fact.Members) })
+		s.changeMembers(r, fact.List, func(m Members) Members { return m.With(texts(fact.Members, fact.Hashes)) })
 	case events.SegmentMembersRemoved:
-		s.changeMembers(r, fact.List, func(m Members) Members { return m.Without(fact.Members) })
+		s.changeMembers(r, fact.List, func(m Members) Members { return m.Without(texts(fact.Members, fact.Hashes)) })
+	case events.SegmentForgotten:
+		s.SaltID, s.Salt, s.Included, s.Excluded = fact.SaltID, nil, Members{}, Members{}
 	case events.SegmentDeleted:
 		s.Exists = false
 	case events.SegmentReverted: // facts before it in the same append have restored the rest
 	}
+}
+
+// texts returns what the lists hold of a fact: its members, or their hashes.
+func texts(members, hashes []string) []string {
+	if len(hashes) > 0 {
+		return hashes
+	}
+	return members
 }
 
 func (s *Segment) changeMembers(r events.Recorded, name events.MemberList, change func(Members) Members) {

@@ -115,6 +115,9 @@ func (a *API) segmentOfCheck(
 	for i, use := range s.Uses {
 		keys[i] = use.Key
 	}
+	if s, err = a.Queries.WithSalt(ctx, s); err != nil {
+		return nil, err
+	}
 	segment, err := evaluation.CompileSegment(s, nil)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"flagledger/commands"
+	"flagledger/commands/keep/salts"
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/rest"
@@ -12,10 +13,13 @@ import (
 )
 
 // API serves segments.
-type API struct{ *rest.Core }
+type API struct {
+	*rest.Core
+	Salts *salts.Salts // of private segments
+}
 
 // New returns the operations of a core.
-func New(core *rest.Core) *API { return &API{core} }
+func New(core *rest.Core, salts *salts.Salts) *API { return &API{core, salts} }
 
 const (
 	tag  = "Segments"
@@ -36,6 +40,7 @@ func (a *API) AddOperations() {
 	a.addHistory()
 	a.addVersions()
 	a.addRevert()
+	a.addForget()
 }
 
 // SegmentPath names a segment.

@@ -17,8 +17,8 @@ import (
 
 type segmentHistoryEntry struct {
 	ID        string            `json:"id" example:"0198c5a1-9c51-7f3d-8b26-5e7d9f1a3b42"`
-	Action    string            `json:"action" enum:"created,updated,rules_changed,members_added,members_removed,deleted,reverted"`
-	Changes   rest.Value        `json:"changes" doc:"Each changed field with from and to. Rules are rules.<id>, as a whole, null if absent; members that were added or removed are included or excluded" example:"{\"included\":{\"from\":null,\"to\":[\"user-42\"]}}"`
+	Action    string            `json:"action" enum:"created,updated,rules_changed,members_added,members_removed,forgotten,deleted,reverted"`
+	Changes   rest.Value        `json:"changes" doc:"Each changed field with from and to. Rules are rules.<id>, as a whole, null if absent; members that were added or removed are included or excluded, of a private segment their number" example:"{\"included\":{\"from\":null,\"to\":[\"user-42\"]}}"`
 	UserID    string            `json:"userId" example:"0198c5a0-d3c2-7e19-9a75-2b8f6c4d1e05"`
 	UserName  string            `json:"userName" doc:"The display name, or else the address, or else the userId; \"erased user\" if the person was erased" example:"Ada"`
 	Timestamp rest.RecordedTime `json:"timestamp"`
@@ -50,7 +50,7 @@ func (a *API) addHistory() {
 		SegmentPath
 		rest.PageInput
 		rest.PeriodInput
-		Action string `query:"action" enum:"created,updated,rules_changed,members_added,members_removed,deleted,reverted"`
+		Action string `query:"action" enum:"created,updated,rules_changed,members_added,members_removed,forgotten,deleted,reverted"`
 		UserID string `query:"userId"`
 	}) (*rest.ListOutput[segmentHistoryEntry], error) {
 		filter := queries.HistoryFilter{Action: in.Action, UserID: a.PersonID(in.UserID), From: in.From, To: in.To}
@@ -89,14 +89,15 @@ func showVersion(s *state.Segment) segmentVersionBody {
 	return body
 }
 
-// SegmentVersion returns the JSON of a version of a segment, and its members if it has some. The command line prints it.
+// SegmentVersion returns the JSON of a version of a segment, and its members if it has some that are not private. The
+// command line prints it.
 func SegmentVersion(s *state.Segment) []byte {
 	whole := struct {
 		segmentVersionBody
 		Included []string `json:"included,omitempty"`
 		Excluded []string `json:"excluded,omitempty"`
 	}{segmentVersionBody: showVersion(s)}
-	if s.Exists {
+	if s.Exists && !s.Private {
 		whole.Included, whole.Excluded = s.Included.List(0, 0), s.Excluded.List(0, 0)
 	}
 	return rest.EncodeJSON(whole)
@@ -134,7 +135,7 @@ func (a *API) addVersions() {
 	diff := rest.Operation("GET", path+"/diff", "compare-segment-versions", tag,
 		"What changed of a segment between two versions or times")
 	diff.Description = "The answer is 404 if the segment did not exist at one of them, and names which. Members that one " +
-		"of them lacks are `included` and `excluded`."
+		"of them lacks are `included` and `excluded`; of a private segment their number."
 	rest.Register(a.Core, reading, diff, func(ctx context.Context, in *struct {
 		SegmentPath
 		rest.DiffInput
@@ -186,7 +187,11 @@ func compareSegments(before, after *state.Segment) (rest.DiffBody, error) {
 	d.AddLists("rules", nil, rest.ByID(bodies[0].Rules, id), rest.ByID(bodies[1].Rules, id))
 	for _, list := range []events.MemberList{events.Included, events.Excluded} {
 		from, to := before.List(list), after.List(list)
-		d.Add(string(list), nil, from.Minus(*to), to.Minus(*from))
+		if gone, added := from.Minus(*to), to.Minus(*from); before.Private || after.Private {
+			d.Add(string(list), nil, len(gone), len(added))
+		} else {
+			d.Add(string(list), nil, gone, added)
+		}
 	}
 	return d, nil
 }

@@ -40,7 +40,8 @@ type membersOutput struct {
 
 func (a *API) addMembers() {
 	list := rest.Operation("GET", path+"/members", "list-segment-members", tag, "A list of a segment's members, in order")
-	list.Description = historyText
+	list.Description = historyText + " It is 409 for a private segment."
+	list.Errors = []int{http.StatusConflict}
 	rest.Register(a.Core, reading, rest.WithExamples(list, nil, []string{"user-42", "user-43"}),
 		func(ctx context.Context, in *struct {
 			SegmentRead
@@ -49,6 +50,9 @@ func (a *API) addMembers() {
 		}) (*rest.ListOutput[string], error) {
 			s, _, err := in.read(ctx, a)
 			if err != nil {
+				return nil, err
+			}
+			if err := errPrivate(s); err != nil {
 				return nil, err
 			}
 			members := s.List(events.MemberList(in.List))
@@ -73,9 +77,14 @@ func (a *API) addMembers() {
 		List string `query:"list" enum:"included,excluded" doc:"The list that a body of text/csv adds to"`
 		Body segmentMembersBody
 	}) (*membersOutput, error) {
-		s, done, err := rest.Do(ctx, a.Writer, commands.ChangeMembers{
+		distinct := distinct(in.Body.Add) + distinct(in.Body.Remove)
+		cmd := commands.ChangeMembers{
 			SegmentRef: in.ref(ctx), List: events.MemberList(in.Body.List), Add: in.Body.Add, Remove: in.Body.Remove,
-		})
+		}
+		if err := a.hash(ctx, &cmd); err != nil {
+			return nil, err
+		}
+		s, done, err := rest.Do(ctx, a.Writer, cmd)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +92,7 @@ func (a *API) addMembers() {
 		if done.Revision > 0 {
 			out.Body.Added, out.Body.Removed = s.LastChange.Added, s.LastChange.Removed
 		}
-		out.Body.Unchanged = distinct(in.Body.Add) + distinct(in.Body.Remove) - out.Body.Added - out.Body.Removed
+		out.Body.Unchanged = distinct - out.Body.Added - out.Body.Removed
 		return out, nil
 	})
 }

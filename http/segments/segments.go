@@ -20,6 +20,7 @@ type segmentBody struct {
 	Name        string            `json:"name" example:"Beta testers"`
 	Description string            `json:"description" example:"People who asked for early versions"`
 	Tags        []string          `json:"tags" example:"[\"web\"]"`
+	Private     bool              `json:"private" doc:"Its members can be checked, but not listed" example:"false"`
 	Version     uint64            `json:"version" doc:"The number of the segment's last event" example:"7"`
 	Rules       []segmentRuleBody `json:"rules" doc:"Who matches one of them is in the segment, unless excluded"`
 	Counts      segmentCountsBody `json:"counts"`
@@ -40,6 +41,7 @@ func showSegment(s *state.Segment) segmentBody {
 		Name:        s.Name,
 		Description: s.Description,
 		Tags:        s.Tags,
+		Private:     s.Private,
 		Version:     uint64(s.Version),
 		Rules:       showRules(s.Rules),
 		Counts:      segmentCountsBody{s.Included.Len(), s.Excluded.Len()},
@@ -68,6 +70,7 @@ type createSegmentBody struct {
 	Description string                `json:"description,omitempty" maxLength:"2000" example:"People who asked for early versions"`
 	Tags        []string              `json:"tags,omitempty" doc:"A set" example:"[\"web\"]"`
 	Rules       []NewSegmentRule      `json:"rules,omitempty" maxItems:"100"`
+	Private     bool                  `json:"private,omitempty" doc:"Record hashes of the members; this never changes" example:"false"`
 }
 
 type updateSegmentBody struct {
@@ -83,7 +86,7 @@ var (
 	}
 	exampleSegment = map[string]any{
 		"id": "0198c5a1-4d3e-7b61-8f20-6a1d9c5e7b04", "key": "beta", "name": "Beta testers",
-		"description": "People who asked for early versions", "tags": []string{"web"}, "version": 2,
+		"description": "People who asked for early versions", "tags": []string{"web"}, "private": false, "version": 2,
 		"rules": []any{exampleRule(true)}, "counts": map[string]any{"included": 0, "excluded": 0}, "usedBy": 0,
 		"createdAt": "2026-03-14T15:09:26.535120Z", "updatedAt": "2026-03-14T15:09:26.535120Z",
 	}
@@ -121,7 +124,7 @@ func (a *API) addSegments() {
 	create := rest.Operation("POST", "/api/v1/segments", "create-segment", tag, "Create a segment")
 	create.DefaultStatus = http.StatusCreated
 	create.Errors = []int{http.StatusConflict}
-	create.Description = "A segment holds in all environments. " + referText
+	create.Description = "A segment holds in all environments. " + privateText + " " + referText
 	create = rest.WithExamples(create, exampleNew, exampleSegment)
 	rest.Register(a.Core, changing, create, func(ctx context.Context, in *struct {
 		rest.TenantInput
@@ -134,19 +137,26 @@ func (a *API) addSegments() {
 			return nil, err
 		}
 		defer release()
-		sent := sentRules(in.Body.Rules)
+		sent, id, saltID := sentRules(in.Body.Rules), rest.NewID(ctx), ""
+		if in.Body.Private {
+			if saltID, err = a.Salts.Add(ctx, tenant.ID(), id); err != nil {
+				return nil, err
+			}
+		}
 		out, err := a.write(ctx, commands.CreateSegment{
 			TenantID:     tenant.ID(),
 			Key:          in.Body.Key,
-			ID:           rest.NewID(ctx),
+			ID:           id,
 			Name:         in.Body.Name.Sent,
 			Description:  in.Body.Description,
 			Tags:         in.Body.Tags,
 			Rules:        sent,
+			SaltID:       saltID,
 			Unusable:     a.UnusableSegments(ctx, tenant, in.Body.Key, sent),
 			SegmentCount: count,
 		})
 		if err != nil {
+			a.dropSalt(ctx, saltID, err)
 			return nil, err
 		}
 		out.Location = rest.PublicPath(ctx, "/api/v1/segments/"+in.Body.Key)

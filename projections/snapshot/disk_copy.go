@@ -133,7 +133,15 @@ func (s *Snapshot) adopt(saved *Saved) {
 	c, from := saved.Checkpoint, saved.state
 	s.applying.Lock()
 	defer s.applying.Unlock()
+	from.salts.known.Range(func(id string, saved salt) bool {
+		var ok bool
+		if saved.plain, ok = s.salts.decrypt(id, saved.encrypted); ok || saved.encrypted == nil {
+			s.salts.known.Store(id, saved)
+		}
+		return true
+	})
 	from.tenants.Range(func(id string, t *Tenant) bool {
+		s.addSalts(t)
 		s.tenants.Store(id, t)
 		t.flagsChanged.Store(&c.Position)
 		s.created.add(t.Creator(), t)

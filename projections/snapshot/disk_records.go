@@ -19,6 +19,7 @@ type contents struct {
 	users   []savedUser
 	clients []Client
 	ended   []savedSession
+	salts   []savedSalt
 }
 
 // header says what a file is of.
@@ -35,6 +36,7 @@ type record struct {
 	Users   []savedUser    `cbor:",omitempty"`
 	Clients []Client       `cbor:",omitempty"`
 	Ended   []savedSession `cbor:",omitempty"`
+	Salts   []savedSalt    `cbor:",omitempty"`
 }
 
 type savedTenant struct {
@@ -61,7 +63,7 @@ func (s *savedSegment) state() *state.Segment {
 
 func saveSegment(s *state.Segment) *savedSegment {
 	saved := &savedSegment{*s, s.Included.List(0, 0), s.Excluded.List(0, 0)}
-	saved.State.Included, saved.State.Excluded = state.Members{}, state.Members{}
+	saved.State.Included, saved.State.Excluded, saved.State.Salt = state.Members{}, state.Members{}, nil
 	return saved
 }
 
@@ -75,6 +77,12 @@ type savedFlags struct {
 type savedUser struct {
 	ID   string
 	User User
+}
+
+// savedSalt is the salt of a private segment, as it is stored.
+type savedSalt struct {
+	ID        string
+	Encrypted []byte
 }
 
 type savedSession struct {
@@ -108,6 +116,10 @@ func (s *Snapshot) copyContents() *contents {
 	})
 	s.ended.Range(func(of session, until time.Time) bool {
 		all.ended = append(all.ended, savedSession{of, until})
+		return true
+	})
+	s.salts.known.Range(func(id string, known salt) bool {
+		all.salts = append(all.salts, savedSalt{id, known.encrypted})
 		return true
 	})
 	return all
@@ -175,6 +187,11 @@ func (all *contents) records() iter.Seq[record] {
 				return
 			}
 		}
+		for part := range slices.Chunk(all.salts, perRecord) {
+			if !yield(record{Salts: part}) {
+				return
+			}
+		}
 	}
 }
 
@@ -220,6 +237,9 @@ func (s *Snapshot) add(r record) error {
 	}
 	for _, e := range r.Ended {
 		s.ended.Store(e.Session, e.Until)
+	}
+	for _, e := range r.Salts {
+		s.salts.known.Store(e.ID, salt{encrypted: e.Encrypted})
 	}
 	return nil
 }

@@ -152,6 +152,9 @@ func (f *Feed) FullState() iter.Seq2[FeedEvent, error] {
 func (f *Feed) allSegments(yield func(FeedEvent, error) bool) bool {
 	clear(f.segments)
 	for _, segment := range f.tenant.Segments().All() {
+		if !f.carries(segment.State()) {
+			continue
+		}
 		f.segments[segment.State().Key] = segment.State()
 		for _, piece := range segmentPieces(segment.State()) {
 			if !yield(FeedEvent{Type: FeedState, Segment: piece}, nil) {

@@ -85,6 +85,9 @@ func segmentPieces(s *state.Segment) (pieces []*SegmentUpdate) {
 	return append(pieces, piece)
 }
 
+// carries reports whether the reader may have a segment: without secrets it gets no private one.
+func (f *Feed) carries(s *state.Segment) bool { return !s.Private || f.secrets != nil }
+
 // segmentEvents caches the events of segments, which all readers are sent at the same time.
 var segmentEvents = otter.Must(&otter.Options[segmentEventKey, []byte]{
 	MaximumWeight: maxFeedCache,
@@ -96,7 +99,7 @@ type segmentEventKey struct{ before, after *state.Segment }
 // segmentEvent returns the event of a segment that has changed: as it is now, or that it is gone.
 func (f *Feed) segmentEvent(key string) ([]byte, error) {
 	segment, ok := f.tenant.Segments().Last(key)
-	if !ok {
+	if !ok || !f.carries(segment.State()) {
 		delete(f.segments, key)
 		return json.Marshal(FeedEvent{Type: FeedGone, SegmentKey: key})
 	}

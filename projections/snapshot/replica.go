@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -139,7 +140,8 @@ func (r *Replica) replace(next replicaState) {
 		}
 	}
 	for key, segment := range next.segments {
-		if was := before.segments[key]; was == nil || was.Version != segment.Version || was.ID != segment.ID {
+		if was := before.segments[key]; was == nil || was.Version != segment.Version || was.ID != segment.ID ||
+			!bytes.Equal(was.Salt, segment.Salt) {
 			r.showSegmentOf(key, segment)
 		}
 	}

@@ -158,7 +158,7 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 	if before, ok := t.Segments().Last(key); ok {
 		next = before.State().Clone()
 	}
-	existed, uses := next.Exists, next.Uses
+	existed, uses, saltID := next.Exists, next.Uses, next.SaltID
 	var last events.Recorded
 	for e := range facts[events.SegmentFact](run, fault) {
 		next.Apply(e)
@@ -168,6 +168,12 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 		return
 	}
 	next.LastChange = state.MemberChange{}
+	if next.SaltID != saltID {
+		s.salts.known.Delete(saltID)
+	}
+	if next.Private && next.Salt == nil {
+		next.Salt = s.salts.ofSegment(next.SaltID)
+	}
 	if err := t.showSegment(&next); err != nil {
 		fault(last, err)
 	}

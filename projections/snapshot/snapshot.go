@@ -36,6 +36,7 @@ type Snapshot struct {
 	projects       map[string]*Tenant             // by project id; only apply uses it
 	position       atomic.Pointer[events.Position]
 	faults         atomic.Int64
+	salts          salts
 	brokenFlags    atomic.Int64 // whose rules lead to a missing segment, or to a cycle
 	changes        changes
 	engine         string                 // of the store; set by Run
@@ -62,6 +63,7 @@ type Options struct {
 	File  string
 	Saved *Saved                   // the content of File, if it has been read already
 	Began func(events.LogPosition) // receives the position of the file that Run begins with
+	Salts Salts                    // of private segments
 }
 
 // New returns an empty snapshot.
@@ -75,6 +77,7 @@ func New(o Options) *Snapshot {
 		ended:          xsync.NewMap[session, time.Time](),
 		projects:       map[string]*Tenant{},
 		changes:        changes{size: maxChanges},
+		salts:          newSalts(o.Salts),
 		ready:          make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
@@ -101,6 +104,7 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 		beside.Go(func() { s.serveIfUnreachable(ctx, store, log) })
 		beside.Go(func() { s.copy.saveFromTimeToTime(ctx, s, log) })
 	}
+	beside.Go(func() { s.loadSalts(ctx, log) })
 	s.follow(ctx, store, applied, log)
 	beside.Wait()
 	if s.copy != nil {

@@ -40,7 +40,7 @@ func EraseUser(
 		}
 	}
 	return newEraser(w, pool, links, directory.New(pool, c.Now), inbox.New(pool, queue, c.Now),
-		queries.New(pool, store, writer.NoWait), outside).Erase(ctx, userID)
+		queries.New(pool, store, writer.NoWait, nil), outside).Erase(ctx, userID)
 }
 
 // account deletes a person's account at an external identity provider.

@@ -111,6 +111,7 @@ func newHTTPSide(c settings.Config, s stores, r readSide, w writeSide, log *slog
 		},
 		Billing:         w.billing,
 		Checkpoints:     s.checkpoints,
+		Salts:           s.salts,
 		StaleAfter:      c.StaleFor,
 		Features:        c.Features,
 		Build:           c.Build,

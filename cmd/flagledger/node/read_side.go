@@ -32,6 +32,7 @@ func newReadSide(c settings.Config, s stores, saved *snapshot.Saved) readSide {
 		File:  c.SnapshotFile(),
 		Saved: saved,
 		Began: progress.SnapshotBegan,
+		Salts: s.salts,
 	})
 	quotas := &quota.Tenants{
 		Live: live, FlagBytes: c.FlagBytes, Limiter: quota.NewLimiter(c.Limits, c.ProxyNetworks, c.Now), Now: c.Now,
@@ -39,7 +40,7 @@ func newReadSide(c settings.Config, s stores, saved *snapshot.Saved) readSide {
 	return readSide{
 		progress: progress,
 		snapshot: live,
-		queries:  queries.New(s.pool, s.events, progress.Wait),
+		queries:  queries.New(s.pool, s.events, progress.Wait, live.Salt),
 		quotas:   quotas,
 		meter:    usage.New(s.pool, quotas.Creator, c.Now),
 	}

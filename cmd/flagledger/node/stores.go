@@ -19,6 +19,7 @@ import (
 	"flagledger/commands/keep/idempotency"
 	"flagledger/commands/keep/inbox"
 	"flagledger/commands/keep/keys"
+	"flagledger/commands/keep/salts"
 	"flagledger/commands/keep/tours"
 	"flagledger/events"
 	"flagledger/events/eventstore"
@@ -51,6 +52,7 @@ type keepings struct {
 	directory   *directory.Directory
 	requests    *idempotency.Requests
 	tours       *tours.Tours
+	salts       *salts.Salts
 	checkpoints *checkpoints.Checkpoints
 }
 
@@ -114,6 +116,10 @@ func newKeepings(c settings.Config, pool *pgxpool.Pool, secret keys.Secret) (k k
 	if err != nil {
 		return k, err
 	}
+	salts, err := salts.New(pool, secret)
+	if err != nil {
+		return k, err
+	}
 	return keepings{
 		jobs:        client,
 		links:       jobs.NewLinks(client),
@@ -122,6 +128,7 @@ func newKeepings(c settings.Config, pool *pgxpool.Pool, secret keys.Secret) (k k
 		directory:   directory.New(pool, c.Now),
 		requests:    idempotency.New(pool, c.WaitTimeout, c.Now),
 		tours:       tours.New(pool),
+		salts:       salts,
 		checkpoints: checkpoints,
 	}, nil
 }

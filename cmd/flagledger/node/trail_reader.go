@@ -32,7 +32,7 @@ func OpenTrailReader(ctx context.Context, databaseURL string) (*TrailReader, err
 		pool.Close()
 		return nil, err
 	}
-	return &TrailReader{Key: key, Checkpoints: stored, Queries: queries.New(pool, nil, nil), pool: pool}, nil
+	return &TrailReader{Key: key, Checkpoints: stored, Queries: queries.New(pool, nil, nil, nil), pool: pool}, nil
 }
 
 // Wait waits until the audit trail has reached a position of the log, up to trailWait, and reports whether it has.

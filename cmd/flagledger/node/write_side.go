@@ -56,7 +56,7 @@ func newWriteSide(
 	})
 	w.notifications = &notify.Notifications{Writer: w.writer, Inbox: s.inbox, Visits: s.directory}
 	w.tenancies = &tenants.Tenancies{
-		Directory: s.directory, Keepings: []tenants.TenantData{s.directory, s.tours, s.inbox}, Uses: r.meter,
+		Directory: s.directory, Keepings: []tenants.TenantData{s.directory, s.tours, s.inbox, s.salts}, Uses: r.meter,
 	}
 	w.sandboxes = &sandbox.Sandboxes{
 		Writer:    w.writer,

@@ -46,7 +46,7 @@ func newViews(t *testing.T) views {
 	}
 	t.Cleanup(pool.Close)
 	v := views{store: api.Service.Store(), progress: projections.NewProgress(models.All(), 0), live: snapshot.New(snapshot.Options{}), api: api}
-	v.read = queries.New(pool, v.store, v.progress.Wait)
+	v.read = queries.New(pool, v.store, v.progress.Wait, nil)
 	v.writer = writer.NewWriter(v.store, writer.NoWait, writer.NoQuotas{}, time.Now) // the test waits once in a while
 	run(t, func(ctx context.Context) { v.live.Run(ctx, v.store, v.progress.SnapshotReached, log) })
 	run(t, func(ctx context.Context) { v.progress.Listen(ctx, url, v.store, log) })

@@ -52,7 +52,7 @@ func testAnyStateOfAFlagIsFoundAgain(t *testing.T) {
 	}
 	t.Cleanup(pool.Close)
 	counted := &countingStore{Store: v.store}
-	past := queries.New(pool, counted, v.progress.Wait)
+	past := queries.New(pool, counted, v.progress.Wait, nil)
 	const key, versions = "long", 220
 	var flag state.Flag
 	var last events.Position

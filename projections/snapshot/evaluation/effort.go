@@ -47,6 +47,9 @@ func costOf(t test) cost {
 // segmentEffort is the cost of asking a segment, beside that of its rules.
 const segmentEffort effort = 16
 
+// hashEffort is the cost of hashing a member of a private segment.
+const hashEffort effort = 80
+
 // stepEffort is the cost of each step into an object.
 const stepEffort effort = 2
 

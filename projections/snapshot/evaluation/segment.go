@@ -115,14 +115,10 @@ func (x *Context) inSegment(key, from string, left *effort) bool {
 // membership answers whether a context is in the segment: excluded members are not, included ones are, and others if a
 // rule matches.
 func (s *Segment) membership(x *Context, left *effort) membership {
-	if x.TargetingKey != "" {
-		*left -= effort(len(x.TargetingKey)) >> 3
-		if s.state.Excluded.Len() > 0 && s.state.Excluded.Has(x.TargetingKey) {
-			return membership{outcome: NotMember, list: events.Excluded}
-		}
-		if s.state.Included.Has(x.TargetingKey) {
-			return membership{outcome: InMembers, list: events.Included}
-		}
+	if list := s.listWith(x.TargetingKey, left); list == events.Excluded {
+		return membership{outcome: NotMember, list: list}
+	} else if list == events.Included {
+		return membership{outcome: InMembers, list: list}
 	}
 	for i := range s.rules {
 		if s.rules[i].matches(x, left) {
@@ -130,6 +126,30 @@ func (s *Segment) membership(x *Context, left *effort) membership {
 		}
 	}
 	return membership{outcome: NotMember}
+}
+
+// listWith returns the list that has a targeting key, empty for none.
+func (s *Segment) listWith(key string, left *effort) events.MemberList {
+	included, excluded := &s.state.Included, &s.state.Excluded
+	if key == "" || included.Len()+excluded.Len() == 0 {
+		return ""
+	}
+	*left -= effort(len(key)) >> 3
+	if s.state.Private {
+		*left -= hashEffort
+		hash, ok := state.HashMember(s.state.Salt, key)
+		if !ok {
+			return ""
+		}
+		key = string(hash[:])
+	}
+	switch {
+	case excluded.Len() > 0 && excluded.Has(key):
+		return events.Excluded
+	case included.Has(key):
+		return events.Included
+	}
+	return ""
 }
 
 func (r *segmentRule) matches(x *Context, left *effort) bool {

@@ -1,0 +1,159 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
+
+	"flagledger/retry"
+)
+
+// Salts reads the salts of private segments, which no fact holds.
+type Salts interface {
+	// Load returns a salt as it is stored, nil if there is none with the id.
+	Load(ctx context.Context, id string) (encrypted []byte, err error)
+	// Decrypt returns the salt of what Load returned, and false if another secret encrypted it.
+	Decrypt(id string, encrypted []byte) (salt []byte, ok bool)
+}
+
+// saltTimeout limits how long the log waits for a salt. Until it is loaded, a segment's lists match nobody.
+const saltTimeout = time.Second
+
+// salts has the salts of the private segments in a snapshot.
+type salts struct {
+	source Salts // nil: there are none
+	known  *xsync.Map[string, salt]
+	failed atomic.Bool // a salt could not be loaded: loadSalts is trying again
+	retry  chan struct{}
+}
+
+// salt is a salt as it is used and as it is stored. Both are nil if it was forgotten.
+type salt struct{ plain, encrypted []byte }
+
+func newSalts(source Salts) salts {
+	return salts{source: source, known: xsync.NewMap[string, salt](), retry: make(chan struct{}, 1)}
+}
+
+var errSaltSecret = errors.New("the salt is encrypted under a different FLAGLEDGER_SECRET")
+
+// Salt returns the salt of a private segment, nil if it was forgotten.
+func (s *Snapshot) Salt(ctx context.Context, id string) ([]byte, error) {
+	known, err := s.salts.load(ctx, id)
+	return known.plain, err
+}
+
+func (s *salts) load(ctx context.Context, id string) (loaded salt, err error) {
+	known, ok := s.known.Load(id)
+	if ok || s.source == nil {
+		return known, nil
+	}
+	if loaded.encrypted, err = s.source.Load(ctx, id); err != nil || loaded.encrypted == nil {
+		return loaded, err
+	}
+	if loaded.plain, ok = s.decrypt(id, loaded.encrypted); !ok {
+		return loaded, errSaltSecret
+	}
+	return loaded, nil
+}
+
+func (s *salts) decrypt(id string, encrypted []byte) (plain []byte, ok bool) {
+	if s.source == nil || encrypted == nil {
+		return nil, false
+	}
+	return s.source.Decrypt(id, encrypted)
+}
+
+// ofSegment returns the salt of a segment that is in the snapshot. If it cannot be loaded, loadSalts tries again.
+func (s *salts) ofSegment(id string) []byte {
+	if s.failed.Load() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), saltTimeout)
+	defer cancel()
+	loaded, err := s.load(ctx, id)
+	if err != nil {
+		s.failed.Store(true)
+		s.retry <- struct{}{}
+		return nil
+	}
+	s.known.Store(id, loaded)
+	return loaded.plain
+}
+
+// SaltsFailed reports whether private segments match nobody by their lists because their salts cannot be loaded.
+func (s *Snapshot) SaltsFailed() bool { return s.salts.failed.Load() }
+
+// loadSalts loads the salts that the snapshot could not load in time.
+func (s *Snapshot) loadSalts(ctx context.Context, log *slog.Logger) {
+	for {
+		select {
+		case <-s.salts.retry:
+		case <-ctx.Done():
+			return
+		}
+		_ = retry.Run(ctx, func(func()) error { return s.loadMissingSalts(ctx) }, func(err error, wait time.Duration) {
+			log.Error("private segments match nobody by their lists: their salts cannot be loaded", "retry_in", wait, "err", err)
+		})
+	}
+}
+
+func (s *Snapshot) loadMissingSalts(ctx context.Context) error {
+	s.applying.Lock()
+	s.salts.failed.Store(false) // segments from now on load their salts themselves
+	s.applying.Unlock()
+	for _, t := range s.tenants.All() {
+		for _, segment := range t.Segments().All() {
+			id := segment.State().SaltID
+			if _, known := s.salts.known.Load(id); known || !segment.State().Private {
+				continue
+			}
+			loaded, err := s.salts.load(ctx, id)
+			if err != nil {
+				s.salts.failed.Store(true)
+				return err
+			}
+			s.applying.Lock()
+			s.salts.known.Store(id, loaded)
+			s.setSalt(t, segment.State().Key)
+			s.announce(s.changes.take(s.Position()))
+			s.applying.Unlock()
+		}
+	}
+	return nil
+}
+
+// addSalts shows a tenant's private segments with their salts. Those that the copy on disk lacks are loaded.
+func (s *Snapshot) addSalts(t *Tenant) {
+	for _, segment := range t.Segments().All() {
+		if !segment.State().Private {
+			continue
+		}
+		if _, known := s.salts.known.Load(segment.State().SaltID); !known && s.salts.source != nil {
+			s.salts.ofSegment(segment.State().SaltID)
+		}
+		s.setSalt(t, segment.State().Key)
+	}
+}
+
+// setSalt shows a private segment with its salt, if that is known.
+func (s *Snapshot) setSalt(t *Tenant, key string) {
+	segment, ok := t.Segments().Last(key)
+	if !ok {
+		return
+	}
+	known, ok := s.salts.known.Load(segment.State().SaltID)
+	if !ok || known.plain == nil {
+		return
+	}
+	next := segment.State().Clone()
+	next.Salt = known.plain
+	_ = t.showSegment(&next) // reported when the rules came
+	s.changes.add(t, Change{
+		Position: s.Position(), Time: next.UpdatedAt, Version: next.Version, Deleted: !next.Exists,
+		Segment: t.segmentChange(key),
+	})
+}
