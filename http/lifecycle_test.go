@@ -164,6 +164,20 @@ func TestLifecycles(t *testing.T) {
 			l.me.Call("PATCH", nodetest.FlagPath("k"), `{"description":"changed"}`).Want(200).Shows(map[string]any{"lifecycle": "live"})
 			l.then("k", "live")
 		},
+		"a change of a segment that the flag depends on ends settled": func(l lifecycles) {
+			createSegment(l.me, "beta", "")
+			createSegment(l.me, "outer", ofSegment("beta"))
+			flagFor(l.me, "k", "outer")
+			l.me.CreateFlag("other", nil)
+			l.wait(2 * staleTime) // of the flags alone
+			for _, key := range []string{"k", "other"} {
+				l.given(key, use{evaluated: little, outcome: "a"})
+			}
+			l.then("k", "live")
+			l.then("other", "settled")
+			nodetest.Same(l.t, "the cleanup", nodetest.Column(l.me.Call("GET", "/api/v1/cleanup", nil).Want(200).List(), "flagKey"),
+				[]any{"other"})
+		},
 		"two outcomes within the stale time, in whole hours, are not settled": func(l lifecycles) {
 			l.me.CreateFlag("k", nil)
 			l.wait(2 * staleTime)

@@ -57,7 +57,8 @@ func testRevisions(t *testing.T) {
 		},
 		"a revision that no answer had is not found, and no revision is refused": func(_ *testing.T, me *nodetest.Client) {
 			me.CreateFlag("k", nil)
-			for _, revision := range []string{"2", "9223372036854775807", "1@2026-03-14T15:09:26.535000Z"} {
+			for _, revision := range []string{"2", "9223372036854775807", "1@2026-03-14T15:09:26.535000Z",
+				"1@2026-03-14T15:09:26.535000Z~2026-03-14T15:09:26.535000Z"} {
 				at(me, "k", revision, `{}`).Refused(404)
 			}
 			at(me, "none", "1", `{}`).Refused(404)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,22 +27,24 @@ type cleanupCommand struct {
 
 // Run prints the flags of a tenant that can be removed.
 func (c cleanupCommand) Run(ctx context.Context) error {
-	return withDatabase(ctx, func(config settings.Config, url string, _ *slog.Logger) error {
+	return withStore(ctx, func(config settings.Config, url string, store events.Store, _ *slog.Logger) error {
 		pool, err := node.OpenPool(ctx, url)
 		if err != nil {
 			return err
 		}
 		defer pool.Close()
-		read, stale := queries.New(pool, nil, nil, nil), config.Staleness()
+		read, stale := queries.New(pool, store, nil, nil), config.Staleness()
 		if err := read.HasTenant(ctx, c.Tenant); err != nil {
 			return err
 		}
+		segments := segmentReader{c.Tenant, read, store, map[string]*state.Segment{}, nil}
+		stale.SegmentsChanged = func(flagKey string) time.Time { return segments.changed(ctx, flagKey, stale.Now) }
 		list, err := read.Cleanup(ctx, c.Tenant, stale, events.Position{}, queries.Page{})
 		if err != nil {
 			return err
 		}
 		flags, err := list.All(ctx)
-		if err != nil {
+		if err = cmp.Or(err, segments.err); err != nil {
 			return err
 		}
 		if c.JSON {
@@ -54,6 +57,63 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 		}
 		return printCleanup(os.Stdout, flags, stale)
 	})
+}
+
+// segmentReader reads the segments that flags depend on from their facts.
+type segmentReader struct {
+	tenantID string
+	read     *queries.Queries
+	store    events.Store
+	found    map[string]*state.Segment // by key
+	err      error                     // the first
+}
+
+// changed returns when a segment that a flag's rules lead to last changed; zero without one.
+func (r *segmentReader) changed(ctx context.Context, flagKey string, now time.Time) (newest time.Time) {
+	f, err := r.read.FlagStateAt(ctx, r.tenantID, flagKey, queries.Moment{At: now})
+	if r.err = cmp.Or(r.err, err); err != nil {
+		return newest
+	}
+	var next []string
+	for _, rules := range f.Rules {
+		next = append(next, state.SegmentsOf(rules)...)
+	}
+	seen := map[string]bool{}
+	for len(next) > 0 {
+		key := next[0]
+		if next = next[1:]; seen[key] {
+			continue
+		}
+		seen[key] = true
+		s := r.segment(ctx, key)
+		if s.UpdatedAt.After(newest) {
+			newest = s.UpdatedAt
+		}
+		if !s.Exists {
+			continue
+		}
+		for _, use := range s.Uses {
+			next = append(next, use.Key)
+		}
+	}
+	return newest
+}
+
+// segment returns the state of a segment, an empty one if it never was.
+func (r *segmentReader) segment(ctx context.Context, key string) *state.Segment {
+	if s, ok := r.found[key]; ok {
+		return s
+	}
+	s := &state.Segment{}
+	for e, err := range r.store.Read(ctx, events.SegmentStream(r.tenantID, key), 0) {
+		if err = cmp.Or(err, e.Err); err != nil {
+			r.err = cmp.Or(r.err, err)
+			break
+		}
+		s.Apply(e)
+	}
+	r.found[key] = s
+	return s
 }
 
 // printCleanup prints a line for each flag.

@@ -5,9 +5,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
+	"flagledger/events/state"
 	"flagledger/migrations/pgtest"
+	"flagledger/projections/models/modelstest"
+	"flagledger/queries"
 )
 
 func TestWhatCanGoIsPrinted(t *testing.T) {
@@ -40,4 +45,34 @@ func TestWhatCanGoIsPrinted(t *testing.T) {
 	}
 	cleanup("--tenant", "nobody").refused("nobody")
 	cleanup().refused("--tenant")
+}
+
+// A change of a segment counts as a change of the flags whose rules lead to it, also through others.
+func TestCleanupReadsWhenSegmentsChanged(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t, emptyPostgres(t))
+	uses := func(key string) []events.Rule {
+		value, _ := json.Marshal(key)
+		return []events.Rule{{ID: "r", Conditions: []events.Condition{{Op: events.InSegment, Values: []json.RawMessage{value}}}}}
+	}
+	for _, key := range []string{"outer", "inner", "other"} {
+		h.write(events.SegmentStream("t", key), "", events.SegmentCreated{TenantID: "t", Key: key, ID: key, Name: key})
+	}
+	h.write(events.SegmentStream("t", "outer"), "", events.ChangeSegmentRules(nil, uses("inner")))
+	for _, key := range []string{"k", "plain"} {
+		h.write(events.FlagStream("t", key), "",
+			events.FlagCreated{TenantID: "t", Key: key, ID: key, Type: events.BooleanFlag, DefaultValue: []byte(`false`)})
+	}
+	rules := uses("outer")
+	rules[0].Serve.Value = []byte(`true`)
+	h.write(events.FlagStream("t", "k"), "", events.ChangeRules(events.EnvironmentRef{ID: "e", Name: "e"}, nil, rules))
+	changed := h.at
+	h.write(events.SegmentStream("t", "inner"), "", events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}})
+	h.write(events.SegmentStream("t", "other"), "", events.SegmentDeleted{})
+	r := segmentReader{"t", queries.New(modelstest.Pool(t), h.store, nil, nil), h.store, map[string]*state.Segment{}, nil}
+	for key, want := range map[string]time.Time{"k": changed, "plain": {}} {
+		if got := r.changed(t.Context(), key, h.at); !got.Equal(want) || r.err != nil {
+			t.Errorf("segments of %s changed at %v (%v), want %v", key, got, r.err, want)
+		}
+	}
 }

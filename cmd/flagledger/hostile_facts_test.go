@@ -82,6 +82,7 @@ func TestNothingIsImportedOfAHostileFile(t *testing.T) {
 	twice, offset := next(events.TenantDeleted{}), next(events.TenantDeleted{})
 	twice.ID, twice.Stored.ID = mine.ID, mine.ID
 	offset.Time = at.In(time.FixedZone("", 7200))
+	segment := events.SegmentCreated{TenantID: "t", Key: "a"}
 	flag := events.FlagCreated{TenantID: "t", Key: "a", Type: events.BooleanFlag, DefaultValue: []byte("false")}
 	ofOther := flag
 	ofOther.TenantID = "other"
@@ -100,6 +101,9 @@ func TestNothingIsImportedOfAHostileFile(t *testing.T) {
 		"a project never created":      {"t", []events.Recorded{mine, fact("project-p", 1, at, events.ProjectDeleted{})}, nil, "project-p@1"},
 		"a tenant whose id has a dot":  {"t.a", []events.Recorded{fact("flag-t.a.b", 1, at, events.FlagDeleted{})}, nil, "flag-t.a.b@1"},
 		"a flag that names another":    {"t", []events.Recorded{mine, fact("flag-t.a", 1, at, ofOther)}, nil, "flag-t.a@1, flag.created, belongs to another stream"},
+		"another tenant's segment":     {"t", []events.Recorded{mine, fact("segment-t2.a", 1, at, segment)}, nil, "segment-t2.a@1"},
+		"a segment that names another": {"t", []events.Recorded{mine, fact("segment-t.b", 1, at, segment)}, nil, "segment-t.b@1, segment.created, belongs to another stream"},
+		"a flag's fact of a segment":   {"t", []events.Recorded{mine, fact("segment-t.a", 1, at, flag)}, nil, "segment-t.a@1"},
 		"a project that names another": {"", []events.Recorded{fact("project-p", 1, at, events.ProjectCreated{ID: "q", TenantID: "t"})}, nil, "project-p@1"},
 		"a tenant that names another":  {"", []events.Recorded{fact("tenant-t", 1, at, events.TenantCreated{ID: "q"})}, nil, "tenant-t@1"},
 		"a person who names another":   {"", []events.Recorded{fact("user-u", 1, at, events.UserRegistered{ID: "q"})}, nil, "user-u@1"},

@@ -30,7 +30,7 @@ type cli struct {
 	Edge        edgeCommand        `cmd:"" help:"Serve evaluations beside applications, without a database."`
 	Migrate     migrateCommand     `cmd:"" help:"Migrate the database to the current schema."`
 	Projections projectionsCommand `cmd:"" help:"Manage the read models."`
-	Replay      replayCommand      `cmd:"" help:"Print the history of a flag, a project or a tenant, or the state of a flag or project at a time."`
+	Replay      replayCommand      `cmd:"" help:"Print the history of a flag, a segment, a project or a tenant, or the state of one of these at a time."`
 	Copy        copyCommand        `cmd:"" help:"Copy all facts from one event store to another."`
 	ExportFacts exportFactsCommand `cmd:"" help:"Write facts to a file, as a backup or for another installation."`
 	ImportFacts importFactsCommand `cmd:"" help:"Append the missing facts of such a file."`

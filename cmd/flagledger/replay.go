@@ -20,12 +20,13 @@ import (
 	"flagledger/queries"
 )
 
-// replayCommand prints the history of a flag, a project or a tenant.
+// replayCommand prints the history of a flag, a segment, a project or a tenant.
 type replayCommand struct {
-	Tenant  string  `required:"" type:"id" help:"The tenant's id. Without --flag and --project, all facts of the tenant are printed."`
+	Tenant  string  `required:"" type:"id" help:"The tenant's id. Without --flag, --segment and --project, all facts of the tenant are printed."`
 	Flag    *string `xor:"of" help:"The key of a flag: all flags that have had it are printed."`
+	Segment *string `xor:"of" help:"The key of a segment: all segments that have had it are printed."`
 	Project *string `xor:"of" type:"id" help:"The id of a project."`
-	At      *string `placeholder:"MOMENT" help:"Print the state of the flag or project in place of its facts, as JSON: at a time of RFC 3339, or at a version."`
+	At      *string `placeholder:"MOMENT" help:"Print the state of the flag, segment or project in place of its facts, as JSON: at a time of RFC 3339, or at a version."`
 	Diff    bool    `help:"Print also what each fact changed, before and after."`
 	JSON    bool    `name:"json" help:"Print a JSON object a line, for programs."`
 }
@@ -55,8 +56,8 @@ func (cmd replayCommand) Run(ctx context.Context) error {
 
 // moment checks the options, and reads --at.
 func (cmd replayCommand) moment(now time.Time) (m queries.Moment, err error) {
-	for name, value := range map[string]*string{"--tenant": &cmd.Tenant, "--flag": cmd.Flag, "--project": cmd.Project,
-		"--at": cmd.At} {
+	for name, value := range map[string]*string{"--tenant": &cmd.Tenant, "--flag": cmd.Flag, "--segment": cmd.Segment,
+		"--project": cmd.Project, "--at": cmd.At} {
 		if value != nil && *value == "" {
 			return m, fmt.Errorf("replay: %s is empty", name)
 		}
@@ -67,7 +68,7 @@ func (cmd replayCommand) moment(now time.Time) (m queries.Moment, err error) {
 	case cmd.Diff:
 		return m, errors.New("replay: --at prints no facts, so it cannot be given with --diff")
 	case cmd.stream() == "":
-		return m, errors.New("replay: --at needs --flag or --project")
+		return m, errors.New("replay: --at needs --flag, --segment or --project")
 	}
 	if m, err = queries.ParseMoment(*cmd.At, now); err != nil {
 		return m, fmt.Errorf("replay: --at %w; it is %q", err, *cmd.At)
@@ -75,11 +76,13 @@ func (cmd replayCommand) moment(now time.Time) (m queries.Moment, err error) {
 	return m, nil
 }
 
-// stream is the stream of the flag or project, empty for all of a tenant.
+// stream is the stream of the flag, segment or project, empty for all of a tenant.
 func (cmd replayCommand) stream() string {
 	switch {
 	case cmd.Flag != nil:
 		return events.FlagStream(cmd.Tenant, *cmd.Flag)
+	case cmd.Segment != nil:
+		return events.SegmentStream(cmd.Tenant, *cmd.Segment)
 	case cmd.Project != nil:
 		return events.ProjectStream(*cmd.Project)
 	}
@@ -91,6 +94,8 @@ func (cmd replayCommand) notFound() error {
 	switch {
 	case cmd.Flag != nil:
 		return fmt.Errorf("the tenant %s never had a flag %s", cmd.Tenant, *cmd.Flag)
+	case cmd.Segment != nil:
+		return fmt.Errorf("the tenant %s never had a segment %s", cmd.Tenant, *cmd.Segment)
 	case cmd.Project != nil:
 		return fmt.Errorf("the tenant %s never had a project %s", cmd.Tenant, *cmd.Project)
 	}
@@ -109,6 +114,7 @@ type replay struct {
 	nameless   bool              // the warning that names cannot be read was printed
 	incomplete bool              // the warning that facts are unknown was printed
 	flag       state.Flag        // the flag so far, if one is replayed
+	segment    state.Segment     // the segment so far, if one is replayed
 	resources  map[string]string // names of projects and OAuth clients by type and id
 }
 
@@ -131,6 +137,8 @@ func (r *replay) print(ctx context.Context, at queries.Moment) (err error) {
 		err = r.printFacts(ctx)
 	case r.Flag != nil:
 		err = r.printFlag(ctx, at)
+	case r.Segment != nil:
+		err = r.printSegment(ctx, at)
 	default:
 		err = r.printProject(ctx, at)
 	}
@@ -196,7 +204,7 @@ func (r *replay) logFacts(ctx context.Context) iter.Seq2[events.Recorded, error]
 	}
 }
 
-// streamFacts yields the facts of the flag or project, but none of another tenant's project.
+// streamFacts yields the facts of the flag, segment or project, but none of another tenant's project.
 func (r *replay) streamFacts(ctx context.Context) iter.Seq2[events.Recorded, error] {
 	return func(yield func(events.Recorded, error) bool) {
 		for e, err := range r.store.Read(ctx, r.stream(), 0) {

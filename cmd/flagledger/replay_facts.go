@@ -27,13 +27,18 @@ func (r *replay) describe(e events.Recorded) (f describedFact) {
 	if f.Description, f.unknown = state.Describe(e); f.unknown != nil {
 		return f
 	}
-	if r.Flag != nil { // the names of all flags of a tenant would take too much memory
+	switch { // the names of all flags and segments of a tenant would take too much memory
+	case r.Flag != nil:
 		f.Names = r.flag.Names()
 		r.flag.Apply(e)
 		maps.Copy(f.Names, r.flag.Names())
+	case r.Segment != nil:
+		f.Names = r.segment.Names()
+		r.segment.Apply(e)
+		maps.Copy(f.Names, r.segment.Names())
 	}
 	id := f.ResourceType + " " + f.ResourceID
-	if f.Description.Name != nil && !f.NameIsRole && f.ResourceType != "flag" {
+	if f.Description.Name != nil && !f.NameIsRole && f.ResourceType != "flag" && f.ResourceType != "segment" {
 		r.resources[id] = *f.Description.Name
 	}
 	f.name = r.resources[id]

@@ -9,6 +9,7 @@ import (
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/http/flags"
+	"flagledger/http/segments"
 	"flagledger/queries"
 )
 
@@ -75,6 +76,15 @@ func (r *replay) printFlag(ctx context.Context, m queries.Moment) error {
 		}
 	}
 	return r.write(flags.FlagVersion(f, t.Environments))
+}
+
+// printSegment prints the segment as the API answers a version, and its members.
+func (r *replay) printSegment(ctx context.Context, m queries.Moment) error {
+	var s state.Segment
+	if _, err := r.fold(ctx, m, s.Apply); err != nil {
+		return err
+	}
+	return r.write(segments.SegmentVersion(&s))
 }
 
 // printProject prints the project, which is null if it is deleted.

@@ -230,6 +230,73 @@ func TestAReplayIsReadByPeople(t *testing.T) {
 	}
 }
 
+const segmentReplay = `2026-03-14T15:00:00.000123Z  ada  segment beta v1  created  name "Beta"
+      name
+        + "Beta"
+2026-03-14T15:00:01.000123Z  ada  segment beta v2  rules changed  rule "staff" added
+      rules.order: [] → ["staff"]
+      rule "staff"
+        + name "staff"
+        + if plan in "pro"
+2026-03-14T15:00:02.000123Z  ada  segment beta v3  members added  included ["ada","eve"]
+      included
+        + ["ada","eve"]
+2026-03-14T15:00:03.000123Z  ada  segment beta v4  members removed  included ["eve"] → null  “left”
+      included
+        - ["eve"]
+2026-03-14T15:00:04.000123Z  ada  segment beta v5  rules changed  rule "staff" removed
+      rules.order: ["staff"] → []
+      rule "staff"
+        - name "staff"
+        - if plan in "pro"
+2026-03-14T15:00:05.000123Z  ada  segment beta v6  deleted  -
+`
+
+// segment writes the life of a segment.
+func (h *history) segment() {
+	stream := events.SegmentStream("t", "beta")
+	rule := events.Rule{ID: "r1", Name: "staff",
+		Conditions: []events.Condition{{Attribute: "plan", Op: events.In, Values: []json.RawMessage{[]byte(`"pro"`)}}}}
+	h.write(stream, "", events.SegmentCreated{TenantID: "t", Key: "beta", ID: "s", Name: "Beta"})
+	h.write(stream, "", events.ChangeSegmentRules(nil, []events.Rule{rule}))
+	h.write(stream, "", events.SegmentMembersAdded{List: events.Included, Members: []string{"ada", "eve"}})
+	h.write(stream, "left", events.SegmentMembersRemoved{List: events.Included, Members: []string{"eve"}})
+	h.write(stream, "", events.ChangeSegmentRules([]events.Rule{rule}, nil))
+	h.write(stream, "", events.SegmentDeleted{})
+}
+
+func TestReplayOfASegment(t *testing.T) {
+	t.Parallel()
+	names, store := noNames(t), emptyPostgres(t)
+	newHistory(t, store).segment()
+	got, err := printed(t, store, names, replayCommand{Tenant: "t", Segment: new("beta"), Diff: true})
+	if err != nil || got != segmentReplay {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, segmentReplay)
+	}
+	for at, want := range map[string]string{
+		"3": `{"version":3,"timestamp":"2026-03-14T15:00:02.000123Z","segment":{"id":"s","key":"beta","name":"Beta",` +
+			`"description":"","tags":[],"version":3,"rules":[{"id":"r1","name":"staff","conditions":[{"attribute":"plan",` +
+			`"op":"in","values":["pro"],"negate":false}]}],"counts":{"included":2,"excluded":0},` +
+			`"createdAt":"2026-03-14T15:00:00.000123Z","updatedAt":"2026-03-14T15:00:02.000123Z"},"included":["ada","eve"]}`,
+		"2026-03-14T15:00:06Z": `{"version":6,"timestamp":"2026-03-14T15:00:05.000123Z","segment":null}`,
+	} {
+		got, err := printed(t, store, names, replayCommand{Tenant: "t", Segment: new("beta"), At: &at, JSON: true})
+		if err != nil || got != want+"\n" {
+			t.Errorf("at %s: %v\n%s\nwant\n%s", at, err, got, want)
+		}
+	}
+	for want, cmd := range map[string]replayCommand{
+		"the tenant t never had a segment x":            {Tenant: "t", Segment: new("x")},
+		"the tenant t never had a segment beta by then": {Tenant: "t", Segment: new("beta"), At: new("2026-03-14T15:00:00Z")},
+		"there is no version 7: the last is 6":          {Tenant: "t", Segment: new("beta"), At: new("7")},
+	} {
+		text, err := printed(t, store, names, cmd)
+		if err == nil || err.Error() != want || text != "" {
+			t.Errorf("%v\n%s\nwant %s", err, text, want)
+		}
+	}
+}
+
 func TestActorNames(t *testing.T) {
 	t.Parallel()
 	names := map[string]queries.Name{
@@ -367,6 +434,9 @@ func TestReplaysBesideAServer(t *testing.T) {
 	me.Service.SignUp(joined)
 	me.Call("DELETE", "/api/v1/tenants/"+me.Tenant+"/users/"+withdrawn, nil).Want(204)
 	client, secret := me.OAuthClient("CI", "flags:read", "flags:write")
+	const segment = "/api/v1/segments/beta"
+	me.Call("POST", "/api/v1/segments", `{"key":"beta","rules":[{"conditions":[{"attribute":"plan","op":"in","values":["pro"]}]}]}`)
+	me.Call("POST", segment+"/members", `{"list":"excluded","add":["eve"]}`).Want(200)
 	p, settings := nodetest.Build(t), []string{"FLAGLEDGER_DATABASE_URL=" + me.Service.DatabaseURL}
 	run(p, settings, "erase-user", gone.UserID).succeeded()
 
@@ -405,4 +475,11 @@ func TestReplaysBesideAServer(t *testing.T) {
 		nodetest.Same(t, "version "+version, got,
 			me.Call("GET", nodetest.FlagPath("k", "/versions/"+version), nil).Want(200).JSON())
 	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(replay("--segment=beta", "--at=3")), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := me.Call("GET", segment+"/versions/3", nil).Want(200).Object()
+	want["excluded"] = me.Call("GET", segment+"/members?list=excluded", nil).Want(200).JSON()
+	nodetest.Same(t, "the segment", got, want)
 }

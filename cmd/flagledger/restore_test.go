@@ -2,8 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"net/url"
+	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -11,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"flagledger/cmd/flagledger/nodetest"
+	"flagledger/events"
 	"flagledger/migrations/pgtest"
 )
 
@@ -25,11 +30,17 @@ func TestAServiceIsRestored(t *testing.T) {
 	server := before.Serve(from)
 	me := before.Service().SignUp(nodetest.Address())
 	me.CreateEnabledFlag("new-checkout", map[string]any{"type": "boolean"})
+	answers := answersOfSegments(me)
 	flag, history := me.Call("GET", nodetest.FlagPath("new-checkout"), nil).
 		Want(200).
 		Object(),
 		me.History("new-checkout", "")
 	run(before, []string{from}, "export-facts", "--out="+file).succeeded()
+	mine := filepath.Join(before.Dir, "mine.ndjson")
+	run(before, []string{from}, "export-facts", "--tenant="+me.Tenant, "--out="+mine).succeeded()
+	if text, err := os.ReadFile(mine); err != nil || !strings.Contains(string(text), events.SegmentStream(me.Tenant, "beta")) {
+		t.Errorf("an export of the tenant has no facts of segments (%v)", err)
+	}
 	run(before, []string{from}, "import-facts", "--in="+file).refused(file, "stop it first")
 	if code := server.End(syscall.SIGTERM); code != 0 {
 		t.Fatalf("the server ended with code %d", code)
@@ -67,6 +78,64 @@ func TestAServiceIsRestored(t *testing.T) {
 			t.Errorf("with a token %s, the history differs:\n%s", what, diff)
 		}
 	}
+	answers.compare(t, restored)
+	run(after, []string{to}, "verify", "--tenant="+me.Tenant).succeeded()
+	run(after, []string{to}, "projections", "rebuild", "--all", "--full-speed").succeeded()
+	answers.compare(t, restored)
+}
+
+// segmentAnswers are answers of the flag that answersOfSegments creates, by what it was asked; the last one is current.
+type segmentAnswers struct {
+	unit         string
+	answers      []string
+	members, who string
+}
+
+const segmentOfAnswers = "/api/v1/segments/beta"
+
+// answersOfSegments asks a flag for people in a segment, while the segment changes.
+func answersOfSegments(me *nodetest.Client) *segmentAnswers {
+	me.Call("POST", "/api/v1/segments", `{"key":"staff","rules":[{"conditions":[{"attribute":"plan","op":"in","values":["pro"]}]}]}`).
+		Want(201)
+	me.Call("POST", "/api/v1/segments", `{"key":"beta","rules":[{"conditions":[{"op":"in_segment","values":["staff"]}]}]}`).Want(201)
+	me.CreateEnabledFlag("audience", nil)
+	me.SetFallthrough("audience", `{"serve":{"value":false}}`).Want(200)
+	me.SetRules("audience", `{"rules":[{"conditions":[{"op":"in_segment","values":["beta"]}],"serve":{"value":true}}]}`).Want(200)
+	a := &segmentAnswers{unit: `{"targetingKey":"ada","attributes":{"plan":"pro"}}`}
+	note := func() { a.answers = append(a.answers, string(me.Evaluate("audience", a.unit).Want(200).Body)) }
+	note()
+	me.Call("POST", segmentOfAnswers+"/members", `{"list":"excluded","add":["ada"]}`).Want(200)
+	note()
+	me.Call("POST", segmentOfAnswers+"/members", `{"list":"excluded","remove":["ada"]}`).Want(200)
+	me.Call("POST", segmentOfAnswers+"/members", `{"list":"included","add":["bob","zoe"]}`).Want(200)
+	me.Call("PUT", "/api/v1/segments/staff/rules", `{"rules":[]}`).Want(200)
+	note()
+	me.Call("POST", segmentOfAnswers+"/members", `{"list":"included","add":["ada"],"remove":["zoe"]}`).Want(200)
+	note()
+	a.members, a.who = a.shown(me)
+	return a
+}
+
+// shown returns the members of the segment, and its history.
+func (a *segmentAnswers) shown(me *nodetest.Client) (members, history string) {
+	return string(me.Call("GET", segmentOfAnswers+"/members", nil).Want(200).Body),
+		string(me.Call("GET", segmentOfAnswers+"/history", nil).Want(200).Body)
+}
+
+// compare checks that the answers can be had again, and that the last is still given.
+func (a *segmentAnswers) compare(t *testing.T, me *nodetest.Client) {
+	t.Helper()
+	for _, then := range a.answers {
+		var answer struct{ Revision string }
+		if err := json.Unmarshal([]byte(then), &answer); err != nil {
+			t.Fatal(err)
+		}
+		again := nodetest.FlagPath("audience", "/evaluate?revision="+url.QueryEscape(answer.Revision))
+		nodetest.Same(t, "the answer of "+answer.Revision, string(me.Call("POST", again, a.unit).Want(200).Body), then)
+	}
+	nodetest.Same(t, "the answer", string(me.Evaluate("audience", a.unit).Want(200).Body), a.answers[len(a.answers)-1])
+	members, history := a.shown(me)
+	nodetest.Same(t, "the members and the history", []string{members, history}, []string{a.members, a.who})
 }
 
 // copyKeepings copies the rows of the keepings, as pg_dump --data-only and psql do.

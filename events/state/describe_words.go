@@ -43,7 +43,7 @@ func (d Description) Summary() string {
 	return shorten(strings.Join(words, ", "), maxSummary)
 }
 
-// Names has the names of a flag's variations and rules by id. An id without a name stands for itself.
+// Names has the names of a flag's variations and rules, or of a segment's rules, by id. An id without a name stands for itself.
 type Names map[string]string
 
 // Names returns the names of the flag's variations and rules.
@@ -56,6 +56,15 @@ func (f *Flag) Names() Names {
 		for _, r := range rules {
 			n[r.ID] = r.Name
 		}
+	}
+	return n
+}
+
+// Names returns the names of the segment's rules.
+func (s *Segment) Names() Names {
+	n := Names{}
+	for _, r := range s.Rules {
+		n[r.ID] = r.Name
 	}
 	return n
 }

@@ -28,13 +28,25 @@ func setEvaluatedAt(w http.ResponseWriter, at time.Time) {
 	w.Header()[rest.EvaluatedAtHeader] = []string{at.UTC().Format(format)}
 }
 
+// maxClockLead limits how far the clock of the node that gave an answer may be ahead of this node's.
+const maxClockLead = time.Minute
+
 // evaluationQuery is the parsed query of an evaluation.
 type evaluationQuery struct {
 	moment   queries.Moment
 	past     bool
 	explain  bool
-	revision string // that the answer must have; empty for any
-	preview  bool   // counts nothing
+	revision string    // that the answer must have; empty for any
+	now      time.Time // of the evaluation; zero for the moment
+	preview  bool      // counts nothing
+}
+
+// time returns the time of a historical evaluation. f is the flag at its moment.
+func (q *evaluationQuery) time(f state.Flag) time.Time {
+	if q.now.IsZero() {
+		return q.moment.Time(f)
+	}
+	return q.now
 }
 
 // readEvaluationQuery reads the query of an evaluation. Its error is a problem that names all wrong parameters.
@@ -79,7 +91,7 @@ func (q *evaluationQuery) readRevision(query url.Values, wrong map[string]string
 	case !ok:
 		wrong["revision"] = "must be the revision of an answer, such as 7 or 7@2026-03-14T15:09:26.535000Z"
 	}
-	q.past, q.revision = true, query.Get("revision")
+	q.past, q.revision, q.now = true, query.Get("revision"), r.now
 	if q.moment.At = r.newest; r.newest.IsZero() {
 		q.moment.Version = r.version
 	}
@@ -119,6 +131,9 @@ func (a *API) evaluateQuery(
 	if err := checkQuery(p, r.URL, wrong); err != nil {
 		return err
 	}
+	if query.now.After(a.Now().Add(maxClockLead)) {
+		return queries.ErrNotFound // no answer had it
+	}
 	flag, environment, err := a.flagOfQuery(r, p, e, query)
 	if err != nil {
 		return err
@@ -131,7 +146,7 @@ func (a *API) evaluateQuery(
 		return queries.ErrNotFound // no answer had it
 	}
 	if query.past {
-		setEvaluatedAt(w, query.moment.Time(flag))
+		setEvaluatedAt(w, query.time(flag))
 	}
 	shown := &explanation
 	if !query.explain {
@@ -189,7 +204,7 @@ func (a *API) flagOfQuery(
 			return f, in, err
 		}
 		at := m.Time(f)
-		e.Now, e.Context.Environment = at.UTC().Truncate(time.Microsecond), in.Name
+		e.Now, e.Context.Environment = query.time(f).UTC().Truncate(time.Microsecond), in.Name
 		e.Segments, err = a.Queries.AddSegmentsAt(r.Context(), p.Tenant, nil, state.SegmentsOf(f.Rules[in.ID]), at)
 		return f, in, err
 	}

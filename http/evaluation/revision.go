@@ -11,13 +11,16 @@ import (
 	"flagledger/projections/snapshot/evaluation"
 )
 
-// revision names what an answer depends on: a version of the flag and, if its environment was added later or it asked
-// segments or the time, the time of the newest of all.
+// revision names what an answer depends on: a version of the flag, if its environment was added later or it asked
+// segments or the time, the time of the newest fact of all, and if it asked the time, that.
+// A node may not know of a change yet that was recorded before the time of the evaluation, so that does not replace the
+// time of the newest fact.
 // On Postgres no two changes have one time. On EventStoreDB they may: the revision of an answer between such two is not
-// found later.
+// found later, or gives the answer after both.
 type revision struct {
 	version events.Revision
 	newest  time.Time // zero for the time of the version
+	now     time.Time // zero if the answer does not depend on it
 }
 
 // revisionOf returns the revision of an answer in an environment.
@@ -28,6 +31,7 @@ func revisionOf(answer *evaluation.Result, in *state.Environment) revision {
 	}
 	if answer.Asked {
 		r.newest = slices.MaxFunc([]time.Time{answer.ChangedAt, in.AddedAt, answer.AskedAt}, time.Time.Compare)
+		r.now = answer.AskedNow
 	}
 	return r
 }
@@ -35,11 +39,21 @@ func revisionOf(answer *evaluation.Result, in *state.Environment) revision {
 // String returns the text of the revision.
 func (r revision) String() string { return string(r.append(nil)) }
 
-// append appends the text of the revision: 7, or 7@2026-11-22T20:33:52.350000Z.
+// append appends the text of the revision: 7, or 7@2026-11-22T20:33:52.350000Z with the time of the newest fact. If the
+// answer depends on the time of the evaluation, that comes before it:
+// 7@2026-11-28T09:00:00.000000Z~2026-11-22T20:33:52.350000Z.
 func (r revision) append(b []byte) []byte {
 	b = strconv.AppendUint(b, uint64(r.version), 10)
-	if !r.newest.IsZero() {
+	if !r.now.IsZero() {
 		b = append(b, '@')
+		b = r.now.UTC().AppendFormat(b, events.RecordedFormat)
+	}
+	if !r.newest.IsZero() {
+		separator := byte('@')
+		if !r.now.IsZero() {
+			separator = '~'
+		}
+		b = append(b, separator)
 		b = r.newest.UTC().AppendFormat(b, events.RecordedFormat)
 	}
 	return b
@@ -48,11 +62,18 @@ func (r revision) append(b []byte) []byte {
 // parseRevision reads the text of a revision. It accepts only what append writes.
 func parseRevision(text string) (r revision, ok bool) {
 	version, newest, later := strings.Cut(text, "@")
+	now, fact, asksNow := strings.Cut(newest, "~")
 	n, err := strconv.ParseUint(version, 10, 63)
 	if err != nil || n == 0 {
 		return r, false
 	}
 	r.version = events.Revision(n)
+	if asksNow {
+		newest = fact
+		if r.now, err = time.Parse(events.RecordedFormat, now); err != nil {
+			return r, false
+		}
+	}
 	if later {
 		if r.newest, err = time.Parse(events.RecordedFormat, newest); err != nil {
 			return r, false

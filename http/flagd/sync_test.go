@@ -458,8 +458,21 @@ func TestConfigIsDocument(t *testing.T) {
 	project, _ := me.CreateProject("Web")
 	me.CreateEnabledFlag("plain", nil)
 	me.CreateEnabledFlag("web", map[string]any{"projectId": project})
+	me.Call("POST", "/api/v1/segments", `{"key":"beta"}`).Want(201)
+	for key, condition := range map[string]string{
+		"in_segment": `{"op":"in_segment","values":["beta"]}`,
+		"$now":       `{"attribute":"$now","op":"after","values":["2026-03-14T15:09:26Z"]}`,
+	} {
+		name := strings.Trim(key, "$")
+		me.CreateEnabledFlag(name, nil)
+		me.SetRules(name, `{"rules":[{"conditions":[`+condition+`],"serve":{"value":true}}]}`).Want(200)
+		reason := me.Call("GET", nodetest.FlagPath(name), nil).Want(200).Object()["inProcess"].(map[string]any)
+		if text, _ := reason["reason"].(string); reason["supported"] != false || !strings.Contains(text, key) {
+			t.Errorf("%s is %v", name, reason)
+		}
+	}
 	for query, want := range map[string]string{
-		"": "plain web", "&environment=development": "plain web", "&projectId=" + project: "web",
+		"": "plain web", "&environment=development": "in_segment now plain web", "&projectId=" + project: "web",
 	} {
 		a := me.Call("GET", "/api/v1/config?format=flagd"+query, nil).Want(200)
 		flags := must(flagsIn(string(a.Body)))

@@ -80,6 +80,29 @@ type segmentVersionBody struct {
 	Segment   rest.OrNull[segmentBody] `json:"segment" doc:"null for the version that deleted it. /members has the members"`
 }
 
+// showVersion shows a version of a segment.
+func showVersion(s *state.Segment) segmentVersionBody {
+	body := segmentVersionBody{Version: uint64(s.Version), Timestamp: rest.RecordedTime(s.UpdatedAt)}
+	if s.Exists {
+		body.Segment.Value = new(showSegment(s))
+	}
+	return body
+}
+
+// SegmentVersion returns the JSON of a version of a segment, and its members if it has some that are not private. The
+// command line prints it.
+func SegmentVersion(s *state.Segment) []byte {
+	whole := struct {
+		segmentVersionBody
+		Included []string `json:"included,omitempty"`
+		Excluded []string `json:"excluded,omitempty"`
+	}{segmentVersionBody: showVersion(s)}
+	if s.Exists && !s.Private {
+		whole.Included, whole.Excluded = s.Included.List(0, 0), s.Excluded.List(0, 0)
+	}
+	return rest.EncodeJSON(whole)
+}
+
 func (a *API) addVersions() {
 	versions := rest.Operation("GET", path+"/versions", "list-segment-versions", tag,
 		"The versions of a segment's key, newest first")
@@ -107,11 +130,7 @@ func (a *API) addVersions() {
 		if err != nil {
 			return nil, err
 		}
-		body := segmentVersionBody{Version: uint64(s.Version), Timestamp: rest.RecordedTime(s.UpdatedAt)}
-		if s.Exists {
-			body.Segment.Value = new(showSegment(s))
-		}
-		return &struct{ Body segmentVersionBody }{body}, nil
+		return &struct{ Body segmentVersionBody }{showVersion(s)}, nil
 	})
 	diff := rest.Operation("GET", path+"/diff", "compare-segment-versions", tag,
 		"What changed of a segment between two versions or times")

@@ -114,6 +114,9 @@ func membersFromCSV(query url.Values, text []byte) ([]byte, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("must be UTF-8")
 	}
+	if bytes.IndexByte(text, 0) >= 0 {
+		return nil, errors.New("must not contain the character NUL")
+	}
 	rows := csv.NewReader(bytes.NewReader(text))
 	rows.FieldsPerRecord = 1
 	body := segmentMembersBody{List: query.Get("list"), Add: []string{}}

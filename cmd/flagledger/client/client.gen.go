@@ -118,6 +118,15 @@ type CreateFlagBody struct {
 	Type           string              `json:"type"`
 }
 
+// CreateSegmentBody defines model for CreateSegmentBody.
+type CreateSegmentBody struct {
+	Description *string           `json:"description,omitempty"`
+	Key         string            `json:"key"`
+	Name        *string           `json:"name,omitempty"`
+	Rules       *[]NewSegmentRule `json:"rules,omitempty"`
+	Tags        *[]string         `json:"tags,omitempty"`
+}
+
 // Credentials defines model for Credentials.
 type Credentials struct {
 	Email    string `json:"email"`
@@ -277,6 +286,13 @@ type ListedKeyBody struct {
 	SigningSecret *string    `json:"signingSecret,omitempty"`
 }
 
+// MembersChangedBody defines model for MembersChangedBody.
+type MembersChangedBody struct {
+	Added     int64 `json:"added"`
+	Removed   int64 `json:"removed"`
+	Unchanged int64 `json:"unchanged"`
+}
+
 // NewConditionBody defines model for NewConditionBody.
 type NewConditionBody struct {
 	Attribute *string            `json:"attribute,omitempty"`
@@ -302,6 +318,17 @@ type NewRulesBody struct {
 		VariationId *string          `json:"variationId,omitempty"`
 	} `json:"fallthrough,omitempty"`
 	Rules []NewRuleBody `json:"rules"`
+}
+
+// NewSegmentRule defines model for NewSegmentRule.
+type NewSegmentRule struct {
+	Conditions []NewConditionBody `json:"conditions"`
+	Name       *string            `json:"name,omitempty"`
+}
+
+// NewSegmentRulesBody defines model for NewSegmentRulesBody.
+type NewSegmentRulesBody struct {
+	Rules []SegmentRuleChange `json:"rules"`
 }
 
 // NewVariationBody defines model for NewVariationBody.
@@ -378,6 +405,96 @@ type RulesBody struct {
 		VariationId *string          `json:"variationId,omitempty"`
 	} `json:"fallthrough"`
 	Rules []RuleBody `json:"rules"`
+}
+
+// SegmentBody defines model for SegmentBody.
+type SegmentBody struct {
+	Counts      SegmentCountsBody `json:"counts"`
+	CreatedAt   time.Time         `json:"createdAt"`
+	Description string            `json:"description"`
+	Id          string            `json:"id"`
+	Key         string            `json:"key"`
+	Name        string            `json:"name"`
+	Rules       []SegmentRuleBody `json:"rules"`
+	Tags        []string          `json:"tags"`
+	UpdatedAt   time.Time         `json:"updatedAt"`
+	UsedBy      *int64            `json:"usedBy,omitempty"`
+	Version     int64             `json:"version"`
+}
+
+// SegmentCheckBody defines model for SegmentCheckBody.
+type SegmentCheckBody struct {
+	Because *struct {
+		List   *string `json:"list,omitempty"`
+		RuleId *string `json:"ruleId,omitempty"`
+	} `json:"because"`
+	Conditions []SegmentCheckConditionBody `json:"conditions"`
+	Member     bool                        `json:"member"`
+}
+
+// SegmentCheckConditionBody defines model for SegmentCheckConditionBody.
+type SegmentCheckConditionBody struct {
+	Actual    json.RawMessage   `json:"actual"`
+	Attribute *string           `json:"attribute,omitempty"`
+	Matched   bool              `json:"matched"`
+	Negate    bool              `json:"negate"`
+	Op        string            `json:"op"`
+	RuleId    string            `json:"ruleId"`
+	Values    []json.RawMessage `json:"values"`
+}
+
+// SegmentCountsBody defines model for SegmentCountsBody.
+type SegmentCountsBody struct {
+	Excluded int64 `json:"excluded"`
+	Included int64 `json:"included"`
+}
+
+// SegmentHistoryEntry defines model for SegmentHistoryEntry.
+type SegmentHistoryEntry struct {
+	Action    string          `json:"action"`
+	ActorType string          `json:"actorType"`
+	Changes   json.RawMessage `json:"changes"`
+	Id        string          `json:"id"`
+	Reason    string          `json:"reason"`
+	RequestId string          `json:"requestId"`
+	Timestamp time.Time       `json:"timestamp"`
+	UserId    string          `json:"userId"`
+	UserName  string          `json:"userName"`
+	Version   int64           `json:"version"`
+}
+
+// SegmentMembersBody defines model for SegmentMembersBody.
+type SegmentMembersBody struct {
+	Add    *[]string `json:"add,omitempty"`
+	List   string    `json:"list"`
+	Remove *[]string `json:"remove,omitempty"`
+}
+
+// SegmentRuleBody defines model for SegmentRuleBody.
+type SegmentRuleBody struct {
+	Conditions []ConditionBody `json:"conditions"`
+	Id         string          `json:"id"`
+	Name       string          `json:"name"`
+}
+
+// SegmentRuleChange defines model for SegmentRuleChange.
+type SegmentRuleChange struct {
+	Conditions []NewConditionBody `json:"conditions"`
+	Id         *string            `json:"id,omitempty"`
+	Name       *string            `json:"name,omitempty"`
+}
+
+// SegmentRulesBody defines model for SegmentRulesBody.
+type SegmentRulesBody struct {
+	Rules []SegmentRuleBody `json:"rules"`
+}
+
+// SegmentUserBody defines model for SegmentUserBody.
+type SegmentUserBody struct {
+	Environment *string `json:"environment,omitempty"`
+	FlagKey     *string `json:"flagKey,omitempty"`
+	RuleId      string  `json:"ruleId"`
+	SegmentKey  *string `json:"segmentKey,omitempty"`
 }
 
 // ServeBody defines model for ServeBody.
@@ -561,6 +678,63 @@ type GetRulesParams struct {
 	Version *int64     `form:"version,omitempty" json:"version,omitempty"`
 }
 
+// ListSegmentsParams defines parameters for ListSegments.
+type ListSegmentsParams struct {
+	Limit  *int64     `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64     `form:"offset,omitempty" json:"offset,omitempty"`
+	At     *time.Time `form:"at,omitempty" json:"at,omitempty"`
+	Tag    *string    `form:"tag,omitempty" json:"tag,omitempty"`
+	Q      *string    `form:"q,omitempty" json:"q,omitempty"`
+}
+
+// GetSegmentParams defines parameters for GetSegment.
+type GetSegmentParams struct {
+	At      *time.Time `form:"at,omitempty" json:"at,omitempty"`
+	Version *int64     `form:"version,omitempty" json:"version,omitempty"`
+}
+
+// CheckSegmentParams defines parameters for CheckSegment.
+type CheckSegmentParams struct {
+	At      *time.Time `form:"at,omitempty" json:"at,omitempty"`
+	Version *int       `form:"version,omitempty" json:"version,omitempty"`
+}
+
+// ListSegmentUsersParams defines parameters for ListSegmentUsers.
+type ListSegmentUsersParams struct {
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+}
+
+// GetSegmentHistoryParams defines parameters for GetSegmentHistory.
+type GetSegmentHistoryParams struct {
+	Limit  *int64     `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64     `form:"offset,omitempty" json:"offset,omitempty"`
+	From   *time.Time `form:"from,omitempty" json:"from,omitempty"`
+	To     *time.Time `form:"to,omitempty" json:"to,omitempty"`
+	Action *string    `form:"action,omitempty" json:"action,omitempty"`
+	UserId *string    `form:"userId,omitempty" json:"userId,omitempty"`
+}
+
+// ListSegmentMembersParams defines parameters for ListSegmentMembers.
+type ListSegmentMembersParams struct {
+	At      *time.Time `form:"at,omitempty" json:"at,omitempty"`
+	Version *int64     `form:"version,omitempty" json:"version,omitempty"`
+	Limit   *int64     `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset  *int64     `form:"offset,omitempty" json:"offset,omitempty"`
+	List    *string    `form:"list,omitempty" json:"list,omitempty"`
+}
+
+// ChangeSegmentMembersParams defines parameters for ChangeSegmentMembers.
+type ChangeSegmentMembersParams struct {
+	List *string `form:"list,omitempty" json:"list,omitempty"`
+}
+
+// GetSegmentRulesParams defines parameters for GetSegmentRules.
+type GetSegmentRulesParams struct {
+	At      *time.Time `form:"at,omitempty" json:"at,omitempty"`
+	Version *int64     `form:"version,omitempty" json:"version,omitempty"`
+}
+
 // LogInJSONRequestBody defines body for LogIn for application/json ContentType.
 type LogInJSONRequestBody = IDTokenBody
 
@@ -587,6 +761,18 @@ type RevertFlagJSONRequestBody = RevertBody
 
 // SetRulesJSONRequestBody defines body for SetRules for application/json ContentType.
 type SetRulesJSONRequestBody = NewRulesBody
+
+// CreateSegmentJSONRequestBody defines body for CreateSegment for application/json ContentType.
+type CreateSegmentJSONRequestBody = CreateSegmentBody
+
+// CheckSegmentJSONRequestBody defines body for CheckSegment for application/json ContentType.
+type CheckSegmentJSONRequestBody = ContextBody
+
+// ChangeSegmentMembersJSONRequestBody defines body for ChangeSegmentMembers for application/json ContentType.
+type ChangeSegmentMembersJSONRequestBody = SegmentMembersBody
+
+// SetSegmentRulesJSONRequestBody defines body for SetSegmentRules for application/json ContentType.
+type SetSegmentRulesJSONRequestBody = NewSegmentRulesBody
 
 // LegacySignInJSONRequestBody defines body for LegacySignIn for application/json ContentType.
 //
@@ -771,6 +957,56 @@ type ClientInterface interface {
 	// SetRules performs a PUT /api/v1/flags/{flagKey}/rules (the `SetRules` operationId) request.
 	// Takes a body of the `application/json` content type.
 	SetRules(ctx context.Context, flagKey string, body SetRulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSegments performs a GET /api/v1/segments (the `ListSegments` operationId) request.
+	ListSegments(ctx context.Context, params *ListSegmentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSegmentWithBody performs a POST /api/v1/segments (the `CreateSegment` operationId) request,
+	// with any type of body and a specified content type.
+	CreateSegmentWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSegment performs a POST /api/v1/segments (the `CreateSegment` operationId) request.
+	// Takes a body of the `application/json` content type.
+	CreateSegment(ctx context.Context, body CreateSegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSegment performs a GET /api/v1/segments/{segmentKey} (the `GetSegment` operationId) request.
+	GetSegment(ctx context.Context, segmentKey string, params *GetSegmentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CheckSegmentWithBody performs a POST /api/v1/segments/{segmentKey}/check (the `CheckSegment` operationId) request,
+	// with any type of body and a specified content type.
+	CheckSegmentWithBody(ctx context.Context, segmentKey string, params *CheckSegmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CheckSegment performs a POST /api/v1/segments/{segmentKey}/check (the `CheckSegment` operationId) request.
+	// Takes a body of the `application/json` content type.
+	CheckSegment(ctx context.Context, segmentKey string, params *CheckSegmentParams, body CheckSegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSegmentUsers performs a GET /api/v1/segments/{segmentKey}/flags (the `ListSegmentUsers` operationId) request.
+	ListSegmentUsers(ctx context.Context, segmentKey string, params *ListSegmentUsersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSegmentHistory performs a GET /api/v1/segments/{segmentKey}/history (the `GetSegmentHistory` operationId) request.
+	GetSegmentHistory(ctx context.Context, segmentKey string, params *GetSegmentHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSegmentMembers performs a GET /api/v1/segments/{segmentKey}/members (the `ListSegmentMembers` operationId) request.
+	ListSegmentMembers(ctx context.Context, segmentKey string, params *ListSegmentMembersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeSegmentMembersWithBody performs a POST /api/v1/segments/{segmentKey}/members (the `ChangeSegmentMembers` operationId) request,
+	// with any type of body and a specified content type.
+	ChangeSegmentMembersWithBody(ctx context.Context, segmentKey string, params *ChangeSegmentMembersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeSegmentMembers performs a POST /api/v1/segments/{segmentKey}/members (the `ChangeSegmentMembers` operationId) request.
+	// Takes a body of the `application/json` content type.
+	ChangeSegmentMembers(ctx context.Context, segmentKey string, params *ChangeSegmentMembersParams, body ChangeSegmentMembersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSegmentRules performs a GET /api/v1/segments/{segmentKey}/rules (the `GetSegmentRules` operationId) request.
+	GetSegmentRules(ctx context.Context, segmentKey string, params *GetSegmentRulesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetSegmentRulesWithBody performs a PUT /api/v1/segments/{segmentKey}/rules (the `SetSegmentRules` operationId) request,
+	// with any type of body and a specified content type.
+	SetSegmentRulesWithBody(ctx context.Context, segmentKey string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetSegmentRules performs a PUT /api/v1/segments/{segmentKey}/rules (the `SetSegmentRules` operationId) request.
+	// Takes a body of the `application/json` content type.
+	SetSegmentRules(ctx context.Context, segmentKey string, body SetSegmentRulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// LegacySignInWithBody performs a POST /auth/signin (the `LegacySignIn` operationId) request,
 	// with any type of body and a specified content type.
@@ -1170,6 +1406,196 @@ func (c *Client) SetRulesWithBody(ctx context.Context, flagKey string, contentTy
 // Takes a body of the `application/json` content type.
 func (c *Client) SetRules(ctx context.Context, flagKey string, body SetRulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetRulesRequest(c.Server, flagKey, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSegments performs a GET /api/v1/segments (the `ListSegments` operationId) request.
+func (c *Client) ListSegments(ctx context.Context, params *ListSegmentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSegmentsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSegmentWithBody performs a POST /api/v1/segments (the `CreateSegment` operationId) request,
+// with any type of body and a specified content type.
+func (c *Client) CreateSegmentWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSegmentRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSegment performs a POST /api/v1/segments (the `CreateSegment` operationId) request.
+// Takes a body of the `application/json` content type.
+func (c *Client) CreateSegment(ctx context.Context, body CreateSegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSegmentRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSegment performs a GET /api/v1/segments/{segmentKey} (the `GetSegment` operationId) request.
+func (c *Client) GetSegment(ctx context.Context, segmentKey string, params *GetSegmentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSegmentRequest(c.Server, segmentKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CheckSegmentWithBody performs a POST /api/v1/segments/{segmentKey}/check (the `CheckSegment` operationId) request,
+// with any type of body and a specified content type.
+func (c *Client) CheckSegmentWithBody(ctx context.Context, segmentKey string, params *CheckSegmentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCheckSegmentRequestWithBody(c.Server, segmentKey, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CheckSegment performs a POST /api/v1/segments/{segmentKey}/check (the `CheckSegment` operationId) request.
+// Takes a body of the `application/json` content type.
+func (c *Client) CheckSegment(ctx context.Context, segmentKey string, params *CheckSegmentParams, body CheckSegmentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCheckSegmentRequest(c.Server, segmentKey, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSegmentUsers performs a GET /api/v1/segments/{segmentKey}/flags (the `ListSegmentUsers` operationId) request.
+func (c *Client) ListSegmentUsers(ctx context.Context, segmentKey string, params *ListSegmentUsersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSegmentUsersRequest(c.Server, segmentKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSegmentHistory performs a GET /api/v1/segments/{segmentKey}/history (the `GetSegmentHistory` operationId) request.
+func (c *Client) GetSegmentHistory(ctx context.Context, segmentKey string, params *GetSegmentHistoryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSegmentHistoryRequest(c.Server, segmentKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSegmentMembers performs a GET /api/v1/segments/{segmentKey}/members (the `ListSegmentMembers` operationId) request.
+func (c *Client) ListSegmentMembers(ctx context.Context, segmentKey string, params *ListSegmentMembersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSegmentMembersRequest(c.Server, segmentKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeSegmentMembersWithBody performs a POST /api/v1/segments/{segmentKey}/members (the `ChangeSegmentMembers` operationId) request,
+// with any type of body and a specified content type.
+func (c *Client) ChangeSegmentMembersWithBody(ctx context.Context, segmentKey string, params *ChangeSegmentMembersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeSegmentMembersRequestWithBody(c.Server, segmentKey, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeSegmentMembers performs a POST /api/v1/segments/{segmentKey}/members (the `ChangeSegmentMembers` operationId) request.
+// Takes a body of the `application/json` content type.
+func (c *Client) ChangeSegmentMembers(ctx context.Context, segmentKey string, params *ChangeSegmentMembersParams, body ChangeSegmentMembersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeSegmentMembersRequest(c.Server, segmentKey, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSegmentRules performs a GET /api/v1/segments/{segmentKey}/rules (the `GetSegmentRules` operationId) request.
+func (c *Client) GetSegmentRules(ctx context.Context, segmentKey string, params *GetSegmentRulesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSegmentRulesRequest(c.Server, segmentKey, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetSegmentRulesWithBody performs a PUT /api/v1/segments/{segmentKey}/rules (the `SetSegmentRules` operationId) request,
+// with any type of body and a specified content type.
+func (c *Client) SetSegmentRulesWithBody(ctx context.Context, segmentKey string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetSegmentRulesRequestWithBody(c.Server, segmentKey, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetSegmentRules performs a PUT /api/v1/segments/{segmentKey}/rules (the `SetSegmentRules` operationId) request.
+// Takes a body of the `application/json` content type.
+func (c *Client) SetSegmentRules(ctx context.Context, segmentKey string, body SetSegmentRulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetSegmentRulesRequest(c.Server, segmentKey, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2457,6 +2883,804 @@ func NewSetRulesRequestWithBody(server string, flagKey string, contentType strin
 	}
 
 	operationPath := fmt.Sprintf("/api/v1/flags/%s/rules", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListSegmentsRequest constructs an http.Request for the ListSegments method
+func NewListSegmentsRequest(server string, params *ListSegmentsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tag != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "tag", *params.Tag, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCreateSegmentRequest calls the generic CreateSegment builder with application/json body
+func NewCreateSegmentRequest(server string, body CreateSegmentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateSegmentRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewCreateSegmentRequestWithBody constructs an http.Request for the CreateSegment method, with any body, and a specified content type
+func NewCreateSegmentRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetSegmentRequest constructs an http.Request for the GetSegment method
+func NewGetSegmentRequest(server string, segmentKey string, params *GetSegmentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewCheckSegmentRequest calls the generic CheckSegment builder with application/json body
+func NewCheckSegmentRequest(server string, segmentKey string, params *CheckSegmentParams, body CheckSegmentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCheckSegmentRequestWithBody(server, segmentKey, params, "application/json", bodyReader)
+}
+
+// NewCheckSegmentRequestWithBody constructs an http.Request for the CheckSegment method, with any body, and a specified content type
+func NewCheckSegmentRequestWithBody(server string, segmentKey string, params *CheckSegmentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s/check", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListSegmentUsersRequest constructs an http.Request for the ListSegmentUsers method
+func NewListSegmentUsersRequest(server string, segmentKey string, params *ListSegmentUsersParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s/flags", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSegmentHistoryRequest constructs an http.Request for the GetSegmentHistory method
+func NewGetSegmentHistoryRequest(server string, segmentKey string, params *GetSegmentHistoryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s/history", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Action != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "action", *params.Action, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.UserId != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "userId", *params.UserId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListSegmentMembersRequest constructs an http.Request for the ListSegmentMembers method
+func NewListSegmentMembersRequest(server string, segmentKey string, params *ListSegmentMembersParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s/members", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.List != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "list", *params.List, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewChangeSegmentMembersRequest calls the generic ChangeSegmentMembers builder with application/json body
+func NewChangeSegmentMembersRequest(server string, segmentKey string, params *ChangeSegmentMembersParams, body ChangeSegmentMembersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeSegmentMembersRequestWithBody(server, segmentKey, params, "application/json", bodyReader)
+}
+
+// NewChangeSegmentMembersRequestWithBody constructs an http.Request for the ChangeSegmentMembers method, with any body, and a specified content type
+func NewChangeSegmentMembersRequestWithBody(server string, segmentKey string, params *ChangeSegmentMembersParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s/members", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.List != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "list", *params.List, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetSegmentRulesRequest constructs an http.Request for the GetSegmentRules method
+func NewGetSegmentRulesRequest(server string, segmentKey string, params *GetSegmentRulesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s/rules", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetSegmentRulesRequest calls the generic SetSegmentRules builder with application/json body
+func NewSetSegmentRulesRequest(server string, segmentKey string, body SetSegmentRulesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetSegmentRulesRequestWithBody(server, segmentKey, "application/json", bodyReader)
+}
+
+// NewSetSegmentRulesRequestWithBody constructs an http.Request for the SetSegmentRules method, with any body, and a specified content type
+func NewSetSegmentRulesRequestWithBody(server string, segmentKey string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "segmentKey", segmentKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/segments/%s/rules", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}

@@ -21,11 +21,12 @@ import (
 
 // Commands are the commands for people.
 type Commands struct {
-	Login  loginCommand  `cmd:"" group:"For people" help:"Sign in, for the commands that call a service."`
-	Logout logoutCommand `cmd:"" group:"For people" help:"End the session of the last login."`
-	Flags  flagsCommand  `cmd:"" group:"For people" help:"Read and change flags."`
-	Keys   keysCommand   `cmd:"" group:"For people" help:"Manage the evaluation keys of applications."`
-	Eval   evalCommand   `cmd:"" group:"For people" help:"Print what a flag serves to a user."`
+	Login    loginCommand    `cmd:"" group:"For people" help:"Sign in, for the commands that call a service."`
+	Logout   logoutCommand   `cmd:"" group:"For people" help:"End the session of the last login."`
+	Flags    flagsCommand    `cmd:"" group:"For people" help:"Read and change flags."`
+	Segments segmentsCommand `cmd:"" group:"For people" help:"Read and change segments, which the rules of flags share."`
+	Keys     keysCommand     `cmd:"" group:"For people" help:"Manage the evaluation keys of applications."`
+	Eval     evalCommand     `cmd:"" group:"For people" help:"Print what a flag serves to a user."`
 }
 
 // service says which service and tenant a command calls.

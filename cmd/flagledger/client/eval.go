@@ -13,40 +13,55 @@ import (
 	"flagledger/cmd/flagledger/terminal"
 )
 
-// evaluation is what a flag is asked.
-type evaluation struct {
-	environment
-	Flag string            `arg:"" name:"key" help:"Key of the flag."`
+// user is who is asked for, and at which time.
+type user struct {
 	Key  string            `placeholder:"USER" help:"Targeting key: the user, or another unit that splits go by."`
 	Attr map[string]string `mapsep:"none" placeholder:"NAME=VALUE" help:"Attribute for the rules, as often as needed. JSON is taken as such, anything else as text."`
 	At   time.Time         `type:"time" help:"Time in the past to answer for, of RFC 3339."`
 }
 
-// ask evaluates the flag.
-func (e evaluation) ask(ctx context.Context, explain bool) (result EvaluationBody, text []byte, _ error) {
+// body returns the context of the user.
+func (u user) body() ContextBody {
 	attributes := map[string]json.RawMessage{}
-	for name, value := range e.Attr {
+	for name, value := range u.Attr {
 		attributes[name] = json.RawMessage(value)
 		if !json.Valid(attributes[name]) {
 			attributes[name], _ = json.Marshal(value) // never fails
 		}
 	}
+	body := ContextBody{Attributes: &attributes}
+	if u.Key != "" {
+		body.TargetingKey = &u.Key
+	}
+	return body
+}
+
+// time returns the time that is asked for, nil for now.
+func (u user) time() *time.Time {
+	if u.At.IsZero() {
+		return nil
+	}
+	return &u.At
+}
+
+// evaluation is what a flag is asked.
+type evaluation struct {
+	environment
+	Flag string `arg:"" name:"key" help:"Key of the flag."`
+	user
+}
+
+// ask evaluates the flag.
+func (e evaluation) ask(ctx context.Context, explain bool) (result EvaluationBody, text []byte, _ error) {
 	api, err := e.open(ctx, "")
 	if err != nil {
 		return result, nil, err
 	}
-	params := &EvaluateFlagParams{}
+	params := &EvaluateFlagParams{At: e.time()}
 	if explain {
 		params.Explain = &explain
 	}
-	if !e.At.IsZero() {
-		params.At = &e.At
-	}
-	body := ContextBody{Attributes: &attributes}
-	if e.Key != "" {
-		body.TargetingKey = &e.Key
-	}
-	return decode[EvaluationBody](api.EvaluateFlag(ctx, e.Flag, params, body))
+	return decode[EvaluationBody](api.EvaluateFlag(ctx, e.Flag, params, e.body()))
 }
 
 type evalCommand struct {
@@ -93,6 +108,16 @@ func (c explainCommand) Run(ctx context.Context) error {
 	return c.show(text, func(t *terminal.Table) { result.print(t) })
 }
 
+// verdict says whether a condition holds, and for what.
+func verdict(asked AskedConditionBody) string {
+	holds := "holds"
+	if !asked.Matched {
+		holds = "does not hold"
+	}
+	return fmt.Sprintf("%s %s for %s", condition(text(asked.Attribute), asked.Op, asked.Values, asked.Negate), holds,
+		brief(asked.Actual))
+}
+
 // print prints a result, with its steps if it has them.
 func (r EvaluationBody) print(t *terminal.Table) {
 	t.Row("value", string(r.Value))
@@ -114,12 +139,7 @@ func (r EvaluationBody) print(t *terminal.Table) {
 		var because []string
 		if s.Conditions != nil {
 			for _, asked := range *s.Conditions {
-				holds := "holds"
-				if !asked.Matched {
-					holds = "does not hold"
-				}
-				because = append(because, fmt.Sprintf("%s %s for %s",
-					condition(text(asked.Attribute), asked.Op, asked.Values, asked.Negate), holds, brief(asked.Actual)))
+				because = append(because, verdict(asked))
 			}
 		}
 		t.Row(name, s.Outcome, strings.Join(because, "; "))

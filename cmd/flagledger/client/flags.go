@@ -184,11 +184,7 @@ func (c rulesCommand) Run(ctx context.Context) error {
 	return answer(ctx, c.environment, c.Reason, call, func(t *terminal.Table, rules RulesBody) {
 		t.Row("RULE", "CONDITIONS", "SERVES")
 		for _, r := range rules.Rules {
-			conditions := make([]string, len(r.Conditions))
-			for i, one := range r.Conditions {
-				conditions[i] = condition(text(one.Attribute), one.Op, one.Values, one.Negate)
-			}
-			t.Row(cmp.Or(r.Name, r.Id), strings.Join(conditions, " and "), served(r.Serve, names))
+			t.Row(cmp.Or(r.Name, r.Id), conditions(r.Conditions), served(r.Serve, names))
 		}
 		if rules.Fallthrough != nil {
 			t.Row("else", "", served(*rules.Fallthrough, names))

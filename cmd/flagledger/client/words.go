@@ -33,6 +33,15 @@ func condition(attribute, op string, list []json.RawMessage, negate bool) string
 	return text
 }
 
+// conditions joins the conditions of a rule.
+func conditions(list []ConditionBody) string {
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = condition(text(c.Attribute), c.Op, c.Values, c.Negate)
+	}
+	return strings.Join(texts, " and ")
+}
+
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
 func onOff(on bool) string {

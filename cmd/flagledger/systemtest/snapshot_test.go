@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,8 @@ func testAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
 	me := s.SignUp("ada.lovelace@example.com")
 	me.CreateFlag("on", nil)
 	me.Call("POST", nodetest.FlagPath("on", "/enable"), nil).Want(200)
+	createFlagOfSegment(me)
+	before := me.Evaluate("audience", `{"targetingKey":"ada"}`).Want(200)
 	if strings.Contains(out.String(), begunFromDisk) {
 		t.Error("the first start began with a file")
 	}
@@ -66,6 +69,8 @@ func testAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
 	meanwhile := at(other, me)
 	meanwhile.CreateFlag("later", nil)
 	meanwhile.Call("POST", nodetest.FlagPath("on", "/disable"), nil).Want(200)
+	meanwhile.Call("POST", "/api/v1/segments/beta/members", `{"list":"included","add":["bob"]}`).Want(200)
+	now := string(meanwhile.Evaluate("audience", `{"targetingKey":"ada"}`).Want(200).Body)
 
 	restarted, out := keeping(t, database, engine, "http://flags.example.com", folder)
 	if !strings.Contains(out.String(), begunFromDisk) {
@@ -76,6 +81,13 @@ func testAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
 		if got := me.Call("POST", nodetest.FlagPath(key, "/evaluate"), `{}`).Want(200).Object(); got["enabled"] != enabled {
 			t.Errorf("%s is %v", key, got)
 		}
+	}
+	again := nodetest.FlagPath("audience", "/evaluate?revision="+url.QueryEscape(before.Object()["revision"].(string)))
+	for _, c := range []struct{ path, want string }{{again, string(before.Body)}, {nodetest.FlagPath("audience", "/evaluate"), now}} {
+		nodetest.Same(t, c.path, string(me.Call("POST", c.path, `{"targetingKey":"ada"}`).Want(200).Body), c.want)
+	}
+	for unit, want := range map[string]bool{"ada": true, "bob": true, "eve": false} {
+		nodetest.Same(t, unit, me.Evaluate("audience", map[string]string{"targetingKey": unit}).Want(200).Object()["value"], want)
 	}
 	me.Call("POST", nodetest.FlagPath("later", "/enable"), nil).Want(200)
 	if got := me.Call("POST", nodetest.FlagPath("later", "/evaluate"), `{}`).Want(200).Object(); got["enabled"] != true {
@@ -201,6 +213,15 @@ func TestADataFolderThatCannotBeMadeEndsAStartOnlyWhereItIsNeeded(t *testing.T) 
 			t.Errorf("without %s: %v", setting, err)
 		}
 	}
+}
+
+// createFlagOfSegment creates a flag that is true for ada, a member of a segment.
+func createFlagOfSegment(me *nodetest.Client) {
+	me.Call("POST", "/api/v1/segments", `{"key":"beta"}`).Want(201)
+	me.Call("POST", "/api/v1/segments/beta/members", `{"list":"included","add":["ada"]}`).Want(200)
+	me.CreateEnabledFlag("audience", nil)
+	me.SetFallthrough("audience", `{"serve":{"value":false}}`).Want(200)
+	me.SetRules("audience", `{"rules":[{"conditions":[{"op":"in_segment","values":["beta"]}],"serve":{"value":true}}]}`).Want(200)
 }
 
 // withFlags creates a database with some flags in its log.

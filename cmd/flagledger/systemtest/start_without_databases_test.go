@@ -45,6 +45,8 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 	person.Call("POST", "/api/v1/segments/hidden/members", `{"list":"included","add":["u"]}`).Want(200)
 	person.SetRules("on", `{"rules":[{"conditions":[{"op":"in_segment","values":["hidden"]}],"serve":{"value":true}}]}`).Want(200)
 	person.SetFallthrough("on", `{"serve":{"value":false}}`).Want(200)
+	createFlagOfSegment(person)
+	audience := string(person.Evaluate("audience", `{"targetingKey":"ada"}`).Want(200).Body)
 	id, secret := person.OAuthClient("checkout", "flags:evaluate")
 	newKey := func(kind string, signed bool) (path string, key map[string]any, c *nodetest.Client) {
 		key = person.Call("POST", "/api/v1/evaluation-keys",
@@ -100,6 +102,12 @@ func startWithoutDatabases(t *testing.T, eventStore *esdbtest.Server) {
 		if r := machine.Attempt("POST", "/ofrep/v1/evaluate/flags", `{"context":{"targetingKey":"u"}}`); r.Status != 200 ||
 			!strings.Contains(r.Body, `"key":"on"`) {
 			t.Errorf("all flags: %v", r)
+		}
+		for unit, want := range map[string]string{"ada": audience, "eve": `"value":false`} {
+			if r := machine.Attempt("POST", nodetest.FlagPath("audience", "/evaluate"), `{"targetingKey":"`+unit+`"}`); r.Status != 200 ||
+				!strings.Contains(r.Body, want) {
+				t.Errorf("of a segment for %s: %v", unit, r)
+			}
 		}
 	}
 	evaluates()

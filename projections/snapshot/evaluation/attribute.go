@@ -61,6 +61,6 @@ func (x *Context) now() time.Time {
 	if x.Now.IsZero() {
 		x.Now = time.Now().UTC().Truncate(time.Microsecond)
 	}
-	x.asked.note(x.Now)
+	x.asked.any, x.asked.now = true, x.Now
 	return x.Now
 }

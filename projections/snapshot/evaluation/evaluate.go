@@ -31,10 +31,11 @@ type Result struct {
 	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
 	Version       events.Revision
 	ChangedAt     time.Time // when the flag got the version, as recorded; zero if it serves a part of an older one
-	// AskedAt is when the newest segment that was asked changed, as recorded, or the time of the evaluation if that was
-	// asked. Asked is false if the answer depends on the flag alone.
-	AskedAt time.Time
-	Asked   bool
+	// AskedAt is when the newest segment changed that was asked or that such a one leads to, as recorded. Asked is false if
+	// the answer depends on the flag alone.
+	AskedAt  time.Time
+	Asked    bool
+	AskedNow time.Time // the time of the evaluation; zero if that was not asked
 
 	Variation *Variation // nil if no variation was served
 }
@@ -86,7 +87,7 @@ func (f *Flag) EvaluateShort(environmentID string, c *Context) (Result, error) {
 func (f *Flag) evaluate(environmentID string, c *Context, left effort) (Result, error) {
 	c.asked = asked{}
 	r, err := f.decide(environmentID, c, left)
-	r.Asked, r.AskedAt = c.asked.any, c.asked.newest
+	r.Asked, r.AskedAt, r.AskedNow = c.asked.any, c.asked.newest, c.asked.now
 	return r, err
 }
 

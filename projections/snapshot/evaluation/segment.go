@@ -71,6 +71,7 @@ type membership struct {
 type asked struct {
 	any     bool
 	newest  time.Time // of what it has asked
+	now     time.Time // of the evaluation, if that was asked
 	explain *[]Step   // collects the segments; nil without an explanation
 }
 
@@ -90,7 +91,7 @@ func (x *Context) inSegment(key, from string, left *effort) bool {
 	answer, version := membership{outcome: NoSegment}, events.Revision(0)
 	if s != nil {
 		version = s.state.Version
-		x.asked.note(s.state.UpdatedAt)
+		x.asked.note(x.Segments.newest(s))
 	} else {
 		x.asked.note(time.Time{})
 	}

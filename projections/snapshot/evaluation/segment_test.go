@@ -145,12 +145,36 @@ func TestLatestUseOfCycleMatchesNobody(t *testing.T) {
 	}
 }
 
-// The answer depends on the newest of what it asked, and on nothing else.
+// The answer after a cycle depends on the change that broke it, though that segment is not asked.
+func TestAnswerDependsOnEndOfCycle(t *testing.T) {
+	member := events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}}
+	before := NewSegments([]*Segment{
+		segmentOf(t, "a", 29, segmentRules(all(asks(false, "b")))),
+		segmentOf(t, "b", 18, member, segmentRules(all(asks(false, "c")))),
+		segmentOf(t, "c", 9, segmentRules(all(asks(false, "a")))),
+	})
+	after := before.With(segmentOf(t, "c", 39, member))
+	flag := asking(t, asks(false, "a"))
+	for segments, want := range map[*Segments]struct {
+		member bool
+		at     time.Time
+	}{before: {false, at(30)}, after: {true, at(40)}, NewSegments(after.All()): {true, at(40)}, after.Without("c"): {true, at(30)}} {
+		x := Context{TargetingKey: "ada", Segments: segments}
+		r, err := flag.Evaluate(production.ID, &x)
+		if err != nil || string(r.Value) != fmt.Sprint(want.member) || !r.AskedAt.Equal(want.at) {
+			t.Errorf("it serves %s, depending on %v, %v; want %v", r.Value, r.AskedAt, err, want)
+		}
+	}
+}
+
+// The answer depends on the newest of what it asked and what that leads to, and on nothing else.
 func TestAnswerDependsOnAskedSegments(t *testing.T) {
 	segments := NewSegments([]*Segment{
 		segmentOf(t, "a", 10, segmentRules(all(asks(false, "b")))),
 		segmentOf(t, "b", 30),
 		segmentOf(t, "c", 50),
+		segmentOf(t, "d", 5, events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}},
+			segmentRules(all(asks(false, "c")))),
 	})
 	for _, c := range []struct {
 		flag  *Flag
@@ -162,6 +186,7 @@ func TestAnswerDependsOnAskedSegments(t *testing.T) {
 		{asking(t, asks(false, "a")), true, at(30)},
 		{asking(t, asks(false, "never")), true, time.Time{}},
 		{asking(t, asks(false, "a", "c")), true, at(50)},
+		{asking(t, asks(false, "d")), true, at(50)},
 	} {
 		r, err := c.flag.Evaluate(production.ID, &Context{TargetingKey: "ada", Segments: segments})
 		if err != nil || r.Asked != c.asked || !r.AskedAt.Equal(c.at) {
@@ -184,8 +209,8 @@ func TestReservedAttributes(t *testing.T) {
 		t.Error("$now is not the time of the evaluation")
 	}
 	r, _ := flag.Evaluate(production.ID, &late)
-	if !r.Asked || !r.AskedAt.Equal(at(11)) {
-		t.Errorf("asked %v at %v", r.Asked, r.AskedAt)
+	if !r.Asked || !r.AskedNow.Equal(at(11)) || !r.AskedAt.IsZero() {
+		t.Errorf("asked %v at %v, %v", r.Asked, r.AskedNow, r.AskedAt)
 	}
 	for _, negate := range []bool{false, true} {
 		other := isIn("$other", "x")

@@ -2,6 +2,7 @@ package evaluation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -16,6 +17,9 @@ type Segments struct {
 	list []*Segment // by key
 	// cycles are the uses that close a cycle, with the time of the newest segment in it.
 	cycles map[segmentUse]time.Time
+	// reached is when the newest of the segments changed that a segment leads to, with itself, for those that refer to
+	// others. Answers depend on all of them: a cycle may come or go by one that is not asked.
+	reached map[string]time.Time
 }
 
 // segmentUse is the reference of a segment's rules to another segment.
@@ -27,6 +31,11 @@ func NewSegments(list []*Segment) *Segments {
 		return strings.Compare(a.state.Key, b.state.Key)
 	})}
 	s.findCycles()
+	var keys []string
+	for _, segment := range s.list {
+		keys = append(keys, segment.state.Key)
+	}
+	s.findReached(keys...)
 	return s
 }
 
@@ -73,7 +82,7 @@ func (s *Segments) With(next *Segment) *Segments {
 	}
 	key := next.state.Key
 	before := s.find(key)
-	changed := &Segments{list: slices.Clone(s.list), cycles: s.cycles}
+	changed := &Segments{list: slices.Clone(s.list), cycles: s.cycles, reached: s.reached}
 	if i := s.place(key); before != nil {
 		changed.list[i] = next
 	} else {
@@ -87,6 +96,7 @@ func (s *Segments) With(next *Segment) *Segments {
 	if len(s.cycles) > 0 || existed != next.state.Exists || !slices.Equal(uses, next.state.Uses) {
 		changed.findCycles()
 	}
+	changed.findReached(changed.LeadingTo(key)...)
 	return changed
 }
 
@@ -95,12 +105,13 @@ func (s *Segments) Without(key string) *Segments {
 	if s.find(key) == nil {
 		return s
 	}
-	changed := &Segments{list: slices.Clone(s.list), cycles: s.cycles}
+	changed := &Segments{list: slices.Clone(s.list), cycles: s.cycles, reached: s.reached}
 	i := s.place(key)
 	changed.list = slices.Delete(changed.list, i, i+1)
 	if len(s.cycles) > 0 {
 		changed.findCycles()
 	}
+	changed.findReached(changed.LeadingTo(key)...)
 	return changed
 }
 
@@ -193,6 +204,37 @@ func (s *Segments) wayBack(from string, last state.SegmentUse) (newest time.Time
 		}
 	}
 	return newest, closes
+}
+
+// findReached finds when the newest of the segments changed that some segments lead to.
+func (s *Segments) findReached(keys ...string) {
+	reached := maps.Clone(s.reached)
+	for _, key := range keys {
+		segment := s.find(key)
+		if segment == nil || !segment.state.Exists || len(segment.state.Uses) == 0 {
+			delete(reached, key)
+			continue
+		}
+		newest := segment.state.UpdatedAt
+		for _, other := range s.Reach([]string{key}) {
+			if found := s.find(other); found != nil && found.state.UpdatedAt.After(newest) {
+				newest = found.state.UpdatedAt
+			}
+		}
+		if reached == nil {
+			reached = map[string]time.Time{}
+		}
+		reached[key] = newest
+	}
+	s.reached = reached
+}
+
+// newest returns when the newest of the segments changed that a segment leads to, with itself.
+func (s *Segments) newest(segment *Segment) time.Time {
+	if at, ok := s.reached[segment.state.Key]; ok {
+		return at
+	}
+	return segment.state.UpdatedAt
 }
 
 // LeadingTo returns the key of a segment, and those of the segments whose rules refer to it, also through others.

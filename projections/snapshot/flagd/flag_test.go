@@ -76,15 +76,19 @@ func TestConditionsOfEachOperator(t *testing.T) {
 func TestReasonsNameRuleAndCause(t *testing.T) {
 	t.Parallel()
 	for condition, want := range map[string]string{
-		`{"attribute":"a","op":"matches","values":["^x+$"]}`:                "rule 1: matches: it is a regular expression that flagd cannot express",
-		`{"attribute":"a","op":"matches","values":["(?i)x"]}`:               "rule 1: matches: it is a regular expression that flagd cannot express",
-		`{"attribute":"a","op":"before","values":["2026-03-14T15:09:26Z"]}`: "rule 1: before: flagd cannot compare times",
-		`{"attribute":"a","op":"in","values":[9007199254740993]}`:           "rule 1: in: a number does not fit into 64 bits of floating point",
-		`{"attribute":"a","op":"gt","values":[0.10000000000000000001]}`:     "rule 1: gt: a number does not fit into 64 bits of floating point",
-		`{"attribute":"a.b","op":"exists"}`:                                 `rule 1: "a.b" may be a name or a path, which flagd cannot tell apart`,
-		`{"attribute":"constructor","op":"exists"}`:                         `rule 1: flagd cannot read an attribute named "constructor"`,
-		`{"attribute":"a","op":"starts_with","values":["😀"]}`:               "rule 1: starts_with: engines count characters beyond U+FFFF differently",
-		`{"attribute":"a","op":"like","values":["x"]}`:                      "rule 1: like: there is no such operator in flagd",
+		`{"attribute":"a","op":"matches","values":["^x+$"]}`:                  "rule 1: matches: it is a regular expression that flagd cannot express",
+		`{"attribute":"a","op":"matches","values":["(?i)x"]}`:                 "rule 1: matches: it is a regular expression that flagd cannot express",
+		`{"attribute":"a","op":"before","values":["2026-03-14T15:09:26Z"]}`:   "rule 1: before: flagd cannot compare times",
+		`{"attribute":"a","op":"in","values":[9007199254740993]}`:             "rule 1: in: a number does not fit into 64 bits of floating point",
+		`{"attribute":"a","op":"gt","values":[0.10000000000000000001]}`:       "rule 1: gt: a number does not fit into 64 bits of floating point",
+		`{"attribute":"a.b","op":"exists"}`:                                   `rule 1: "a.b" may be a name or a path, which flagd cannot tell apart`,
+		`{"attribute":"constructor","op":"exists"}`:                           `rule 1: flagd cannot read an attribute named "constructor"`,
+		`{"attribute":"a","op":"starts_with","values":["😀"]}`:                 "rule 1: starts_with: engines count characters beyond U+FFFF differently",
+		`{"attribute":"a","op":"like","values":["x"]}`:                        "rule 1: like: there is no such operator in flagd",
+		`{"op":"in_segment","values":["beta"],"negate":true}`:                 "rule 1: in_segment: flagd has no segments",
+		`{"attribute":"$environment","op":"in","values":["x"]}`:               "rule 1: $environment: flagd has no such attribute",
+		`{"attribute":"$now","op":"after","values":["2026-03-14T15:09:26Z"]}`: "rule 1: $now: flagd has no such attribute",
+		`{"attribute":"$other","op":"exists"}`:                                "rule 1: $other: flagd has no such attribute",
 	} {
 		f := ruled(t, condition)
 		if got := flagd.Supports(f, flagdtest.EnvironmentID); got.Supported || got.Reason != want {

@@ -144,8 +144,13 @@ func condition(r *rand.Rand, o events.Operator) events.Condition {
 	operator, _ := rules.Find(o)
 	c := events.Condition{Op: o, Negate: r.IntN(4) == 0}
 	c.Attribute = one(r, append([]string{"targetingKey", "plan"}, attributes...))
-	if r.IntN(30) == 0 {
+	switch {
+	case r.IntN(30) == 0:
 		c.Attribute = "a.b"
+	case o == events.In && r.IntN(8) == 0:
+		c.Attribute = events.EnvironmentAttribute
+	case operator.Values == rules.Time && r.IntN(8) == 0:
+		c.Attribute = events.NowAttribute
 	}
 	quoted := func(text string) json.RawMessage {
 		raw, _ := json.Marshal(text)
