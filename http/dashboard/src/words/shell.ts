@@ -92,6 +92,7 @@ export const shell = {
   groups: { work: 'Work', order: 'Set-up', tenant: 'Tenant' },
   pages: {
     flags: 'Flags',
+    segments: 'Segments',
     playground: 'Playground',
     projects: 'Projects',
     environments: 'Environments',
