@@ -68,7 +68,11 @@ export default {
     await dialog(v).getByLabel('Targeting keys', { exact: true }).fill('user-1, user-2\nuser-3\n');
     await dialog(v)
       .getByLabel('CSV file', { exact: true })
-      .setInputFiles({ name: 'members.csv', mimeType: 'text/csv', buffer: Buffer.from('\ufeffuser-4\r\n"user,5"\r\n') });
+      .setInputFiles({
+        name: 'members.csv',
+        mimeType: 'text/csv',
+        buffer: Buffer.from('\ufeffuser-4\r\n"user,5"\r\n'),
+      });
     await v.inspect();
     await v.shot('segment-members-add');
     await dialog(v).getByRole('button', { name: 'Add', exact: true }).click();
@@ -110,11 +114,16 @@ export default {
     await v.inspect();
     await v.shot('segment-picker');
     await save(v);
+    await v.heading('user is in segment beta-testers').waitFor();
+    await v.button('Edit rule user is in segment beta-testers').click();
     await v.page.getByText('used by 1 flag in 1 environment').waitFor();
-    await v.heading('is in segment beta-testers').waitFor();
     await v.page.getByText('step before it').or(v.page.getByText('steps before it')).waitFor();
     await v.link('Segment beta-testers').first().waitFor();
     await v.shot('segment-explained');
+
+    // What others change in it is evaluated at once.
+    await v.call('POST', '/api/v1/segments/beta-testers/members', { list: 'excluded', add: ['user-2'] });
+    await v.page.getByText('By the list of excluded members').waitFor();
 
     // The segment knows it, says what a change does, and is not deleted.
     await v.open(`/t/${tenant}/production/segments?q=BETA&tag=web`);
@@ -125,7 +134,7 @@ export default {
     await v.button('Add rule').click();
     await v.field('Attribute').fill('$environment');
     await v.field('Values').fill('staging');
-    await v.page.getByText('This changes what 1 flag in production serve').waitFor();
+    await v.page.getByText('This changes what 1 flag serves in production.').waitFor();
     await v.button('Discard').click();
     await tab(v, 'Settings').click();
     await v.page.getByText('Used by 1 flag in 1 environment.').waitFor();
@@ -147,7 +156,12 @@ export default {
       key: 'staff',
       rules: [{ name: 'domain', conditions: [{ attribute: 'email', op: 'ends_with', values: ['@acme.com'] }] }],
     });
-    await v.call('POST', '/api/v1/segments/staff/members', { list: 'included', add: ['user-1', 'user-2'] }, 'first hires');
+    await v.call(
+      'POST',
+      '/api/v1/segments/staff/members',
+      { list: 'included', add: ['user-1', 'user-2'] },
+      'first hires',
+    );
     await v.open(`/t/${tenant}/production/segments/staff?tab=settings`);
 
     // Settings, and a change by others that does not conflict.

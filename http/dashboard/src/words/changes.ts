@@ -240,8 +240,8 @@ export function conditionInWords({ attribute = '', op, values, negate }: Conditi
     typeof value === 'string' &&
     !(op === 'in' && attribute !== 'targetingKey' && /^(true|false|-?[\d.]+)$/.test(value));
   const texts = values.map((v) => (plain(v) ? String(v) : JSON.stringify(v)));
-  const subject = attribute && `${isolated(attribute)} `;
-  return `${subject}${negate ? isNot : is} ${firstOf(texts, most)}`.trim();
+  const subject = op === 'in_segment' ? ruleWords.user : isolated(attribute);
+  return `${subject} ${negate ? isNot : is} ${firstOf(texts, most)}`.trim();
 }
 
 /** Returns the first of some texts, and how many more there are. */

@@ -71,7 +71,7 @@ export const operators: Record<Operator, { is: string; isNot: string; help: stri
   in_segment: {
     is: 'is in segment',
     isNot: 'is not in segment',
-    help: 'The person is in one of the segments.',
+    help: 'The user is in one of the segments.',
   },
 };
 
@@ -92,6 +92,7 @@ export const rules = {
   more: (n: number) => `and ${n} more`,
   by: (attribute: string) => `by ${attribute}`,
   everyone: 'everyone',
+  user: 'user',
   new: 'New rule',
   targets: 'Individual users',
   addTarget: 'Target users',

@@ -2,7 +2,6 @@ import { isolated, plural } from './common';
 
 const list = new Intl.ListFormat('en');
 
-const flagsIn = ([environment, n]: [string, number]) => `${plural(n, 'flag', 'flags')} in ${environment}`;
 const segmentsOf = (n: number) => plural(n, 'segment', 'segments');
 
 /** Segments: conditions and lists of members that the rules of many flags share. */
@@ -49,7 +48,10 @@ export const segments = {
     noneText: 'Only its members are in the segment. Add a rule to have users in it by their attributes.',
   },
   effect: {
-    flags: (counts: [string, number][]) => `This changes what ${list.format(counts.map(flagsIn))} serve.`,
+    flags: (environment: string, n: number) =>
+      `This changes what ${plural(n, 'flag serves', 'flags serve')} in ${environment}.`,
+    flagsIn: (counts: [string, number][]) =>
+      `This changes what flags serve: ${list.format(counts.map(([environment, n]) => `${n} in ${environment}`))}.`,
     segments: (keys: string[]) =>
       `It changes who is in ${keys.length === 1 ? 'the segment' : 'the segments'} ${list.format(keys.map(isolated))}, too.`,
     none: 'No flag and no segment uses it yet.',

@@ -86,6 +86,7 @@ export const shell = {
     environments: 'Environments',
     tenants: 'Tenants',
     newFlag: 'New flag',
+    newSegment: 'New segment',
     theme: (theme: string) => `Appearance: ${theme}`,
     onPlatform: (page: string) => `Platform: ${page}`,
   },
