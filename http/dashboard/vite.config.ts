@@ -31,8 +31,8 @@ export default defineConfig(({ command }) => ({
     target: 'es2022',
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // What five files import is one chunk: many small ones compress badly.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 5 }] } } },
+    // What six files import is one chunk: many small ones compress badly.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 6 }] } } },
     manifest: true, // for the test of how much is loaded
   },
   // `npm run dev` shows each change at once, beside `make run`.

@@ -9,6 +9,8 @@ const names = {
   tag: 'تخفيض 2',
   client: 'שרת 9',
   key: 'חנות ברשת 6',
+  segment: 'צוות 6',
+  member: 'משתמש 11',
 };
 
 /** The texts with letters that are read from the right and nothing that isolates them. */
@@ -62,6 +64,10 @@ async function furnish(v) {
   });
   await v.call('PATCH', `${flag}/variations/${red}`, { name: `${names.variation}!` });
   await v.call('PATCH', flag, { name: `${names.flag}!`, tags: [names.tag, 'plain'] });
+  await v.call('POST', '/api/v1/segments', { key: 'staff', name: names.segment, tags: [names.tag], rules: [rule] });
+  const staff = '/api/v1/segments/staff';
+  await v.call('POST', `${staff}/members`, { list: 'included', add: [names.member] }, 'סיבה 8');
+  await v.call('PATCH', staff, { description: 'תיאור 3' });
   await v.call('POST', `${flag}/enable`);
   await v.call('POST', `${flag}/evaluate`, { targetingKey: 'u', environment: 'production' });
   return tenant;
@@ -84,6 +90,11 @@ export default {
       'flags/checkout?tab=use': names.variation,
       'flags/checkout?tab=history': names.rule,
       'flags/checkout?tab=history&version=2': names.rule,
+      segments: names.segment,
+      'segments/staff': names.rule,
+      'segments/staff?tab=members': names.member,
+      'segments/staff?tab=history&version=2': names.rule,
+      'segments/staff?tab=settings': 'Settings',
       'playground': 'checkout', // prettier-ignore
       projects: names.project,
       audit: person,

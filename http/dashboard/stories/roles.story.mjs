@@ -12,6 +12,10 @@ async function furnish(admin) {
   });
   await admin.call('POST', '/api/v1/flags', { key: 'gone', type: 'boolean' });
   await admin.call('DELETE', '/api/v1/flags/gone');
+  await admin.call('POST', '/api/v1/segments', { key: 'staff', rules: [{ name: 'Domain', conditions: [] }] });
+  await admin.call('POST', '/api/v1/segments/staff/members', { list: 'included', add: ['user-7'] });
+  await admin.call('POST', '/api/v1/segments', { key: 'gone' });
+  await admin.call('DELETE', '/api/v1/segments/gone');
   await admin.call('POST', '/api/v1/oauth/clients', { name: 'backend', scopes: ['flags:read'] });
   await admin.call('POST', '/api/v1/evaluation-keys', { name: 'Web shop', kind: 'browser', environment: 'production' });
 }
@@ -30,6 +34,12 @@ const developers = {
   'flags/color?tab=environments': ['Copy from production'],
   'flags/color?tab=history&version=1': ['Revert'],
   'flags/gone': ['Restore it'],
+  segments: ['New segment'],
+  'segments/staff': ['Add rule', 'Edit rule Domain'],
+  'segments/staff?tab=members': ['Add members', 'Remove members', 'Remove user-7'],
+  'segments/staff?tab=history&version=1': ['Revert'],
+  'segments/staff?tab=settings': ['Delete the segment'],
+  'segments/gone': ['Restore it'],
   projects: ['New project', 'Edit Shop', 'Delete Shop'],
   settings: ['Show what would change'],
 };
@@ -50,6 +60,13 @@ const read = {
   'flags/color?tab=environments': (v) => v.heading('development'),
   'flags/color?tab=history&version=1': (v) => v.heading('What has changed since then'),
   'flags/gone': (v) => v.page.getByText('The flag was deleted'),
+  segments: (v) => v.link('staff'),
+  'segments/staff': (v) => v.page.getByText('Domain').first(),
+  'segments/staff?tab=members': (v) => v.page.getByText('user-7'),
+  'segments/staff?tab=use': (v) => v.page.getByText('Not used yet'),
+  'segments/staff?tab=history&version=1': (v) => v.heading('What has changed since then'),
+  'segments/staff?tab=settings': (v) => v.heading('Settings'),
+  'segments/gone': (v) => v.page.getByText('The segment was deleted'),
   projects: (v) => v.link('Shop'),
   environments: (v) => v.link('development'),
   'flag-rules': (v) => v.heading('Owners'),
@@ -94,7 +111,7 @@ export default {
       throw new Error('flags can be switched, selected or made');
     await v.page.keyboard.press('Control+k');
     await v.page.getByRole('option', { name: 'Projects' }).waitFor();
-    for (const name of ['New flag', 'Clients']) {
+    for (const name of ['New flag', 'New segment', 'Clients']) {
       if (await v.page.getByRole('option', { name, exact: true }).count()) throw new Error(`the palette has ${name}`);
     }
 

@@ -61,9 +61,10 @@ class Live {
     const known = knownVersions(client, tenant);
     const news = event.flags?.filter((flag) => flag.deleted || flag.version > (known.get(flag.key) ?? 0));
     const changedKeys = news && new Set(news.map(({ key }) => key));
+    const named = event.flags && new Set(event.flags.map(({ key }) => key));
     void client.invalidateQueries({
       queryKey: keys.tenantFlags(tenant),
-      predicate: ({ queryKey }) => concerns(queryKey, changedKeys),
+      predicate: ({ queryKey }) => concerns(queryKey, changedKeys, named),
     });
     if (news?.length === 0) return;
     void client.invalidateQueries({ queryKey: keys.trail(tenant) });

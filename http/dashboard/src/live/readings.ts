@@ -22,10 +22,16 @@ export function knownVersions(client: QueryClient, tenant: string): Map<string, 
   }
 }
 
-/** Whether a query may be stale after changes of these flags. Data about all environments has no versions, so it always counts. */
-export function concerns(queryKey: readonly unknown[], changedKeys: Set<string> | undefined): boolean {
-  const [, , environment, kind, key] = queryKey;
+/** Whether a query may be stale after changes of these flags. Data about all environments has no versions, so it always counts.
+ *  Nor has what a flag serves: named are all flags of an event, also those that refer to a changed segment. */
+export function concerns(
+  queryKey: readonly unknown[],
+  changedKeys: Set<string> | undefined,
+  named: Set<string> | undefined,
+): boolean {
+  const [, , environment, kind, key, part] = queryKey;
   if (environment === null) return true;
+  if (part === 'explained' && named?.has(String(key))) return true;
   if (kind === 'flag') return !changedKeys || changedKeys.has(String(key));
   return changedKeys?.size !== 0;
 }

@@ -4,10 +4,19 @@ import { exactBody } from '../api/exact';
 import { type ChangeBasis, changeHeaders, useFlagChange } from './flagChange';
 import { keys } from './keys';
 
-export type Entry = Schemas['HistoryEntry'];
+/** An entry of a flag's history, or of a segment's, which has no environment. */
+export type Entry = Omit<Schemas['HistoryEntry'], 'action' | 'environment'> & {
+  action: string;
+  environment?: string | null;
+};
 export type FlagAtVersion = Schemas['VersionBody'];
 
-const historyPageSize = 50; // entries in a page
+/** The number of entries in a page. */
+export const historyPageSize = 50;
+
+/** Returns the offset of the page after these, if there is one. */
+export const nextHistoryPage = (last: Entry[], pages: Entry[][]): number | undefined =>
+  last.length < historyPageSize ? undefined : pages.reduce((sum, page) => sum + page.length, 0);
 
 /** Reads a flag's history, newest first. */
 export function useHistory(place: () => Place, key: () => string) {
@@ -15,8 +24,7 @@ export function useHistory(place: () => Place, key: () => string) {
     queryKey: [...keys.flag(place(), key()), 'history'],
     queryFn: async ({ pageParam, signal }) => readHistory(place().tenant, key(), pageParam, signal),
     initialPageParam: 0,
-    getNextPageParam: (last: Entry[], pages: Entry[][]) =>
-      last.length < historyPageSize ? undefined : pages.reduce((sum, page) => sum + page.length, 0),
+    getNextPageParam: nextHistoryPage,
     structuralSharing: false,
   }));
 }
@@ -72,9 +80,14 @@ export function useChangesSince(place: () => Place, key: () => string, from: () 
   }));
 }
 
-const versionPageSize = 1000; // versions in a page
+/** The number of versions in a page. */
+export const versionPageSize = 1000;
 
-export type VersionLine = Schemas['VersionEntry'];
+export type VersionLine = Pick<Schemas['VersionEntry'], 'version' | 'timestamp' | 'userName'> & { action: string };
+
+/** Returns the offset of the page after these, if there is one. */
+export const nextVersionPage = (last: VersionLine[], pages: VersionLine[][]): number | undefined =>
+  last.length < versionPageSize ? undefined : pages.length * versionPageSize;
 
 /** Reads the versions of a flag, newest first. */
 export function useVersions(place: () => Place, key: () => string) {
@@ -92,8 +105,7 @@ export function useVersions(place: () => Place, key: () => string) {
         }),
       ),
     initialPageParam: 0,
-    getNextPageParam: (last: VersionLine[], pages: VersionLine[][]) =>
-      last.length < versionPageSize ? undefined : pages.length * versionPageSize,
+    getNextPageParam: nextVersionPage,
   }));
 }
 

@@ -32,6 +32,9 @@ export const keys = {
   /** What all flags of a tenant serve in several environments. */
   served: (tenant: string, asked: object) => [...keys.everywhere(tenant), 'served', asked] as const,
   tags: (tenant: string) => [...keys.everywhere(tenant), 'tags'] as const,
+  /** All data of segments. It counts as data of flags: changes of flags change who uses a segment, and the other way round. */
+  segments: (tenant: string) => [...keys.everywhere(tenant), 'segments'] as const,
+  segment: (tenant: string, key: string) => [...keys.segments(tenant), 'segment', key] as const,
   cleanup: (tenant: string) => [...keys.everywhere(tenant), 'cleanup'] as const,
   flagList: (place: Place, filter: object) => [...keys.flags(place), 'list', filter] as const,
   flagPage: (place: Place, filter: object, page: number) => [...keys.flagList(place, filter), page] as const,

@@ -8,6 +8,7 @@ import { keys } from './keys';
 
 export type Rules = Schemas['RulesBody'];
 export type Rule = Schemas['RuleBody'];
+export type SegmentRule = Schemas['SegmentRuleBody'];
 export type NewRule = Schemas['NewRuleBody'];
 export type Condition = Schemas['ConditionBody'];
 export type Operator = Condition['op'];

@@ -24,6 +24,7 @@ const groups: { title: string; pages: TenantPage[] }[] = [
     title: shell.groups.work,
     pages: [
       { name: shell.pages.flags, path: 'flags', icon: 'flag' },
+      { name: shell.pages.segments, path: 'segments', icon: 'people' },
       { name: shell.pages.playground, path: 'playground', icon: 'play' },
       { name: shell.pages.cleanup, path: 'cleanup', icon: 'broom' },
       { name: shell.pages.audit, path: 'audit', icon: 'clock' },

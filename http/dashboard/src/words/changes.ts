@@ -1,5 +1,5 @@
 import { isRawJSON } from '../api/exact';
-import type { Condition, Rule, Serve } from '../queries/rules';
+import type { Condition, Rule, SegmentRule, Serve } from '../queries/rules';
 import { isolated } from './common';
 import { wordsOf } from './failures';
 import { type DiffLine, lineDiff } from './lineDiff';
@@ -26,6 +26,8 @@ export const actions: Record<string, string> = {
   variation_updated: 'Variation changed',
   variation_removed: 'Variation deleted',
   rules_changed: 'Rules changed',
+  members_added: 'Members added',
+  members_removed: 'Members removed',
   fallthrough_changed: 'Value for everyone else changed',
   deleted: 'Deleted',
   reverted: 'Reverted',
@@ -44,6 +46,8 @@ const fields: Record<string, string> = {
   enabled: 'State',
   type: 'Type',
   projectId: 'Project',
+  included: 'Included',
+  excluded: 'Excluded',
   weight: 'weight',
   value: 'value',
 };
@@ -67,7 +71,7 @@ function linesOf({ field, from, to }: ChangedField, names: Names): ChangeLine[] 
   const [kind, id, part] = field.split('.');
   if (kind === 'variations' && id) return variationLines(id, part, from, to, names);
   if (field === 'rules.order') return orderLines(from as string[], to as string[], names);
-  if (kind === 'rules') return ruleLines(from as Rule | null, to as Rule | null, names);
+  if (kind === 'rules') return ruleLines(from as AnyRule | null, to as AnyRule | null, names);
   if (field === 'fallthrough') {
     return [serveLine(ruleWords.everyoneElse, from as Serve | null, to as Serve | null, names)];
   }
@@ -113,6 +117,9 @@ export function fieldName({ field, from, to }: ChangedField, names: Names): stri
   return `Variation ${isolated(name)}${part ? `: ${fields[part] ?? part}` : ''}`;
 }
 
+// A rule of a segment serves nothing.
+type AnyRule = SegmentRule & Partial<Pick<Rule, 'serve'>>;
+
 function plain(field: string, value: unknown): string | undefined {
   if (value === null || value === undefined) return;
   if (value === invalid) return 'not valid yet';
@@ -121,6 +128,7 @@ function plain(field: string, value: unknown): string | undefined {
   if (field === 'status') return flags.status[value as keyof typeof flags.status];
   if (field === 'type') return flags.types[value as keyof typeof flags.types];
   if (field === 'tags') return (value as string[]).join(', ') || 'none';
+  if (field === 'included' || field === 'excluded') return firstOf(value as string[]) || undefined;
   if (field === 'links') return (value as { title: string }[]).map((link) => link.title).join(', ') || 'none';
   if (field === 'defaultValue' || field === 'value') return JSON.stringify(value);
   return typeof value === 'string' ? value || 'none' : JSON.stringify(value);
@@ -170,7 +178,7 @@ function orderLines(from: string[] | null, to: string[] | null, names: Names): C
   return [{ what: ruleWords.order, before: named(was), after: named(is) }];
 }
 
-function ruleLines(from: Rule | null, to: Rule | null, names: Names): ChangeLine[] {
+function ruleLines(from: AnyRule | null, to: AnyRule | null, names: Names): ChangeLine[] {
   if (!from || !to) {
     const rule = (from ?? to)!;
     const text = inWords(rule, names);
@@ -194,7 +202,7 @@ function ruleLines(from: Rule | null, to: Rule | null, names: Names): ChangeLine
     lines.push({ what: what(ruleWords.conditionsMoved) });
   }
   if (JSON.stringify(from.serve) !== JSON.stringify(to.serve)) {
-    lines.push(serveLine(what(ruleWords.serves), from.serve, to.serve, names));
+    lines.push(serveLine(what(ruleWords.serves), from.serve ?? null, to.serve ?? null, names));
   }
   return lines;
 }
@@ -207,13 +215,16 @@ function without(conditions: Condition[], others: Condition[]): Condition[] {
 /** Returns the title of a rule: its name, or else its conditions. */
 export function nameOf(rule: Pick<Rule, 'name' | 'conditions'>): string {
   if (rule.name || !rule.conditions.length) return rule.name || ruleWords.everyone;
-  const conditions = rule.conditions.filter(({ attribute }) => attribute);
+  const conditions = rule.conditions.filter(({ attribute, values, op }) =>
+    op === 'in_segment' ? values.length : attribute,
+  );
   return conditionsInWords(conditions) || ruleWords.new;
 }
 
-function inWords(rule: Rule, names: Names): string {
-  const when = conditionsInWords(rule.conditions);
-  return `${when ? `${ruleWords.if} ${when}` : ruleWords.everyone}: ${serveOf(rule.serve, names)}`;
+function inWords({ conditions, serve }: AnyRule, names: Names): string {
+  const when = conditionsInWords(conditions);
+  if (!serve) return when || ruleWords.everyone;
+  return `${when ? `${ruleWords.if} ${when}` : ruleWords.everyone}: ${serveOf(serve, names)}`;
 }
 
 /** Returns a rule's conditions in words; empty without conditions. */
@@ -228,10 +239,15 @@ export function conditionInWords({ attribute = '', op, values, negate }: Conditi
   const plain = (value: unknown) =>
     typeof value === 'string' &&
     !(op === 'in' && attribute !== 'targetingKey' && /^(true|false|-?[\d.]+)$/.test(value));
-  const shown = values.slice(0, most).map((v) => (plain(v) ? String(v) : JSON.stringify(v)));
-  const more = values.length > most ? ` ${ruleWords.more(values.length - most)}` : '';
-  const subject = attribute && `${isolated(attribute)} `;
-  return `${subject}${negate ? isNot : is} ${shown.map(isolated).join(', ')}${more}`.trim();
+  const texts = values.map((v) => (plain(v) ? String(v) : JSON.stringify(v)));
+  const subject = op === 'in_segment' ? ruleWords.user : isolated(attribute);
+  return `${subject} ${negate ? isNot : is} ${firstOf(texts, most)}`.trim();
+}
+
+/** Returns the first of some texts, and how many more there are. */
+export function firstOf(texts: string[], most = shownValues): string {
+  const more = texts.length > most ? ` ${ruleWords.more(texts.length - most)}` : '';
+  return texts.slice(0, most).map(isolated).join(', ') + more;
 }
 
 /** Returns a serve in words. */

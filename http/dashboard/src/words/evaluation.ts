@@ -1,4 +1,4 @@
-import { plural } from './common';
+import { isolated, plural } from './common';
 
 /** Evaluations and their explanations. */
 export const evaluation = {
@@ -31,7 +31,7 @@ export const evaluation = {
   steps: {
     status: 'Status',
     environment: 'Environment',
-    segment: 'Segment',
+    segment: (key: string) => `Segment ${isolated(key)}`,
     fallthrough: 'Everyone else',
     weights: 'Weights of the variations',
     default: 'Default value',
@@ -56,6 +56,8 @@ export const evaluation = {
   noConditions: 'No conditions: everyone matches',
   actual: (value: string) => `· it is ${value}`,
   absent: '· it is absent',
+  lists: { included: 'By the list of included members', excluded: 'By the list of excluded members' },
+  bySegmentRule: 'By one of its rules',
   split: (unit: string, bucket: string, total: string) => `“${unit}” is in bucket ${bucket} of ${total}.`,
   holds: 'holds',
   fails: 'does not hold',

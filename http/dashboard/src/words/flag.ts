@@ -14,8 +14,8 @@ export const flag = {
     }),
   },
   notNumber: 'is not a number',
-  gone: 'There is no such flag',
   deleted: {
+    gone: 'There is no such flag',
     title: 'The flag was deleted',
     text: (who: string, when: string, reason: string) =>
       `By ${isolated(who)}, ${when}${reason && `: “${isolated(reason)}”`}`,

@@ -9,7 +9,7 @@ export const live = {
   by: (who: string, environment?: string | null) => `Changed by ${isolated(who)}${where(environment)}`,
   flag: (who: string[]) =>
     `${people.format(who.map(isolated))} ${who.length === 1 ? 'has' : 'have'} changed this flag.`,
-  what: (action: string, environment: string | null) => action + where(environment),
+  what: (action: string, environment?: string | null) => action + where(environment),
   draft: 'Your input is not lost.',
   seen: 'Seen',
 };

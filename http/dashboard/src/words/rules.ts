@@ -69,9 +69,9 @@ export const operators: Record<Operator, { is: string; isNot: string; help: stri
   },
   exists: { is: 'exists', isNot: 'does not exist', help: 'The attribute exists and is not null. It takes no values.' },
   in_segment: {
-    is: 'is in a segment',
-    isNot: 'is in no segment',
-    help: 'The person is in one of the segments, which are named by their keys. It has no attribute.',
+    is: 'is in segment',
+    isNot: 'is not in segment',
+    help: 'The user is in one of the segments.',
   },
 };
 
@@ -92,6 +92,7 @@ export const rules = {
   more: (n: number) => `and ${n} more`,
   by: (attribute: string) => `by ${attribute}`,
   everyone: 'everyone',
+  user: 'user',
   new: 'New rule',
   targets: 'Individual users',
   addTarget: 'Target users',
@@ -131,6 +132,15 @@ export const rules = {
   noConditions: 'It has no condition, so it matches everyone.',
   attribute: 'Attribute',
   attributeHint: 'targetingKey, plan, company.id',
+  attributes: {
+    targetingKey: 'the user',
+    $environment: 'the name of the environment',
+    $now: 'the time, for before and after',
+  },
+  segments: 'Segments',
+  segmentsHint: 'Enter adds a segment by its key, or by a part of its name.',
+  noSegments: 'There is no segment yet.',
+  notSegment: 'There is no such segment.',
   operator: 'Operator',
   values: 'Values',
   valuesHint: 'Enter adds a value. A list can be pasted.',

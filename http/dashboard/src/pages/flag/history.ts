@@ -1,6 +1,6 @@
 import type { FlagDetail } from '../../queries/flag';
 import type { Entry } from '../../queries/history';
-import type { Rule } from '../../queries/rules';
+import type { SegmentRule } from '../../queries/rules';
 import { type ChangedField, nameOf, type Names } from '../../words/changes';
 
 /** Returns the fields that an entry of a history changed. */
@@ -12,7 +12,7 @@ export function fieldsOf(entry: Pick<Entry, 'changes'>): ChangedField[] {
 /** Returns the names of a flag's variations and rules, by id. Names of deleted ones come from the history. */
 export function namesOf(
   variations: FlagDetail['variations'],
-  rules: readonly Rule[],
+  rules: readonly SegmentRule[],
   entries: readonly Pick<Entry, 'changes'>[] = [],
 ): Names {
   const names = new Map<string, string>();
@@ -21,7 +21,7 @@ export function namesOf(
     const known = (to ?? from) as { name?: string } | null;
     if (!id || names.has(id) || typeof known !== 'object' || known === null) continue;
     if (kind === 'variations' && known.name) names.set(id, known.name);
-    if (kind === 'rules' && id !== 'order') names.set(id, nameOf(known as Rule));
+    if (kind === 'rules' && id !== 'order') names.set(id, nameOf(known as SegmentRule));
   }
   for (const variation of variations) names.set(variation.id, variation.name);
   for (const rule of rules) names.set(rule.id, nameOf(rule));

@@ -1,19 +1,19 @@
 import type { Failure } from '../../api/failure';
-import type { RuleDraft } from './rules';
+import type { SegmentRuleDraft } from './rules';
 
 // Errors without a field here, such as too many rules, are shown at the bottom.
 const shownBeside =
   /^(rules\[\d+\]\.(name|conditions\[\d+\]\.(attribute|op|values(\[.*)?))|(rules\[\d+\]\.)?serve(\.(variationId|value|bucketBy|rollout(\[.*)?))?)$/;
 
 /** The errors of rules by field. The API names rules and conditions by index, so its errors hold for the order that was sent. */
-export class RuleErrors {
-  #rules: () => RuleDraft[];
+export class RuleErrors<R extends SegmentRuleDraft = SegmentRuleDraft> {
+  #rules: () => R[];
   #order = $derived.by(() =>
     JSON.stringify(this.#rules().map(({ id, conditions }) => [id, conditions.map((c) => c.id)])),
   );
   #refused = $state.raw<{ failure: Failure; order: string }>();
 
-  constructor(rules: () => RuleDraft[]) {
+  constructor(rules: () => R[]) {
     this.#rules = rules;
   }
 
@@ -36,7 +36,7 @@ export class RuleErrors {
   }
 
   /** The rules with errors. */
-  get rules(): RuleDraft[] {
+  get rules(): R[] {
     const rules = this.#rules();
     return Object.keys(this.#fields).flatMap((name) => rules[Number(/^rules\[(\d+)\]/.exec(name)?.[1] ?? NaN)] ?? []);
   }

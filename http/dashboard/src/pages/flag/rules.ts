@@ -2,7 +2,7 @@ import { parseExactly } from '../../api/exact';
 import { Failure } from '../../api/failure';
 import type { UnsavedRules } from '../../queries/explanation';
 import type { FlagType, Variation } from '../../queries/flag';
-import type { Condition, NewRule, Operator, Rule, Rules, Serve } from '../../queries/rules';
+import type { Condition, NewRule, Operator, Rule, Rules, SegmentRule, Serve } from '../../queries/rules';
 import { type ChangedField, conditionInWords, type Names, serveOf } from '../../words/changes';
 import { rules as words } from '../../words/rules';
 import { typed, valueOf } from './values';
@@ -23,34 +23,39 @@ export type ServeDraft = {
 /** A condition as typed. Its values are JSON texts, so that numbers keep their digits. */
 export type ConditionDraft = { id: string; attribute: string; op: Operator; values: string[]; negate: boolean };
 
-export type RuleDraft = {
+/** A rule of a segment, as typed. It serves nothing. */
+export type SegmentRuleDraft = {
   /** Its id, or a temporary one for a new rule. */
   id: string;
   name: string;
   conditions: ConditionDraft[];
-  serve: ServeDraft;
 };
+
+/** A rule of a flag, as typed. */
+export type RuleDraft = SegmentRuleDraft & { serve: ServeDraft };
 
 export type RulesDraft = { rules: RuleDraft[]; fallthrough: ServeDraft | null };
 
 /** The kind of values that an operator takes. */
-export function takes(op: Operator): 'none' | 'numbers' | 'any' | 'texts' {
+export function takes(op: Operator): 'none' | 'numbers' | 'any' | 'texts' | 'segments' {
   if (op === 'exists') return 'none';
+  if (op === 'in_segment') return 'segments';
   if (op === 'in') return 'any';
   return ['gt', 'gte', 'lt', 'lte'].includes(op) ? 'numbers' : 'texts';
 }
 
 export function draftOfRules({ rules, fallthrough }: Rules, type: FlagType): RulesDraft {
   return {
-    rules: rules.map((rule) => ({
-      id: rule.id,
-      name: rule.name,
-      conditions: rule.conditions.map((condition, i) => draftOfCondition(condition, `${rule.id} ${i}`)),
-      serve: draftOfServe(rule.serve, type),
-    })),
+    rules: rules.map((rule) => ({ ...draftOfSegmentRule(rule), serve: draftOfServe(rule.serve, type) })),
     fallthrough: fallthrough && draftOfServe(fallthrough, type),
   };
 }
+
+export const draftOfSegmentRule = ({ id, name, conditions }: SegmentRule): SegmentRuleDraft => ({
+  id,
+  name,
+  conditions: conditions.map((condition, i) => draftOfCondition(condition, `${id} ${i}`)),
+});
 
 function draftOfCondition({ attribute = '', op, values, negate }: Condition, id: string): ConditionDraft {
   return { id, attribute, op, values: values.map((value) => JSON.stringify(value)), negate };
@@ -79,9 +84,10 @@ export function newServe(type: FlagType, variations: Variation[]): ServeDraft {
 const newID = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
 
 export function newRule(type: FlagType, variations: Variation[]): RuleDraft {
-  const serve = newServe(type, variations);
-  return { id: newID(), name: '', conditions: [newCondition()], serve };
+  return { ...newSegmentRule(), serve: newServe(type, variations) };
 }
+
+export const newSegmentRule = (): SegmentRuleDraft => ({ id: newID(), name: '', conditions: [newCondition()] });
 
 /** Returns a rule for individual users. */
 export function newTarget(type: FlagType, variations: Variation[]): RuleDraft {
@@ -122,20 +128,25 @@ function sentRules(drafts: RuleDraft[], there: RuleDraft[], type: FlagType): New
   const rules = drafts.map((rule, i) => {
     const was = known.get(rule.id);
     return {
-      ...(was && { id: rule.id }),
-      name: trimTyped(rule.name, was?.name),
-      conditions: rule.conditions.map((condition) =>
-        sentCondition(
-          condition,
-          was?.conditions.find(({ id }) => id === condition.id),
-        ),
-      ),
+      ...sentSegmentRule(rule, was),
       serve: caught(errors, () => sentServe(rule.serve, type, `rules[${i}].serve`, was?.serve)) ?? {},
     };
   });
   if (Object.keys(errors).length) throw new Failure(422, { errors });
   return rules;
 }
+
+/** Returns a rule to send, without what it serves. A rule that did not exist is new. */
+export const sentSegmentRule = (rule: SegmentRuleDraft, was: SegmentRuleDraft | undefined) => ({
+  ...(was && { id: rule.id }),
+  name: trimTyped(rule.name, was?.name),
+  conditions: rule.conditions.map((condition) =>
+    sentCondition(
+      condition,
+      was?.conditions.find(({ id }) => id === condition.id),
+    ),
+  ),
+});
 
 /** Returns the changed parts of a draft to send. Rules that no longer exist there are sent as new ones. */
 export function sentParts(
@@ -166,7 +177,7 @@ const trimTyped = (text: string, was: string | undefined): string => (text === w
 
 export function sentCondition({ attribute, op, values, negate }: ConditionDraft, was?: ConditionDraft): Condition {
   return {
-    attribute: trimTyped(attribute, was?.attribute),
+    ...(op !== 'in_segment' && { attribute: trimTyped(attribute, was?.attribute) }),
     op,
     values: takes(op) === 'none' ? [] : values.map((value) => parseExactly(value) as string),
     negate,
@@ -198,7 +209,7 @@ export function sharesOf({ weights }: ServeDraft): { variationId: string; weight
 export function chipOf(text: string, condition: Pick<ConditionDraft, 'op' | 'attribute'>): string | undefined {
   const kind = takes(condition.op);
   const trimmed = text.trim();
-  if (kind === 'texts' || (kind === 'any' && condition.attribute.trim() === 'targetingKey')) {
+  if (kind === 'texts' || kind === 'segments' || (kind === 'any' && condition.attribute.trim() === 'targetingKey')) {
     return JSON.stringify(condition.op === 'matches' ? trimmed : trimmed.replace(/^"([^"]*)"$/, '$1'));
   }
   const value = literal(trimmed);
@@ -227,22 +238,24 @@ export function chipText(chip: string, op: Operator): string {
 export const shownServe = (serve: ServeDraft, type: FlagType, names: Names): string =>
   serveOf(roughServe(serve, type), names);
 
-/** Returns all words of a rule, to find it by. */
-export const ruleText = ({ name, conditions, serve }: RuleDraft, type: FlagType, names: Names): string =>
-  [name, ...conditions.map((c) => conditionInWords(sentCondition(c))), shownServe(serve, type, names)].join(' ');
+/** Returns the words of a rule, to find it by. */
+export const ruleText = ({ name, conditions }: SegmentRuleDraft): string =>
+  [name, ...conditions.map((c) => conditionInWords(sentCondition(c)))].join(' ');
 
 /** Returns the rules of a draft as far as possible while it is invalid. */
 export function roughRules(draft: RulesDraft, type: FlagType): { rules: Rule[]; fallthrough: Serve | null } {
   return {
-    rules: draft.rules.map((rule) => ({
-      id: rule.id,
-      name: rule.name.trim(),
-      conditions: rule.conditions.map((condition) => sentCondition(condition)),
-      serve: roughServe(rule.serve, type),
-    })),
+    rules: draft.rules.map((rule) => ({ ...roughSegmentRule(rule), serve: roughServe(rule.serve, type) })),
     fallthrough: draft.fallthrough && roughServe(draft.fallthrough, type),
   };
 }
+
+/** Returns a rule of a draft, without what it serves. */
+export const roughSegmentRule = ({ id, name, conditions }: SegmentRuleDraft): SegmentRule => ({
+  id,
+  name: name.trim(),
+  conditions: conditions.map((condition) => sentCondition(condition)),
+});
 
 function roughServe(serve: ServeDraft, type: FlagType): Serve {
   try {
@@ -259,11 +272,20 @@ export function changesBetween(before: RulesDraft, after: RulesDraft, type: Flag
 
 /** Returns the differences between old and new rules, in the form of a history. */
 export function changesOfRules(was: Rules, is: Rules): ChangedField[] {
-  const find = (rules: Rule[], id: string) => rules.find((rule) => rule.id === id) ?? null;
-  const ids = [...new Set([...was.rules, ...is.rules].map(({ id }) => id))];
   return [
-    ...ids.map((id) => ({ field: `rules.${id}`, from: find(was.rules, id), to: find(is.rules, id) })),
-    { field: 'rules.order', from: was.rules.map(({ id }) => id), to: is.rules.map(({ id }) => id) },
+    ...changesOfLists(was.rules, is.rules),
     { field: 'fallthrough', from: was.fallthrough, to: is.fallthrough },
-  ].filter(({ from, to }) => JSON.stringify(from) !== JSON.stringify(to));
+  ].filter(differs);
+}
+
+const differs = ({ from, to }: ChangedField) => JSON.stringify(from) !== JSON.stringify(to);
+
+/** Returns the differences between old and new lists of rules, in the form of a history. */
+export function changesOfLists(was: SegmentRule[], is: SegmentRule[]): ChangedField[] {
+  const find = (rules: SegmentRule[], id: string) => rules.find((rule) => rule.id === id) ?? null;
+  const ids = [...new Set([...was, ...is].map(({ id }) => id))];
+  return [
+    ...ids.map((id) => ({ field: `rules.${id}`, from: find(was, id), to: find(is, id) })),
+    { field: 'rules.order', from: was.map(({ id }) => id), to: is.map(({ id }) => id) },
+  ].filter(differs);
 }
