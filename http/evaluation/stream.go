@@ -203,7 +203,8 @@ var (
 	errNotRead = errors.New("the client no longer reads")
 )
 
-// await waits for a heartbeat, or for a change and then for the stream's turn. Its error is errStreamEnded or errNotRead.
+// await waits for a heartbeat, or for a change and then for the stream's turn. Its error is errStreamEnded or
+// errNotRead.
 func (a *API) await(
 	ctx context.Context, more <-chan struct{}, wait time.Duration, heartbeat *time.Ticker, end *time.Timer,
 ) (beat bool, err error) {

@@ -243,7 +243,8 @@ type Update struct {
 	Gap      bool     // changes before these may be missing
 	Position events.Position
 	More     <-chan struct{} // closed at the next change, or when access may have changed
-	// Turn is how long to wait after More before the client is told. It is random, so that a tenant's listeners take turns.
+	// Turn is how long to wait after More before the client is told. It is random, so that a tenant's listeners take
+	// turns.
 	Turn time.Duration
 }
 
