@@ -123,6 +123,7 @@ type CreateSegmentBody struct {
 	Description *string           `json:"description,omitempty"`
 	Key         string            `json:"key"`
 	Name        *string           `json:"name,omitempty"`
+	Private     *bool             `json:"private,omitempty"`
 	Rules       *[]NewSegmentRule `json:"rules,omitempty"`
 	Tags        *[]string         `json:"tags,omitempty"`
 }
@@ -415,6 +416,7 @@ type SegmentBody struct {
 	Id          string            `json:"id"`
 	Key         string            `json:"key"`
 	Name        string            `json:"name"`
+	Private     bool              `json:"private"`
 	Rules       []SegmentRuleBody `json:"rules"`
 	Tags        []string          `json:"tags"`
 	UpdatedAt   time.Time         `json:"updatedAt"`
