@@ -37,8 +37,8 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 		if err := read.HasTenant(ctx, c.Tenant); err != nil {
 			return err
 		}
-		segments := segmentReader{c.Tenant, read, store, map[string]*state.Segment{}, nil}
-		stale.SegmentsChanged = func(flagKey string) time.Time { return segments.changed(ctx, flagKey, stale.Now) }
+		segments := segmentReader{c.Tenant, store, map[string]*state.Segment{}, nil}
+		stale.SegmentsChanged = func(flagKey string) time.Time { return segments.changed(ctx, flagKey) }
 		list, err := read.Cleanup(ctx, c.Tenant, stale, events.Position{}, queries.Page{})
 		if err != nil {
 			return err
@@ -62,18 +62,15 @@ func (c cleanupCommand) Run(ctx context.Context) error {
 // segmentReader reads the segments that flags depend on from their facts.
 type segmentReader struct {
 	tenantID string
-	read     *queries.Queries
 	store    events.Store
 	found    map[string]*state.Segment // by key
 	err      error                     // the first
 }
 
 // changed returns when a segment that a flag's rules lead to last changed; zero without one.
-func (r *segmentReader) changed(ctx context.Context, flagKey string, now time.Time) (newest time.Time) {
-	f, err := r.read.FlagStateAt(ctx, r.tenantID, flagKey, queries.Moment{At: now})
-	if r.err = cmp.Or(r.err, err); err != nil {
-		return newest
-	}
+func (r *segmentReader) changed(ctx context.Context, flagKey string) (newest time.Time) {
+	var f state.Flag
+	r.fold(ctx, events.FlagStream(r.tenantID, flagKey), f.Apply)
 	var next []string
 	for _, rules := range f.Rules {
 		next = append(next, state.SegmentsOf(rules)...)
@@ -105,15 +102,20 @@ func (r *segmentReader) segment(ctx context.Context, key string) *state.Segment 
 		return s
 	}
 	s := &state.Segment{}
-	for e, err := range r.store.Read(ctx, events.SegmentStream(r.tenantID, key), 0) {
-		if err = cmp.Or(err, e.Err); err != nil {
-			r.err = cmp.Or(r.err, err)
-			break
-		}
-		s.Apply(e)
-	}
+	r.fold(ctx, events.SegmentStream(r.tenantID, key), s.Apply)
 	r.found[key] = s
 	return s
+}
+
+// fold applies the facts of a stream.
+func (r *segmentReader) fold(ctx context.Context, stream string, apply func(events.Recorded)) {
+	for e, err := range r.store.Read(ctx, stream, 0) {
+		if err = cmp.Or(err, e.Err); err != nil {
+			r.err = cmp.Or(r.err, fmt.Errorf("stream %s: %w", stream, err))
+			return
+		}
+		apply(e)
+	}
 }
 
 // printCleanup prints a line for each flag.

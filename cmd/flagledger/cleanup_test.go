@@ -11,7 +11,6 @@ import (
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/migrations/pgtest"
-	"flagledger/projections/models/modelstest"
 	"flagledger/queries"
 )
 
@@ -69,9 +68,9 @@ func TestCleanupReadsWhenSegmentsChanged(t *testing.T) {
 	changed := h.at
 	h.write(events.SegmentStream("t", "inner"), "", events.SegmentMembersAdded{List: events.Included, Members: []string{"ada"}})
 	h.write(events.SegmentStream("t", "other"), "", events.SegmentDeleted{})
-	r := segmentReader{"t", queries.New(modelstest.Pool(t), h.store, nil, nil), h.store, map[string]*state.Segment{}, nil}
+	r := segmentReader{"t", h.store, map[string]*state.Segment{}, nil}
 	for key, want := range map[string]time.Time{"k": changed, "plain": {}} {
-		if got := r.changed(t.Context(), key, h.at); !got.Equal(want) || r.err != nil {
+		if got := r.changed(t.Context(), key); !got.Equal(want) || r.err != nil {
 			t.Errorf("segments of %s changed at %v (%v), want %v", key, got, r.err, want)
 		}
 	}

@@ -160,7 +160,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	run(i, nil, "replay", "--flag=f").refused("--tenant")
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--project=p").refused("--flag", "--project")
 	run(i, nil, "replay", "--tenant=t", "--flag=").refused("replay: --flag is empty")
-	run(i, nil, "replay", "--tenant=t", "--at=3").refused("--at needs --flag or --project")
+	run(i, nil, "replay", "--tenant=t", "--at=3").refused("--at needs --flag, --segment or --project")
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=0").refused("--at must be a version, or a time of RFC 3339", `"0"`)
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=2999-01-01T00:00:00Z").refused("--at must not be in the future")
 	run(i, nil, "replay", "--tenant=t", "--flag=f", "--at=3", "--diff").refused("--diff")

@@ -275,7 +275,7 @@ func TestReplayOfASegment(t *testing.T) {
 	}
 	for at, want := range map[string]string{
 		"3": `{"version":3,"timestamp":"2026-03-14T15:00:02.000123Z","segment":{"id":"s","key":"beta","name":"Beta",` +
-			`"description":"","tags":[],"version":3,"rules":[{"id":"r1","name":"staff","conditions":[{"attribute":"plan",` +
+			`"description":"","tags":[],"private":false,"version":3,"rules":[{"id":"r1","name":"staff","conditions":[{"attribute":"plan",` +
 			`"op":"in","values":["pro"],"negate":false}]}],"counts":{"included":2,"excluded":0},` +
 			`"createdAt":"2026-03-14T15:00:00.000123Z","updatedAt":"2026-03-14T15:00:02.000123Z"},"included":["ada","eve"]}`,
 		"2026-03-14T15:00:06Z": `{"version":6,"timestamp":"2026-03-14T15:00:05.000123Z","segment":null}`,
