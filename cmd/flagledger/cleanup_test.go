@@ -11,7 +11,6 @@ import (
 	"flagledger/events"
 	"flagledger/events/state"
 	"flagledger/migrations/pgtest"
-	"flagledger/queries"
 )
 
 func TestWhatCanGoIsPrinted(t *testing.T) {
