@@ -95,7 +95,7 @@ func TestEveryGoldenFactHasSummaryAndLines(t *testing.T) {
 	silent := map[string]bool{
 		"flag.enabled": true, "flag.disabled": true, "flag.deleted": true, "project.deleted": true, "tenant.deleted": true,
 		"tenant.member_removed": true, "tenant.oauth_client_deleted": true, "tenant.evaluation_key_removed": true,
-		"segment.deleted": true, "user.erased": true,
+		"segment.deleted": true, "segment.forgotten": true, "user.erased": true,
 	}
 	for _, path := range files {
 		data, err := os.ReadFile(path)

@@ -83,6 +83,9 @@ func testAStartBeginsWithTheSnapshotOnDisk(t *testing.T) {
 		}
 	}
 	again := nodetest.FlagPath("audience", "/evaluate?revision="+url.QueryEscape(before.Object()["revision"].(string)))
+	restarted.Eventually("the past can be read", func() bool {
+		return me.Call("POST", again, `{"targetingKey":"ada"}`).Status == 200
+	})
 	for _, c := range []struct{ path, want string }{{again, string(before.Body)}, {nodetest.FlagPath("audience", "/evaluate"), now}} {
 		nodetest.Same(t, c.path, string(me.Call("POST", c.path, `{"targetingKey":"ada"}`).Want(200).Body), c.want)
 	}
