@@ -256,7 +256,7 @@ func TestStoredNamesOfCommandsNeverChange(t *testing.T) {
 	want := strings.Fields(`
 		AcceptInvitation AddEnvironment AddMember AddVariation ArrangeEnvironments ChangeEvaluationKey ChangeMembers ChangePlatformRole ChangeRole CleanUpFlag CleanUpProject CreateClient CreateEvaluationKey CreateFlag
 		CreateInvitation CreateProject CreateSegment CreateTenant DeactivateUser DeleteClient DeleteEndedSandbox DeleteEnvironment DeleteFlag DeleteProject DeleteSegment DeleteTenant
-		EndSession EndSessions EraseUser GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveEvaluationKey RemoveMember
+		EndSession EndSessions EraseUser ForgetMembers GrantInvited JoinTenant LeaveProject LeaveTenant NoteCustomer ReactivateUser RegisterUser RemoveEvaluationKey RemoveMember
 		RemoveVariation ResendInvitation ResetDemoFlag ResetDemoPeople ResetDemoProject RevertFlag RevertSegment RevokeInvitation RotateEvaluationKey RotateSecret SetFallthrough SetFlagRules SetPlan SetRules SetSegmentRules
 		SetSubscription SwitchFlag UpdateFlag UpdateProject UpdateSegment UpdateTenant UpdateVariation`)
 	for i := range want {
