@@ -71,7 +71,7 @@ func pages(t testing.TB, read func(AuditCursor) (*List[AuditEntry], AuditCursor,
 func TestATrailIsFiltered(t *testing.T) {
 	t.Parallel()
 	const entries = 1500
-	q := New(trailOf(t, entries), nil, nil)
+	q := New(trailOf(t, entries), nil, nil, nil)
 	rapid.Check(t, func(r *rapid.T) {
 		pick := func(label string, list ...string) string {
 			return rapid.SampledFrom(append(list, "", "")).Draw(r, label)
@@ -158,7 +158,7 @@ func TestATrailIsFiltered(t *testing.T) {
 // A page reads a limited number of rows. The next one continues at its end.
 func TestAPageEndsWhereItFindsNothing(t *testing.T) {
 	t.Parallel()
-	q := New(trailOf(t, maxExamined+1500), nil, nil)
+	q := New(trailOf(t, maxExamined+1500), nil, nil, nil)
 	for _, limit := range []int{5, 1000} {
 		for _, filter := range []AuditFilter{{Search: "why"}, {Search: "why", ResourceType: "flag"}} {
 			for name, read := range map[string]func(AuditCursor) (*List[AuditEntry], AuditCursor, error){
@@ -186,7 +186,7 @@ func TestAPageEndsWhereItFindsNothing(t *testing.T) {
 func TestFirstAuditEntryOfATime(t *testing.T) {
 	t.Parallel()
 	const entries = 1500
-	q := New(trailOf(t, entries), nil, nil)
+	q := New(trailOf(t, entries), nil, nil, nil)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for n := int64(0); n <= entries; n += 5 { // entries n to n+4 have one time
 		at := begin.Add(time.Duration(n/5) * time.Minute)

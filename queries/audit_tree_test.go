@@ -93,7 +93,7 @@ func TestATreeIsReadFromItsNodes(t *testing.T) {
 	for n := range entries {
 		add(sha256.Sum256(fmt.Append(nil, n)))
 	}
-	q := New(pool, nil, nil)
+	q := New(pool, nil, nil, nil)
 	check := func(wantSize int64) {
 		t.Helper()
 		read, err := q.AuditTree(t.Context(), "t")
@@ -147,7 +147,7 @@ func TestATreeIsReadFromItsNodes(t *testing.T) {
 func TestNoTreeIsReadWhileFactsAreParked(t *testing.T) {
 	t.Parallel()
 	pool := trailOf(t, 10)
-	q := New(pool, nil, nil)
+	q := New(pool, nil, nil, nil)
 	if _, err := q.AuditTree(t.Context(), "t"); err != nil {
 		t.Fatal(err)
 	}

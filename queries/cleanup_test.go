@@ -12,7 +12,7 @@ import (
 func TestCleanupIgnoresStaleOutcomes(t *testing.T) {
 	t.Parallel()
 	pool := modelstest.Pool(t)
-	q := New(pool, emptyStore{}, holdsAll)
+	q := New(pool, emptyStore{}, holdsAll, nil)
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	modelstest.Run(t, pool, modelstest.NewFlags(`from (values ('t', 'settled', 1), ('t', 'differs', 1)) f (tenant, key, life)`)+`
 		update read.flags set created_at = '2025-01-01Z', updated_at = '2025-01-01Z';

@@ -63,7 +63,7 @@ func TestFlagKeyCacheIsBounded(t *testing.T) {
 func TestListsByUseAreKeptAfterSlowQueries(t *testing.T) {
 	t.Parallel()
 	pool := modelstest.Pool(t)
-	q := New(pool, nil, holdsAll)
+	q := New(pool, nil, holdsAll, nil)
 	clock, took := time.Time{}, time.Duration(0) // the clock advances by that with each reading
 	q.now = func() time.Time {
 		clock = clock.Add(took)

@@ -26,7 +26,7 @@ func holdsAll(context.Context, events.Position, []string) bool { return true }
 func TestKeptListsOfThePast(t *testing.T) {
 	t.Parallel()
 	pool := modelstest.Pool(t)
-	q := New(pool, emptyStore{}, holdsAll)
+	q := New(pool, emptyStore{}, holdsAll, nil)
 	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	add := func(key string, since time.Time) {
 		t.Helper()

@@ -29,7 +29,7 @@ func TestThePlatformsListsAreReadAlongAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	q := New(pool, nil, nil)
+	q := New(pool, nil, nil, nil)
 	users, err := q.PlatformUsers(t.Context(), "", Page{})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 func TestMembersAtTheirFirstAndLastTime(t *testing.T) {
 	t.Parallel()
 	pool := modelstest.Pool(t)
-	q := New(pool, emptyStore{}, holdsAll)
+	q := New(pool, emptyStore{}, holdsAll, nil)
 	joined := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	removed := joined.Add(time.Hour)
 	modelstest.Run(
