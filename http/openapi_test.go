@@ -161,6 +161,7 @@ func checkOperation(t *testing.T, name string, operation map[string]any) {
 			"/resend",
 			"/resend-verification",
 			"/rotate",
+			"/forget",
 			"/read",
 			"/read-all",
 			"/cleanup/tenant",

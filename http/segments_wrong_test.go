@@ -144,13 +144,13 @@ func TestWrongFieldsOfSegmentsAreNamed(t *testing.T) {
 				fmt.Fprintf(&many, "user-%05d\r\n", i)
 			}
 			for text, field := range map[string]string{
-				many.String(): "add", "a\nb,c\n": "body", "a\n\"b\n": "body", "a\n\xff\xfe\n": "body", "\x1f\x8b\x08\x00\x01": "body",
+				many.String(): "add", "": "body", "a\nb,c\n": "body", "a\n\"b\n": "body", "a\n\xff\xfe\n": "body", "\x1f\x8b\x08\x00\x01": "body",
 				"a\nb\x00\n": "body", "a\nb\x01\n": "add[1]", "a\n\"\"\n": "add[1]", "a\n" + long(257) + "\n": "add[1]", "a\n\"b\nc\"\n": "add[1]",
 			} {
 				send(text).Refused(422, field)
 			}
 			me.Call("GET", segmentPath("k"), nil).Want(200).Shows(map[string]any{"version": 1})
-			send("").Want(200).Shows(map[string]any{"added": 0, "unchanged": 0})
+			send("\r\n").Want(200).Shows(map[string]any{"added": 0, "unchanged": 0})
 			send("\xef\xbb\xbf\r\n  spaces \r\n\"quoted, \"\"twice\"\"\"\r\nlast").Want(200).Shows(map[string]any{"added": 3})
 			nodetest.Same(t, "the members", me.Call("GET", segmentPath("k", "/members"), nil).Want(200).JSON(),
 				[]any{"  spaces ", "last", `quoted, "twice"`})

@@ -339,10 +339,12 @@ func (l *workload) segment() (stream string, facts []events.Fact) {
 		}
 	}
 	list, member := pick(l, []events.MemberList{events.Included, events.Excluded}), fmt.Sprint("user-", l.IntN(5))
-	switch l.IntN(6) {
+	switch l.IntN(7) {
 	case 0:
 		l.segments[key] = 0
 		return stream, []events.Fact{events.SegmentDeleted{}}
+	case 6:
+		return stream, []events.Fact{events.SegmentForgotten{SaltID: l.newID()}}
 	case 1:
 		return stream, []events.Fact{events.SegmentUpdated{Name: maybe(l, l.text()), Tags: &events.Change[[]string]{}}}
 	case 2:

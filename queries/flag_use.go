@@ -44,12 +44,6 @@ func (q *Queries) FlagUse(ctx context.Context, tenantID, key string) (FlagUse, e
 		`select `+usedColumns+` from read.flags f`+joinUse+` where f.tenant_id = $1 and f.key = $2`, tenantID, key)
 }
 
-// listedUse holds what a list needs to filter or sort a flag by its use.
-type listedUse struct {
-	Key string
-	lifecycleInputs
-}
-
 // usedFlagKeys returns the keys of a list that is filtered or sorted by usage.
 func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]string, error) {
 	rows, err := q.db.Query(
@@ -60,8 +54,8 @@ func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]s
 	if err != nil {
 		return nil, classify(err)
 	}
-	var flags []listedUse
-	var f listedUse
+	var flags []lifecycleInputs
+	var f lifecycleInputs
 	_, err = pgx.ForEachRow(
 		rows,
 		[]any{
@@ -75,7 +69,7 @@ func (q *Queries) usedFlagKeys(ctx context.Context, l FlagList, r flagRows) ([]s
 			&f.VariedHour,
 		},
 		func() error {
-			if l.Filter.takes(f.lifecycleInputs, l.Stale) {
+			if l.Filter.takes(f, l.Stale) {
 				flags = append(flags, f)
 			}
 			return nil
@@ -103,17 +97,17 @@ func (f FlagFilter) takes(flag lifecycleInputs, s Staleness) bool {
 }
 
 // byUse returns the comparison of a sort by usage, nil for any other sort.
-func (s FlagSort) byUse() func(a, b listedUse) int {
+func (s FlagSort) byUse() func(a, b lifecycleInputs) int {
 	switch s {
 	case ByLastEvaluatedAt:
-		return func(a, b listedUse) int { return a.evaluated().Compare(b.evaluated()) }
+		return func(a, b lifecycleInputs) int { return a.evaluated().Compare(b.evaluated()) }
 	case "-" + ByLastEvaluatedAt:
-		return func(a, b listedUse) int { return b.evaluated().Compare(a.evaluated()) }
+		return func(a, b lifecycleInputs) int { return b.evaluated().Compare(a.evaluated()) }
 	case bySince:
-		return func(a, b listedUse) int { return a.since().Compare(b.since()) }
+		return func(a, b lifecycleInputs) int { return a.since().Compare(b.since()) }
 	}
 	return nil
 }
 
 // evaluated returns when a flag was last evaluated; the zero time if never.
-func (f listedUse) evaluated() time.Time { return *cmp.Or(f.LastEvaluated, &time.Time{}) }
+func (f lifecycleInputs) evaluated() time.Time { return *cmp.Or(f.LastEvaluated, &time.Time{}) }

@@ -111,9 +111,11 @@ func (a *API) addEvaluationKeys() {
 			EvaluationKeyRef: in.ref(ctx), Name: in.Body.Name, Origins: in.Body.Origins, Now: a.Now(),
 		}
 		var err error
-		if sent := in.Body.ExpiresAt.Sent; sent != nil {
+		if sent := in.Body.ExpiresAt; sent.Sent != nil {
 			cmd.ExpiresAt = new(time.Time)
-			*cmd.ExpiresAt, err = expiry(*sent)
+			if !sent.Null {
+				*cmd.ExpiresAt, err = expiry(*sent.Sent)
+			}
 		}
 		if err != nil {
 			return nil, rest.CheckCommand(ctx, a.Writer, map[string]string{"expiresAt": err.Error()}, cmd)
@@ -187,11 +189,8 @@ func (a *API) addEvaluationKeyCreation(tag, path string) {
 	})
 }
 
-// expiry reads the end of a key; an empty text, as of null, is never.
+// expiry reads the end of a key.
 func expiry(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
 	at, readable := rules.ParseTime(text)
 	if !readable || at.IsZero() || at.Year() < 1 || at.Year() > 9999 {
 		return at, queries.ErrNotTime

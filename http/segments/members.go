@@ -110,6 +110,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // membersFromCSV turns a list of members as CSV into the body of a change. Its error names the line.
 func membersFromCSV(query url.Values, text []byte) ([]byte, error) {
+	if len(text) == 0 {
+		return nil, errors.New(rest.MissingBody)
+	}
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if !utf8.Valid(text) {
 		return nil, errors.New("must be UTF-8")

@@ -262,6 +262,14 @@ func everyFact() []events.Recorded {
 			},
 		},
 		{
+			"segment-t.private",
+			[]events.Fact{
+				events.SegmentCreated{TenantID: "t", Key: "private", ID: "p", Name: "private", Private: true, SaltID: "s1"},
+				events.SegmentMembersAdded{List: events.Included, Hashes: []string{"1234"}},
+				events.SegmentForgotten{SaltID: "s2"},
+			},
+		},
+		{
 			"segment-t.gone",
 			[]events.Fact{events.SegmentCreated{TenantID: "t", Key: "gone", ID: "g", Name: "gone"}, events.SegmentDeleted{}},
 		},
@@ -299,7 +307,7 @@ func TestGoldenFile(t *testing.T) {
 	log := everyFact()
 	s := New(Options{})
 	s.applyAll(log)
-	s.position.Store(&events.Position{Commit: 68, Prepare: 68}) // the file's, also once the log has further facts
+	s.position.Store(&events.Position{Commit: 71, Prepare: 71}) // the file's, also once the log has further facts
 	s.last = events.RefTo(recorded("invitation-i", 4, events.InvitationAccepted{}))
 	if s.Faults() > 0 {
 		t.Fatalf("%d facts could not be applied", s.Faults())

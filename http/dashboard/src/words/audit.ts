@@ -73,6 +73,7 @@ export const audit = {
     'segment.rules_changed': 'changed the rules of',
     'segment.members_added': 'added members to',
     'segment.members_removed': 'removed members from',
+    'segment.forgotten': 'forgot the members of',
     'segment.deleted': 'deleted',
     'segment.reverted': 'reverted',
     'project.created': 'created',
