@@ -211,7 +211,7 @@ export default {
     await make('basket', id);
     await v.page.goBack();
     await v.page.getByRole('dialog').waitFor({ state: 'detached' });
-    await v.field('Filter by project').selectOption('Any project');
+    await v.field('Filter by project').selectOption('Project');
     await v.link('banner').waitFor();
     await v.open(`/t/${v.place.tenant}/production/flags?tag=web&projectId=${id}`);
     await v.page.getByText('No flag matches').waitFor();
@@ -221,10 +221,10 @@ export default {
       'the filters are those of the link',
       async () => (await v.field('Filter by tag').inputValue()) === 'web',
     );
-    await v.field('Filter by project').selectOption('Any project');
+    await v.field('Filter by project').selectOption('Project');
     await v.link('banner').waitFor();
     await v.link('cart').waitFor({ state: 'detached' });
-    await v.field('Filter by tag').selectOption('Any tag');
+    await v.field('Filter by tag').selectOption('Tag');
     await v.link('cart').waitFor();
     if (new URL(v.page.url()).searchParams.has('tag')) throw new Error('the URL still has the tag');
   },

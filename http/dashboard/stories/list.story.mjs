@@ -50,7 +50,7 @@ export default {
     await shows(v, 'invoice-layout', 'kill-refunds');
     await v.field('Filter by project').selectOption('Office');
     await shows(v, 'invoice-layout');
-    await v.field('Filter by project').selectOption('Any project');
+    await v.field('Filter by project').selectOption('Project');
     await v.field('Filter by owner').selectOption(v.email);
     await shows(v, 'kill-refunds');
     await v.inspect();
@@ -86,6 +86,20 @@ export default {
     if (!heights.length || heights.some((height) => height > 40)) throw new Error(`rows are ${heights} px high`);
     const cut = await rows.evaluateAll((all) => all.filter((row) => row.scrollHeight > row.clientHeight + 1).length);
     if (cut) throw new Error(`${cut} rows are higher than their room`);
+    const cutFilters = await v.page.getByLabel(/^Filter by/).evaluateAll((all) =>
+      all
+        .map((select) => {
+          const { font, paddingLeft, paddingRight } = getComputedStyle(select);
+          const context = document.createElement('canvas').getContext('2d');
+          context.font = font;
+          const arrow = 16;
+          const room = select.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - arrow;
+          const text = select.selectedOptions[0].label;
+          return context.measureText(text).width > room ? text : undefined;
+        })
+        .filter(Boolean),
+    );
+    if (cutFilters.length) throw new Error(`filters are cut: ${cutFilters}`);
     await v.shot('flags-dense');
     await v.field('Select z-00').check();
     const bar = v.page.getByRole('region', { name: 'Selected flags' });
