@@ -214,6 +214,58 @@ export default {
     await v.button('Remove user-1').waitFor();
   },
 
+  'members that are refused are named, and long lists have pages': async (come) => {
+    const v = await come({ refused: [422] });
+    await v.signUp();
+    const { tenant } = v.place;
+    const add = Array.from({ length: 150 }, (_, i) => `user-${1000 + i}`);
+    await v.call('POST', '/api/v1/segments', { key: 'many' });
+    await v.call('POST', '/api/v1/segments/many/members', { list: 'included', add });
+    await v.open(`/t/${tenant}/production/segments/many?tab=members`);
+    await v.button('Remove user-1099').waitFor();
+    await v.button('Show more members').click();
+    await v.button('Remove user-1149').waitFor();
+    await v.button('Show more members').waitFor({ state: 'detached' });
+
+    await v.button('Add members').click();
+    const [keys, file] = ['Targeting keys', 'CSV file'].map((name) => dialog(v).getByLabel(name, { exact: true }));
+    const send = () => dialog(v).getByRole('button', { name: 'Add', exact: true }).click();
+    await keys.fill(`user-1, ${'x'.repeat(300)}`);
+    await send();
+    await dialog(v)
+      .getByText(/^Targeting key 2 must have at most/)
+      .waitFor();
+    await keys.fill('');
+    for (const [text, refusal] of [
+      [Buffer.from('user-2\nuser-3,Ada\n'), 'CSV file line 2: must have one column.'],
+      [Buffer.from([0xff, 0xfe, 0x00]), 'CSV file must be UTF-8.'],
+    ]) {
+      await file.setInputFiles({ name: 'members.csv', mimeType: 'text/csv', buffer: text });
+      await send();
+      await dialog(v).getByText(refusal).waitFor();
+    }
+    await v.inspect();
+    await haveMembers(v, 'many', 'included', add);
+  },
+
+  'problems of a flag are shown': async (come) => {
+    const v = await come({ refused: [404] });
+    await v.signUp();
+    await v.call('POST', '/api/v1/flags', { key: 'cart', type: 'boolean' });
+    // Only two nodes at once can make one.
+    await v.page.route('**/api/v1/flags/cart', async (route) => {
+      const response = await route.fetch();
+      const problems = [{ code: 'segment_missing', key: 'gone', environment: 'production' }];
+      await route.fulfill({ response, json: { ...(await response.json()), problems } });
+    });
+    await v.open(`/t/${v.place.tenant}/production/flags/cart`);
+    await v.page.getByText('In production its rules refer to the segment gone, which does not exist').waitFor();
+    await v.inspect();
+    await v.link('Segment gone').click();
+    await v.page.getByText('There is no such segment').waitFor();
+    await v.inspect();
+  },
+
   'segments fit a narrow window': async (come) => {
     const v = await come({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' });
     await v.signUp();

@@ -7,6 +7,7 @@ import {
 } from '@tanstack/svelte-query';
 import { answer, api, at, body, type Place, type Schemas } from '../api/client';
 import { exactBody } from '../api/exact';
+import { Failure } from '../api/failure';
 import type { Context } from './explanation';
 import { type ChangeBasis, changeHeaders, refreshFlags, useFlagChange, versionAfter } from './flagChange';
 import { keys } from './keys';
@@ -184,7 +185,7 @@ export function useChangeMembers(place: () => Place, key: () => string) {
         ...partsOf(add).map((part) => () => change({ list, add: part })),
         ...partsOf(remove).map((part) => () => change({ list, remove: part })),
         ...partsOf(csv).map(
-          (part) => () =>
+          (part, i) => () =>
             body(
               api.POST('/api/v1/segments/{segmentKey}/members', {
                 params: { ...params, query: { list } },
@@ -192,7 +193,9 @@ export function useChangeMembers(place: () => Place, key: () => string) {
                 body: part.join('\n'),
                 bodySerializer: (text) => text as string,
               }),
-            ),
+            ).catch((error: unknown) => {
+              throw ofFile(error, i * mostMembers);
+            }),
         ),
       ];
       const sum: MembersChanged = { added: 0, removed: 0, unchanged: 0 };
@@ -207,6 +210,16 @@ export function useChangeMembers(place: () => Place, key: () => string) {
     onMutate: place,
     onSettled: (_sum, _error, _wanted, there) => refreshFlags(client, there ?? place()),
   }));
+}
+
+// Returns the refusal of a part of a file as one of the file, with its first bad line.
+function ofFile(error: unknown, linesBefore: number): unknown {
+  if (!(error instanceof Failure)) return error;
+  const [[field, text] = ['', '']] = Object.entries(error.fields);
+  const [, i] = /^add\[(\d+)\]$/.exec(field) ?? [];
+  const [, line = Number(i) + 1, what = text] = /^line (\d+): (.*)$/.exec(text) ?? [];
+  if (!text || Number.isNaN(Number(line))) return error;
+  return new Failure(error.status, { errors: { csv: `line ${Number(line) + linesBefore}: ${what}` } });
 }
 
 function partsOf(all: string[]): string[][] {
