@@ -167,6 +167,10 @@ func (w *world) newThing(name string) string {
 		w.me.CreateFlag("contract", map[string]any{"projectId": w.thing("projectId"), "tags": []string{"contract"}})
 		return "contract"
 	case "segmentKey":
+		if strings.HasSuffix(w.path, "/forget") {
+			createPrivateSegment(w.me, "contract")
+			return "contract"
+		}
 		createSegment(w.me, "contract", "")
 		members(w.me, "contract", `{"list":"included","add":["u"]}`).Want(200)
 		if strings.HasSuffix(w.path, "/flags") {
