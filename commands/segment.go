@@ -224,6 +224,9 @@ func (c ForgetMembers) Decide(s state.Segment) ([]events.Fact, error) {
 	if !s.Private {
 		return nil, Refuse(Conflict, "the segment is not private: its members stay in its history")
 	}
+	if c.SaltID == "" {
+		return nil, Refuse(Unavailable, "the segment has just been created by another call: try again")
+	}
 	return []events.Fact{events.SegmentForgotten{SaltID: c.SaltID}}, nil
 }
 

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"net/url"
 	"time"
 
 	"flagledger/events/state"
+	"flagledger/events"
 	"flagledger/http/rest"
 	"flagledger/projections/snapshot/evaluation"
 	"flagledger/queries"
@@ -114,7 +116,10 @@ func (s flagsAt) compile(
 	if f.Version == 0 {
 		return nil, queries.ErrNotFound
 	}
-	if live, ok := p.Tenant.Flag(f.Key); ok && f.Unchanged && live.Version() == f.Version {
+	// After a start the live flag is compiled for today's environments alone.
+	exists := slices.ContainsFunc(p.Tenant.Environments(),
+		func(e events.EnvironmentRef) bool { return e.ID == s.environment.ID })
+	if live, ok := p.Tenant.Flag(f.Key); ok && exists && f.Unchanged && live.Version() == f.Version {
 		return &live.Flag, nil
 	}
 	then, err := a.Queries.FlagAt(ctx, p.Tenant.ID(), f.Key, queries.Moment{Version: f.Version})

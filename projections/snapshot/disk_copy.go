@@ -308,11 +308,14 @@ func (s *Snapshot) FromDisk() (written time.Time, from bool) {
 	return written, false
 }
 
-// Troubles lists what is out of order with the copy on disk, and with the segments that flags refer to.
+// Troubles lists what is out of order with the copy on disk, with the segments that flags refer to, and with salts.
 func (s *Snapshot) Troubles(now time.Time) (list []string) {
 	if n := s.BrokenFlags(); n > 0 {
 		list = append(list, fmt.Sprintf("%d flags refer to segments that are missing, or that refer to each other in a circle: "+
 			"GET of each flag shows its problems", n))
+	}
+	if s.salts.failed.Load() {
+		list = append(list, "private segments match nobody by their lists: their salts cannot be loaded")
 	}
 	if s.copy == nil {
 		return list

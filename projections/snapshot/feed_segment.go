@@ -91,7 +91,8 @@ func (f *Feed) carries(s *state.Segment) bool { return !s.Private || f.secrets !
 // segmentEvents caches the events of segments, which all readers are sent at the same time.
 var segmentEvents = otter.Must(&otter.Options[segmentEventKey, []byte]{
 	MaximumWeight: maxFeedCache,
-	Weigher:       func(_ segmentEventKey, data []byte) uint32 { return uint32(len(data)) + 100 },
+	// The two states share all but the chunks of members that differ.
+	Weigher: func(_ segmentEventKey, data []byte) uint32 { return uint32(len(data)) + 64<<10 },
 })
 
 type segmentEventKey struct{ before, after *state.Segment }

@@ -67,6 +67,13 @@ func (s *salts) decrypt(id string, encrypted []byte) (plain []byte, ok bool) {
 	return s.source.Decrypt(id, encrypted)
 }
 
+// forgetTenant forgets the salts of a tenant.
+func (s *salts) forgetTenant(t *Tenant) {
+	for _, segment := range t.Segments().All() {
+		s.known.Delete(segment.State().SaltID)
+	}
+}
+
 // ofSegment returns the salt of a segment that is in the snapshot. If it cannot be loaded, loadSalts tries again.
 func (s *salts) ofSegment(id string) []byte {
 	if s.failed.Load() {
@@ -77,15 +84,15 @@ func (s *salts) ofSegment(id string) []byte {
 	loaded, err := s.load(ctx, id)
 	if err != nil {
 		s.failed.Store(true)
-		s.retry <- struct{}{}
+		select {
+		case s.retry <- struct{}{}:
+		default: // loadSalts tries already, or will
+		}
 		return nil
 	}
 	s.known.Store(id, loaded)
 	return loaded.plain
 }
-
-// SaltsFailed reports whether private segments match nobody by their lists because their salts cannot be loaded.
-func (s *Snapshot) SaltsFailed() bool { return s.salts.failed.Load() }
 
 // loadSalts loads the salts that the snapshot could not load in time.
 func (s *Snapshot) loadSalts(ctx context.Context, log *slog.Logger) {
@@ -117,9 +124,11 @@ func (s *Snapshot) loadMissingSalts(ctx context.Context) error {
 				return err
 			}
 			s.applying.Lock()
-			s.salts.known.Store(id, loaded)
-			s.setSalt(t, segment.State().Key)
-			s.announce(s.changes.take(s.Position()))
+			if now, ok := t.Segments().Last(segment.State().Key); ok && now.State().SaltID == id { // not forgotten meanwhile
+				s.salts.known.Store(id, loaded)
+				s.setSalt(t, segment.State().Key)
+				s.announce(s.changes.take(s.Position()))
+			}
 			s.applying.Unlock()
 		}
 	}

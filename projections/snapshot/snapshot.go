@@ -347,6 +347,7 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		s.removeEvaluationKeys(&next, "")
 		next = tenantState{}
 		t.flags.Clear()
+		s.salts.forgetTenant(t)
 		t.segments.Store(nil)
 		s.forgetProblems(t)
 		t.flagBytes.Store(0)

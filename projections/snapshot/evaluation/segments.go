@@ -206,27 +206,34 @@ func (s *Segments) wayBack(from string, last state.SegmentUse) (newest time.Time
 	return newest, closes
 }
 
-// findReached finds when the newest of the segments changed that some segments lead to.
+// findReached finds when the newest of the segments changed that some segments lead to. What the others lead to is known.
 func (s *Segments) findReached(keys ...string) {
-	reached := maps.Clone(s.reached)
+	s.reached = maps.Clone(s.reached)
+	var open []*Segment
 	for _, key := range keys {
 		segment := s.find(key)
 		if segment == nil || !segment.state.Exists || len(segment.state.Uses) == 0 {
-			delete(reached, key)
+			delete(s.reached, key)
 			continue
 		}
-		newest := segment.state.UpdatedAt
-		for _, other := range s.Reach([]string{key}) {
-			if found := s.find(other); found != nil && found.state.UpdatedAt.After(newest) {
-				newest = found.state.UpdatedAt
-			}
+		if s.reached == nil {
+			s.reached = map[string]time.Time{}
 		}
-		if reached == nil {
-			reached = map[string]time.Time{}
-		}
-		reached[key] = newest
+		s.reached[key] = segment.state.UpdatedAt
+		open = append(open, segment)
 	}
-	s.reached = reached
+	for changed := true; changed; { // as often as the longest chain is long, at most
+		changed = false
+		for _, segment := range open {
+			newest := s.newest(segment)
+			for _, use := range segment.state.Uses {
+				if other := s.find(use.Key); other != nil && s.newest(other).After(newest) {
+					newest, changed = s.newest(other), true
+				}
+			}
+			s.reached[segment.state.Key] = newest
+		}
+	}
 }
 
 // newest returns when the newest of the segments changed that a segment leads to, with itself.
@@ -239,17 +246,29 @@ func (s *Segments) newest(segment *Segment) time.Time {
 
 // LeadingTo returns the key of a segment, and those of the segments whose rules refer to it, also through others.
 func (s *Segments) LeadingTo(key string) []string {
-	leading := []string{key}
+	leading, seen, referring := []string{key}, map[string]bool{key: true}, s.referring()
 	for i := 0; i < len(leading); i++ {
-		for _, segment := range s.All() {
-			refers := segment.state.Exists && slices.ContainsFunc(segment.state.Uses,
-				func(u state.SegmentUse) bool { return u.Key == leading[i] })
-			if refers && !slices.Contains(leading, segment.state.Key) {
-				leading = append(leading, segment.state.Key)
+		for _, user := range referring[leading[i]] {
+			if !seen[user] {
+				seen[user] = true
+				leading = append(leading, user)
 			}
 		}
 	}
 	return leading
+}
+
+// referring returns the keys of the segments whose rules refer to each segment.
+func (s *Segments) referring() map[string][]string {
+	users := map[string][]string{}
+	for _, segment := range s.All() {
+		if segment.state.Exists {
+			for _, use := range segment.state.Uses {
+				users[use.Key] = append(users[use.Key], segment.state.Key)
+			}
+		}
+	}
+	return users
 }
 
 // Reach returns the segments that some keys lead to, directly or through others, by key. Of a missing one it has the

@@ -12,7 +12,8 @@ func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string
 	unusable := map[string]string{}
 	var before []string // the longest chain that leads to from, which ends it
 	if from != "" {
-		before = s.longest(from, s.referring, map[string]bool{})
+		referring := s.referring()
+		before = longestChain(from, func(key string) []string { return referring[key] })
 		slices.Reverse(before)
 	}
 	for _, key := range keys {
@@ -27,7 +28,7 @@ func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string
 			unusable[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
 			continue
 		}
-		chain := append(slices.Clone(before), s.longest(key, s.referred, map[string]bool{})...)
+		chain := append(slices.Clone(before), longestChain(key, s.referred)...)
 		if len(chain) > maxChain {
 			unusable[key] = fmt.Sprintf("makes a chain of %d segments, at most %d: %s", len(chain), maxChain, arrows(chain))
 		}
@@ -80,34 +81,27 @@ func (s *Segments) referred(key string) (keys []string) {
 	return keys
 }
 
-// referring returns the segments whose rules refer to a segment.
-func (s *Segments) referring(key string) (keys []string) {
-	for _, segment := range s.All() {
-		if segment.state.Exists && slices.Contains(s.referred(segment.state.Key), key) {
-			keys = append(keys, segment.state.Key)
+// longestChain returns the longest chain that begins with a key. In a cycle, which only changes at once on several nodes
+// make, it may be a shorter one.
+func longestChain(key string, next func(string) []string) []string {
+	known := map[string][]string{} // nil while it is being found
+	var longest func(key string) []string
+	longest = func(key string) []string {
+		if chain, seen := known[key]; seen {
+			return chain
 		}
+		known[key] = nil
+		var rest []string
+		for _, after := range next(key) {
+			if chain := longest(after); len(chain) > len(rest) {
+				rest = chain
+			}
+		}
+		known[key] = append([]string{key}, rest...)
+		return known[key]
 	}
-	return keys
+	return longest(key)
 }
-
-// longest returns the longest chain that begins with a key. seen has the keys before it.
-func (s *Segments) longest(key string, next func(string) []string, seen map[string]bool) []string {
-	seen[key] = true
-	defer delete(seen, key)
-	var rest []string
-	for _, after := range next(key) {
-		if seen[after] || len(seen) > maxChainLength {
-			continue
-		}
-		if chain := s.longest(after, next, seen); len(chain) > len(rest) {
-			rest = chain
-		}
-	}
-	return append([]string{key}, rest...)
-}
-
-// maxChainLength ends a search: the log may have longer chains than a change may make.
-const maxChainLength = 10
 
 // path returns the keys on a way from one segment to another, nil if there is none.
 func (s *Segments) path(from, to string, seen map[string]bool) []string {
