@@ -67,8 +67,8 @@ type edgeHealth struct {
 	Environments []EdgeEnvironment `json:"environments"`
 }
 
-// health answers 200 while flags are evaluated, also from a state that is stale. Only callers on this machine see tenants
-// and errors.
+// health answers 200 while flags are evaluated, also from a state that is stale. Only callers on this machine see
+// tenants and errors.
 func (e *Edge) health(w http.ResponseWriter, r *http.Request) {
 	status, body := http.StatusOK, edgeHealth{"ok", rest.Timestamp(e.Now()), nil, e.status()}
 	local := onThisMachine(r)
@@ -97,8 +97,8 @@ func (e *Edge) health(w http.ResponseWriter, r *http.Request) {
 }
 
 // ServeWithoutKeys makes calls without a key use keyOf(environment), which is that of X-Environment or of flagd's
-// selector. From then on the edge refuses web pages, what a proxy forwards, and hosts that are not a name of this machine,
-// so that no page reaches it by DNS rebinding, and does not serve the feed.
+// selector. From then on the edge refuses web pages, what a proxy forwards, and hosts that are not a name of this
+// machine, so that no page reaches it by DNS rebinding, and does not serve the feed.
 func (e *Edge) ServeWithoutKeys(keyOf func(environment string) string) {
 	e.keyOf = func(r *http.Request) (string, error) {
 		environment := cmp.Or(r.Header.Get(rest.EnvironmentHeader), flagd.EnvironmentOf(r.Header))

@@ -23,7 +23,7 @@ type Queries struct {
 	lists    *flagKeyCache
 	segments *segmentStates
 	salt     func(ctx context.Context, id string) ([]byte, error) // of a private segment
-	now      func() time.Time                                     // measures how long reading takes; callers pass the current time
+	now      func() time.Time                                     // for how long reads take; callers pass the current time
 }
 
 // New returns Queries over the read models of a store. wait waits until the read models of the named events reach a

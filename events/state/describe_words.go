@@ -43,7 +43,8 @@ func (d Description) Summary() string {
 	return shorten(strings.Join(words, ", "), maxSummary)
 }
 
-// Names has the names of a flag's variations and rules, or of a segment's rules, by id. An id without a name stands for itself.
+// Names has the names of a flag's variations and rules, or of a segment's rules, by id. An id without a name stands for
+// itself.
 type Names map[string]string
 
 // Names returns the names of the flag's variations and rules.

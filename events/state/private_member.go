@@ -14,7 +14,8 @@ const (
 	hashBytes = 16
 )
 
-// MemberHash is a member in the lists of a private segment: the first 16 bytes of SHA-256(salt, 0, member), as base64url.
+// MemberHash is a member in the lists of a private segment: the first 16 bytes of SHA-256(salt, 0, member), as
+// base64url.
 type MemberHash [(hashBytes*8 + 5) / 6]byte
 
 // HashMember returns the hash of a member, and false for a text that is too long for one. It does not allocate.

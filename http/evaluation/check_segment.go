@@ -87,7 +87,7 @@ func (a *API) segmentOfCheck(
 		if err := p.SelectEnvironment(e.environmentOf(r)); err != nil {
 			return nil, err
 		}
-		e.Segments, e.Context.Environment = p.Tenant.Segments(), p.Environment.Name
+		e.Segments, e.Environment = p.Tenant.Segments(), p.Environment.Name
 		segment, ok := e.Segments.Find(key)
 		if !ok {
 			return nil, queries.ErrNotFound
@@ -110,7 +110,7 @@ func (a *API) segmentOfCheck(
 	if err != nil {
 		return nil, err
 	}
-	e.Now, e.Context.Environment = at.UTC().Truncate(time.Microsecond), in.Name
+	e.Now, e.Environment = at.UTC().Truncate(time.Microsecond), in.Name
 	keys := make([]string, len(s.Uses))
 	for i, use := range s.Uses {
 		keys[i] = use.Key
@@ -133,7 +133,8 @@ func showCheck(c *evaluation.Check) segmentCheckBody {
 	}
 	longest := min(maxActual, allActual/max(1, len(c.Conditions)))
 	for i, asked := range c.Conditions {
-		body.Conditions[i] = segmentCheckConditionBody{asked.RuleID, showAsked(asked.Condition, showActual(asked.Actual, longest))}
+		actual := showActual(asked.Actual, longest)
+		body.Conditions[i] = segmentCheckConditionBody{asked.RuleID, showAsked(asked.Condition, actual)}
 	}
 	return body
 }
@@ -141,8 +142,8 @@ func showCheck(c *evaluation.Check) segmentCheckBody {
 // documentCheckSegment describes the operation of this file.
 func (a *API) documentCheckSegment() {
 	op := rest.Operation("POST", rest.CheckSegmentRoute, "check-segment", "Segments", "Whether a context is in a segment")
-	op.Description = "Excluded members are not in it, included ones are, and others if a rule matches. Nothing is counted. " +
-		"With `at` or `version` the answer is that of the segment then, with the other segments at that time."
+	op.Description = "Excluded members are not in it, included ones are, and others if a rule matches. Nothing is " +
+		"counted. With `at` or `version` the answer is that of the segment then, with the other segments at that time."
 	op.Parameters = []*huma.Param{
 		{
 			Name: "segmentKey", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}, Example: "beta",

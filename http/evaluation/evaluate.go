@@ -233,7 +233,7 @@ func (a *API) evaluateFlag(
 	if !ok || !p.Sees(flag) {
 		return nil, result, queries.ErrNotFound
 	}
-	e.Segments, e.Context.Environment = segments, p.Environment.Name
+	e.Segments, e.Environment = segments, p.Environment.Name
 	result, err = flag.EvaluateShort(p.Environment.ID, &e.Context)
 	if err != nil && errors.Is(err, evaluation.ErrTooLarge) {
 		if err := a.takeWorkSlot(r.Context(), e, p); err != nil {

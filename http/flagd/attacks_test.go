@@ -346,5 +346,7 @@ func TestKeyThatEndsAfterChangeEndsStream(t *testing.T) {
 	next(t, documents)
 	me.Call("POST", nodetest.FlagPath("k", "/disable"), nil).Want(200)
 	me.Call("DELETE", "/api/v1/evaluation-keys/"+id, nil).Want(204) // while the stream collects changes
-	next(t, ended)
+	if err := next(t, ended); err == nil {
+		t.Error("the stream ended without an error")
+	}
 }

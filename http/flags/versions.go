@@ -91,7 +91,8 @@ func (a *API) addVersions() {
 			VersionsPath
 			rest.PageInput
 		}) (*rest.ListOutput[versionEntry], error) {
-			list, err := a.Queries.History(ctx, rest.PrincipalOf(ctx).Tenant.ID(), "flag", in.Key, queries.HistoryFilter{}, in.Page())
+			tenantID := rest.PrincipalOf(ctx).Tenant.ID()
+			list, err := a.Queries.History(ctx, tenantID, "flag", in.Key, queries.HistoryFilter{}, in.Page())
 			return rest.ListResponse(ctx, in.PageInput, list, err, showVersionEntry)
 		},
 	)

@@ -134,8 +134,8 @@ func (a *API) addVersions() {
 	})
 	diff := rest.Operation("GET", path+"/diff", "compare-segment-versions", tag,
 		"What changed of a segment between two versions or times")
-	diff.Description = "The answer is 404 if the segment did not exist at one of them, and names which. Members that one " +
-		"of them lacks are `included` and `excluded`; of a private segment their number."
+	diff.Description = "The answer is 404 if the segment did not exist at one of them, and names which. Members that " +
+		"one of them lacks are `included` and `excluded`; of a private segment their number."
 	rest.Register(a.Core, reading, diff, func(ctx context.Context, in *struct {
 		SegmentPath
 		rest.DiffInput

@@ -15,8 +15,8 @@ const privateText = "A private segment records hashes of its members: they can b
 func (a *API) addForget() {
 	forget := rest.Operation("POST", path+"/forget", "forget-segment-members", tag,
 		"Forget the members of a private segment")
-	forget.Description = "Empties both lists, and deletes the salt of their hashes: from then on nobody can tell who was " +
-		"in them, and answers about earlier times count them as empty too. The answer is 409 for a segment that is not " +
+	forget.Description = "Empties both lists, and deletes the salt of their hashes: from then on nobody can tell who " +
+		"was in them, and answers about earlier times count them as empty too. The answer is 409 for a segment that is not " +
 		"private: its members stay in its history."
 	forget.Errors = []int{http.StatusConflict}
 	rest.Register(a.Core, rest.Access{Who: rest.Admin}, forget,

@@ -172,7 +172,8 @@ func (a *API) addSegments() {
 		if past {
 			return &segmentOutput{Body: showSegment(s)}, nil
 		}
-		return &segmentOutput{ETag: rest.ETag(s.Version), Body: showUsed(s, rest.PrincipalOf(ctx).Tenant.SegmentUserCount(s.Key))}, nil
+		users := rest.PrincipalOf(ctx).Tenant.SegmentUserCount(s.Key)
+		return &segmentOutput{ETag: rest.ETag(s.Version), Body: showUsed(s, users)}, nil
 	})
 	update := rest.Operation("PATCH", path, "update-segment", tag, "Change the sent fields of a segment")
 	rest.Register(a.Core, changing, update, func(ctx context.Context, in *struct {

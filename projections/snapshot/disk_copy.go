@@ -311,8 +311,8 @@ func (s *Snapshot) FromDisk() (written time.Time, from bool) {
 // Troubles lists what is out of order with the copy on disk, with the segments that flags refer to, and with salts.
 func (s *Snapshot) Troubles(now time.Time) (list []string) {
 	if n := s.BrokenFlags(); n > 0 {
-		list = append(list, fmt.Sprintf("%d flags refer to segments that are missing, or that refer to each other in a circle: "+
-			"GET of each flag shows its problems", n))
+		list = append(list, fmt.Sprintf("%d flags refer to segments that are missing, or that refer to each other in a "+
+			"cycle: GET of each flag shows its problems", n))
 	}
 	if s.salts.failed.Load() {
 		list = append(list, "private segments match nobody by their lists: their salts cannot be loaded")

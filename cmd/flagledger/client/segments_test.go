@@ -92,7 +92,7 @@ func TestMembersComeFromFiles(t *testing.T) {
 	me := signUp(t, nodetest.Shared(t))
 	me.run("segments", "create", "beta")
 	var text strings.Builder
-	text.WriteString("\xef\xbb\xbf\"b,\"\"c\"\r\nada\r\nada\r\n")
+	text.WriteString("\xef\xbb\xbf\"b,\"\"c\"\r\n" + strings.Repeat("ada\r\n", 2))
 	for i := range 20_000 {
 		fmt.Fprintf(&text, "user-%05d\r\n", i)
 	}

@@ -16,8 +16,8 @@ import (
 	"flagledger/events/state"
 )
 
-// Salts holds the salts in a database, encrypted under FLAGLEDGER_SECRET. Errors are *commands.Error, Unavailable if the
-// database cannot be reached.
+// Salts holds the salts in a database, encrypted under FLAGLEDGER_SECRET. Errors are *commands.Error, Unavailable if
+// the database cannot be reached.
 type Salts struct {
 	db  *pgxpool.Pool
 	box keys.Box

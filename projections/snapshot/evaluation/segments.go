@@ -206,7 +206,7 @@ func (s *Segments) wayBack(from string, last state.SegmentUse) (newest time.Time
 	return newest, closes
 }
 
-// findReached finds when the newest of the segments changed that some segments lead to. What the others lead to is known.
+// findReached finds when the newest of the segments changed that some segments lead to. That of others is known.
 func (s *Segments) findReached(keys ...string) {
 	s.reached = maps.Clone(s.reached)
 	var open []*Segment
