@@ -219,10 +219,10 @@ func TestSlowStreamsShareMessage(t *testing.T) { //nolint:paralleltest // it mea
 	}
 	s.Eventually("the streams are open", func() bool { return openStreams(s) == fmt.Sprint(connections*each) })
 	me.CreateFlag("one-more", nil)
-	flags, err := newClient(s, "Bearer "+key, "").fetch(t.Context())
-	if err != nil || len(flags) != 51 {
-		t.Errorf("another is sent %d flags, %v", len(flags), err)
-	}
+	s.Eventually("another is sent the new flags", func() bool { // its turn may come late on a busy machine
+		flags, err := newClient(s, "Bearer "+key, "").fetch(t.Context())
+		return err == nil && len(flags) == 51
+	})
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 100<<20 {
