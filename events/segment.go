@@ -97,8 +97,8 @@ type SegmentMembersRemoved struct {
 	Hashes  []string   `json:"hashes,omitempty"`
 }
 
-// SegmentForgotten empties the lists of a private segment. Their salt is deleted, so that they match nobody at any time,
-// and SaltID names the next.
+// SegmentForgotten empties the lists of a private segment. Their salt is deleted, so that they match nobody at any
+// time, and SaltID names the next.
 type SegmentForgotten struct {
 	SaltID string `json:"saltId"`
 }

@@ -77,7 +77,7 @@ func (a *API) selectPast(r *http.Request, p *rest.Principal, e *evaluationReques
 	if s.environment, err = a.FindEnvironmentAt(ctx, p.Tenant.ID(), e.environmentOf(r), at); err != nil {
 		return s, err
 	}
-	s.at, e.Now, e.Context.Environment = at, at.UTC().Truncate(time.Microsecond), s.environment.Name
+	s.at, e.Now, e.Environment = at, at.UTC().Truncate(time.Microsecond), s.environment.Name
 	s.flags, err = a.Queries.VersionsAt(ctx, p.Tenant.ID(), e.flagKeys, at)
 	return s, err
 }

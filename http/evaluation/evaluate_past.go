@@ -184,7 +184,7 @@ func (a *API) flagOfQuery(
 		if !ok {
 			return f, in, queries.ErrNotFound
 		}
-		m.Version, e.Segments, e.Context.Environment = live.Version(), segments, p.Environment.Name
+		m.Version, e.Segments, e.Environment = live.Version(), segments, p.Environment.Name
 	}
 	e.leaveWorkSlot()
 	if query.past {
@@ -204,7 +204,7 @@ func (a *API) flagOfQuery(
 			return f, in, err
 		}
 		at := m.Time(f)
-		e.Now, e.Context.Environment = query.time(f).UTC().Truncate(time.Microsecond), in.Name
+		e.Now, e.Environment = query.time(f).UTC().Truncate(time.Microsecond), in.Name
 		e.Segments, err = a.Queries.AddSegmentsAt(r.Context(), p.Tenant, nil, state.SegmentsOf(f.Rules[in.ID]), at)
 		return f, in, err
 	}

@@ -29,7 +29,7 @@ type FeedType string
 // The types of a feed's events.
 const (
 	FeedReset   FeedType = "reset"   // what the reader holds is void: the full state follows, and then ready
-	FeedState   FeedType = "state"   // a chunk of the full state; without a reset before it, the environment and all its keys
+	FeedState   FeedType = "state"   // a chunk of the full state; without a reset before, the environment and all its keys
 	FeedReady   FeedType = "ready"   // what came since the last ready is complete: the reader holds all up to the position
 	FeedFlag    FeedType = "flag"    // a flag as it is now
 	FeedKey     FeedType = "key"     // an evaluation key as it is now

@@ -31,8 +31,8 @@ type Result struct {
 	HasRules      bool   // the environment has rules, whether or not one matched; false if the flag is off
 	Version       events.Revision
 	ChangedAt     time.Time // when the flag got the version, as recorded; zero if it serves a part of an older one
-	// AskedAt is when the newest segment changed that was asked or that such a one leads to, as recorded. Asked is false if
-	// the answer depends on the flag alone.
+	// AskedAt is when the newest segment changed that was asked or that such a one leads to, as recorded. Asked is false
+	// if the answer depends on the flag alone.
 	AskedAt  time.Time
 	Asked    bool
 	AskedNow time.Time // the time of the evaluation; zero if that was not asked

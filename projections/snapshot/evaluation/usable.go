@@ -81,8 +81,8 @@ func (s *Segments) referred(key string) (keys []string) {
 	return keys
 }
 
-// longestChain returns the longest chain that begins with a key. In a cycle, which only changes at once on several nodes
-// make, it may be a shorter one.
+// longestChain returns the longest chain that begins with a key. In a cycle, which only changes at once on several
+// nodes make, it may be a shorter one.
 func longestChain(key string, next func(string) []string) []string {
 	known := map[string][]string{} // nil while it is being found
 	var longest func(key string) []string
