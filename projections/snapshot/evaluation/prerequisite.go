@@ -100,11 +100,12 @@ func (f *Flag) require(
 		if len(x.required) >= maxRequired {
 			return BeyondLimit, nil
 		}
+		i, x.required = len(x.required), append(x.required, answered{key: p.FlagKey})
 		a, err := of.answer(p.FlagKey, environmentID, x, left, chain+1)
 		if err != nil {
 			return Unmet, err
 		}
-		i, x.required = len(x.required), append(x.required, a)
+		x.required[i] = a
 	}
 	switch a := &x.required[i]; {
 	case a.meets(p):
