@@ -12,8 +12,9 @@ import (
 type cleanupFlag struct {
 	FlagKey         string                      `json:"flagKey" example:"new-checkout"`
 	Lifecycle       string                      `json:"lifecycle" enum:"unused,settled"`
-	Since           string                      `json:"since" format:"date-time" doc:"The last evaluation, prefetch or change" example:"2026-03-14T15:09:26.535120Z"`
+	Since           string                      `json:"since" format:"date-time" doc:"The last evaluation, also on behalf of another flag, prefetch or change" example:"2026-03-14T15:09:26.535120Z"`
 	LastEvaluatedAt *rest.Timestamp             `json:"lastEvaluatedAt" nullable:"true" doc:"null for a flag that was never evaluated"`
+	LastRequiredAt  *rest.Timestamp             `json:"lastRequiredAt" nullable:"true" doc:"The last evaluation on behalf of another flag that requires it; null if never"`
 	Outcome         rest.OrNull[cleanupOutcome] `json:"outcome" doc:"What a settled flag serves in all environments that evaluate it: this value can replace the flag in code. null for an unused flag, and if environments differ"`
 	Clients         []clientUse                 `json:"clients" doc:"The clients that recently evaluated it most, the most active first"`
 }
@@ -31,6 +32,7 @@ func showCleanupFlag(s queries.Staleness) func(queries.CleanupFlag) cleanupFlag 
 			Lifecycle:       string(f.Lifecycle(s)),
 			Since:           showSince(f),
 			LastEvaluatedAt: (*rest.Timestamp)(f.LastEvaluated),
+			LastRequiredAt:  (*rest.Timestamp)(f.LastRequired),
 			Clients:         showClients(f.Clients),
 		}
 		if f.SameOutcome && body.Lifecycle == string(queries.Settled) {
