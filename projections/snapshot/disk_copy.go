@@ -145,7 +145,7 @@ func (s *Snapshot) adopt(saved *Saved) {
 		s.tenants.Store(id, t)
 		t.flagsChanged.Store(&c.Position)
 		s.created.add(t.Creator(), t)
-		s.noteProblems(t, t.users.of(t.users.segments()...)...)
+		s.broken.mark(t)
 		for _, key := range t.state.Load().EvaluationKeys {
 			s.addEvaluationKey(t, key)
 		}

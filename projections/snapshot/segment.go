@@ -38,9 +38,8 @@ func (t *Tenant) FlagWithSegments(key string) (f *Flag, segments *evaluation.Seg
 
 // segmentUsers has the flags whose rules refer to each segment.
 type segmentUsers struct {
-	mu     sync.RWMutex
-	flags  map[string]map[string]bool // keys of flags by the key of a segment
-	broken map[string]bool            // keys of flags with problems
+	mu    sync.RWMutex
+	flags map[string]map[string]bool // keys of flags by the key of a segment
 }
 
 // replace notes that a flag refers to some segments in place of others.
@@ -179,7 +178,7 @@ func (s *Snapshot) applySegment(run []events.Recorded, fault func(events.Recorde
 	}
 	t.flagsChanged.Store(&last.Position)
 	if next.Exists != existed || !slices.Equal(next.Uses, uses) {
-		s.noteProblems(t, t.users.of(t.Segments().LeadingTo(key)...)...)
+		s.broken.mark(t)
 	}
 	s.changes.add(t, Change{
 		Position: last.Position, Time: last.At, Version: next.Version, Deleted: !next.Exists,
@@ -270,44 +269,11 @@ func (c *SegmentChange) where(is func(FlagOfSegment) bool) *SegmentChange {
 	return part
 }
 
-// FlagProblem is a problem of a flag in an environment.
-type FlagProblem struct {
-	evaluation.Problem
-	Environment string // its name
-}
-
-// FlagProblems returns what is wrong with the segments that a flag's rules lead to.
-func (t *Tenant) FlagProblems(key string) (problems []FlagProblem) {
-	f, segments, ok := t.FlagWithSegments(key)
-	if !ok {
-		return nil
-	}
-	for _, e := range t.Environments() {
-		for _, p := range segments.Problems(f.Segments(e.ID)) {
-			problems = append(problems, FlagProblem{p, e.Name})
-		}
-	}
-	return problems
-}
-
-// noteProblems counts those of some flags that have problems.
-func (s *Snapshot) noteProblems(t *Tenant, flagKeys ...string) {
-	for _, key := range flagKeys {
-		broken := len(t.FlagProblems(key)) > 0
-		t.users.mu.Lock()
-		switch {
-		case broken && !t.users.broken[key]:
-			if t.users.broken == nil {
-				t.users.broken = map[string]bool{}
-			}
-			t.users.broken[key] = true
-			s.brokenFlags.Add(1)
-		case !broken && t.users.broken[key]:
-			delete(t.users.broken, key)
-			s.brokenFlags.Add(-1)
-		}
-		t.users.mu.Unlock()
-	}
+// clear forgets all flags.
+func (u *segmentUsers) clear() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.flags = nil
 }
 
 // segments returns the keys of the segments that flags refer to.
@@ -316,17 +282,6 @@ func (u *segmentUsers) segments() []string {
 	defer u.mu.RUnlock()
 	return slices.Collect(maps.Keys(u.flags))
 }
-
-// forgetProblems ends counting the flags of a deleted tenant.
-func (s *Snapshot) forgetProblems(t *Tenant) {
-	t.users.mu.Lock()
-	defer t.users.mu.Unlock()
-	s.brokenFlags.Add(-int64(len(t.users.broken)))
-	t.users.flags, t.users.broken = nil, nil
-}
-
-// BrokenFlags counts the flags whose rules lead to a segment that is missing, or to a cycle.
-func (s *Snapshot) BrokenFlags() int { return int(s.brokenFlags.Load()) }
 
 // SegmentsChanged returns when a segment that a flag's rules lead to last changed, as recorded; zero without one.
 func (t *Tenant) SegmentsChanged(flagKey string) (newest time.Time) {

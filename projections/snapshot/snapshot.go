@@ -37,7 +37,7 @@ type Snapshot struct {
 	position       atomic.Pointer[events.Position]
 	faults         atomic.Int64
 	salts          salts
-	brokenFlags    atomic.Int64 // whose rules lead to a missing segment, or to a cycle
+	broken         brokenFlags
 	changes        changes
 	engine         string                 // of the store; set by Run
 	logName        atomic.Pointer[string] // of the log in the snapshot; empty while that has no events
@@ -78,6 +78,7 @@ func New(o Options) *Snapshot {
 		projects:       map[string]*Tenant{},
 		changes:        changes{size: maxChanges},
 		salts:          newSalts(o.Salts),
+		broken:         brokenFlags{marked: map[*Tenant]bool{}, more: make(chan struct{}, 1)},
 		ready:          make(chan struct{}),
 	}
 	s.position.Store(&events.Position{})
@@ -105,6 +106,7 @@ func (s *Snapshot) Run(ctx context.Context, store events.Store, applied func(eve
 		beside.Go(func() { s.copy.saveFromTimeToTime(ctx, s, log) })
 	}
 	beside.Go(func() { s.loadSalts(ctx, log) })
+	beside.Go(func() { s.countBroken(ctx) })
 	s.follow(ctx, store, applied, log)
 	beside.Wait()
 	if s.copy != nil {
@@ -285,7 +287,7 @@ func (s *Snapshot) applyFlag(run []events.Recorded, fault func(events.Recorded, 
 		t.flags.Store(strings.Clone(key), after) // else the key would keep the stream's name in memory
 	}
 	if len(before.segmentsUsed()) > 0 || len(after.segmentsUsed()) > 0 {
-		s.noteProblems(t, key)
+		s.broken.mark(t)
 	}
 	if (before == nil) != (after == nil) {
 		t.keysGeneration.Add(1)
@@ -349,7 +351,8 @@ func (s *Snapshot) applyTenant(e events.Recorded, fact events.TenantFact) error 
 		t.flags.Clear()
 		s.salts.forgetTenant(t)
 		t.segments.Store(nil)
-		s.forgetProblems(t)
+		t.users.clear()
+		s.broken.mark(t)
 		t.flagBytes.Store(0)
 		t.projects.Range(func(id string, _ *project) bool {
 			delete(s.projects, id)

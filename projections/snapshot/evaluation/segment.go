@@ -91,13 +91,12 @@ func (x *Context) inSegment(key, from string, left *effort) bool {
 	answer, version := membership{outcome: NoSegment}, events.Revision(0)
 	if s != nil {
 		version = s.state.Version
-		x.asked.note(x.Segments.newest(s))
+		x.asked.note(x.Segments.graph.newest(key, s.state.UpdatedAt))
 	} else {
 		x.asked.note(time.Time{})
 	}
 	if s != nil && s.state.Exists {
-		if since, cycle := x.Segments.closesCycle(from, key); cycle {
-			x.asked.note(since)
+		if x.Segments.graph.closesCycle(from, key) {
 			answer.outcome = InCycle
 		} else {
 			answer = s.membership(x, left)

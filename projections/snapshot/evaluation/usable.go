@@ -2,38 +2,52 @@ package evaluation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
+// limits are the limits of what a node of a graph leads to.
+type limits struct {
+	what  string // the plural of the nodes' name
+	chain int    // nodes in a row, the first included
+}
+
+// unusable says by key which of some nodes that exist cannot be led to from another: because that closes a cycle or
+// exceeds a limit. leading returns the nodes that lead to a node directly.
+func unusable(n nodes, from string, keys []string, leading func(key string) []string, most limits) map[string]string {
+	found := map[string]string{}
+	before := longestChain(from, leading) // ends with from once it is reversed
+	slices.Reverse(before)
+	for _, key := range keys {
+		if path := path(n, key, from, map[string]bool{}); path != nil {
+			found[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
+			continue
+		}
+		chain := append(slices.Clone(before), longestChain(key, func(key string) []string { return led(n, key) })...)
+		if len(chain) > most.chain {
+			found[key] = fmt.Sprintf("makes a chain of %d %s, at most %d: %s", len(chain), most.what, most.chain, arrows(chain))
+		}
+	}
+	return found
+}
+
 // Unusable says by key which of some segments the rules of a segment, or of a flag for an empty key, cannot refer to:
 // because they do not exist, close a cycle, or make a chain of more segments than maxChain.
 func (s *Segments) Unusable(from string, keys []string, maxChain int) map[string]string {
-	unusable := map[string]string{}
-	var before []string // the longest chain that leads to from, which ends it
-	if from != "" {
-		referring := s.referring()
-		before = longestChain(from, func(key string) []string { return referring[key] })
-		slices.Reverse(before)
-	}
+	found := map[string]string{}
+	var known []string
 	for _, key := range keys {
-		if _, exists := s.Find(key); !exists && key != from {
-			unusable[key] = "must be the key of a segment"
-			continue
-		}
-		if from == "" {
-			continue
-		}
-		if path := s.path(key, from, map[string]bool{}); path != nil {
-			unusable[key] = "closes a cycle: " + arrows(append([]string{from}, path...))
-			continue
-		}
-		chain := append(slices.Clone(before), longestChain(key, s.referred)...)
-		if len(chain) > maxChain {
-			unusable[key] = fmt.Sprintf("makes a chain of %d segments, at most %d: %s", len(chain), maxChain, arrows(chain))
+		if _, exists := s.Find(key); exists || key == from {
+			known = append(known, key)
+		} else {
+			found[key] = "must be the key of a segment"
 		}
 	}
-	return unusable
+	if from != "" {
+		maps.Copy(found, unusable(s, from, known, incoming(s), limits{what: "segments", chain: maxChain}))
+	}
+	return found
 }
 
 // Problem is a reference to a segment that has no meaning of its own.
@@ -61,7 +75,7 @@ func (s *Segments) Problems(keys []string) (problems []Problem) {
 		}
 		for _, use := range segment.state.Uses {
 			problem := Problem{SegmentCycle, use.Key}
-			if _, cycle := s.closesCycle(key, use.Key); cycle && !slices.Contains(problems, problem) {
+			if s.graph.closesCycle(key, use.Key) && !slices.Contains(problems, problem) {
 				problems = append(problems, problem)
 			}
 		}
@@ -71,12 +85,10 @@ func (s *Segments) Problems(keys []string) (problems []Problem) {
 
 func arrows(keys []string) string { return strings.Join(keys, " → ") }
 
-// referred returns the segments that a segment's rules refer to.
-func (s *Segments) referred(key string) (keys []string) {
-	if segment, ok := s.Find(key); ok {
-		for _, use := range segment.state.Uses {
-			keys = append(keys, use.Key)
-		}
+// led returns the nodes that a node leads to directly.
+func led(n nodes, key string) (keys []string) {
+	for e := range n.edges(key) {
+		keys = append(keys, e.to)
 	}
 	return keys
 }
@@ -103,17 +115,17 @@ func longestChain(key string, next func(string) []string) []string {
 	return longest(key)
 }
 
-// path returns the keys on a way from one segment to another, nil if there is none.
-func (s *Segments) path(from, to string, seen map[string]bool) []string {
+// path returns the keys on a way from one node to another, nil if there is none.
+func path(n nodes, from, to string, seen map[string]bool) []string {
 	if from == to {
 		return []string{to}
 	}
 	seen[from] = true
-	for _, next := range s.referred(from) {
-		if seen[next] {
+	for e := range n.edges(from) {
+		if seen[e.to] {
 			continue
 		}
-		if rest := s.path(next, to, seen); rest != nil {
+		if rest := path(n, e.to, to, seen); rest != nil {
 			return append([]string{from}, rest...)
 		}
 	}

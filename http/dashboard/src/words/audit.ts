@@ -66,6 +66,7 @@ export const audit = {
     'flag.variation_removed': 'removed a variation of',
     'flag.rules_changed': 'changed the rules of',
     'flag.fallthrough_changed': 'changed what everyone else gets of',
+    'flag.prerequisites_changed': 'changed the prerequisites of',
     'flag.deleted': 'deleted',
     'flag.reverted': 'reverted',
     'segment.created': 'created',

@@ -29,6 +29,7 @@ export const actions: Record<string, string> = {
   members_added: 'Members added',
   members_removed: 'Members removed',
   fallthrough_changed: 'Value for everyone else changed',
+  prerequisites_changed: 'Prerequisites changed',
   deleted: 'Deleted',
   reverted: 'Reverted',
 };
