@@ -62,7 +62,7 @@ func (d dependencySpans) entries() (from string, args []any) {
 	}
 	return `from unnest($4::text[], $5::text[], $6::bigint[], $7::bigint[]) d (type, key, n, before)
 		join read.audit a on a.tenant_id = $1 and a.resource_type = d.type and a.resource_id = d.key
-			and a.n >= d.n and a.n < d.before` + actorJoins + ` where $3 <> ''`, []any{types, keys, firsts, ends}
+			and a.n >= d.n and a.n < d.before` + actorJoins + ` where $2 <> '' and $3 <> ''`, []any{types, keys, firsts, ends}
 }
 
 // add adds the parts of a reference's span in which there was what refers. It reports whether any of them is new.
